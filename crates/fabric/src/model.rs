@@ -1,0 +1,372 @@
+//! The fabric with everything decided: what the simulator runs, the renderer prints and the auditor
+//! checks. Files are read into [`crate::file`] types; builders turn those into a [`Fabric`].
+//!
+//! Nodes are NICs and switches. NIC `i` is node `i`; switch `j` is node `nics + j`. Every node's
+//! ports are consecutive, and every port has a peer: an unplugged port is not in the model.
+
+use std::fmt;
+use std::ops::Range;
+use xoff_transport::config::QpConfig;
+use xoff_units::{Bytes, Length, Rate, Ratio, Span};
+
+/// Traffic classes per port. Also the number of PFC priorities and of egress queues.
+pub const CLASSES: usize = 8;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The id as an index.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+id!(/** A NIC or a switch. */ NodeId);
+id!(/** A NIC: one network identity, usually one per GPU. */ NicId);
+id!(/** A switch. */ SwitchId);
+id!(/** A port of a NIC or switch. */ PortId);
+id!(/** A cable between two ports. */ CableId);
+id!(/** A server with its GPUs and NICs. */ ServerId);
+
+/// A traffic class: priority, queue and PFC class are the same number, 0 to 7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub u8);
+
+/// A fabric, complete and checked.
+#[derive(Debug, Clone)]
+pub struct Fabric {
+    /// Servers in rank order.
+    pub servers: Vec<Server>,
+    /// NICs in rank order.
+    pub nics: Vec<Nic>,
+    /// Switches, tier by tier from the hosts up.
+    pub switches: Vec<Switch>,
+    /// Ports, node by node.
+    pub ports: Vec<Port>,
+    /// Cables.
+    pub cables: Vec<Cable>,
+    /// The traffic classes.
+    pub classes: [Class; CLASSES],
+    /// How pause frames behave.
+    pub pause: PauseRules,
+    /// Class of RDMA data unless a flow says otherwise.
+    pub data_class: ClassId,
+    /// Class of acknowledgements: `None` keeps them in the class of the data they answer.
+    pub ack_class: Option<ClassId>,
+    /// Class of congestion notification packets: `None` keeps them in the class of the data.
+    pub cnp_class: Option<ClassId>,
+    /// Routes that override the shortest paths, for experiments and mistakes.
+    pub static_routes: Vec<StaticRoute>,
+}
+
+/// A server: the NICs and GPUs that share a chassis and an NVLink domain.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// `server0`, …
+    pub name: String,
+    /// GPUs inside.
+    pub gpus: u32,
+    /// Its NICs.
+    pub nics: Range<u32>,
+    /// Rate of one GPU into the NVLink domain; zero without one.
+    pub nvlink: Rate,
+}
+
+/// A NIC.
+#[derive(Debug, Clone)]
+pub struct Nic {
+    /// `server0-nic0`, or the node's name in a custom fabric.
+    pub name: String,
+    /// Catalogue entry.
+    pub model: String,
+    /// The server it sits in.
+    pub server: ServerId,
+    /// Its ports.
+    pub ports: Range<u32>,
+    /// How its queue pairs behave.
+    pub qp: QpConfig,
+    /// Time between a doorbell or an arriving packet and what follows from it.
+    pub latency: Span,
+    /// The receive side, when it can be slower than the wire.
+    pub receive: Option<ReceiveLimit>,
+}
+
+/// A receive side that drains into the host at a limited rate and pauses the fabric when it fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiveLimit {
+    /// Rate into the host (PCIe, memory).
+    pub rate: Rate,
+    /// Buffer on the NIC; what arrives beyond it is lost.
+    pub buffer: Bytes,
+    /// Occupancy at which the NIC pauses its link.
+    pub xoff: Bytes,
+    /// Occupancy at which it resumes.
+    pub xon: Bytes,
+}
+
+/// Where a switch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// Attached to hosts: leaf, rack or edge switch.
+    Leaf,
+    /// Above the leaves: spine, cluster or pod switch.
+    Spine,
+    /// Above the spines: core or aggregation switch.
+    Core,
+}
+
+impl Tier {
+    /// The word for tables and names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Leaf => "leaf",
+            Tier::Spine => "spine",
+            Tier::Core => "core",
+        }
+    }
+}
+
+/// A switch and the rules it forwards by.
+#[derive(Debug, Clone)]
+pub struct Switch {
+    /// `leaf0`, `spine3`, …
+    pub name: String,
+    /// Where it stands.
+    pub tier: Tier,
+    /// Catalogue entry.
+    pub silicon: String,
+    /// Its ports.
+    pub ports: Range<u32>,
+    /// Packet memory.
+    pub buffer: Bytes,
+    /// Unit in which packet memory is handed out; zero counts bytes.
+    pub cell: Bytes,
+    /// From the scheduler's decision to the first bit on the wire.
+    pub latency: Span,
+    /// Whether a packet leaves before it has arrived whole.
+    pub cut_through: bool,
+    /// Class of each DSCP.
+    pub dscp_to_class: [ClassId; 64],
+    /// How flows are spread over equal paths.
+    pub hash: EcmpHash,
+    /// PFC watchdog, if there is one.
+    pub watchdog: Option<Watchdog>,
+    /// Headroom that all ports share; `None` gives each port its own.
+    pub headroom_pool: Option<Bytes>,
+    /// How the weighted classes of a port take turns.
+    pub discipline: Discipline,
+}
+
+/// How flows are spread over equal paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EcmpHash {
+    /// What goes into the hash.
+    pub fields: HashFields,
+    /// Seed of this switch. Equal seeds along a path polarise.
+    pub seed: u32,
+}
+
+/// What goes into the ECMP hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashFields {
+    /// Source and destination address.
+    pub addresses: bool,
+    /// UDP source port (RoCEv2's entropy; the destination port is always 4791).
+    pub source_port: bool,
+    /// Destination queue pair.
+    pub dest_qp: bool,
+}
+
+/// What a PFC watchdog does, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watchdog {
+    /// A queue paused this long without sending is stuck.
+    pub detect: Span,
+    /// After this long without pause frames the queue is lossless again.
+    pub restore: Span,
+    /// What happens to a stuck queue.
+    pub action: WatchdogAction,
+}
+
+/// What a watchdog does to a stuck queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchdogAction {
+    /// Drop what is queued and what arrives for it.
+    Drop,
+    /// Send it in spite of the pause.
+    Forward,
+}
+
+/// How weighted classes take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discipline {
+    /// Packets in proportion to the weights.
+    Wrr,
+    /// Bytes in proportion to the weights, by deficit counters (ETS).
+    Dwrr,
+    /// Bytes in proportion to the weights, by virtual finish times.
+    Wfq,
+}
+
+/// One end of a cable.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// The NIC or switch it belongs to.
+    pub node: NodeId,
+    /// The port at the other end.
+    pub peer: PortId,
+    /// The cable.
+    pub cable: CableId,
+    /// Time this port takes to stop after a pause frame arrived, measured at the wire.
+    pub pause_response: Span,
+    /// What holds for each class (switch ports; NIC ports use scheduling only).
+    pub classes: [PortClass; CLASSES],
+}
+
+/// A cable with its optics.
+#[derive(Debug, Clone)]
+pub struct Cable {
+    /// Rate in each direction.
+    pub rate: Rate,
+    /// Length.
+    pub length: Length,
+    /// One-way delay: propagation and FEC.
+    pub delay: Span,
+    /// Catalogue entry of the optics or copper.
+    pub media: String,
+    /// Bits in error after FEC; each costs a packet.
+    pub bit_error_rate: Ratio,
+    /// Share of packets lost besides.
+    pub loss: Ratio,
+}
+
+/// A traffic class as the whole fabric sees it.
+#[derive(Debug, Clone)]
+pub struct Class {
+    /// Its name in tables.
+    pub name: String,
+    /// Whether PFC protects it.
+    pub lossless: bool,
+    /// DSCP that the NICs write into packets of this class.
+    pub dscp: u8,
+}
+
+/// One class at one port: buffer, pause, marking and scheduling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortClass {
+    /// Buffer that belongs to this port and class alone, at ingress.
+    pub reserved: Bytes,
+    /// When to pause (lossless) or drop (lossy), at ingress.
+    pub threshold: Threshold,
+    /// How far below the threshold the occupancy must fall to resume.
+    pub xon_offset: Bytes,
+    /// Buffer beyond the threshold for what is still on its way; zero on lossy classes.
+    pub headroom: Bytes,
+    /// Limit of the egress queue, for lossy classes; `None` never drops at egress.
+    pub egress_limit: Option<Threshold>,
+    /// ECN marking at egress.
+    pub ecn: Option<Ecn>,
+    /// Turn at egress.
+    pub scheduling: Scheduling,
+}
+
+/// A limit on the use of shared buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// This share of what is still free: the dynamic threshold alpha.
+    Dynamic(Ratio),
+    /// A fixed size.
+    Static(Bytes),
+}
+
+/// ECN marking: never below `kmin`, always above `kmax`, in between with a probability that grows
+/// to `pmax`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ecn {
+    /// Queue length at which marking starts.
+    pub kmin: Bytes,
+    /// Queue length above which every packet is marked.
+    pub kmax: Bytes,
+    /// Probability just below `kmax`.
+    pub pmax: Ratio,
+}
+
+/// A class's turn at the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduling {
+    /// Before all weighted classes; among strict ones the higher class first.
+    Strict,
+    /// A share in proportion to the weight.
+    Weighted(u32),
+}
+
+/// How pause frames behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PauseRules {
+    /// Whether PFC is on at all.
+    pub enabled: bool,
+    /// Bytes of a pause frame on the wire, with preamble and gap.
+    pub frame: Bytes,
+    /// Pause time in quanta of 512 bit times; `None` pauses until told to resume.
+    pub quanta: Option<u16>,
+}
+
+/// A route that overrides the shortest path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaticRoute {
+    /// At this switch,
+    pub at: SwitchId,
+    /// packets for this NIC
+    pub to: NicId,
+    /// leave by this port.
+    pub via: PortId,
+}
+
+impl Fabric {
+    /// The node of a NIC.
+    pub fn nic_node(&self, nic: NicId) -> NodeId {
+        NodeId(nic.0)
+    }
+
+    /// The node of a switch.
+    pub fn switch_node(&self, switch: SwitchId) -> NodeId {
+        NodeId(self.nics.len() as u32 + switch.0)
+    }
+
+    /// The switch at a node, unless it is a NIC.
+    pub fn node_switch(&self, node: NodeId) -> Option<SwitchId> {
+        node.0.checked_sub(self.nics.len() as u32).map(SwitchId)
+    }
+
+    /// A node's name.
+    pub fn node_name(&self, node: NodeId) -> &str {
+        match self.node_switch(node) {
+            Some(switch) => &self.switches[switch.index()].name,
+            None => &self.nics[node.index()].name,
+        }
+    }
+
+    /// A port as people name it: its node, and the node it leads to.
+    pub fn port_name(&self, port: PortId) -> String {
+        let this = &self.ports[port.index()];
+        let peer = &self.ports[this.peer.index()];
+        format!("{}→{}", self.node_name(this.node), self.node_name(peer.node))
+    }
+
+    /// The cable at a port.
+    pub fn cable(&self, port: PortId) -> &Cable {
+        &self.cables[self.ports[port.index()].cable.index()]
+    }
+}

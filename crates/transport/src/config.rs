@@ -1,0 +1,300 @@
+//! Everything about a queue pair that can be set, as plain data with defaults.
+//!
+//! The fabric file is made of these types: what a file says is what the queue pair obeys.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Rate, Ratio, Span};
+
+/// How queue pairs of one NIC behave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct QpConfig {
+    /// Largest payload of one packet: 256, 512, 1024, 2048 or 4096 bytes.
+    pub mtu: Bytes,
+    /// The receiver is asked to acknowledge every so many packets (and always the last of a message).
+    pub ack_every: u32,
+    /// How lost packets are sent again.
+    pub recovery: Recovery,
+    /// Retransmission timeout.
+    pub timeout: Span,
+    /// Timeouts without progress before the queue pair fails; 7 means never give up, as on the wire.
+    pub retry_limit: u8,
+    /// How long the responder asks to wait when no receive is posted.
+    pub rnr_delay: Span,
+    /// A repeated NAK for the same expected packet is sent at most once in this time.
+    pub nak_interval: Span,
+    /// Most unacknowledged bytes a sender may have in flight; zero means no limit.
+    pub window: Bytes,
+    /// How the receiver tells the sender about congestion.
+    pub notification: Notification,
+    /// Shortest time between two congestion notifications of one queue pair.
+    pub cnp_interval: Span,
+    /// Time the receiver takes to make a congestion notification.
+    pub cnp_delay: Span,
+    /// Time the sender takes to act on one.
+    pub reaction_delay: Span,
+    /// Congestion control at the sender.
+    pub congestion: Congestion,
+    /// Bytes around the payload.
+    pub framing: Framing,
+}
+
+impl Default for QpConfig {
+    fn default() -> Self {
+        Self {
+            mtu: Bytes::new(4096),
+            ack_every: 16,
+            recovery: Recovery::GoBackN,
+            timeout: Span::from_us(1000),
+            retry_limit: 7,
+            rnr_delay: Span::from_us(10),
+            nak_interval: Span::from_us(500),
+            window: Bytes::ZERO,
+            notification: Notification::Cnp,
+            cnp_interval: Span::from_us(4),
+            cnp_delay: Span::ZERO,
+            reaction_delay: Span::ZERO,
+            congestion: Congestion::Dcqcn(Dcqcn::default()),
+            framing: Framing::default(),
+        }
+    }
+}
+
+/// How lost packets are sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Everything from the first missing packet on.
+    #[default]
+    GoBackN,
+    /// Only what is missing (as in IRN): the receiver keeps what arrives out of order.
+    SelectiveRepeat,
+}
+
+/// How the receiver tells the sender about congestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Notification {
+    /// Congestion notification packets, at most one per interval, in their own class.
+    #[default]
+    Cnp,
+    /// Every acknowledgement echoes the mark of the packet it answers.
+    EchoInAck,
+}
+
+/// Bytes a packet has beside its payload, and on the wire beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Framing {
+    /// Ethernet, IP, UDP, BTH, ICRC and FCS around every packet (IPv4: 14 + 20 + 8 + 12 + 4 + 4).
+    pub header: Bytes,
+    /// Size of an acknowledgement; zero means headers and AETH, at least the 64-byte minimum.
+    pub ack: Bytes,
+    /// Size of a congestion notification packet; zero means headers and its 16 reserved bytes.
+    pub cnp: Bytes,
+    /// Whether RETH and AETH are added to the packets that carry them.
+    pub extensions: bool,
+    /// Preamble, start delimiter and gap, which take wire time and no buffer.
+    pub gap: Bytes,
+    /// Every data packet is as long as the MTU allows, also the last of a message.
+    pub pad_last: bool,
+}
+
+impl Default for Framing {
+    fn default() -> Self {
+        Self {
+            header: Bytes::new(62),
+            ack: Bytes::ZERO,
+            cnp: Bytes::ZERO,
+            extensions: true,
+            gap: Bytes::new(20),
+            pad_last: false,
+        }
+    }
+}
+
+/// Congestion control at the sender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Congestion {
+    /// Line rate, whatever happens.
+    None,
+    /// Rate cut on notifications, recovery by timers and bytes.
+    Dcqcn(Dcqcn),
+    /// Rate from the load each hop reports.
+    Hpcc(Hpcc),
+    /// Rate from the gradient of the round-trip time.
+    Timely(Timely),
+    /// Window from the round-trip time against a target.
+    Swift(Swift),
+    /// Window from the share of marked packets.
+    Dctcp(Dctcp),
+}
+
+/// DCQCN's reaction point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Dcqcn {
+    /// Weight of the newest observation in alpha.
+    pub g: Ratio,
+    /// Alpha before the first notification.
+    pub initial_alpha: Ratio,
+    /// Alpha moves once in this time.
+    pub alpha_interval: Span,
+    /// The rate is cut at most once in this time.
+    pub decrease_interval: Span,
+    /// The first notification cuts at once (the paper), or waits for the next tick (the ns-3 line).
+    pub cut_at_once: bool,
+    /// Most that one cut may take away.
+    pub largest_cut: Ratio,
+    /// Time between increases.
+    pub increase_timer: Span,
+    /// Bytes between increases; zero turns the byte counter off.
+    pub byte_counter: Bytes,
+    /// Increases of each kind spent in fast recovery.
+    pub fast_recovery: u32,
+    /// Additive increase.
+    pub additive_increase: Rate,
+    /// Hyper increase.
+    pub hyper_increase: Rate,
+    /// The rate never falls below.
+    pub min_rate: Rate,
+    /// Every cut moves the target down to the rate, not only the first after an increase.
+    pub clamp_target: bool,
+}
+
+impl Default for Dcqcn {
+    /// ConnectX as its public configuration dumps show it, without the byte counter.
+    fn default() -> Self {
+        Self {
+            g: Ratio::new(1, 256),
+            initial_alpha: Ratio::ONE,
+            alpha_interval: Span::from_us(1),
+            decrease_interval: Span::from_us(4),
+            cut_at_once: true,
+            largest_cut: Ratio::new(1, 2),
+            increase_timer: Span::from_us(300),
+            byte_counter: Bytes::ZERO,
+            fast_recovery: 1,
+            additive_increase: Rate::from_bps(5_000_000),
+            hyper_increase: Rate::from_bps(50_000_000),
+            min_rate: Rate::from_bps(1_000_000),
+            clamp_target: false,
+        }
+    }
+}
+
+/// HPCC's sender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Hpcc {
+    /// Target utilisation of the busiest hop.
+    pub eta: Ratio,
+    /// Additive increases before the next multiplicative step.
+    pub max_stage: u32,
+    /// Additive increase.
+    pub additive_increase: Rate,
+    /// The rate never falls below.
+    pub min_rate: Rate,
+    /// React to every acknowledgement, against a reference that moves once per round trip.
+    pub fast_react: bool,
+    /// Round-trip time of the idle network; zero means computed from the path.
+    pub base_rtt: Span,
+}
+
+impl Default for Hpcc {
+    fn default() -> Self {
+        Self {
+            eta: Ratio::new(95, 100),
+            max_stage: 0,
+            additive_increase: Rate::from_bps(40_000_000),
+            min_rate: Rate::from_bps(1_000_000_000),
+            fast_react: true,
+            base_rtt: Span::ZERO,
+        }
+    }
+}
+
+/// TIMELY's sender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Timely {
+    /// Weight of the newest round-trip difference.
+    pub ewma: Ratio,
+    /// Multiplicative decrease factor.
+    pub beta: Ratio,
+    /// Below this the rate always grows.
+    pub t_low: Span,
+    /// Above this the rate always falls.
+    pub t_high: Span,
+    /// Additive increase.
+    pub additive_increase: Rate,
+    /// Good round trips in a row before increases are multiplied.
+    pub hyper_after: u32,
+    /// The rate never falls below.
+    pub min_rate: Rate,
+    /// Round-trip time of the idle network; zero means computed from the path.
+    pub base_rtt: Span,
+}
+
+impl Default for Timely {
+    fn default() -> Self {
+        Self {
+            ewma: Ratio::new(875, 1000),
+            beta: Ratio::new(8, 10),
+            t_low: Span::from_us(50),
+            t_high: Span::from_us(500),
+            additive_increase: Rate::from_bps(10_000_000),
+            hyper_after: 5,
+            min_rate: Rate::from_bps(100_000_000),
+            base_rtt: Span::ZERO,
+        }
+    }
+}
+
+/// Swift's sender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Swift {
+    /// Target delay above the idle round-trip time.
+    pub target: Span,
+    /// Window increase per round trip.
+    pub additive_increase: Bytes,
+    /// Multiplicative decrease factor.
+    pub beta: Ratio,
+    /// Most that one decrease may take away.
+    pub largest_cut: Ratio,
+    /// Round-trip time of the idle network; zero means computed from the path.
+    pub base_rtt: Span,
+}
+
+impl Default for Swift {
+    fn default() -> Self {
+        Self {
+            target: Span::from_us(10),
+            additive_increase: Bytes::new(4096),
+            beta: Ratio::new(8, 10),
+            largest_cut: Ratio::new(1, 2),
+            base_rtt: Span::ZERO,
+        }
+    }
+}
+
+/// A DCTCP-style sender: a window cut by the share of marked packets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Dctcp {
+    /// Weight of the newest share.
+    pub g: Ratio,
+    /// Window increase per round trip.
+    pub additive_increase: Bytes,
+    /// Round-trip time of the idle network; zero means computed from the path.
+    pub base_rtt: Span,
+}
+
+impl Default for Dctcp {
+    fn default() -> Self {
+        Self { g: Ratio::new(1, 16), additive_increase: Bytes::new(4096), base_rtt: Span::ZERO }
+    }
+}

@@ -1,0 +1,78 @@
+//! The header values of one RoCEv2 packet.
+
+use crate::{Opcode, Psn, Qpn};
+
+/// What stands between UDP and the payload: the base transport header and at most one extension.
+///
+/// The payload itself is a length: the simulator has none, the endpoint keeps a handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What the packet is.
+    pub opcode: Opcode,
+    /// The receiver should answer with an acknowledgement.
+    pub ack_request: bool,
+    /// Backward congestion notification: set in a CNP, and in an ACK that echoes a CE mark.
+    pub becn: bool,
+    /// The queue pair at the receiver.
+    pub dest_qp: Qpn,
+    /// The packet's sequence number.
+    pub psn: Psn,
+    /// What follows the base header.
+    pub extension: Extension,
+    /// Payload bytes, without padding.
+    pub payload: u32,
+}
+
+/// The extended header that follows the base header, which the opcode decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extension {
+    /// Nothing follows.
+    None,
+    /// RDMA: where to write or read.
+    Reth(Reth),
+    /// Acknowledgement.
+    Aeth(Aeth),
+}
+
+/// RDMA extended transport header: the remote buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reth {
+    /// Virtual address at the target.
+    pub address: u64,
+    /// Key of the memory region.
+    pub rkey: u32,
+    /// Bytes of the whole operation.
+    pub length: u32,
+}
+
+/// Acknowledgement extended transport header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aeth {
+    /// What happened.
+    pub syndrome: Syndrome,
+    /// Message sequence number: messages completed at the responder, 24 bits.
+    pub msn: u32,
+}
+
+/// The syndrome of an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syndrome {
+    /// Everything up to the PSN arrived; the five credit bits (0x1f: no credits reported).
+    Ack {
+        /// Encoded end-to-end credits.
+        credits: u8,
+    },
+    /// Receiver not ready; retry after the coded delay (five bits).
+    RnrNak {
+        /// Encoded delay.
+        timer: u8,
+    },
+    /// PSN sequence error: send again from the packet's PSN.
+    SequenceError,
+    /// The request makes no sense here.
+    InvalidRequest,
+    /// The key or the rights do not allow it.
+    RemoteAccessError,
+    /// The responder could not carry it out.
+    RemoteOperationalError,
+}
