@@ -1,0 +1,243 @@
+//! The scenario file: what happens on a fabric. Traffic, faults, what to record and what is allowed
+//! to go wrong.
+//!
+//! These are the types of the file itself; names of nodes are resolved against a fabric by
+//! whoever runs it ([`crate::names`]).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Rate, Ratio, Span};
+
+/// A scenario file.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Scenario {
+    /// Path of the fabric file, relative to this file.
+    pub fabric: String,
+    /// Seed of every random draw.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// The run ends here even if traffic is left; without it the run ends with the traffic.
+    pub duration: Option<Span>,
+    /// Traffic.
+    #[serde(default, rename = "workload")]
+    pub workloads: Vec<Workload>,
+    /// What breaks, and when.
+    #[serde(default, rename = "fault")]
+    pub faults: Vec<Fault>,
+    /// What the run may do without failing.
+    #[serde(default)]
+    pub allow: Allow,
+    /// What is written to the run folder.
+    #[serde(default)]
+    pub record: Record,
+    /// Settings of the fabric file that this scenario changes, under the same keys.
+    #[serde(default, rename = "override")]
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub overrides: toml::Table,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// One piece of traffic.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Workload {
+    /// Every NIC sends to one other and receives from one other, at random, never itself.
+    Permutation(Permutation),
+    /// Many send to one.
+    Incast(Incast),
+    /// Every NIC sends to every other.
+    AllToAll(AllToAll),
+    /// A list of flows, here or in a CSV file.
+    Flows(Flows),
+    /// Random arrivals at a given load.
+    Poisson(Poisson),
+}
+
+/// What all kinds of traffic have in common.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Common {
+    /// When it starts.
+    pub start: Span,
+    /// Traffic class, 0 to 7; the fabric's data class without it.
+    pub class: Option<u8>,
+    /// RDMA operation.
+    pub operation: Operation,
+    /// Name in tables and in `flows.parquet`.
+    pub name: Option<String>,
+}
+
+/// An RDMA operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// The source writes into the destination's memory.
+    #[default]
+    Write,
+    /// The source sends to a posted receive.
+    Send,
+    /// The destination's data is read by the source: bytes flow from destination to source.
+    Read,
+}
+
+/// Every NIC sends to one other.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Permutation {
+    /// What each sends.
+    pub size: Bytes,
+    /// What all kinds have in common.
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// Many send to one.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Incast {
+    /// What each sends.
+    pub size: Bytes,
+    /// How many send; all others without it.
+    pub senders: Option<u32>,
+    /// Who receives: a NIC's name or number.
+    pub target: Option<NodeRef>,
+    /// What all kinds have in common.
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// Every NIC sends to every other.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct AllToAll {
+    /// What each sends to each.
+    pub size: Bytes,
+    /// What all kinds have in common.
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// A list of flows.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Flows {
+    /// CSV file, relative to the scenario: `start,source,destination,bytes[,class][,path]`.
+    pub file: Option<String>,
+    /// The flows themselves.
+    #[serde(default)]
+    pub list: Vec<FlowEntry>,
+    /// What all kinds have in common.
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// One flow of a list.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FlowEntry {
+    /// When it starts, counted from the start of its list.
+    #[serde(default)]
+    pub start: Span,
+    /// Who sends: a NIC's name or number.
+    pub source: NodeRef,
+    /// Who receives.
+    pub destination: NodeRef,
+    /// How much.
+    pub size: Bytes,
+    /// Traffic class, if not the list's.
+    pub class: Option<u8>,
+    /// Switches that data passes through, in order; hashing decides without it.
+    #[serde(default)]
+    pub path: Vec<String>,
+    /// Switches that acknowledgements pass through on their way back.
+    #[serde(default)]
+    pub ack_path: Vec<String>,
+}
+
+/// A node by its name or number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum NodeRef {
+    /// NICs count from 0.
+    Number(u32),
+    /// A name as `xoff check` prints it.
+    Name(String),
+}
+
+/// Random arrivals at a given load.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Poisson {
+    /// Share of every NIC's rate that arrives on average.
+    pub load: Ratio,
+    /// Sizes: `websearch`, `hadoop`, `storage`, or a fixed size like `1MB`.
+    pub sizes: String,
+    /// Arrivals stop after this time.
+    #[serde(rename = "for")]
+    pub duration: Span,
+    /// What all kinds have in common.
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// Something that breaks.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Fault {
+    /// A NIC sends pause frames without end.
+    PauseStorm {
+        /// The NIC.
+        nic: NodeRef,
+        /// When it starts.
+        #[serde(default)]
+        at: Span,
+        /// How long; without it, to the end of the run.
+        #[serde(rename = "for")]
+        duration: Option<Span>,
+    },
+    /// A NIC's receive side becomes slow.
+    SlowReceiver {
+        /// The NIC.
+        nic: NodeRef,
+        /// When it starts.
+        #[serde(default)]
+        at: Span,
+        /// The rate at which it still takes data.
+        rate: Rate,
+        /// How long; without it, to the end of the run.
+        #[serde(rename = "for")]
+        duration: Option<Span>,
+    },
+}
+
+/// What a run may do without failing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Allow {
+    /// Packets of a lossless class may be dropped.
+    pub lossless_drops: bool,
+    /// A pause deadlock may form.
+    pub deadlock: bool,
+    /// Flows may be unfinished at the end.
+    pub unfinished: bool,
+}
+
+/// What is written to the run folder.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Record {
+    /// Period of the series in `queues.parquet`; zero turns them off.
+    pub period: Span,
+    /// Most events kept in `events.parquet`; the rest are counted.
+    pub max_events: u64,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self { period: Span::from_us(10), max_events: 1_000_000 }
+    }
+}
