@@ -1,2 +1,28 @@
-//! To come.
+//! The hinge of xoff: fabric and scenario files, the catalogue of switch silicon, NICs and optics,
+//! topology builders, routes, and the PFC, ECN, buffer and headroom rules as data and pure functions.
+//!
+//! The threshold the auditor checks, the renderer prints and the switch model obeys is the same
+//! value of the same type: a field of [`model::Fabric`].
+//!
+//! What it is not: nothing here moves a packet, asks a clock or draws a random number, and no file
+//! makes it panic. Read [`model`] first, then [`file`](mod@file) and [`load`](mod@load).
+
+mod build;
+pub mod catalogue;
+mod check;
+pub mod derived;
+pub mod diagnostic;
+mod document;
+pub mod file;
+pub mod load;
 pub mod model;
+pub mod names;
+pub mod route;
+pub mod rules;
+pub mod scenario;
+pub mod schema;
+mod structure;
+mod suggest;
+
+pub use diagnostic::{Diagnostic, Origin, Severity};
+pub use load::{FabricSetup, Loaded, ScenarioSetup, load, load_fabric, load_scenario};

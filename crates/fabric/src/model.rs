@@ -350,6 +350,15 @@ impl Fabric {
         node.0.checked_sub(self.nics.len() as u32).map(SwitchId)
     }
 
+    /// A node's ports.
+    pub fn node_ports(&self, node: NodeId) -> impl DoubleEndedIterator<Item = PortId> + use<> {
+        let range = match self.node_switch(node) {
+            Some(switch) => &self.switches[switch.index()].ports,
+            None => &self.nics[node.index()].ports,
+        };
+        range.clone().map(PortId)
+    }
+
     /// A node's name.
     pub fn node_name(&self, node: NodeId) -> &str {
         match self.node_switch(node) {
@@ -368,5 +377,27 @@ impl Fabric {
     /// The cable at a port.
     pub fn cable(&self, port: PortId) -> &Cable {
         &self.cables[self.ports[port.index()].cable.index()]
+    }
+
+    /// The time from the first bit sent at the start of `path` to the last bit received at its end
+    /// for a packet of `bytes` on the wire, in an idle fabric.
+    pub fn one_way(&self, path: &[PortId], bytes: Bytes) -> Span {
+        let mut total = Span::ZERO;
+        let mut slowest = Span::ZERO;
+        for (hop, port) in path.iter().enumerate() {
+            let cable = self.cable(*port);
+            let wire = cable.rate.time_for(bytes);
+            total += cable.delay;
+            slowest = slowest.max(wire);
+            let Some(switch) = self.node_switch(self.ports[port.index()].node) else { continue };
+            let switch = &self.switches[switch.index()];
+            total += switch.latency;
+            // Stored whole before it goes on: the previous link's time is spent once more.
+            if hop > 0 && !switch.cut_through {
+                total += self.cable(path[hop - 1]).rate.time_for(bytes);
+                slowest = wire;
+            }
+        }
+        total + slowest
     }
 }

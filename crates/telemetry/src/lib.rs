@@ -1,1 +1,38 @@
-//! To come.
+//! What a run leaves behind: the rows of its tables ([`FlowRow`], [`PortRow`], [`QueueRow`],
+//! [`EventRow`]), the [`Summary`], and the [`RunFolder`] that holds them with the input files.
+//!
+//! Whoever produces results keeps its own counters and hands them over at the end; only events and
+//! series stream into their tables while it runs. A table on disk is a complete Parquet file after
+//! every flush, so a run that is interrupted, killed or out of disk keeps what it has written.
+//!
+//! What it is not: it measures nothing, asks no clock and knows no simulator. Every column and field
+//! is described in `docs/results.md`. Read [`folder`] first, then [`table`].
+
+mod column;
+mod digest;
+mod distribution;
+mod error;
+mod event;
+mod flow;
+pub mod folder;
+mod id;
+mod name;
+mod port;
+mod queue;
+mod ranking;
+mod summary;
+pub mod table;
+
+pub use column::{Cells, Column, Kind, Row};
+pub use digest::Digest;
+pub use distribution::{Distribution, nearest_rank};
+pub use error::RunError;
+pub use event::{EventKind, EventLog, EventRow};
+pub use flow::{FlowRow, FlowSummary, FlowTally};
+pub use folder::{InputFile, RunFolder};
+pub use id::{ClassNumber, FlowNumber, WorkloadNumber};
+pub use name::{Name, distinct_names};
+pub use port::{LinkUse, PortCounters, PortReport, PortRow, PortTally, QueueDepth, TierSummary};
+pub use queue::QueueRow;
+pub use summary::{DropSummary, Outcome, Summary, TOOL};
+pub use table::{Sink, Table};

@@ -10,13 +10,14 @@ use xoff_units::{Bytes, Rate, Ratio, Span};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct QpConfig {
-    /// Largest payload of one packet: 256, 512, 1024, 2048 or 4096 bytes.
+    /// Largest payload of one packet: 256, 512, 1024, 2048 or 4096 bytes on real NICs, any up to
+    /// 64 KiB here.
     pub mtu: Bytes,
     /// The receiver is asked to acknowledge every so many packets (and always the last of a message).
     pub ack_every: u32,
     /// How lost packets are sent again.
     pub recovery: Recovery,
-    /// Retransmission timeout.
+    /// Retransmission timeout; zero means that silence is waited out for ever.
     pub timeout: Span,
     /// Timeouts without progress before the queue pair fails; 7 means never give up, as on the wire.
     pub retry_limit: u8,
@@ -32,7 +33,7 @@ pub struct QpConfig {
     pub cnp_interval: Span,
     /// Time the receiver takes to make a congestion notification.
     pub cnp_delay: Span,
-    /// Time the sender takes to act on one.
+    /// Time the sender takes to act on one (a packet, or an echo that DCQCN acts on).
     pub reaction_delay: Span,
     /// Congestion control at the sender.
     pub congestion: Congestion,
@@ -199,6 +200,9 @@ pub struct Hpcc {
     pub min_rate: Rate,
     /// React to every acknowledgement, against a reference that moves once per round trip.
     pub fast_react: bool,
+    /// Hops report in the units of HPCC's header: nanoseconds, and 128 bytes sent and 80 bytes queued
+    /// for every 25G of the NIC's rate.
+    pub coarse_reports: bool,
     /// Round-trip time of the idle network; zero means computed from the path.
     pub base_rtt: Span,
 }
@@ -211,6 +215,7 @@ impl Default for Hpcc {
             additive_increase: Rate::from_bps(40_000_000),
             min_rate: Rate::from_bps(1_000_000_000),
             fast_react: true,
+            coarse_reports: true,
             base_rtt: Span::ZERO,
         }
     }

@@ -50,7 +50,8 @@ pub struct Reth {
 pub struct Aeth {
     /// What happened.
     pub syndrome: Syndrome,
-    /// Message sequence number: messages completed at the responder, 24 bits.
+    /// Message sequence number: messages completed at the responder, 24 bits. In a
+    /// [`Syndrome::SelectiveNak`] the PSN that arrived.
     pub msn: u32,
 }
 
@@ -69,6 +70,9 @@ pub enum Syndrome {
     },
     /// PSN sequence error: send again from the packet's PSN.
     SequenceError,
+    /// The packet's PSN is missing, but the one in [`Aeth::msn`] arrived and was kept: send again
+    /// only what is missing. Not part of the standard; xoff's own, for selective repeat.
+    SelectiveNak,
     /// The request makes no sense here.
     InvalidRequest,
     /// The key or the rights do not allow it.

@@ -1,1 +1,31 @@
-fn main() {}
+//! `xoff`: the command line over the library crates. Arguments, progress, tables and exit codes.
+//!
+//! One module per command in [`commands`]; what they print is made in [`output`]. Nothing here
+//! decides what a fabric does: that is in the libraries, and this binary could be replaced by a
+//! script without changing a result. Read [`commands::run`] first.
+
+mod clock;
+mod commands;
+mod exit;
+mod import;
+mod input;
+mod interrupt;
+mod memory;
+mod output;
+mod recorder;
+mod results;
+mod verdict;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = commands::Cli::parse().command.execute();
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.show();
+            failure.exit.into()
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Thresholds, headroom and marking of every port, and whether they fit the buffer.
+
+use super::assemble::response;
+use super::classes::{ClassPlan, Classes};
+use super::switches::SwitchKind;
+use super::terms::Terms;
+use super::wiring::{End, Wiring};
+use crate::diagnostic::code;
+use crate::document::{Report, Step, keys};
+use crate::file::HeadroomSetting;
+use crate::model::{CLASSES, Cable, Fabric, PortClass, PortId, Scheduling, Switch, Threshold};
+use crate::rules::headroom::{self, Situation};
+use crate::rules::{buffer, ecn, packet};
+use xoff_units::{Bytes, Ratio, Span};
+
+/// Computes the rules of ports.
+pub(super) struct PortRules<'a> {
+    pub(super) terms: &'a Terms<'a>,
+    pub(super) wiring: &'a Wiring,
+    pub(super) classes: &'a Classes,
+}
+
+impl PortRules<'_> {
+    /// Time from the scheduler to the wire at one end of a link.
+    pub(super) fn latency(&self, end: End) -> Span {
+        match end {
+            End::Nic(nic) => self.wiring.nic_kinds[self.wiring.nics[nic as usize].kind].latency,
+            End::Switch(switch) => self.wiring.kind(switch).latency,
+        }
+    }
+
+    /// All classes of a port on a cable: of a switch kind, or of a NIC.
+    pub(super) fn classes(
+        &self,
+        kind: Option<usize>,
+        cable: usize,
+        peer_latency: Span,
+    ) -> [PortClass; CLASSES] {
+        let cable = &self.wiring.cables[cable];
+        std::array::from_fn(|id| {
+            let plan = &self.classes.plans[id];
+            match kind {
+                None => nic_port(plan.scheduling),
+                Some(kind) => {
+                    self.switch_port(plan, &self.wiring.switch_kinds[kind], cable, peer_latency)
+                }
+            }
+        })
+    }
+
+    fn switch_port(
+        &self,
+        plan: &ClassPlan,
+        kind: &SwitchKind,
+        cable: &Cable,
+        peer_latency: Span,
+    ) -> PortClass {
+        let pfc = &self.terms.file.pfc;
+        let threshold = if plan.lossless { self.pause_threshold(plan, cable) } else { lossy(plan) };
+        let marking = plan.ecn.map(|plan| {
+            if plan.scale { ecn::scaled(plan.ecn, plan.at, cable.rate) } else { plan.ecn }
+        });
+        PortClass {
+            reserved: plan.reserved,
+            threshold,
+            xon_offset: if plan.lossless { pfc.xon_offset } else { Bytes::ZERO },
+            headroom: match plan.lossless {
+                true => self.headroom(kind, cable, peer_latency),
+                false => Bytes::ZERO,
+            },
+            egress_limit: (!plan.lossless).then_some(Threshold::Dynamic(plan.egress_alpha)),
+            ecn: marking,
+            scheduling: plan.scheduling,
+        }
+    }
+
+    fn pause_threshold(&self, plan: &ClassPlan, cable: &Cable) -> Threshold {
+        let pfc = &self.terms.file.pfc;
+        if let (None, Some(xoff)) = (plan.alpha, pfc.xoff) {
+            return Threshold::Static(xoff);
+        }
+        let alpha = plan.alpha.or(pfc.alpha).unwrap_or(Ratio::new(1, 8));
+        let nic = self.terms.host_cable.rate;
+        match pfc.scale_alpha_with_rate {
+            true => Threshold::Dynamic(buffer::alpha_at(alpha, nic, cable.rate)),
+            false => Threshold::Dynamic(alpha),
+        }
+    }
+
+    fn headroom(&self, kind: &SwitchKind, cable: &Cable, peer_latency: Span) -> Bytes {
+        let file = self.terms.file;
+        match file.pfc.headroom {
+            HeadroomSetting::Size(size) => size,
+            HeadroomSetting::Delays(count) => {
+                Bytes::new(count.of(cable.rate.bytes_in(cable.delay).get()))
+            }
+            HeadroomSetting::Auto => headroom::headroom(&Situation {
+                rate: cable.rate,
+                length: cable.length,
+                delay: cable.delay,
+                port_mtu: kind.mtu,
+                largest: packet::largest(&file.transport),
+                smallest: packet::smallest(&file.transport),
+                gap: file.transport.framing.gap,
+                pause_frame: file.pfc.frame,
+                response: response(file.pfc.response, cable.rate),
+                peer_latency,
+                cell: kind.cell,
+                silicon: kind.silicon.headroom,
+            }),
+        }
+    }
+}
+
+/// A NIC port only takes turns.
+fn nic_port(scheduling: Scheduling) -> PortClass {
+    PortClass {
+        reserved: Bytes::ZERO,
+        threshold: Threshold::Static(Bytes::MAX),
+        xon_offset: Bytes::ZERO,
+        headroom: Bytes::ZERO,
+        egress_limit: None,
+        ecn: None,
+        scheduling,
+    }
+}
+
+/// Lossy classes are held back at egress; at ingress they may take most of the pool.
+fn lossy(plan: &ClassPlan) -> Threshold {
+    Threshold::Dynamic(plan.alpha.unwrap_or(Ratio::new(8, 1)))
+}
+
+/// Headroom and reservations of a switch.
+pub(crate) fn claims(fabric: &Fabric, switch: &Switch) -> (Bytes, Bytes) {
+    let ports = &fabric.ports[switch.ports.start as usize..switch.ports.end as usize];
+    let sum = |get: fn(&PortClass) -> Bytes| -> Bytes {
+        ports.iter().flat_map(|port| port.classes.iter().map(get)).sum()
+    };
+    let headroom = switch.headroom_pool.unwrap_or_else(|| sum(|class| class.headroom));
+    (headroom, sum(|class| class.reserved))
+}
+
+/// Reports, once per kind of switch, headroom that does not fit and ECN that marks after PFC.
+pub(super) fn check(fabric: &Fabric, wiring: &Wiring, classes: &Classes, report: &mut Report<'_>) {
+    let mut seen = vec![false; wiring.switch_kinds.len()];
+    let mut marked = [false; CLASSES];
+    let mut short = false;
+    for (index, switch) in fabric.switches.iter().enumerate() {
+        let kind = wiring.switches[index].kind;
+        // Switches of one kind may still differ in their cables: only the first complaint counts.
+        if seen[kind] {
+            continue;
+        }
+        let (headroom, reserved) = claims(fabric, switch);
+        if headroom + reserved >= switch.buffer {
+            seen[kind] = true;
+            too_much_headroom(fabric, switch, (headroom, reserved), report);
+            continue;
+        }
+        check_headroom(fabric, switch, &mut short, report);
+        let shared = buffer::shared(switch.buffer, headroom, reserved);
+        check_marking(fabric, switch, shared, classes, &mut marked, report);
+    }
+}
+
+/// Warns of headroom that a file sets below what the model can need: meant or not, it may drop.
+fn check_headroom(fabric: &Fabric, switch: &Switch, short: &mut bool, report: &mut Report<'_>) {
+    if *short || switch.headroom_pool.is_some() {
+        return;
+    }
+    for port in switch.ports.clone().map(PortId) {
+        let lossless = (0..CLASSES).find(|&id| fabric.classes[id].lossless);
+        let Some((class, at)) = lossless.zip(Situation::at(fabric, port)) else { return };
+        let (given, needed) =
+            (fabric.ports[port.index()].classes[class].headroom, headroom::needed(&at));
+        if given < needed {
+            *short = true;
+            report.warn(
+                code::HEADROOM,
+                keys!["pfc", "headroom"],
+                format!(
+                    "{given} of headroom at `{}` is less than the {needed} that may arrive after a \
+                     pause, so the class can lose packets",
+                    fabric.port_name(port)
+                ),
+                "`headroom = \"auto\"` is always enough",
+            );
+            return;
+        }
+    }
+}
+
+fn too_much_headroom(
+    fabric: &Fabric,
+    switch: &Switch,
+    (headroom, reserved): (Bytes, Bytes),
+    report: &mut Report<'_>,
+) {
+    let tier = switch.tier.name();
+    let candidates = [
+        keys!["pfc", "headroom"] as &[Step<'_>],
+        keys!["switch", tier, "buffer"],
+        keys!["switch", "buffer"],
+        keys!["fabric", tier],
+        keys!["links", "length"],
+        keys!["links", "delay"],
+    ];
+    let ports = switch.ports.len();
+    let largest = fabric.ports[switch.ports.start as usize..switch.ports.end as usize]
+        .iter()
+        .flat_map(|port| port.classes.iter().map(|class| class.headroom))
+        .max()
+        .unwrap_or(Bytes::ZERO);
+    report.error(
+        code::HEADROOM,
+        first_written(&candidates, report),
+        format!(
+            "the {ports} ports of `{}` need {headroom} of headroom (up to {largest} each) and \
+             {reserved} reserved, and its buffer has {}",
+            switch.name, switch.buffer
+        ),
+        "shorten the cables, make fewer classes lossless, share a `headroom-pool`, or take silicon \
+         with more buffer",
+    );
+}
+
+/// ECN has to speak before PFC does. The rule compares with the XOFF point of one ingress queue on
+/// an otherwise idle switch, the highest it ever is: if marking cannot start below that it never
+/// comes first (an error); if it is not certain there, PFC acts before ECN has said all (a warning).
+fn check_marking(
+    fabric: &Fabric,
+    switch: &Switch,
+    shared: Bytes,
+    classes: &Classes,
+    marked: &mut [bool; CLASSES],
+    report: &mut Report<'_>,
+) {
+    for port in switch.ports.clone() {
+        for (id, class) in fabric.ports[port as usize].classes.iter().enumerate() {
+            let plan = &classes.plans[id];
+            let Some(ecn) = class.ecn.filter(|_| plan.lossless && !marked[id]) else { continue };
+            let xoff = class.reserved + buffer::xoff(class.threshold, shared, 1);
+            if ecn.kmax <= xoff {
+                continue;
+            }
+            marked[id] = true;
+            let rate = fabric.cables[fabric.ports[port as usize].cable.index()].rate;
+            let place =
+                format!("on the {rate} ports of `{}`, whose XOFF is {xoff} at best", switch.name);
+            let help = format!("at that rate keep kmax at or below {xoff}, or raise `pfc.alpha`");
+            if ecn.kmin >= xoff {
+                let message =
+                    format!("marking starts at {} (kmin), after the pause {place}", ecn.kmin);
+                let path = ecn_path("kmin", plan, switch.tier.name(), report);
+                report.error(code::ECN_ABOVE_XOFF, &path, message, help);
+            } else {
+                let message = format!("marking is certain only at {} (kmax) {place}", ecn.kmax);
+                let path = ecn_path("kmax", plan, switch.tier.name(), report);
+                report.warn(code::ECN_ABOVE_XOFF, &path, message, help);
+            }
+        }
+    }
+}
+
+/// Where the ECN threshold of a class is written; or else the PFC threshold, or the buffer.
+fn ecn_path<'a>(
+    key: &'a str,
+    plan: &ClassPlan,
+    tier: &'a str,
+    report: &Report<'_>,
+) -> Vec<Step<'a>> {
+    let own = plan.entry.map_or(Vec::new(), |index| keys!["class", index, "ecn", key].to_vec());
+    let candidates: [&[Step<'a>]; 8] = [
+        &own,
+        &[Step::Key("ecn"), Step::Key(key)],
+        keys!["pfc", "xoff"],
+        keys!["pfc", "alpha"],
+        &[Step::Key("switch"), Step::Key(tier), Step::Key("buffer")],
+        keys!["switch", "buffer"],
+        keys!["pfc", "headroom"],
+        &[Step::Key("fabric"), Step::Key(tier)],
+    ];
+    first_written(&candidates, report).to_vec()
+}
+
+/// The first of these keys that the user wrote.
+fn first_written<'c, 'a>(candidates: &'c [&'c [Step<'a>]], report: &Report<'_>) -> &'c [Step<'a>] {
+    let written = |path: &&&[Step<'a>]| {
+        let node = report.document().get(path).filter(|_| !path.is_empty());
+        node.is_some_and(|node| node.place.origin.is_some())
+    };
+    candidates.iter().find(written).copied().unwrap_or(&[])
+}

@@ -1,0 +1,182 @@
+//! Leaves with hosts, every leaf to every spine.
+
+use super::fit;
+use super::terms::Terms;
+use super::wiring::{End, Stop, Wiring};
+use crate::diagnostic::code;
+use crate::document::{Report, keys};
+use std::ops::Range;
+use xoff_units::Ratio;
+
+pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring, Stop> {
+    let hosts = terms.cluster.all_nics();
+    let layout = &terms.file.fabric;
+    let given = layout.leaves.map(|leaves| hosts.div_ceil(u64::from(leaves.max(1))).max(1));
+    let per_leaf = hosts_per_leaf(terms, hosts, given, report)?;
+    let leaves = layout.leaves.map_or(hosts.div_ceil(per_leaf), u64::from);
+    if leaves.saturating_mul(per_leaf) < hosts {
+        report.error(
+            code::TOPOLOGY,
+            keys!["fabric", "leaves"],
+            format!("{leaves} leaves with {per_leaf} hosts each hold fewer than {hosts} NICs"),
+            format!("{} leaves would hold them", hosts.div_ceil(per_leaf)),
+        );
+        return Err(Stop::Reported);
+    }
+    let mut wiring = Wiring::with_servers(terms)?;
+    let leaf_range = wiring.add_tier(&terms.leaf, leaves)?;
+    let cable = wiring.add_cable(&terms.host_cable);
+    for nic in 0..wiring.nics.len() as u32 {
+        let leaf = leaf_range.start + nic / per_leaf as u32;
+        wiring.connect(End::Nic(nic), End::Switch(leaf), cable, 1)?;
+    }
+    add_spines(&mut wiring, terms, leaf_range, per_leaf, report)?;
+    Ok(wiring)
+}
+
+/// NICs on one leaf: as the file says, or as many as leave room for the uplinks.
+pub(super) fn hosts_per_leaf(
+    terms: &Terms<'_>,
+    most: u64,
+    from_leaves: Option<u64>,
+    report: &mut Report<'_>,
+) -> Result<u64, Stop> {
+    let layout = &terms.file.fabric;
+    for (key, value) in [
+        ("hosts-per-leaf", layout.hosts_per_leaf),
+        ("leaves", layout.leaves),
+        ("spines", layout.spines),
+    ] {
+        if value == Some(0) {
+            report.error(
+                code::IMPOSSIBLE,
+                keys!["fabric", key],
+                format!("`{key} = 0` leaves nothing to build"),
+                "give at least 1",
+            );
+            return Err(Stop::Reported);
+        }
+    }
+    if let Some(hosts) = layout.hosts_per_leaf.map(u64::from).or(from_leaves) {
+        return Ok(hosts);
+    }
+    let rate = terms.host_cable.rate;
+    let room = u64::from(terms.leaf.silicon.links_at(rate)).min(most);
+    let fits = |hosts: &u64| {
+        let uplinks = uplinks(terms, *hosts);
+        let links = [(rate, *hosts), (terms.leaf_spine_cable.rate, uplinks)];
+        fit::fits(&terms.leaf.silicon, &links)
+    };
+    let largest = (1..=room).rev().find(fits);
+    // Without room for a single host the port check will say what is missing.
+    let largest = largest.unwrap_or(1);
+    // Filled evenly: 96 hosts on leaves of 64 are two times 48.
+    Ok(most.div_ceil(most.div_ceil(largest).max(1)).max(1))
+}
+
+/// Uplinks of a leaf with so many hosts, all spines together.
+pub(super) fn uplinks(terms: &Terms<'_>, hosts: u64) -> u64 {
+    let layout = &terms.file.fabric;
+    match (layout.spines, layout.oversubscription) {
+        (Some(spines), None) => {
+            let parallel = terms.file.links.leaf_spine.parallel.unwrap_or(1);
+            u64::from(spines) * u64::from(parallel)
+        }
+        (_, ratio) => {
+            let ratio = ratio.filter(|r| !r.is_zero()).unwrap_or(Ratio::ONE);
+            let rates = (terms.host_cable.rate.bps(), terms.leaf_spine_cable.rate.bps());
+            links_above(hosts, ratio, rates)
+        }
+    }
+}
+
+/// Uplinks that carry `links` downlinks at an oversubscription of `ratio`.
+pub(super) fn links_above(links: u64, ratio: Ratio, (down, up): (u64, u64)) -> u64 {
+    let wanted = u128::from(links) * u128::from(down) * u128::from(ratio.denominator());
+    let each = u128::from(up).saturating_mul(u128::from(ratio.numerator())).max(1);
+    u64::try_from(wanted.div_ceil(each)).unwrap_or(u64::MAX).max(1)
+}
+
+/// Spines over `leaves`, every leaf to every spine.
+pub(super) fn add_spines(
+    wiring: &mut Wiring,
+    terms: &Terms<'_>,
+    leaves: Range<u32>,
+    per_leaf: u64,
+    report: &mut Report<'_>,
+) -> Result<(), Stop> {
+    let layout = &terms.file.fabric;
+    if leaves.len() == 1 && layout.spines.is_none() {
+        report.warn(
+            code::TOPOLOGY,
+            keys!["fabric", "kind"],
+            "all NICs fit on one leaf, so no spine is built",
+            "set `leaves`, `hosts-per-leaf` or `spines`, or use kind `single`",
+        );
+        return Ok(());
+    }
+    let total = uplinks(terms, per_leaf);
+    let (spines, parallel) = spread(
+        total,
+        leaves.len() as u64,
+        u64::from(terms.spine.silicon.links_at(terms.leaf_spine_cable.rate)),
+        layout.spines.map(u64::from),
+        terms.file.links.leaf_spine.parallel.map(u64::from),
+    );
+    let spine_range = wiring.add_tier(&terms.spine, spines)?;
+    let cable = wiring.add_cable(&terms.leaf_spine_cable);
+    for leaf in leaves {
+        for spine in spine_range.clone() {
+            wiring.connect(End::Switch(leaf), End::Switch(spine), cable, parallel)?;
+        }
+    }
+    Ok(())
+}
+
+/// How `total` uplinks of each of `below` switches spread over upper switches of `radix` ports:
+/// the number of upper switches and of parallel links to each. As few switches as will do.
+pub(super) fn spread(
+    total: u64,
+    below: u64,
+    radix: u64,
+    uppers: Option<u64>,
+    parallel: Option<u64>,
+) -> (u64, u64) {
+    let total = total.max(1);
+    match (uppers, parallel) {
+        (Some(uppers), Some(parallel)) => (uppers, parallel.max(1)),
+        (Some(uppers), None) => (uppers, total.div_ceil(uppers.max(1))),
+        (None, Some(parallel)) => (total.div_ceil(parallel.max(1)), parallel.max(1)),
+        (None, None) => {
+            let enough = |uppers: &u64| {
+                total.is_multiple_of(*uppers) && below.saturating_mul(total / uppers) <= radix
+            };
+            // Beyond a million uplinks the wiring is refused anyway.
+            let uppers = (1..=total.min(1 << 20)).find(enough).unwrap_or(total);
+            (uppers, total / uppers)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spines_are_as_few_as_carry_the_uplinks() {
+        // 8 leaves with 16 uplinks each over 64-port spines: two spines, eight links to each.
+        assert_eq!(spread(16, 8, 64, None, None), (2, 8));
+        assert_eq!(spread(16, 8, 64, Some(4), None), (4, 4));
+        assert_eq!(spread(16, 8, 64, None, Some(1)), (16, 1));
+        // Nothing suffices: one link to each, and the port check complains.
+        assert_eq!(spread(4, 100, 64, None, None), (4, 1));
+    }
+
+    #[test]
+    fn oversubscription_halves_the_uplinks() {
+        let rates = (400, 800);
+        assert_eq!(links_above(64, Ratio::ONE, rates), 32);
+        assert_eq!(links_above(64, Ratio::new(2, 1), rates), 16);
+        assert_eq!(links_above(1, Ratio::new(100, 1), rates), 1);
+    }
+}

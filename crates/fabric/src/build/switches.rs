@@ -1,0 +1,156 @@
+//! A kind of switch from its silicon and what a file says about it.
+
+use crate::catalogue::{Catalogue, Silicon};
+use crate::diagnostic::code;
+use crate::document::{Report, keys};
+use crate::file::{
+    DisciplineName, FabricFile, Forwarding, HashField, HashSeed, SwitchSettings, WatchdogActionName,
+};
+use crate::model::{Discipline, HashFields, Tier, Watchdog, WatchdogAction};
+use crate::rules::packet;
+use crate::suggest;
+use xoff_units::{Bytes, Span};
+
+/// Switches that are all alike.
+#[derive(Debug, Clone)]
+pub(super) struct SwitchKind {
+    pub(super) tier: Tier,
+    pub(super) silicon: Silicon,
+    pub(super) buffer: Bytes,
+    pub(super) cell: Bytes,
+    pub(super) latency: Span,
+    pub(super) cut_through: bool,
+    pub(super) mtu: Bytes,
+    pub(super) fields: HashFields,
+    /// `None`: one per switch.
+    pub(super) seed: Option<u32>,
+    pub(super) watchdog: Option<Watchdog>,
+    pub(super) headroom_pool: Option<Bytes>,
+    pub(super) discipline: Discipline,
+}
+
+/// The silicon a file names for a tier; `generic` after reporting a name that is unknown.
+pub(super) fn silicon(
+    name: &str,
+    tier: Tier,
+    catalogue: &Catalogue,
+    report: &mut Report<'_>,
+) -> Option<Silicon> {
+    if let Some(found) = catalogue.silicon.get(name) {
+        return Some(found.clone());
+    }
+    report.error(
+        code::UNKNOWN_NAME,
+        keys!["fabric", tier.name()],
+        format!("there is no `{name}` in the catalogue of silicon"),
+        suggest::help(name, catalogue.silicon.keys().map(String::as_str)),
+    );
+    catalogue.silicon.get("generic").cloned()
+}
+
+/// The kind of switch of one tier.
+pub(super) fn kind(
+    tier: Tier,
+    silicon: Silicon,
+    file: &FabricFile,
+    report: &mut Report<'_>,
+) -> SwitchKind {
+    let section = &file.switch;
+    let own = match tier {
+        Tier::Leaf => &section.leaf,
+        Tier::Spine => &section.spine,
+        Tier::Core => &section.core,
+    };
+    let all = &section.all;
+    let hash = |get: fn(&crate::file::HashSettings) -> Option<HashFields>| {
+        own.hash.as_ref().and_then(get).or_else(|| all.hash.as_ref().and_then(get))
+    };
+    let fields = hash(|h| h.fields.as_deref().map(hash_fields));
+    let seed = own.hash.as_ref().and_then(|h| h.seed);
+    let seed = seed.or_else(|| all.hash.as_ref().and_then(|h| h.seed));
+    let forwarding = own.forwarding.or(all.forwarding).unwrap_or(Forwarding::CutThrough);
+    let watchdog = own.watchdog.as_ref().or(all.watchdog.as_ref()).filter(|w| w.enabled);
+    let kind = SwitchKind {
+        tier,
+        buffer: own.buffer.or(all.buffer).unwrap_or(silicon.buffer),
+        cell: own.cell.or(all.cell).unwrap_or(silicon.cell),
+        latency: own.latency.or(all.latency).unwrap_or(silicon.latency),
+        cut_through: forwarding == Forwarding::CutThrough,
+        mtu: own.mtu.or(all.mtu).unwrap_or(Bytes::new(9216)),
+        fields: fields.unwrap_or(HashFields { addresses: true, source_port: true, dest_qp: false }),
+        seed: match seed {
+            Some(HashSeed::Fixed(seed)) => Some(seed),
+            Some(HashSeed::Each(_)) | None => None,
+        },
+        watchdog: watchdog.map(|w| Watchdog {
+            detect: w.detect,
+            restore: w.restore,
+            action: match w.action {
+                WatchdogActionName::Drop => WatchdogAction::Drop,
+                WatchdogActionName::Forward => WatchdogAction::Forward,
+            },
+        }),
+        headroom_pool: own.headroom_pool.or(all.headroom_pool),
+        discipline: discipline(own.discipline.or(all.discipline)),
+        silicon,
+    };
+    check(&kind, own, report);
+    let largest = packet::largest(&file.transport);
+    if largest > kind.mtu {
+        report.error(
+            code::IMPOSSIBLE,
+            keys!["transport", "mtu"],
+            format!("packets of {largest} do not pass ports with an MTU of {}", kind.mtu),
+            "lower `transport.mtu` or raise `switch.mtu`",
+        );
+    }
+    kind
+}
+
+fn hash_fields(fields: &[HashField]) -> HashFields {
+    HashFields {
+        addresses: fields.contains(&HashField::Addresses),
+        source_port: fields.contains(&HashField::SourcePort),
+        dest_qp: fields.contains(&HashField::DestQp),
+    }
+}
+
+fn discipline(name: Option<DisciplineName>) -> Discipline {
+    match name {
+        Some(DisciplineName::Wrr) => Discipline::Wrr,
+        Some(DisciplineName::Wfq) => Discipline::Wfq,
+        Some(DisciplineName::Dwrr) | None => Discipline::Dwrr,
+    }
+}
+
+/// Memory beyond this is no switch's; the sums of the checks stay far from overflowing.
+const MOST_BUFFER: Bytes = Bytes::new(1 << 44);
+const LONGEST_LATENCY: Span = Span::from_ms(1000);
+
+fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
+    let tier = kind.tier.name();
+    let mut wrong = |key: &str, in_own: bool, message: String, help: &str| {
+        let path: &[_] = if in_own { keys!["switch", tier, key] } else { keys!["switch", key] };
+        report.error(code::IMPOSSIBLE, path, message, help);
+    };
+    if kind.buffer.is_zero() || kind.buffer > MOST_BUFFER {
+        let message = format!("a buffer of {} holds no traffic or all of it", kind.buffer);
+        wrong("buffer", own.buffer.is_some(), message, "real ones have 16MB to 16GB");
+    }
+    if kind.cell > Bytes::new(65_536) {
+        let message = format!("a cell of {} is larger than any packet", kind.cell);
+        wrong("cell", own.cell.is_some(), message, "real ones have 80 to 300 bytes");
+    }
+    if kind.latency > LONGEST_LATENCY {
+        let message = format!("a switch that takes {} forwards nothing in time", kind.latency);
+        wrong("latency", own.latency.is_some(), message, "real ones take 300ns to 5us");
+    }
+    if kind.mtu < Bytes::new(64) || kind.mtu > Bytes::new(65_536) {
+        let message = format!("ports cannot have an MTU of {}", kind.mtu);
+        wrong("mtu", own.mtu.is_some(), message, "9216B is usual");
+    }
+    if kind.watchdog.is_some_and(|w| w.detect.is_zero()) {
+        let message = "a watchdog that detects after no time sees nothing but stuck queues";
+        wrong("watchdog", own.watchdog.is_some(), message.to_owned(), "200ms is usual");
+    }
+}

@@ -1,0 +1,221 @@
+//! What all builders need, settled once: the cluster, and the kinds of NIC, switch and cable.
+
+use super::cables::{self, Given};
+use super::switches::{self, SwitchKind};
+use super::wiring::MAX_NICS;
+use crate::catalogue::Catalogue;
+use crate::diagnostic::code;
+use crate::document::{Report, keys};
+use crate::file::{FabricFile, Kind, LinkSettings};
+use crate::model::{Cable, Tier};
+use crate::suggest;
+use xoff_units::{Length, Rate, Span};
+
+/// NICs that are all alike.
+#[derive(Debug, Clone)]
+pub(super) struct NicKind {
+    pub(super) model: String,
+    pub(super) rate: Rate,
+    pub(super) latency: Span,
+}
+
+/// Servers, and what is in each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClusterSize {
+    pub(super) servers: u32,
+    pub(super) gpus: u32,
+    pub(super) nics: u32,
+}
+
+impl ClusterSize {
+    pub(super) fn all_nics(self) -> u64 {
+        u64::from(self.servers) * u64::from(self.nics)
+    }
+}
+
+/// What all builders need.
+pub(super) struct Terms<'a> {
+    pub(super) file: &'a FabricFile,
+    pub(super) catalogue: &'a Catalogue,
+    pub(super) cluster: ClusterSize,
+    pub(super) nic: NicKind,
+    pub(super) nvlink: Rate,
+    pub(super) leaf: SwitchKind,
+    pub(super) spine: SwitchKind,
+    pub(super) core: SwitchKind,
+    pub(super) host_cable: Cable,
+    pub(super) leaf_spine_cable: Cable,
+    pub(super) spine_core_cable: Cable,
+}
+
+impl<'a> Terms<'a> {
+    pub(super) fn settle(
+        file: &'a FabricFile,
+        catalogue: &'a Catalogue,
+        report: &mut Report<'_>,
+    ) -> Option<Self> {
+        let cluster = cluster(file, report).filter(|size| within_limits(*size, report));
+        let nic = nic(file, catalogue, report);
+        let layout = &file.fabric;
+        let leaf = layout.leaf.as_deref().unwrap_or("generic");
+        let spine = layout.spine.as_deref().unwrap_or(leaf);
+        let core = layout.core.as_deref().unwrap_or(spine);
+        // A tier that copies another's silicon would repeat the complaint about it.
+        let known = |name: &str| catalogue.silicon.contains_key(name);
+        let leaf_silicon = switches::silicon(leaf, Tier::Leaf, catalogue, report);
+        let spine_silicon = match layout.spine.is_some() || known(spine) {
+            true => switches::silicon(spine, Tier::Spine, catalogue, report),
+            false => leaf_silicon.clone(),
+        };
+        let core_silicon = match layout.core.is_some() || known(core) {
+            true => switches::silicon(core, Tier::Core, catalogue, report),
+            false => spine_silicon.clone(),
+        };
+        let leaf = switches::kind(Tier::Leaf, leaf_silicon?, file, report);
+        let spine = switches::kind(Tier::Spine, spine_silicon?, file, report);
+        let core = switches::kind(Tier::Core, core_silicon?, file, report);
+        let mut cable = |own: &LinkSettings, key: &str, rate: Rate, metres: u64| {
+            let given = Given {
+                own,
+                own_path: keys!["links", key],
+                all: &file.links.all,
+                default_rate: rate,
+                default_length: Length::from_m(metres),
+            };
+            cables::cable(&given, catalogue, report)
+        };
+        let links = &file.links;
+        // An unknown NIC is reported already; its cable is judged as a usual one.
+        let nic_rate = nic.as_ref().map_or(Rate::from_gbps(400), |nic| nic.rate);
+        let host_cable = cable(&links.host, "host", nic_rate, 5);
+        let uplink = |lower: &SwitchKind, upper: &SwitchKind| {
+            default_uplink(file, host_cable.rate, lower, upper)
+        };
+        let leaf_spine_cable = cable(&links.leaf_spine, "leaf-spine", uplink(&leaf, &spine), 30);
+        let spine_core_cable = cable(&links.spine_core, "spine-core", uplink(&spine, &core), 100);
+        Some(Self {
+            file,
+            catalogue,
+            cluster: cluster?,
+            nvlink: file.cluster.nvlink.unwrap_or(Rate::from_gbps(3_600)),
+            nic: nic?,
+            leaf,
+            spine,
+            core,
+            host_cable,
+            leaf_spine_cable,
+            spine_core_cable,
+        })
+    }
+}
+
+/// Uplinks run at the fastest rate both ends have; in a fat tree all links are alike.
+fn default_uplink(file: &FabricFile, host: Rate, lower: &SwitchKind, upper: &SwitchKind) -> Rate {
+    let unlimited = lower.silicon.unlimited() || upper.silicon.unlimited();
+    if unlimited || matches!(file.fabric.kind, Kind::FatTree | Kind::Custom) {
+        return host;
+    }
+    lower.silicon.port_rate.min(upper.silicon.port_rate)
+}
+
+fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> Option<NicKind> {
+    let name = file.cluster.nic.as_deref().unwrap_or("generic-400g");
+    let Some(model) = catalogue.nics.get(name) else {
+        report.error(
+            code::UNKNOWN_NAME,
+            keys!["cluster", "nic"],
+            format!("there is no `{name}` in the catalogue of NICs"),
+            suggest::help(name, catalogue.nics.keys().map(String::as_str)),
+        );
+        return None;
+    };
+    let rate = file.cluster.nic_rate.unwrap_or(model.rate);
+    if rate.bps() == 0 {
+        report.error(
+            code::IMPOSSIBLE,
+            keys!["cluster", "nic-rate"],
+            "a NIC of rate zero sends nothing",
+            format!("`{name}` runs at {}", model.rate),
+        );
+    }
+    let latency = file.nic.latency.unwrap_or(model.latency);
+    if latency > Span::from_ms(1000) {
+        report.error(
+            code::IMPOSSIBLE,
+            keys!["nic", "latency"],
+            format!("a NIC that takes {latency} is of no use"),
+            "real ones take 300ns to 2us",
+        );
+    }
+    Some(NicKind { model: model.name.clone(), rate, latency })
+}
+
+fn within_limits(size: ClusterSize, report: &mut Report<'_>) -> bool {
+    let fits = size.all_nics() <= MAX_NICS as u64;
+    if !fits {
+        report.error(
+            code::LIMIT,
+            keys!["cluster"],
+            format!("the cluster has {} NICs", size.all_nics()),
+            format!("xoff holds {MAX_NICS} at most"),
+        );
+    }
+    fits
+}
+
+fn cluster(file: &FabricFile, report: &mut Report<'_>) -> Option<ClusterSize> {
+    let given = &file.cluster;
+    let fat_tree = file.fabric.kind == Kind::FatTree;
+    let mut ok = true;
+    let mut zero = |key: &str, value: Option<u32>| {
+        if value == Some(0) {
+            report.error(
+                code::IMPOSSIBLE,
+                keys!["cluster", key],
+                format!("`{key} = 0`: there is no cluster to connect"),
+                "give at least 1",
+            );
+            ok = false;
+        }
+    };
+    zero("gpus", given.gpus);
+    zero("hosts", given.hosts);
+    zero("gpus-per-server", given.gpus_per_server);
+    zero("nics-per-server", given.nics_per_server);
+    if !ok {
+        return None;
+    }
+    if let Some(hosts) = given.hosts {
+        if given.gpus.is_some() {
+            report.error(
+                code::IMPOSSIBLE,
+                keys!["cluster", "hosts"],
+                "`hosts` and `gpus` both give the size of the cluster",
+                "keep one of them",
+            );
+        }
+        let gpus = given.gpus_per_server.unwrap_or(1);
+        let nics = given.nics_per_server.unwrap_or(gpus);
+        return Some(ClusterSize { servers: hosts, gpus, nics });
+    }
+    let held = file.fabric.k.filter(|_| fat_tree).map(|k| u64::from(k).saturating_pow(3) / 4);
+    let default = held.map_or(64, |hosts| u32::try_from(hosts).unwrap_or(u32::MAX));
+    let gpus = given.gpus.unwrap_or(default.max(1));
+    let usual = if fat_tree { 1 } else { gpus.min(8) };
+    let per_server = given.gpus_per_server.unwrap_or(usual);
+    if !gpus.is_multiple_of(per_server) {
+        let (less, more) = (gpus / per_server * per_server, gpus.div_ceil(per_server));
+        report.error(
+            code::IMPOSSIBLE,
+            keys!["cluster", "gpus"],
+            format!("{gpus} GPUs do not fill servers of {per_server}"),
+            format!(
+                "{less} or {} would, or another `gpus-per-server`",
+                u64::from(more) * u64::from(per_server)
+            ),
+        );
+        return None;
+    }
+    let nics = given.nics_per_server.unwrap_or(per_server);
+    Some(ClusterSize { servers: gpus / per_server, gpus: per_server, nics })
+}

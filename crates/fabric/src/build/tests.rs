@@ -1,0 +1,261 @@
+use crate::diagnostic::code;
+use crate::load::load_fabric;
+use crate::model::{ClassId, Fabric, NodeId, PortId, Threshold, Tier};
+use xoff_transport::config::{Congestion, Notification};
+use xoff_units::{Bytes, Rate, Ratio, Span};
+
+fn fabric(text: &str) -> Fabric {
+    let fabric = Fabric::from_toml(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    consistent(&fabric);
+    fabric
+}
+
+/// The invariants of the model.
+fn consistent(fabric: &Fabric) {
+    for (index, port) in fabric.ports.iter().enumerate() {
+        let peer = &fabric.ports[port.peer.index()];
+        assert_eq!(peer.peer, PortId(index as u32), "peers point at each other");
+        assert_eq!(peer.cable, port.cable);
+        assert!(fabric.node_ports(port.node).any(|p| p.index() == index));
+    }
+    let nodes = fabric.nics.len() + fabric.switches.len();
+    let counted: usize = (0..nodes).map(|n| fabric.node_ports(NodeId(n as u32)).count()).sum();
+    assert_eq!(counted, fabric.ports.len());
+    assert!(fabric.switches.is_sorted_by_key(|s| s.tier));
+    for (index, nic) in fabric.nics.iter().enumerate() {
+        assert!(fabric.servers[nic.server.index()].nics.contains(&(index as u32)));
+        assert!(!nic.ports.is_empty());
+    }
+}
+
+fn tiers(fabric: &Fabric) -> [usize; 3] {
+    [Tier::Leaf, Tier::Spine, Tier::Core]
+        .map(|tier| fabric.switches.iter().filter(|s| s.tier == tier).count())
+}
+
+fn codes(text: &str) -> Vec<&'static str> {
+    load_fabric(text).diagnostics.iter().map(|d| d.code.0).collect()
+}
+
+#[test]
+fn the_smallest_useful_file() {
+    let fabric = fabric(
+        "[cluster]\ngpus = 256\nnic = \"connectx-7\"\n[fabric]\nkind = \"rail\"\nleaf = \"tomahawk-5\"\n",
+    );
+    assert_eq!((fabric.servers.len(), fabric.nics.len()), (32, 256));
+    assert_eq!(tiers(&fabric), [8, 2, 0]);
+    // NIC 3 of every server hangs on leaf 3.
+    for server in &fabric.servers {
+        let port = fabric.nics[server.nics.start as usize + 3].ports.start;
+        assert!(fabric.port_name(PortId(port)).ends_with("→leaf3"));
+    }
+    // 32 hosts at 400G, and as much upwards.
+    let leaf = &fabric.switches[0];
+    let rate = |port: u32| fabric.cable(PortId(port)).rate.bps();
+    let total: u64 = leaf.ports.clone().map(rate).sum();
+    assert_eq!(total, 2 * 32 * Rate::from_gbps(400).bps());
+    assert_eq!(fabric.classes[3].dscp, 26);
+    assert_eq!(leaf.dscp_to_class[26], ClassId(3));
+    assert_eq!(leaf.dscp_to_class[48], ClassId(6));
+    assert_eq!(leaf.dscp_to_class[0], ClassId(0));
+}
+
+#[test]
+fn a_multi_rail_pod_of_a_51t_leaf_has_512_nics() {
+    let text =
+        "[cluster]\ngpus = 1024\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'";
+    let fabric = fabric(text);
+    // 64 servers x 8 NICs per pod, two pods.
+    assert_eq!(tiers(&fabric)[0], 16);
+    let down = fabric.switches[0].ports.clone().filter(|&p| {
+        fabric.node_switch(fabric.ports[fabric.ports[p as usize].peer.index()].node).is_none()
+    });
+    assert_eq!(down.count(), 64);
+}
+
+#[test]
+fn a_fat_tree_counts_as_it_should() {
+    for k in [2u32, 4, 8, 16] {
+        let fabric = fabric(&format!("[fabric]\nkind = 'fat-tree'\nk = {k}"));
+        assert_eq!(fabric.nics.len() as u32, k * k * k / 4);
+        assert_eq!(tiers(&fabric).map(|n| n as u32), [k * k / 2, k * k / 2, k * k / 4]);
+        assert!(fabric.switches.iter().all(|s| s.ports.len() as u32 == k));
+        assert_eq!(fabric.servers[0].gpus, 1);
+    }
+    let chosen = fabric("[cluster]\nhosts = 100\n[fabric]\nkind = 'fat-tree'");
+    assert_eq!(tiers(&chosen)[2], 16);
+}
+
+#[test]
+fn oversubscription_thins_the_uplinks() {
+    let base = "[cluster]\ngpus = 1024\nnic = 'connectx-7'\n[fabric]\nkind = 'leaf-spine'\n\
+                leaf = 'tomahawk-5'\nhosts-per-leaf = 32\n";
+    let uplinks = |extra: &str| {
+        let fabric = fabric(&format!("{base}{extra}"));
+        fabric.switches[0].ports.len() - 32
+    };
+    assert_eq!(uplinks(""), 16);
+    assert_eq!(uplinks("oversubscription = '2:1'"), 8);
+    assert_eq!(uplinks("oversubscription = '4:1'"), 4);
+    assert_eq!(uplinks("spines = 4"), 4);
+}
+
+#[test]
+fn three_tiers_have_their_own_oversubscription() {
+    let fabric = fabric(
+        "[cluster]\ngpus = 2048\nnic = 'connectx-7'\n[fabric]\nkind = 'three-tier'\n\
+         leaf = 'tomahawk-5'\nhosts-per-leaf = 64\nleaves-per-pod = 8\nspines = 8\n\
+         oversubscription = '1:1'\nspine-oversubscription = '4:1'",
+    );
+    let [leaves, spines, cores] = tiers(&fabric);
+    assert_eq!((leaves, spines), (32, 32));
+    // A spine has 8 leaves x 4 links down and a quarter of that up.
+    let spine = fabric.switches.iter().find(|s| s.tier == Tier::Spine).unwrap();
+    assert_eq!(spine.ports.len(), 32 + 8);
+    assert!(cores >= 8 && cores % 8 == 0);
+}
+
+#[test]
+fn rails_go_up_three_tiers() {
+    let fabric = fabric(
+        "[cluster]\ngpus = 16384\nnic = 'connectx-7'\n[fabric]\nkind = 'three-tier'\nrails = true\n\
+         leaf = 'tomahawk-5'",
+    );
+    assert_eq!(tiers(&fabric)[0], 256);
+    let leaf = |nic: usize| {
+        let peer = fabric.ports[fabric.nics[nic].ports.start as usize].peer;
+        fabric.node_name(fabric.ports[peer.index()].node).to_owned()
+    };
+    for server in 0..64 {
+        assert_eq!(leaf(server * 8 + 5), "leaf5");
+    }
+    assert_eq!(leaf(64 * 8 + 5), "leaf13");
+    // Full bandwidth on every tier.
+    for switch in fabric.switches.iter().filter(|s| s.tier != Tier::Core) {
+        let total: u64 = switch.ports.clone().map(|p| fabric.cable(PortId(p)).rate.bps()).sum();
+        assert_eq!(total, Rate::from_gbps(51_200).bps(), "{}", switch.name);
+    }
+}
+
+#[test]
+fn too_few_ports_are_counted() {
+    let text = "[cluster]\nhosts = 300\nnic = 'connectx-7'\n[fabric]\nkind = 'single'\nleaf = 'tomahawk-5'";
+    let loaded = load_fabric(text);
+    let [problem] = &loaded.diagnostics[..] else { panic!("{:#?}", loaded.diagnostics) };
+    assert_eq!(problem.code, code::PORTS);
+    assert_eq!(problem.line(text), 6);
+    assert!(problem.message.contains("needs 300 ports"), "{}", problem.message);
+    let text = "[cluster]\nhosts = 130\nnic = 'connectx-7'\n[fabric]\nkind = 'single'\nleaf = 'tomahawk-5'";
+    let problem = &load_fabric(text).diagnostics[0];
+    assert!(problem.message.contains("needs 65 ports of 800Gbps"), "{}", problem.message);
+    let text =
+        "[cluster]\nhosts = 2\nnic = 'connectx-8'\n[fabric]\nkind = 'single'\nleaf = 'trident-3'";
+    assert!(codes(text).contains(&code::PORTS.0));
+}
+
+#[test]
+fn the_ns3_profile_says_what_its_rules_say() {
+    let fabric = fabric(
+        "profile = 'ns3-hpcc'\n[cluster]\nhosts = 32\n[fabric]\nkind = 'leaf-spine'\nleaves = 4\nspines = 4",
+    );
+    assert_eq!(tiers(&fabric), [4, 4, 0]);
+    assert_eq!(fabric.switches[0].ports.len(), 12);
+    let port = &fabric.ports[fabric.switches[0].ports.start as usize];
+    let class = port.classes[3];
+    assert_eq!(class.headroom, Bytes::new(37_500));
+    assert_eq!(class.reserved, Bytes::new(4096));
+    assert_eq!(class.xon_offset, Bytes::new(3072));
+    assert_eq!(class.threshold, Threshold::Dynamic(Ratio::new(1, 8)));
+    assert_eq!(class.ecn.unwrap().kmax, Bytes::new(1_600_000));
+    assert_eq!(port.pause_response, Span::ZERO);
+    assert_eq!((fabric.pause.frame, fabric.pause.quanta), (Bytes::new(43), None));
+    assert_eq!(fabric.cables[0].delay, Span::from_us(1));
+    assert!(fabric.cables.iter().all(|c| c.rate == Rate::from_gbps(100)));
+    assert!((0..8).all(|id| id == 3 || port.classes[id].reserved.is_zero()));
+    let nic = &fabric.nics[0];
+    assert_eq!(nic.qp.mtu, Bytes::new(1000));
+    assert_eq!(nic.qp.notification, Notification::EchoInAck);
+    assert_eq!(nic.latency, Span::ZERO);
+    let Congestion::Dcqcn(dcqcn) = &nic.qp.congestion else { panic!("dcqcn") };
+    assert!(!dcqcn.cut_at_once);
+    assert_eq!(fabric.switches[0].buffer, Bytes::new(32 << 20));
+    assert!(!fabric.switches[0].cut_through);
+}
+
+#[test]
+fn a_file_wins_over_its_profile() {
+    let fabric = fabric(
+        "profile = 'ns3-hpcc'\n[cluster]\nhosts = 4\nnic-rate = '400Gbps'\n[fabric]\nkind = 'single'\n\
+         [links]\nlength = '10m'\n[pfc]\nxoff = '100KB'\n[transport.congestion]\nkind = 'none'\n\
+         [ecn]\nkmin = '10KB'\nkmax = '50KB'\nscale = false",
+    );
+    assert_eq!(fabric.cables[0].delay, Span::from_ns(50));
+    assert_eq!(fabric.cables[0].rate, Rate::from_gbps(400));
+    let class = fabric.ports[fabric.switches[0].ports.start as usize].classes[3];
+    assert_eq!(class.threshold, Threshold::Static(Bytes::new(100_000)));
+    assert_eq!(fabric.nics[0].qp.congestion, Congestion::None);
+    assert_eq!(fabric.nics[0].qp.ack_every, 1);
+}
+
+#[test]
+fn alpha_follows_the_rate_in_the_ns3_profile() {
+    let fabric = fabric(
+        "profile = 'ns3-hpcc'\n[cluster]\nhosts = 8\n[fabric]\nleaves = 2\nspines = 1\n\
+         [links.leaf-spine]\nrate = '400Gbps'",
+    );
+    let leaf = &fabric.switches[0];
+    let alpha = |port: u32| fabric.ports[port as usize].classes[3].threshold;
+    assert_eq!(alpha(leaf.ports.start), Threshold::Dynamic(Ratio::new(1, 8)));
+    assert_eq!(alpha(leaf.ports.end - 1), Threshold::Dynamic(Ratio::new(1, 2)));
+}
+
+#[test]
+fn the_htsim_profile_is_static() {
+    let fabric = fabric("profile = 'htsim'\n[fabric]\nkind = 'fat-tree'\nk = 8");
+    assert_eq!(fabric.nics.len(), 128);
+    let class = fabric.ports[fabric.switches[0].ports.start as usize].classes[3];
+    assert_eq!(class.threshold, Threshold::Static(Bytes::new(61_440)));
+    assert_eq!(class.xon_offset, Bytes::new(12_288));
+    assert_eq!(class.ecn, None);
+    let qp = &fabric.nics[0].qp;
+    assert_eq!((qp.framing.header, qp.framing.ack), (Bytes::new(64), Bytes::new(64)));
+    assert!(qp.framing.pad_last);
+    assert_eq!(qp.congestion, Congestion::None);
+}
+
+#[test]
+fn every_built_in_silicon_builds_without_a_word() {
+    for name in crate::catalogue::Catalogue::built_in().silicon.keys() {
+        for kind in ["single", "leaf-spine", "rail", "fat-tree"] {
+            let text = format!(
+                "[cluster]\nhosts = 16\nnic = 'generic-100g'\n[fabric]\nkind = '{kind}'\nleaf = '{name}'\n\
+                 {}",
+                if kind == "leaf-spine" { "leaves = 4\nspines = 2" } else { "" }
+            );
+            let found = load_fabric(&text).diagnostics;
+            let found: Vec<_> = found.iter().filter(|d| d.code != code::TOPOLOGY).collect();
+            assert!(found.is_empty(), "{name} {kind}: {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn custom_fabrics_are_sorted_and_joined() {
+    let fabric = fabric(
+        "[fabric]\nkind = 'custom'\n\
+         [[node]]\nname = 's1'\nkind = 'switch'\ntier = 'spine'\n\
+         [[node]]\nname = 'n0'\nkind = 'nic'\nserver = 'box'\n\
+         [[node]]\nname = 'n1'\nkind = 'nic'\n\
+         [[node]]\nname = 'n2'\nkind = 'nic'\nserver = 'box'\n\
+         [[node]]\nname = 's0'\nkind = 'switch'\nsilicon = 'spectrum-4'\n\
+         [[link]]\nends = 'n0 s0'\n[[link]]\nends = 'n1 s0'\nlength = '30m'\n[[link]]\nends = 's0 n2'\n\
+         [[link]]\nends = 's0 s1'\nparallel = 2\nloss = 1e-3\n",
+    );
+    let names: Vec<&str> = fabric.nics.iter().map(|n| n.name.as_str()).collect();
+    assert_eq!(names, ["n0", "n2", "n1"]);
+    assert_eq!(fabric.servers[0].nics, 0..2);
+    assert_eq!(fabric.switches[0].name, "s0");
+    assert_eq!(fabric.switches[0].silicon, "spectrum-4");
+    assert_eq!(fabric.switches[0].ports.len(), 5);
+    assert_eq!(fabric.cables[4].loss, Ratio::new(1, 1000));
+}

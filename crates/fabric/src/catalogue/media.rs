@@ -1,0 +1,77 @@
+//! Copper cables and optics.
+
+use super::Source;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Length, Rate, Span};
+
+/// Electrical power in thousandths of a watt.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Milliwatts(pub u32);
+
+/// A cable, or a pair of transceivers with fibre between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media {
+    /// Name in files.
+    pub name: String,
+    /// Fastest rate it carries.
+    pub rate: Rate,
+    /// Longest cable.
+    pub reach: Length,
+    /// Latency of forward error correction, both ends together.
+    pub fec: Span,
+    /// Power at each end.
+    pub power: Milliwatts,
+    /// Any rate and reach, which no real cable has; never chosen unasked.
+    pub ideal: bool,
+    /// How sure the figures are.
+    pub source: Source,
+}
+
+/// Name, rate (Gb/s), reach (m), FEC (ns), power per end (mW). Reach and power as in the optics'
+/// specifications; FEC latency within the 50 to 150 ns that RS(544,514) costs.
+const ROWS: [(&str, u64, u64, u64, u32); 18] = [
+    ("dac", 1600, 2, 100, 100),
+    ("aec", 800, 7, 120, 8_000),
+    ("aoc", 800, 30, 100, 9_000),
+    ("100g-sr4", 100, 100, 90, 2_500),
+    ("100g-dr", 100, 500, 100, 4_500),
+    ("100g-fr", 100, 2_000, 100, 4_500),
+    ("100g-lr4", 100, 10_000, 90, 4_500),
+    ("200g-fr4", 200, 2_000, 100, 6_500),
+    ("400g-sr8", 400, 100, 100, 10_000),
+    ("400g-dr4", 400, 500, 100, 10_000),
+    ("400g-fr4", 400, 2_000, 100, 12_000),
+    ("400g-lr4", 400, 10_000, 100, 12_000),
+    ("400g-zr", 400, 120_000, 4_000, 20_000),
+    ("800g-sr8", 800, 50, 100, 14_000),
+    ("800g-dr8", 800, 500, 100, 16_000),
+    ("800g-2xfr4", 800, 2_000, 100, 17_000),
+    ("1.6t-dr8", 1600, 500, 120, 25_000),
+    ("1.6t-2xfr4", 1600, 2_000, 120, 28_000),
+];
+
+pub(super) fn built_in() -> impl Iterator<Item = Media> {
+    let ideal = Media {
+        name: "ideal".to_owned(),
+        rate: Rate::from_bps(u64::MAX),
+        reach: Length::from_mm(u64::MAX),
+        fec: Span::ZERO,
+        power: Milliwatts(0),
+        ideal: true,
+        source: Source::Invented,
+    };
+    let real = ROWS.iter().map(|&(name, gbps, reach, fec, power)| Media {
+        name: name.to_owned(),
+        rate: Rate::from_gbps(gbps),
+        reach: Length::from_m(reach),
+        fec: Span::from_ns(fec),
+        power: Milliwatts(power),
+        ideal: false,
+        source: Source::Published,
+    });
+    real.chain(std::iter::once(ideal))
+}

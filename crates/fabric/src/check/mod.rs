@@ -1,0 +1,8 @@
+//! What a file says, checked beyond its shape: numbers that cannot be, names that are not there.
+
+mod quantities;
+mod scenario;
+mod transport;
+
+pub(crate) use quantities::fabric;
+pub(crate) use scenario::scenario;

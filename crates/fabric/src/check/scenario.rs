@@ -1,0 +1,134 @@
+//! A scenario against its fabric: names that are not there, numbers that cannot be.
+
+use crate::diagnostic::code;
+use crate::document::{Path, Report, Step, keys};
+use crate::model::{CLASSES, Fabric};
+use crate::names::{NameError, Names};
+use crate::scenario::{Common, Fault, Flows, NodeRef, Scenario, Workload};
+use xoff_units::{Bytes, Ratio, Span};
+
+pub(crate) fn scenario(scenario: &Scenario, fabric: &Fabric, report: &mut Report<'_>) {
+    let mut check = Check { names: Names::of(fabric), fabric, report };
+    for (index, workload) in scenario.workloads.iter().enumerate() {
+        check.workload(index, workload);
+    }
+    for (index, fault) in scenario.faults.iter().enumerate() {
+        check.fault(index, fault);
+    }
+    if scenario.duration.is_some_and(Span::is_zero) {
+        check.impossible(keys!["duration"], "a run of no time", "leave it out to run to the end");
+    }
+}
+
+struct Check<'a, 'r, 'd> {
+    names: Names<'a>,
+    fabric: &'a Fabric,
+    report: &'r mut Report<'d>,
+}
+
+impl Check<'_, '_, '_> {
+    fn impossible(&mut self, path: &Path<'_>, message: impl Into<String>, help: &str) {
+        self.report.error(code::IMPOSSIBLE, path, message, help);
+    }
+
+    fn name(&mut self, path: &Path<'_>, error: Option<NameError>) {
+        if let Some(error) = error {
+            self.report.error(code::UNKNOWN_NAME, path, error.message, error.help);
+        }
+    }
+
+    fn nic(&mut self, path: &Path<'_>, reference: &NodeRef) {
+        let error = self.names.nic_ref(reference).err();
+        self.name(path, error);
+    }
+
+    fn class(&mut self, path: &Path<'_>, class: Option<u8>) {
+        if let Some(class) = class.filter(|&class| usize::from(class) >= CLASSES) {
+            self.impossible(path, format!("there is no class {class}"), "classes go from 0 to 7");
+        }
+    }
+
+    fn size(&mut self, path: &Path<'_>, size: Bytes) {
+        if size.is_zero() {
+            self.impossible(path, "nothing is sent", "give a size like \"1MB\"");
+        }
+    }
+
+    fn workload(&mut self, index: usize, workload: &Workload) {
+        let at = |key: &'static str| [Step::Key("workload"), Step::Index(index), Step::Key(key)];
+        let common: &Common = match workload {
+            Workload::Permutation(w) => {
+                self.size(&at("size"), w.size);
+                &w.common
+            }
+            Workload::Incast(w) => {
+                self.size(&at("size"), w.size);
+                if let Some(target) = &w.target {
+                    self.nic(&at("target"), target);
+                }
+                let others = self.fabric.nics.len().saturating_sub(1);
+                if w.senders.is_some_and(|n| n == 0 || n as usize > others) {
+                    let message = format!("there are {others} NICs to send to another one");
+                    self.impossible(&at("senders"), message, "give 1 or more, at most that many");
+                }
+                &w.common
+            }
+            Workload::AllToAll(w) => {
+                self.size(&at("size"), w.size);
+                &w.common
+            }
+            Workload::Flows(w) => {
+                self.flows(index, w);
+                &w.common
+            }
+            Workload::Poisson(w) => {
+                if w.load.is_zero() || w.load > Ratio::new(2, 1) {
+                    let help = "a load of 1 is the NICs' full rate";
+                    self.impossible(&at("load"), format!("a load of {}", w.load), help);
+                }
+                &w.common
+            }
+        };
+        self.class(&at("class"), common.class);
+    }
+
+    fn flows(&mut self, index: usize, flows: &Flows) {
+        for (position, flow) in flows.list.iter().enumerate() {
+            let at = |key: &'static str| {
+                let list = [Step::Key("list"), Step::Index(position), Step::Key(key)];
+                [&[Step::Key("workload"), Step::Index(index)], &list[..]].concat()
+            };
+            self.nic(&at("source"), &flow.source);
+            self.nic(&at("destination"), &flow.destination);
+            self.size(&at("size"), flow.size);
+            self.class(&at("class"), flow.class);
+            for (key, path) in [("path", &flow.path), ("ack-path", &flow.ack_path)] {
+                for (hop, name) in path.iter().enumerate() {
+                    let error = self.names.switch(name).err();
+                    let path = [at(key), vec![Step::Index(hop)]].concat();
+                    self.name(&path, error);
+                }
+            }
+            let same =
+                self.names.nic_ref(&flow.source).ok() == self.names.nic_ref(&flow.destination).ok();
+            if same && self.names.nic_ref(&flow.source).is_ok() {
+                let help = "source and destination have to differ";
+                self.impossible(&at("destination"), "a NIC does not send to itself", help);
+            }
+        }
+    }
+
+    fn fault(&mut self, index: usize, fault: &Fault) {
+        match fault {
+            Fault::PauseStorm { nic, .. } | Fault::SlowReceiver { nic, .. } => {
+                self.nic(keys!["fault", index, "nic"], nic);
+            }
+        }
+        if let Fault::SlowReceiver { rate, .. } = fault
+            && rate.bps() == 0
+        {
+            let help = "use kind `pause-storm` for a NIC that takes nothing";
+            self.impossible(keys!["fault", index, "rate"], "a receiver of rate zero", help);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! What follows from a fabric file: ports used, oversubscription, headroom, thresholds, bandwidth
+//! times delay. Equal things are one row, so that a thousand switches read like one.
+
+mod group;
+
+use crate::build::{PortUse, claims, ports_needed};
+use crate::load::FabricSetup;
+use crate::model::{CLASSES, ClassId, Fabric, NicId, PortId, Switch, Threshold, Tier};
+use crate::route::Routes;
+use crate::rules::headroom::{self, Situation};
+use crate::rules::{buffer, packet};
+use group::Grouped;
+use serde::Serialize;
+use xoff_units::{Bytes, Length, Rate, Ratio, Span};
+
+/// What follows from a fabric file.
+#[derive(Debug, Clone, Serialize)]
+pub struct Derived {
+    /// Servers.
+    pub servers: u64,
+    /// GPUs in all servers.
+    pub gpus: u64,
+    /// NICs in all servers.
+    pub nics: u64,
+    /// Switches, alike ones together.
+    pub switches: Vec<SwitchRow>,
+    /// Bandwidth per tier.
+    pub tiers: Vec<TierRow>,
+    /// Cables, alike ones together.
+    pub links: Vec<LinkRow>,
+    /// PFC and ECN at switch ports, alike ones together.
+    pub thresholds: Vec<ThresholdRow>,
+    /// Nearest and farthest NICs.
+    pub paths: Vec<PathRow>,
+}
+
+/// Links of one rate.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PortCount {
+    /// Their rate.
+    pub rate: Rate,
+    /// How many.
+    pub count: u64,
+}
+
+/// Switches that are alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SwitchRow {
+    /// `leaf0 … leaf7`.
+    pub names: String,
+    /// How many.
+    pub count: u64,
+    /// Where they stand.
+    pub tier: &'static str,
+    /// Their silicon.
+    pub silicon: String,
+    /// Links in use.
+    pub ports: Vec<PortCount>,
+    /// Full-rate ports in use, where the silicon has such.
+    pub ports_used: Option<u64>,
+    /// Full-rate ports it has.
+    pub ports_available: Option<u64>,
+    /// Packet memory.
+    pub buffer: Bytes,
+    /// Headroom of all ports.
+    pub headroom: Bytes,
+    /// Reservations of all ports.
+    pub reserved: Bytes,
+    /// What remains to share.
+    pub shared: Bytes,
+}
+
+/// Bandwidth of a tier.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TierRow {
+    /// The tier.
+    pub tier: &'static str,
+    /// Its switches.
+    pub switches: u64,
+    /// Bandwidth towards the hosts, of the switch with the highest oversubscription.
+    pub down: Rate,
+    /// Bandwidth of that switch away from them; zero at the top.
+    pub up: Rate,
+    /// Down over up, `None` at the top.
+    pub oversubscription: Option<Ratio>,
+}
+
+/// Cables that are alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct LinkRow {
+    /// What they join, like `nic-leaf`.
+    pub between: String,
+    /// How many.
+    pub count: u64,
+    /// Rate in each direction.
+    pub rate: Rate,
+    /// Length, zero if only a delay is known.
+    pub length: Length,
+    /// One-way delay.
+    pub delay: Span,
+    /// Optics or copper.
+    pub media: String,
+    /// What is under way on the cable there and back.
+    pub in_flight: Bytes,
+}
+
+/// PFC and ECN of one class at ports that are alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct ThresholdRow {
+    /// Where, like `leaf from nic`.
+    pub at: String,
+    /// How many ports.
+    pub ports: u64,
+    /// Their rate.
+    pub rate: Rate,
+    /// The class.
+    pub class: u8,
+    /// Its name.
+    pub class_name: String,
+    /// Buffer of its own.
+    pub reserved: Bytes,
+    /// Share of the free buffer before it pauses; `None` for a fixed size.
+    pub alpha: Option<Ratio>,
+    /// Occupancy that pauses, when nothing else is congested.
+    pub xoff: Bytes,
+    /// Occupancy that resumes then.
+    pub xon: Bytes,
+    /// Occupancy that pauses when every port of the switch is congested.
+    pub xoff_loaded: Bytes,
+    /// Headroom configured.
+    pub headroom: Bytes,
+    /// Headroom that the worst case takes.
+    pub headroom_needed: Bytes,
+    /// Queue at which marking starts.
+    pub kmin: Option<Bytes>,
+    /// Queue above which every packet is marked.
+    pub kmax: Option<Bytes>,
+    /// Probability just below that.
+    pub pmax: Option<Ratio>,
+}
+
+/// A pair of NICs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PathRow {
+    /// `nearest` or `farthest`.
+    pub pair: &'static str,
+    /// One end.
+    pub from: String,
+    /// The other.
+    pub to: String,
+    /// Links between them.
+    pub links: u64,
+    /// Equal shortest paths.
+    pub choices: u64,
+    /// Rate of the slowest link.
+    pub rate: Rate,
+    /// A full packet there and its acknowledgement back, in an idle fabric.
+    pub base_rtt: Span,
+    /// Rate times that: what is in flight at full speed.
+    pub bdp: Bytes,
+}
+
+impl Derived {
+    /// What follows from a fabric.
+    pub fn of(setup: &FabricSetup) -> Self {
+        let fabric = &setup.fabric;
+        Self {
+            servers: fabric.servers.len() as u64,
+            gpus: fabric.servers.iter().map(|server| u64::from(server.gpus)).sum(),
+            nics: fabric.nics.len() as u64,
+            switches: switches(setup),
+            tiers: tiers(fabric),
+            links: links(fabric),
+            thresholds: thresholds(fabric),
+            paths: paths(fabric),
+        }
+    }
+}
+
+fn port_use(fabric: &Fabric, switch: &Switch) -> PortUse {
+    let mut used = PortUse::new();
+    for port in switch.ports.clone() {
+        *used.entry(fabric.cable(PortId(port)).rate).or_default() += 1;
+    }
+    used
+}
+
+fn switches(setup: &FabricSetup) -> Vec<SwitchRow> {
+    let fabric = &setup.fabric;
+    let mut rows = Grouped::default();
+    for switch in &fabric.switches {
+        let used = port_use(fabric, switch);
+        let silicon = setup.catalogue.silicon.get(&switch.silicon).filter(|s| !s.unlimited());
+        let (headroom, reserved) = claims(fabric, switch);
+        let row = SwitchRow {
+            names: String::new(),
+            count: 0,
+            tier: switch.tier.name(),
+            silicon: switch.silicon.clone(),
+            ports_used: silicon.and_then(|s| ports_needed(s, &used)),
+            ports_available: silicon.map(|s| s.ports.into()),
+            ports: used.into_iter().map(|(rate, count)| PortCount { rate, count }).collect(),
+            buffer: switch.buffer,
+            headroom,
+            reserved,
+            shared: buffer::shared(switch.buffer, headroom, reserved),
+        };
+        rows.add(row, &switch.name);
+    }
+    rows.into_rows(|mut row, members| {
+        row.names = members.span();
+        row.count = members.count;
+        row
+    })
+}
+
+/// What a port leads to.
+fn towards(fabric: &Fabric, port: PortId) -> Option<Tier> {
+    let peer = fabric.ports[port.index()].peer;
+    let switch = fabric.node_switch(fabric.ports[peer.index()].node)?;
+    Some(fabric.switches[switch.index()].tier)
+}
+
+fn tiers(fabric: &Fabric) -> Vec<TierRow> {
+    let mut rows: Vec<TierRow> = Vec::new();
+    for switch in &fabric.switches {
+        let (mut down, mut up) = (0u64, 0u64);
+        for port in switch.ports.clone().map(PortId) {
+            let rate = fabric.cable(port).rate.bps();
+            match towards(fabric, port) {
+                Some(tier) if tier > switch.tier => up = up.saturating_add(rate),
+                Some(tier) if tier == switch.tier => {}
+                _ => down = down.saturating_add(rate),
+            }
+        }
+        let row = TierRow {
+            tier: switch.tier.name(),
+            switches: 1,
+            down: Rate::from_bps(down),
+            up: Rate::from_bps(up),
+            oversubscription: (up > 0).then(|| Ratio::new(down, up)),
+        };
+        match rows.last_mut().filter(|last| last.tier == row.tier) {
+            Some(last) => {
+                let switches = last.switches + 1;
+                if row.oversubscription > last.oversubscription {
+                    *last = row;
+                }
+                last.switches = switches;
+            }
+            None => rows.push(row),
+        }
+    }
+    rows
+}
+
+fn word(tier: Option<Tier>) -> &'static str {
+    tier.map_or("nic", Tier::name)
+}
+
+fn links(fabric: &Fabric) -> Vec<LinkRow> {
+    let mut rows = Grouped::default();
+    for (index, port) in fabric.ports.iter().enumerate() {
+        // Each cable once, from its end with the smaller number.
+        if index > port.peer.index() {
+            continue;
+        }
+        let cable = &fabric.cables[port.cable.index()];
+        let mut ends = [towards(fabric, port.peer), towards(fabric, PortId(index as u32))];
+        ends.sort_unstable();
+        let row = LinkRow {
+            between: format!("{}-{}", word(ends[0]), word(ends[1])),
+            count: 0,
+            rate: cable.rate,
+            length: cable.length,
+            delay: cable.delay,
+            media: cable.media.clone(),
+            in_flight: cable.rate.bytes_in(cable.delay * 2),
+        };
+        rows.add(row, "");
+    }
+    rows.into_rows(|mut row, members| {
+        row.count = members.count;
+        row
+    })
+}
+
+fn thresholds(fabric: &Fabric) -> Vec<ThresholdRow> {
+    let mut rows = Grouped::default();
+    for switch in &fabric.switches {
+        let (headroom, reserved) = claims(fabric, switch);
+        let shared = buffer::shared(switch.buffer, headroom, reserved);
+        for port in switch.ports.clone().map(PortId) {
+            for class in (0..CLASSES).filter(|&id| fabric.classes[id].lossless) {
+                let id = ClassId(class as u8);
+                rows.add(threshold_row(fabric, switch, port, id, shared), "");
+            }
+        }
+    }
+    rows.into_rows(|mut row, members| {
+        row.ports = members.count;
+        row
+    })
+}
+
+fn threshold_row(
+    fabric: &Fabric,
+    switch: &Switch,
+    port: PortId,
+    class: ClassId,
+    shared: Bytes,
+) -> ThresholdRow {
+    let rules = fabric.ports[port.index()].classes[usize::from(class.0)];
+    let all = switch.ports.len() as u64;
+    let xoff = rules.reserved + buffer::xoff(rules.threshold, shared, 1);
+    ThresholdRow {
+        at: format!("{} from {}", switch.tier.name(), word(towards(fabric, port))),
+        ports: 0,
+        rate: fabric.cable(port).rate,
+        class: class.0,
+        class_name: fabric.classes[usize::from(class.0)].name.clone(),
+        reserved: rules.reserved,
+        alpha: match rules.threshold {
+            Threshold::Dynamic(alpha) => Some(alpha),
+            Threshold::Static(_) => None,
+        },
+        xoff,
+        xon: xoff.saturating_sub(rules.xon_offset),
+        xoff_loaded: rules.reserved + buffer::xoff(rules.threshold, shared, all),
+        headroom: rules.headroom,
+        headroom_needed: Situation::at(fabric, port).map_or(Bytes::ZERO, |s| headroom::needed(&s)),
+        kmin: rules.ecn.map(|ecn| ecn.kmin),
+        kmax: rules.ecn.map(|ecn| ecn.kmax),
+        pmax: rules.ecn.map(|ecn| ecn.pmax),
+    }
+}
+
+/// The nearest and the farthest NIC from the first one.
+fn paths(fabric: &Fabric) -> Vec<PathRow> {
+    const LOOKED_AT: usize = 512;
+    let routes = Routes::new(fabric);
+    let nics = fabric.nics.len();
+    let step = nics.div_ceil(LOOKED_AT).max(1);
+    let others = std::iter::once(1).chain((0..nics).rev().step_by(step));
+    let mut found: Vec<(usize, NicId)> = Vec::new();
+    for other in others.filter(|&other| other > 0 && other < nics) {
+        let nic = NicId(other as u32);
+        if let Some(path) = routes.shortest_path(fabric, NicId(0), nic) {
+            found.push((path.len(), nic));
+        }
+    }
+    let nearest = found.iter().min_by_key(|(links, _)| *links);
+    let farthest = found.iter().max_by_key(|(links, _)| *links);
+    let mut rows = Vec::new();
+    for (pair, end) in [("nearest", nearest), ("farthest", farthest)] {
+        rows.extend(end.and_then(|(_, nic)| path_row(fabric, &routes, pair, *nic)));
+    }
+    if rows.len() == 2 && rows[0].links == rows[1].links {
+        rows.truncate(1);
+    }
+    rows
+}
+
+fn path_row(fabric: &Fabric, routes: &Routes, pair: &'static str, to: NicId) -> Option<PathRow> {
+    let from = NicId(0);
+    let there = routes.shortest_path(fabric, from, to)?;
+    let back = routes.shortest_path(fabric, to, from)?;
+    let qp = &fabric.nics[from.index()].qp;
+    let gap = qp.framing.gap;
+    let turn = fabric.nics[to.index()].latency;
+    let base_rtt = fabric.one_way(&there, packet::largest(qp) + gap)
+        + turn
+        + fabric.one_way(&back, packet::smallest(qp) + gap);
+    let rate = there.iter().map(|port| fabric.cable(*port).rate).min()?;
+    Some(PathRow {
+        pair,
+        from: fabric.nics[from.index()].name.clone(),
+        to: fabric.nics[to.index()].name.clone(),
+        links: there.len() as u64,
+        choices: routes.path_choices(fabric, from, to),
+        rate,
+        base_rtt,
+        bdp: rate.bytes_in(base_rtt),
+    })
+}
+
+#[cfg(test)]
+mod tests;

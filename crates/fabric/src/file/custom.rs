@@ -1,0 +1,81 @@
+//! `[[node]]`, `[[link]]` and `[[route]]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Length, Rate, Ratio, Span};
+
+/// A NIC or switch of a custom fabric.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CustomNode {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// A NIC's server; NICs of one server are numbered together. Default: a server of its own.
+    pub server: Option<String>,
+    /// A NIC's model (default: the cluster's).
+    pub nic: Option<String>,
+    /// A switch's silicon (default: the tier's).
+    pub silicon: Option<String>,
+    /// Where a switch stands (default leaf).
+    pub tier: Option<TierName>,
+    /// A switch's packet memory, if not the tier's or the silicon's.
+    pub buffer: Option<Bytes>,
+}
+
+/// What a custom node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeKind {
+    /// Sends and receives.
+    Nic,
+    /// Forwards.
+    Switch,
+}
+
+/// Where a switch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TierName {
+    /// At the hosts.
+    Leaf,
+    /// Above the leaves.
+    Spine,
+    /// Above the spines.
+    Core,
+}
+
+/// A cable of a custom fabric.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CustomLink {
+    /// The two nodes, like `"leaf0 spine1"`.
+    pub ends: String,
+    /// Rate in each direction (default: the tier's).
+    pub rate: Option<Rate>,
+    /// Length.
+    pub length: Option<Length>,
+    /// One-way delay, instead of a length.
+    pub delay: Option<Span>,
+    /// Optics or copper from the catalogue.
+    pub media: Option<String>,
+    /// Bits in error after FEC.
+    pub bit_error_rate: Option<Ratio>,
+    /// Share of packets lost besides.
+    pub loss: Option<Ratio>,
+    /// So many cables alike (default 1).
+    pub parallel: Option<u32>,
+}
+
+/// A route that overrides the shortest path.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RouteEntry {
+    /// At this switch,
+    pub at: String,
+    /// packets for this NIC
+    pub to: String,
+    /// go to this neighbour. With parallel cables, to the first of them.
+    pub via: String,
+}

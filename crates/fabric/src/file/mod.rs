@@ -1,0 +1,98 @@
+//! The fabric file as it is written: every key optional, every quantity with its unit.
+//!
+//! What the keys mean together is decided by the builders; what cannot be is told by the checks.
+
+mod class;
+mod cluster;
+mod custom;
+mod links;
+mod lossless;
+mod switch;
+
+pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
+pub use cluster::{Cluster, Kind, Layout, NicSettings, ReceiveSettings};
+pub use custom::{CustomLink, CustomNode, NodeKind, RouteEntry, TierName};
+pub use links::{LinkSettings, Links};
+pub use lossless::{EcnSettings, HeadroomSetting, Pfc, Quanta, ResponseSetting, UntilResume};
+pub use switch::{
+    DisciplineName, Forwarding, HashField, HashSeed, HashSettings, PerSwitch, SwitchSection,
+    SwitchSettings, WatchdogActionName, WatchdogSettings,
+};
+
+use crate::catalogue::UserCatalogue;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_transport::config::QpConfig;
+
+/// A fabric file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FabricFile {
+    /// Defaults that follow another simulator's rules.
+    pub profile: Option<Profile>,
+    /// GPUs, servers and NICs.
+    pub cluster: Cluster,
+    /// Switches and how they are wired.
+    pub fabric: Layout,
+    /// Cables.
+    pub links: Links,
+    /// The NICs' own behaviour.
+    pub nic: NicSettings,
+    /// The switches' own behaviour.
+    pub switch: SwitchSection,
+    /// Priority flow control.
+    pub pfc: Pfc,
+    /// ECN marking.
+    pub ecn: EcnSettings,
+    /// Which traffic uses which class.
+    pub traffic: Traffic,
+    /// Traffic classes that differ from the default ones.
+    #[serde(rename = "class")]
+    pub classes: Vec<ClassEntry>,
+    /// Queue pairs.
+    pub transport: QpConfig,
+    /// Routes that override the shortest paths.
+    #[serde(rename = "route")]
+    pub routes: Vec<RouteEntry>,
+    /// Nodes of a custom fabric.
+    #[serde(rename = "node")]
+    pub nodes: Vec<CustomNode>,
+    /// Cables of a custom fabric.
+    #[serde(rename = "link")]
+    pub custom_links: Vec<CustomLink>,
+    /// Silicon, NICs and media beside the built-in ones.
+    pub catalogue: UserCatalogue,
+}
+
+/// Defaults that follow another simulator's rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// The ns-3 models of the HPCC line.
+    Ns3Hpcc,
+    /// htsim's RoCE model.
+    Htsim,
+}
+
+impl Profile {
+    /// The profile's name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Ns3Hpcc => "ns3-hpcc",
+            Profile::Htsim => "htsim",
+        }
+    }
+
+    /// The profile as a fabric file that others are laid over.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Profile::Ns3Hpcc => include_str!("../profiles/ns3-hpcc.toml"),
+            Profile::Htsim => include_str!("../profiles/htsim.toml"),
+        }
+    }
+
+    /// The profile of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Profile::Ns3Hpcc, Profile::Htsim].into_iter().find(|profile| profile.name() == name)
+    }
+}

@@ -1,0 +1,142 @@
+//! `[switch]` and its tables per tier.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Span};
+
+/// The switches' own behaviour, for all and per tier.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct SwitchSection {
+    /// For all switches.
+    #[serde(flatten)]
+    pub all: SwitchSettings,
+    /// For leaves.
+    pub leaf: SwitchSettings,
+    /// For spines.
+    pub spine: SwitchSettings,
+    /// For cores.
+    pub core: SwitchSettings,
+}
+
+/// A kind of switch. What is not given comes from the silicon in the catalogue.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct SwitchSettings {
+    /// Packet memory.
+    pub buffer: Option<Bytes>,
+    /// Unit of packet memory; 0 counts bytes.
+    pub cell: Option<Bytes>,
+    /// From the scheduler's decision to the first bit on the wire.
+    pub latency: Option<Span>,
+    /// Whether a packet leaves before it has arrived whole (default cut-through).
+    pub forwarding: Option<Forwarding>,
+    /// Largest frame a port accepts (default 9216B).
+    pub mtu: Option<Bytes>,
+    /// PFC watchdog (default: none).
+    pub watchdog: Option<WatchdogSettings>,
+    /// How flows are spread over equal paths.
+    pub hash: Option<HashSettings>,
+    /// Headroom that all ports share (default: each has its own).
+    pub headroom_pool: Option<Bytes>,
+    /// How weighted classes take turns (default dwrr).
+    pub discipline: Option<DisciplineName>,
+}
+
+/// When a packet is sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forwarding {
+    /// As soon as its headers are read.
+    CutThrough,
+    /// Once it has arrived whole.
+    StoreAndForward,
+}
+
+/// How weighted classes take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DisciplineName {
+    /// Packets in proportion to the weights.
+    Wrr,
+    /// Bytes in proportion to the weights, by deficit counters (ETS).
+    Dwrr,
+    /// Bytes in proportion to the weights, by virtual finish times.
+    Wfq,
+}
+
+/// A PFC watchdog.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct WatchdogSettings {
+    /// Whether it watches.
+    pub enabled: bool,
+    /// A queue paused this long without sending is stuck.
+    pub detect: Span,
+    /// After this long without pause frames the queue is lossless again.
+    pub restore: Span,
+    /// What happens to a stuck queue.
+    pub action: WatchdogActionName,
+}
+
+impl Default for WatchdogSettings {
+    /// The defaults that switch operating systems ship.
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            detect: Span::from_ms(200),
+            restore: Span::from_ms(200),
+            action: WatchdogActionName::Drop,
+        }
+    }
+}
+
+/// What a watchdog does to a stuck queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchdogActionName {
+    /// Drop what is queued and what arrives for it.
+    Drop,
+    /// Send it in spite of the pause.
+    Forward,
+}
+
+/// How flows are spread over equal paths.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct HashSettings {
+    /// What goes into the hash (default addresses and source port).
+    pub fields: Option<Vec<HashField>>,
+    /// `"per-switch"` (default), or one number for all: equal seeds polarise.
+    pub seed: Option<HashSeed>,
+}
+
+/// Something that goes into the ECMP hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HashField {
+    /// Source and destination address.
+    Addresses,
+    /// UDP source port.
+    SourcePort,
+    /// Destination queue pair.
+    DestQp,
+}
+
+/// The seed of the hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum HashSeed {
+    /// The same for every switch.
+    Fixed(u32),
+    /// Its own for every switch.
+    Each(PerSwitch),
+}
+
+/// The word `per-switch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PerSwitch {
+    /// Derived from the switch's number.
+    PerSwitch,
+}

@@ -1,0 +1,181 @@
+//! Reading files: text in, a fabric (and a scenario) and everything that is wrong with it out.
+
+mod files;
+
+pub use files::{Files, ReadError, Setup, Source, load};
+
+use crate::catalogue::Catalogue;
+use crate::diagnostic::{Code, Diagnostic, Origin, Severity, code};
+use crate::document::{Document, Node, Report};
+use crate::file::{FabricFile, Profile};
+use crate::model::Fabric;
+use crate::scenario::Scenario;
+use crate::{build, check, schema, structure};
+use serde::de::DeserializeOwned;
+
+/// What came of reading a file: the value if it can be used, and what was found on the way.
+#[derive(Debug, Clone)]
+pub struct Loaded<T> {
+    /// Present unless an error was found.
+    pub value: Option<T>,
+    /// Errors and warnings, in the order of the files.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Loaded<T> {
+    fn new(value: Option<T>, mut diagnostics: Vec<Diagnostic>) -> Self {
+        diagnostics.sort_by_key(|d| (d.origin, d.span.start));
+        diagnostics.dedup();
+        shorten(&mut diagnostics);
+        let broken = diagnostics.iter().any(Diagnostic::is_error);
+        Self { value: value.filter(|_| !broken), diagnostics }
+    }
+
+    /// The value, or the diagnostics if there is none.
+    pub fn into_result(self) -> Result<T, Vec<Diagnostic>> {
+        self.value.ok_or(self.diagnostics)
+    }
+}
+
+/// A file with thousands of mistakes has one that matters: the list is cut, errors first.
+fn shorten(diagnostics: &mut Vec<Diagnostic>) {
+    const SHOWN: usize = 500;
+    if diagnostics.len() <= SHOWN {
+        return;
+    }
+    let hidden = diagnostics.len() - SHOWN;
+    diagnostics.sort_by_key(|d| std::cmp::Reverse(d.severity));
+    diagnostics.truncate(SHOWN);
+    diagnostics.sort_by_key(|d| (d.origin, d.span.start));
+    let Some(last) = diagnostics.last_mut() else { return };
+    last.help = Some(format!("and {hidden} more like these"));
+}
+
+/// A fabric file and what was built from it.
+#[derive(Debug, Clone)]
+pub struct FabricSetup {
+    /// The file, with profile and overrides merged in.
+    pub file: FabricFile,
+    /// What can be named in it.
+    pub catalogue: Catalogue,
+    /// The fabric it describes.
+    pub fabric: Fabric,
+}
+
+/// A scenario on its fabric.
+#[derive(Debug, Clone)]
+pub struct ScenarioSetup {
+    /// The scenario file.
+    pub scenario: Scenario,
+    /// The fabric it runs on.
+    pub setup: FabricSetup,
+}
+
+/// Reads a fabric file.
+pub fn load_fabric(text: &str) -> Loaded<FabricSetup> {
+    let (document, mut diagnostics) = Document::parse(text, Some(Origin::Fabric));
+    let setup = finish_fabric(document, None, &mut diagnostics);
+    Loaded::new(setup, diagnostics)
+}
+
+/// Reads a scenario file and the fabric file it names; the scenario's overrides are laid over the
+/// fabric file first.
+pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
+    let (own, mut diagnostics) = OwnPart::read(scenario);
+    let (base, found) = Document::parse(fabric, Some(Origin::Fabric));
+    diagnostics.extend(found);
+    let OwnPart { document, overrides, scenario } = own;
+    let setup = finish_fabric(base, overrides.clone(), &mut diagnostics);
+    let value = scenario.zip(setup).map(|(mut scenario, setup)| {
+        let mut report = Report::new(&document, Origin::Scenario);
+        check::scenario(&scenario, &setup.fabric, &mut report);
+        diagnostics.extend(report.diagnostics);
+        if let Some(toml::Value::Table(table)) = overrides.map(|node| node.plain()) {
+            scenario.overrides = table;
+        }
+        ScenarioSetup { scenario, setup }
+    });
+    Loaded::new(value, diagnostics)
+}
+
+/// What a scenario file says by itself.
+struct OwnPart {
+    document: Document,
+    overrides: Option<Node>,
+    scenario: Option<Scenario>,
+}
+
+impl OwnPart {
+    fn read(text: &str) -> (Self, Vec<Diagnostic>) {
+        let (mut document, mut diagnostics) = Document::parse(text, Some(Origin::Scenario));
+        let overrides = document.take("override");
+        let schema = schema::bare_scenario();
+        diagnostics.extend(structure::prune(&mut document.root, &schema, Origin::Scenario));
+        let scenario = read(&document, Origin::Scenario, &mut diagnostics);
+        (Self { document, overrides, scenario }, diagnostics)
+    }
+}
+
+/// Lays the layers over each other, reads the result, checks and builds it.
+fn finish_fabric(
+    file: Document,
+    overrides: Option<Node>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<FabricSetup> {
+    let mut document = with_profile(file, overrides.as_ref());
+    if let Some(overrides) = overrides {
+        document.overlay(overrides);
+    }
+    diagnostics.extend(structure::prune(&mut document.root, &schema::fabric(), Origin::Fabric));
+    let file: FabricFile = read(&document, Origin::Fabric, diagnostics)?;
+    let mut report = Report::new(&document, Origin::Fabric);
+    check::fabric(&file, &mut report);
+    let catalogue = Catalogue::extended(&file.catalogue, &mut report);
+    let fabric = build::build(&file, &catalogue, &mut report);
+    diagnostics.extend(report.diagnostics);
+    Some(FabricSetup { file, catalogue, fabric: fabric? })
+}
+
+/// The profile that the file or the overrides name goes below the file.
+fn with_profile(file: Document, overrides: Option<&Node>) -> Document {
+    let named =
+        |node: &Node| node.table()?.get("profile")?.value.as_text().and_then(Profile::named);
+    let profile = overrides.and_then(named).or_else(|| named(&file.root));
+    let Some(profile) = profile else { return file };
+    let (mut document, _) = Document::parse(profile.text(), None);
+    document.overlay(file.root);
+    document
+}
+
+fn read<T: DeserializeOwned>(
+    document: &Document,
+    origin: Origin,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<T> {
+    match document.root.plain().try_into() {
+        Ok(value) => Some(value),
+        Err(error) => {
+            // The walk has removed what it found wrong; what it cannot know ends here.
+            if !diagnostics.iter().any(Diagnostic::is_error) {
+                let error: toml::de::Error = error;
+                diagnostics.push(plain_error(code::WRONG_VALUE, origin, error.message()));
+            }
+            None
+        }
+    }
+}
+
+fn plain_error(code: Code, origin: Origin, message: &str) -> Diagnostic {
+    let message = message.to_owned();
+    Diagnostic { severity: Severity::Error, code, message, help: None, origin, span: 0..0 }
+}
+
+impl Fabric {
+    /// The fabric that the text of a fabric file describes.
+    pub fn from_toml(text: &str) -> Result<Fabric, Vec<Diagnostic>> {
+        load_fabric(text).into_result().map(|setup| setup.fabric)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+use super::*;
+use proptest::prelude::*;
+
+const EXAMPLE: &str = r#"
+profile = "ns3-hpcc"
+[cluster]
+gpus = 64
+gpus-per-server = 4
+nics-per-server = 2
+nic = "connectx-7"
+nic-rate = "200Gbps"
+nvlink = "900Gbps"
+[fabric]
+kind = "rail"
+leaf = "tomahawk-5"
+spine = "spectrum-4"
+spines = 2
+oversubscription = "2:1"
+[links]
+length = "30m"
+[links.leaf-spine]
+media = "800g-dr8"
+bit-error-rate = 1e-12
+parallel = 2
+[nic]
+latency = "700ns"
+[nic.receive]
+rate = "100Gbps"
+buffer = "1MiB"
+[switch]
+buffer = "64MB"
+forwarding = "cut-through"
+[switch.spine]
+headroom-pool = "4MB"
+[switch.leaf.watchdog]
+detect = "100ms"
+[switch.hash]
+seed = 7
+fields = ["addresses", "dest-qp"]
+[pfc]
+alpha = "1/8"
+headroom = "auto"
+quanta = 1000
+response = "standard"
+[ecn]
+kmin = "100KB"
+kmax = "400KB"
+pmax = "20%"
+[traffic]
+cnp = 6
+[[class]]
+id = 3
+dscp = [26, 27]
+[[class]]
+id = 1
+scheduling = 7
+egress-alpha = 2
+[transport]
+mtu = "4096B"
+[transport.congestion]
+kind = "dcqcn"
+g = 0.1
+[[route]]
+at = "leaf0"
+to = "server0-nic0"
+via = "spine0"
+[catalogue.nic.mine]
+like = "connectx-7"
+rate = "50Gbps"
+"#;
+
+const CUSTOM: &str = r#"
+[fabric]
+kind = "custom"
+[[node]]
+name = "a"
+kind = "nic"
+[[node]]
+name = "b"
+kind = "nic"
+server = "box"
+[[node]]
+name = "s"
+kind = "switch"
+silicon = "spectrum-4"
+[[link]]
+ends = "a s"
+delay = "1us"
+rate = "100Gbps"
+[[link]]
+ends = "b s"
+parallel = 2
+"#;
+
+const SCENARIO: &str = r#"
+fabric = "pod.toml"
+seed = 3
+duration = "1ms"
+[[workload]]
+kind = "incast"
+size = "1MB"
+target = "server1-nic1"
+senders = 8
+[[workload]]
+kind = "flows"
+[[workload.list]]
+source = 0
+destination = "server3-nic0"
+size = "2MB"
+path = ["leaf0", "spine1", "leaf0"]
+[[workload]]
+kind = "poisson"
+load = 0.5
+sizes = "websearch"
+for = "1ms"
+[[fault]]
+kind = "pause-storm"
+nic = 4
+[override.pfc]
+alpha = "1/4"
+"#;
+
+fn lines(diagnostics: &[Diagnostic], scenario: &str, fabric: &str) -> Vec<String> {
+    let line = |d: &Diagnostic| match d.origin {
+        Origin::Scenario => format!("scenario {}", d.line(scenario)),
+        Origin::Fabric => format!("fabric {}", d.line(fabric)),
+    };
+    diagnostics.iter().map(|d| format!("{}: {d}", line(d))).collect()
+}
+
+#[test]
+fn the_examples_load() {
+    for text in [EXAMPLE, CUSTOM, ""] {
+        let loaded = load_fabric(text);
+        assert!(loaded.value.is_some(), "{:#?}", loaded.diagnostics);
+    }
+    let loaded = load_scenario(SCENARIO, EXAMPLE);
+    let setup = loaded.value.unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics));
+    assert_eq!(setup.scenario.workloads.len(), 3);
+    assert!(setup.scenario.overrides.contains_key("pfc"));
+    assert_eq!(setup.setup.file.pfc.alpha, Some(xoff_units::Ratio::new(1, 4)));
+}
+
+#[test]
+fn a_loaded_file_can_be_written_and_read_again() {
+    let setup = load_fabric(EXAMPLE).value.unwrap();
+    let text = toml::to_string(&setup.file).unwrap();
+    let again = load_fabric(&text);
+    let again = again.value.unwrap_or_else(|| panic!("{:#?}\n{text}", again.diagnostics));
+    assert_eq!(toml::to_string(&again.file).unwrap(), text);
+    assert_eq!(format!("{:?}", again.fabric), format!("{:?}", setup.fabric));
+}
+
+#[test]
+fn all_mistakes_at_once_with_their_lines() {
+    let text = "[cluster]\ngpus = 0\nnic = 'connectx7'\n[fabric]\nleaf = 'tomahawk5'\nleef = 3\n\
+                [ecn]\nkmin = '2MB'\nkmax = '1MB'\npmax = 1.5\n[pfc]\nalpha = 0\n\
+                [[class]]\nid = 9\n[[class]]\nid = 1\ndscp = [64, 26]\n[[class]]\nid = 2\ndscp = [26]\n\
+                [links.host]\nrate = 0\nmedia = 'dac'\nlength = '50m'\nloss = 2\n";
+    let loaded = load_fabric(text);
+    assert!(loaded.value.is_none());
+    let found = lines(&loaded.diagnostics, "", text);
+    for expected in [
+        "fabric 2: error[xoff::impossible-value]: `gpus = 0`",
+        "fabric 3: error[xoff::unknown-name]: there is no `connectx7`",
+        "fabric 5: error[xoff::unknown-name]: there is no `tomahawk5`",
+        "fabric 6: error[xoff::unknown-key]: there is no key `leef` here; did you mean `leaf`?",
+        "fabric 8: error[xoff::impossible-value]: marking starts at 2MB",
+        "fabric 10: error[xoff::impossible-value]: a probability above 1",
+        "fabric 12: error[xoff::impossible-value]: with alpha 0",
+        "fabric 14: error[xoff::wrong-value]: 9 is out of range: it lies between 0 and 7",
+        "fabric 22: error[xoff::impossible-value]: a link of 0",
+        "fabric 23: error[xoff::reach]: `dac` reach 2m",
+        "fabric 25: error[xoff::impossible-value]: `loss` of 2",
+    ] {
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+}
+
+#[test]
+fn dscps_and_classes_are_counted() {
+    let text =
+        "[[class]]\nid = 1\ndscp = [64, 26]\n[[class]]\nid = 2\ndscp = [26]\n[[class]]\nid = 1\n";
+    let found = lines(&load_fabric(text).diagnostics, "", text);
+    for expected in [
+        "fabric 8: error[xoff::duplicate]: class 1",
+        "fabric 6: error[xoff::duplicate]: DSCP 26",
+        "fabric 3: error[xoff::impossible-value]: there is no DSCP 64",
+    ] {
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+}
+
+#[test]
+fn ecn_above_xoff_and_headroom_above_the_buffer() {
+    let late = "[cluster]\nhosts = 8\n[fabric]\nkind = 'single'\n[pfc]\nxoff = '100KB'\n[ecn]\nkmin = '200KB'\n";
+    let found = lines(&load_fabric(late).diagnostics, "", late);
+    assert!(found[0].starts_with("fabric 8: error[xoff::ecn-above-xoff]"), "{found:#?}");
+    let ramp = late.replace("200KB", "50KB");
+    let loaded = load_fabric(&ramp);
+    assert!(loaded.value.is_some());
+    assert_eq!(loaded.diagnostics[0].severity, Severity::Warning, "{:?}", loaded.diagnostics);
+    let small = "[cluster]\nhosts = 8\n[fabric]\nkind = 'single'\n[switch]\nbuffer = '500KB'\n";
+    let found = lines(&load_fabric(small).diagnostics, "", small);
+    assert!(found[0].starts_with("fabric 6: error[xoff::headroom]"), "{found:#?}");
+}
+
+#[test]
+fn too_little_headroom_is_allowed_and_said() {
+    let text = "[cluster]\nhosts = 2\n[fabric]\nkind = 'single'\n[pfc]\nheadroom = '10KB'\n";
+    let loaded = load_fabric(text);
+    assert!(loaded.value.is_some());
+    assert_eq!(loaded.diagnostics[0].code, code::HEADROOM);
+    assert_eq!(loaded.diagnostics[0].line(text), 6);
+}
+
+#[test]
+fn packets_have_to_pass_the_ports() {
+    let text = "[transport]\nmtu = '4096B'\n[switch]\nmtu = '1500B'\n";
+    let found = lines(&load_fabric(text).diagnostics, "", text);
+    assert!(found.iter().any(|f| f.starts_with("fabric 2: error[xoff::impossible")), "{found:#?}");
+    let odd = "[transport]\nmtu = '1000B'\n";
+    let loaded = load_fabric(odd);
+    assert!(loaded.value.is_some());
+    assert!(loaded.diagnostics.iter().any(|d| d.code == code::UNUSUAL));
+}
+
+#[test]
+fn overrides_point_into_the_scenario() {
+    let scenario = "fabric = 'x'\n[override.ecn]\nkmin = '1MB'\nkmxa = 3\n[override.transport.congestion]\nkind = 'none'\n";
+    let fabric = "[cluster]\nhosts = 8\n[ecn]\nkmax = '10KB'\n";
+    let loaded = load_scenario(scenario, fabric);
+    let found = lines(&loaded.diagnostics, scenario, fabric);
+    assert!(
+        found.iter().any(|f| f.starts_with("scenario 3: error[xoff::impossible")),
+        "{found:#?}"
+    );
+    assert!(
+        found.iter().any(|f| f.starts_with("scenario 4: error[xoff::unknown-key")),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn scenario_names_are_looked_up() {
+    let scenario = "fabric = 'x'\n[[workload]]\nkind = 'incast'\nsize = '1MB'\ntarget = 'server9-nic0'\nsenders = 9\n\
+                    [[workload]]\nkind = 'flows'\nclass = 8\n[[workload.list]]\nsource = 99\ndestination = 'server0'\nsize = 0\npath = ['spine7']\n\
+                    [[fault]]\nkind = 'pause-storm'\nnic = 'leaf0'\n";
+    let fabric = "[cluster]\nhosts = 8\n";
+    let found = lines(&load_scenario(scenario, fabric).diagnostics, scenario, fabric);
+    for expected in [
+        "scenario 5: error[xoff::unknown-name]",
+        "scenario 6: error[xoff::impossible",
+        "scenario 9: error[xoff::impossible",
+        "scenario 11: error[xoff::unknown-name]",
+        "scenario 13: error[xoff::impossible",
+        "scenario 14: error[xoff::unknown-name]",
+        "scenario 17: error[xoff::unknown-name]: `leaf0` is a switch",
+    ] {
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+}
+
+#[test]
+fn custom_mistakes() {
+    let text = "[fabric]\nkind = 'custom'\n[[node]]\nname = 'a'\nkind = 'nic'\n[[node]]\nname = 'a'\nkind = 'nic'\n\
+                [[node]]\nname = 'b'\nkind = 'nic'\n[[node]]\nname = 's'\nkind = 'switch'\n\
+                [[link]]\nends = 'a s'\n[[link]]\nends = 'a sw'\n[[link]]\nends = 'a'\n";
+    let found = lines(&load_fabric(text).diagnostics, "", text);
+    for expected in [
+        "fabric 7: error[xoff::duplicate]",
+        "fabric 10: error[xoff::disconnected]: nothing is plugged into `b`",
+        "fabric 18: error[xoff::unknown-name]: there is no node `sw`; did you mean `s`?",
+        "fabric 20: error[xoff::wrong-value]",
+    ] {
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+}
+
+#[test]
+fn huge_numbers_are_refused_quickly() {
+    for text in [
+        "[cluster]\ngpus = 4294967288\n",
+        "[cluster]\nhosts = 4294967295\nnics-per-server = 4294967295\n",
+        "[fabric]\nkind = 'fat-tree'\nk = 4294967294\n",
+        "[fabric]\nkind = 'fat-tree'\nk = 128\n",
+        "[fabric]\nleaves = 4294967295\nspines = 4294967295\n",
+        "[fabric]\nkind = 'three-tier'\nleaves = 4294967295\nspines = 4294967295\ncores = 4294967295\n",
+        "[fabric]\nspines = 2\nleaves = 2\n[links.leaf-spine]\nparallel = 4294967295\n",
+        "[fabric]\noversubscription = '1/18446744073709551615'\nleaves = 2\n",
+        "[cluster]\nhosts = 200000\n[fabric]\nkind = 'single'\n[catalogue.silicon.generic]\nmax-ports = 4294967295\nports = 4294967295\n",
+        "[cluster]\ngpus = 8000\n[fabric]\nkind = 'rail'\nleaf = 'x'\n[catalogue.silicon.x]\nmax-ports = 4294967295\nports = 4294967295\nport-rate = '8Tbps'\n",
+        "[switch]\nbuffer = '18446744073709551615B'\n[pfc]\nheadroom = '18446744073709551615B'\n",
+        "[links]\nlength = '18446744073709551615mm'\n",
+        "[links]\ndelay = '18446744073709551615ps'\nrate = '18446744073709551615bps'\n",
+        "[pfc]\nheadroom = '18446744073709551615 delays'\nalpha = '18446744073709551615'\n",
+    ] {
+        let loaded = load_fabric(text);
+        assert!(loaded.value.is_none(), "{text}");
+        assert!(!loaded.diagnostics.is_empty(), "{text}");
+    }
+}
+
+/// A file with a few of its pieces replaced, removed, doubled or cut.
+fn mutated(base: &'static str) -> impl Strategy<Value = String> {
+    let token = prop_oneof![
+        Just("0"),
+        Just("-1"),
+        Just("\"\""),
+        Just("99999999999"),
+        Just("[]"),
+        Just("{}"),
+        Just("true"),
+        Just("1e308"),
+        Just("nan"),
+        Just("\"1/0\""),
+        Just("\"4096B\""),
+        Just("\"400Gbps\""),
+        Just("4294967295"),
+        Just("\"auto\""),
+        Just("1979-05-27"),
+        Just("\"1s\""),
+        Just("[[1]]"),
+        Just("\"none\""),
+        Just("7"),
+        Just("'a s'"),
+    ];
+    let edit = (any::<prop::sample::Index>(), 0..5u8, token);
+    prop::collection::vec(edit, 1..6).prop_map(move |edits| {
+        let mut lines: Vec<String> = base.lines().map(str::to_owned).collect();
+        for (index, action, token) in edits {
+            let at = index.index(lines.len());
+            match action {
+                0 => {
+                    lines.remove(at);
+                }
+                1 => lines.push(lines[at].clone()),
+                2 => {
+                    let half: String = lines[at].chars().take(lines[at].len() / 2).collect();
+                    lines[at] = half;
+                }
+                _ => {
+                    if let Some((key, _)) = lines[at].split_once('=') {
+                        lines[at] = format!("{key}= {token}");
+                    }
+                }
+            }
+            if lines.is_empty() {
+                break;
+            }
+        }
+        lines.join("\n")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12000))]
+
+    #[test]
+    fn no_fabric_file_panics(text in prop_oneof![mutated(EXAMPLE), mutated(CUSTOM)]) {
+        let loaded = load_fabric(&text);
+        prop_assert!(loaded.value.is_some() || loaded.diagnostics.iter().any(Diagnostic::is_error));
+        for diagnostic in &loaded.diagnostics {
+            prop_assert!(diagnostic.span.end <= text.len());
+            let _ = diagnostic.line(&text);
+        }
+        if let Some(setup) = loaded.value {
+            let _ = crate::derived::Derived::of(&setup);
+        }
+    }
+
+    #[test]
+    fn no_scenario_file_panics(text in mutated(SCENARIO)) {
+        let loaded = load_scenario(&text, EXAMPLE);
+        prop_assert!(loaded.value.is_some() || loaded.diagnostics.iter().any(Diagnostic::is_error));
+    }
+
+    #[test]
+    fn no_text_panics(text in "[\\[\\]a-z0-9=\"'.\n{}, -]{0,200}") {
+        let _ = load_fabric(&text);
+        let _ = load_scenario(&text, &text);
+    }
+}

@@ -1,0 +1,304 @@
+//! Shortest-path routes with all equal paths, in tables small enough for large fabrics.
+//!
+//! Where a packet goes next depends on the switch it is at and on the switch(es) its destination is
+//! attached to, not on the destination itself. So one breadth-first search per *attachment* fills
+//! one row of group numbers; a group is a list of equal-cost ports, stored once per switch.
+
+use crate::model::{Fabric, NicId, NodeId, PortId, SwitchId};
+use std::collections::BTreeMap;
+
+/// Next hops for every switch and destination.
+#[derive(Debug, Clone)]
+pub struct Routes {
+    /// Attachment of each NIC.
+    attachment: Vec<u32>,
+    attachments: usize,
+    /// Group for (switch, attachment), row by row.
+    table: Vec<u32>,
+    /// Where each group starts in `ports`; one more at the end.
+    starts: Vec<u32>,
+    ports: Vec<PortId>,
+    /// First port of `direct` for each NIC, and one more at the end.
+    direct_starts: Vec<u32>,
+    /// Switch ports that lead straight to a NIC, NIC by NIC.
+    direct: Vec<PortId>,
+    /// Switch of each port in `direct`, for NICs on several switches.
+    direct_at: Vec<SwitchId>,
+    /// Routes that override all this, sorted.
+    overrides: Vec<((SwitchId, NicId), PortId)>,
+}
+
+/// No port leads there.
+const UNREACHABLE: u32 = 0;
+/// The destination hangs on this very switch.
+const HERE: u32 = u32::MAX;
+
+impl Routes {
+    /// The routes of `fabric`, its static ones included.
+    pub fn new(fabric: &Fabric) -> Self {
+        let mut routes = Self::with_direct(fabric);
+        let targets = routes.attach(fabric);
+        routes.fill(fabric, &targets);
+        routes.overrides =
+            fabric.static_routes.iter().map(|route| ((route.at, route.to), route.via)).collect();
+        // Of several routes for the same pair the last one written counts.
+        routes.overrides.reverse();
+        routes.overrides.sort_by_key(|(pair, _)| *pair);
+        routes.overrides.dedup_by_key(|(pair, _)| *pair);
+        routes
+    }
+
+    /// Entries of the table that the routes of `fabric` take.
+    pub(crate) fn table_size(fabric: &Fabric) -> u64 {
+        let attachments = Self::with_direct(fabric).attach(fabric).len() as u64;
+        attachments * fabric.switches.len() as u64
+    }
+
+    /// Equal-cost egress ports at `switch` for packets to `destination`, in port order; empty if
+    /// there is no way.
+    #[inline]
+    pub fn candidates(&self, switch: SwitchId, destination: NicId) -> &[PortId] {
+        if !self.overrides.is_empty()
+            && let Some(port) = self.overridden(switch, destination)
+        {
+            return std::slice::from_ref(port);
+        }
+        let attachment = self.attachment[destination.index()] as usize;
+        let group = self.table[switch.index() * self.attachments + attachment];
+        if group == HERE {
+            return self.direct(switch, destination);
+        }
+        let start = self.starts[group as usize] as usize;
+        &self.ports[start..self.starts[group as usize + 1] as usize]
+    }
+
+    #[cold]
+    fn overridden(&self, switch: SwitchId, destination: NicId) -> Option<&PortId> {
+        let pair = (switch, destination);
+        let at = self.overrides.binary_search_by_key(&pair, |(pair, _)| *pair).ok()?;
+        Some(&self.overrides[at].1)
+    }
+
+    #[inline]
+    fn direct(&self, switch: SwitchId, destination: NicId) -> &[PortId] {
+        let start = self.direct_starts[destination.index()] as usize;
+        let end = self.direct_starts[destination.index() + 1] as usize;
+        let all = start..end;
+        if all.len() == 1 {
+            return &self.direct[all];
+        }
+        // A NIC with several ports: those on this switch stand together.
+        let at = &self.direct_at[all];
+        let first = start + at.partition_point(|s| *s < switch);
+        let last = start + at.partition_point(|s| *s <= switch);
+        &self.direct[first..last]
+    }
+
+    fn with_direct(fabric: &Fabric) -> Self {
+        let mut direct_starts = vec![0];
+        let (mut direct, mut direct_at) = (Vec::new(), Vec::new());
+        for nic in &fabric.nics {
+            let ports = nic.ports.clone().map(|port| fabric.ports[port as usize].peer);
+            let mut here: Vec<(SwitchId, PortId)> = ports
+                .filter_map(|p| Some((fabric.node_switch(fabric.ports[p.index()].node)?, p)))
+                .collect();
+            here.sort_unstable();
+            direct_at.extend(here.iter().map(|(switch, _)| *switch));
+            direct.extend(here.iter().map(|(_, port)| *port));
+            direct_starts.push(direct.len() as u32);
+        }
+        Self {
+            attachment: Vec::new(),
+            attachments: 0,
+            table: Vec::new(),
+            starts: vec![0, 0],
+            ports: Vec::new(),
+            direct_starts,
+            direct,
+            direct_at,
+            overrides: Vec::new(),
+        }
+    }
+
+    /// Numbers the distinct sets of switches that NICs hang on.
+    fn attach(&mut self, fabric: &Fabric) -> Vec<Vec<SwitchId>> {
+        let mut known: BTreeMap<Vec<SwitchId>, u32> = BTreeMap::new();
+        let mut targets = Vec::new();
+        for nic in 0..fabric.nics.len() {
+            let range = self.direct_starts[nic] as usize..self.direct_starts[nic + 1] as usize;
+            let mut switches = self.direct_at[range].to_vec();
+            switches.dedup();
+            let number = *known.entry(switches).or_insert_with_key(|switches| {
+                targets.push(switches.clone());
+                targets.len() as u32 - 1
+            });
+            self.attachment.push(number);
+        }
+        self.attachments = targets.len();
+        targets
+    }
+
+    /// One search per attachment.
+    fn fill(&mut self, fabric: &Fabric, targets: &[Vec<SwitchId>]) {
+        let graph = Graph::of(fabric);
+        let switches = fabric.switches.len();
+        self.table = vec![UNREACHABLE; switches * targets.len()];
+        let mut groups: Vec<BTreeMap<Vec<PortId>, u32>> = vec![BTreeMap::new(); switches];
+        let mut distance = vec![u32::MAX; switches];
+        let mut order: Vec<u32> = Vec::with_capacity(switches);
+        let mut hops: Vec<PortId> = Vec::new();
+        for (target, attached) in targets.iter().enumerate() {
+            graph.search(attached, &mut distance, &mut order);
+            for &switch in &order {
+                let slot = switch as usize * targets.len() + target;
+                if distance[switch as usize] == 0 {
+                    self.table[slot] = HERE;
+                    continue;
+                }
+                graph.closer(switch, &distance, &mut hops);
+                let group = match groups[switch as usize].get(hops.as_slice()) {
+                    Some(group) => *group,
+                    None => {
+                        self.ports.extend_from_slice(&hops);
+                        self.starts.push(self.ports.len() as u32);
+                        let group = self.starts.len() as u32 - 2;
+                        groups[switch as usize].insert(hops.clone(), group);
+                        group
+                    }
+                };
+                self.table[slot] = group;
+            }
+        }
+    }
+
+    /// The ports of one shortest path from `source` to `destination`, the first choice at every
+    /// switch; `None` if there is none (or if static routes run in a circle).
+    pub fn shortest_path(
+        &self,
+        fabric: &Fabric,
+        source: NicId,
+        destination: NicId,
+    ) -> Option<Vec<PortId>> {
+        if source == destination {
+            return Some(Vec::new());
+        }
+        let ports = fabric.nics.get(source.index())?.ports.clone();
+        let all = ports.map(|port| self.path_from(fabric, PortId(port), destination));
+        all.flatten().min_by_key(Vec::len)
+    }
+
+    fn path_from(&self, fabric: &Fabric, first: PortId, destination: NicId) -> Option<Vec<PortId>> {
+        let mut path = vec![first];
+        let goal = fabric.nic_node(destination);
+        loop {
+            let last = fabric.ports[path[path.len() - 1].index()].peer;
+            let node: NodeId = fabric.ports[last.index()].node;
+            if node == goal {
+                return Some(path);
+            }
+            if path.len() > fabric.switches.len() {
+                return None;
+            }
+            let switch = fabric.node_switch(node)?;
+            path.push(*self.candidates(switch, destination).first()?);
+        }
+    }
+
+    /// How many shortest paths lead from `source` to `destination`.
+    pub fn path_choices(&self, fabric: &Fabric, source: NicId, destination: NicId) -> u64 {
+        if source == destination {
+            return 1;
+        }
+        // Paths to each switch, switch by switch away from the source.
+        let mut paths: BTreeMap<SwitchId, u64> = BTreeMap::new();
+        for port in fabric.node_ports(fabric.nic_node(source)) {
+            let peer = fabric.ports[port.index()].peer;
+            if let Some(switch) = fabric.node_switch(fabric.ports[peer.index()].node) {
+                *paths.entry(switch).or_default() += 1;
+            }
+        }
+        let goal = fabric.nic_node(destination);
+        let mut arrived: u64 = 0;
+        for _ in 0..=fabric.switches.len() {
+            let mut next: BTreeMap<SwitchId, u64> = BTreeMap::new();
+            for (switch, count) in std::mem::take(&mut paths) {
+                for port in self.candidates(switch, destination) {
+                    let peer = fabric.ports[port.index()].peer;
+                    let node = fabric.ports[peer.index()].node;
+                    match fabric.node_switch(node) {
+                        None if node == goal => arrived = arrived.saturating_add(count),
+                        None => {}
+                        Some(switch) => {
+                            let there = next.entry(switch).or_default();
+                            *there = there.saturating_add(count);
+                        }
+                    }
+                }
+            }
+            if arrived > 0 || next.is_empty() {
+                break;
+            }
+            paths = next;
+        }
+        arrived
+    }
+}
+
+/// Links between switches, in flat lists.
+struct Graph {
+    starts: Vec<u32>,
+    /// (port here, switch there), in port order.
+    edges: Vec<(PortId, u32)>,
+}
+
+impl Graph {
+    fn of(fabric: &Fabric) -> Self {
+        let mut graph = Graph { starts: vec![0], edges: Vec::new() };
+        for switch in &fabric.switches {
+            for port in switch.ports.clone() {
+                let peer = fabric.ports[port as usize].peer;
+                if let Some(other) = fabric.node_switch(fabric.ports[peer.index()].node) {
+                    graph.edges.push((PortId(port), other.0));
+                }
+            }
+            graph.starts.push(graph.edges.len() as u32);
+        }
+        graph
+    }
+
+    fn edges(&self, switch: u32) -> &[(PortId, u32)] {
+        let switch = switch as usize;
+        &self.edges[self.starts[switch] as usize..self.starts[switch + 1] as usize]
+    }
+
+    /// Distances to the nearest of `targets`, and the switches reached in order of distance.
+    fn search(&self, targets: &[SwitchId], distance: &mut [u32], order: &mut Vec<u32>) {
+        distance.fill(u32::MAX);
+        order.clear();
+        for target in targets {
+            distance[target.index()] = 0;
+            order.push(target.0);
+        }
+        let mut next = 0;
+        while let Some(&switch) = order.get(next) {
+            next += 1;
+            for &(_, other) in self.edges(switch) {
+                if distance[other as usize] == u32::MAX {
+                    distance[other as usize] = distance[switch as usize] + 1;
+                    order.push(other);
+                }
+            }
+        }
+    }
+
+    /// The ports of `switch` that lead one step closer.
+    fn closer(&self, switch: u32, distance: &[u32], hops: &mut Vec<PortId>) {
+        let here = distance[switch as usize];
+        hops.clear();
+        let closer = self.edges(switch).iter().filter(|(_, s)| distance[*s as usize] + 1 == here);
+        hops.extend(closer.map(|(port, _)| *port));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+use super::*;
+use crate::model::Tier;
+use proptest::prelude::*;
+
+fn fabric(text: &str) -> Fabric {
+    Fabric::from_toml(text).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+fn fat_tree(k: u32) -> Fabric {
+    fabric(&format!("[fabric]\nkind = 'fat-tree'\nk = {k}\nleaf = 'ideal'"))
+}
+
+/// Every pair is connected by a path that visits no node twice and as many hops as stated.
+fn hops(fabric: &Fabric, routes: &Routes, a: u32, b: u32) -> usize {
+    let path = routes.shortest_path(fabric, NicId(a), NicId(b)).expect("a path");
+    let mut nodes: Vec<NodeId> = path.iter().map(|p| fabric.ports[p.index()].node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    assert_eq!(nodes.len(), path.len(), "a node is visited twice");
+    path.len()
+}
+
+#[test]
+fn a_fat_tree_has_all_its_paths() {
+    let fabric = fat_tree(8);
+    let routes = Routes::new(&fabric);
+    // Same edge, same pod, other pod: 1, k/2 and (k/2)^2 paths over 2, 4 and 6 links.
+    for (to, links, choices) in [(1, 2, 1), (4, 4, 4), (127, 6, 16)] {
+        assert_eq!(hops(&fabric, &routes, 0, to), links);
+        assert_eq!(routes.path_choices(&fabric, NicId(0), NicId(to)), choices);
+    }
+}
+
+#[test]
+fn parallel_links_are_choices() {
+    let fabric = fabric(
+        "[cluster]\nhosts = 8\n[fabric]\nleaves = 2\nspines = 2\n[links.leaf-spine]\nparallel = 3",
+    );
+    let routes = Routes::new(&fabric);
+    assert_eq!(routes.candidates(SwitchId(0), NicId(7)).len(), 6);
+    // Three ways up over each spine, three ways down.
+    assert_eq!(routes.path_choices(&fabric, NicId(0), NicId(7)), 18);
+    assert_eq!(routes.path_choices(&fabric, NicId(0), NicId(1)), 1);
+}
+
+#[test]
+fn static_routes_win_and_may_loop() {
+    let fabric = fabric(
+        "[cluster]\nhosts = 4\n[fabric]\nleaves = 2\nspines = 2\n\
+         [[route]]\nat = 'leaf0'\nto = 'server3'\nvia = 'spine1'\n\
+         [[route]]\nat = 'spine1'\nto = 'server3-nic0'\nvia = 'leaf0'",
+    );
+    let routes = Routes::new(&fabric);
+    let [port] = routes.candidates(SwitchId(0), NicId(3)) else { panic!("one port") };
+    assert_eq!(fabric.port_name(*port), "leaf0→spine1");
+    assert_eq!(routes.candidates(SwitchId(0), NicId(2)).len(), 2);
+    assert_eq!(routes.shortest_path(&fabric, NicId(0), NicId(3)), None);
+    assert!(routes.shortest_path(&fabric, NicId(1), NicId(2)).is_some());
+}
+
+#[test]
+fn a_nic_on_two_switches_is_reached_over_both() {
+    let fabric = fabric(
+        "[fabric]\nkind = 'custom'\nleaf = 'ideal'\n\
+         [[node]]\nname = 'a'\nkind = 'nic'\n[[node]]\nname = 'b'\nkind = 'nic'\n\
+         [[node]]\nname = 'x'\nkind = 'switch'\n[[node]]\nname = 'y'\nkind = 'switch'\n\
+         [[node]]\nname = 'top'\nkind = 'switch'\ntier = 'spine'\n\
+         [[link]]\nends = 'a x'\n[[link]]\nends = 'a y'\n[[link]]\nends = 'b top'\n\
+         [[link]]\nends = 'x top'\n[[link]]\nends = 'y top'",
+    );
+    let routes = Routes::new(&fabric);
+    let top = SwitchId(2);
+    assert_eq!(routes.candidates(top, NicId(0)).len(), 2);
+    assert_eq!(routes.candidates(SwitchId(0), NicId(0)).len(), 1);
+    assert_eq!(routes.candidates(SwitchId(1), NicId(0)).len(), 1);
+    assert_eq!(routes.path_choices(&fabric, NicId(1), NicId(0)), 2);
+}
+
+#[test]
+fn unreachable_has_no_candidates() {
+    let mut fabric = fat_tree(4);
+    // Cut the fabric by hand: a switch that nothing is plugged into.
+    let mut lonely = fabric.switches[0].clone();
+    lonely.ports = 0..0;
+    fabric.switches.push(lonely);
+    let routes = Routes::new(&fabric);
+    let last = SwitchId(fabric.switches.len() as u32 - 1);
+    assert!(routes.candidates(last, NicId(0)).is_empty());
+}
+
+#[test]
+fn ten_thousand_nics_fit() {
+    let fabric = fabric(
+        "[cluster]\ngpus = 16384\nnic = 'connectx-7'\n[fabric]\nkind = 'three-tier'\n\
+         leaf = 'tomahawk-5'",
+    );
+    let routes = Routes::new(&fabric);
+    assert!(routes.table.len() + routes.ports.len() < 20_000_000);
+    assert_eq!(hops(&fabric, &routes, 0, 16_383), 6);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn every_candidate_leads_closer(k in 1u32..5, a: u32, b: u32) {
+        let fabric = fat_tree(2 * k);
+        let nics = fabric.nics.len() as u32;
+        let (a, b) = (NicId(a % nics), NicId(b % nics));
+        let routes = Routes::new(&fabric);
+        prop_assume!(a != b);
+        let length = |from: NicId| routes.shortest_path(&fabric, from, b).map(|p| p.len());
+        prop_assert!(length(a).is_some());
+        for (index, switch) in fabric.switches.iter().enumerate() {
+            let candidates = routes.candidates(SwitchId(index as u32), b);
+            prop_assert!(!candidates.is_empty());
+            prop_assert!(candidates.windows(2).all(|w| w[0] < w[1]), "deterministic order");
+            for port in candidates {
+                prop_assert!(switch.ports.contains(&port.0));
+                let peer = fabric.ports[fabric.ports[port.index()].peer.index()].node;
+                // Up and then down, never down and then up.
+                if let Some(next) = fabric.node_switch(peer)
+                    && switch.tier == Tier::Core
+                {
+                    prop_assert_eq!(fabric.switches[next.index()].tier, Tier::Spine);
+                }
+            }
+        }
+    }
+}

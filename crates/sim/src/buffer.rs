@@ -1,0 +1,268 @@
+//! The shared buffer of a switch: admission at ingress, when to pause and when to resume.
+//!
+//! Each port and class has a reserved part, a limit on its share of the common part, and headroom
+//! beyond the limit. Bytes go into reserved buffer first, then shared up to the limit, then headroom;
+//! they leave headroom first, then shared, then reserved. A packet is refused only when neither its
+//! limit nor its headroom has room. The rules are those of the ns-3 RoCE line, with a fixed limit
+//! and a headroom pool added; [`docs/switch.md`] has the comparison.
+
+use crate::port::Ingress;
+use xoff_fabric::model::{Ecn, PortClass, Threshold};
+
+/// Fixed-point bits of alpha.
+const ALPHA_BITS: u32 = 16;
+
+/// A limit prepared for the hot path: `fixed + alpha x free`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    fixed: u64,
+    alpha: u64,
+}
+
+impl Limit {
+    /// No limit at all.
+    const NONE: Self = Self { fixed: u64::MAX >> 1, alpha: 0 };
+
+    fn new(threshold: Threshold) -> Self {
+        match threshold {
+            Threshold::Static(bytes) => Self { fixed: bytes.get().min(u64::MAX >> 1), alpha: 0 },
+            Threshold::Dynamic(alpha) => {
+                let scaled = alpha.of(1 << ALPHA_BITS);
+                Self { fixed: 0, alpha: scaled.min(1 << 32) }
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn given(self, free: u64) -> u64 {
+        self.fixed + (free * self.alpha >> ALPHA_BITS)
+    }
+}
+
+/// Everything about one port and class that its switch looks up per packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Profile {
+    /// PFC protects the class.
+    pub(crate) lossless: bool,
+    reserved: u32,
+    limit: Limit,
+    xon_offset: u64,
+    headroom: u32,
+    /// Limit of the egress queue.
+    pub(crate) egress: Limit,
+    /// Whether the egress queue has a limit.
+    pub(crate) egress_limited: bool,
+    /// ECN marking: never up to this queue length,
+    pub(crate) kmin: u32,
+    /// always above this one,
+    pub(crate) kmax: u32,
+    /// and with this probability (of 2^32) per byte in between.
+    pub(crate) slope: u64,
+}
+
+impl Profile {
+    pub(crate) fn new(class: &PortClass, lossless: bool) -> Self {
+        let small = |bytes: xoff_units::Bytes| bytes.get().min(u64::from(u32::MAX >> 1)) as u32;
+        let (kmin, kmax, slope) = match class.ecn {
+            Some(ecn) => ecn_ramp(ecn),
+            None => (u32::MAX, u32::MAX, 0),
+        };
+        Self {
+            lossless,
+            reserved: small(class.reserved),
+            limit: Limit::new(class.threshold),
+            xon_offset: class.xon_offset.get(),
+            headroom: if lossless { small(class.headroom) } else { 0 },
+            egress: class.egress_limit.map_or(Limit::NONE, Limit::new),
+            egress_limited: class.egress_limit.is_some(),
+            kmin,
+            kmax,
+            slope,
+        }
+    }
+
+    /// Buffer that this port and class takes from the common part, used or not.
+    pub(crate) fn set_aside(&self) -> u64 {
+        u64::from(self.reserved) + u64::from(self.headroom)
+    }
+
+    /// Of that, its headroom.
+    pub(crate) fn headroom(&self) -> u64 {
+        u64::from(self.headroom)
+    }
+}
+
+/// The marking ramp as thresholds and a slope in 2^-32 per byte.
+fn ecn_ramp(ecn: Ecn) -> (u32, u32, u64) {
+    let kmin = ecn.kmin.get().min(u64::from(u32::MAX - 1)) as u32;
+    let kmax = ecn.kmax.get().min(u64::from(u32::MAX - 1)).max(u64::from(kmin)) as u32;
+    let width = u64::from(kmax - kmin);
+    let slope = if width == 0 { 0 } else { ecn.pmax.as_q32() / width };
+    (kmin, kmax, slope)
+}
+
+/// The common part of a switch's buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shared {
+    /// Bytes not in use.
+    pub(crate) free: u64,
+    /// Headroom not in use, where ports share it; plenty where they do not.
+    pub(crate) headroom_free: u64,
+}
+
+/// Whether a packet was taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// Yes.
+    Taken,
+    /// Yes, and the port must pause its peer now.
+    TakenAndPause,
+    /// No.
+    Refused,
+}
+
+impl Ingress {
+    /// Whether a packet could come and go in one instant without being refused or causing a pause.
+    #[inline(always)]
+    pub(crate) fn passes(&self, size: u32, profile: &Profile, shared: &Shared) -> bool {
+        let beyond = u64::from((self.bytes + size).saturating_sub(profile.reserved));
+        // Less than half of what is free, and below the limit with only that half free: then it is
+        // below the limit in truth.
+        self.headroom == 0
+            && beyond <= shared.free / 2
+            && beyond < profile.limit.given(shared.free / 2)
+    }
+
+    /// Takes in a packet of `size` bytes, if there is room.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, size: u32, profile: &Profile, shared: &mut Shared) -> Admission {
+        let limit = profile.limit.given(shared.free);
+        let total = self.bytes + size;
+        let beyond = total.saturating_sub(profile.reserved);
+        let from_shared = beyond.min(size);
+        if u64::from(beyond) <= limit && u64::from(from_shared) <= shared.free {
+            self.bytes = total;
+            shared.free -= u64::from(from_shared);
+        } else {
+            let fits = size + self.headroom <= profile.headroom
+                && u64::from(size) <= shared.headroom_free;
+            if !fits {
+                return Admission::Refused;
+            }
+            self.headroom += size;
+            shared.headroom_free -= u64::from(size);
+            self.deepest_headroom = self.deepest_headroom.max(self.headroom);
+        }
+        if profile.lossless && self.over(profile, shared) {
+            return Admission::TakenAndPause;
+        }
+        Admission::Taken
+    }
+
+    /// Whether the peer should be paused.
+    #[inline(always)]
+    fn over(&self, profile: &Profile, shared: &Shared) -> bool {
+        let used = u64::from(self.bytes.saturating_sub(profile.reserved));
+        self.headroom > 0 || used >= profile.limit.given(shared.free)
+    }
+
+    /// Lets a packet of `size` bytes go.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, size: u32, profile: &Profile, shared: &mut Shared) {
+        let from_headroom = self.headroom.min(size);
+        self.headroom -= from_headroom;
+        shared.headroom_free += u64::from(from_headroom);
+        let rest = size - from_headroom;
+        debug_assert!(self.bytes >= rest, "more left the buffer than came in");
+        let in_shared = self.bytes.saturating_sub(profile.reserved);
+        shared.free += u64::from(in_shared.min(rest));
+        self.bytes -= rest;
+    }
+
+    /// Whether a paused peer may go on.
+    #[inline(always)]
+    pub(crate) fn may_resume(&self, profile: &Profile, shared: &Shared) -> bool {
+        let used = u64::from(self.bytes.saturating_sub(profile.reserved));
+        self.headroom == 0
+            && (used == 0 || used + profile.xon_offset <= profile.limit.given(shared.free))
+    }
+
+    /// Bytes held in all parts.
+    pub(crate) fn held(&self) -> u64 {
+        u64::from(self.bytes) + u64::from(self.headroom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use xoff_fabric::model::Scheduling;
+    use xoff_units::{Bytes, Ratio};
+
+    fn profile(reserved: u64, alpha: Ratio, headroom: u64) -> Profile {
+        let class = PortClass {
+            reserved: Bytes::new(reserved),
+            threshold: Threshold::Dynamic(alpha),
+            xon_offset: Bytes::new(3072),
+            headroom: Bytes::new(headroom),
+            egress_limit: None,
+            ecn: None,
+            scheduling: Scheduling::Strict,
+        };
+        Profile::new(&class, true)
+    }
+
+    #[test]
+    fn pauses_at_the_dynamic_threshold_and_uses_headroom_after() {
+        let profile = profile(4096, Ratio::new(1, 8), 10_000);
+        let mut shared = Shared { free: 90_000, headroom_free: u64::MAX >> 1 };
+        let mut ingress = Ingress::default();
+        // The fifteenth packet would make 10,904 B of shared buffer where (90,000 - 9,904) / 8 are
+        // allowed: it goes into headroom and pauses the peer.
+        for n in 1..15 {
+            assert_eq!(ingress.admit(1000, &profile, &mut shared), Admission::Taken, "{n}");
+        }
+        assert_eq!(ingress.admit(1000, &profile, &mut shared), Admission::TakenAndPause);
+        for _ in 0..9 {
+            assert_eq!(ingress.admit(1000, &profile, &mut shared), Admission::TakenAndPause);
+        }
+        assert_eq!(ingress.headroom, 10_000);
+        assert_eq!(ingress.admit(1000, &profile, &mut shared), Admission::Refused);
+        assert!(!ingress.may_resume(&profile, &shared));
+    }
+
+    proptest! {
+        /// Whatever comes and goes, no byte of buffer is lost or made.
+        #[test]
+        fn buffer_is_conserved(
+            sizes in proptest::collection::vec(64u32..9216, 1..300),
+            reserved in 0u64..20_000,
+            alpha in 1u64..64,
+            headroom in 0u64..100_000,
+            free in 0u64..500_000,
+        ) {
+            let profile = profile(reserved, Ratio::new(alpha, 8), headroom);
+            let pool = 1u64 << 40;
+            let mut shared = Shared { free, headroom_free: pool };
+            let mut ingress = Ingress::default();
+            let mut held = std::collections::VecDeque::new();
+            for (i, &size) in sizes.iter().enumerate() {
+                if ingress.admit(size, &profile, &mut shared) != Admission::Refused {
+                    held.push_back(size);
+                }
+                if i % 3 == 0 && let Some(size) = held.pop_front() {
+                    ingress.release(size, &profile, &mut shared);
+                }
+                prop_assert_eq!(ingress.held(), held.iter().map(|&s| u64::from(s)).sum::<u64>());
+                prop_assert_eq!(pool - shared.headroom_free, u64::from(ingress.headroom));
+            }
+            while let Some(size) = held.pop_front() {
+                ingress.release(size, &profile, &mut shared);
+            }
+            prop_assert_eq!(ingress.held(), 0);
+            prop_assert_eq!((shared.free, shared.headroom_free), (free, pool));
+            prop_assert!(ingress.may_resume(&profile, &shared));
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! From a fabric and its traffic to an engine ready to run.
+
+use crate::buffer::{Profile, Shared};
+use crate::connection::{FlowState, NO_CONNECTION, Pins};
+use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
+use crate::event::{EventQueue, MAX_ID};
+use crate::ideal::{self, flight, leads_to_cut_through};
+use crate::nic::NicState;
+use crate::packet::{Chunks, Flights, Letters};
+use crate::pause::PauseState;
+use crate::port::{Lane, Port, port_flag};
+use crate::receiver::Receiver;
+use crate::report::{FlowCounters, Observer};
+use crate::scheduler::Scheduler;
+use crate::{Settings, SimError};
+use std::sync::Arc;
+use xoff_fabric::model::{
+    CLASSES, Discipline, Fabric, HashFields, NodeId, PortId, Scheduling, SwitchId,
+};
+use xoff_fabric::route::Routes;
+use xoff_fabric::rules::hash;
+use xoff_fabric::scenario::Fault;
+use xoff_units::{ByteTime, Instant, Span};
+use xoff_workload::Flow;
+use xoff_workload::stream::Stream;
+
+/// Builds an engine around an event queue.
+pub(crate) fn engine<'a, Q: EventQueue>(
+    fabric: &'a Fabric,
+    flows: &[Flow],
+    faults: &[Fault],
+    settings: &Settings,
+    events: Q,
+    observer: &'a mut dyn Observer,
+) -> Result<Engine<'a, Q>, SimError> {
+    if fabric.ports.len() as u64 * 8 > u64::from(MAX_ID) || flows.len() as u64 > u64::from(MAX_ID / 2) {
+        return Err(SimError::TooLarge);
+    }
+    let routes = Routes::new(fabric);
+    let mut profiles = Vec::new();
+    let slots = profile_of_each_slot(fabric, &mut profiles);
+    let flows = flow_states(fabric, &routes, flows)?;
+    let unfinished = flows.len();
+    let port_count = fabric.ports.len();
+    let stream = |purpose: &'static str| {
+        (0..port_count as u64).map(|port| Stream::new(settings.seed, port, purpose)).collect()
+    };
+    let gap = fabric.nics.first().map_or(0, |nic| nic.qp.framing.gap.get() as u32);
+    let start = Instant::ZERO;
+    Ok(Engine {
+        fabric,
+        now: start,
+        events,
+        letters: Letters::default(),
+        flights: Flights::new(),
+        chunks: Chunks::new(),
+        ports: (0..port_count as u32).map(|port| port_state(fabric, &slots, PortId(port))).collect(),
+        switches: switch_states(fabric, &slots, &profiles)?,
+        profiles,
+        schedulers: schedulers(fabric),
+        nics: nic_states(fabric),
+        routes,
+        flows,
+        next_flow: 0,
+        unfinished,
+        connections: Vec::new(),
+        free_connections: Vec::new(),
+        pauses: vec![PauseState::NONE; port_count * CLASSES],
+        pause_flight: (0..port_count as u32).map(|port| pause_flight(fabric, PortId(port))).collect(),
+        paused_queues: 0,
+        deadlock_pending: false,
+        deadlocks: Vec::new(),
+        ints: Vec::new(),
+        mark_streams: stream("ecn"),
+        loss_streams: stream("loss"),
+        counts: vec![ClassCount::default(); port_count * CLASSES],
+        totals: Totals::default(),
+        faults: crate::fault::plan(fabric, faults).map_err(|error| SimError::Name(error.message))?,
+        observer,
+        gap,
+        // A frame without length would make two pauses of one port indistinguishable in time.
+        pause_bytes: fabric.pause.frame.get().max(1) as u32,
+        quanta: fabric.pause.quanta,
+        sample_period: settings.sample_period,
+        check_wire: settings.check_wire,
+        stop: None,
+        handled: 0,
+        stretch: STRETCH,
+        countdown: STRETCH,
+        last_delivery: (start, 0),
+        horizon: settings.until.unwrap_or(Instant::MAX),
+    })
+}
+
+/// Events per microsecond and how far ahead they lie, for the wheel.
+pub(crate) fn event_density(fabric: &Fabric) -> (u64, Span) {
+    let mtu = fabric.nics.first().map_or(4096, |nic| nic.qp.mtu.get() + 64);
+    let mut per_us = 0u64;
+    let mut horizon = Span::ZERO;
+    for port in 0..fabric.ports.len() as u32 {
+        let rate = fabric.cable(PortId(port)).rate;
+        let packet = rate.time_for(xoff_units::Bytes::new(mtu));
+        per_us += 1_000_000 / packet.as_ps().max(1) + 1;
+        horizon = horizon.max(packet + packet + flight(fabric, PortId(port)));
+    }
+    (per_us, horizon.min(Span::from_us(20)))
+}
+
+fn profile_of_each_slot(fabric: &Fabric, profiles: &mut Vec<Profile>) -> Vec<u32> {
+    let mut slots = Vec::with_capacity(fabric.ports.len() * CLASSES);
+    for port in &fabric.ports {
+        for (class, rules) in port.classes.iter().enumerate() {
+            let lossless = fabric.classes[class].lossless && fabric.pause.enabled;
+            let profile = Profile::new(rules, lossless);
+            let known = profiles.iter().rposition(|other| *other == profile);
+            slots.push(known.unwrap_or(profiles.len()) as u32);
+            if known.is_none() {
+                profiles.push(profile);
+            }
+        }
+    }
+    slots
+}
+
+fn port_state(fabric: &Fabric, slots: &[u32], id: PortId) -> Port {
+    let port = &fabric.ports[id.index()];
+    let cable = fabric.cable(id);
+    let mut flags = 0;
+    if fabric.node_switch(port.node).is_none() {
+        flags |= port_flag::NIC;
+    }
+    if !cable.bit_error_rate.is_zero() || !cable.loss.is_zero() {
+        flags |= port_flag::LOSSY;
+    }
+    if leads_to_cut_through(fabric, id) {
+        flags |= port_flag::TO_CUT_THROUGH;
+    }
+    let mut strict = 0;
+    for (class, rules) in port.classes.iter().enumerate() {
+        if rules.scheduling == Scheduling::Strict {
+            strict |= 1 << class;
+        }
+    }
+    Port {
+        busy_until: Instant::ZERO,
+        wake_at: Instant::MAX,
+        flight: flight(fabric, id),
+        byte_time: ByteTime::of(cable.rate),
+        peer: port.peer.0,
+        owner: fabric.node_switch(port.node).map_or(port.node.0, |switch| switch.0),
+        waiting: 0,
+        paused: 0,
+        xoff: 0,
+        told: 0,
+        refresh: 0,
+        stuck: 0,
+        strict,
+        flags,
+        lanes: std::array::from_fn(|class| Lane::new(slots[id.index() * CLASSES + class])),
+    }
+}
+
+/// A pause frame leaves at the wire and acts at the peer's wire after its response time; what is
+/// then still in the peer's pipeline counts into that time.
+fn pause_flight(fabric: &Fabric, id: PortId) -> Span {
+    let peer = fabric.ports[id.index()].peer;
+    let pipeline = flight(fabric, peer).saturating_sub(fabric.cable(peer).delay);
+    let response = fabric.ports[peer.index()].pause_response;
+    fabric.cable(id).delay + response.saturating_sub(pipeline)
+}
+
+fn schedulers(fabric: &Fabric) -> Vec<Scheduler> {
+    let discipline = |node: NodeId| match fabric.node_switch(node) {
+        Some(switch) => fabric.switches[switch.index()].discipline,
+        None => Discipline::Dwrr,
+    };
+    fabric.ports.iter().map(|port| Scheduler::new(&port.classes, discipline(port.node))).collect()
+}
+
+fn switch_states(
+    fabric: &Fabric,
+    slots: &[u32],
+    profiles: &[Profile],
+) -> Result<Vec<SwitchState>, SimError> {
+    let state = |(index, switch): (usize, &xoff_fabric::model::Switch)| {
+        let mut set_aside = 0;
+        for port in switch.ports.clone() {
+            for slot in &slots[port as usize * CLASSES..][..CLASSES] {
+                let profile = &profiles[*slot as usize];
+                set_aside += profile.set_aside();
+                if switch.headroom_pool.is_some() {
+                    set_aside -= profile.headroom();
+                }
+            }
+        }
+        set_aside += switch.headroom_pool.map_or(0, |pool| pool.get());
+        let Some(free) = switch.buffer.get().checked_sub(set_aside) else {
+            return Err(SimError::Buffer(fabric.switches[index].name.clone()));
+        };
+        let headroom_free = switch.headroom_pool.map_or(u64::MAX >> 1, |pool| pool.get());
+        Ok(SwitchState {
+            shared: Shared { free, headroom_free },
+            shared_total: free,
+            classes: switch.dscp_to_class.map(|class| class.0 & 7),
+            seed: switch.hash.seed,
+            cell: switch.cell.get().min(4096) as u16,
+            cut_through: switch.cut_through,
+        })
+    };
+    fabric.switches.iter().enumerate().map(state).collect()
+}
+
+fn nic_states(fabric: &Fabric) -> Vec<NicState> {
+    let mut configs: Vec<Arc<xoff_transport::config::QpConfig>> = Vec::new();
+    let state = |nic: &xoff_fabric::model::Nic| {
+        let known = configs.iter().find(|config| ***config == nic.qp).cloned();
+        let qp = known.unwrap_or_else(|| {
+            configs.push(Arc::new(nic.qp.clone()));
+            configs[configs.len() - 1].clone()
+        });
+        let port = nic.ports.start;
+        let mut state = NicState::new(port, fabric.cable(PortId(port)).rate, qp);
+        state.receiver = nic.receive.map(|limit| Receiver::new(limit, Instant::ZERO));
+        state
+    };
+    fabric.nics.iter().map(state).collect()
+}
+
+fn flow_states(
+    fabric: &Fabric,
+    routes: &Routes,
+    flows: &[Flow],
+) -> Result<Vec<FlowState>, SimError> {
+    let fields = fabric.switches.first().map_or(
+        HashFields { addresses: true, source_port: true, dest_qp: false },
+        |switch| switch.hash.fields,
+    );
+    let mut states = Vec::with_capacity(flows.len());
+    for (index, flow) in flows.iter().enumerate() {
+        let (source, destination) = (flow.source.0, flow.destination.0);
+        let entropy = |from, to, end: usize| {
+            let qpn = (index as u32) << 1 | end as u32;
+            hash::flow_entropy(fields, from, to, flow.source_port, qpn)
+        };
+        let pins = flow.path.as_ref().map(|path| pins(fabric, flow, path)).transpose()?;
+        let mut state = FlowState {
+            start: flow.start,
+            end: Instant::MAX,
+            bytes: flow.bytes,
+            source,
+            destination,
+            entropy: [entropy(source, destination, 1), entropy(destination, source, 0)],
+            connection: NO_CONNECTION,
+            class: flow.class.0,
+            operation: flow.operation,
+            failed: false,
+            pins,
+            bound: Span::ZERO,
+            base_rtt: Span::ZERO,
+            counters: FlowCounters::default(),
+        };
+        let qp = &fabric.nics[source as usize].qp;
+        // A flow that cannot arrive is not an error: the run shows what becomes of it.
+        if let Some(ideal) = ideal::ideal(fabric, routes, &state, qp) {
+            state.bound = ideal.bound;
+            state.base_rtt = ideal.base_rtt;
+        }
+        states.push(state);
+    }
+    // One base round trip for all, as HPCC and its kin assume: that of the longest path in use.
+    let longest = states.iter().map(|flow| flow.base_rtt).max().unwrap_or(Span::ZERO);
+    states.iter_mut().for_each(|flow| flow.base_rtt = longest);
+    Ok(states)
+}
+
+/// The ports along a pinned path.
+fn pins(
+    fabric: &Fabric,
+    flow: &Flow,
+    path: &xoff_workload::Pinned,
+) -> Result<Box<Pins>, SimError> {
+    let (source, destination) = (NodeId(flow.source.0), NodeId(flow.destination.0));
+    let reversed: Vec<SwitchId>;
+    let back = if path.ack.is_empty() {
+        reversed = path.data.iter().rev().copied().collect();
+        &reversed
+    } else {
+        &path.ack
+    };
+    let forth = ports_along(fabric, source, &path.data, destination)?;
+    let back = ports_along(fabric, destination, back, source)?;
+    Ok(Box::new(Pins { forth, back }))
+}
+
+fn ports_along(
+    fabric: &Fabric,
+    from: NodeId,
+    switches: &[SwitchId],
+    to: NodeId,
+) -> Result<Vec<u32>, SimError> {
+    let nodes: Vec<NodeId> = switches.iter().map(|&s| fabric.switch_node(s)).collect();
+    let mut ports = Vec::with_capacity(nodes.len());
+    let first = nodes.first().copied().unwrap_or(to);
+    port_between(fabric, from, first)?;
+    for (at, &node) in nodes.iter().enumerate() {
+        let next = nodes.get(at + 1).copied().unwrap_or(to);
+        ports.push(port_between(fabric, node, next)?);
+    }
+    Ok(ports)
+}
+
+/// The first port of `from` that leads to `to`.
+fn port_between(fabric: &Fabric, from: NodeId, to: NodeId) -> Result<u32, SimError> {
+    let ports = match fabric.node_switch(from) {
+        Some(switch) => fabric.switches[switch.index()].ports.clone(),
+        None => fabric.nics[from.index()].ports.clone(),
+    };
+    let leads = |&port: &u32| {
+        let peer = fabric.ports[port as usize].peer;
+        fabric.ports[peer.index()].node == to
+    };
+    ports.clone().find(leads).ok_or_else(|| SimError::NoLink {
+        from: fabric.node_name(from).to_string(),
+        to: fabric.node_name(to).to_string(),
+    })
+}

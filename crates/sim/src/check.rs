@@ -1,0 +1,56 @@
+//! What must hold at the end of every run, in every build.
+
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use xoff_wire::{Header, MAX_HEADER_LEN};
+
+/// Encodes and decodes a header: what the simulator speaks must be what the wire can carry.
+pub(crate) fn survives_the_wire(header: &Header) {
+    let mut bytes = [0; MAX_HEADER_LEN];
+    let length = header.encode(&mut bytes);
+    match Header::decode(&bytes[..length], header.payload) {
+        Ok((decoded, used)) => {
+            assert_eq!(used, length, "{header:?} leaves bytes over");
+            assert_eq!(decoded, *header, "the wire changed a header");
+        }
+        Err(error) => panic!("{header:?} does not decode: {error:?}"),
+    }
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// Every packet and every byte of buffer is accounted for.
+    pub(crate) fn assert_conserved(&self) {
+        let dropped: u64 = self.totals.dropped.iter().flatten().sum();
+        let alive = self.letters.live();
+        assert_eq!(
+            self.totals.created,
+            self.totals.delivered + dropped + alive,
+            "packets made, and packets delivered, dropped and alive"
+        );
+        let mut queued = 0;
+        let mut queued_bytes = 0;
+        let mut charged = vec![0u64; self.ports.len() * 8];
+        for queue in self.ports.iter().flat_map(|port| &port.lanes).map(|lane| &lane.queue) {
+            let mut bytes = 0;
+            for packet in queue.iter(&self.chunks) {
+                queued += 1;
+                bytes += u32::from(packet.size);
+                queued_bytes += u64::from(packet.size);
+                if let Some(slot) = charged.get_mut(packet.ingress as usize) {
+                    *slot += u64::from(packet.charged);
+                }
+            }
+            assert_eq!(bytes, queue.bytes, "a queue's length and its packets");
+        }
+        assert_eq!(alive, queued + self.flights.live(), "packets queued and in flight");
+        let lanes = self.ports.iter().flat_map(|port| &port.lanes);
+        for (lane, charged) in lanes.zip(&charged) {
+            assert_eq!(lane.ingress.held(), *charged, "buffer in use and the packets in it");
+        }
+        let accounted = self.totals.delivered_bytes + self.totals.dropped_bytes + queued_bytes;
+        assert!(accounted <= self.totals.created_bytes, "more bytes came out than went in");
+        for switch in &self.switches {
+            assert!(switch.shared.free <= switch.shared_total, "buffer out of nowhere");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Flows and the pairs of queue pairs that carry them.
+//!
+//! A flow gets a [`Connection`] when it starts and gives it back when it ends; packets that are
+//! still under way then find nobody and are counted as late.
+
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use crate::nic::Member;
+use crate::port::Slot;
+use crate::packet::{Letter, NO_INGRESS, Packet, flag};
+use crate::report::{FlowCounters, Outcome, TraceKind};
+use xoff_fabric::scenario::Operation;
+use xoff_transport::{IntStack, PathInfo, QueuePair, Status, Verb, WorkRequest};
+use xoff_units::{Bytes, Instant, Span};
+use xoff_wire::{Header, Operation as Opcode, Qpn};
+
+/// No connection.
+pub(crate) const NO_CONNECTION: u32 = u32::MAX;
+
+/// A flow, from before it starts until after it ends.
+#[derive(Debug, Clone)]
+pub(crate) struct FlowState {
+    pub(crate) start: Instant,
+    /// When the initiator knew that it was done; never if it is not.
+    pub(crate) end: Instant,
+    pub(crate) bytes: Bytes,
+    pub(crate) source: u32,
+    pub(crate) destination: u32,
+    pub(crate) entropy: [u32; 2],
+    pub(crate) connection: u32,
+    pub(crate) class: u8,
+    pub(crate) operation: Operation,
+    /// The queue pair gave up.
+    pub(crate) failed: bool,
+    pub(crate) pins: Option<Box<Pins>>,
+    /// Shortest time the flow could take on an idle fabric.
+    pub(crate) bound: Span,
+    pub(crate) base_rtt: Span,
+    pub(crate) counters: FlowCounters,
+}
+
+/// The ports a pinned flow takes, one per switch.
+#[derive(Debug, Clone)]
+pub(crate) struct Pins {
+    pub(crate) forth: Vec<u32>,
+    pub(crate) back: Vec<u32>,
+}
+
+/// The two ends of a flow: 0 opened it, 1 is at its destination.
+pub(crate) struct Connection {
+    pub(crate) flow: u32,
+    pub(crate) ends: [End; 2],
+}
+
+/// One end of a flow.
+pub(crate) struct End {
+    pub(crate) qp: QueuePair,
+    pub(crate) member: Member,
+    /// When the pending deadline event fires; never if there is none.
+    pub(crate) timer_at: Instant,
+}
+
+/// Connection and end in one number.
+pub(crate) const fn endpoint(connection: u32, end: usize) -> u32 {
+    connection << 1 | end as u32
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// Starts a flow.
+    pub(crate) fn open(&mut self, flow: u32) {
+        let slot = self.free_connections.pop().unwrap_or(self.connections.len() as u32);
+        let state = &mut self.flows[flow as usize];
+        state.connection = slot;
+        let (nics, class) = ([state.source, state.destination], state.class);
+        let base_rtt = state.base_rtt;
+        let (bytes, operation) = (state.bytes, state.operation);
+        let ends = [0usize, 1].map(|end| {
+            let nic = &self.nics[nics[end] as usize];
+            let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
+            let path = PathInfo { line_rate: nic.rate, base_rtt };
+            let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
+            End { qp, member: Member::new(nics[end], class), timer_at: Instant::MAX }
+        });
+        let connection = Connection { flow, ends };
+        if slot as usize == self.connections.len() {
+            self.connections.push(connection);
+        } else {
+            self.connections[slot as usize] = connection;
+        }
+        for end in 0..2 {
+            self.join(endpoint(slot, end));
+        }
+        let verb = match operation {
+            Operation::Write => Verb::Write,
+            Operation::Send => Verb::Send,
+            Operation::Read => Verb::Read,
+        };
+        let initiator = endpoint(slot, 0);
+        let mut left = bytes.get();
+        let now = self.now;
+        let mut id = 0;
+        // A message is at most 2^30 bytes; a longer flow is several, and done when the last one is.
+        loop {
+            let length = left.min(1 << 30);
+            left -= length;
+            let length = Bytes::new(length);
+            let work = WorkRequest { id, operation: verb, length, address: 0, rkey: 0 };
+            let posted = self.end_mut(initiator).qp.post(now, work);
+            debug_assert!(posted.is_ok(), "a message of legal size was refused");
+            id += 1;
+            if left == 0 {
+                break;
+            }
+        }
+        self.after_input(initiator);
+    }
+
+    #[inline(always)]
+    pub(crate) fn end_mut(&mut self, endpoint: u32) -> &mut End {
+        &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize]
+    }
+
+    /// Something happened to an endpoint: its answers go out, its turn and its deadline are set.
+    #[inline(always)]
+    pub(crate) fn after_input(&mut self, endpoint: u32) {
+        self.update_member(endpoint);
+        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+        let deadline = end.qp.deadline();
+        if deadline < end.timer_at {
+            let at = deadline.max(self.now);
+            end.timer_at = at;
+            self.schedule(at, Kind::Deadline, endpoint, 0);
+        }
+    }
+
+    /// A deadline event: act on it, or wait on if it has moved.
+    pub(crate) fn endpoint_deadline(&mut self, endpoint: u32) {
+        let now = self.now;
+        let Some(connection) = self.connections.get((endpoint >> 1) as usize) else { return };
+        let flow = connection.flow;
+        if self.flows[flow as usize].connection != endpoint >> 1 {
+            return;
+        }
+        let end = self.end_mut(endpoint);
+        if end.timer_at != now {
+            return;
+        }
+        end.timer_at = Instant::MAX;
+        if end.qp.deadline() <= now {
+            let before = end.qp.counters().timeouts;
+            end.qp.handle_deadline(now);
+            if end.qp.counters().timeouts > before {
+                let member = end.member;
+                let port = self.nics[member.nic as usize].port;
+                let slot = Slot::new(port, member.class);
+                self.trace_packet(TraceKind::Timeout, slot, Some(flow), 0);
+            }
+            self.send_control(endpoint, None);
+            if self.finish_if_done(endpoint) {
+                return;
+            }
+        }
+        self.after_input(endpoint);
+    }
+
+    /// Queues the acknowledgements and notifications an endpoint has made. `answered` is the packet
+    /// they answer, whose time stamp and telemetry travel back with them.
+    #[inline(always)]
+    pub(crate) fn send_control(&mut self, endpoint: u32, answered: Option<u32>) {
+        let now = self.now;
+        while let Some(header) = self.end_mut(endpoint).qp.poll_control(now) {
+            self.queue_control(endpoint, header, answered);
+        }
+    }
+
+    fn queue_control(&mut self, endpoint: u32, header: Header, answered: Option<u32>) {
+        let member = &self.end_mut(endpoint).member;
+        let (nic, data_class) = (member.nic, member.class);
+        let is_cnp = header.opcode.operation() == Opcode::Cnp;
+        let class = if is_cnp { self.fabric.cnp_class } else { self.fabric.ack_class };
+        let class = class.map_or(data_class, |class| class.0);
+        let mut packet = self.make_packet(endpoint, class, header);
+        if !self.nics[nic as usize].echo_marks {
+            packet.flags &= !flag::ECT;
+        }
+        if let Some(answered) = answered {
+            self.letters.get_mut(packet.letter).sent_at = self.letters.get(answered).sent_at;
+            if self.nics[nic as usize].collects {
+                self.ints[packet.letter as usize] = self.ints[answered as usize];
+            }
+        }
+        self.enqueue(Slot::new(self.nics[nic as usize].port, class), packet);
+    }
+
+    /// Makes a packet of what an endpoint sends.
+    #[inline(always)]
+    pub(crate) fn make_packet(&mut self, endpoint: u32, class: u8, header: Header) -> Packet {
+        let connection = &self.connections[(endpoint >> 1) as usize];
+        let flow = &self.flows[connection.flow as usize];
+        let end = (endpoint & 1) as usize;
+        let nic = &self.nics[connection.ends[end].member.nic as usize];
+        let size = nic.qp.framing.wire_len(&header, nic.qp.mtu);
+        let collects = nic.collects && header.opcode.operation() != Opcode::Cnp;
+        let mut flags = flag::ECT;
+        if end == 1 {
+            flags |= flag::TO_INITIATOR;
+        }
+        if flow.pins.is_some() {
+            flags |= flag::PINNED;
+        }
+        let is_control =
+            matches!(header.opcode.operation(), Opcode::Acknowledge | Opcode::Cnp);
+        if collects && !is_control {
+            flags |= flag::INT;
+        }
+        if self.check_wire {
+            crate::check::survives_the_wire(&header);
+        }
+        self.totals.created += 1;
+        self.totals.created_bytes += u64::from(size);
+        let letter = self.letters.add(Letter { header, sent_at: self.now });
+        if collects {
+            while self.ints.len() <= letter as usize {
+                self.ints.push(IntStack::EMPTY);
+            }
+            self.ints[letter as usize] = IntStack::EMPTY;
+        }
+        Packet {
+            dst: if end == 0 { flow.destination } else { flow.source },
+            entropy: flow.entropy[end],
+            flow: connection.flow,
+            letter,
+            ingress: NO_INGRESS,
+            size: size as u16,
+            charged: 0,
+            dscp: self.fabric.classes[usize::from(class)].dscp,
+            flags,
+            hops: 0,
+        }
+    }
+
+    /// Ends the flow if its initiator has completed all of it; whether it did.
+    #[inline(always)]
+    pub(crate) fn finish_if_done(&mut self, endpoint: u32) -> bool {
+        if endpoint & 1 != 0 {
+            return false;
+        }
+        let mut done = false;
+        let mut failed = false;
+        let end = self.end_mut(endpoint);
+        while let Some(completion) = end.qp.poll_completion() {
+            failed |= completion.status != Status::Ok;
+            done = end.qp.is_idle() || failed;
+        }
+        if done {
+            self.finish(endpoint, failed);
+        }
+        done
+    }
+
+    fn finish(&mut self, endpoint: u32, failed: bool) {
+        let slot = endpoint >> 1;
+        for end in 0..2 {
+            self.leave(crate::connection::endpoint(slot, end));
+        }
+        let connection = &self.connections[slot as usize];
+        let mut counters = FlowCounters::default();
+        connection.ends.iter().for_each(|end| counters.add(end.qp.counters()));
+        let now = self.now;
+        let flow = &mut self.flows[connection.flow as usize];
+        flow.connection = NO_CONNECTION;
+        flow.counters = counters;
+        flow.failed = failed;
+        if !failed {
+            flow.end = now;
+            assert!(
+                now - flow.start >= flow.bound,
+                "flow {} took {} where physics needs {}",
+                connection.flow,
+                now - flow.start,
+                flow.bound
+            );
+        }
+        self.free_connections.push(slot);
+        self.unfinished -= 1;
+        if self.unfinished == 0 {
+            self.stop(Outcome::Completed);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The engine: all state of a run and the loop that handles its events.
+//!
+//! The methods live with what they are about: [`crate::forward`] (a packet arrives at a switch),
+//! [`crate::transmit`] (a port sends), [`crate::pause`] (PFC), [`crate::nic`] (the ends),
+//! [`crate::watchdog`], [`crate::deadlock`], [`crate::fault`]. Everything is in vectors by id, so
+//! that an event is a few loads and stores and nothing is allocated while the loop runs.
+
+use crate::buffer::{Profile, Shared};
+use crate::connection::{Connection, FlowState};
+use crate::deadlock::Cycle;
+use crate::event::{Event, EventQueue, Key, Kind};
+use crate::fault::TimedFault;
+use crate::nic::NicState;
+use crate::packet::{Chunks, Flights, Letters, Packet};
+use crate::pause::PauseState;
+use crate::port::{Port, Slot};
+use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
+use crate::scheduler::Scheduler;
+use xoff_fabric::model::{Fabric, NicId, PortId, WatchdogAction};
+use xoff_fabric::route::Routes;
+use xoff_transport::IntStack;
+use xoff_units::{Instant, Span};
+use xoff_workload::stream::Stream;
+
+/// What a switch needs beside its ports.
+pub(crate) struct SwitchState {
+    /// The common part of its buffer.
+    pub(crate) shared: Shared,
+    /// Class of each DSCP.
+    pub(crate) classes: [u8; 64],
+    /// Seed of its hash.
+    pub(crate) seed: u32,
+    /// Unit in which buffer is handed out; zero counts bytes.
+    pub(crate) cell: u16,
+    /// Packets leave before they have arrived whole.
+    pub(crate) cut_through: bool,
+    /// Common buffer when nothing is in it.
+    pub(crate) shared_total: u64,
+}
+
+/// What is counted per port and class outside the hot path.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ClassCount {
+    pub(crate) marked: u64,
+    pub(crate) dropped_packets: u64,
+    pub(crate) dropped_bytes: u64,
+    pub(crate) xoff_sent: u64,
+    pub(crate) xon_sent: u64,
+    pub(crate) pauses_received: u64,
+}
+
+/// Totals of the run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Totals {
+    pub(crate) created: u64,
+    pub(crate) created_bytes: u64,
+    pub(crate) delivered: u64,
+    pub(crate) delivered_bytes: u64,
+    /// Packets for a flow that had already ended.
+    pub(crate) late: u64,
+    /// Packets and bytes dropped, by class and reason.
+    pub(crate) dropped: [[u64; Drop::COUNT]; 8],
+    pub(crate) dropped_bytes: u64,
+    /// Of `delivered`: congestion notifications.
+    pub(crate) cnps: u64,
+}
+
+/// All state of a run.
+pub(crate) struct Engine<'a, Q> {
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) now: Instant,
+    pub(crate) events: Q,
+    pub(crate) letters: Letters,
+    pub(crate) flights: Flights,
+    pub(crate) chunks: Chunks,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) schedulers: Vec<Scheduler>,
+    pub(crate) switches: Vec<SwitchState>,
+    pub(crate) nics: Vec<NicState>,
+    pub(crate) routes: Routes,
+    pub(crate) flows: Vec<FlowState>,
+    /// The first flow that has not started.
+    pub(crate) next_flow: usize,
+    pub(crate) unfinished: usize,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) free_connections: Vec<u32>,
+    pub(crate) pauses: Vec<PauseState>,
+    /// From the end of a pause frame to its effect at the peer, by sending port.
+    pub(crate) pause_flight: Vec<Span>,
+    pub(crate) paused_queues: u32,
+    pub(crate) deadlock_pending: bool,
+    pub(crate) deadlocks: Vec<Cycle>,
+    pub(crate) ints: Vec<IntStack>,
+    pub(crate) mark_streams: Vec<Stream>,
+    pub(crate) loss_streams: Vec<Stream>,
+    pub(crate) counts: Vec<ClassCount>,
+    pub(crate) totals: Totals,
+    pub(crate) faults: Vec<TimedFault>,
+    pub(crate) observer: &'a mut dyn Observer,
+    /// Bytes of preamble and gap around every packet.
+    pub(crate) gap: u32,
+    pub(crate) pause_bytes: u32,
+    pub(crate) quanta: Option<u16>,
+    pub(crate) sample_period: Span,
+    pub(crate) check_wire: bool,
+    pub(crate) stop: Option<Outcome>,
+    /// Events handled before the present stretch.
+    pub(crate) handled: u64,
+    /// Events in the present stretch,
+    pub(crate) stretch: u64,
+    /// and those of them that are left.
+    pub(crate) countdown: u64,
+    /// When a delivery was last noticed, and how many there were.
+    pub(crate) last_delivery: (Instant, u64),
+    pub(crate) horizon: Instant,
+}
+
+/// Links a packet may cross before it is taken to be lost in a loop.
+pub(crate) const MAX_HOPS: u8 = 64;
+
+/// Events between two looks at the observer.
+pub(crate) const STRETCH: u64 = 1 << 18;
+
+/// When nothing has been delivered for so long, nothing will be.
+const HOPELESS: Span = Span::from_ms(10_000);
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, at: Instant, kind: Kind, id: u32, data: u32) {
+        debug_assert!(at >= self.now, "{kind:?} would lie in the past");
+        self.events.push(Event { at, key: Key::new(kind, id), data });
+    }
+
+    /// Handles events until the traffic is done, time is up, or the observer has had enough.
+    pub(crate) fn run(&mut self) -> Outcome {
+        if self.unfinished == 0 && self.horizon.is_never() {
+            return Outcome::Completed;
+        }
+        self.schedule_start();
+        for index in 0..self.faults.len() {
+            self.schedule(self.faults[index].at, Kind::Fault, index as u32, 0);
+        }
+        if !self.sample_period.is_zero() {
+            self.schedule(self.now + self.sample_period, Kind::Sample, 0, 0);
+        }
+        loop {
+            let Some(event) = self.events.pop() else {
+                return if self.unfinished == 0 { Outcome::Completed } else { Outcome::Stalled };
+            };
+            if event.at > self.horizon {
+                self.now = self.horizon;
+                return Outcome::TimeUp;
+            }
+            self.now = event.at;
+            self.handle(event);
+            self.countdown -= 1;
+            if self.countdown == 0 && let Some(outcome) = self.pause_to_look() {
+                return outcome;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, event: Event) {
+        let id = event.key.id();
+        match event.key.kind() {
+            Some(Kind::Arrive) => self.arrive(id, event.data),
+            Some(Kind::Transmit) => self.wake(id),
+            _ => self.handle_rare(event),
+        }
+    }
+
+    #[inline(never)]
+    fn handle_rare(&mut self, event: Event) {
+        let id = event.key.id();
+        match event.key.kind() {
+            Some(Kind::Pause) => self.obey_pause(id, event.data),
+            Some(Kind::PauseExpiry) => self.expire_pauses(id),
+            Some(Kind::PauseRefresh) => self.refresh_pauses(id),
+            Some(Kind::Deadline) => self.endpoint_deadline(id),
+            Some(Kind::Start) => self.start_flows(),
+            Some(Kind::Fault) => self.change_fault(id),
+            Some(Kind::Drain) => self.drain_receiver(id),
+            Some(Kind::Watchdog) => self.watch(Slot(id)),
+            Some(Kind::Deadlock) => self.look_for_deadlock(),
+            Some(Kind::Sample) => self.take_sample(),
+            Some(Kind::Arrive | Kind::Transmit) | None => unreachable!("handled before"),
+        }
+    }
+
+    /// Ends the run after the present event.
+    pub(crate) fn stop(&mut self, outcome: Outcome) {
+        self.stop = Some(outcome);
+        self.handled += self.stretch - self.countdown;
+        (self.stretch, self.countdown) = (1, 1);
+    }
+
+    /// Between two stretches of events: is it over, does anybody want to know?
+    #[cold]
+    fn pause_to_look(&mut self) -> Option<Outcome> {
+        self.handled += self.stretch;
+        (self.stretch, self.countdown) = (STRETCH, STRETCH);
+        if self.stop.is_some() {
+            return self.stop.take();
+        }
+        if self.totals.delivered > self.last_delivery.1 {
+            self.last_delivery = (self.now, self.totals.delivered);
+        } else if self.now.since(self.last_delivery.0) > HOPELESS {
+            return Some(Outcome::Stalled);
+        }
+        (!self.report_progress()).then_some(Outcome::Interrupted)
+    }
+
+    /// Events handled so far.
+    pub(crate) fn events_handled(&self) -> u64 {
+        self.handled + self.stretch - self.countdown
+    }
+
+    /// Packets sent over links so far.
+    pub(crate) fn packet_hops(&self) -> u64 {
+        let lanes = self.ports.iter().flat_map(|port| &port.lanes);
+        lanes.map(|lane| u64::from(lane.tx_packets)).sum()
+    }
+
+    fn report_progress(&mut self) -> bool {
+        let progress = Progress {
+            now: self.now,
+            events: self.events_handled(),
+            packet_hops: self.packet_hops(),
+            flows_finished: (self.flows.len() - self.unfinished) as u64,
+            flows: self.flows.len() as u64,
+            packets_alive: self.letters.live(),
+        };
+        self.observer.progress(&progress)
+    }
+
+    /// Tells the observer that something rare happened.
+    pub(crate) fn trace(&mut self, kind: TraceKind, slot: Slot) {
+        self.trace_packet(kind, slot, None, 0);
+    }
+
+    pub(crate) fn trace_packet(
+        &mut self,
+        kind: TraceKind,
+        slot: Slot,
+        flow: Option<u32>,
+        bytes: u32,
+    ) {
+        let (port, class) = (PortId(slot.port()), slot.class());
+        self.observer.trace(&Trace { at: self.now, kind, port, class, flow, bytes });
+    }
+
+    /// Drops a packet that has been taken from wherever it was.
+    #[cold]
+    pub(crate) fn drop_packet(&mut self, packet: &Packet, slot: Slot, reason: Drop) {
+        let count = &mut self.counts[slot.index()];
+        count.dropped_packets += 1;
+        count.dropped_bytes += u64::from(packet.size);
+        self.totals.dropped[usize::from(slot.class())][reason as usize] += 1;
+        self.totals.dropped_bytes += u64::from(packet.size);
+        self.trace_packet(TraceKind::Drop(reason), slot, Some(packet.flow), packet.size.into());
+        self.letters.release(packet.letter);
+    }
+
+    fn schedule_start(&mut self) {
+        if let Some(flow) = self.flows.get(self.next_flow) {
+            self.schedule(flow.start, Kind::Start, 0, 0);
+        }
+    }
+
+    /// Starts every flow whose time has come.
+    fn start_flows(&mut self) {
+        while let Some(flow) = self.flows.get(self.next_flow) {
+            if flow.start > self.now {
+                break;
+            }
+            self.open(self.next_flow as u32);
+            self.next_flow += 1;
+        }
+        self.schedule_start();
+    }
+
+    /// The action of the watchdog at a switch port, if there is one.
+    pub(crate) fn watchdog_action(&self, port: u32) -> Option<WatchdogAction> {
+        let node = self.fabric.ports[port as usize].node;
+        let switch = self.fabric.node_switch(node)?;
+        self.fabric.switches[switch.index()].watchdog.map(|dog| dog.action)
+    }
+
+    /// The equal-cost ports towards a NIC.
+    #[inline(always)]
+    pub(crate) fn candidates(&self, switch: u32, dst: u32) -> &[PortId] {
+        self.routes.candidates(xoff_fabric::model::SwitchId(switch), NicId(dst))
+    }
+}

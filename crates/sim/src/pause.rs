@@ -1,0 +1,210 @@
+//! Priority flow control: asking the peer to stop, and stopping when asked.
+//!
+//! A port holds the classes it wants paused ([`Port::xoff`]) and those the peer was last told about
+//! ([`Port::told`]); a pause frame carries the difference, so that changes that cancel out while the
+//! wire is busy cost nothing. The event that takes effect at the peer carries both masks.
+//!
+//! [`Port::xoff`]: crate::port::Port::xoff
+//! [`Port::told`]: crate::port::Port::told
+
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use crate::port::{Slot, port_flag};
+use crate::report::TraceKind;
+use xoff_fabric::rules::pause::quanta_time;
+use xoff_units::{Instant, Span};
+
+/// A class's pause at the port that obeys it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PauseState {
+    /// It runs out then.
+    pub(crate) until: Instant,
+    /// It began then.
+    pub(crate) began: Instant,
+    /// The last pause frame for the class came then.
+    pub(crate) last_heard: Instant,
+    /// Paused so far, without the present pause.
+    pub(crate) total: Span,
+    /// A watchdog event is pending.
+    pub(crate) watched: bool,
+}
+
+impl PauseState {
+    pub(crate) const NONE: Self = Self {
+        until: Instant::ZERO,
+        began: Instant::ZERO,
+        last_heard: Instant::ZERO,
+        total: Span::ZERO,
+        watched: false,
+    };
+}
+
+/// The classes in a mask.
+fn classes(mask: u8) -> impl Iterator<Item = u8> {
+    (0..8).filter(move |class| mask & 1 << class != 0)
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// The class's buffer is full: the peer must stop.
+    pub(crate) fn ask_pause(&mut self, slot: Slot) {
+        self.ports[slot.port() as usize].xoff |= slot.bit();
+        self.trace(TraceKind::Xoff, slot);
+        self.kick(slot.port());
+    }
+
+    /// There is room again: the peer may go on.
+    pub(crate) fn ask_resume(&mut self, slot: Slot) {
+        self.ports[slot.port() as usize].xoff &= !slot.bit();
+        self.trace(TraceKind::Xon, slot);
+        self.kick(slot.port());
+    }
+
+    /// Sends one pause frame with everything the peer has to hear.
+    pub(crate) fn send_pause_frame(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        let (tell, xoff) = (here.to_tell(), here.xoff);
+        here.told = xoff;
+        here.refresh = 0;
+        here.busy_until = self.now + here.byte_time.times(self.pause_bytes);
+        let end = here.busy_until;
+        let peer = here.peer;
+        for class in classes(tell) {
+            let count = &mut self.counts[Slot::new(port, class).index()];
+            if xoff & 1 << class != 0 {
+                count.xoff_sent += 1;
+            } else {
+                count.xon_sent += 1;
+            }
+        }
+        let effect = end + self.pause_flight[port as usize];
+        self.schedule(effect, Kind::Pause, peer, u32::from(tell) | u32::from(xoff) << 8);
+        if xoff != 0 {
+            self.schedule_refresh(port);
+        }
+        self.schedule_next(port);
+    }
+
+    /// Whatever waits behind a pause frame gets its turn when the wire is free.
+    fn schedule_next(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        if here.is_nic() {
+            return self.schedule_next_nic(port);
+        }
+        if here.eligible() != 0 || here.to_tell() != 0 {
+            let at = here.busy_until;
+            here.wake_at = at;
+            self.schedule(at, Kind::Transmit, port, 0);
+        }
+    }
+
+    /// How long the pauses of this port's peer last.
+    fn pause_time(&self, port: u32) -> Span {
+        let rate = self.fabric.cable(xoff_fabric::model::PortId(port)).rate;
+        self.quanta.map_or(Span::MAX, |quanta| quanta_time(quanta, rate))
+    }
+
+    fn schedule_refresh(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        if self.quanta.is_none() || here.flags & port_flag::REFRESH_PENDING != 0 {
+            return;
+        }
+        here.flags |= port_flag::REFRESH_PENDING;
+        // Half-way, as real ports do: one lost frame is then no harm.
+        let at = self.now + Span::from_ps(self.pause_time(port).as_ps() / 2);
+        self.schedule(at, Kind::PauseRefresh, port, 0);
+    }
+
+    /// Tells the peer again, before its pause runs out.
+    pub(crate) fn refresh_pauses(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        here.flags &= !port_flag::REFRESH_PENDING;
+        if here.xoff == 0 {
+            return;
+        }
+        here.refresh = here.xoff;
+        self.schedule_refresh(port);
+        self.kick(port);
+    }
+
+    /// A pause frame takes effect here.
+    pub(crate) fn obey_pause(&mut self, port: u32, data: u32) {
+        let (tell, xoff) = (data as u8, (data >> 8) as u8);
+        let mut resumed = false;
+        for class in classes(tell) {
+            let slot = Slot::new(port, class);
+            if xoff & slot.bit() != 0 {
+                self.counts[slot.index()].pauses_received += 1;
+                self.pauses[slot.index()].last_heard = self.now;
+                self.pauses[slot.index()].until = self.now + self.pause_time(port);
+                self.pause_class(slot);
+            } else {
+                resumed |= self.resume_class(slot);
+            }
+        }
+        self.schedule_expiry(port);
+        if resumed {
+            self.kick(port);
+        }
+    }
+
+    fn pause_class(&mut self, slot: Slot) {
+        let here = &mut self.ports[slot.port() as usize];
+        if (here.paused | here.stuck) & slot.bit() != 0 {
+            return;
+        }
+        here.paused |= slot.bit();
+        self.pauses[slot.index()].began = self.now;
+        self.paused_queues += 1;
+        self.trace(TraceKind::PauseStart, slot);
+        self.watch_later(slot);
+        self.look_for_deadlock_later();
+    }
+
+    /// Ends a class's pause; whether there was one.
+    pub(crate) fn resume_class(&mut self, slot: Slot) -> bool {
+        let here = &mut self.ports[slot.port() as usize];
+        if here.paused & slot.bit() == 0 {
+            return false;
+        }
+        here.paused &= !slot.bit();
+        self.paused_queues -= 1;
+        let state = &mut self.pauses[slot.index()];
+        state.total += self.now - state.began;
+        self.trace(TraceKind::PauseEnd, slot);
+        true
+    }
+
+    fn schedule_expiry(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        if self.quanta.is_none()
+            || here.paused == 0
+            || here.flags & port_flag::EXPIRY_PENDING != 0
+        {
+            return;
+        }
+        here.flags |= port_flag::EXPIRY_PENDING;
+        let paused = here.paused;
+        let first = classes(paused)
+            .map(|class| self.pauses[Slot::new(port, class).index()].until)
+            .min();
+        if let Some(at) = first {
+            self.schedule(at, Kind::PauseExpiry, port, 0);
+        }
+    }
+
+    /// Ends the pauses whose time is up.
+    pub(crate) fn expire_pauses(&mut self, port: u32) {
+        self.ports[port as usize].flags &= !port_flag::EXPIRY_PENDING;
+        let mut resumed = false;
+        for class in classes(self.ports[port as usize].paused) {
+            let slot = Slot::new(port, class);
+            if self.pauses[slot.index()].until <= self.now {
+                resumed |= self.resume_class(slot);
+            }
+        }
+        self.schedule_expiry(port);
+        if resumed {
+            self.kick(port);
+        }
+    }
+}

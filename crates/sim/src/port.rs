@@ -1,0 +1,163 @@
+//! The state of ports, laid out for the hot loop.
+//!
+//! A [`Port`] is one direction of a cable at its sending end, with a [`Lane`] per class. Whatever a
+//! packet's passage reads and writes of a port lies in one cache line, and of a lane in another:
+//! what is only counted now and then is elsewhere.
+
+use crate::packet::Queue;
+use xoff_units::{ByteTime, Instant, Span};
+
+/// A port and a class in one number: what a packet's buffer is charged to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot(pub(crate) u32);
+
+impl Slot {
+    #[inline(always)]
+    pub(crate) const fn new(port: u32, class: u8) -> Self {
+        Self(port << 3 | class as u32 & 7)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn port(self) -> u32 {
+        self.0 >> 3
+    }
+
+    #[inline(always)]
+    pub(crate) const fn class(self) -> u8 {
+        (self.0 & 7) as u8
+    }
+
+    #[inline(always)]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The class as a bit of a mask.
+    #[inline(always)]
+    pub(crate) const fn bit(self) -> u8 {
+        1 << (self.0 & 7)
+    }
+}
+
+/// One direction of a cable, at the sending end, and the buffer of what came the other way.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(crate) struct Port {
+    /// The wire is taken until then.
+    pub(crate) busy_until: Instant,
+    /// When the pending transmit event fires; never if there is none.
+    pub(crate) wake_at: Instant,
+    /// From the end of a transmission to its arrival: pipeline, propagation, FEC.
+    pub(crate) flight: Span,
+    /// Time of a byte on this wire.
+    pub(crate) byte_time: ByteTime,
+    /// The port at the other end.
+    pub(crate) peer: u32,
+    /// The NIC or switch this port belongs to, counted among its kind.
+    pub(crate) owner: u32,
+    /// Classes with something queued.
+    pub(crate) waiting: u8,
+    /// Classes the peer has paused.
+    pub(crate) paused: u8,
+    /// Classes this end wants the peer to pause.
+    pub(crate) xoff: u8,
+    /// Classes the peer was last told to pause.
+    pub(crate) told: u8,
+    /// Classes to tell again though nothing changed.
+    pub(crate) refresh: u8,
+    /// Classes the watchdog has declared stuck.
+    pub(crate) stuck: u8,
+    /// Classes served before all others.
+    pub(crate) strict: u8,
+    /// See [`port_flag`].
+    pub(crate) flags: u8,
+    /// Queue and buffer of each class.
+    pub(crate) lanes: [Lane; 8],
+}
+
+/// Bits of [`Port::flags`].
+pub(crate) mod port_flag {
+    /// The port belongs to a NIC.
+    pub(crate) const NIC: u8 = 1;
+    /// Packets can get lost on the cable.
+    pub(crate) const LOSSY: u8 = 2;
+    /// The peer forwards before a packet has arrived whole.
+    pub(crate) const TO_CUT_THROUGH: u8 = 4;
+    /// A pause expiry event is pending.
+    pub(crate) const EXPIRY_PENDING: u8 = 8;
+    /// A pause refresh event is pending.
+    pub(crate) const REFRESH_PENDING: u8 = 16;
+}
+
+impl Port {
+    /// Classes about which the peer has to hear.
+    #[inline(always)]
+    pub(crate) fn to_tell(&self) -> u8 {
+        (self.xoff ^ self.told) | self.refresh
+    }
+
+    /// Classes that have something and may send it.
+    #[inline(always)]
+    pub(crate) fn eligible(&self) -> u8 {
+        self.waiting & !self.paused
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_nic(&self) -> bool {
+        self.flags & port_flag::NIC != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn lane(&mut self, class: u8) -> &mut Lane {
+        &mut self.lanes[usize::from(class & 7)]
+    }
+
+    /// Bytes queued, all classes.
+    pub(crate) fn queued(&self) -> u32 {
+        self.lanes.iter().map(|lane| lane.queue.bytes).sum()
+    }
+
+    /// Bytes sent, all classes.
+    pub(crate) fn tx_bytes(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.tx_bytes).sum()
+    }
+}
+
+/// One class at one port: the egress queue here, and the buffer of what came in here.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(crate) struct Lane {
+    /// Packets waiting for this port's wire.
+    pub(crate) queue: Queue,
+    /// Buffer charged to this port.
+    pub(crate) ingress: Ingress,
+    /// Thresholds: index into the profiles.
+    pub(crate) profile: u32,
+    /// Packets sent.
+    pub(crate) tx_packets: u32,
+    /// Bytes sent.
+    pub(crate) tx_bytes: u64,
+}
+
+impl Lane {
+    pub(crate) fn new(profile: u32) -> Self {
+        Self {
+            queue: Queue::default(),
+            ingress: Ingress::default(),
+            profile,
+            tx_packets: 0,
+            tx_bytes: 0,
+        }
+    }
+}
+
+/// What a switch port has taken in of one class and not yet passed on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ingress {
+    /// Bytes in reserved and shared buffer.
+    pub(crate) bytes: u32,
+    /// Bytes in headroom.
+    pub(crate) headroom: u32,
+    /// Most bytes of headroom ever in use.
+    pub(crate) deepest_headroom: u32,
+}

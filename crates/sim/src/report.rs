@@ -1,0 +1,308 @@
+//! What a run tells: while it runs to its [`Observer`], and at its end as a [`Report`].
+
+use crate::deadlock::Cycle;
+use xoff_fabric::model::PortId;
+use xoff_units::{Bytes, Instant, Rate, Span};
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All traffic is done.
+    Completed,
+    /// The scenario's duration is over.
+    TimeUp,
+    /// Queues wait for each other in a ring and no watchdog would break it.
+    Deadlock,
+    /// Traffic is left and nothing will ever happen again.
+    Stalled,
+    /// The observer wanted to stop.
+    Interrupted,
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Drop {
+    /// A lossless class ran out of headroom.
+    Headroom,
+    /// A lossy class used up its share of the buffer.
+    IngressLimit,
+    /// A lossy class's egress queue was too long.
+    EgressLimit,
+    /// The watchdog had declared the queue stuck.
+    Watchdog,
+    /// Lost or damaged on the cable.
+    Wire,
+    /// No route to its NIC.
+    NoRoute,
+    /// It went round in circles.
+    Loop,
+    /// It arrived at the wrong NIC.
+    NotMine,
+    /// The host's receive buffer was full.
+    HostBuffer,
+}
+
+impl Drop {
+    /// How many reasons there are.
+    pub const COUNT: usize = 9;
+
+    /// All reasons.
+    pub const ALL: [Drop; Self::COUNT] = [
+        Drop::Headroom,
+        Drop::IngressLimit,
+        Drop::EgressLimit,
+        Drop::Watchdog,
+        Drop::Wire,
+        Drop::NoRoute,
+        Drop::Loop,
+        Drop::NotMine,
+        Drop::HostBuffer,
+    ];
+
+    /// The word for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Drop::Headroom => "headroom",
+            Drop::IngressLimit => "ingress-limit",
+            Drop::EgressLimit => "egress-limit",
+            Drop::Watchdog => "watchdog",
+            Drop::Wire => "wire",
+            Drop::NoRoute => "no-route",
+            Drop::Loop => "loop",
+            Drop::NotMine => "not-mine",
+            Drop::HostBuffer => "host-buffer",
+        }
+    }
+}
+
+/// Something rare that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceKind {
+    /// A port decided to pause its peer.
+    Xoff,
+    /// A port decided to let its peer go on.
+    Xon,
+    /// A port obeyed a pause.
+    PauseStart,
+    /// A pause ended.
+    PauseEnd,
+    /// A packet was dropped.
+    Drop(Drop),
+    /// A packet was lost on a cable.
+    Loss,
+    /// The watchdog declared a queue stuck.
+    WatchdogDetect,
+    /// The watchdog gave a queue back.
+    WatchdogRestore,
+    /// The queue is part of a deadlock.
+    Deadlock,
+    /// A queue pair heard nothing for too long.
+    Timeout,
+}
+
+/// A [`TraceKind`] with its time and place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trace {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub kind: TraceKind,
+    /// Where.
+    pub port: PortId,
+    /// Which class.
+    pub class: u8,
+    /// Whose packet, if one was involved.
+    pub flow: Option<u32>,
+    /// Its size.
+    pub bytes: u32,
+}
+
+/// One queue at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Which port.
+    pub port: PortId,
+    /// Which class.
+    pub class: u8,
+    /// Bytes in the egress queue.
+    pub queue: u32,
+    /// Bytes this port took in and its switch still holds.
+    pub ingress: u64,
+    /// Whether the peer has paused the class.
+    pub paused: bool,
+    /// Bytes sent since the run began.
+    pub tx_bytes: u64,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Instant,
+    /// Events handled.
+    pub events: u64,
+    /// Packets sent over links.
+    pub packet_hops: u64,
+    /// Flows that have ended.
+    pub flows_finished: u64,
+    /// Flows in all.
+    pub flows: u64,
+    /// Packets somewhere in the fabric.
+    pub packets_alive: u64,
+}
+
+/// Whoever watches a run. Watching never changes what happens.
+pub trait Observer {
+    /// Something rare happened.
+    fn trace(&mut self, _trace: &Trace) {}
+
+    /// A queue was sampled.
+    fn sample(&mut self, _sample: &Sample) {}
+
+    /// Called now and then; false stops the run.
+    fn progress(&mut self, _progress: &Progress) -> bool {
+        true
+    }
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// What became of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowResult {
+    /// When it started.
+    pub start: Instant,
+    /// When its initiator knew that it was done.
+    pub end: Option<Instant>,
+    /// How much it moved.
+    pub bytes: Bytes,
+    /// The time it would take on an idle fabric.
+    pub ideal: Span,
+    /// The queue pair gave up.
+    pub failed: bool,
+    /// What its queue pairs counted, both ends together.
+    pub counters: FlowCounters,
+}
+
+impl FlowResult {
+    /// Completion time.
+    pub fn completion(&self) -> Option<Span> {
+        self.end.map(|end| end - self.start)
+    }
+}
+
+/// What the queue pairs of a flow counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FlowCounters {
+    /// Packets sent again.
+    pub retransmitted: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Sequence errors reported.
+    pub naks: u64,
+    /// Packets that arrived with others missing before them.
+    pub out_of_sequence: u64,
+    /// Congestion notifications that reached the sender.
+    pub cnps: u64,
+    /// Times the rate or window was cut.
+    pub rate_decreases: u64,
+    /// Data packets that arrived marked.
+    pub marked: u64,
+}
+
+/// What one class did at one port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClassResult {
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets marked on their way out.
+    pub marked: u64,
+    /// Packets dropped here.
+    pub dropped_packets: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Pause frames sent that stop the class.
+    pub xoff_sent: u64,
+    /// Pause frames sent that let it go on.
+    pub xon_sent: u64,
+    /// Pause frames obeyed.
+    pub pauses_received: u64,
+    /// Time the class could not send because its peer had paused it.
+    pub paused: Span,
+    /// Longest egress queue.
+    pub deepest_queue: Bytes,
+    /// Most headroom used at ingress.
+    pub deepest_headroom: Bytes,
+}
+
+impl ClassResult {
+    /// Whether anything happened.
+    pub fn is_idle(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a run found.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Simulated time.
+    pub end: Instant,
+    /// Events handled.
+    pub events: u64,
+    /// Packets sent over links.
+    pub packet_hops: u64,
+    /// Packets made, delivered and late (their flow had ended).
+    pub packets: (u64, u64, u64),
+    /// Most packets alive at once.
+    pub most_packets: u64,
+    /// Congestion notifications delivered.
+    pub cnps: u64,
+    /// Flows in the order they were given.
+    pub flows: Vec<FlowResult>,
+    /// By port, then class.
+    pub ports: Vec<[ClassResult; 8]>,
+    /// Packets dropped, by class and reason.
+    pub dropped: [[u64; Drop::COUNT]; 8],
+    /// Rings of queues that waited for each other.
+    pub deadlocks: Vec<Cycle>,
+    /// A number that differs when anything in the result does.
+    pub hash: u64,
+}
+
+impl Report {
+    /// Bytes of the flows that ended, over the time from first start to last end.
+    pub fn goodput(&self) -> Rate {
+        let done = self.flows.iter().filter(|flow| flow.end.is_some());
+        let bytes: Bytes = done.clone().map(|flow| flow.bytes).sum();
+        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+        let last = done.filter_map(|flow| flow.end).max().unwrap_or(first);
+        Rate::of(bytes, last.since(first))
+    }
+
+    /// Packets of lossless classes that were dropped, other than on the wire.
+    pub fn lossless_drops(&self, lossless: &[bool; 8]) -> u64 {
+        let classes = self.dropped.iter().zip(lossless).filter(|(_, lossless)| **lossless);
+        classes.map(|(reasons, _)| reasons.iter().sum::<u64>() - reasons[Drop::Wire as usize]).sum()
+    }
+
+    /// Pause frames sent that stop a class.
+    pub fn xoff_frames(&self) -> u64 {
+        self.ports.iter().flatten().map(|class| class.xoff_sent).sum()
+    }
+
+    /// Packets marked.
+    pub fn marks(&self) -> u64 {
+        self.ports.iter().flatten().map(|class| class.marked).sum()
+    }
+}

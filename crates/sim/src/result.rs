@@ -1,0 +1,125 @@
+//! From the engine's final state to the report.
+
+use crate::connection::NO_CONNECTION;
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use crate::report::{ClassResult, FlowCounters, FlowResult, Outcome, Report};
+use xoff_transport::Counters;
+use xoff_units::{Bytes, Span};
+
+impl FlowCounters {
+    /// Adds what one end counted.
+    pub(crate) fn add(&mut self, end: &Counters) {
+        self.retransmitted += end.retransmitted;
+        self.timeouts += end.timeouts;
+        self.naks += end.naks_sent;
+        self.out_of_sequence += end.out_of_sequence;
+        self.cnps += end.cnps_handled;
+        self.rate_decreases += end.rate_decreases;
+        self.marked += end.marked_packets;
+    }
+}
+
+/// A small order-dependent hash: equal inputs in equal order, equal hash.
+struct Digest(u64);
+
+impl Digest {
+    fn add(&mut self, value: u64) {
+        let mut x = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x ^= x >> 32;
+        self.0 = x.wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(23);
+    }
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    pub(crate) fn into_report(mut self, outcome: Outcome) -> Report {
+        self.collect_open_flows();
+        let flows: Vec<FlowResult> = self
+            .flows
+            .iter()
+            .map(|flow| FlowResult {
+                start: flow.start,
+                end: (!flow.end.is_never()).then_some(flow.end),
+                bytes: flow.bytes,
+                ideal: flow.bound,
+                failed: flow.failed,
+                counters: flow.counters,
+            })
+            .collect();
+        let ports: Vec<[ClassResult; 8]> = (0..self.ports.len())
+            .map(|port| std::array::from_fn(|class| self.class_result(port, class)))
+            .collect();
+        let hash = self.digest(&flows, &ports);
+        Report {
+            outcome,
+            end: self.now,
+            events: self.events_handled(),
+            packet_hops: self.packet_hops(),
+            packets: (self.totals.created, self.totals.delivered, self.totals.late),
+            most_packets: self.letters.most(),
+            cnps: self.totals.cnps,
+            flows,
+            ports,
+            dropped: self.totals.dropped,
+            deadlocks: self.deadlocks,
+            hash,
+        }
+    }
+
+    /// What flows that are still open have counted so far.
+    fn collect_open_flows(&mut self) {
+        for flow in &mut self.flows {
+            if flow.connection != NO_CONNECTION {
+                for end in &self.connections[flow.connection as usize].ends {
+                    flow.counters.add(end.qp.counters());
+                }
+            }
+        }
+    }
+
+    fn class_result(&self, port: usize, class: usize) -> ClassResult {
+        let slot = port << 3 | class;
+        let lane = &self.ports[port].lanes[class];
+        let (count, pause) = (&self.counts[slot], &self.pauses[slot]);
+        let still_paused = self.ports[port].paused & 1 << class != 0;
+        let open = if still_paused { self.now - pause.began } else { Span::ZERO };
+        ClassResult {
+            tx_packets: u64::from(lane.tx_packets),
+            tx_bytes: lane.tx_bytes,
+            marked: count.marked,
+            dropped_packets: count.dropped_packets,
+            dropped_bytes: count.dropped_bytes,
+            xoff_sent: count.xoff_sent,
+            xon_sent: count.xon_sent,
+            pauses_received: count.pauses_received,
+            paused: pause.total + open,
+            deepest_queue: Bytes::new(lane.queue.deepest.into()),
+            deepest_headroom: Bytes::new(lane.ingress.deepest_headroom.into()),
+        }
+    }
+
+    fn digest(&self, flows: &[FlowResult], ports: &[[ClassResult; 8]]) -> u64 {
+        let mut digest = Digest(self.packet_hops());
+        digest.add(self.now.as_ps());
+        for flow in flows {
+            digest.add(flow.end.map_or(u64::MAX, |end| end.as_ps()));
+            digest.add(flow.counters.retransmitted);
+            digest.add(flow.counters.cnps);
+        }
+        for class in ports.iter().flatten().filter(|class| !class.is_idle()) {
+            for value in [
+                class.tx_packets,
+                class.tx_bytes,
+                class.marked,
+                class.dropped_packets,
+                class.xoff_sent,
+                class.xon_sent,
+                class.paused.as_ps(),
+                class.deepest_queue.get(),
+            ] {
+                digest.add(value);
+            }
+        }
+        digest.0
+    }
+}

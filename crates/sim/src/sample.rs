@@ -1,0 +1,34 @@
+//! Samples of the queues at a fixed period, for the series in the run folder.
+
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use crate::report::Sample;
+use xoff_fabric::model::PortId;
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// Samples every queue that holds something, is paused, or has an ingress that does.
+    pub(crate) fn take_sample(&mut self) {
+        for (port, state) in self.ports.iter().enumerate() {
+            for (class, lane) in state.lanes.iter().enumerate() {
+                let paused = state.paused & 1 << class != 0;
+                if lane.queue.bytes == 0 && lane.ingress.held() == 0 && !paused {
+                    continue;
+                }
+                let sample = Sample {
+                    at: self.now,
+                    port: PortId(port as u32),
+                    class: class as u8,
+                    queue: lane.queue.bytes,
+                    ingress: lane.ingress.held(),
+                    paused,
+                    tx_bytes: lane.tx_bytes,
+                };
+                self.observer.sample(&sample);
+            }
+        }
+        // When nothing else is left to happen, the run is over.
+        if !self.events.at_most(usize::from(self.deadlock_pending)) {
+            self.schedule(self.now + self.sample_period, Kind::Sample, 0, 0);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A port sends: pause frames first, then the class whose turn it is.
+
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use crate::packet::{NO_INGRESS, Packet, flag};
+use crate::port::{Slot, port_flag};
+use crate::report::{Drop, TraceKind};
+use xoff_fabric::model::PortId;
+use xoff_transport::IntHop;
+use xoff_units::{ByteTime, Instant, Span};
+
+/// A switch that cuts through decides when it has seen this much of a packet.
+pub(crate) const HEAD_BYTES: u32 = 64;
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// A transmit event: the port may send, unless something has overtaken the event.
+    #[inline(never)]
+    pub(crate) fn wake(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        if here.wake_at != self.now {
+            return;
+        }
+        here.wake_at = Instant::MAX;
+        if here.busy_until > self.now {
+            return self.kick(port);
+        }
+        self.transmit(port);
+    }
+
+    /// Something may have become sendable: send it, or see to it that the port wakes up in time.
+    #[inline(always)]
+    pub(crate) fn kick(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        let busy_until = here.busy_until;
+        if here.wake_at <= busy_until.max(self.now) {
+            return;
+        }
+        if busy_until > self.now {
+            here.wake_at = busy_until;
+            self.schedule(busy_until, Kind::Transmit, port, 0);
+        } else {
+            self.transmit_now(port);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit_now(&mut self, port: u32) {
+        self.transmit(port);
+    }
+
+    #[inline(always)]
+    fn transmit(&mut self, port: u32) {
+        let here = &mut self.ports[port as usize];
+        if here.to_tell() != 0 {
+            return self.send_pause_frame(port);
+        }
+        if here.is_nic() {
+            return self.transmit_nic(port);
+        }
+        let eligible = here.eligible();
+        if eligible == 0 {
+            return;
+        }
+        // Giving buffer back may make this very port want to send a pause frame: not yet.
+        here.wake_at = self.now;
+        let class = if eligible & (eligible - 1) == 0 {
+            eligible.trailing_zeros() as u8
+        } else {
+            self.choose(port, eligible)
+        };
+        let slot = Slot::new(port, class);
+        let packet = self.dequeue(slot);
+        self.put_on_wire(slot, packet);
+        let here = &mut self.ports[port as usize];
+        if here.eligible() | here.to_tell() == 0 {
+            here.wake_at = Instant::MAX;
+        } else {
+            let at = here.busy_until;
+            here.wake_at = at;
+            self.schedule(at, Kind::Transmit, port, 0);
+        }
+    }
+
+    /// The class whose turn it is, among several.
+    #[inline(never)]
+    pub(crate) fn choose(&mut self, port: u32, eligible: u8) -> u8 {
+        let here = &self.ports[port as usize];
+        let strict = eligible & here.strict;
+        if strict != 0 {
+            return 7 - strict.leading_zeros() as u8;
+        }
+        let (lanes, chunks) = (&here.lanes, &self.chunks);
+        let mtu = self.nics.first().map_or(4096, |nic| nic.mtu);
+        self.schedulers[port as usize].pick(eligible, |class| {
+            let queue = &lanes[usize::from(class & 7)].queue;
+            queue.iter(chunks).next().map_or(mtu, |packet| packet.size.into())
+        })
+    }
+
+    /// Takes a class's first packet out of queue and buffer, and marks it if the queue is long.
+    #[inline(always)]
+    fn dequeue(&mut self, slot: Slot) -> Packet {
+        let here = &mut self.ports[slot.port() as usize];
+        let lane = here.lane(slot.class());
+        let mut packet = lane.queue.pop(&mut self.chunks);
+        let (left, profile, emptied) = (lane.queue.bytes, lane.profile, lane.queue.is_empty());
+        if emptied {
+            here.waiting &= !slot.bit();
+        }
+        if packet.flags & flag::ECT != 0
+            && left > self.profiles[profile as usize].kmin
+            && self.marks(slot, left)
+        {
+            packet.flags |= flag::CE;
+        }
+        if packet.flags & flag::INT != 0 {
+            self.stamp(slot.port(), packet.letter);
+        }
+        if packet.ingress != NO_INGRESS {
+            self.release(Slot(packet.ingress), packet.charged);
+        }
+        packet
+    }
+
+    /// The queue is longer than Kmin: whether the packet gets a mark.
+    #[inline(never)]
+    fn marks(&mut self, slot: Slot, left: u32) -> bool {
+        let lane = self.ports[slot.port() as usize].lane(slot.class());
+        let rules = &self.profiles[lane.profile as usize];
+        let marks = left > rules.kmax || {
+            let drawn = self.mark_streams[slot.port() as usize].next_u64() >> 32;
+            drawn < u64::from(left - rules.kmin) * rules.slope
+        };
+        self.counts[slot.index()].marked += u64::from(marks);
+        marks
+    }
+
+    /// The hop writes its telemetry into the packet.
+    #[cold]
+    pub(crate) fn stamp(&mut self, port: u32, letter: u32) {
+        let here = &self.ports[port as usize];
+        let rate = self.fabric.cable(PortId(port)).rate;
+        let (tx_bytes, queue) = (here.tx_bytes(), here.queued());
+        self.ints[letter as usize].push(IntHop { at: self.now, tx_bytes, queue, rate });
+    }
+
+    /// Gives buffer back, and lets the peer go on if that was enough.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, slot: Slot, charged: u16) {
+        let here = &mut self.ports[slot.port() as usize];
+        let asked = here.xoff & slot.bit() != 0;
+        let shared = &mut self.switches[here.owner as usize].shared;
+        let lane = here.lane(slot.class());
+        let profile = &self.profiles[lane.profile as usize];
+        lane.ingress.release(u32::from(charged), profile, shared);
+        if asked && lane.ingress.may_resume(profile, shared) {
+            self.ask_resume(slot);
+        }
+    }
+
+    /// Puts a packet on the wire.
+    #[inline(always)]
+    pub(crate) fn put_on_wire(&mut self, slot: Slot, packet: Packet) {
+        let index = self.flights.add(packet);
+        self.launch(slot, index, u32::from(packet.size));
+    }
+
+    /// Sends a packet that has its place among the flights.
+    #[inline(always)]
+    pub(crate) fn launch(&mut self, slot: Slot, index: u32, size: u32) {
+        let here = &mut self.ports[slot.port() as usize];
+        debug_assert!(here.paused & slot.bit() == 0, "a paused class sends");
+        debug_assert!(here.busy_until <= self.now, "two packets on one wire");
+        let end = self.now + here.byte_time.times(size + self.gap);
+        here.busy_until = end;
+        let (flags, peer) = (here.flags, here.peer);
+        let mut arrival = end + here.flight;
+        let lane = here.lane(slot.class());
+        lane.tx_packets += 1;
+        lane.tx_bytes += u64::from(size);
+        if flags & (port_flag::TO_CUT_THROUGH | port_flag::LOSSY) != 0 {
+            if flags & port_flag::LOSSY != 0 && self.gets_lost(slot.port(), size) {
+                self.trace(TraceKind::Loss, slot);
+                let packet = self.flights.take(index);
+                return self.drop_packet(&packet, slot, Drop::Wire);
+            }
+            if flags & port_flag::TO_CUT_THROUGH != 0 {
+                let here = &self.ports[slot.port() as usize];
+                let head = self.head_time(here.byte_time, size + self.gap);
+                arrival = self.now + head + here.flight;
+            }
+        }
+        self.schedule(arrival, Kind::Arrive, peer, index);
+    }
+
+    /// The time until a cut-through switch has seen enough of a packet of `size` bytes on the wire.
+    pub(crate) fn head_time(&self, byte_time: ByteTime, size: u32) -> Span {
+        byte_time.times((HEAD_BYTES + self.gap).min(size))
+    }
+
+    /// Whether bit errors or plain loss take this packet.
+    #[cold]
+    fn gets_lost(&mut self, port: u32, size: u32) -> bool {
+        let cable = self.fabric.cable(PortId(port));
+        let bits = (u64::from(size) + u64::from(self.gap)) * 8;
+        // 1 - (1 - e)^n is n x e for every rate at which a link is of any use.
+        let by_bits = cable.bit_error_rate.as_threshold().saturating_mul(bits);
+        let threshold = by_bits.saturating_add(cable.loss.as_threshold());
+        self.loss_streams[port as usize].next_u64() < threshold
+    }
+}

@@ -1,0 +1,93 @@
+//! The PFC watchdog: a lossless queue that stays paused too long is taken out of its misery.
+//!
+//! When a class has been paused without a break for the detection time while packets wait, the
+//! switch declares it stuck. It then drops what is queued and what arrives for it, or sends it in
+//! spite of the pause, until no pause frame has come for the restoration time.
+
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use crate::port::Slot;
+use crate::report::{Drop, TraceKind};
+use xoff_fabric::model::{PortId, Watchdog, WatchdogAction};
+use xoff_units::{Instant, Span};
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    fn watchdog_of(&self, port: u32) -> Option<Watchdog> {
+        let node = self.fabric.ports[PortId(port).index()].node;
+        let switch = self.fabric.node_switch(node)?;
+        self.fabric.switches[switch.index()].watchdog
+    }
+
+    /// Whether a stuck queue of this port drops (and does not send) what arrives.
+    #[cold]
+    pub(crate) fn discards(&self, port: u32) -> bool {
+        self.watchdog_of(port).is_some_and(|dog| dog.action == WatchdogAction::Drop)
+    }
+
+    /// A pause begins: look again when it has lasted too long.
+    pub(crate) fn watch_later(&mut self, slot: Slot) {
+        if self.pauses[slot.index()].watched {
+            return;
+        }
+        let Some(dog) = self.watchdog_of(slot.port()) else { return };
+        self.watch_at(slot, self.now + dog.detect);
+    }
+
+    fn watch_at(&mut self, slot: Slot, at: Instant) {
+        self.pauses[slot.index()].watched = true;
+        self.schedule(at, Kind::Watchdog, slot.0, 0);
+    }
+
+    /// Looks at a queue: stuck, freed, or to be looked at again.
+    pub(crate) fn watch(&mut self, slot: Slot) {
+        let Some(dog) = self.watchdog_of(slot.port()) else { return };
+        let state = self.pauses[slot.index()];
+        self.pauses[slot.index()].watched = false;
+        let here = &mut self.ports[slot.port() as usize];
+        if here.stuck & slot.bit() != 0 {
+            let due = state.last_heard + dog.restore;
+            if due > self.now {
+                return self.watch_at(slot, due);
+            }
+            here.stuck &= !slot.bit();
+            return self.trace(TraceKind::WatchdogRestore, slot);
+        }
+        if here.paused & slot.bit() == 0 {
+            return;
+        }
+        let due = state.began + dog.detect;
+        if due > self.now {
+            self.watch_at(slot, due);
+        } else if here.waiting & slot.bit() == 0 {
+            // Paused for long, but nobody waits: look again soon.
+            self.watch_at(slot, self.now + Span::from_ps(dog.detect.as_ps() / 4 + 1));
+        } else {
+            self.declare_stuck(slot, dog.action);
+            self.watch_at(slot, self.now + dog.restore);
+        }
+    }
+
+    fn declare_stuck(&mut self, slot: Slot, action: WatchdogAction) {
+        self.trace(TraceKind::WatchdogDetect, slot);
+        self.ports[slot.port() as usize].stuck |= slot.bit();
+        self.resume_class(slot);
+        match action {
+            WatchdogAction::Forward => self.kick(slot.port()),
+            WatchdogAction::Drop => self.flush(slot),
+        }
+    }
+
+    /// Drops everything in a queue.
+    fn flush(&mut self, slot: Slot) {
+        while self.ports[slot.port() as usize].waiting & slot.bit() != 0 {
+            let here = &mut self.ports[slot.port() as usize];
+            let queue = &mut here.lane(slot.class()).queue;
+            let packet = queue.pop(&mut self.chunks);
+            if queue.is_empty() {
+                here.waiting &= !slot.bit();
+            }
+            self.release(Slot(packet.ingress), packet.charged);
+            self.drop_packet(&packet, slot, Drop::Watchdog);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The event queue: a wheel of narrow time buckets, and a plain heap to check it against.
+//!
+//! A bucket holds about one event, so that finding the next one is a look at a bitmap and sorting a
+//! handful. Events beyond the wheel wait in a heap and move in as it turns.
+
+use crate::event::{Event, EventQueue, Key};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use xoff_units::{Instant, Span};
+
+/// No node.
+const NIL: u32 = u32::MAX;
+
+/// An event in a bucket. Its time is the bucket's plus the high half of `order`; the low half is
+/// its key, so one comparison of `order` sorts a bucket.
+#[derive(Clone, Copy)]
+struct Node {
+    order: u64,
+    data: u32,
+    next: u32,
+}
+
+/// The bucket wheel.
+pub(crate) struct Wheel {
+    /// log2 of the bucket width in picoseconds.
+    shift: u32,
+    /// Number of buckets less one; a power of two less one.
+    mask: u64,
+    /// First node of each bucket.
+    heads: Vec<u32>,
+    /// One bit per bucket that holds something.
+    occupied: Vec<u64>,
+    nodes: Vec<Node>,
+    free: u32,
+    /// The bucket being emptied, as an absolute number.
+    now: u64,
+    /// What is left of it, last first.
+    current: Vec<(u64, u32)>,
+    overflow: BinaryHeap<Reverse<Event>>,
+    /// Absolute bucket of the first event in `overflow`.
+    overflow_bucket: u64,
+}
+
+impl Wheel {
+    /// A wheel for about `density` events per microsecond that reaches `horizon` ahead.
+    pub(crate) fn new(events_per_us: u64, horizon: Span) -> Self {
+        const MOST_BUCKETS: u64 = 1 << 16;
+        let width = (1_000_000 / events_per_us.max(1)).clamp(1, 1 << 24);
+        let mut shift = width.ilog2();
+        while (horizon.as_ps() >> shift) + 2 > MOST_BUCKETS && shift < 31 {
+            shift += 1;
+        }
+        let buckets = ((horizon.as_ps() >> shift) + 2).next_power_of_two().clamp(64, MOST_BUCKETS);
+        Self {
+            shift,
+            mask: buckets - 1,
+            heads: vec![NIL; buckets as usize],
+            occupied: vec![0; (buckets / 64) as usize],
+            nodes: Vec::new(),
+            free: NIL,
+            now: 0,
+            current: Vec::new(),
+            overflow: BinaryHeap::new(),
+            overflow_bucket: u64::MAX,
+        }
+    }
+
+    #[inline(always)]
+    fn place(&mut self, bucket: u64, event: Event) {
+        let slot = (bucket & self.mask) as usize;
+        let within = event.at.as_ps() & ((1 << self.shift) - 1);
+        let head = self.heads[slot];
+        let node =
+            Node { order: within << 32 | u64::from(event.key.0), data: event.data, next: head };
+        let index = self.free;
+        if index != NIL {
+            let place = &mut self.nodes[index as usize];
+            self.free = place.next;
+            *place = node;
+            self.heads[slot] = index;
+        } else {
+            self.heads[slot] = self.nodes.len() as u32;
+            self.nodes.push(node);
+        }
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Puts an event into the bucket that is being emptied.
+    #[cold]
+    fn place_now(&mut self, event: Event) {
+        let within = event.at.as_ps() & ((1 << self.shift) - 1);
+        debug_assert!(event.at.as_ps() >> self.shift == self.now, "an event in the past");
+        let order = within << 32 | u64::from(event.key.0);
+        let at = self.current.partition_point(|&(other, _)| other > order);
+        self.current.insert(at, (order, event.data));
+    }
+
+    /// Turns to the next bucket that holds something. False when there is none.
+    fn turn(&mut self) -> bool {
+        let Some(mut bucket) = self.next_occupied() else {
+            if self.overflow_bucket == u64::MAX {
+                return false;
+            }
+            self.now = self.overflow_bucket;
+            self.take_in_overflow();
+            self.empty_bucket();
+            return true;
+        };
+        if self.overflow_bucket < bucket {
+            bucket = self.overflow_bucket;
+        }
+        self.now = bucket;
+        if self.overflow_bucket <= bucket + self.mask {
+            self.take_in_overflow();
+        }
+        self.empty_bucket();
+        true
+    }
+
+    /// The next occupied bucket after the current one, as an absolute number.
+    #[inline(always)]
+    fn next_occupied(&self) -> Option<u64> {
+        let start = self.now & self.mask;
+        let words = self.occupied.len();
+        let mut word = (start / 64) as usize;
+        // The current bucket was emptied, and nothing is placed into it again: its bit is clear.
+        let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
+        for _ in 0..=words {
+            if bits != 0 {
+                let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
+                return Some(self.now + ((slot.wrapping_sub(start)) & self.mask));
+            }
+            word = if word + 1 == words { 0 } else { word + 1 };
+            bits = self.occupied[word];
+        }
+        None
+    }
+
+    /// Moves what has come within reach from the overflow heap into the wheel.
+    #[cold]
+    fn take_in_overflow(&mut self) {
+        while let Some(&Reverse(event)) = self.overflow.peek() {
+            let bucket = event.at.as_ps() >> self.shift;
+            if bucket > self.now + self.mask {
+                break;
+            }
+            self.overflow.pop();
+            self.place(bucket, event);
+        }
+        self.overflow_bucket = self
+            .overflow
+            .peek()
+            .map_or(u64::MAX, |&Reverse(event)| event.at.as_ps() >> self.shift);
+    }
+
+    /// Takes the current bucket's events out in order.
+    #[inline(always)]
+    fn empty_bucket(&mut self) {
+        let slot = (self.now & self.mask) as usize;
+        let mut index = self.heads[slot];
+        self.heads[slot] = NIL;
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        while index != NIL {
+            let node = &mut self.nodes[index as usize];
+            self.current.push((node.order, node.data));
+            let next = node.next;
+            node.next = self.free;
+            self.free = index;
+            index = next;
+        }
+        match self.current.as_mut_slice() {
+            [] | [_] => {}
+            [a, b] => {
+                if a < b {
+                    std::mem::swap(a, b);
+                }
+            }
+            few if few.len() <= 20 => insertion_sort(few),
+            many => many.sort_unstable_by(|a, b| b.cmp(a)),
+        }
+    }
+}
+
+/// Sorts a handful of events, last first.
+#[inline(always)]
+fn insertion_sort(events: &mut [(u64, u32)]) {
+    for sorted in 1..events.len() {
+        let event = events[sorted];
+        let mut at = sorted;
+        while at > 0 && events[at - 1] < event {
+            events[at] = events[at - 1];
+            at -= 1;
+        }
+        events[at] = event;
+    }
+}
+
+impl EventQueue for Wheel {
+    #[inline(always)]
+    fn push(&mut self, event: Event) {
+        let bucket = event.at.as_ps() >> self.shift;
+        let ahead = bucket.wrapping_sub(self.now);
+        if ahead.wrapping_sub(1) < self.mask {
+            self.place(bucket, event);
+        } else if ahead == 0 {
+            self.place_now(event);
+        } else {
+            debug_assert!(bucket > self.now, "an event in the past");
+            self.overflow_bucket = self.overflow_bucket.min(bucket);
+            self.overflow.push(Reverse(event));
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Event> {
+        if self.current.is_empty() && !self.turn() {
+            return None;
+        }
+        let (order, data) = self.current.pop()?;
+        let at = Instant::from_ps((self.now << self.shift) + (order >> 32));
+        Some(Event { at, key: Key(order as u32), data })
+    }
+
+    fn at_most(&self, count: usize) -> bool {
+        let buckets: u32 = self.occupied.iter().map(|word| word.count_ones()).sum();
+        if self.current.len() + self.overflow.len() + buckets as usize > count {
+            return false;
+        }
+        let mut waiting = self.current.len() + self.overflow.len();
+        for &head in self.heads.iter().filter(|&&head| head != NIL) {
+            let mut index = head;
+            while index != NIL {
+                waiting += 1;
+                index = self.nodes[index as usize].next;
+            }
+        }
+        waiting <= count
+    }
+}
+
+/// The reference: a binary heap.
+#[derive(Default)]
+pub(crate) struct Heap {
+    heap: BinaryHeap<Reverse<Event>>,
+}
+
+impl EventQueue for Heap {
+    fn push(&mut self, event: Event) {
+        self.heap.push(Reverse(event));
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        self.heap.pop().map(|Reverse(event)| event)
+    }
+
+    fn at_most(&self, count: usize) -> bool {
+        self.heap.len() <= count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Kind;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is pushed when, wheel and heap give back the same sequence.
+        #[test]
+        fn wheel_and_heap_agree(
+            density in 1u64..100_000,
+            horizon in 1_000u64..10_000_000,
+            steps in proptest::collection::vec(
+                (proptest::collection::vec((0u64..20_000_000, 0u32..500), 0..4), 0usize..4),
+                1..200,
+            ),
+        ) {
+            let mut wheel = Wheel::new(density, Span::from_ps(horizon));
+            let mut heap = Heap::default();
+            let mut now = Instant::ZERO;
+            let mut serial = 0;
+            for (pushes, pops) in steps {
+                for (delay, id) in pushes {
+                    // A few exactly now, many soon, some far.
+                    let delay = match delay % 5 { 0 => 0, 1 | 2 => delay % 5_000, _ => delay };
+                    let at = now + Span::from_ps(delay);
+                    serial += 1;
+                    let key = Key::new(Kind::Arrive, id * 4096 + serial % 4096);
+                    let event = Event { at, key, data: serial };
+                    wheel.push(event);
+                    heap.push(event);
+                }
+                for count in [0, 1, 5] {
+                    prop_assert_eq!(wheel.at_most(count), heap.at_most(count));
+                }
+                for _ in 0..pops {
+                    let (a, b) = (wheel.pop(), heap.pop());
+                    prop_assert_eq!(a, b);
+                    now = a.map_or(now, |event| event.at);
+                }
+            }
+            while let Some(event) = heap.pop() {
+                prop_assert_eq!(wheel.pop(), Some(event));
+            }
+            prop_assert_eq!(wheel.pop(), None);
+        }
+    }
+
+    #[test]
+    fn far_events_come_in_order() {
+        let mut wheel = Wheel::new(1000, Span::from_us(1));
+        for ms in [30u64, 10, 20] {
+            let at = Instant::ZERO + Span::from_ms(ms);
+            wheel.push(Event { at, key: Key::new(Kind::Sample, 0), data: ms as u32 });
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| wheel.pop()).map(|event| event.data).collect();
+        assert_eq!(order, [10, 20, 30]);
+    }
+}

@@ -1,0 +1,138 @@
+//! [`Summary`]: the whole run on one page, as `summary.json`.
+
+use crate::{FlowSummary, InputFile, LinkUse, QueueDepth, TierSummary};
+use serde::{Deserialize, Serialize};
+
+/// The program's name in every summary, by which a run folder is recognised.
+pub const TOOL: &str = "xoff";
+
+/// The whole run on one page. Fields that a reader does not find have their default, so that
+/// summaries of older versions can be read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// Always [`TOOL`].
+    pub tool: String,
+    /// Version of the program.
+    pub version: String,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// The files the run was made from.
+    pub inputs: Vec<InputFile>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Digest of completion times and counters: equal results have equal digests.
+    pub result_hash: String,
+    /// Simulated time.
+    pub simulated_ps: u64,
+    /// Time it took.
+    pub wall_seconds: f64,
+    /// Simulator events.
+    pub events: u64,
+    /// Packets times links they crossed.
+    pub packet_hops: u64,
+    /// Those per second of wall time.
+    pub packet_hops_per_second: f64,
+    /// Most memory in use.
+    pub peak_memory_bytes: u64,
+    /// All flows.
+    pub flows: FlowSummary,
+    /// Pauses, marks and drops by tier.
+    pub tiers: Vec<TierSummary>,
+    /// Congestion notification packets sent by receivers.
+    pub cnps_sent: u64,
+    /// Drops by class and reason.
+    pub drops: Vec<DropSummary>,
+    /// The deepest queues, deepest first.
+    pub deepest_queues: Vec<QueueDepth>,
+    /// The busiest links, busiest first.
+    pub busiest_links: Vec<LinkUse>,
+    /// The idlest links, idlest first.
+    pub idlest_links: Vec<LinkUse>,
+    /// Events beyond the limit, counted and not kept in `events.parquet`.
+    pub events_left_out: u64,
+    /// What the model leaves out, and anything else a reader must know.
+    pub notes: Vec<String>,
+}
+
+impl Summary {
+    /// An empty summary of this version.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            tool: TOOL.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It has not: it still runs, or was killed.
+    #[default]
+    Running,
+    /// All traffic was delivered.
+    Completed,
+    /// Somebody stopped it.
+    Interrupted,
+    /// Paused queues waited for each other in a cycle.
+    Deadlock {
+        /// The queues of the cycle.
+        cycle: Vec<String>,
+    },
+    /// Traffic was left, and nothing would ever have happened again.
+    Stalled,
+    /// The duration that the scenario asked for was over.
+    DurationReached,
+    /// Something happened that the scenario does not allow.
+    Failed {
+        /// What.
+        reasons: Vec<String>,
+    },
+}
+
+/// Drops of one class for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropSummary {
+    /// The class.
+    pub class: u8,
+    /// Whether PFC protects the class: then the run has failed unless the scenario allows it.
+    pub lossless: bool,
+    /// Why.
+    pub reason: String,
+    /// How many packets.
+    pub packets: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_back_what_it_wrote() {
+        let mut summary = Summary::new(u64::MAX);
+        summary.outcome = Outcome::Deadlock { cycle: vec!["leaf0→spine1".into()] };
+        summary.drops.push(DropSummary {
+            class: 3,
+            lossless: true,
+            reason: "headroom".into(),
+            packets: 1,
+            bytes: 4096,
+        });
+        let text = serde_json::to_string(&summary).unwrap();
+        assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
+    }
+
+    #[test]
+    fn reads_summaries_with_fewer_or_more_fields() {
+        let old = r#"{"tool":"xoff","outcome":{"kind":"failed","reasons":["x"]},"later":1}"#;
+        let summary: Summary = serde_json::from_str(old).unwrap();
+        assert_eq!(summary.outcome, Outcome::Failed { reasons: vec!["x".into()] });
+    }
+}

@@ -1,0 +1,40 @@
+//! What a queue pair counts.
+
+/// Counts since the queue pair was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Acknowledgements sent, without NAKs.
+    pub acks_sent: u64,
+    /// Acknowledgements received, without NAKs.
+    pub acks_received: u64,
+    /// Acknowledgements and NAKs received that echoed a mark.
+    pub echo_marks: u64,
+    /// Data packets that arrived with a mark.
+    pub marked_packets: u64,
+    /// Packets sent again.
+    pub retransmitted: u64,
+    /// Times nothing was heard for too long.
+    pub timeouts: u64,
+    /// Sequence errors sent.
+    pub naks_sent: u64,
+    /// Sequence errors received.
+    pub naks_received: u64,
+    /// Packets that arrived with others missing before them.
+    pub out_of_sequence: u64,
+    /// Packets that had arrived before.
+    pub duplicates: u64,
+    /// "Receiver not ready" sent.
+    pub rnr_sent: u64,
+    /// "Receiver not ready" received.
+    pub rnr_received: u64,
+    /// Congestion notification packets sent.
+    pub cnps_sent: u64,
+    /// Congestion notification packets received.
+    pub cnps_handled: u64,
+    /// Times congestion control cut the rate or the window.
+    pub rate_decreases: u64,
+    /// Requests refused because they made no sense.
+    pub refused: u64,
+    /// Packets that were not for us, or answered nothing we asked.
+    pub ignored: u64,
+}

@@ -1,0 +1,324 @@
+//! [`QueuePair`]: the two halves, the pacer, congestion control and the notifier, put together.
+
+use crate::config::{Notification, QpConfig};
+use crate::congestion::{CongestionState, Controller, Feedback};
+use crate::counters::Counters;
+use crate::delay::DelayLine;
+use crate::framing::WireTime;
+use crate::notifier::Notifier;
+use crate::pacing::Pacer;
+use crate::requester::Requester;
+use crate::responder::Responder;
+use crate::signals::{PathInfo, Signals};
+use crate::work::{Completion, PostError, Received, WorkRequest};
+use std::sync::Arc;
+use xoff_units::{Bytes, Instant, Rate};
+use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn};
+
+/// One end of a reliable connection. The crate's page says which calls to make, and when.
+#[derive(Debug, Clone)]
+pub struct QueuePair {
+    requester: Requester,
+    responder: Responder,
+    pacer: Pacer,
+    wire: WireTime,
+    controller: Controller,
+    notifier: Notifier,
+    /// Notifications that the sender has received and not yet acted on.
+    reactions: DelayLine,
+    config: Arc<QpConfig>,
+    local: Qpn,
+    peer: Qpn,
+    /// The last data packet was for the peer's read: our own requests go first now.
+    answered_last: bool,
+    counters: Counters,
+}
+
+impl QueuePair {
+    /// A connection between our queue pair `local` and the peer's. It starts at line rate.
+    pub fn new(config: Arc<QpConfig>, local: Qpn, peer: Qpn, path: PathInfo) -> Self {
+        let controller = Controller::new(&config, path);
+        let mut pair = Self {
+            requester: Requester::new(&config, peer),
+            responder: Responder::new(&config, peer),
+            pacer: Pacer::new(controller.rate()),
+            wire: WireTime::of(&config.framing, config.mtu),
+            controller,
+            notifier: Notifier::default(),
+            reactions: DelayLine::default(),
+            config,
+            local,
+            peer,
+            answered_last: false,
+            counters: Counters::default(),
+        };
+        pair.follow_controller();
+        pair
+    }
+
+    /// The same, with the first packet numbers of both directions; before that they are zero.
+    #[must_use]
+    pub fn starting_at(mut self, send: Psn, receive: Psn) -> Self {
+        self.requester.start_at(send);
+        self.responder.start_at(receive);
+        self
+    }
+
+    /// The number packets to us carry.
+    pub fn local(&self) -> Qpn {
+        self.local
+    }
+
+    /// The number packets from us carry.
+    pub fn peer(&self) -> Qpn {
+        self.peer
+    }
+
+    /// Gives a message to move.
+    pub fn post(&mut self, _now: Instant, work: WorkRequest) -> Result<(), PostError> {
+        self.requester.post(work)
+    }
+
+    /// Gives a buffer for a send of the peer; when it is filled, [`QueuePair::poll_receive`] says so.
+    pub fn post_receive(&mut self, id: u64, length: Bytes) {
+        self.responder.post_receive(id, length);
+    }
+
+    /// Whether sends are also taken when no receive is posted, as they are to begin with. Otherwise
+    /// the peer is told that we are not ready.
+    pub fn set_receives_unlimited(&mut self, unlimited: bool) {
+        self.responder.limit_receives(!unlimited);
+    }
+
+    /// When [`QueuePair::poll_transmit`] has a packet: in the past means at once, [`Instant::MAX`]
+    /// not before something else happens.
+    #[inline]
+    pub fn next_send(&self) -> Instant {
+        if self.responder.has_data() {
+            return self.pacer.next();
+        }
+        self.requester.next_send(self.pacer.next())
+    }
+
+    /// The next request, or data for a read of the peer, if there is one to send at `now`. It is
+    /// taken to start on the wire at `now`, and the next is spaced accordingly.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Header> {
+        if now < self.pacer.next() {
+            return None;
+        }
+        let header = if self.responder.has_data() {
+            self.either_half(now)?
+        } else {
+            self.requester.transmit(now, &mut self.counters)?
+        };
+        let len = self.wire.of_packet(&header);
+        self.pacer.sent(now, len);
+        if self.controller.sent(now, len, &self.config, &mut self.counters) {
+            self.follow_controller();
+        }
+        Some(header)
+    }
+
+    /// Both halves may have something to send: they take turns.
+    #[inline(never)]
+    fn either_half(&mut self, now: Instant) -> Option<Header> {
+        if self.answered_last {
+            self.answered_last = false;
+            if let Some(header) = self.requester.transmit(now, &mut self.counters) {
+                return Some(header);
+            }
+        }
+        self.answered_last = true;
+        self.responder.transmit()
+    }
+
+    /// The next acknowledgement, NAK or congestion notification packet. These are not paced.
+    #[inline]
+    pub fn poll_control(&mut self, _now: Instant) -> Option<Header> {
+        let answer = self.responder.poll_control(&mut self.counters);
+        if answer.is_some() || !self.notifier.take() {
+            return answer;
+        }
+        self.counters.cnps_sent += 1;
+        Some(Header {
+            opcode: Opcode::Cnp,
+            ack_request: false,
+            becn: true,
+            dest_qp: self.peer,
+            psn: Psn::new(0),
+            extension: Extension::None,
+            payload: 0,
+        })
+    }
+
+    /// A packet arrived.
+    #[inline]
+    pub fn handle(&mut self, now: Instant, header: &Header, signals: Signals<'_>) {
+        if header.dest_qp != self.local {
+            self.counters.ignored += 1;
+            return;
+        }
+        match header.opcode.operation() {
+            Operation::Send | Operation::Write => {
+                if signals.ce {
+                    self.saw_mark(now, true);
+                }
+                self.responder.request(now, header, &self.config, &mut self.counters);
+            }
+            Operation::ReadRequest => {
+                self.responder.request(now, header, &self.config, &mut self.counters);
+            }
+            Operation::ReadResponse => {
+                if signals.ce {
+                    self.saw_mark(now, false);
+                }
+                let config = &self.config;
+                let payload = self.requester.read_data(now, header, config, &mut self.counters);
+                self.responder.deliver(payload);
+            }
+            Operation::Acknowledge => self.acknowledged(now, header, signals),
+            Operation::Cnp => {
+                self.counters.cnps_handled += 1;
+                self.notified(now);
+            }
+        }
+    }
+
+    /// A data packet arrived with a mark.
+    #[inline(never)]
+    fn saw_mark(&mut self, now: Instant, acknowledged: bool) {
+        self.counters.marked_packets += 1;
+        self.notifier.marked(now, &self.config, acknowledged);
+        if acknowledged && self.config.notification == Notification::EchoInAck {
+            self.responder.note_mark();
+        }
+    }
+
+    fn acknowledged(&mut self, now: Instant, header: &Header, signals: Signals<'_>) {
+        let Extension::Aeth(aeth) = header.extension else {
+            self.counters.ignored += 1;
+            return;
+        };
+        let bytes = self.requester.answered(now, header.psn, aeth, &mut self.counters);
+        self.counters.echo_marks += u64::from(header.becn);
+        if self.controller.wants_feedback() {
+            let feedback = Feedback {
+                acked: self.requester.acked,
+                next: self.requester.next,
+                bytes,
+                marked: header.becn,
+                rtt: signals.sent_at.map(|sent| now.since(sent)),
+                int: signals.int,
+            };
+            self.controller.acknowledged(now, feedback, &self.config, &mut self.counters);
+            self.follow_controller();
+        } else if header.becn {
+            self.notified(now);
+        }
+    }
+
+    /// The peer tells of congestion.
+    #[inline(never)]
+    fn notified(&mut self, now: Instant) {
+        if self.config.reaction_delay.is_zero() {
+            self.controller.notified(now, &self.config, &mut self.counters);
+            self.follow_controller();
+        } else {
+            self.react(now);
+            self.reactions.push(now + self.config.reaction_delay);
+        }
+    }
+
+    /// Acts on notifications whose delay is over, as of the instant it was.
+    fn react(&mut self, now: Instant) {
+        while let Some(at) = self.reactions.pop(now) {
+            self.controller.notified(at, &self.config, &mut self.counters);
+        }
+    }
+
+    /// Makes pacer and window obey what congestion control says now.
+    #[inline]
+    fn follow_controller(&mut self) {
+        let moves = self.controller.moves_next_send();
+        self.pacer.set_rate(self.controller.rate(), moves);
+        let set = self.config.window;
+        let set = if set.is_zero() { Bytes::MAX } else { set };
+        self.requester.set_window(self.controller.window().min(set));
+    }
+
+    /// When [`QueuePair::handle_deadline`] has something to do; [`Instant::MAX`] if nothing.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        let congestion = self.controller.deadline().min(self.reactions.due());
+        self.requester.timer.min(congestion).min(self.notifier.deadline())
+    }
+
+    /// Does what is due by `now`; nothing if it is too early.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        if now < self.deadline() {
+            return;
+        }
+        self.notifier.handle_deadline(now);
+        self.react(now);
+        self.controller.handle_deadline(now, &self.config, &mut self.counters);
+        self.follow_controller();
+        if now >= self.requester.timer {
+            self.requester.timed_out(now, self.config.retry_limit, &mut self.counters);
+        }
+    }
+
+    /// The next message of ours that is done with, in the order they were posted.
+    #[inline]
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        self.requester.poll_completion()
+    }
+
+    /// The next posted receive that was filled.
+    pub fn poll_receive(&mut self) -> Option<Received> {
+        self.responder.poll_receive()
+    }
+
+    /// Bytes of payload accepted in order: of the peer's writes and sends, and of our own reads.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.responder.delivered()
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The rate packets are paced at.
+    #[inline]
+    pub fn rate(&self) -> Rate {
+        self.controller.rate()
+    }
+
+    /// What congestion control says at `now`, for traces. Some of it moves with time alone, and is
+    /// computed only when somebody asks; asking changes nothing.
+    pub fn congestion_state(&self, now: Instant) -> CongestionState {
+        let mut state = self.controller.state(now, &self.config);
+        if !self.config.window.is_zero() {
+            state.window = state.window.min(self.config.window);
+        }
+        state
+    }
+
+    /// Whether nothing is posted, unacknowledged or owed to the peer.
+    pub fn is_idle(&self) -> bool {
+        self.requester.is_idle() && self.responder.is_idle() && self.notifier.is_idle()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_compact() {
+        let size = std::mem::size_of::<QueuePair>();
+        assert!(size <= 640, "a queue pair takes {size} bytes");
+    }
+}

@@ -1,0 +1,348 @@
+//! The sending half: messages are cut into packets, and complete when they are acknowledged.
+//!
+//! Numbers below `acked` have reached the peer; `next` is sent next; `high` is one beyond everything
+//! ever sent. A read takes one number per packet of its data: its request has the first of them, and
+//! `read_next` is the data packet that must come next. How lost packets are sent again is in
+//! `retransmit`.
+
+use crate::config::{QpConfig, Recovery};
+use crate::counters::Counters;
+use crate::message::{Message, mtu};
+use crate::selective::Scoreboard;
+use crate::sequence::{self, NEVER};
+use crate::work::{Completion, MAX_MESSAGE, MAX_POSTED, PostError, Status, Verb, WorkRequest};
+use std::collections::VecDeque;
+use xoff_units::{Bytes, Instant, Span};
+use xoff_wire::{Header, Psn, Qpn};
+
+/// Numbers in use at a time: far from the half lap at which old and new would be confused.
+const MAX_FLIGHT: u64 = 3 << 20;
+
+/// Reads outstanding at a time, as many as NICs usually allow.
+const MAX_READS: u32 = 16;
+
+/// State of the sending half.
+#[derive(Debug, Clone)]
+pub(crate) struct Requester {
+    pub(crate) acked: u64,
+    pub(crate) next: u64,
+    pub(crate) high: u64,
+    /// One beyond the last packet posted.
+    end: u64,
+    /// Payload bytes before `acked` and before `next`.
+    acked_bytes: u64,
+    next_bytes: u64,
+    /// Most payload bytes between the two.
+    window: u64,
+    pub(crate) read_next: u64,
+    /// Reads from this number on are to be requested again; never if none.
+    pub(crate) reread: u64,
+    /// When we last did so because data was missing, and for which packet.
+    pub(crate) reread_at: Instant,
+    pub(crate) reread_for: u64,
+    /// When too long has passed without an answer; never while none is awaited.
+    pub(crate) timer: Instant,
+    pub(crate) timeout: Span,
+    /// The receiver asked not to send before this.
+    pub(crate) not_before: Instant,
+    pub(crate) queue: VecDeque<Message>,
+    completions: VecDeque<Completion>,
+    pub(crate) board: Option<Box<Scoreboard>>,
+    /// Index in the queue of the message that `next` is in.
+    cursor: u32,
+    mtu: u32,
+    ack_every: u32,
+    /// Packets since one asked for an acknowledgement.
+    unasked: u32,
+    /// Reads requested and not complete.
+    reads: u32,
+    flight: u32,
+    peer: Qpn,
+    pub(crate) retries: u8,
+    failed: bool,
+}
+
+impl Requester {
+    pub(crate) fn new(config: &QpConfig, peer: Qpn) -> Self {
+        let start = sequence::start(Psn::new(0));
+        let selective = config.recovery == Recovery::SelectiveRepeat;
+        Self {
+            acked: start,
+            next: start,
+            high: start,
+            end: start,
+            acked_bytes: 0,
+            next_bytes: 0,
+            window: u64::MAX,
+            read_next: NEVER,
+            reread: NEVER,
+            reread_at: Instant::ZERO,
+            reread_for: NEVER,
+            timer: Instant::MAX,
+            timeout: if config.timeout.is_zero() { Span::MAX } else { config.timeout },
+            not_before: Instant::ZERO,
+            queue: VecDeque::new(),
+            completions: VecDeque::new(),
+            board: selective.then(Box::default),
+            cursor: 0,
+            mtu: mtu(config),
+            ack_every: config.ack_every.max(1),
+            unasked: 0,
+            reads: 0,
+            flight: if selective { Scoreboard::SPAN as u32 } else { MAX_FLIGHT as u32 },
+            peer,
+            retries: 0,
+            failed: false,
+        }
+    }
+
+    /// Numbers start at `psn`; only while nothing was posted.
+    pub(crate) fn start_at(&mut self, psn: Psn) {
+        if self.queue.is_empty() && self.high == self.acked {
+            let start = sequence::start(psn);
+            (self.acked, self.next, self.high, self.end) = (start, start, start, start);
+        }
+    }
+
+    pub(crate) fn set_window(&mut self, window: Bytes) {
+        self.window = window.get().max(1);
+    }
+
+    pub(crate) fn post(&mut self, work: WorkRequest) -> Result<(), PostError> {
+        if self.failed {
+            return Err(PostError::Failed);
+        }
+        if work.length > MAX_MESSAGE {
+            return Err(PostError::TooLong);
+        }
+        if self.queue.len() >= MAX_POSTED {
+            return Err(PostError::QueueFull);
+        }
+        let before = self.queue.back().map_or(self.next_bytes, Message::bytes_after);
+        let message = Message::new(&work, self.end, before, self.mtu);
+        self.end = message.end;
+        self.queue.push_back(message);
+        Ok(())
+    }
+
+    /// The first number that is not done with: unacknowledged, or data of a read still to come.
+    #[inline]
+    pub(crate) fn una(&self) -> u64 {
+        self.acked.min(self.read_next)
+    }
+
+    /// Whether an answer is awaited.
+    #[inline]
+    pub(crate) fn awaits(&self) -> bool {
+        self.next > self.una()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// When there is a packet to send, given when pacing allows one.
+    #[inline]
+    pub(crate) fn next_send(&self, paced: Instant) -> Instant {
+        if self.repairs() || self.can_go_on() { paced.max(self.not_before) } else { Instant::MAX }
+    }
+
+    /// Whether something is to be sent again out of line.
+    #[inline]
+    fn repairs(&self) -> bool {
+        self.reread != NEVER || self.board.as_ref().is_some_and(|board| board.has_lost())
+    }
+
+    /// Whether the next packet in line may be sent. A window that shrank below what is in flight
+    /// still lets a packet out that asks for an acknowledgement, if none in flight did.
+    #[inline]
+    fn can_go_on(&self) -> bool {
+        self.next < self.end
+            && self.next - self.una() < u64::from(self.flight)
+            && (self.next_bytes - self.acked_bytes < self.window || self.unasked > 0)
+            && (self.reads < MAX_READS || !self.next_is_new_read())
+    }
+
+    fn next_is_new_read(&self) -> bool {
+        self.queue
+            .get(self.cursor as usize)
+            .is_some_and(|m| m.verb == Verb::Read && m.first == self.next)
+    }
+
+    /// The next packet, if there is one to send at `now`.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Instant, counters: &mut Counters) -> Option<Header> {
+        if now < self.not_before {
+            return None;
+        }
+        if self.repairs()
+            && let Some(header) = self.repair()
+        {
+            counters.retransmitted += 1;
+            return Some(header);
+        }
+        if !self.can_go_on() {
+            return None;
+        }
+        let message = self.queue.get(self.cursor as usize)?;
+        let (mut header, count) = message.packet(self.next, self.mtu, self.peer);
+        let ends = self.next + count == message.end;
+        if message.verb == Verb::Read {
+            self.request_read();
+        }
+        let repeated = self.next < self.high;
+        self.next += count;
+        self.next_bytes += u64::from(header.payload);
+        self.cursor += u32::from(ends);
+        if repeated {
+            counters.retransmitted += 1;
+        }
+        self.high = self.high.max(self.next);
+        header.ack_request = self.wants_ack(ends);
+        if self.timer.is_never() {
+            self.timer = now + self.timeout;
+        }
+        Some(header)
+    }
+
+    /// Notes that the read at `next` is being requested.
+    #[cold]
+    fn request_read(&mut self) {
+        self.reads += u32::from(self.next_is_new_read());
+        if self.read_next == NEVER {
+            self.read_next = self.next;
+        }
+    }
+
+    /// Whether the packet just sent asks for an acknowledgement: every so many, the last of its
+    /// message, and the last that the window allows.
+    #[inline]
+    fn wants_ack(&mut self, ends: bool) -> bool {
+        self.unasked += 1;
+        let closes = self.next_bytes - self.acked_bytes >= self.window
+            || self.next - self.una() >= u64::from(self.flight);
+        let ask = ends || closes || self.unasked >= self.ack_every;
+        if ask {
+            self.unasked = 0;
+        }
+        ask
+    }
+
+    /// The packet with this number once more, and how many numbers it covers.
+    pub(crate) fn again(&self, number: u64) -> Option<(Header, u64)> {
+        let message = self.queue.get(self.index_of(number))?;
+        let (mut header, count) = message.packet(number, self.mtu, self.peer);
+        header.ack_request = true;
+        Some((header, count))
+    }
+
+    /// Index of the message that `number` is in; beyond the queue if none.
+    pub(crate) fn index_of(&self, number: u64) -> usize {
+        match self.queue.front() {
+            Some(front) if number < front.end => 0,
+            _ => self.queue.partition_point(|message| message.end <= number),
+        }
+    }
+
+    /// Payload bytes before `number`.
+    fn bytes_to(&self, number: u64) -> u64 {
+        match self.queue.get(self.index_of(number)) {
+            Some(message) => message.bytes_to(number, self.mtu),
+            None => self.queue.back().map_or(self.next_bytes, Message::bytes_after),
+        }
+    }
+
+    /// Continues from `number`, which is not beyond `high`.
+    #[cold]
+    pub(crate) fn continue_from(&mut self, number: u64) {
+        self.next = number;
+        self.next_bytes = self.bytes_to(number);
+        self.cursor = self.index_of(number) as u32;
+        self.unasked = 0;
+        self.count_reads();
+    }
+
+    /// Counts the reads that are requested and not complete.
+    fn count_reads(&mut self) {
+        let (next, done) = (self.next, self.read_next);
+        let open = |m: &&Message| m.verb == Verb::Read && m.end > done;
+        self.reads = if done == NEVER {
+            0
+        } else {
+            self.queue.iter().take_while(|m| m.first < next).filter(open).count() as u32
+        };
+    }
+
+    /// Everything before `number` has reached the peer. Returns the payload bytes that were new.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, now: Instant, number: u64) -> u64 {
+        let new = number - self.acked;
+        self.acked = number;
+        if self.next < number {
+            self.continue_from(number);
+        }
+        if let Some(board) = &mut self.board {
+            board.acknowledge(new, number);
+        }
+        match self.queue.front() {
+            // Inside a message, and no data of a read to wait for: nothing completes.
+            Some(front) if front.end > number && self.read_next == NEVER => {
+                let before = self.acked_bytes;
+                self.acked_bytes = front.bytes_to(number, self.mtu);
+                self.restart_timer(now);
+                self.acked_bytes - before
+            }
+            _ => self.progress(now),
+        }
+    }
+
+    #[inline]
+    fn restart_timer(&mut self, now: Instant) {
+        self.retries = 0;
+        self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
+    }
+
+    /// Completes what is done with, and starts the timer anew.
+    pub(crate) fn progress(&mut self, now: Instant) -> u64 {
+        let una = self.una();
+        let before = self.acked_bytes;
+        self.acked_bytes = self.bytes_to(self.acked);
+        let mut read_done = false;
+        while let Some(front) = self.queue.front() {
+            if front.end > una {
+                break;
+            }
+            read_done |= front.verb == Verb::Read;
+            self.completions.push_back(Completion { id: front.id, status: Status::Ok });
+            self.queue.pop_front();
+            self.cursor = self.cursor.saturating_sub(1);
+        }
+        if read_done {
+            self.count_reads();
+        }
+        self.restart_timer(now);
+        self.acked_bytes - before
+    }
+
+    /// Ends all posted work: the oldest with `status`, the rest unattempted.
+    pub(crate) fn fail(&mut self, status: Status) {
+        self.failed = true;
+        let mut status = status;
+        for message in self.queue.drain(..) {
+            self.completions.push_back(Completion { id: message.id, status });
+            status = Status::Flushed;
+        }
+        (self.acked, self.next, self.end) = (self.high, self.high, self.high);
+        self.acked_bytes = self.next_bytes;
+        (self.read_next, self.reread) = (NEVER, NEVER);
+        if let Some(board) = &mut self.board {
+            **board = Scoreboard::default();
+        }
+        (self.cursor, self.reads) = (0, 0);
+        self.timer = Instant::MAX;
+    }
+
+    pub(crate) fn poll_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+}

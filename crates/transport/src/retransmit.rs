@@ -1,0 +1,212 @@
+//! What the sending half does with acknowledgements, NAKs, data of reads, and silence.
+
+use crate::config::QpConfig;
+use crate::counters::Counters;
+use crate::message::mtu;
+use crate::requester::Requester;
+use crate::rnr;
+use crate::sequence::{self, NEVER};
+use crate::work::{Status, Verb};
+use xoff_units::Instant;
+use xoff_wire::{Aeth, Header, Psn, Syndrome};
+
+/// On the wire a retry count of seven means without end.
+const RETRY_FOREVER: u8 = 7;
+
+impl Requester {
+    /// An acknowledgement or NAK. Returns the payload bytes it newly acknowledges.
+    #[inline]
+    pub(crate) fn answered(
+        &mut self,
+        now: Instant,
+        psn: Psn,
+        aeth: Aeth,
+        counters: &mut Counters,
+    ) -> u64 {
+        let number = sequence::near(self.acked, psn);
+        if let Syndrome::Ack { .. } = aeth.syndrome {
+            counters.acks_received += 1;
+            let acked = number + 1;
+            if acked > self.high {
+                counters.ignored += 1;
+                return 0;
+            }
+            return if acked > self.acked { self.acknowledge(now, acked) } else { 0 };
+        }
+        if number < self.acked || number > self.high {
+            counters.ignored += 1;
+            return 0;
+        }
+        self.refused(now, number, aeth, counters)
+    }
+
+    /// A NAK: everything before `number` arrived, and `number` did not.
+    #[cold]
+    fn refused(&mut self, now: Instant, number: u64, aeth: Aeth, counters: &mut Counters) -> u64 {
+        let bytes = if number > self.acked { self.acknowledge(now, number) } else { 0 };
+        let status = match aeth.syndrome {
+            Syndrome::Ack { .. } => return bytes,
+            Syndrome::SequenceError => {
+                counters.naks_received += 1;
+                self.send_again(now);
+                return bytes;
+            }
+            Syndrome::SelectiveNak => {
+                counters.naks_received += 1;
+                self.send_missing(number, Psn::new(aeth.msn));
+                return bytes;
+            }
+            Syndrome::RnrNak { timer } => {
+                counters.rnr_received += 1;
+                self.send_again(now);
+                self.not_before = now + rnr::delay(timer);
+                if self.awaits() {
+                    self.timer = self.not_before + self.timeout;
+                }
+                return bytes;
+            }
+            Syndrome::InvalidRequest => Status::RemoteInvalidRequest,
+            Syndrome::RemoteAccessError => Status::RemoteAccess,
+            Syndrome::RemoteOperationalError => Status::RemoteOperational,
+        };
+        self.fail(status);
+        bytes
+    }
+
+    /// Sends again from the first packet that has not reached the peer: all of them, or with
+    /// selective repeat those that are known or presumed to be missing.
+    fn send_again(&mut self, now: Instant) {
+        match &mut self.board {
+            Some(board) => board.retry(self.acked, self.high),
+            None => {
+                self.continue_from(self.acked);
+                self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
+            }
+        }
+    }
+
+    /// `expected` is missing at the peer, which has kept the later packet `arrived`.
+    fn send_missing(&mut self, expected: u64, arrived: Psn) {
+        let arrived = sequence::near(expected, arrived);
+        if arrived <= expected || arrived >= self.high {
+            return;
+        }
+        let acked = self.acked;
+        match &mut self.board {
+            Some(board) => board.arrived(arrived, acked),
+            // The peer repeats selectively and we do not: its NAK still says where to go on.
+            None => self.continue_from(acked),
+        }
+    }
+
+    /// Something to be sent again out of line: the request of a read, or a missing packet.
+    #[cold]
+    pub(crate) fn repair(&mut self) -> Option<Header> {
+        if self.reread != NEVER {
+            let number = self.reread;
+            let (header, count) = self.again(number)?;
+            self.reread = self.next_read(number + count, self.next);
+            return Some(header);
+        }
+        let number = self.board.as_ref()?.first_lost()?;
+        let again = self.again(number);
+        let count = again.map_or(1, |(_, count)| count);
+        let acked = self.acked;
+        if let Some(board) = &mut self.board {
+            board.repaired(number + count, acked);
+        }
+        again.map(|(header, _)| header)
+    }
+
+    /// The first packet of a read between `number` and `limit`.
+    fn next_read(&self, number: u64, limit: u64) -> u64 {
+        let from = self.index_of(number);
+        self.queue
+            .iter()
+            .skip(from)
+            .take_while(|message| message.first < limit)
+            .find(|message| message.verb == Verb::Read)
+            .map(|message| message.first.max(number))
+            .filter(|&first| first < limit)
+            .unwrap_or(NEVER)
+    }
+
+    /// Data of a read arrived. Returns the payload that was new.
+    pub(crate) fn read_data(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        config: &QpConfig,
+        counters: &mut Counters,
+    ) -> u32 {
+        if self.read_next == NEVER {
+            counters.duplicates += 1;
+            return 0;
+        }
+        let number = sequence::near(self.read_next, header.psn);
+        if number < self.read_next {
+            counters.duplicates += 1;
+            return 0;
+        }
+        if number >= self.high {
+            counters.ignored += 1;
+            return 0;
+        }
+        if number > self.read_next {
+            counters.out_of_sequence += 1;
+            self.data_missing(now, config);
+            return 0;
+        }
+        let Some(message) = self.queue.get(self.index_of(number)) else { return 0 };
+        let payload = message.payload_of(number, mtu(config));
+        if message.verb != Verb::Read || payload != header.payload {
+            counters.ignored += 1;
+            return 0;
+        }
+        let end = message.end;
+        // Up to `high`: a read that was once requested stays open, also if we went back before it.
+        self.read_next =
+            if number + 1 == end { self.next_read(end, self.high) } else { number + 1 };
+        if self.reread != NEVER {
+            self.reread =
+                if self.read_next == NEVER { NEVER } else { self.reread.max(self.read_next) };
+        }
+        // Data of a read also says that its request, and all before it, arrived.
+        if number + 1 > self.acked {
+            self.acknowledge(now, number + 1);
+        } else {
+            self.progress(now);
+        }
+        payload
+    }
+
+    /// Data of a read is missing before what arrived: ask again, but not for every packet of it.
+    fn data_missing(&mut self, now: Instant, config: &QpConfig) {
+        let asked =
+            self.reread_for == self.read_next && now.since(self.reread_at) < config.nak_interval;
+        if !asked {
+            self.reread = self.read_next;
+            self.reread_for = self.read_next;
+            self.reread_at = now;
+        }
+    }
+
+    /// Nothing was heard for too long.
+    pub(crate) fn timed_out(&mut self, now: Instant, limit: u8, counters: &mut Counters) {
+        if !self.awaits() {
+            self.timer = Instant::MAX;
+            return;
+        }
+        counters.timeouts += 1;
+        if limit < RETRY_FOREVER && self.retries >= limit {
+            self.fail(Status::RetryExceeded);
+            return;
+        }
+        self.retries = self.retries.saturating_add(1);
+        if self.read_next < self.acked {
+            self.reread = self.read_next;
+        }
+        self.send_again(now);
+        self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
+    }
+}

@@ -1,0 +1,203 @@
+//! Selective repeat: what the sender knows to have arrived, and what the receiver keeps.
+
+use std::collections::VecDeque;
+use xoff_wire::{Header, Operation};
+
+/// The sender's view of the packets after the first unacknowledged one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scoreboard {
+    /// Which packets arrived, from the first unacknowledged on; empty when nothing is missing.
+    arrived: VecDeque<bool>,
+    /// The packet to be sent again next, if it is below `lost_below`.
+    retry: u64,
+    /// Packets before this that have not arrived are lost.
+    lost_below: u64,
+}
+
+impl Scoreboard {
+    /// Packets beyond the first unacknowledged one that either side keeps track of.
+    pub(crate) const SPAN: usize = 1 << 16;
+
+    /// Whether a packet is to be sent again.
+    #[inline]
+    pub(crate) fn has_lost(&self) -> bool {
+        self.retry < self.lost_below
+    }
+
+    /// The packet to be sent again next.
+    pub(crate) fn first_lost(&self) -> Option<u64> {
+        self.has_lost().then_some(self.retry)
+    }
+
+    /// `count` more packets are acknowledged, now up to `acked`.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, count: u64, acked: u64) {
+        if !self.arrived.is_empty() {
+            let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.arrived.len());
+            self.arrived.drain(..count);
+        }
+        if self.has_lost() {
+            self.settle(acked);
+        }
+    }
+
+    /// The peer has `number`, so what is missing before it is lost.
+    pub(crate) fn arrived(&mut self, number: u64, acked: u64) {
+        let Ok(offset) = usize::try_from(number - acked) else { return };
+        if offset >= Self::SPAN {
+            return;
+        }
+        if self.arrived.len() <= offset {
+            self.arrived.resize(offset + 1, false);
+        }
+        self.arrived[offset] = true;
+        self.lost_below = self.lost_below.max(number);
+        self.settle(acked);
+    }
+
+    /// Everything missing is sent again, and the first unacknowledged packet in any case: if it did
+    /// arrive, then its acknowledgement was lost and has to be provoked.
+    pub(crate) fn retry(&mut self, acked: u64, high: u64) {
+        if let Some(first) = self.arrived.front_mut() {
+            *first = false;
+        }
+        self.retry = acked;
+        self.lost_below = self.lost_below.max(acked + 1).min(high);
+        self.settle(acked);
+    }
+
+    /// Everything before `number` has been sent again.
+    pub(crate) fn repaired(&mut self, number: u64, acked: u64) {
+        self.retry = number;
+        self.settle(acked);
+    }
+
+    /// Moves on to a packet that is really missing.
+    fn settle(&mut self, acked: u64) {
+        self.retry = self.retry.max(acked);
+        while self.retry < self.lost_below {
+            let offset = usize::try_from(self.retry - acked).unwrap_or(usize::MAX);
+            if !self.arrived.get(offset).copied().unwrap_or(false) {
+                return;
+            }
+            self.retry += 1;
+        }
+    }
+}
+
+/// A packet of a send or write, as far as accepting it goes: all that is kept of one that is early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) send: bool,
+    pub(crate) begins: bool,
+    pub(crate) ends: bool,
+    pub(crate) payload: u32,
+}
+
+impl Piece {
+    #[inline]
+    pub(crate) fn of(header: &Header) -> Self {
+        let position = header.opcode.position();
+        Self {
+            send: header.opcode.operation() == Operation::Send,
+            begins: position.begins(),
+            ends: position.ends(),
+            payload: header.payload,
+        }
+    }
+}
+
+/// The receiver's early packets, from the expected one on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reorder {
+    packets: VecDeque<Option<Piece>>,
+}
+
+impl Reorder {
+    /// Keeps a packet that is `ahead` of the expected one. Says whether it is kept (`None` if it is
+    /// too far ahead), and whether it is new.
+    pub(crate) fn keep(&mut self, ahead: u64, packet: Piece) -> Option<bool> {
+        let ahead = usize::try_from(ahead).ok().filter(|&ahead| ahead < Scoreboard::SPAN)?;
+        if self.packets.len() <= ahead {
+            self.packets.resize(ahead + 1, None);
+        }
+        let new = self.packets[ahead].is_none();
+        if new {
+            self.packets[ahead] = Some(packet);
+        }
+        Some(new)
+    }
+
+    /// The expected packet moved on by `count`.
+    #[inline]
+    pub(crate) fn advance(&mut self, count: u64) {
+        if !self.packets.is_empty() {
+            let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.packets.len());
+            self.packets.drain(..count);
+        }
+    }
+
+    /// The expected packet, if it is here already; it is taken out.
+    #[inline]
+    pub(crate) fn take_expected(&mut self) -> Option<Piece> {
+        self.packets.front_mut()?.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(board: &mut Scoreboard, acked: u64) -> Vec<u64> {
+        std::iter::from_fn(|| {
+            let number = board.first_lost()?;
+            board.repaired(number + 1, acked);
+            Some(number)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn only_the_missing_are_sent_again_and_each_once() {
+        let mut board = Scoreboard::default();
+        for number in [102, 103, 106] {
+            board.arrived(number, 100);
+        }
+        assert_eq!(lost(&mut board, 100), [100, 101, 104, 105]);
+        board.arrived(107, 100);
+        assert_eq!(lost(&mut board, 100), [0u64; 0]);
+        board.arrived(109, 100);
+        assert_eq!(lost(&mut board, 100), [108]);
+    }
+
+    #[test]
+    fn silence_repeats_everything_missing() {
+        let mut board = Scoreboard::default();
+        board.retry(100, 110);
+        assert_eq!(lost(&mut board, 100), [100]);
+        board.arrived(103, 100);
+        board.retry(100, 110);
+        assert_eq!(lost(&mut board, 100), [100, 101, 102]);
+        // Everything up to 104 arrives: nothing is left to repeat.
+        board.acknowledge(4, 104);
+        assert!(!board.has_lost());
+        // Also a packet known to have arrived, if nothing else can bring an acknowledgement.
+        board.arrived(105, 104);
+        board.acknowledge(1, 105);
+        board.retry(105, 110);
+        assert_eq!(lost(&mut board, 105), [105]);
+    }
+
+    #[test]
+    fn an_early_packet_waits_its_turn() {
+        let packet = Piece { send: false, begins: false, ends: true, payload: 7 };
+        let mut reorder = Reorder::default();
+        assert_eq!(reorder.keep(2, packet), Some(true));
+        assert_eq!(reorder.keep(2, packet), Some(false));
+        assert_eq!(reorder.keep(Scoreboard::SPAN as u64, packet), None);
+        reorder.advance(1);
+        assert_eq!(reorder.take_expected(), None);
+        reorder.advance(1);
+        assert_eq!(reorder.take_expected(), Some(packet));
+    }
+}

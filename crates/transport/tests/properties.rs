@@ -1,0 +1,249 @@
+//! Whatever the wire does, everything posted arrives once; and whatever a peer sends, nothing breaks.
+
+mod pair;
+
+use pair::{Draws, Faults, LINE, Pair, plain};
+use proptest::prelude::*;
+use std::sync::Arc;
+use xoff_transport::config::{
+    Congestion, Dcqcn, Dctcp, Hpcc, Notification, QpConfig, Recovery, Swift, Timely,
+};
+use xoff_transport::{IntHop, IntStack, PathInfo, QueuePair, Signals, Status, Verb, WorkRequest};
+use xoff_units::{Bytes, Instant, Rate, Span};
+use xoff_wire::{Aeth, Extension, Header, Opcode, Psn, Qpn, Reth, Syndrome};
+
+fn verbs() -> impl Strategy<Value = Verb> {
+    prop_oneof![Just(Verb::Write), Just(Verb::Send), Just(Verb::Read)]
+}
+
+fn schemes() -> impl Strategy<Value = Congestion> {
+    prop_oneof![
+        Just(Congestion::None),
+        Just(Congestion::Dcqcn(Dcqcn::default())),
+        Just(Congestion::Dcqcn(Dcqcn { cut_at_once: false, ..Dcqcn::default() })),
+        Just(Congestion::Hpcc(Hpcc::default())),
+        Just(Congestion::Timely(Timely::default())),
+        Just(Congestion::Swift(Swift::default())),
+        Just(Congestion::Dctcp(Dctcp::default())),
+    ]
+}
+
+fn configs() -> impl Strategy<Value = QpConfig> {
+    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::SelectiveRepeat)];
+    let notification = prop_oneof![Just(Notification::Cnp), Just(Notification::EchoInAck)];
+    let window = prop_oneof![Just(0u64), 1u64..50_000];
+    let delays = (0u64..20, 0u64..20);
+    (recovery, notification, 1u32..40, 100u64..2000, window, schemes(), delays, 0u64..100).prop_map(
+        |(recovery, notification, ack_every, mtu, window, congestion, delays, nak)| QpConfig {
+            recovery,
+            notification,
+            ack_every,
+            mtu: Bytes::new(mtu),
+            window: Bytes::new(window),
+            congestion,
+            cnp_delay: Span::from_us(delays.0),
+            reaction_delay: Span::from_us(delays.1),
+            nak_interval: Span::from_us(nak),
+            timeout: Span::from_us(100),
+            ..plain()
+        },
+    )
+}
+
+fn faults() -> impl Strategy<Value = Faults> {
+    (0u32..200, 0u32..200, 0u32..300, 0u32..300, 0u64..10).prop_map(
+        |(loss, duplication, reordering, marks, late)| Faults {
+            loss,
+            duplication,
+            reordering,
+            marks,
+            lateness: Span::from_us(late),
+        },
+    )
+}
+
+/// What is posted at both ends; returns bytes expected at each.
+fn post_all(pair: &mut Pair, work: &[(usize, Verb, u64)]) -> [u64; 2] {
+    let mut expected = [0; 2];
+    for (id, &(end, verb, length)) in work.iter().enumerate() {
+        pair.post(end, id as u64, verb, length);
+        expected[if verb == Verb::Read { end } else { 1 - end }] += length;
+    }
+    expected
+}
+
+fn check_all(pair: &mut Pair, work: &[(usize, Verb, u64)], expected: [u64; 2]) {
+    for (end, bytes) in expected.into_iter().enumerate() {
+        let done = pair.completions(end);
+        assert!(done.iter().all(|completion| completion.status == Status::Ok), "{done:?}");
+        let ids: Vec<u64> = done.iter().map(|completion| completion.id).collect();
+        let posted: Vec<u64> =
+            (0..work.len() as u64).filter(|&id| work[id as usize].0 == end).collect();
+        assert_eq!(ids, posted, "end {end}");
+        assert_eq!(pair.ends[end].delivered(), bytes, "end {end}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn everything_arrives_once(
+        config in configs(),
+        faults in faults(),
+        seed in any::<u64>(),
+        starts in (any::<u32>(), any::<u32>()),
+        work in proptest::collection::vec((0usize..2, verbs(), 0u64..20_000), 1..12),
+    ) {
+        let run = || {
+            let mut pair = Pair::new(config.clone()).seeded(seed, faults);
+            let (a, b) = (Psn::new(starts.0), Psn::new(starts.1));
+            let [left, right] = pair.ends;
+            pair.ends = [left.starting_at(a, b), right.starting_at(b, a)];
+            let expected = post_all(&mut pair, &work);
+            pair.run();
+            check_all(&mut pair, &work, expected);
+            pair.digest
+        };
+        // And the same happens again.
+        prop_assert_eq!(run(), run());
+    }
+
+    #[test]
+    fn sends_fill_the_receives_in_order(
+        config in configs(),
+        faults in faults(),
+        seed in any::<u64>(),
+        lengths in proptest::collection::vec(0u64..5_000, 1..10),
+        early in 0usize..10,
+    ) {
+        let mut pair = Pair::new(config).seeded(seed, faults);
+        pair.ends[1].set_receives_unlimited(false);
+        let receive = |pair: &mut Pair, n: usize| {
+            pair.ends[1].post_receive(1000 + n as u64, Bytes::new(5_000));
+        };
+        for (n, &length) in lengths.iter().enumerate() {
+            pair.post(0, n as u64, Verb::Send, length);
+        }
+        let early = early.min(lengths.len());
+        (0..early).for_each(|n| receive(&mut pair, n));
+        pair.run_until(Instant::ZERO + Span::from_us(300));
+        (early..lengths.len()).for_each(|n| receive(&mut pair, n));
+        pair.run();
+        let got: Vec<(u64, u64)> = std::iter::from_fn(|| pair.ends[1].poll_receive())
+            .map(|received| (received.id, received.length.get()))
+            .collect();
+        let expected: Vec<(u64, u64)> =
+            lengths.iter().enumerate().map(|(n, &length)| (1000 + n as u64, length)).collect();
+        prop_assert_eq!(got, expected);
+        prop_assert_eq!(pair.completions(0).len(), lengths.len());
+    }
+}
+
+/// A header such as nobody should send, near enough to the truth to get past the first check.
+fn nonsense(draws: &mut Draws) -> Header {
+    let pick = |draws: &mut Draws, n: u64| draws.next() % n;
+    let opcode = Opcode::ALL[pick(draws, 15) as usize];
+    let syndromes = [
+        Syndrome::Ack { credits: 31 },
+        Syndrome::RnrNak { timer: pick(draws, 32) as u8 },
+        Syndrome::SelectiveNak,
+        Syndrome::SequenceError,
+        Syndrome::Ack { credits: 0 },
+        Syndrome::InvalidRequest,
+    ];
+    // The one that ends the queue pair is rare, or little else would be seen.
+    let kinds = if draws.chance(20) { 6 } else { 5 };
+    let length = [0, 1, 1000, 5000, 1 << 20, u32::MAX][pick(draws, 6) as usize];
+    let aeth = Aeth { syndrome: syndromes[pick(draws, kinds) as usize], msn: near(draws) };
+    let reth = Reth { address: u64::MAX, rkey: 0, length };
+    Header {
+        opcode,
+        ack_request: draws.chance(500),
+        becn: draws.chance(300),
+        dest_qp: Qpn::new(if draws.chance(950) { 1 } else { 3 }),
+        psn: Psn::new(near(draws)),
+        extension: match pick(draws, 10) {
+            0 => Extension::None,
+            1 => Extension::Reth(reth),
+            2 => Extension::Aeth(aeth),
+            _ if opcode.has_reth() => Extension::Reth(reth),
+            _ if opcode.has_aeth() => Extension::Aeth(aeth),
+            _ => Extension::None,
+        },
+        payload: [0, 1000, 1000, 1000, 999, 1001, u32::MAX][pick(draws, 7) as usize],
+    }
+}
+
+/// A number that is mostly small, sometimes just below zero or anywhere.
+fn near(draws: &mut Draws) -> u32 {
+    match draws.next() % 10 {
+        0 => draws.next() as u32,
+        1 => 0u32.wrapping_sub((draws.next() % 50) as u32),
+        _ => (draws.next() % 60) as u32,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn nothing_a_peer_sends_breaks_anything(
+        config in configs(),
+        seed in any::<u64>(),
+        limited in any::<bool>(),
+        rounds in 1usize..400,
+    ) {
+        let config = QpConfig { mtu: Bytes::new(1000), retry_limit: 7, ..config };
+        let path = PathInfo { line_rate: LINE, base_rtt: Span::from_us(4) };
+        let mut pair = QueuePair::new(Arc::new(config), Qpn::new(1), Qpn::new(2), path);
+        pair.set_receives_unlimited(!limited);
+        let mut draws = Draws(seed);
+        let mut now = Instant::ZERO;
+        let (mut posted, mut completed, mut arrived) = (0u64, 0u64, 0u64);
+        for _ in 0..rounds {
+            now += Span::from_ps(draws.next() % 50_000_000);
+            if draws.chance(300) {
+                let operation = [Verb::Write, Verb::Send, Verb::Read][(draws.next() % 3) as usize];
+                let length = Bytes::new(draws.next() % 30_000);
+                let work = WorkRequest { id: posted, operation, length, address: 0, rkey: 0 };
+                posted += u64::from(pair.post(now, work).is_ok());
+            }
+            let header = nonsense(&mut draws);
+            arrived += u64::from(header.payload);
+            let mut stack = IntStack::EMPTY;
+            for _ in 0..draws.next() % 7 {
+                stack.push(IntHop {
+                    at: Instant::from_ps(draws.next() >> (draws.next() % 64)),
+                    tx_bytes: draws.next() >> (draws.next() % 64),
+                    queue: draws.next() as u32,
+                    rate: Rate::from_bps(draws.next() >> (draws.next() % 64)),
+                });
+            }
+            let sent_at = Instant::from_ps(draws.next() >> (draws.next() % 64));
+            let signals = Signals {
+                ce: draws.chance(300),
+                sent_at: draws.chance(500).then_some(sent_at),
+                int: draws.chance(500).then_some(&stack),
+            };
+            pair.handle(now, &header, signals);
+            let mut controls = 0;
+            while pair.poll_control(now).is_some() {
+                controls += 1;
+                prop_assert!(controls < 10);
+            }
+            for _ in 0..draws.next() % 8 {
+                let due = pair.next_send() <= now;
+                prop_assert_eq!(pair.poll_transmit(now).is_some(), due);
+                now += Span::from_ns(draws.next() % 200);
+            }
+            if draws.chance(300) {
+                pair.handle_deadline(now);
+                prop_assert!(pair.deadline() > now);
+            }
+            completed += std::iter::from_fn(|| pair.poll_completion()).count() as u64;
+            prop_assert!(completed <= posted);
+            prop_assert!(pair.delivered() <= arrived);
+            prop_assert!(pair.rate() <= LINE && pair.rate() > Rate::ZERO);
+            let _ = pair.congestion_state(now);
+        }
+    }
+}

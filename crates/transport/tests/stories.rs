@@ -1,0 +1,373 @@
+//! What happens between two queue pairs, one story per test.
+
+mod pair;
+
+use pair::{Fate, LINE, ONE_WAY, Pair, plain};
+use xoff_transport::config::{Framing, QpConfig, Recovery};
+use xoff_transport::{Completion, MAX_MESSAGE, PostError, Status, Verb, WorkRequest};
+use xoff_units::{Bytes, Instant, Span};
+use xoff_wire::{Opcode, Operation, Position, Psn};
+
+fn ok(id: u64) -> Completion {
+    Completion { id, status: Status::Ok }
+}
+
+/// Loses the `nth` packet (from zero) of an operation from an end, once.
+fn lose(from: usize, operation: Operation, nth: u32) -> impl FnMut(&pair::Seen) -> Fate {
+    let mut count = 0;
+    move |seen| {
+        if seen.from == from && seen.header.opcode.operation() == operation {
+            count += 1;
+            if count == nth + 1 {
+                return Fate::Lose;
+            }
+        }
+        Fate::Pass
+    }
+}
+
+#[test]
+fn a_write_is_cut_paced_acknowledged_and_complete() {
+    let mut pair = Pair::new(plain());
+    pair.post(0, 5, Verb::Write, 2500);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(5)]);
+    assert_eq!(pair.ends[1].delivered(), 2500);
+    let packets = pair.sent(0, Operation::Write);
+    let shape: Vec<_> =
+        packets.iter().map(|p| (p.header.opcode.position(), p.header.payload)).collect();
+    assert_eq!(shape, [(Position::First, 1000), (Position::Middle, 1000), (Position::Last, 500)]);
+    // 1000 payload, 62 around it, 16 RETH and 20 gap at 80 ps per byte; the second has no RETH.
+    assert_eq!(packets[1].at.as_ps(), 1098 * 80);
+    assert_eq!(packets[2].at.as_ps(), (1098 + 1082) * 80);
+    // The harness has no wire time, so the last acknowledgement is there one round trip later.
+    assert_eq!(pair.now, packets[2].at + ONE_WAY * 2);
+    assert_eq!(pair.sent(1, Operation::Acknowledge).len(), 3);
+}
+
+#[test]
+fn line_rate_is_kept_exactly_with_exact_frames() {
+    let framing = Framing {
+        header: Bytes::new(64),
+        ack: Bytes::new(64),
+        extensions: false,
+        gap: Bytes::ZERO,
+        ..Framing::default()
+    };
+    let mut pair = Pair::new(QpConfig { mtu: Bytes::new(4096), framing, ..plain() });
+    pair.post(0, 1, Verb::Write, 2_000_000);
+    pair.run();
+    let packets = pair.sent(0, Operation::Write);
+    assert_eq!(packets.len(), 489);
+    assert_eq!(packets[488].at.as_ps(), 488 * 332_800);
+}
+
+#[test]
+fn acknowledgements_are_coalesced() {
+    let mut pair = Pair::new(QpConfig { ack_every: 4, ..plain() });
+    pair.post(0, 1, Verb::Send, 10_000);
+    pair.post(0, 2, Verb::Send, 1);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1), ok(2)]);
+    let psns: Vec<u32> =
+        pair.sent(1, Operation::Acknowledge).iter().map(|a| a.header.psn.get()).collect();
+    assert_eq!(psns, [3, 7, 9, 10]);
+}
+
+#[test]
+fn the_window_is_kept_and_its_last_packet_asks_for_an_acknowledgement() {
+    let config = QpConfig { window: Bytes::new(3000), ack_every: 100, ..plain() };
+    let mut pair = Pair::new(config);
+    pair.post(0, 1, Verb::Write, 30_000);
+    pair.run();
+    assert_eq!(pair.sent(1, Operation::Acknowledge).len(), 10);
+    let packets = pair.sent(0, Operation::Write);
+    for (n, packet) in packets.iter().enumerate().skip(3) {
+        assert!(packet.at >= packets[n - 3].at + ONE_WAY * 2);
+    }
+}
+
+#[test]
+fn a_lost_packet_goes_back_once() {
+    let mut pair = Pair::new(plain()).scripted(lose(0, Operation::Write, 10));
+    pair.post(0, 1, Verb::Write, 100_000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1)]);
+    assert_eq!(pair.ends[1].delivered(), 100_000);
+    let (sender, receiver) = (*pair.ends[0].counters(), *pair.ends[1].counters());
+    assert_eq!(receiver.naks_sent, 1);
+    assert_eq!(sender.naks_received, 1);
+    assert_eq!(sender.timeouts, 0);
+    // Everything sent in the round trip after it is sent again: 4 us and one packet time, by 86.56 ns.
+    assert!((46..=49).contains(&sender.retransmitted), "{}", sender.retransmitted);
+    assert_eq!(receiver.out_of_sequence + 1, sender.retransmitted);
+}
+
+#[test]
+fn a_lost_packet_alone_is_repeated_selectively() {
+    let config = QpConfig { recovery: Recovery::SelectiveRepeat, ..plain() };
+    let mut pair = Pair::new(config).scripted(lose(0, Operation::Write, 10));
+    pair.post(0, 1, Verb::Write, 100_000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1)]);
+    assert_eq!(pair.ends[1].delivered(), 100_000);
+    assert_eq!(pair.ends[0].counters().retransmitted, 1);
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+#[test]
+fn what_gets_lost_last_is_recovered_by_the_timer() {
+    let config = plain();
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        for (from, operation, nth) in [(0, Operation::Write, 9), (1, Operation::Acknowledge, 9)] {
+            let config = QpConfig { recovery, ..config.clone() };
+            let mut pair = Pair::new(config.clone()).scripted(lose(from, operation, nth));
+            pair.post(0, 1, Verb::Write, 10_000);
+            pair.run();
+            assert_eq!(pair.completions(0), [ok(1)]);
+            assert_eq!(pair.ends[1].delivered(), 10_000);
+            assert_eq!(pair.ends[0].counters().timeouts, 1, "{operation:?}");
+            assert_eq!(pair.ends[0].counters().retransmitted, 1);
+            assert!(pair.now > Instant::ZERO + config.timeout);
+            assert!(pair.now < Instant::ZERO + config.timeout + Span::from_us(20));
+        }
+    }
+}
+
+#[test]
+fn a_lost_nak_is_recovered() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut lost_data = lose(0, Operation::Write, 0);
+        let mut lost_nak = lose(1, Operation::Acknowledge, 0);
+        let config = QpConfig { recovery, ..plain() };
+        let mut pair = Pair::new(config).scripted(move |seen| {
+            let (a, b) = (lost_data(seen), lost_nak(seen));
+            if a == Fate::Lose { a } else { b }
+        });
+        pair.post(0, 1, Verb::Write, 2_000);
+        pair.run();
+        assert_eq!(pair.completions(0), [ok(1)]);
+        assert_eq!(pair.ends[1].delivered(), 2_000);
+        assert_eq!(pair.ends[0].counters().timeouts, 1);
+    }
+}
+
+#[test]
+fn a_nak_is_not_repeated_within_its_interval_but_after_it() {
+    // Everything from the eleventh packet on is lost once, except some stragglers.
+    let config = QpConfig { nak_interval: Span::from_us(5), timeout: Span::ZERO, ..plain() };
+    let mut first = true;
+    let mut pair = Pair::new(config).scripted(move |seen| {
+        let nth = seen.header.psn.get();
+        let lost = seen.from == 0 && nth == 10 && (first || seen.at < Instant::from_ps(8_000_000));
+        first &= !lost;
+        if lost { Fate::Lose } else { Fate::Pass }
+    });
+    pair.post(0, 1, Verb::Write, 300_000);
+    pair.run();
+    // The repetition was lost too; without a timer only the second NAK could help.
+    assert!(pair.ends[1].counters().naks_sent >= 2);
+    assert_eq!(pair.completions(0), [ok(1)]);
+}
+
+#[test]
+fn a_dead_peer_is_given_up() {
+    let config = QpConfig { retry_limit: 3, ..plain() };
+    let timeout = config.timeout;
+    let mut pair = Pair::new(config).scripted(|_| Fate::Lose);
+    pair.post(0, 1, Verb::Write, 10_000);
+    pair.post(0, 2, Verb::Read, 10_000);
+    pair.run();
+    let failed = Completion { id: 1, status: Status::RetryExceeded };
+    assert_eq!(pair.completions(0), [failed, Completion { id: 2, status: Status::Flushed }]);
+    assert_eq!(pair.ends[0].counters().timeouts, 4);
+    assert!(pair.now >= Instant::ZERO + timeout * 4);
+    let work =
+        WorkRequest { id: 3, operation: Verb::Write, length: Bytes::new(1), address: 0, rkey: 0 };
+    assert_eq!(pair.ends[0].post(pair.now, work), Err(PostError::Failed));
+    assert!(pair.ends[0].next_send().is_never() && pair.ends[0].deadline().is_never());
+}
+
+#[test]
+fn seven_retries_mean_for_ever() {
+    let mut pair = Pair::new(plain()).scripted(|seen| {
+        if seen.at < Instant::ZERO + Span::from_ms(50) { Fate::Lose } else { Fate::Pass }
+    });
+    pair.post(0, 1, Verb::Send, 3000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1)]);
+    assert_eq!(pair.ends[0].counters().timeouts, 50);
+}
+
+#[test]
+fn too_long_a_message_is_refused() {
+    let mut pair = Pair::new(plain());
+    let work = |length| WorkRequest { id: 1, operation: Verb::Write, length, address: 0, rkey: 0 };
+    let longer = MAX_MESSAGE + Bytes::new(1);
+    assert_eq!(pair.ends[0].post(Instant::ZERO, work(longer)), Err(PostError::TooLong));
+    assert_eq!(pair.ends[0].post(Instant::ZERO, work(Bytes::MAX)), Err(PostError::TooLong));
+    assert_eq!(pair.ends[0].post(Instant::ZERO, work(MAX_MESSAGE)), Ok(()));
+}
+
+#[test]
+fn a_receiver_that_is_not_ready_is_waited_for() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let config = QpConfig { recovery, rnr_delay: Span::from_us(20), ..plain() };
+        let mut pair = Pair::new(config);
+        pair.ends[1].set_receives_unlimited(false);
+        pair.ends[1].post_receive(70, Bytes::new(2500));
+        pair.post(0, 1, Verb::Send, 2500);
+        pair.post(0, 2, Verb::Send, 1500);
+        pair.run_until(Instant::ZERO + Span::from_us(50));
+        assert_eq!(pair.completions(0), [ok(1)]);
+        assert_eq!(pair.ends[1].poll_receive().map(|r| (r.id, r.length.get())), Some((70, 2500)));
+        let waits = pair.ends[1].counters().rnr_sent;
+        assert!((2..=3).contains(&waits), "{waits}");
+        pair.ends[1].post_receive(71, Bytes::new(2000));
+        pair.run();
+        assert_eq!(pair.completions(0), [ok(2)]);
+        assert_eq!(pair.ends[1].poll_receive().map(|r| (r.id, r.length.get())), Some((71, 1500)));
+        assert_eq!(pair.ends[1].delivered(), 4000);
+        assert_eq!(pair.ends[0].counters().timeouts, 0);
+    }
+}
+
+#[test]
+fn a_send_longer_than_its_receive_fails() {
+    let mut pair = Pair::new(plain());
+    pair.ends[1].post_receive(70, Bytes::new(2000));
+    pair.post(0, 1, Verb::Send, 2001);
+    pair.run();
+    let failed = Completion { id: 1, status: Status::RemoteInvalidRequest };
+    assert_eq!(pair.completions(0), [failed]);
+}
+
+#[test]
+fn a_read_fetches_and_takes_numbers_for_its_data() {
+    let mut pair = Pair::new(plain());
+    pair.post(0, 1, Verb::Write, 1000);
+    pair.post(0, 2, Verb::Read, 3500);
+    pair.post(0, 3, Verb::Write, 1000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1), ok(2), ok(3)]);
+    assert_eq!((pair.ends[0].delivered(), pair.ends[1].delivered()), (3500, 2000));
+    assert_eq!(pair.sent(0, Operation::ReadRequest)[0].header.psn, Psn::new(1));
+    let data = pair.sent(1, Operation::ReadResponse);
+    let psns: Vec<u32> = data.iter().map(|d| d.header.psn.get()).collect();
+    assert_eq!(psns, [1, 2, 3, 4]);
+    assert_eq!(data[3].header.payload, 500);
+    assert_eq!(pair.sent(0, Operation::Write)[1].header.psn, Psn::new(5));
+    // Data of a read is paced like any other.
+    assert_eq!(data[2].at - data[1].at, Span::from_ps(1082 * 80));
+}
+
+#[test]
+fn lost_data_of_a_read_is_asked_for_again() {
+    let mut pair = Pair::new(plain()).scripted(lose(1, Operation::ReadResponse, 3));
+    pair.post(0, 1, Verb::Read, 100_000);
+    pair.post(0, 2, Verb::Read, 100_000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1), ok(2)]);
+    assert_eq!(pair.ends[0].delivered(), 200_000);
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+    let requests = pair.sent(0, Operation::ReadRequest);
+    assert_eq!(requests[2].header.psn, Psn::new(3));
+}
+
+#[test]
+fn a_lost_read_request_or_its_last_data_is_recovered() {
+    for (from, operation, nth) in [(0, Operation::ReadRequest, 0), (1, Operation::ReadResponse, 9)]
+    {
+        let mut pair = Pair::new(plain()).scripted(lose(from, operation, nth));
+        pair.post(0, 1, Verb::Read, 10_000);
+        pair.run();
+        assert_eq!(pair.completions(0), [ok(1)]);
+        assert_eq!(pair.ends[0].delivered(), 10_000);
+        assert_eq!(pair.ends[0].counters().timeouts, 1);
+    }
+}
+
+#[test]
+fn both_directions_share_a_queue_pair() {
+    let mut pair = Pair::new(plain());
+    pair.post(0, 1, Verb::Write, 50_000);
+    pair.post(1, 2, Verb::Read, 50_000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1)]);
+    assert_eq!(pair.completions(1), [ok(2)]);
+    assert_eq!(pair.ends[1].delivered(), 100_000);
+    // Neither waits for the other to end.
+    let data = pair.sent(0, Operation::ReadResponse);
+    let writes = pair.sent(0, Operation::Write);
+    assert!(data[5].at < writes[49].at && writes[49].at < data[49].at + Span::from_us(1));
+}
+
+#[test]
+fn numbers_wrap() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let config = QpConfig { recovery, ..plain() };
+        let mut pair = Pair::new(config).scripted(lose(0, Operation::Write, 40));
+        let (near, nearer) = (Psn::new(0xff_ffe0), Psn::new(0xff_fff0));
+        let [a, b] = pair.ends;
+        pair.ends = [a.starting_at(near, nearer), b.starting_at(nearer, near)];
+        pair.post(0, 1, Verb::Write, 100_000);
+        pair.post(0, 2, Verb::Read, 100_000);
+        pair.post(1, 3, Verb::Read, 100_000);
+        pair.run();
+        assert_eq!(pair.completions(0), [ok(1), ok(2)]);
+        assert_eq!(pair.completions(1), [ok(3)]);
+        assert_eq!(pair.sent(0, Operation::Write)[0].header.psn, near);
+        let wrapped = pair.sent(0, Operation::Write).iter().any(|p| p.header.psn == Psn::new(3));
+        assert!(wrapped);
+    }
+}
+
+#[test]
+fn a_read_of_two_gibibytes_asks_in_parts() {
+    let mut pair = Pair::new(QpConfig { mtu: Bytes::new(1024), ..plain() });
+    pair.keep_log = false;
+    pair.post(0, 1, Verb::Read, 1 << 31);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1)]);
+    assert_eq!(pair.ends[0].delivered(), 1 << 31);
+    assert_eq!(pair.ends[0].counters().retransmitted, 0);
+}
+
+#[test]
+fn an_early_deadline_does_nothing() {
+    let mut pair = Pair::new(plain());
+    pair.post(0, 1, Verb::Write, 10_000);
+    pair.run_until(Instant::ZERO + Span::from_us(1));
+    let before = format!("{:?}", pair.ends[0]);
+    pair.ends[0].handle_deadline(pair.now);
+    assert_eq!(before, format!("{:?}", pair.ends[0]));
+    // Progress moved the timer: it now runs from the last acknowledgement on.
+    let deadline = pair.ends[0].deadline();
+    pair.run_until(Instant::ZERO + Span::from_us(6));
+    assert!(pair.ends[0].deadline().is_never() || pair.ends[0].deadline() > deadline);
+}
+
+#[test]
+fn an_empty_message_is_one_packet() {
+    for verb in [Verb::Write, Verb::Send, Verb::Read] {
+        let mut pair = Pair::new(plain());
+        pair.post(0, 1, verb, 0);
+        pair.run();
+        assert_eq!(pair.completions(0), [ok(1)]);
+        assert!(pair.log.len() <= 2);
+    }
+}
+
+#[test]
+fn packets_for_somebody_else_are_ignored() {
+    let mut pair = Pair::new(plain());
+    pair.post(0, 1, Verb::Write, 1000);
+    let mut header = pair.ends[0].poll_transmit(Instant::ZERO).unwrap();
+    header.dest_qp = xoff_wire::Qpn::new(99);
+    pair.ends[1].handle(Instant::ZERO, &header, xoff_transport::Signals::default());
+    assert_eq!(pair.ends[1].delivered(), 0);
+    assert_eq!(pair.ends[1].counters().ignored, 1);
+    assert_eq!(pair.ends[1].poll_control(Instant::ZERO), None);
+    assert_eq!(header.opcode, Opcode::WriteOnly);
+    assert_eq!(pair.ends[0].rate(), LINE);
+}

@@ -1,0 +1,70 @@
+//! The commands, one module each.
+
+pub(crate) mod bench;
+pub(crate) mod catalogue;
+pub(crate) mod check;
+pub(crate) mod import;
+pub(crate) mod run;
+pub(crate) mod schema;
+
+use crate::exit::{CODES, Exit, Failure};
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "Examples:
+  xoff check examples/pod-256.toml
+  xoff run examples/permutation.toml
+  xoff catalogue silicon";
+
+/// Design, run and explain RoCEv2 lossless Ethernet for GPU clusters.
+///
+/// A fabric file describes the network, a scenario file what happens on it. `xoff run` simulates a
+/// scenario packet by packet and writes a run folder.
+#[derive(Debug, Parser)]
+#[command(name = "xoff", version, after_help = format!("{EXAMPLES}\n\n{CODES}"))]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Simulate a scenario and write its results to a run folder
+    Run(run::Args),
+    /// Check a fabric or scenario file and show what follows from it
+    Check(check::Args),
+    /// Print the JSON schema of the fabric or the scenario file
+    Schema(schema::Args),
+    /// List the switch silicon, NICs and media that files can name
+    Catalogue(catalogue::Args),
+    /// Turn files of another simulator into a fabric and a scenario
+    Import(import::Args),
+    /// Measure the simulator's speed
+    Bench(bench::Args),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) fn execute(&self) -> Result<Exit, Failure> {
+        match self {
+            Command::Run(args) => run::execute(args),
+            Command::Check(args) => check::execute(args),
+            Command::Schema(args) => schema::execute(args),
+            Command::Catalogue(args) => catalogue::execute(args),
+            Command::Import(args) => import::execute(args),
+            Command::Bench(args) => bench::execute(args),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,240 @@
+//! `xoff run`: a scenario from its file to its run folder.
+
+use crate::clock::Stopwatch;
+use crate::exit::{CODES, Exit, Failure, Level, say};
+use crate::input::{self, Scene};
+use crate::interrupt::Interrupt;
+use crate::output::number::time;
+use crate::output::progress::{Bar, Work};
+use crate::output::style::Style;
+use crate::output::{self, stdout_width, summary};
+use crate::recorder::Recorder;
+use crate::results::Results;
+use crate::verdict::Verdict;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{ErrorKind, IsTerminal};
+use std::path::{Path, PathBuf};
+use xoff_fabric::model::{NicId, Tier};
+use xoff_sim::{Report, Settings};
+use xoff_telemetry::{Outcome, RunError, RunFolder, Summary};
+use xoff_units::{Instant, Span};
+use xoff_workload::Flow;
+
+const EXAMPLES: &str = "Examples:
+  xoff run examples/permutation.toml
+  xoff run examples/incast.toml --seed 7 --out runs/incast-a
+  xoff run examples/permutation.toml --json | jq .flows.fct_us
+
+The run folder holds summary.json, flows.parquet, ports.parquet,
+queues.parquet, events.parquet and copies of the input files. Ctrl-C stops
+the run and writes what it has; a second Ctrl-C ends the program at once.";
+
+/// Arguments of `xoff run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
+pub(crate) struct Args {
+    /// The scenario file
+    scenario: PathBuf,
+    /// Seed of every random draw, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The run folder; an earlier run in it is replaced
+    /// [default: runs/SCENARIO-SEED, with a number if that exists]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the summary as JSON and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Print errors only
+    #[arg(long, short)]
+    quiet: bool,
+    /// Encode and decode every packet's header on its way, and fail if one changes
+    #[arg(long)]
+    check_wire: bool,
+}
+
+pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    let scene = input::scenario(&args.scenario, args.seed, args.quiet)?;
+    let interrupt = Interrupt::listen();
+    let folder = open_folder(args, &scene)?;
+    let bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
+        .then(|| Bar::new(work(&scene)));
+    let fabric = &scene.setup.fabric;
+    let (faults, record) = (&scene.scenario.faults, &scene.scenario.record);
+    let mut recorder = Recorder::new(fabric, faults, record.max_events, &folder, interrupt, bar)?;
+    let settings = Settings {
+        seed: scene.seed,
+        until: until(&scene),
+        sample_period: record.period,
+        check_wire: args.check_wire,
+        ..Settings::default()
+    };
+    let clock = Stopwatch::start();
+    let ran = xoff_sim::run(fabric, &scene.flows, faults, &settings, &mut recorder);
+    let wall_seconds = clock.seconds();
+    let end = ran.as_ref().map_or(Instant::ZERO, |report| report.end);
+    let (seen, mut errors) = recorder.finish(end);
+    let report = match ran {
+        Ok(report) => report,
+        Err(error) => return Err(could_not_begin(&folder, &scene, &error.to_string())),
+    };
+    let stopped_by_disk = !errors.is_empty() && report.outcome == xoff_sim::Outcome::Interrupted;
+    let flow_name = |flow| flow_name(&scene, flow);
+    let verdict = Verdict::of(fabric, &report, &seen, &scene.scenario.allow, &flow_name);
+    let results = Results {
+        fabric,
+        workloads: &scene.scenario.workloads,
+        flows: &scene.flows,
+        report: &report,
+        seen: &seen,
+        wall_seconds,
+    };
+    let (mut summary, failed) = results.write(&folder, scene.seed);
+    errors.extend(failed);
+    summary.outcome = verdict.outcome(fabric, &report);
+    summary.notes.extend(errors.iter().map(RunError::to_string));
+    errors.extend(folder.write_summary(&summary).err());
+    show(args, &summary, &folder)?;
+    judge(args, &verdict, &report, &errors, stopped_by_disk, &folder)
+}
+
+/// What is printed on standard output.
+fn show(args: &Args, summary: &Summary, folder: &RunFolder) -> Result<(), Failure> {
+    if args.json {
+        return output::stdout_json(summary);
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    let name = args.scenario.file_name().unwrap_or(args.scenario.as_os_str()).to_string_lossy();
+    let page = summary::render(summary, &name, folder.path(), stdout_width(), Style::stdout());
+    output::stdout(&page)
+}
+
+/// Says what went wrong, on standard error, and how the program ends.
+fn judge(
+    args: &Args,
+    verdict: &Verdict,
+    report: &Report,
+    errors: &[RunError],
+    stopped_by_disk: bool,
+    folder: &RunFolder,
+) -> Result<Exit, Failure> {
+    for breach in &verdict.breaches {
+        if !breach.allowed {
+            say(Level::Error, &breach.message);
+        } else if !args.quiet {
+            say(Level::Note, &format!("allowed by the scenario: {}", breach.message));
+        }
+    }
+    for error in errors {
+        say(Level::Error, &error.to_string());
+    }
+    let simulated = time(Span::from_ps(report.end.as_ps()));
+    if stopped_by_disk {
+        say(Level::Error, &format!("stopped after {simulated} of simulated time for that reason"));
+    }
+    if !errors.is_empty() {
+        return Ok(Exit::CannotWrite);
+    }
+    if report.outcome == xoff_sim::Outcome::Interrupted {
+        let place = folder.path().display();
+        let text = format!(
+            "interrupted after {simulated} of simulated time; what was done by then is in {place}"
+        );
+        say(Level::Warning, &text);
+        return Ok(Exit::Interrupted);
+    }
+    Ok(if verdict.is_broken() { Exit::BrokeARule } else { Exit::Fine })
+}
+
+/// The simulator refused the scenario: the folder says so, too.
+fn could_not_begin(folder: &RunFolder, scene: &Scene, reason: &str) -> Failure {
+    let mut summary = Summary::new(scene.seed);
+    summary.inputs = folder.inputs().to_vec();
+    summary.outcome = Outcome::Failed { reasons: vec![reason.to_owned()] };
+    match folder.write_summary(&summary) {
+        Ok(()) => Failure::input(reason),
+        Err(error) => error.into(),
+    }
+}
+
+fn until(scene: &Scene) -> Option<Instant> {
+    scene.scenario.duration.map(|duration| Instant::ZERO + duration)
+}
+
+/// What there is to do, for the progress bar: every flow's packets and ACKs over the links of a
+/// path up to the top and down again, or over those of one switch if that joins its ends.
+fn work(scene: &Scene) -> Work {
+    let fabric = &scene.setup.fabric;
+    let tiers: BTreeSet<Tier> = fabric.switches.iter().map(|switch| switch.tier).collect();
+    let neighbour = |nic: NicId| {
+        let port = fabric.nics[nic.index()].ports.start as usize;
+        fabric.ports.get(port).map(|port| fabric.ports[port.peer.index()].node)
+    };
+    let hops = |flow: &Flow| {
+        let qp = &fabric.nics[flow.source.index()].qp;
+        let packets = flow.bytes.get().div_ceil(qp.mtu.get().max(1));
+        let acks = packets.div_ceil(u64::from(qp.ack_every.max(1)));
+        let near = neighbour(flow.source) == neighbour(flow.destination);
+        (packets + acks).saturating_mul(if near { 2 } else { 2 * tiers.len() as u64 })
+    };
+    let packet_hops = scene.flows.iter().map(hops).fold(0, u64::saturating_add);
+    Work { until: until(scene), packet_hops }
+}
+
+fn flow_name(scene: &Scene, flow: usize) -> String {
+    let name = |nic: NicId| &scene.setup.fabric.nics[nic.index()].name;
+    match scene.flows.get(flow) {
+        Some(ends) => format!("{flow}: {}→{}", name(ends.source), name(ends.destination)),
+        None => flow.to_string(),
+    }
+}
+
+/// Makes the run folder and copies the input files into it.
+fn open_folder(args: &Args, scene: &Scene) -> Result<RunFolder, Failure> {
+    let path = match &args.out {
+        Some(path) => path.clone(),
+        None => free_folder(Path::new("runs"), &args.scenario, scene.seed)?,
+    };
+    let mut folder = RunFolder::create(path)?;
+    for input in &scene.inputs {
+        folder.keep_input(input)?;
+    }
+    Ok(folder)
+}
+
+/// The first of `runs/name-seed`, `runs/name-seed-2`, … that is not there, made here and now so that
+/// two runs at the same time do not get the same one.
+fn free_folder(runs: &Path, scenario: &Path, seed: u64) -> Result<PathBuf, Failure> {
+    let stem = scenario.file_stem().unwrap_or(scenario.as_os_str()).to_string_lossy();
+    let name = format!("{stem}-{seed}");
+    let failed = |path: &Path, source| RunError::Folder { path: path.to_owned(), source };
+    fs::create_dir_all(runs).map_err(|error| failed(runs, error))?;
+    let mut path = runs.join(&name);
+    for number in 2u64.. {
+        match fs::create_dir(&path) {
+            Ok(()) => break,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                path = runs.join(format!("{name}-{number}"));
+            }
+            Err(error) => return Err(failed(&path, error).into()),
+        }
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_numbered() {
+        let runs = tempfile::tempdir().unwrap();
+        let free = || free_folder(runs.path(), Path::new("a/incast.toml"), 7).unwrap();
+        assert_eq!(free(), runs.path().join("incast-7"));
+        assert_eq!(free(), runs.path().join("incast-7-2"));
+        assert_eq!(free(), runs.path().join("incast-7-3"));
+    }
+}

@@ -1,0 +1,186 @@
+//! Reading files: a fabric, or a scenario with its fabric and traffic, and everything that is wrong
+//! with them at once.
+
+mod places;
+
+use crate::exit::Failure;
+use crate::output::diagnostics::{Finding, Findings, Severity, SourceFile};
+use places::Places;
+use std::fs;
+use std::path::{Path, PathBuf};
+use xoff_fabric::diagnostic::{Diagnostic, Origin, code};
+use xoff_fabric::scenario::Scenario;
+use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
+use xoff_workload::{Flow, WorkloadError};
+
+/// Larger files are not what they seem; the libraries refuse them too.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A scenario that can be run.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    /// The scenario file.
+    pub(crate) scenario: Scenario,
+    /// Its fabric.
+    pub(crate) setup: FabricSetup,
+    /// Its traffic.
+    pub(crate) flows: Vec<Flow>,
+    /// The seed it runs with.
+    pub(crate) seed: u64,
+    /// Every file it was made from.
+    pub(crate) inputs: Vec<PathBuf>,
+}
+
+/// What a file turned out to be.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// A fabric file.
+    Fabric(Box<FabricSetup>),
+    /// A scenario file.
+    Scenario(Box<Scene>),
+}
+
+/// A file that was read: what it is, if it can be used, and what was found in it.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) is_scenario: bool,
+    pub(crate) content: Option<Content>,
+    pub(crate) findings: Findings,
+}
+
+/// Reads a fabric or a scenario file, whichever it is.
+pub(crate) fn any(path: &Path) -> Result<Checked, Failure> {
+    let file = read(path)?;
+    let places = Places::of(&file.text);
+    if places.is_scenario() {
+        let (scene, findings) = scene(file, &places, None);
+        let content = scene.map(|scene| Content::Scenario(Box::new(scene)));
+        return Ok(Checked { is_scenario: true, content, findings });
+    }
+    let loaded = load_fabric(&file.text);
+    let list = loaded.diagnostics.into_iter().map(|found| finding(found, |_| 0)).collect();
+    let content = loaded.value.map(|setup| Content::Fabric(Box::new(setup)));
+    Ok(Checked { is_scenario: false, content, findings: Findings { files: vec![file], list } })
+}
+
+/// Reads a scenario file with its fabric and traffic. What is wrong with them is shown; `quiet`
+/// shows errors only.
+pub(crate) fn scenario(path: &Path, seed: Option<u64>, quiet: bool) -> Result<Scene, Failure> {
+    let file = read(path)?;
+    let places = Places::of(&file.text);
+    if places.is_fabric() {
+        return Err(Failure::input(format!(
+            "`{}` is a fabric file; a run needs a scenario: a file with `fabric = \"{}\"` and a \
+             [[workload]]",
+            path.display(),
+            path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
+        )));
+    }
+    let (scene, findings) = scene(file, &places, seed);
+    findings.show(quiet);
+    scene.ok_or_else(Failure::shown)
+}
+
+/// The files of a scene, as findings point into them.
+const SCENARIO: usize = 0;
+const FABRIC: usize = 1;
+
+fn scene(file: SourceFile, places: &Places, seed: Option<u64>) -> (Option<Scene>, Findings) {
+    let base = file.path.parent().unwrap_or(Path::new("")).to_owned();
+    let fabric = match places.fabric.as_ref().map(|(name, span)| (base.join(name), span)) {
+        None => SourceFile { path: PathBuf::new(), text: String::new() },
+        Some((path, span)) => match read_text(&path) {
+            Ok(text) => SourceFile { path, text },
+            Err(message) => return (None, without_fabric(file, message, span.clone())),
+        },
+    };
+    let loaded = load_scenario(&file.text, &fabric.text);
+    let place = |origin| if origin == Origin::Scenario { SCENARIO } else { FABRIC };
+    let list = loaded.diagnostics.into_iter().map(|found| finding(found, place)).collect();
+    let mut inputs = vec![file.path.clone(), fabric.path.clone()];
+    let mut findings = Findings { files: vec![file, fabric], list };
+    let Some(setup) = loaded.value else { return (None, findings) };
+    let (scenario, setup) = (setup.scenario, setup.setup);
+    let seed = seed.unwrap_or(scenario.seed);
+    let mut open = xoff_workload::folder(&base);
+    match xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, &mut open) {
+        Ok(flows) => {
+            let named = xoff_workload::input_files(&scenario.workloads);
+            inputs.extend(named.iter().map(|name| base.join(name)));
+            (Some(Scene { scenario, setup, flows, seed, inputs }), findings)
+        }
+        Err(errors) => {
+            let errors = errors.into_iter().map(|error| traffic(error, places));
+            findings.list.extend(errors);
+            (None, findings)
+        }
+    }
+}
+
+/// The fabric file cannot be read: says so where it is named, beside the mistakes that the scenario
+/// has by itself.
+fn without_fabric(file: SourceFile, message: String, span: std::ops::Range<usize>) -> Findings {
+    let own = [code::SYNTAX, code::UNKNOWN_KEY, code::MISSING_KEY, code::WRONG_VALUE];
+    let found = load_scenario(&file.text, "").diagnostics.into_iter();
+    let found = found.filter(|d| d.origin == Origin::Scenario && own.contains(&d.code));
+    let mut list: Vec<Finding> = found.map(|d| finding(d, |_| SCENARIO)).collect();
+    list.push(Finding {
+        severity: Severity::Error,
+        code: "xoff::file".to_owned(),
+        message,
+        help: Some("`fabric` is the path of a fabric file, relative to this file".to_owned()),
+        file: SCENARIO,
+        span,
+    });
+    list.sort_by_key(|finding| finding.span.start);
+    Findings { files: vec![file], list }
+}
+
+fn finding(found: Diagnostic, place: impl Fn(Origin) -> usize) -> Finding {
+    let severity = if found.is_error() { Severity::Error } else { Severity::Warning };
+    Finding {
+        severity,
+        code: found.code.to_string(),
+        message: found.message,
+        help: found.help,
+        file: place(found.origin),
+        span: found.span,
+    }
+}
+
+/// A mistake in the traffic, shown at its `[[workload]]`.
+fn traffic(error: WorkloadError, places: &Places) -> Finding {
+    let span = places.workloads.get(error.workload as usize).cloned().unwrap_or(0..0);
+    Finding {
+        severity: Severity::Error,
+        code: "xoff::traffic".to_owned(),
+        message: error.to_string(),
+        help: None,
+        file: SCENARIO,
+        span,
+    }
+}
+
+fn read(path: &Path) -> Result<SourceFile, Failure> {
+    let text = read_text(path).map_err(Failure::input)?;
+    Ok(SourceFile { path: path.to_owned(), text })
+}
+
+/// The text of a file, or why there is none.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let cannot = |error: std::io::Error| format!("cannot read `{shown}`: {error}");
+    let about = fs::metadata(path).map_err(cannot)?;
+    if about.is_dir() {
+        return Err(format!("cannot read `{shown}`: it is a folder, not a file"));
+    }
+    if about.len() > MOST_BYTES {
+        return Err(format!("cannot read `{shown}`: it is larger than 64 MiB"));
+    }
+    let bytes = fs::read(path).map_err(cannot)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        format!("cannot read `{shown}`: line {line} is not UTF-8 text")
+    })
+}

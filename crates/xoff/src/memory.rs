@@ -1,0 +1,34 @@
+//! How much memory the program has used.
+
+use xoff_units::Bytes;
+
+/// The most memory this process has held at once; `None` where the system does not tell.
+pub(crate) fn peak() -> Option<Bytes> {
+    // Linux counts the resident pages' high-water mark. Elsewhere the file is not there.
+    peak_in(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn peak_in(status: &str) -> Option<Bytes> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024).map(Bytes::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_high_water_mark() {
+        let status = "Name:\txoff\nVmPeak:\t  9 kB\nVmHWM:\t    2048 kB\nThreads:\t1\n";
+        assert_eq!(peak_in(status), Some(Bytes::new(2 << 20)));
+        assert_eq!(peak_in("VmHWM:\t lots"), None);
+        assert_eq!(peak_in(""), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_uses_memory() {
+        assert!(peak().unwrap() > Bytes::new(100_000));
+    }
+}

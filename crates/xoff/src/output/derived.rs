@@ -1,0 +1,196 @@
+//! The tables that `xoff check` shows.
+
+use super::number::{bytes, count, plain, rate, time};
+use super::style::Style;
+use super::table::{Align, Table};
+use xoff_fabric::derived::{Derived, LinkRow, PathRow, SwitchRow, ThresholdRow, TierRow};
+use xoff_units::{Bytes, Length};
+
+/// What follows from a fabric file, at most `width` columns wide.
+pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
+    let sections = [
+        ("Switches", switches(&derived.switches)),
+        ("Bandwidth per tier", tiers(&derived.tiers)),
+        ("Links", links(&derived.links)),
+        ("PFC: when ports pause", pauses(&derived.thresholds)),
+        ("ECN: when queues mark", marks(&derived.thresholds)),
+        ("Paths", paths(&derived.paths)),
+    ];
+    let mut text = format!(
+        "{} servers, {} GPUs, {} NICs\n",
+        count(derived.servers),
+        count(derived.gpus),
+        count(derived.nics)
+    );
+    for (heading, table) in sections.iter().filter(|(_, table)| !table.is_empty()) {
+        text += &format!("\n{}\n{}", style.bold(heading), table.render(width, style));
+    }
+    text
+}
+
+const fn left(name: &str) -> (&str, Align) {
+    (name, Align::Left)
+}
+
+const fn right(name: &str) -> (&str, Align) {
+    (name, Align::Right)
+}
+
+fn switches(rows: &[SwitchRow]) -> Table {
+    let mut table = Table::new(&[
+        left("switch"),
+        right("number"),
+        left("silicon"),
+        left("links"),
+        right("ports used"),
+        right("buffer"),
+        right("shared"),
+    ]);
+    for row in rows {
+        let links = row.ports.iter().map(|p| format!("{} x {}", count(p.count), rate(p.rate)));
+        let used = match (row.ports_used, row.ports_available) {
+            (Some(used), Some(all)) => format!("{} of {}", count(used), count(all)),
+            _ => "any".to_owned(),
+        };
+        table.row([
+            row.names.clone(),
+            count(row.count),
+            row.silicon.clone(),
+            links.collect::<Vec<_>>().join(", "),
+            used,
+            bytes(row.buffer),
+            bytes(row.shared),
+        ]);
+    }
+    table
+}
+
+fn tiers(rows: &[TierRow]) -> Table {
+    let mut table = Table::new(&[
+        left("tier"),
+        right("switches"),
+        right("down"),
+        right("up"),
+        right("oversubscription"),
+    ]);
+    for row in rows {
+        let (up, over) = match row.oversubscription {
+            Some(ratio) => (rate(row.up), format!("{}:1", plain(ratio.as_f64()))),
+            None => ("top".to_owned(), String::new()),
+        };
+        table.row([row.tier.to_owned(), count(row.switches), rate(row.down), up, over]);
+    }
+    table
+}
+
+fn links(rows: &[LinkRow]) -> Table {
+    let mut table = Table::new(&[
+        left("between"),
+        right("number"),
+        right("rate"),
+        right("length"),
+        right("delay"),
+        left("media"),
+        right("in flight"),
+    ]);
+    for row in rows {
+        let known = row.length != Length::default();
+        table.row([
+            row.between.clone(),
+            count(row.count),
+            rate(row.rate),
+            if known { row.length.to_string() } else { "-".to_owned() },
+            time(row.delay),
+            row.media.clone(),
+            bytes(row.in_flight),
+        ]);
+    }
+    table
+}
+
+fn pauses(rows: &[ThresholdRow]) -> Table {
+    let mut table = Table::new(&[
+        left("ports"),
+        right("number"),
+        left("class"),
+        right("XOFF"),
+        right("XOFF loaded"),
+        right("XON"),
+        right("headroom"),
+        right("needed"),
+    ]);
+    for row in rows {
+        table.row([
+            format!("{}, {}", row.at, rate(row.rate)),
+            count(row.ports),
+            format!("{} {}", row.class, row.class_name),
+            bytes(row.xoff),
+            bytes(row.xoff_loaded),
+            bytes(row.xon),
+            bytes(row.headroom),
+            bytes(row.headroom_needed),
+        ]);
+    }
+    table
+}
+
+fn marks(rows: &[ThresholdRow]) -> Table {
+    let mut table =
+        Table::new(&[left("ports"), left("class"), right("Kmin"), right("Kmax"), right("Pmax")]);
+    let size = |size: Option<Bytes>| size.map_or("-".to_owned(), bytes);
+    for row in rows.iter().filter(|row| row.kmin.is_some()) {
+        let likely = row.pmax.map_or(0.0, |pmax| pmax.as_f64() * 100.0);
+        table.row([
+            format!("{}, {}", row.at.replace(" from ", " to "), rate(row.rate)),
+            format!("{} {}", row.class, row.class_name),
+            size(row.kmin),
+            size(row.kmax),
+            format!("{} %", plain(likely)),
+        ]);
+    }
+    table
+}
+
+fn paths(rows: &[PathRow]) -> Table {
+    let mut table = Table::new(&[
+        left("pair"),
+        left("from"),
+        left("to"),
+        right("links"),
+        right("paths"),
+        right("base RTT"),
+        right("BDP"),
+    ]);
+    for row in rows {
+        table.row([
+            row.pair.to_owned(),
+            row.from.clone(),
+            row.to.clone(),
+            count(row.links),
+            count(row.choices),
+            time(row.base_rtt),
+            bytes(row.bdp),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_file_fills_every_table() {
+        let text = include_str!("../../../../examples/pod-256.toml");
+        let setup = xoff_fabric::load_fabric(text).into_result().unwrap();
+        let derived = Derived::of(&setup);
+        let wide = render(&derived, 120, Style::PLAIN);
+        for part in
+            ["32 servers, 256 GPUs", "tomahawk-5", "oversubscription", "1:1", "XOFF", "Kmin", "BDP"]
+        {
+            assert!(wide.contains(part), "no `{part}` in\n{wide}");
+        }
+        let narrow = render(&derived, 60, Style::PLAIN);
+        assert!(narrow.lines().all(|line| console::measure_text_width(line) <= 60), "{narrow}");
+    }
+}

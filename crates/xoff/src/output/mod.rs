@@ -1,0 +1,76 @@
+//! What people see: streams, colours, numbers, tables and diagnostics.
+
+pub(crate) mod derived;
+pub(crate) mod diagnostics;
+pub(crate) mod number;
+pub(crate) mod progress;
+pub(crate) mod style;
+pub(crate) mod summary;
+pub(crate) mod table;
+
+use crate::exit::Failure;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+/// Columns where nobody says how many there are: in a file or a pipe.
+const DEFAULT_WIDTH: usize = 100;
+
+/// Fewer columns than this are treated as this many.
+const LEAST_WIDTH: usize = 40;
+
+/// Writes to standard output. A reader that has seen enough (`| head`) is not an error; a full disk
+/// behind `>` is.
+pub(crate) fn stdout(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::write(format!(
+            "cannot write to standard output: {error}; free some space or write elsewhere"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a value as JSON to standard output.
+pub(crate) fn stdout_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
+    text.push('\n');
+    stdout(&text)
+}
+
+/// Writes to standard error. Nobody is left to tell when that fails.
+pub(crate) fn stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Columns of the terminal behind standard output, or what `COLUMNS` says.
+pub(crate) fn stdout_width() -> usize {
+    width(io::stdout().is_terminal().then(console::Term::stdout))
+}
+
+/// Columns of the terminal behind standard error, or what `COLUMNS` says.
+pub(crate) fn stderr_width() -> usize {
+    width(io::stderr().is_terminal().then(console::Term::stderr))
+}
+
+fn width(terminal: Option<console::Term>) -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let measured = || terminal?.size_checked().map(|(_, columns)| usize::from(columns));
+    said.or_else(measured).unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH)
+}
+
+/// Text in which nothing but line ends controls the terminal: names come from files, and a file must
+/// not be able to recolour or overwrite what is on the screen.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_control_the_terminal() {
+        assert_eq!(printable("leaf\u{1b}[31m\r\n"), "leaf\u{fffd}[31m\u{fffd}\n");
+        assert_eq!(printable("leaf0→spine1"), "leaf0→spine1");
+    }
+}

@@ -1,0 +1,254 @@
+//! The tables that `xoff run` shows.
+
+use super::number::{bytes, count, large, microseconds, percent, plain, rate, time};
+use super::style::Style;
+use super::table::{Align, Table};
+use std::path::Path;
+use xoff_telemetry::{Distribution, LinkUse, Outcome, Summary};
+use xoff_units::{Bytes, Rate, Span};
+
+/// Queues named on the screen; the summary in the run folder names more.
+const QUEUES: usize = 5;
+
+/// Links named on the screen, at each end of the ranking.
+const LINKS: usize = 3;
+
+/// A run for people: a heading and its tables, at most `width` columns wide.
+pub(crate) fn render(
+    summary: &Summary,
+    title: &str,
+    folder: &Path,
+    width: usize,
+    style: Style,
+) -> String {
+    let mut page = Page { text: String::new(), width, style };
+    page.text += &format!(
+        "{}  {}  seed {}\n",
+        style.bold(&super::printable(title)),
+        outcome(&summary.outcome, style),
+        summary.seed
+    );
+    page.flows(summary);
+    page.tiers(summary);
+    page.drops(summary);
+    page.queues(summary);
+    page.links("Busiest links", &summary.busiest_links);
+    page.links("Idlest links", &summary.idlest_links);
+    page.run(summary, folder);
+    page.text
+}
+
+fn outcome(outcome: &Outcome, style: Style) -> String {
+    match outcome {
+        Outcome::Completed => style.green("completed"),
+        Outcome::DurationReached => style.green("duration reached"),
+        Outcome::Interrupted => style.yellow("interrupted"),
+        Outcome::Deadlock { .. } => style.red("deadlock"),
+        Outcome::Failed { .. } => style.red("failed"),
+        _ => style.yellow("not finished"),
+    }
+}
+
+struct Page {
+    text: String,
+    width: usize,
+    style: Style,
+}
+
+impl Page {
+    fn section(&mut self, heading: &str, table: &Table) {
+        if !table.is_empty() {
+            self.text += &format!("\n{}\n", self.style.bold(heading));
+            self.text += &table.render(self.width, self.style);
+        }
+    }
+
+    fn flows(&mut self, summary: &Summary) {
+        let flows = &summary.flows;
+        let right = |name| (name, Align::Right);
+        let columns = [("", Align::Left), right("mean"), right("p50"), right("p99"), right("max")];
+        let mut times = Table::new(&columns);
+        let mut row = |name: &str, d: &Option<Distribution>, show: fn(f64) -> String| {
+            let Some(d) = d else { return };
+            times.row([name.to_owned(), show(d.mean), show(d.p50), show(d.p99), show(d.max)]);
+        };
+        row("completion", &flows.fct_us, microseconds);
+        row("slowdown", &flows.slowdown, plain);
+        self.section("Flows", &times);
+        let mut facts = facts();
+        facts.row([
+            "finished".to_owned(),
+            format!("{} of {}", count(flows.finished), count(flows.count)),
+        ]);
+        facts.row(["goodput".to_owned(), rate(Rate::from_bps(flows.goodput_bps))]);
+        let recovered = [
+            ("retransmitted", flows.retransmitted_packets),
+            ("timeouts", flows.timeouts),
+            ("out of sequence", flows.out_of_sequence),
+        ];
+        for (name, number) in recovered.into_iter().filter(|(_, number)| *number > 0) {
+            facts.row([name.to_owned(), count(number)]);
+        }
+        self.text += &facts.render(self.width, self.style);
+    }
+
+    fn tiers(&mut self, summary: &Summary) {
+        let right = |name| (name, Align::Right);
+        let columns = [("tier", Align::Left), right("pauses"), right("paused"), right("ECN marks")];
+        let mut table = Table::new(&columns);
+        for tier in &summary.tiers {
+            let paused = time(Span::from_ps(tier.paused_ps));
+            table.row([
+                tier.tier.clone(),
+                count(tier.pause_frames_sent),
+                paused,
+                count(tier.ecn_marked),
+            ]);
+        }
+        self.section("Pauses and marks", &table);
+        let mut facts = facts();
+        facts.row(["CNPs".to_owned(), count(summary.cnps_sent)]);
+        if summary.drops.is_empty() {
+            facts.row(["drops", "none"]);
+        }
+        self.text += &facts.render(self.width, self.style);
+    }
+
+    fn drops(&mut self, summary: &Summary) {
+        let columns = [
+            ("class", Align::Left),
+            ("reason", Align::Left),
+            ("packets", Align::Right),
+            ("bytes", Align::Right),
+        ];
+        let mut table = Table::new(&columns);
+        for drop in &summary.drops {
+            let kind = if drop.lossless { "lossless" } else { "lossy" };
+            table.row([
+                format!("{} {kind}", drop.class),
+                drop.reason.clone(),
+                count(drop.packets),
+                bytes(Bytes::new(drop.bytes)),
+            ]);
+        }
+        self.section("Drops", &table);
+    }
+
+    fn queues(&mut self, summary: &Summary) {
+        let columns = [("queue", Align::Left), ("class", Align::Right), ("deepest", Align::Right)];
+        let mut table = Table::new(&columns);
+        for queue in summary.deepest_queues.iter().take(QUEUES) {
+            let deepest = bytes(Bytes::new(queue.max_bytes));
+            table.row([queue.port.clone(), queue.class.to_string(), deepest]);
+        }
+        self.section("Deepest queues", &table);
+    }
+
+    fn links(&mut self, heading: &str, links: &[LinkUse]) {
+        let columns = [("link", Align::Left), ("used", Align::Right), ("sent", Align::Right)];
+        let mut table = Table::new(&columns);
+        for link in links.iter().take(LINKS) {
+            let sent = bytes(Bytes::new(link.tx_bytes));
+            table.row([link.port.clone(), percent(link.utilisation), sent]);
+        }
+        self.section(heading, &table);
+    }
+
+    fn run(&mut self, summary: &Summary, folder: &Path) {
+        let mut facts = facts();
+        let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
+        fact("simulated", time(Span::from_ps(summary.simulated_ps)));
+        fact("wall time", microseconds(summary.wall_seconds * 1e6));
+        fact("packet-hops", large(summary.packet_hops as f64));
+        fact("packet-hops/s", large(summary.packet_hops_per_second));
+        if summary.peak_memory_bytes > 0 {
+            fact("peak memory", bytes(Bytes::new(summary.peak_memory_bytes)));
+        }
+        if summary.events_left_out > 0 {
+            fact("events left out", count(summary.events_left_out));
+        }
+        fact("result", summary.result_hash.clone());
+        fact("run folder", folder.display().to_string());
+        self.section("Run", &facts);
+    }
+}
+
+/// A table without headings: a name and a value.
+fn facts() -> Table {
+    Table::new(&[("", Align::Left), ("", Align::Left)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_telemetry::{DropSummary, QueueDepth, TierSummary};
+
+    fn full() -> Summary {
+        let mut summary = Summary::new(7);
+        let distribution = Distribution { mean: 478.0, p50: 461.2, p99: 816.0, max: 1204.5 };
+        summary.outcome = Outcome::Completed;
+        summary.flows.count = 1024;
+        summary.flows.finished = 1024;
+        summary.flows.fct_us = Some(distribution);
+        summary.flows.slowdown = Some(distribution);
+        summary.tiers.push(TierSummary {
+            tier: "leaf".into(),
+            pause_frames_sent: 1_234_567,
+            paused_ps: 12_345_678_901_234,
+            ecn_marked: 9_876_543,
+            dropped_packets: 1,
+        });
+        summary.drops.push(DropSummary {
+            class: 3,
+            lossless: true,
+            reason: "headroom".into(),
+            packets: 12,
+            bytes: 50_000,
+        });
+        summary.deepest_queues.push(QueueDepth {
+            port: "a-very-long-switch-name-in-a-custom-fabric→another-one-that-is-long".into(),
+            class: 3,
+            max_bytes: 1_500_000,
+        });
+        let port = "leaf0→spine1".to_owned();
+        summary.busiest_links.push(LinkUse { port, tx_bytes: 1, utilisation: 0.987 });
+        summary
+    }
+
+    #[test]
+    fn narrow_terminals_are_respected() {
+        for width in [40, 60, 80, 100] {
+            let text = render(&full(), "x.toml", Path::new("runs/x"), width, Style::PLAIN);
+            for line in text.lines() {
+                assert!(console::measure_text_width(line) <= width, "{width}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn says_everything_that_happened() {
+        let text = render(&full(), "x.toml", Path::new("runs/x"), 100, Style::PLAIN);
+        let expected = [
+            "x.toml  completed  seed 7",
+            "478 us",
+            "1.2 ms",
+            "1,024 of 1,024",
+            "1,234,567",
+            "12.3 s",
+            "9,876,543",
+            "3 lossless  headroom",
+            "50 KB",
+            "98.7 %",
+            "runs/x",
+        ];
+        for part in expected {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_run_has_a_page_too() {
+        let text = render(&Summary::new(1), "x.toml", Path::new("r"), 60, Style::PLAIN);
+        assert!(text.contains("not finished") && text.contains("0 of 0"), "{text}");
+    }
+}

@@ -1,0 +1,167 @@
+//! From the simulator's report to the tables and the summary of the run folder.
+
+use crate::memory;
+use crate::recorder::Seen;
+use xoff_fabric::model::{Fabric, NodeId, PortId};
+use xoff_fabric::scenario::Workload;
+use xoff_sim::{ClassResult, Drop, Report};
+use xoff_telemetry::{
+    ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, Name, PortCounters, PortReport,
+    PortTally, RunError, RunFolder, Summary, WorkloadNumber,
+};
+use xoff_units::{Bytes, Instant};
+use xoff_workload::Flow;
+
+/// What a reader of the results must know about the model.
+const NOTES: [&str; 4] = [
+    "GPUs, PCIe and NVLink take no time: traffic is between NICs, and each NIC uses one port",
+    "routes are fixed for the run; a flow stays on the path its hash chose",
+    "bit errors and loss take whole packets; pause frames are never lost",
+    "one flow is one message on a queue pair of its own",
+];
+
+/// A run that is over.
+pub(crate) struct Results<'a> {
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) workloads: &'a [Workload],
+    pub(crate) flows: &'a [Flow],
+    pub(crate) report: &'a Report,
+    pub(crate) seen: &'a Seen,
+    pub(crate) wall_seconds: f64,
+}
+
+impl Results<'_> {
+    /// Writes flows and ports, and fills everything in the summary but its outcome. The second value
+    /// holds what could not be written; the summary is complete all the same.
+    pub(crate) fn write(&self, folder: &RunFolder, seed: u64) -> (Summary, Vec<RunError>) {
+        let mut summary = Summary::new(seed);
+        let mut errors = Vec::new();
+        let report = self.report;
+        summary.inputs = folder.inputs().to_vec();
+        summary.result_hash = format!("{:016x}", report.hash);
+        summary.simulated_ps = report.end.as_ps();
+        summary.wall_seconds = self.wall_seconds;
+        summary.events = report.events;
+        summary.packet_hops = report.packet_hops;
+        summary.packet_hops_per_second = report.packet_hops as f64 / self.wall_seconds.max(1e-9);
+        summary.cnps_sent = report.cnps;
+        summary.events_left_out = self.seen.events_left_out;
+        summary.notes = NOTES.map(str::to_owned).to_vec();
+        self.write_flows(folder, &mut summary, &mut errors);
+        self.write_ports(folder, &mut summary, &mut errors);
+        self.add_drops(&mut summary);
+        summary.peak_memory_bytes = memory::peak().unwrap_or_default().get();
+        (summary, errors)
+    }
+
+    fn write_flows(&self, folder: &RunFolder, summary: &mut Summary, errors: &mut Vec<RunError>) {
+        let nics: Vec<Name> = self.fabric.nics.iter().map(|nic| nic.name.as_str().into()).collect();
+        let workloads = self.workloads.iter().map(|w| Name::from(xoff_workload::label(w)));
+        let workloads: Vec<Name> = workloads.collect();
+        let mut tally = FlowTally::default();
+        let rows = self.flows.iter().zip(&self.report.flows).enumerate();
+        let rows = rows.map(|(id, (flow, result))| FlowRow {
+            id: FlowNumber(id as u64),
+            workload: WorkloadNumber(flow.workload),
+            name: workloads.get(flow.workload as usize).cloned().unwrap_or_else(|| "".into()),
+            source: nics[flow.source.index()].clone(),
+            destination: nics[flow.destination.index()].clone(),
+            size: flow.bytes,
+            delivered: if result.end.is_some() { flow.bytes } else { Bytes::ZERO },
+            class: ClassNumber(flow.class.0),
+            start: result.start,
+            end: result.end,
+            ideal: result.ideal,
+            retransmitted_packets: result.counters.retransmitted,
+            timeouts: result.counters.timeouts.into(),
+            cnps: result.counters.cnps.into(),
+            out_of_sequence: result.counters.out_of_sequence.into(),
+        });
+        let mut table = folder.table::<FlowRow>();
+        for row in rows {
+            tally.add(&row);
+            if let Ok(open) = &mut table
+                && let Err(error) = open.push(&row)
+            {
+                table = Err(error);
+            }
+        }
+        errors.extend(table.and_then(|table| table.finish()).err());
+        summary.flows = tally.finish(self.report.end);
+    }
+
+    fn write_ports(&self, folder: &RunFolder, summary: &mut Summary, errors: &mut Vec<RunError>) {
+        let elapsed = self.report.end.since(Instant::ZERO);
+        let reports: Vec<PortReport> = (0..self.fabric.ports.len()).map(|p| self.port(p)).collect();
+        let mut tally = PortTally::new(elapsed);
+        let mut table = folder.table();
+        for port in &reports {
+            tally.add(port);
+            for row in port.rows(elapsed) {
+                if let Ok(open) = &mut table
+                    && let Err(error) = open.push(&row)
+                {
+                    table = Err(error);
+                }
+            }
+        }
+        errors.extend(table.and_then(|table| table.finish()).err());
+        tally.finish(summary);
+    }
+
+    fn port(&self, index: usize) -> PortReport {
+        let (fabric, id) = (self.fabric, PortId(index as u32));
+        let port = &fabric.ports[index];
+        let peer = fabric.ports[port.peer.index()].node;
+        let classes = self.report.ports[index].iter().enumerate();
+        let busy = classes.filter(|(_, class)| !class.is_idle());
+        PortReport {
+            port: fabric.port_name(id).into(),
+            node: fabric.node_name(port.node).into(),
+            peer: fabric.node_name(peer).into(),
+            tier: tier(fabric, port.node).into(),
+            rate: fabric.cable(id).rate,
+            classes: busy.map(|(at, class)| (ClassNumber(at as u8), counters(class))).collect(),
+        }
+    }
+
+    fn add_drops(&self, summary: &mut Summary) {
+        for (class, reasons) in self.report.dropped.iter().enumerate() {
+            for reason in Drop::ALL {
+                let packets = reasons[reason as usize];
+                if packets > 0 {
+                    summary.drops.push(DropSummary {
+                        class: class as u8,
+                        lossless: self.fabric.classes[class].lossless,
+                        reason: reason.name().to_owned(),
+                        packets,
+                        bytes: self.seen.dropped[class][reason as usize],
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Where a node stands, as tables say it.
+fn tier(fabric: &Fabric, node: NodeId) -> &'static str {
+    match fabric.node_switch(node) {
+        Some(switch) => fabric.switches[switch.index()].tier.name(),
+        None => "nic",
+    }
+}
+
+fn counters(class: &ClassResult) -> PortCounters {
+    PortCounters {
+        tx_packets: class.tx_packets,
+        tx: Bytes::new(class.tx_bytes),
+        pauses_sent: class.xoff_sent,
+        resumes_sent: class.xon_sent,
+        pauses_received: class.pauses_received,
+        paused: class.paused,
+        ecn_marked: class.marked,
+        dropped_packets: class.dropped_packets,
+        dropped: Bytes::new(class.dropped_bytes),
+        deepest_queue: class.deepest_queue,
+    }
+}

@@ -1,0 +1,131 @@
+//! Mistakes in files, and `xoff check`.
+
+use super::{code, example, folder_with, json, output, stderr, stdout, xoff};
+use std::path::Path;
+
+const WRONG: &str = "seed = \"x\"\n[[workload]]\nkind = \"incast\"\nsize = \"1XB\"\nsendrs = 3\n";
+
+#[test]
+fn every_mistake_is_shown_at_once_on_its_line() {
+    let folder = folder_with(WRONG);
+    for command in ["check", "run"] {
+        let output = output(folder.path(), &[command, "s.toml"]);
+        assert_eq!(code(&output), Some(2));
+        assert!(output.stdout.is_empty(), "{}", stdout(&output));
+        let text = stderr(&output);
+        for part in ["s.toml:2:", "s.toml:5:", "s.toml:6:", "did you mean `senders`?", "3 errors"] {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+        assert!(!text.contains('\u{1b}'), "colour in a pipe");
+        assert!(!folder.path().join("runs").exists(), "a run folder for a file that is wrong");
+    }
+}
+
+#[test]
+fn mistakes_of_the_fabric_are_shown_in_the_fabric() {
+    let folder = folder_with(super::INCAST);
+    let fabric = "[cluster]\nhosts = 0\n[fabric]\nkind = \"single\"\nleef = \"generic\"\n";
+    std::fs::write(folder.path().join("fabric.toml"), fabric).unwrap();
+    let output = output(folder.path(), &["run", "s.toml"]);
+    assert_eq!(code(&output), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("fabric.toml:2:") && text.contains("fabric.toml:5:"), "{text}");
+}
+
+#[test]
+fn a_missing_fabric_is_shown_where_it_is_named() {
+    let folder = folder_with(WRONG);
+    std::fs::remove_file(folder.path().join("fabric.toml")).unwrap();
+    let output = output(folder.path(), &["check", "s.toml"]);
+    assert_eq!(code(&output), Some(2));
+    let text = stderr(&output);
+    for part in ["s.toml:1:", "cannot read `fabric.toml`", "s.toml:6:"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_a_flow_list_name_its_lines() {
+    let folder = folder_with("[[workload]]\nkind = \"flows\"\nfile = \"f.csv\"\n");
+    let flows = "start,source,destination,bytes\n0s,0,1,100\n1,0,9,1KB\n";
+    std::fs::write(folder.path().join("f.csv"), flows).unwrap();
+    let output = output(folder.path(), &["check", "s.toml"]);
+    assert_eq!(code(&output), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("s.toml:2:") && text.contains("`f.csv` line 3"), "{text}");
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let folder = folder_with("");
+    std::fs::write(folder.path().join("latin1.toml"), b"seed = 1\n# caf\xe9\n").unwrap();
+    let cases = [
+        (&["run", "nothere.toml"][..], "cannot read `nothere.toml`"),
+        (&["check", "."], "it is a folder"),
+        (&["run", "latin1.toml"], "line 2 is not UTF-8"),
+        (&["run", "fabric.toml"], "is a fabric file"),
+    ];
+    for (arguments, expected) in cases {
+        let output = output(folder.path(), arguments);
+        assert_eq!(code(&output), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn check_shows_what_follows() {
+    let output = output(Path::new("."), &["check", &example("pod-256.toml")]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in [
+        "256 GPUs",
+        "ports used",
+        "oversubscription",
+        "headroom",
+        "Kmin",
+        "XOFF",
+        "BDP",
+        "base RTT",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[test]
+fn check_answers_machines_too() {
+    let good = json(&output(Path::new("."), &["check", &example("incast.toml"), "--json"]));
+    assert_eq!((&good["kind"], &good["usable"]), (&"scenario".into(), &true.into()));
+    assert_eq!(good["traffic"]["flows"], 16);
+    assert_eq!(good["derived"]["nics"], 64);
+    let folder = folder_with(WRONG);
+    let output = output(folder.path(), &["check", "s.toml", "--json"]);
+    assert_eq!(code(&output), Some(2));
+    let bad = json(&output);
+    assert_eq!(bad["usable"], false);
+    let lines: Vec<_> = bad["diagnostics"].as_array().unwrap().iter().map(|d| &d["line"]).collect();
+    assert_eq!(lines, [2, 5, 6]);
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+}
+
+#[test]
+fn a_file_cannot_control_the_terminal() {
+    let folder = folder_with("seed = \"\u{1b}[31mred\"\n\"k\\u001b[2J\" = 1\n");
+    let output = output(folder.path(), &["check", "s.toml"]);
+    assert_eq!(code(&output), Some(2));
+    assert!(!stderr(&output).contains('\u{1b}'), "{:?}", stderr(&output));
+}
+
+#[test]
+fn narrow_terminals_are_respected() {
+    let run = |file: &str| {
+        let mut command = xoff(Path::new("."));
+        command.args(["check", &example(file)]).env("COLUMNS", "60").output().unwrap()
+    };
+    for file in ["pod-256.toml", "permutation.toml"] {
+        let output = run(file);
+        // The first line is the path as it was given.
+        for line in stdout(&output).lines().skip(1) {
+            assert!(line.chars().count() <= 60, "{line:?}");
+        }
+    }
+}

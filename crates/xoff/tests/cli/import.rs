@@ -1,0 +1,62 @@
+//! `xoff import ns3`, from foreign files to a run.
+
+use super::{code, json, output, stderr, stdout};
+use std::path::Path;
+
+const TOPOLOGY: &str = "5 2 4\n3 4\n0 3 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n\
+                        2 4 100Gbps 1000ns 0\n3 4 100Gbps 1000ns 0\n";
+const FLOWS: &str = "2\n0 2 3 100 1000000 2.000000000\n1 2 3 100 1000000 2.000000000\n";
+const PATHS: &str = "data 0 2 10000 100 1000000 : 0 3 4 2\nack 0 2 10000 100 1000000 : 2 4 3 0\n\
+                     data 1 2 10000 100 1000000 : 1 3 4 2\nack 1 2 10000 100 1000000 : 2 4 3 1\n";
+
+fn folder(topology: &str, flows: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("t.txt", topology), ("f.txt", flows), ("p.txt", PATHS)] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn import(folder: &Path, more: &[&str]) -> std::process::Output {
+    let arguments = ["import", "ns3", "--topology", "t.txt", "--flows", "f.txt"];
+    output(folder, &[&arguments, more].concat())
+}
+
+#[test]
+fn imported_files_run() {
+    let folder = folder(TOPOLOGY, FLOWS);
+    for congestion in ["none", "dcqcn", "dcqcn-step", "hpcc"] {
+        let out = ["--paths", "p.txt", "--congestion", congestion, "--out", congestion];
+        let imported = import(folder.path(), &out);
+        assert_eq!(code(&imported), Some(0), "{}", stderr(&imported));
+        assert_eq!(stdout(&imported), format!("{congestion}/scenario.toml\n"));
+        let scenario = format!("{congestion}/scenario.toml");
+        let run = output(folder.path(), &["run", &scenario, "--json"]);
+        assert_eq!(code(&run), Some(0), "{}", stderr(&run));
+        let summary = json(&run);
+        assert_eq!(summary["flows"]["finished"], 2);
+        // Fabric, scenario and the flow list.
+        assert_eq!(summary["inputs"].as_array().unwrap().len(), 3);
+        // 2 MB at 100 Gb/s through the one link between the switches.
+        assert!(summary["flows"]["fct_us"]["max"].as_f64().unwrap() >= 160.0);
+    }
+}
+
+#[test]
+fn mistakes_name_file_and_line() {
+    let folder = folder(&TOPOLOGY.replace("1 3 100Gbps", "1 3 100Gbs"), "1\n0 3 3 100 1 2.0\n");
+    let output = import(folder.path(), &["--out", "x"]);
+    assert_eq!(code(&output), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("t.txt:4: `Gbs`") && text.contains("f.txt:2: 3 is a switch"), "{text}");
+    assert!(!folder.path().join("x").exists());
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let folder = folder(TOPOLOGY, FLOWS);
+    assert_eq!(code(&import(folder.path(), &["--out", "x"])), Some(0));
+    let again = import(folder.path(), &["--out", "x"]);
+    assert_eq!(code(&again), Some(3));
+    assert!(stderr(&again).contains("already there"), "{}", stderr(&again));
+}

@@ -1,0 +1,70 @@
+//! The built binary, used as people and scripts use it.
+
+mod catalogue;
+mod disk;
+mod files;
+mod help;
+mod import;
+mod mutation;
+mod run;
+mod schema;
+mod signals;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The program, in `folder`, with an environment that does not depend on the terminal.
+fn xoff(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xoff"));
+    command.current_dir(folder).env_remove("COLUMNS").env_remove("NO_COLOR");
+    command
+}
+
+/// Runs it with these arguments.
+fn output(folder: &Path, arguments: &[&str]) -> Output {
+    xoff(folder).args(arguments).output().expect("the binary runs")
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).expect("UTF-8 on standard output")
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).expect("UTF-8 on standard error")
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_str(stdout(output)).expect("JSON on standard output")
+}
+
+/// A file of the repository.
+fn repository(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+fn example(name: &str) -> String {
+    repository("examples").join(name).to_str().expect("UTF-8 path").to_owned()
+}
+
+/// A folder of its own with a small fabric and the given scenario on it.
+fn folder_with(scenario: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let fabric = "[cluster]\nhosts = 4\nnic = \"generic-100g\"\n[fabric]\nkind = \"single\"\n";
+    std::fs::write(folder.path().join("fabric.toml"), fabric).expect("a fabric file");
+    let scenario = format!("fabric = \"fabric.toml\"\n{scenario}");
+    std::fs::write(folder.path().join("s.toml"), scenario).expect("a scenario file");
+    folder
+}
+
+/// A small incast.
+const INCAST: &str = "[[workload]]\nkind = \"incast\"\nsize = \"100KB\"\n";
+
+/// Whether a file ends like a complete Parquet file.
+fn is_parquet(path: &Path) -> bool {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    bytes.len() > 8 && bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1")
+}

@@ -1,0 +1,216 @@
+//! `xoff run`: results, verdicts and exit codes.
+
+use super::{INCAST, code, example, folder_with, is_parquet, json, output, stderr, stdout, xoff};
+use std::path::Path;
+
+#[test]
+fn a_run_leaves_a_complete_folder() {
+    let folder = folder_with(INCAST);
+    let output = output(folder.path(), &["run", "s.toml"]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).is_empty(), "{}", stderr(&output));
+    let run = folder.path().join("runs/s-1");
+    for table in ["flows", "ports", "queues", "events"] {
+        assert!(is_parquet(&run.join(table).with_extension("parquet")), "{table}");
+    }
+    for copy in ["s.toml", "fabric.toml"] {
+        let original = std::fs::read(folder.path().join(copy)).unwrap();
+        assert_eq!(std::fs::read(run.join("input").join(copy)).unwrap(), original);
+    }
+    let text = std::fs::read_to_string(run.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["outcome"]["kind"], "completed");
+    assert_eq!(summary["flows"]["finished"], 3);
+    assert_eq!(summary["inputs"].as_array().unwrap().len(), 2);
+    assert_eq!(summary["version"], env!("CARGO_PKG_VERSION"));
+    assert!(summary["packet_hops"].as_u64().unwrap() > 100);
+    assert!(!summary["notes"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn the_table_says_what_happened() {
+    let folder = folder_with(INCAST);
+    let output = output(folder.path(), &["run", "s.toml", "--seed", "7"]);
+    let text = stdout(&output);
+    let expected = [
+        "s.toml  completed  seed 7",
+        "mean",
+        "p99",
+        "completion",
+        "slowdown",
+        "3 of 3",
+        "goodput",
+        "pauses",
+        "ECN marks",
+        "CNPs",
+        "drops",
+        "Deepest queues",
+        "Busiest links",
+        "Idlest links",
+        "wall time",
+        "packet-hops/s",
+        "runs/s-7",
+    ];
+    for part in expected {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'), "colour in a pipe");
+}
+
+#[test]
+fn narrow_terminals_are_respected() {
+    let folder = folder_with(INCAST);
+    let output = xoff(folder.path()).args(["run", "s.toml"]).env("COLUMNS", "60").output().unwrap();
+    for line in stdout(&output).lines() {
+        assert!(line.chars().count() <= 60, "{line:?}");
+    }
+}
+
+#[test]
+fn json_is_the_summary_and_nothing_else() {
+    let folder = folder_with(INCAST);
+    let output = output(folder.path(), &["run", "s.toml", "--json", "--out", "here"]);
+    let printed = json(&output);
+    let written = std::fs::read_to_string(folder.path().join("here/summary.json")).unwrap();
+    assert_eq!(stdout(&output), written);
+    assert_eq!(printed["tool"], "xoff");
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn quiet_says_nothing_when_all_is_well() {
+    let folder = folder_with(INCAST);
+    let output = output(folder.path(), &["run", "s.toml", "--quiet"]);
+    assert_eq!(code(&output), Some(0));
+    assert!(output.stdout.is_empty() && output.stderr.is_empty());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result_and_another_one_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let hash = |seed: &str, more: &[&str]| {
+        let file = example("permutation.toml");
+        let arguments = [&["run", &file, "--json", "--seed", seed], more].concat();
+        json(&output(folder.path(), &arguments))["result_hash"].as_str().unwrap().to_owned()
+    };
+    let first = hash("3", &[]);
+    assert_eq!(hash("3", &["--check-wire"]), first);
+    assert_ne!(hash("4", &[]), first);
+    for run in ["permutation-3", "permutation-3-2", "permutation-4"] {
+        assert!(folder.path().join("runs").join(run).join("summary.json").exists(), "{run}");
+    }
+}
+
+#[test]
+fn an_earlier_run_is_replaced_and_other_folders_are_not() {
+    let folder = folder_with(INCAST);
+    let run = |out: &str| output(folder.path(), &["run", "s.toml", "--quiet", "--out", out]);
+    assert_eq!(code(&run("a")), Some(0));
+    assert_eq!(code(&run("a")), Some(0));
+    std::fs::create_dir(folder.path().join("mine")).unwrap();
+    std::fs::write(folder.path().join("mine/thesis.tex"), "years of work").unwrap();
+    let refused = run("mine");
+    assert_eq!(code(&refused), Some(3));
+    assert!(stderr(&refused).contains("--out"), "{}", stderr(&refused));
+    assert_eq!(std::fs::read_dir(folder.path().join("mine")).unwrap().count(), 1);
+}
+
+/// Headroom of nothing under an incast: the lossless class drops.
+const LOSSY: &str = "[[workload]]\nkind = \"incast\"\nsize = \"2MB\"\n\
+    [override.pfc]\nxoff = \"20KB\"\nxon-offset = \"10KB\"\nheadroom = \"0B\"\n\
+    [override.ecn]\nenabled = false\n";
+
+#[test]
+fn a_lossless_drop_fails_the_run_and_says_where() {
+    let folder = folder_with(LOSSY);
+    let output = output(folder.path(), &["run", "s.toml"]);
+    assert_eq!(code(&output), Some(1), "{}", stderr(&output));
+    let text = stderr(&output);
+    for part in ["error: lossless drop", "class 3", "headroom", "first at ", "leaf0→"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    let page = stdout(&output);
+    assert!(page.contains("failed") && page.contains("3 lossless  headroom"), "{page}");
+}
+
+#[test]
+fn a_drop_that_is_allowed_is_a_note() {
+    let folder = folder_with(&format!("{LOSSY}[allow]\nlossless-drops = true\n"));
+    let output = output(folder.path(), &["run", "s.toml"]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("note: allowed by the scenario: lossless drop"));
+    assert!(stdout(&output).contains("completed"));
+}
+
+#[test]
+fn unfinished_flows_fail_the_run_unless_allowed() {
+    let cut = format!("duration = \"2us\"\n{INCAST}");
+    let folder = folder_with(&cut);
+    let strict = output(folder.path(), &["run", "s.toml", "--json"]);
+    assert_eq!(code(&strict), Some(1));
+    assert!(stderr(&strict).contains("3 of 3 flows did not finish"), "{}", stderr(&strict));
+    assert_eq!(json(&strict)["outcome"]["kind"], "failed");
+    let folder = folder_with(&format!("{cut}[allow]\nunfinished = true\n"));
+    let allowed = output(folder.path(), &["run", "s.toml", "--json"]);
+    assert_eq!(code(&allowed), Some(0));
+    assert_eq!(json(&allowed)["outcome"]["kind"], "duration-reached");
+    assert_eq!(json(&allowed)["simulated_ps"], 2_000_000);
+}
+
+/// Three switches in a ring that send everything on to the next: the textbook deadlock.
+fn ring() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut fabric = String::from(
+        "[fabric]\nkind = \"custom\"\nleaf = \"ideal\"\n[links]\nrate = \"100Gbps\"\n\
+         [switch]\nbuffer = \"2MB\"\n[pfc]\nxoff = \"40KB\"\nxon-offset = \"20KB\"\n\
+         [ecn]\nenabled = false\n[transport.congestion]\nkind = \"none\"\n",
+    );
+    let mut flows = String::from("[[workload]]\nkind = \"flows\"\nlist = [\n");
+    for at in 0..3 {
+        let (next, after) = ((at + 1) % 3, (at + 2) % 3);
+        fabric += &format!(
+            "[[node]]\nname = \"s{at}\"\nkind = \"switch\"\n[[node]]\nname = \"h{at}\"\nkind = \"nic\"\n\
+             [[node]]\nname = \"g{at}\"\nkind = \"nic\"\n[[link]]\nends = \"h{at} s{at}\"\n\
+             [[link]]\nends = \"g{at} s{at}\"\n[[link]]\nends = \"s{at} s{next}\"\n\
+             [[route]]\nat = \"s{at}\"\nto = \"h{after}\"\nvia = \"s{next}\"\n"
+        );
+        for source in ["h", "g"] {
+            flows += &format!(
+                "{{ source = \"{source}{at}\", destination = \"h{after}\", size = \"3MB\" }},\n"
+            );
+        }
+    }
+    std::fs::write(folder.path().join("fabric.toml"), fabric).unwrap();
+    let scenario = format!("fabric = \"fabric.toml\"\nduration = \"5ms\"\n{flows}]\n");
+    std::fs::write(folder.path().join("s.toml"), scenario).unwrap();
+    folder
+}
+
+#[test]
+fn a_deadlock_is_reported_with_its_ring() {
+    let folder = ring();
+    let output = output(folder.path(), &["run", "s.toml", "--json"]);
+    assert_eq!(code(&output), Some(1), "{}", stderr(&output));
+    let text = stderr(&output);
+    assert!(text.contains("error: deadlock after "), "{text}");
+    for queue in ["s0→s1 class 3", "s1→s2 class 3", "s2→s0 class 3"] {
+        assert!(text.contains(queue), "no `{queue}` in\n{text}");
+    }
+    let outcome = &json(&output)["outcome"];
+    assert_eq!(outcome["kind"], "deadlock");
+    assert_eq!(outcome["cycle"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn every_example_that_is_a_scenario_can_be_checked() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(super::repository("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let output = output(Path::new("."), &["check", path.to_str().unwrap()]);
+            assert_eq!(code(&output), Some(0), "{}: {}", path.display(), stderr(&output));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 5);
+}
