@@ -58,6 +58,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         switches: switch_states(fabric, &slots, &profiles)?,
         profiles,
         schedulers: schedulers(fabric),
+        turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
         nics: nic_states(fabric),
         routes,
         flows,

@@ -76,6 +76,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) ports: Vec<Port>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) schedulers: Vec<Scheduler>,
+    /// The turn of each port's last transmission, where turns count.
+    pub(crate) turns: Vec<u64>,
     pub(crate) switches: Vec<SwitchState>,
     pub(crate) nics: Vec<NicState>,
     pub(crate) routes: Routes,

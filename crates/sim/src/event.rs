@@ -92,8 +92,20 @@ pub(crate) struct Event {
 /// A queue of events that gives them back in order. One implementation is fast, one is plain: they
 /// must agree.
 pub(crate) trait EventQueue {
+    /// Whether events of one instant are handled in the order of their turns (see
+    /// [`EventQueue::take_turn`]) and not by kind and id. For comparison with simulators that do
+    /// so; such an order depends on who comes first and cannot be kept on several threads.
+    const BY_TURN: bool = false;
     /// Adds an event, which must not lie before the last one given back.
     fn push(&mut self, event: Event);
+    /// A place in the order, to be used later.
+    fn take_turn(&mut self) -> u64 {
+        0
+    }
+    /// Adds an event under a turn taken before.
+    fn push_in_turn(&mut self, event: Event, _turn: u64) {
+        self.push(event);
+    }
     /// The next event.
     fn pop(&mut self) -> Option<Event>;
     /// Whether at most so many events wait. For the cold paths: it may have to count.

@@ -54,8 +54,8 @@ pub struct Settings {
     pub sample_period: Span,
     /// Every packet's header is encoded and decoded on its way, and must not change.
     pub check_wire: bool,
-    /// Use the plain event queue: slower, and the same result.
-    pub plain_queue: bool,
+    /// Which event queue to use.
+    pub queue: QueueKind,
 }
 
 impl Default for Settings {
@@ -65,9 +65,22 @@ impl Default for Settings {
             until: None,
             sample_period: Span::ZERO,
             check_wire: false,
-            plain_queue: false,
+            queue: QueueKind::Wheel,
         }
     }
+}
+
+/// The event queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QueueKind {
+    /// The fast one.
+    #[default]
+    Wheel,
+    /// A plain heap: slower, and the same result.
+    Heap,
+    /// A heap that handles the events of one instant in the order in which they came up, as ns-3
+    /// does. For comparisons with its recorded runs: other ties, other results.
+    InsertionOrder,
 }
 
 /// Why a run could not begin.
@@ -100,12 +113,19 @@ pub fn run(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Report, SimError> {
-    if settings.plain_queue {
-        return run_on(fabric, flows, faults, settings, wheel::Heap::default(), observer);
+    match settings.queue {
+        QueueKind::Wheel => {
+            let (density, horizon) = build::event_density(fabric);
+            let wheel = wheel::Wheel::new(density, horizon);
+            run_on(fabric, flows, faults, settings, wheel, observer)
+        }
+        QueueKind::Heap => {
+            run_on(fabric, flows, faults, settings, wheel::Heap::default(), observer)
+        }
+        QueueKind::InsertionOrder => {
+            run_on(fabric, flows, faults, settings, wheel::TurnHeap::default(), observer)
+        }
     }
-    let (density, horizon) = build::event_density(fabric);
-    let wheel = wheel::Wheel::new(density, horizon);
-    run_on(fabric, flows, faults, settings, wheel, observer)
 }
 
 fn run_on<Q: EventQueue>(

@@ -298,7 +298,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         if at < here.wake_at {
             here.wake_at = at;
-            self.schedule(at, Kind::Transmit, port, 0);
+            self.schedule_transmit(at, port);
         }
     }
 

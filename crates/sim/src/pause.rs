@@ -68,6 +68,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         here.busy_until = self.now + here.byte_time.times(self.pause_bytes);
         let end = here.busy_until;
         let peer = here.peer;
+        if Q::BY_TURN {
+            self.turns[port as usize] = self.events.take_turn();
+        }
         for class in classes(tell) {
             let count = &mut self.counts[Slot::new(port, class).index()];
             if xoff & 1 << class != 0 {
@@ -93,7 +96,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if here.eligible() != 0 || here.to_tell() != 0 {
             let at = here.busy_until;
             here.wake_at = at;
-            self.schedule(at, Kind::Transmit, port, 0);
+            self.schedule_transmit(at, port);
         }
     }
 

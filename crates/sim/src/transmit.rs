@@ -1,7 +1,7 @@
 //! A port sends: pause frames first, then the class whose turn it is.
 
 use crate::engine::Engine;
-use crate::event::{EventQueue, Kind};
+use crate::event::{Event, EventQueue, Key, Kind};
 use crate::packet::{NO_INGRESS, Packet, flag};
 use crate::port::{Slot, port_flag};
 use crate::report::{Drop, TraceKind};
@@ -37,7 +37,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         if busy_until > self.now {
             here.wake_at = busy_until;
-            self.schedule(busy_until, Kind::Transmit, port, 0);
+            self.schedule_transmit(busy_until, port);
         } else {
             self.transmit_now(port);
         }
@@ -77,7 +77,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         } else {
             let at = here.busy_until;
             here.wake_at = at;
-            self.schedule(at, Kind::Transmit, port, 0);
+            self.schedule_transmit(at, port);
         }
     }
 
@@ -173,6 +173,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         debug_assert!(here.busy_until <= self.now, "two packets on one wire");
         let end = self.now + here.byte_time.times(size + self.gap);
         here.busy_until = end;
+        if Q::BY_TURN {
+            self.turns[slot.port() as usize] = self.events.take_turn();
+        }
         let (flags, peer) = (here.flags, here.peer);
         let mut arrival = end + here.flight;
         let lane = here.lane(slot.class());
@@ -191,6 +194,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         }
         self.schedule(arrival, Kind::Arrive, peer, index);
+    }
+
+    /// The port will be able to send at `at`. Where turns count, its turn is that of the
+    /// transmission that ends then.
+    #[inline(always)]
+    pub(crate) fn schedule_transmit(&mut self, at: Instant, port: u32) {
+        if Q::BY_TURN && at == self.ports[port as usize].busy_until {
+            let event = Event { at, key: Key::new(Kind::Transmit, port), data: 0 };
+            return self.events.push_in_turn(event, self.turns[port as usize]);
+        }
+        self.schedule(at, Kind::Transmit, port, 0);
     }
 
     /// The time until a cut-through switch has seen enough of a packet of `size` bytes on the wire.

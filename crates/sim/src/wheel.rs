@@ -258,6 +258,39 @@ impl EventQueue for Heap {
     }
 }
 
+/// A heap that hands out the events of one instant in the order in which they were thought of.
+#[derive(Default)]
+pub(crate) struct TurnHeap {
+    heap: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    turns: u64,
+}
+
+impl EventQueue for TurnHeap {
+    const BY_TURN: bool = true;
+
+    fn push(&mut self, event: Event) {
+        let turn = self.take_turn();
+        self.push_in_turn(event, turn);
+    }
+
+    fn take_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
+    fn push_in_turn(&mut self, event: Event, turn: u64) {
+        self.heap.push(Reverse((event.at, turn, event)));
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        self.heap.pop().map(|Reverse((_, _, event))| event)
+    }
+
+    fn at_most(&self, count: usize) -> bool {
+        self.heap.len() <= count
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use common::fabric;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use xoff_fabric::model::Fabric;
-use xoff_sim::{Report, Settings, Silent};
+use xoff_sim::{QueueKind, Report, Settings, Silent};
 use xoff_units::{Instant, Span};
 use xoff_workload::{Flow, Pinned};
 
@@ -133,7 +133,8 @@ fn recorded(folder: &Path, scenario: &str, variant: &str) -> Recorded {
 fn simulate(folder: &Path, variant: &str, seed: u64) -> (Report, Vec<usize>) {
     let fabric = fabric(&fabric_file(&read(&folder.join("topology.txt")), variant));
     let flows = flows(folder, &fabric);
-    let settings = Settings { seed, check_wire: true, ..Settings::default() };
+    let queue = QueueKind::InsertionOrder;
+    let settings = Settings { seed, check_wire: true, queue, ..Settings::default() };
     let report = xoff_sim::run(&fabric, &flows, &[], &settings, &mut Silent).unwrap();
     assert_eq!(report.dropped.iter().flatten().sum::<u64>(), 0, "{variant} lost packets");
     // The recorded completions are in the order of the flow file.

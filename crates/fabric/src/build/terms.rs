@@ -19,6 +19,14 @@ pub(super) struct NicKind {
     pub(super) latency: Span,
 }
 
+impl NicKind {
+    /// Stands for a NIC that is reported as unknown.
+    fn usual() -> Self {
+        let (rate, latency) = (Rate::from_gbps(400), Span::from_ns(500));
+        Self { model: "generic-400g".to_owned(), rate, latency }
+    }
+}
+
 /// Servers, and what is in each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClusterSize {
@@ -54,7 +62,7 @@ impl<'a> Terms<'a> {
         catalogue: &'a Catalogue,
         report: &mut Report<'_>,
     ) -> Option<Self> {
-        let cluster = cluster(file, report).filter(|size| within_limits(*size, report));
+        let cluster = Some(cluster(file, report)).filter(|size| within_limits(*size, report));
         let nic = nic(file, catalogue, report);
         let layout = &file.fabric;
         let leaf = layout.leaf.as_deref().unwrap_or("generic");
@@ -85,9 +93,7 @@ impl<'a> Terms<'a> {
             cables::cable(&given, catalogue, report)
         };
         let links = &file.links;
-        // An unknown NIC is reported already; its cable is judged as a usual one.
-        let nic_rate = nic.as_ref().map_or(Rate::from_gbps(400), |nic| nic.rate);
-        let host_cable = cable(&links.host, "host", nic_rate, 5);
+        let host_cable = cable(&links.host, "host", nic.rate, 5);
         let uplink = |lower: &SwitchKind, upper: &SwitchKind| {
             default_uplink(file, host_cable.rate, lower, upper)
         };
@@ -98,7 +104,7 @@ impl<'a> Terms<'a> {
             catalogue,
             cluster: cluster?,
             nvlink: file.cluster.nvlink.unwrap_or(Rate::from_gbps(3_600)),
-            nic: nic?,
+            nic,
             leaf,
             spine,
             core,
@@ -118,7 +124,7 @@ fn default_uplink(file: &FabricFile, host: Rate, lower: &SwitchKind, upper: &Swi
     lower.silicon.port_rate.min(upper.silicon.port_rate)
 }
 
-fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> Option<NicKind> {
+fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> NicKind {
     let name = file.cluster.nic.as_deref().unwrap_or("generic-400g");
     let Some(model) = catalogue.nics.get(name) else {
         report.error(
@@ -127,7 +133,7 @@ fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> Opt
             format!("there is no `{name}` in the catalogue of NICs"),
             suggest::help(name, catalogue.nics.keys().map(String::as_str)),
         );
-        return None;
+        return NicKind::usual();
     };
     let rate = file.cluster.nic_rate.unwrap_or(model.rate);
     if rate.bps() == 0 {
@@ -147,7 +153,7 @@ fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> Opt
             "real ones take 300ns to 2us",
         );
     }
-    Some(NicKind { model: model.name.clone(), rate, latency })
+    NicKind { model: model.name.clone(), rate, latency }
 }
 
 fn within_limits(size: ClusterSize, report: &mut Report<'_>) -> bool {
@@ -163,10 +169,9 @@ fn within_limits(size: ClusterSize, report: &mut Report<'_>) -> bool {
     fits
 }
 
-fn cluster(file: &FabricFile, report: &mut Report<'_>) -> Option<ClusterSize> {
+fn cluster(file: &FabricFile, report: &mut Report<'_>) -> ClusterSize {
     let given = &file.cluster;
     let fat_tree = file.fabric.kind == Kind::FatTree;
-    let mut ok = true;
     let mut zero = |key: &str, value: Option<u32>| {
         if value == Some(0) {
             report.error(
@@ -175,17 +180,15 @@ fn cluster(file: &FabricFile, report: &mut Report<'_>) -> Option<ClusterSize> {
                 format!("`{key} = 0`: there is no cluster to connect"),
                 "give at least 1",
             );
-            ok = false;
         }
     };
     zero("gpus", given.gpus);
     zero("hosts", given.hosts);
     zero("gpus-per-server", given.gpus_per_server);
     zero("nics-per-server", given.nics_per_server);
-    if !ok {
-        return None;
-    }
-    if let Some(hosts) = given.hosts {
+    // What is reported is replaced by something possible, so that the rest is checked as well.
+    let some = |value: Option<u32>| value.map(|number| number.max(1));
+    if let Some(hosts) = some(given.hosts) {
         if given.gpus.is_some() {
             report.error(
                 code::IMPOSSIBLE,
@@ -194,15 +197,15 @@ fn cluster(file: &FabricFile, report: &mut Report<'_>) -> Option<ClusterSize> {
                 "keep one of them",
             );
         }
-        let gpus = given.gpus_per_server.unwrap_or(1);
-        let nics = given.nics_per_server.unwrap_or(gpus);
-        return Some(ClusterSize { servers: hosts, gpus, nics });
+        let gpus = some(given.gpus_per_server).unwrap_or(1);
+        let nics = some(given.nics_per_server).unwrap_or(gpus);
+        return ClusterSize { servers: hosts, gpus, nics };
     }
     let held = file.fabric.k.filter(|_| fat_tree).map(|k| u64::from(k).saturating_pow(3) / 4);
     let default = held.map_or(64, |hosts| u32::try_from(hosts).unwrap_or(u32::MAX));
-    let gpus = given.gpus.unwrap_or(default.max(1));
+    let gpus = some(given.gpus).unwrap_or(default.max(1));
     let usual = if fat_tree { 1 } else { gpus.min(8) };
-    let per_server = given.gpus_per_server.unwrap_or(usual);
+    let per_server = some(given.gpus_per_server).unwrap_or(usual);
     if !gpus.is_multiple_of(per_server) {
         let (less, more) = (gpus / per_server * per_server, gpus.div_ceil(per_server));
         report.error(
@@ -214,8 +217,7 @@ fn cluster(file: &FabricFile, report: &mut Report<'_>) -> Option<ClusterSize> {
                 u64::from(more) * u64::from(per_server)
             ),
         );
-        return None;
     }
-    let nics = given.nics_per_server.unwrap_or(per_server);
-    Some(ClusterSize { servers: gpus / per_server, gpus: per_server, nics })
+    let nics = some(given.nics_per_server).unwrap_or(per_server);
+    ClusterSize { servers: gpus.div_ceil(per_server), gpus: per_server, nics }
 }

@@ -8,8 +8,11 @@
 //! somebody looks. A decrease tick is a deadline only while a notification waits for it, and an
 //! increase tick only while there is something to increase. The result is the same as if every tick
 //! had been taken at its time; a test compares the two.
+//!
+//! Alpha is a double, as in the models this is held against to the last picosecond. Only additions
+//! and multiplications touch it, which every machine rounds alike.
 
-use super::{CongestionState, ONE, as_f64, mul_q32};
+use super::CongestionState;
 use crate::config::Dcqcn;
 use crate::counters::Counters;
 use crate::pacing::SLOWEST;
@@ -18,6 +21,9 @@ use xoff_units::{Bytes, Instant, Rate, Span};
 
 /// The decrease ticks come this much after the alpha ticks, so that a cut uses the newer alpha.
 const AFTER_ALPHA: Span = Span::from_ns(1);
+
+/// An alpha below this takes not one bit per second off any rate.
+const NOTHING: f64 = 1e-18;
 
 /// Intervals in a file may be zero; a clock that ticks without moving would never end.
 fn interval(span: Span) -> Span {
@@ -30,9 +36,8 @@ pub(crate) struct Reaction {
     rate: u64,
     target: u64,
     line: u64,
-    /// In 1/2^32.
-    alpha: u64,
-    g: u64,
+    alpha: f64,
+    g: f64,
     /// The next alpha tick; never before the first notification.
     alpha_at: Instant,
     /// The last cut, or in the ns-3 line any tick of the decrease grid.
@@ -56,8 +61,8 @@ impl Reaction {
             rate: line,
             target: line,
             line,
-            alpha: p.initial_alpha.as_q32().min(ONE),
-            g: p.g.as_q32().min(ONE),
+            alpha: p.initial_alpha.as_f64().min(1.0),
+            g: p.g.as_f64().min(1.0),
             alpha_at: Instant::MAX,
             grid: Instant::ZERO,
             decrease_at: Instant::MAX,
@@ -178,8 +183,10 @@ impl Reaction {
             self.target = self.target.saturating_add(additive);
         }
         self.target = self.target.min(self.line);
-        // Rounded up, so that the target is reached and not only approached.
-        self.rate += self.target.saturating_sub(self.rate).div_ceil(2);
+        // The last two bits per second at once, so that the target is reached and not only
+        // approached.
+        let close = self.target.abs_diff(self.rate) <= 2;
+        self.rate = if close { self.target } else { self.rate / 2 + self.target / 2 };
     }
 
     fn cut(&mut self, at: Instant, p: &Dcqcn, counters: &mut Counters) {
@@ -187,10 +194,10 @@ impl Reaction {
         if self.time_stage != 0 || self.byte_stage != 0 || p.clamp_target {
             self.target = self.rate;
         }
-        let cut = mul_q32(self.rate, self.alpha) / 2;
-        let cut = cut.min(p.largest_cut.of(self.rate));
+        let kept = (self.rate as f64 * (1.0 - self.alpha / 2.0)) as u64;
+        let least = self.rate - p.largest_cut.of(self.rate).min(self.rate);
         let floor = p.min_rate.max(SLOWEST).bps().min(self.line);
-        self.rate = (self.rate - cut.min(self.rate)).max(floor);
+        self.rate = kept.max(least).max(floor);
         self.time_stage = 0;
         self.byte_stage = 0;
         self.bytes_left = p.byte_counter.get();
@@ -213,7 +220,7 @@ impl Reaction {
         let marked = std::mem::take(&mut self.marked);
         self.move_alpha(marked);
         for _ in 1..ticks {
-            if self.alpha == 0 || self.g == 0 {
+            if self.alpha < NOTHING || self.g == 0.0 {
                 break;
             }
             self.move_alpha(false);
@@ -221,8 +228,10 @@ impl Reaction {
     }
 
     fn move_alpha(&mut self, marked: bool) {
-        let kept = mul_q32(self.alpha, ONE - self.g);
-        self.alpha = kept + if marked { self.g } else { 0 };
+        self.alpha *= 1.0 - self.g;
+        if marked {
+            self.alpha += self.g;
+        }
     }
 
     /// The state as it is at `now`, with the ticks nobody has looked at yet.
@@ -234,7 +243,7 @@ impl Reaction {
             rate: at_now.rate(),
             target: Rate::from_bps(at_now.target),
             window: Bytes::MAX,
-            alpha: as_f64(at_now.alpha),
+            alpha: at_now.alpha,
             stage: at_now.time_stage.max(at_now.byte_stage),
         }
     }

@@ -231,7 +231,7 @@ mod tests {
         let expected = [
             "x.toml  completed  seed 7",
             "478 us",
-            "1.2 ms",
+            "1.20 ms",
             "1,024 of 1,024",
             "1,234,567",
             "12.3 s",

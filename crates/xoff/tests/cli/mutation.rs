@@ -52,12 +52,12 @@ const VALUES: [&str; 28] = [
 
 fn change() -> impl Strategy<Value = (usize, Change)> {
     let kind = prop_oneof![
-        Just(Change::Delete),
-        Just(Change::Repeat),
-        any::<usize>().prop_map(Change::Swap),
+        1 => Just(Change::Delete),
+        1 => Just(Change::Repeat),
+        1 => any::<usize>().prop_map(Change::Swap),
         4 => prop::sample::select(&VALUES[..]).prop_map(Change::Value),
-        (any::<usize>(), any::<char>()).prop_map(|(at, c)| Change::Character(at, c)),
-        Just(Change::Truncate),
+        1 => (any::<usize>(), any::<char>()).prop_map(|(at, c)| Change::Character(at, c)),
+        1 => Just(Change::Truncate),
     ];
     (any::<usize>(), kind)
 }

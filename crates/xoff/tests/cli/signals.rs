@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Traffic for hours.
 const ENDLESS: &str =
-    "[[workload]]\nkind = \"permutation\"\nsize = \"100TB\"\n[record]\nperiod = \"1ms\"\n";
+    "[[workload]]\nkind = \"permutation\"\nsize = \"10TB\"\n[record]\nperiod = \"1ms\"\n";
 
 /// Waits, but not for ever.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
