@@ -68,6 +68,11 @@ impl Routes {
         if group == HERE {
             return self.direct(switch, destination);
         }
+        self.group(group)
+    }
+
+    #[inline]
+    fn group(&self, group: u32) -> &[PortId] {
         let start = self.starts[group as usize] as usize;
         &self.ports[start..self.starts[group as usize + 1] as usize]
     }
@@ -143,7 +148,7 @@ impl Routes {
         let graph = Graph::of(fabric);
         let switches = fabric.switches.len();
         self.table = vec![UNREACHABLE; switches * targets.len()];
-        let mut groups: Vec<BTreeMap<Vec<PortId>, u32>> = vec![BTreeMap::new(); switches];
+        let mut groups = Groups::of(switches);
         let mut distance = vec![u32::MAX; switches];
         let mut order: Vec<u32> = Vec::with_capacity(switches);
         let mut hops: Vec<PortId> = Vec::new();
@@ -156,16 +161,7 @@ impl Routes {
                     continue;
                 }
                 graph.closer(switch, &distance, &mut hops);
-                let group = match groups[switch as usize].get(hops.as_slice()) {
-                    Some(group) => *group,
-                    None => {
-                        self.ports.extend_from_slice(&hops);
-                        self.starts.push(self.ports.len() as u32);
-                        let group = self.starts.len() as u32 - 2;
-                        groups[switch as usize].insert(hops.clone(), group);
-                        group
-                    }
-                };
+                let group = groups.number(switch as usize, &hops, self);
                 self.table[slot] = group;
             }
         }
@@ -241,6 +237,40 @@ impl Routes {
             paths = next;
         }
         arrived
+    }
+}
+
+/// Groups that are already stored, switch by switch.
+struct Groups {
+    known: Vec<BTreeMap<Vec<PortId>, u32>>,
+    /// The group last used: most destinations of a switch are reached over all its uplinks.
+    recent: Vec<u32>,
+}
+
+impl Groups {
+    fn of(switches: usize) -> Self {
+        Self { known: vec![BTreeMap::new(); switches], recent: vec![UNREACHABLE; switches] }
+    }
+
+    /// The number of the group with these ports, stored in `routes` if it is new.
+    fn number(&mut self, switch: usize, hops: &[PortId], routes: &mut Routes) -> u32 {
+        let recent = self.recent[switch];
+        if routes.group(recent) == hops {
+            return recent;
+        }
+        let known = &mut self.known[switch];
+        let group = match known.get(hops) {
+            Some(group) => *group,
+            None => {
+                routes.ports.extend_from_slice(hops);
+                routes.starts.push(routes.ports.len() as u32);
+                let group = routes.starts.len() as u32 - 2;
+                known.insert(hops.to_vec(), group);
+                group
+            }
+        };
+        self.recent[switch] = group;
+        group
     }
 }
 

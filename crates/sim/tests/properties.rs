@@ -8,11 +8,11 @@ mod common;
 mod random;
 
 use proptest::prelude::*;
-use random::{Load, Plan, burst, load, plan};
+use random::{burst, load, plan};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, NicId, PortId};
-use xoff_fabric::scenario::{Fault, NodeRef, Operation};
-use xoff_sim::{Drop, Observer, Outcome, Report, Sample, Settings, Silent, Trace, TraceKind};
+use xoff_fabric::scenario::Operation;
+use xoff_sim::{QueueKind, Observer, Outcome, Report, Sample, Settings, Silent, Trace, TraceKind};
 use xoff_units::{Instant, Span};
 use xoff_workload::Flow;
 
@@ -57,7 +57,7 @@ fn check_complete(fabric: &Fabric, flows: &[Flow], report: &Report) -> Result<()
 }
 
 fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases: count * std::env::var("SOAK").map_or(1, |x| x.parse().unwrap()), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 proptest! {
@@ -170,11 +170,12 @@ proptest! {
         plan.loss = loss;
         let fabric = plan.fabric();
         let flows = load.flows(&fabric);
+        prop_assume!(!flows.is_empty());
         let base = Settings { seed, until: Some(Instant::ZERO + Span::from_ms(5)), ..settings() };
         let report = simulate(&fabric, &flows, &base);
         let again = simulate(&fabric, &flows, &Settings { check_wire: true, ..base.clone() });
         prop_assert_eq!((report.hash, report.events), (again.hash, again.events));
-        let plain = simulate(&fabric, &flows, &Settings { plain_queue: true, ..base.clone() });
+        let plain = simulate(&fabric, &flows, &Settings { queue: QueueKind::Heap, ..base.clone() });
         prop_assert_eq!((report.hash, report.events), (plain.hash, plain.events));
         let mut watcher = Watcher::default();
         let watched = Settings { sample_period: Span::from_ns(1300), ..base };

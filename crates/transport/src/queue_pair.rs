@@ -240,7 +240,7 @@ impl QueuePair {
     /// Makes pacer and window obey what congestion control says now.
     #[inline]
     fn follow_controller(&mut self) {
-        let moves = self.controller.moves_next_send();
+        let moves = self.controller.moves_next_send(&self.config);
         self.pacer.set_rate(self.controller.rate(), moves);
         let set = self.config.window;
         let set = if set.is_zero() { Bytes::MAX } else { set };

@@ -5,6 +5,8 @@ use crate::build::receive;
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::file::{EcnSettings, FabricFile, Kind, Quanta, ResponseSetting, SchedulingEntry};
+use crate::rules::packet;
+use crate::rules::pause::QUANTUM;
 use xoff_units::{Bytes, Ratio, Span};
 
 /// Checks everything that does not need the topology.
@@ -46,6 +48,7 @@ fn pfc(file: &FabricFile, report: &mut Report<'_>) {
         let message = "a pause of 0 quanta is a resume";
         impossible(report, keys!["pfc", "quanta"], message, "65535 or \"until-resume\" is usual");
     }
+    short_pause(file, report);
     if pfc.frame > Bytes::new(9_000) {
         let message = format!("a pause frame of {} is none", pfc.frame);
         impossible(report, keys!["pfc", "frame"], message, "84B with preamble and gap is usual");
@@ -56,6 +59,25 @@ fn pfc(file: &FabricFile, report: &mut Report<'_>) {
         let message = format!("a port that answers a pause after {time} never does");
         impossible(report, keys!["pfc", "response"], message, "\"standard\" is usual");
     }
+}
+
+/// A pause is refreshed half-way, and the frame that does it may have to wait for a full packet and
+/// for another pause frame. A pause whose second half is shorter runs out, and then no headroom is
+/// enough. All of it is wire time at one rate, so bytes can be compared.
+fn short_pause(file: &FabricFile, report: &mut Report<'_>) {
+    let Quanta::Count(quanta) = file.pfc.quanta else { return };
+    let half = QUANTUM * u64::from(quanta) / 2;
+    let wait = packet::largest(&file.transport) + file.transport.framing.gap + file.pfc.frame;
+    if quanta == 0 || half >= wait || !file.pfc.enabled {
+        return;
+    }
+    let least = (wait * 2).get().div_ceil(QUANTUM.get());
+    report.warn(
+        code::UNUSUAL,
+        keys!["pfc", "quanta"],
+        format!("a pause of {quanta} quanta can run out before it is refreshed, so that packets are lost"),
+        format!("a full packet on the wire outlasts its second half: use {least} quanta or more"),
+    );
 }
 
 /// One set of thresholds: its own values, and those of `[ecn]` where it has none.
@@ -161,5 +183,23 @@ fn nic(file: &FabricFile, report: &mut Report<'_>) {
         );
         let help = "xon is at most xoff, and xoff is below the buffer";
         impossible(report, keys!["nic", "receive"], message, help);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::load_fabric;
+
+    #[test]
+    fn pauses_that_run_out_before_their_refresh_are_told() {
+        let told = |quanta: &str| {
+            let text = format!("[fabric]\nkind = \"single\"\n[pfc]\nquanta = {quanta}\n");
+            let loaded = load_fabric(&text);
+            assert!(loaded.value.is_some(), "{:?}", loaded.diagnostics);
+            loaded.diagnostics.iter().any(|diagnostic| diagnostic.message.contains("refreshed"))
+        };
+        // 4178 + 20 + 84 bytes take 66.9 quanta.
+        assert!(told("1") && told("133"));
+        assert!(!told("134") && !told("65535") && !told("\"until-resume\""));
     }
 }

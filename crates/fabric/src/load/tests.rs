@@ -219,7 +219,9 @@ fn one_mistake_does_not_hide_another() {
     let text = "[cluster]\ngpus = 250\nnic = 'conectx-7'\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n\
                 [ecn]\nkmin = '40MB'\nkmax = '50MB'\n[[route]]\nat = 'leaf99'\nto = 'leaf0'\nvia = 'x'\n";
     let found = lines(&load_fabric(text).diagnostics, "", text);
-    for expected in ["fabric 2: ", "fabric 3: ", "fabric 8: error[xoff::ecn", "fabric 11: ", "fabric 12: "] {
+    for expected in
+        ["fabric 2: ", "fabric 3: ", "fabric 8: error[xoff::ecn", "fabric 11: ", "fabric 12: "]
+    {
         assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
     }
 }

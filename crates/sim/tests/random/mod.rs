@@ -83,12 +83,12 @@ impl Plan {
         }
         write!(
             text,
-            "[nic]\nlatency = \"{}ns\"\n[switch]\ncell = {}\nforwarding = \"{}\"\nlatency = \"{}ns\"\n\
-             discipline = \"{}\"\nbuffer = \"16GB\"\n[pfc]\nalpha = \"{}\"\nxon-offset = {}\n\
+            "[nic]\nlatency = \"{}ns\"\n[switch]\ncell = \"{}B\"\nforwarding = \"{}\"\nlatency = \"{}ns\"\n\
+             discipline = \"{}\"\nbuffer = \"16GB\"\n[pfc]\nalpha = \"{}\"\nxon-offset = \"{}B\"\n\
              quanta = {}\nresponse = \"{}\"\n[ecn]\nenabled = {}\n[traffic]\nack = {}\n\
-             [transport]\nmtu = {}\nack-every = {}\nrecovery = \"{}\"\nnotification = \"{}\"\n\
+             [transport]\nmtu = \"{}B\"\nack-every = {}\nrecovery = \"{}\"\nnotification = \"{}\"\n\
              cnp-delay = \"{}ns\"\n[transport.congestion]\nkind = \"{}\"\n\
-             [[class]]\nid = 3\nreserved = {}\n",
+             [[class]]\nid = 3\nreserved = \"{}B\"\n",
             s.nic_latency_ns, s.cell, s.forwarding, s.latency_ns, s.discipline, s.alpha,
             s.xon_offset, s.quanta, s.response, self.ecn, t.ack, t.mtu, t.ack_every, t.recovery,
             t.notification, t.cnp_delay_ns, t.congestion, s.reserved,
@@ -249,6 +249,7 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
             if switches.slack < 300_000 {
                 transport.ack = "\"data\"";
             }
+            let ecn = ecn && !(transport.congestion == "hpcc" && transport.notification == "cnp");
             Plan { wiring, links, switches, transport, ecn, loss: "0" }
         },
     )

@@ -120,10 +120,15 @@ impl Controller {
         }
     }
 
-    /// Whether a new rate also counts for the packet sent last.
+    /// Whether a new rate also counts for the packet sent last. NICs' rate limiters obey at once;
+    /// the ns-3 line's DCQCN does not, and a queue pair cut to a crawl waits out its last packet.
     #[inline]
-    pub(crate) fn moves_next_send(&self) -> bool {
-        matches!(self, Self::Hpcc(_))
+    pub(crate) fn moves_next_send(&self, config: &QpConfig) -> bool {
+        match (self, &config.congestion) {
+            (Self::Hpcc(_), _) => true,
+            (Self::Dcqcn(_), Congestion::Dcqcn(p)) => p.cut_at_once,
+            _ => false,
+        }
     }
 
     /// Whether acknowledgements without a mark matter.

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 /// Enough traffic for tables that do not fit a small disk.
 const LONG: &str =
-    "[[workload]]\nkind = \"incast\"\nsize = \"20MB\"\n[record]\nperiod = \"100ns\"\n";
+    "[[workload]]\nkind = \"incast\"\nsize = \"100MB\"\n[record]\nperiod = \"100ns\"\n";
 
 #[test]
 fn a_file_in_the_way_of_the_folder() {

@@ -156,8 +156,15 @@ fn run(setup: &ScenarioSetup) {
     let _ = xoff_sim::run(fabric, &flows, &setup.scenario.faults, &settings, &mut Brief(0));
 }
 
+/// A few cases every time; `PROPTEST_CASES=10000` looks harder.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 96 };
+    ProptestConfig { cases, failure_persistence: None, ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn damaged_fabrics_never_panic(which in any::<usize>(), changes in prop::collection::vec(change(), 1..4)) {
