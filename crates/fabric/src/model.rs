@@ -4,6 +4,8 @@
 //! Nodes are NICs and switches. NIC `i` is node `i`; switch `j` is node `nics + j`. Every node's
 //! ports are consecutive, and every port has a peer: an unplugged port is not in the model.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 use xoff_transport::config::QpConfig;
@@ -69,6 +71,19 @@ pub struct Fabric {
     pub cnp_class: Option<ClassId>,
     /// Routes that override the shortest paths, for experiments and mistakes.
     pub static_routes: Vec<StaticRoute>,
+    /// What happens first of what happens at once.
+    pub ties: Ties,
+}
+
+/// What happens first of what happens at the same instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// By kind and by number of what it happens to: the same on any number of threads.
+    #[default]
+    ById,
+    /// In the order in which it came up, as in ns-3: slower, for comparisons.
+    Insertion,
 }
 
 /// A server: the NICs and GPUs that share a chassis and an NVLink domain.

@@ -35,7 +35,7 @@ impl Limit {
 
     #[inline(always)]
     pub(crate) fn given(self, free: u64) -> u64 {
-        self.fixed + (free * self.alpha >> ALPHA_BITS)
+        self.fixed + ((free * self.alpha) >> ALPHA_BITS)
     }
 }
 
@@ -50,8 +50,6 @@ pub(crate) struct Profile {
     headroom: u32,
     /// Limit of the egress queue.
     pub(crate) egress: Limit,
-    /// Whether the egress queue has a limit.
-    pub(crate) egress_limited: bool,
     /// ECN marking: never up to this queue length,
     pub(crate) kmin: u32,
     /// always above this one,
@@ -74,7 +72,6 @@ impl Profile {
             xon_offset: class.xon_offset.get(),
             headroom: if lossless { small(class.headroom) } else { 0 },
             egress: class.egress_limit.map_or(Limit::NONE, Limit::new),
-            egress_limited: class.egress_limit.is_some(),
             kmin,
             kmax,
             slope,
@@ -97,7 +94,7 @@ fn ecn_ramp(ecn: Ecn) -> (u32, u32, u64) {
     let kmin = ecn.kmin.get().min(u64::from(u32::MAX - 1)) as u32;
     let kmax = ecn.kmax.get().min(u64::from(u32::MAX - 1)).max(u64::from(kmin)) as u32;
     let width = u64::from(kmax - kmin);
-    let slope = if width == 0 { 0 } else { ecn.pmax.as_q32() / width };
+    let slope = ecn.pmax.as_q32().checked_div(width).unwrap_or(0);
     (kmin, kmax, slope)
 }
 
@@ -144,8 +141,8 @@ impl Ingress {
             self.bytes = total;
             shared.free -= u64::from(from_shared);
         } else {
-            let fits = size + self.headroom <= profile.headroom
-                && u64::from(size) <= shared.headroom_free;
+            let fits =
+                size + self.headroom <= profile.headroom && u64::from(size) <= shared.headroom_free;
             if !fits {
                 return Admission::Refused;
             }

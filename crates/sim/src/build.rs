@@ -11,6 +11,7 @@ use crate::pause::PauseState;
 use crate::port::{Lane, Port, port_flag};
 use crate::receiver::Receiver;
 use crate::report::{FlowCounters, Observer};
+use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use crate::{Settings, SimError};
 use std::sync::Arc;
@@ -33,7 +34,9 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     events: Q,
     observer: &'a mut dyn Observer,
 ) -> Result<Engine<'a, Q>, SimError> {
-    if fabric.ports.len() as u64 * 8 > u64::from(MAX_ID) || flows.len() as u64 > u64::from(MAX_ID / 2) {
+    if fabric.ports.len() as u64 * 8 > u64::from(MAX_ID)
+        || flows.len() as u64 > u64::from(MAX_ID / 2)
+    {
         return Err(SimError::TooLarge);
     }
     let routes = Routes::new(fabric);
@@ -54,20 +57,24 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         letters: Letters::default(),
         flights: Flights::new(),
         chunks: Chunks::new(),
-        ports: (0..port_count as u32).map(|port| port_state(fabric, &slots, PortId(port))).collect(),
+        ports: (0..port_count as u32)
+            .map(|port| port_state(fabric, &slots, PortId(port)))
+            .collect(),
         switches: switch_states(fabric, &slots, &profiles)?,
         profiles,
         schedulers: schedulers(fabric),
         turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
         nics: nic_states(fabric),
-        routes,
+        routing: Routing::new(fabric),
         flows,
         next_flow: 0,
         unfinished,
         connections: Vec::new(),
         free_connections: Vec::new(),
         pauses: vec![PauseState::NONE; port_count * CLASSES],
-        pause_flight: (0..port_count as u32).map(|port| pause_flight(fabric, PortId(port))).collect(),
+        pause_flight: (0..port_count as u32)
+            .map(|port| pause_flight(fabric, PortId(port)))
+            .collect(),
         paused_queues: 0,
         deadlock_pending: false,
         deadlocks: Vec::new(),
@@ -76,7 +83,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         loss_streams: stream("loss"),
         counts: vec![ClassCount::default(); port_count * CLASSES],
         totals: Totals::default(),
-        faults: crate::fault::plan(fabric, faults).map_err(|error| SimError::Name(error.message))?,
+        faults: crate::fault::plan(fabric, faults)
+            .map_err(|error| SimError::Name(error.message))?,
         observer,
         gap,
         // A frame without length would make two pauses of one port indistinguishable in time.
@@ -101,7 +109,8 @@ pub(crate) fn event_density(fabric: &Fabric) -> (u64, Span) {
     for port in 0..fabric.ports.len() as u32 {
         let rate = fabric.cable(PortId(port)).rate;
         let packet = rate.time_for(xoff_units::Bytes::new(mtu));
-        per_us += 1_000_000 / packet.as_ps().max(1) + 1;
+        // A port is busy with data some of the time, and with as many small answers.
+        per_us += 500_000 / packet.as_ps().max(1) + 1;
         horizon = horizon.max(packet + packet + flight(fabric, PortId(port)));
     }
     (per_us, horizon.min(Span::from_us(20)))
@@ -136,8 +145,11 @@ fn port_state(fabric: &Fabric, slots: &[u32], id: PortId) -> Port {
     if leads_to_cut_through(fabric, id) {
         flags |= port_flag::TO_CUT_THROUGH;
     }
-    let mut strict = 0;
+    let (mut strict, mut limited) = (0, 0);
     for (class, rules) in port.classes.iter().enumerate() {
+        if rules.egress_limit.is_some() {
+            limited |= 1 << class;
+        }
         if rules.scheduling == Scheduling::Strict {
             strict |= 1 << class;
         }
@@ -155,6 +167,7 @@ fn port_state(fabric: &Fabric, slots: &[u32], id: PortId) -> Port {
         told: 0,
         refresh: 0,
         stuck: 0,
+        limited,
         strict,
         flags,
         lanes: std::array::from_fn(|class| Lane::new(slots[id.index() * CLASSES + class])),
@@ -203,7 +216,7 @@ fn switch_states(
             shared: Shared { free, headroom_free },
             shared_total: free,
             classes: switch.dscp_to_class.map(|class| class.0 & 7),
-            seed: switch.hash.seed,
+            mixed_seed: hash::mixed(switch.hash.seed),
             cell: switch.cell.get().min(4096) as u16,
             cut_through: switch.cut_through,
         })
@@ -232,10 +245,12 @@ fn flow_states(
     routes: &Routes,
     flows: &[Flow],
 ) -> Result<Vec<FlowState>, SimError> {
-    let fields = fabric.switches.first().map_or(
-        HashFields { addresses: true, source_port: true, dest_qp: false },
-        |switch| switch.hash.fields,
-    );
+    let fields = fabric
+        .switches
+        .first()
+        .map_or(HashFields { addresses: true, source_port: true, dest_qp: false }, |switch| {
+            switch.hash.fields
+        });
     let mut states = Vec::with_capacity(flows.len());
     for (index, flow) in flows.iter().enumerate() {
         let (source, destination) = (flow.source.0, flow.destination.0);
@@ -275,11 +290,7 @@ fn flow_states(
 }
 
 /// The ports along a pinned path.
-fn pins(
-    fabric: &Fabric,
-    flow: &Flow,
-    path: &xoff_workload::Pinned,
-) -> Result<Box<Pins>, SimError> {
+fn pins(fabric: &Fabric, flow: &Flow, path: &xoff_workload::Pinned) -> Result<Box<Pins>, SimError> {
     let (source, destination) = (NodeId(flow.source.0), NodeId(flow.destination.0));
     let reversed: Vec<SwitchId>;
     let back = if path.ack.is_empty() {

@@ -6,8 +6,8 @@
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::nic::Member;
-use crate::port::Slot;
 use crate::packet::{Letter, NO_INGRESS, Packet, flag};
+use crate::port::Slot;
 use crate::report::{FlowCounters, Outcome, TraceKind};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{IntStack, PathInfo, QueuePair, Status, Verb, WorkRequest};
@@ -189,7 +189,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 self.ints[packet.letter as usize] = self.ints[answered as usize];
             }
         }
-        self.enqueue(Slot::new(self.nics[nic as usize].port, class), packet);
+        self.enqueue(Slot::new(self.nics[nic as usize].port, class), &packet);
     }
 
     /// Makes a packet of what an endpoint sends.
@@ -208,8 +208,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if flow.pins.is_some() {
             flags |= flag::PINNED;
         }
-        let is_control =
-            matches!(header.opcode.operation(), Opcode::Acknowledge | Opcode::Cnp);
+        let is_control = matches!(header.opcode.operation(), Opcode::Acknowledge | Opcode::Cnp);
         if collects && !is_control {
             flags |= flag::INT;
         }
@@ -225,8 +224,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             self.ints[letter as usize] = IntStack::EMPTY;
         }
+        let dst = if end == 0 { flow.destination } else { flow.source };
         Packet {
-            dst: if end == 0 { flow.destination } else { flow.source },
+            dst,
+            row: self.routing.row(dst),
             entropy: flow.entropy[end],
             flow: connection.flow,
             letter,

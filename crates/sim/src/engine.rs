@@ -15,9 +15,9 @@ use crate::packet::{Chunks, Flights, Letters, Packet};
 use crate::pause::PauseState;
 use crate::port::{Port, Slot};
 use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
+use crate::routing::Routing;
 use crate::scheduler::Scheduler;
-use xoff_fabric::model::{Fabric, NicId, PortId, WatchdogAction};
-use xoff_fabric::route::Routes;
+use xoff_fabric::model::{Fabric, PortId, WatchdogAction};
 use xoff_transport::IntStack;
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
@@ -28,8 +28,8 @@ pub(crate) struct SwitchState {
     pub(crate) shared: Shared,
     /// Class of each DSCP.
     pub(crate) classes: [u8; 64],
-    /// Seed of its hash.
-    pub(crate) seed: u32,
+    /// Seed of its hash, ready for use.
+    pub(crate) mixed_seed: u32,
     /// Unit in which buffer is handed out; zero counts bytes.
     pub(crate) cell: u16,
     /// Packets leave before they have arrived whole.
@@ -80,7 +80,7 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) turns: Vec<u64>,
     pub(crate) switches: Vec<SwitchState>,
     pub(crate) nics: Vec<NicState>,
-    pub(crate) routes: Routes,
+    pub(crate) routing: Routing,
     pub(crate) flows: Vec<FlowState>,
     /// The first flow that has not started.
     pub(crate) next_flow: usize,
@@ -157,7 +157,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.now = event.at;
             self.handle(event);
             self.countdown -= 1;
-            if self.countdown == 0 && let Some(outcome) = self.pause_to_look() {
+            if self.countdown == 0
+                && let Some(outcome) = self.pause_to_look()
+            {
                 return outcome;
             }
         }
@@ -288,11 +290,5 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let node = self.fabric.ports[port as usize].node;
         let switch = self.fabric.node_switch(node)?;
         self.fabric.switches[switch.index()].watchdog.map(|dog| dog.action)
-    }
-
-    /// The equal-cost ports towards a NIC.
-    #[inline(always)]
-    pub(crate) fn candidates(&self, switch: u32, dst: u32) -> &[PortId] {
-        self.routes.candidates(xoff_fabric::model::SwitchId(switch), NicId(dst))
     }
 }

@@ -6,7 +6,6 @@ use crate::event::{EventQueue, Kind};
 use crate::packet::{Packet, flag};
 use crate::port::{Slot, port_flag};
 use crate::report::Drop;
-use xoff_fabric::rules::hash;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a port: all of it, or enough of it to cut through.
@@ -20,57 +19,51 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let state = &self.switches[switch as usize];
         let packet = self.flights.get_mut(index);
         packet.hops += 1;
-        let packet = *packet;
         let class = state.classes[usize::from(packet.dscp & 63)];
-        let out = match self.route(switch, state.seed, &packet) {
-            Some(out) if packet.hops < MAX_HOPS => out,
-            route => {
-                let reason = if route.is_some() { Drop::Loop } else { Drop::NoRoute };
-                return self.drop_flight(index, Slot::new(port, class), reason);
+        let slot = Slot::new(port, class);
+        packet.ingress = slot.0;
+        packet.charged = match state.cell {
+            0 => packet.size,
+            cell => packet.size.div_ceil(cell) * cell,
+        };
+        let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
+        let out = if (packet.flags & flag::PINNED) as u32 | packet.hops as u32 >> 6 != 0 {
+            let packet = *packet;
+            match self.pinned(switch, &packet) {
+                Ok(out) => out,
+                Err(reason) => return self.drop_flight(index, slot, reason),
+            }
+        } else {
+            let (row, dst, entropy) = (packet.row, packet.dst, packet.entropy);
+            match self.routing.next(switch, row, dst, entropy, state.mixed_seed) {
+                Some(out) => out,
+                None => return self.drop_flight(index, slot, Drop::NoRoute),
             }
         };
         if state.cut_through && self.waits_for_its_tail(port, out, index) {
             return;
         }
-        self.admit(Slot::new(port, class), Slot::new(out, class), switch, index);
-    }
-
-    /// Takes a packet into the buffer and towards its egress port.
-    #[inline(always)]
-    fn admit(&mut self, slot: Slot, out: Slot, switch: u32, index: u32) {
-        if self.ports[out.port() as usize].stuck & out.bit() != 0 && self.discards(out.port()) {
-            return self.drop_flight(index, out, Drop::Watchdog);
-        }
-        let state = &mut self.switches[switch as usize];
-        let packet = self.flights.get_mut(index);
-        packet.charged = match state.cell {
-            0 => packet.size,
-            cell => packet.size.div_ceil(cell) * cell,
-        };
-        packet.ingress = slot.0;
-        let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
-
+        let out = Slot::new(out, class);
         let egress = &mut self.ports[out.port() as usize];
+        if (egress.stuck | egress.limited) & out.bit() != 0
+            && let Some(reason) = self.egress_refuses(out, switch, size)
+        {
+            return self.drop_flight(index, out, reason);
+        }
+        let egress = &self.ports[out.port() as usize];
         let idle = egress.busy_until <= self.now
             && egress.wake_at > self.now
             && egress.waiting | egress.to_tell() | egress.paused & out.bit() == 0;
-        let egress = egress.lane(out.class());
-        let rules = &self.profiles[egress.profile as usize];
-        if rules.egress_limited {
-            let limit = rules.egress.given(state.shared.free);
-            if u64::from(egress.queue.bytes) + u64::from(size) > limit {
-                return self.drop_flight(index, out, Drop::EgressLimit);
-            }
-        }
 
-        let ingress = &mut self.ports[slot.port() as usize];
-        let asked = ingress.xoff & slot.bit() != 0;
-        let lane = ingress.lane(slot.class());
+        let shared = &mut self.switches[switch as usize].shared;
+        let here = &mut self.ports[port as usize];
+        let asked = here.xoff & slot.bit() != 0;
+        let lane = here.lane(class);
         let rules = &self.profiles[lane.profile as usize];
-        if idle && !asked && lane.ingress.passes(charged, rules, &state.shared) {
+        if idle && !asked && lane.ingress.passes(charged, rules, shared) {
             return self.pass(out, index, size);
         }
-        match lane.ingress.admit(charged, rules, &mut state.shared) {
+        match lane.ingress.admit(charged, rules, shared) {
             Admission::Taken => {}
             Admission::TakenAndPause => {
                 if !asked {
@@ -82,27 +75,45 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 return self.drop_flight(index, slot, reason);
             }
         }
-        let packet = self.flights.take(index);
-        self.enqueue(out, packet);
+        let port = &mut self.ports[out.port() as usize];
+        port.waiting |= out.bit();
+        port.lane(class).queue.push(&mut self.chunks, self.flights.get(index));
+        self.flights.release(index);
+        if port.paused & out.bit() == 0 {
+            self.kick(out.port());
+        }
     }
 
     /// Sends a packet on at once: its port is idle, nothing waits, and the buffer has plenty of
     /// room, so that taking it in and letting it go in the same instant would change nothing.
     #[inline(always)]
     fn pass(&mut self, out: Slot, index: u32, size: u32) {
-        let port = &mut self.ports[out.port() as usize];
-        let queue = &mut port.lane(out.class()).queue;
-        queue.deepest = queue.deepest.max(size);
-        let packet = *self.flights.get_mut(index);
+        let packet = self.flights.get_mut(index);
         if packet.flags & flag::INT != 0 {
-            self.stamp(out.port(), packet.letter);
+            let letter = packet.letter;
+            self.stamp(out.port(), letter);
         }
+        let queue = &mut self.ports[out.port() as usize].lane(out.class()).queue;
+        queue.deepest = queue.deepest.max(size);
         self.launch(out, index, size);
     }
 
+    /// Why an egress queue that is stuck or limited does not take a packet, if it does not.
+    #[cold]
+    fn egress_refuses(&mut self, out: Slot, switch: u32, size: u32) -> Option<Drop> {
+        let port = &mut self.ports[out.port() as usize];
+        let (stuck, limited) = (port.stuck & out.bit() != 0, port.limited & out.bit() != 0);
+        let lane = port.lane(out.class());
+        let limit = &self.profiles[lane.profile as usize].egress;
+        let free = self.switches[switch as usize].shared.free;
+        if limited && u64::from(lane.queue.bytes) + u64::from(size) > limit.given(free) {
+            return Some(Drop::EgressLimit);
+        }
+        (stuck && self.discards(out.port())).then_some(Drop::Watchdog)
+    }
+
     /// Queues a packet at a port and starts it if the port is free.
-    #[inline(always)]
-    pub(crate) fn enqueue(&mut self, out: Slot, packet: Packet) {
+    pub(crate) fn enqueue(&mut self, out: Slot, packet: &Packet) {
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
         port.lane(out.class()).queue.push(&mut self.chunks, packet);
@@ -118,26 +129,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.drop_packet(&packet, slot, reason);
     }
 
-    /// The port a packet leaves by. This is where other load balancing than ECMP will go.
-    #[inline(always)]
-    fn route(&self, switch: u32, seed: u32, packet: &Packet) -> Option<u32> {
-        if packet.flags & flag::PINNED != 0 {
-            return self.pinned(packet);
-        }
-        let choices = self.candidates(switch, packet.dst);
-        match choices {
-            [] => None,
-            [only] => Some(only.0),
-            _ => Some(choices[hash::pick(packet.entropy, seed, choices.len())].0),
-        }
-    }
-
-    /// The next port of a pinned path.
+    /// The port that a packet with a pinned path, or one that has been going round, leaves by.
     #[cold]
-    fn pinned(&self, packet: &Packet) -> Option<u32> {
-        let pins = self.flows[packet.flow as usize].pins.as_ref()?;
+    fn pinned(&self, switch: u32, packet: &Packet) -> Result<u32, Drop> {
+        if packet.hops >= MAX_HOPS {
+            return Err(Drop::Loop);
+        }
+        let Some(pins) = &self.flows[packet.flow as usize].pins else {
+            let seed = self.switches[switch as usize].mixed_seed;
+            let next = self.routing.next(switch, packet.row, packet.dst, packet.entropy, seed);
+            return next.ok_or(Drop::NoRoute);
+        };
         let path = if packet.flags & flag::TO_INITIATOR != 0 { &pins.back } else { &pins.forth };
-        path.get(usize::from(packet.hops) - 1).copied()
+        path.get(usize::from(packet.hops) - 1).copied().ok_or(Drop::NoRoute)
     }
 
     /// A cut-through switch with a faster egress would run dry: the packet arrives again when

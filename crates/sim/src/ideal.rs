@@ -1,7 +1,7 @@
 //! What a flow could do at best: its path, the round trip of the idle fabric, and the time below
 //! which no completion can lie.
 
-use crate::connection::{FlowState, Pins};
+use crate::connection::FlowState;
 use crate::transmit::HEAD_BYTES;
 use xoff_fabric::model::{Fabric, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
@@ -42,7 +42,7 @@ fn path(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Vec<P
     let (from, to) =
         if back { (flow.destination, flow.source) } else { (flow.source, flow.destination) };
     let entropy = flow.entropy[usize::from(back)];
-    let pinned = flow.pins.as_ref().map(|pins: &Box<Pins>| if back { &pins.back } else { &pins.forth });
+    let pinned = flow.pins.as_deref().map(|pins| if back { &pins.back } else { &pins.forth });
     let mut ports = vec![PortId(fabric.nics[from as usize].ports.start)];
     for hop in 0..usize::from(crate::engine::MAX_HOPS) {
         let peer = fabric.ports[ports[hop].index()].peer;
@@ -72,7 +72,7 @@ fn choose(
 ) -> Option<PortId> {
     let choices = routes.candidates(switch, to);
     let seed = fabric.switches[switch.index()].hash.seed;
-    (!choices.is_empty()).then(|| choices[hash::pick(entropy, seed, choices.len())])
+    choices.get(hash::pick(entropy, seed, choices.len())).copied()
 }
 
 fn hops(fabric: &Fabric, ports: &[PortId]) -> Vec<Hop> {
@@ -152,8 +152,6 @@ pub(crate) fn ideal(
         train(&forth, packets - 1, size, last, gap) + train(&back, 0, 0, ack, gap)
     };
     let flights = forth.iter().chain(&back).fold(Span::ZERO, |sum, hop| sum + hop.flight);
-    let payloads =
-        forth.iter().fold(Span::ZERO, |sum, hop| sum + hop.byte_time.times(mtu as u32));
+    let payloads = forth.iter().fold(Span::ZERO, |sum, hop| sum + hop.byte_time.times(mtu as u32));
     Some(Ideal { bound, base_rtt: flights + payloads })
 }
-

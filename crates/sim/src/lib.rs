@@ -25,6 +25,7 @@ mod port;
 mod receiver;
 mod report;
 mod result;
+mod routing;
 mod sample;
 mod scheduler;
 mod transmit;
@@ -38,7 +39,7 @@ pub use report::{
 };
 
 use event::EventQueue;
-use xoff_fabric::model::Fabric;
+use xoff_fabric::model::{Fabric, Ties};
 use xoff_fabric::scenario::Fault;
 use xoff_units::{Instant, Span};
 use xoff_workload::Flow;
@@ -54,7 +55,7 @@ pub struct Settings {
     pub sample_period: Span,
     /// Every packet's header is encoded and decoded on its way, and must not change.
     pub check_wire: bool,
-    /// Which event queue to use.
+    /// Which event queue to use. Where the fabric wants ties in insertion order this changes nothing.
     pub queue: QueueKind,
 }
 
@@ -78,16 +79,15 @@ pub enum QueueKind {
     Wheel,
     /// A plain heap: slower, and the same result.
     Heap,
-    /// A heap that handles the events of one instant in the order in which they came up, as ns-3
-    /// does. For comparisons with its recorded runs: other ties, other results.
-    InsertionOrder,
 }
 
 /// Why a run could not begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     /// More ports or flows than event ids can tell apart.
-    #[error("the fabric or its traffic is too large: at most 33 million ports and 134 million flows")]
+    #[error(
+        "the fabric or its traffic is too large: at most 33 million ports and 134 million flows"
+    )]
     TooLarge,
     /// Reserved buffer and headroom exceed what a switch has.
     #[error("{0}: reserved buffer and headroom of its ports exceed its packet memory")]
@@ -113,19 +113,15 @@ pub fn run(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Report, SimError> {
-    match settings.queue {
-        QueueKind::Wheel => {
-            let (density, horizon) = build::event_density(fabric);
-            let wheel = wheel::Wheel::new(density, horizon);
-            run_on(fabric, flows, faults, settings, wheel, observer)
-        }
-        QueueKind::Heap => {
-            run_on(fabric, flows, faults, settings, wheel::Heap::default(), observer)
-        }
-        QueueKind::InsertionOrder => {
-            run_on(fabric, flows, faults, settings, wheel::TurnHeap::default(), observer)
-        }
+    if fabric.ties == Ties::Insertion {
+        return run_on(fabric, flows, faults, settings, wheel::TurnHeap::default(), observer);
     }
+    if settings.queue == QueueKind::Heap {
+        return run_on(fabric, flows, faults, settings, wheel::Heap::default(), observer);
+    }
+    let (density, horizon) = build::event_density(fabric);
+    let wheel = wheel::Wheel::new(density, horizon);
+    run_on(fabric, flows, faults, settings, wheel, observer)
 }
 
 fn run_on<Q: EventQueue>(

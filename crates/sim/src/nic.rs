@@ -8,7 +8,7 @@
 use crate::connection::{NO_CONNECTION, endpoint};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::packet::{Packet, flag};
+use crate::packet::flag;
 use crate::port::Slot;
 use crate::receiver::Receiver;
 use crate::report::Drop;
@@ -182,7 +182,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if at.is_never() {
             return;
         }
-        let nic = self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize].member.nic;
+        let nic =
+            self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize].member.nic;
         let port = self.nics[nic as usize].port;
         if at <= self.now {
             self.kick(port);
@@ -198,7 +199,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let at = end.qp.next_send();
         let member = end.member;
         let nic = &mut self.nics[member.nic as usize];
-        let ready = at <= self.now;
+        // Nobody sends before the wire is free: who may send by then need not stand in the heap.
+        let ready = at <= self.now.max(self.ports[nic.port as usize].busy_until);
         nic.set_ready(member.class, member.place, ready);
         if !ready && at < member.paced_at {
             end.member.paced_at = at;
@@ -245,29 +247,32 @@ impl<Q: EventQueue> Engine<'_, Q> {
             };
             let slot = Slot::new(port, class);
             let waits = self.ports[port as usize].waiting & slot.bit() != 0;
-            let next = if waits { Some(self.take_control(slot)) } else { self.take_data(nic, class) };
-            if let Some(packet) = next {
-                self.put_on_wire(slot, packet);
+            if waits {
+                self.send_first_control(slot);
+            } else {
+                self.send_data(nic, slot);
             }
         }
         self.schedule_next_nic(port);
     }
 
-    /// The first control packet of a class.
-    fn take_control(&mut self, slot: Slot) -> Packet {
+    /// Sends the first control packet of a class.
+    fn send_first_control(&mut self, slot: Slot) {
         let here = &mut self.ports[slot.port() as usize];
         let queue = &mut here.lane(slot.class()).queue;
-        let packet = queue.pop(&mut self.chunks);
+        let index = queue.pop(&mut self.chunks, &mut self.flights);
         if queue.is_empty() {
             here.waiting &= !slot.bit();
         }
-        packet
+        let size = u32::from(self.flights.get(index).size);
+        self.launch(slot, index, size);
     }
 
-    /// The next data packet of a class.
+    /// Sends the next data packet of a class.
     #[inline(always)]
-    fn take_data(&mut self, nic: u32, class: u8) -> Option<Packet> {
-        let endpoint = self.nics[nic as usize].groups[usize::from(class)].next()?;
+    fn send_data(&mut self, nic: u32, slot: Slot) {
+        let group = &mut self.nics[nic as usize].groups[usize::from(slot.class())];
+        let Some(endpoint) = group.next() else { return };
         let now = self.now;
         let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
         let header = end.qp.poll_transmit(now);
@@ -277,8 +282,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
             end.timer_at = at;
             self.schedule(at, Kind::Deadline, endpoint, 0);
         }
+        if let Some(header) = header {
+            let packet = self.make_packet(endpoint, slot.class(), header);
+            self.put_on_wire(slot, &packet);
+        }
         self.place_member(endpoint);
-        header.map(|header| self.make_packet(endpoint, class, header))
     }
 
     /// Sees to it that the NIC's port wakes up when it can send again.
@@ -303,7 +311,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A packet has arrived at its NIC.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn receive(&mut self, port: u32, index: u32) {
         let nic = self.ports[port as usize].owner;
         let packet = self.flights.take(index);

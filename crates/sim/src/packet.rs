@@ -20,6 +20,8 @@ pub(crate) const NO_INGRESS: u32 = u32::MAX;
 pub(crate) struct Packet {
     /// The NIC it is for.
     pub(crate) dst: u32,
+    /// That NIC's row in the routes.
+    pub(crate) row: u32,
     /// Hash of its flow's fields.
     pub(crate) entropy: u32,
     /// The flow it belongs to.
@@ -59,6 +61,7 @@ pub(crate) mod flag {
 impl Packet {
     const NONE: Self = Self {
         dst: NIL,
+        row: 0,
         entropy: 0,
         flow: 0,
         letter: NIL,
@@ -138,20 +141,26 @@ impl Flights {
         Self { packets: Vec::new(), free: NIL }
     }
 
+    /// Gives a packet a place. By reference, so that it is copied whole and not field by field.
     #[inline(always)]
-    pub(crate) fn add(&mut self, packet: Packet) -> u32 {
+    pub(crate) fn add(&mut self, packet: &Packet) -> u32 {
         match self.packets.get_mut(self.free as usize) {
             Some(place) => {
                 let index = self.free;
                 self.free = place.dst;
-                *place = packet;
+                *place = *packet;
                 index
             }
             None => {
-                self.packets.push(packet);
+                self.packets.push(*packet);
                 self.packets.len() as u32 - 1
             }
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> &Packet {
+        &self.packets[index as usize]
     }
 
     #[inline(always)]
@@ -159,13 +168,17 @@ impl Flights {
         &mut self.packets[index as usize]
     }
 
-    /// Takes a packet off its wire.
+    /// Gives a place back.
     #[inline(always)]
-    pub(crate) fn take(&mut self, index: u32) -> Packet {
-        let place = &mut self.packets[index as usize];
-        let packet = *place;
-        place.dst = self.free;
+    pub(crate) fn release(&mut self, index: u32) {
+        self.packets[index as usize].dst = self.free;
         self.free = index;
+    }
+
+    /// Takes a packet off its wire.
+    pub(crate) fn take(&mut self, index: u32) -> Packet {
+        let packet = *self.get(index);
+        self.release(index);
         packet
     }
 
@@ -241,7 +254,7 @@ impl Default for Queue {
 
 impl Queue {
     #[inline(always)]
-    pub(crate) fn push(&mut self, chunks: &mut Chunks, packet: Packet) {
+    pub(crate) fn push(&mut self, chunks: &mut Chunks, packet: &Packet) {
         if self.tail_chunk == NIL {
             self.head_chunk = chunks.allocate();
             self.tail_chunk = self.head_chunk;
@@ -252,17 +265,18 @@ impl Queue {
             self.tail_chunk = chunk;
             self.tail = 0;
         }
-        chunks.chunks[self.tail_chunk as usize][usize::from(self.tail) % CHUNK] = packet;
+        chunks.chunks[self.tail_chunk as usize][usize::from(self.tail) % CHUNK] = *packet;
         self.tail += 1;
         self.bytes += u32::from(packet.size);
         self.deepest = self.deepest.max(self.bytes);
     }
 
-    /// Takes the first packet, which the caller knows is there.
+    /// Takes the first packet, which the caller knows is there, and puts it among the flights.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, chunks: &mut Chunks) -> Packet {
+    pub(crate) fn pop(&mut self, chunks: &mut Chunks, flights: &mut Flights) -> u32 {
         debug_assert!(!self.is_empty(), "an empty queue was served");
-        let packet = chunks.chunks[self.head_chunk as usize][usize::from(self.head) % CHUNK];
+        let packet = &chunks.chunks[self.head_chunk as usize][usize::from(self.head) % CHUNK];
+        let index = flights.add(packet);
         self.head += 1;
         self.bytes -= u32::from(packet.size);
         if self.head_chunk == self.tail_chunk {
@@ -276,7 +290,7 @@ impl Queue {
             self.head_chunk = next;
             self.head = 0;
         }
-        packet
+        index
     }
 
     #[inline(always)]
@@ -312,7 +326,7 @@ mod tests {
         /// Several queues over one storage behave as if each were alone.
         #[test]
         fn queues_keep_their_order(steps in proptest::collection::vec((0usize..3, 0u8..5), 1..400)) {
-            let mut chunks = Chunks::new();
+            let (mut chunks, mut flights) = (Chunks::new(), Flights::new());
             let mut queues = [Queue::default(); 3];
             let mut models: [VecDeque<u32>; 3] = Default::default();
             let mut serial = 0;
@@ -320,10 +334,11 @@ mod tests {
                 if action < 3 {
                     serial += 1;
                     let packet = Packet { flow: serial, size: 100, ..Packet::NONE };
-                    queues[which].push(&mut chunks, packet);
+                    queues[which].push(&mut chunks, &packet);
                     models[which].push_back(serial);
                 } else if let Some(expected) = models[which].pop_front() {
-                    prop_assert_eq!(queues[which].pop(&mut chunks).flow, expected);
+                    let index = queues[which].pop(&mut chunks, &mut flights);
+                    prop_assert_eq!(flights.take(index).flow, expected);
                 }
                 for (queue, model) in queues.iter().zip(&models) {
                     let flows: VecDeque<u32> = queue.iter(&chunks).map(|packet| packet.flow).collect();

@@ -179,17 +179,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     fn schedule_expiry(&mut self, port: u32) {
         let here = &mut self.ports[port as usize];
-        if self.quanta.is_none()
-            || here.paused == 0
-            || here.flags & port_flag::EXPIRY_PENDING != 0
+        if self.quanta.is_none() || here.paused == 0 || here.flags & port_flag::EXPIRY_PENDING != 0
         {
             return;
         }
         here.flags |= port_flag::EXPIRY_PENDING;
         let paused = here.paused;
-        let first = classes(paused)
-            .map(|class| self.pauses[Slot::new(port, class).index()].until)
-            .min();
+        let first =
+            classes(paused).map(|class| self.pauses[Slot::new(port, class).index()].until).min();
         if let Some(at) = first {
             self.schedule(at, Kind::PauseExpiry, port, 0);
         }

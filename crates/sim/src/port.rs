@@ -67,6 +67,8 @@ pub(crate) struct Port {
     pub(crate) refresh: u8,
     /// Classes the watchdog has declared stuck.
     pub(crate) stuck: u8,
+    /// Classes whose egress queue has a limit.
+    pub(crate) limited: u8,
     /// Classes served before all others.
     pub(crate) strict: u8,
     /// See [`port_flag`].

@@ -69,8 +69,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.choose(port, eligible)
         };
         let slot = Slot::new(port, class);
-        let packet = self.dequeue(slot);
-        self.put_on_wire(slot, packet);
+        let index = self.dequeue(slot);
+        let size = u32::from(self.flights.get(index).size);
+        self.launch(slot, index, size);
         let here = &mut self.ports[port as usize];
         if here.eligible() | here.to_tell() == 0 {
             here.wake_at = Instant::MAX;
@@ -99,27 +100,30 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Takes a class's first packet out of queue and buffer, and marks it if the queue is long.
     #[inline(always)]
-    fn dequeue(&mut self, slot: Slot) -> Packet {
+    fn dequeue(&mut self, slot: Slot) -> u32 {
         let here = &mut self.ports[slot.port() as usize];
         let lane = here.lane(slot.class());
-        let mut packet = lane.queue.pop(&mut self.chunks);
+        let index = lane.queue.pop(&mut self.chunks, &mut self.flights);
         let (left, profile, emptied) = (lane.queue.bytes, lane.profile, lane.queue.is_empty());
         if emptied {
             here.waiting &= !slot.bit();
         }
-        if packet.flags & flag::ECT != 0
+        let packet = self.flights.get(index);
+        let (ingress, charged, flags) = (packet.ingress, packet.charged, packet.flags);
+        if flags & flag::ECT != 0
             && left > self.profiles[profile as usize].kmin
             && self.marks(slot, left)
         {
-            packet.flags |= flag::CE;
+            self.flights.get_mut(index).flags |= flag::CE;
         }
-        if packet.flags & flag::INT != 0 {
-            self.stamp(slot.port(), packet.letter);
+        if flags & flag::INT != 0 {
+            let letter = self.flights.get(index).letter;
+            self.stamp(slot.port(), letter);
         }
-        if packet.ingress != NO_INGRESS {
-            self.release(Slot(packet.ingress), packet.charged);
+        if ingress != NO_INGRESS {
+            self.release(Slot(ingress), charged);
         }
-        packet
+        index
     }
 
     /// The queue is longer than Kmin: whether the packet gets a mark.
@@ -160,7 +164,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Puts a packet on the wire.
     #[inline(always)]
-    pub(crate) fn put_on_wire(&mut self, slot: Slot, packet: Packet) {
+    pub(crate) fn put_on_wire(&mut self, slot: Slot, packet: &Packet) {
         let index = self.flights.add(packet);
         self.launch(slot, index, u32::from(packet.size));
     }

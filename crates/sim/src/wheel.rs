@@ -95,45 +95,56 @@ impl Wheel {
         self.current.insert(at, (order, event.data));
     }
 
-    /// Turns to the next bucket that holds something. False when there is none.
-    fn turn(&mut self) -> bool {
-        let Some(mut bucket) = self.next_occupied() else {
-            if self.overflow_bucket == u64::MAX {
-                return false;
-            }
-            self.now = self.overflow_bucket;
-            self.take_in_overflow();
-            self.empty_bucket();
-            return true;
-        };
-        if self.overflow_bucket < bucket {
-            bucket = self.overflow_bucket;
+    /// Turns to the next bucket that holds something and gives back its first event.
+    #[inline(always)]
+    fn turn(&mut self) -> Option<(u64, u32)> {
+        let bucket = self.next_occupied();
+        if self.overflow_bucket <= bucket.saturating_add(self.mask) {
+            return self.turn_with_overflow(bucket);
         }
         self.now = bucket;
-        if self.overflow_bucket <= bucket + self.mask {
-            self.take_in_overflow();
-        }
-        self.empty_bucket();
-        true
+        self.empty_bucket()
     }
 
-    /// The next occupied bucket after the current one, as an absolute number.
+    /// The same when events have come, or may have come, within reach from beyond the wheel.
+    #[cold]
+    fn turn_with_overflow(&mut self, bucket: u64) -> Option<(u64, u32)> {
+        let bucket = bucket.min(self.overflow_bucket);
+        if bucket == u64::MAX {
+            return None;
+        }
+        self.now = bucket;
+        self.take_in_overflow();
+        self.empty_bucket()
+    }
+
+    /// The next occupied bucket after the current one, as an absolute number; `u64::MAX` if there
+    /// is none.
     #[inline(always)]
-    fn next_occupied(&self) -> Option<u64> {
+    fn next_occupied(&self) -> u64 {
         let start = self.now & self.mask;
-        let words = self.occupied.len();
-        let mut word = (start / 64) as usize;
+        let first = (start / 64) as usize;
         // The current bucket was emptied, and nothing is placed into it again: its bit is clear.
-        let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
-        for _ in 0..=words {
+        let bits = self.occupied[first] & (u64::MAX << (start % 64));
+        if bits != 0 {
+            return self.now + (u64::from(bits.trailing_zeros()) - start % 64);
+        }
+        self.next_occupied_after(first)
+    }
+
+    /// The same, beyond the first word.
+    #[inline(never)]
+    fn next_occupied_after(&self, first: usize) -> u64 {
+        let start = self.now & self.mask;
+        let (before, after) = self.occupied.split_at(first + 1);
+        let words = after.iter().zip(first + 1..).chain(before.iter().zip(0..));
+        for (&bits, word) in words {
             if bits != 0 {
                 let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
-                return Some(self.now + ((slot.wrapping_sub(start)) & self.mask));
+                return self.now + (slot.wrapping_sub(start) & self.mask);
             }
-            word = if word + 1 == words { 0 } else { word + 1 };
-            bits = self.occupied[word];
         }
-        None
+        u64::MAX
     }
 
     /// Moves what has come within reach from the overflow heap into the wheel.
@@ -147,29 +158,36 @@ impl Wheel {
             self.overflow.pop();
             self.place(bucket, event);
         }
-        self.overflow_bucket = self
-            .overflow
-            .peek()
-            .map_or(u64::MAX, |&Reverse(event)| event.at.as_ps() >> self.shift);
+        self.overflow_bucket =
+            self.overflow.peek().map_or(u64::MAX, |&Reverse(event)| event.at.as_ps() >> self.shift);
     }
 
-    /// Takes the current bucket's events out in order.
+    /// Takes the current bucket's events out and gives back the first.
     #[inline(always)]
-    fn empty_bucket(&mut self) {
+    fn empty_bucket(&mut self) -> Option<(u64, u32)> {
         let slot = (self.now & self.mask) as usize;
-        let mut index = self.heads[slot];
+        let index = self.heads[slot];
         self.heads[slot] = NIL;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
+        let node = &mut self.nodes[index as usize];
+        let first = (node.order, node.data);
+        let next = std::mem::replace(&mut node.next, self.free);
+        self.free = index;
+        if next == NIL { Some(first) } else { self.sort_bucket(first, next) }
+    }
+
+    /// Sorts a bucket of several events into `current` and gives back the first.
+    #[inline(never)]
+    fn sort_bucket(&mut self, first: (u64, u32), mut index: u32) -> Option<(u64, u32)> {
+        self.current.push(first);
         while index != NIL {
             let node = &mut self.nodes[index as usize];
             self.current.push((node.order, node.data));
-            let next = node.next;
-            node.next = self.free;
+            let next = std::mem::replace(&mut node.next, self.free);
             self.free = index;
             index = next;
         }
         match self.current.as_mut_slice() {
-            [] | [_] => {}
             [a, b] => {
                 if a < b {
                     std::mem::swap(a, b);
@@ -178,6 +196,7 @@ impl Wheel {
             few if few.len() <= 20 => insertion_sort(few),
             many => many.sort_unstable_by(|a, b| b.cmp(a)),
         }
+        self.current.pop()
     }
 }
 
@@ -213,10 +232,10 @@ impl EventQueue for Wheel {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<Event> {
-        if self.current.is_empty() && !self.turn() {
-            return None;
-        }
-        let (order, data) = self.current.pop()?;
+        let (order, data) = match self.current.pop() {
+            Some(event) => event,
+            None => self.turn()?,
+        };
         let at = Instant::from_ps((self.now << self.shift) + (order >> 32));
         Some(Event { at, key: Key(order as u32), data })
     }

@@ -30,9 +30,8 @@ fn one_flow_across_pods_takes_exactly_176_434_us() {
 fn incast(k: u32, rate: &str, senders: u32, bound: Span) {
     let fabric = fabric(&fat_tree(k, rate));
     let hosts = fabric.nics.len() as u32;
-    let flows: Vec<_> = (1..=senders)
-        .map(|i| flow(&fabric, i * (hosts - 1) / senders, 0, 2_000_000))
-        .collect();
+    let flows: Vec<_> =
+        (1..=senders).map(|i| flow(&fabric, i * (hosts - 1) / senders, 0, 2_000_000)).collect();
     let report = run(&fabric, &flows);
     assert_eq!(report.outcome, Outcome::Completed);
     let last = last_completion(&report);

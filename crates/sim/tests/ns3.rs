@@ -9,7 +9,7 @@ use common::fabric;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use xoff_fabric::model::Fabric;
-use xoff_sim::{QueueKind, Report, Settings, Silent};
+use xoff_sim::{Report, Settings, Silent};
 use xoff_units::{Instant, Span};
 use xoff_workload::{Flow, Pinned};
 
@@ -57,11 +57,8 @@ fn fabric_file(topology: &str, variant: &str) -> String {
     for line in lines.filter(|line| !line.trim().is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [a, b, rate, delay, ..] = words[..] else { panic!("{line}") };
-        write!(
-            file,
-            "[[link]]\nends = \"n{a} n{b}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\n"
-        )
-        .unwrap();
+        write!(file, "[[link]]\nends = \"n{a} n{b}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\n")
+            .unwrap();
     }
     file
 }
@@ -101,7 +98,9 @@ fn pinned(paths: &str, source: u32, destination: u32, fabric: &Fabric) -> Option
     let nodes = |kind: &str| {
         let line = paths.lines().find(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
-            words[0] == kind && words[1] == source.to_string() && words[2] == destination.to_string()
+            words[0] == kind
+                && words[1] == source.to_string()
+                && words[2] == destination.to_string()
         })?;
         let nodes = numbers(line.split_once(':')?.1);
         let inner = &nodes[1..nodes.len() - 1];
@@ -133,8 +132,7 @@ fn recorded(folder: &Path, scenario: &str, variant: &str) -> Recorded {
 fn simulate(folder: &Path, variant: &str, seed: u64) -> (Report, Vec<usize>) {
     let fabric = fabric(&fabric_file(&read(&folder.join("topology.txt")), variant));
     let flows = flows(folder, &fabric);
-    let queue = QueueKind::InsertionOrder;
-    let settings = Settings { seed, check_wire: true, queue, ..Settings::default() };
+    let settings = Settings { seed, check_wire: true, ..Settings::default() };
     let report = xoff_sim::run(&fabric, &flows, &[], &settings, &mut Silent).unwrap();
     assert_eq!(report.dropped.iter().flatten().sum::<u64>(), 0, "{variant} lost packets");
     // The recorded completions are in the order of the flow file.

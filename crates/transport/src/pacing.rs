@@ -17,12 +17,7 @@ pub(crate) struct Pacer {
 impl Pacer {
     pub(crate) fn new(rate: Rate) -> Self {
         let rate = rate.max(SLOWEST);
-        Self {
-            next: Instant::ZERO,
-            last_start: Instant::ZERO,
-            rate,
-            last_len: 0,
-        }
+        Self { next: Instant::ZERO, last_start: Instant::ZERO, rate, last_len: 0 }
     }
 
     /// When the next packet may leave.

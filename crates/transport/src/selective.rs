@@ -12,6 +12,8 @@ pub(crate) struct Scoreboard {
     retry: u64,
     /// Packets before this that have not arrived are lost.
     lost_below: u64,
+    /// Packets before this were in flight when silence was last answered, and may all be lost.
+    doubtful_below: u64,
 }
 
 impl Scoreboard {
@@ -35,6 +37,13 @@ impl Scoreboard {
         if !self.arrived.is_empty() {
             let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.arrived.len());
             self.arrived.drain(..count);
+        }
+        if acked < self.doubtful_below {
+            // Nothing later arrived that could tell of the loss of these: without this each of them
+            // would cost a timeout. Two for each that gets through doubles their number per round
+            // trip, and a timeout that was only late repeats little.
+            let more = self.retry.max(acked).saturating_add(count.saturating_mul(2));
+            self.lost_below = self.lost_below.max(more.min(self.doubtful_below));
         }
         if self.has_lost() {
             self.settle(acked);
@@ -63,6 +72,7 @@ impl Scoreboard {
         }
         self.retry = acked;
         self.lost_below = self.lost_below.max(acked + 1).min(high);
+        self.doubtful_below = high;
         self.settle(acked);
     }
 
@@ -178,14 +188,31 @@ mod tests {
         board.arrived(103, 100);
         board.retry(100, 110);
         assert_eq!(lost(&mut board, 100), [100, 101, 102]);
-        // Everything up to 104 arrives: nothing is left to repeat.
-        board.acknowledge(4, 104);
+        // Everything that was in flight arrives: nothing is left to repeat.
+        board.acknowledge(10, 110);
         assert!(!board.has_lost());
+        let mut board = Scoreboard::default();
         // Also a packet known to have arrived, if nothing else can bring an acknowledgement.
         board.arrived(105, 104);
         board.acknowledge(1, 105);
         board.retry(105, 110);
         assert_eq!(lost(&mut board, 105), [105]);
+    }
+
+    #[test]
+    fn a_lost_tail_comes_back_in_growing_steps() {
+        let mut board = Scoreboard::default();
+        board.retry(100, 110);
+        assert_eq!(lost(&mut board, 100), [100]);
+        board.acknowledge(1, 101);
+        assert_eq!(lost(&mut board, 101), [101, 102]);
+        board.acknowledge(2, 103);
+        assert_eq!(lost(&mut board, 103), [103, 104, 105, 106]);
+        // What was sent after the silence is not in doubt.
+        board.acknowledge(4, 107);
+        assert_eq!(lost(&mut board, 107), [107, 108, 109]);
+        board.acknowledge(3, 110);
+        assert!(!board.has_lost());
     }
 
     #[test]

@@ -113,10 +113,9 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 != 0 && !self.0.is_multiple_of(1000) {
-            if let Some(unit) = WHOLE_BINARY.iter().find(|u| self.0.is_multiple_of(u.size)) {
-                return f.pad(&format!("{}{}", self.0 / unit.size, unit.name));
-            }
+        let odd = self.0 != 0 && !self.0.is_multiple_of(1000);
+        if odd && let Some(unit) = WHOLE_BINARY.iter().find(|u| self.0.is_multiple_of(u.size)) {
+            return f.pad(&format!("{}{}", self.0 / unit.size, unit.name));
         }
         parse::display(f, self.0, &DECIMAL)
     }

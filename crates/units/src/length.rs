@@ -1,7 +1,7 @@
 //! [`Length`]: how long a cable is.
 
-use crate::parse::{self, ParseError, Unit};
 use crate::Span;
+use crate::parse::{self, ParseError, Unit};
 use std::fmt;
 use std::str::FromStr;
 

@@ -54,16 +54,16 @@ impl Decimal {
             return None;
         }
         scale = scale.checked_sub(exponent)?;
+        if digits == 0 {
+            return Some(Self { digits: 0, scale: 0 });
+        }
         while scale < 0 {
             digits = digits.checked_mul(10)?;
             scale += 1;
         }
-        while scale > 0 && digits.is_multiple_of(10) && digits > 0 {
+        while scale > 0 && digits.is_multiple_of(10) {
             digits /= 10;
             scale -= 1;
-        }
-        if digits == 0 {
-            scale = 0;
         }
         (scale <= 19).then_some(Self { digits, scale: scale as u32 })
     }

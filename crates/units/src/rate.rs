@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn ethernet_rates_are_exact() {
-        for (gbps, ps) in [(10, 800), (25, 320), (40, 200), (100, 80), (400, 20), (800, 10), (1600, 5)]
+        for (gbps, ps) in
+            [(10, 800), (25, 320), (40, 200), (100, 80), (400, 20), (800, 10), (1600, 5)]
         {
             let rate = Rate::from_gbps(gbps);
             assert_eq!(rate.time_for(Bytes::new(1)), Span::from_ps(ps));

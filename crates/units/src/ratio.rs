@@ -106,8 +106,10 @@ impl FromStr for Ratio {
             None => (text, 1),
         };
         let decimal = Decimal::parse(number).ok_or_else(wrong)?;
-        let denominator =
-            10u64.checked_pow(decimal.scale).and_then(|d| d.checked_mul(divisor)).ok_or_else(wrong)?;
+        let denominator = 10u64
+            .checked_pow(decimal.scale)
+            .and_then(|d| d.checked_mul(divisor))
+            .ok_or_else(wrong)?;
         Ok(Self::new(decimal.digits, denominator))
     }
 }
@@ -118,7 +120,7 @@ impl fmt::Display for Ratio {
         let mut scale = 0usize;
         let mut power = 1u64;
         while scale < 12 {
-            if power % self.denominator == 0 {
+            if power.is_multiple_of(self.denominator) {
                 let digits = u128::from(self.numerator) * u128::from(power / self.denominator);
                 if scale == 0 {
                     return f.pad(&digits.to_string());

@@ -49,6 +49,7 @@ pub(super) fn assemble(
         ack_class: classes.ack,
         cnp_class: classes.cnp,
         static_routes: Vec::new(),
+        ties: file.ties,
     };
     buffers::check(&fabric, &wiring, &classes, report);
     fabric

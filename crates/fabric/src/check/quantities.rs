@@ -66,9 +66,9 @@ fn pfc(file: &FabricFile, report: &mut Report<'_>) {
 /// enough. All of it is wire time at one rate, so bytes can be compared.
 fn short_pause(file: &FabricFile, report: &mut Report<'_>) {
     let Quanta::Count(quanta) = file.pfc.quanta else { return };
-    let half = QUANTUM * u64::from(quanta) / 2;
+    let pause = QUANTUM * u64::from(quanta);
     let wait = packet::largest(&file.transport) + file.transport.framing.gap + file.pfc.frame;
-    if quanta == 0 || half >= wait || !file.pfc.enabled {
+    if quanta == 0 || pause >= wait * 2 || !file.pfc.enabled {
         return;
     }
     let least = (wait * 2).get().div_ceil(QUANTUM.get());

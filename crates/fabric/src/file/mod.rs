@@ -20,6 +20,7 @@ pub use switch::{
 };
 
 use crate::catalogue::UserCatalogue;
+use crate::model::Ties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_transport::config::QpConfig;
@@ -30,6 +31,8 @@ use xoff_transport::config::QpConfig;
 pub struct FabricFile {
     /// Defaults that follow another simulator's rules.
     pub profile: Option<Profile>,
+    /// What happens first of what happens at the same instant.
+    pub ties: Ties,
     /// GPUs, servers and NICs.
     pub cluster: Cluster,
     /// Switches and how they are wired.

@@ -7,6 +7,7 @@
 use crate::model::HashFields;
 
 /// Spreads every bit of the input over the output; a bijection, so nothing is lost.
+#[inline(always)]
 const fn mix(value: u32) -> u32 {
     let mut x = value;
     x ^= x >> 16;
@@ -44,7 +45,18 @@ pub const fn flow_entropy(
 /// Which of `count` equal paths a switch with this seed takes; zero when there is no choice.
 #[inline]
 pub const fn pick(entropy: u32, seed: u32, count: usize) -> usize {
-    let spread = mix(entropy ^ mix(seed ^ 0x27d4_eb2f)) as u64;
+    pick_mixed(entropy, mixed(seed), count)
+}
+
+/// The part of [`pick`] that depends on the switch alone, for whoever picks often.
+pub const fn mixed(seed: u32) -> u32 {
+    mix(seed ^ 0x27d4_eb2f)
+}
+
+/// [`pick`] with a seed that went through [`mixed`].
+#[inline(always)]
+pub const fn pick_mixed(entropy: u32, mixed: u32, count: usize) -> usize {
+    let spread = mix(entropy ^ mixed) as u64;
     ((spread * count as u64) >> 32) as usize
 }
 

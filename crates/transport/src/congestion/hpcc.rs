@@ -81,7 +81,8 @@ impl Sender {
         counters: &mut Counters,
     ) {
         let Some(stack) = feedback.int else { return };
-        let stack = &if p.coarse_reports { stack.coarse(Rate::from_bps(self.line)) } else { *stack };
+        let stack =
+            &if p.coarse_reports { stack.coarse(Rate::from_bps(self.line)) } else { *stack };
         if self.round_ends == 0 {
             self.round_ends = feedback.next;
             self.hops = *stack;
