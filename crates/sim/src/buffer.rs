@@ -35,7 +35,7 @@ impl Limit {
 
     #[inline(always)]
     pub(crate) fn given(self, free: u64) -> u64 {
-        self.fixed + ((free * self.alpha) >> ALPHA_BITS)
+        self.fixed + (free.saturating_mul(self.alpha) >> ALPHA_BITS)
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let slots = profile_of_each_slot(fabric, &mut profiles);
     let flows = flow_states(fabric, &routes, flows)?;
     let unfinished = flows.len();
+    let mut order: Vec<u32> = (0..flows.len() as u32).collect();
+    order.sort_by_key(|&flow| flows[flow as usize].start);
     let port_count = fabric.ports.len();
     let stream = |purpose: &'static str| {
         (0..port_count as u64).map(|port| Stream::new(settings.seed, port, purpose)).collect()
@@ -67,6 +69,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         nics: nic_states(fabric),
         routing: Routing::new(fabric),
         flows,
+        order,
         next_flow: 0,
         unfinished,
         connections: Vec::new(),
@@ -96,7 +99,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         handled: 0,
         stretch: STRETCH,
         countdown: STRETCH,
-        last_delivery: (start, 0),
+        seen_delivered: 0,
         horizon: settings.until.unwrap_or(Instant::MAX),
     })
 }

@@ -49,6 +49,8 @@ pub(crate) struct Pins {
 /// The two ends of a flow: 0 opened it, 1 is at its destination.
 pub(crate) struct Connection {
     pub(crate) flow: u32,
+    /// Messages that have not completed.
+    messages: u64,
     pub(crate) ends: [End; 2],
 }
 
@@ -59,6 +61,9 @@ pub(crate) struct End {
     /// When the pending deadline event fires; never if there is none.
     pub(crate) timer_at: Instant,
 }
+
+/// A longer flow is several messages, and done when the last of them is.
+const LONGEST_MESSAGE: u64 = 1 << 30;
 
 /// Connection and end in one number.
 pub(crate) const fn endpoint(connection: u32, end: usize) -> u32 {
@@ -81,7 +86,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
             End { qp, member: Member::new(nics[end], class), timer_at: Instant::MAX }
         });
-        let connection = Connection { flow, ends };
+        let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
+        let connection = Connection { flow, messages, ends };
         if slot as usize == self.connections.len() {
             self.connections.push(connection);
         } else {
@@ -96,21 +102,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Operation::Read => Verb::Read,
         };
         let initiator = endpoint(slot, 0);
-        let mut left = bytes.get();
         let now = self.now;
-        let mut id = 0;
-        // A message is at most 2^30 bytes; a longer flow is several, and done when the last one is.
-        loop {
-            let length = left.min(1 << 30);
-            left -= length;
-            let length = Bytes::new(length);
+        let mut left = bytes.get();
+        for id in 0..messages {
+            let length = Bytes::new(left.min(LONGEST_MESSAGE));
+            left -= length.get();
             let work = WorkRequest { id, operation: verb, length, address: 0, rkey: 0 };
             let posted = self.end_mut(initiator).qp.post(now, work);
             debug_assert!(posted.is_ok(), "a message of legal size was refused");
-            id += 1;
-            if left == 0 {
-                break;
-            }
         }
         self.after_input(initiator);
     }
@@ -124,6 +123,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
     pub(crate) fn after_input(&mut self, endpoint: u32) {
         self.update_member(endpoint);
+        self.update_deadline(endpoint);
+    }
+
+    /// Sees to it that an endpoint wakes up at its deadline.
+    #[inline(always)]
+    pub(crate) fn update_deadline(&mut self, endpoint: u32) {
         let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
         let deadline = end.qp.deadline();
         if deadline < end.timer_at {
@@ -185,7 +190,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         if let Some(answered) = answered {
             self.letters.get_mut(packet.letter).sent_at = self.letters.get(answered).sent_at;
-            if self.nics[nic as usize].collects {
+            if self.nics[nic as usize].collects && !is_cnp {
                 self.ints[packet.letter as usize] = self.ints[answered as usize];
             }
         }
@@ -200,7 +205,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let end = (endpoint & 1) as usize;
         let nic = &self.nics[connection.ends[end].member.nic as usize];
         let size = nic.qp.framing.wire_len(&header, nic.qp.mtu);
-        let collects = nic.collects && header.opcode.operation() != Opcode::Cnp;
+        let collects = nic.collects;
         let mut flags = flag::ECT;
         if end == 1 {
             flags |= flag::TO_INITIATOR;
@@ -246,13 +251,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if endpoint & 1 != 0 {
             return false;
         }
-        let mut done = false;
+        let connection = &mut self.connections[(endpoint >> 1) as usize];
         let mut failed = false;
-        let end = self.end_mut(endpoint);
-        while let Some(completion) = end.qp.poll_completion() {
+        while let Some(completion) = connection.ends[0].qp.poll_completion() {
             failed |= completion.status != Status::Ok;
-            done = end.qp.is_idle() || failed;
+            connection.messages -= 1;
         }
+        let done = connection.messages == 0 || failed;
         if done {
             self.finish(endpoint, failed);
         }

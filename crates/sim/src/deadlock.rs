@@ -44,8 +44,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.paused_queues == 0 {
             return;
         }
-        // When only samples are left to take, nothing will unblock anything any more.
-        if !self.events.at_most(usize::from(!self.sample_period.is_zero())) {
+        // When nothing else is left to happen, nothing will unblock anything any more.
+        if !self.only_looks_are_left() {
             self.look_for_deadlock_later();
         }
         let blocked = self.blocked();

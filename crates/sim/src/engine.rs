@@ -82,7 +82,9 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) nics: Vec<NicState>,
     pub(crate) routing: Routing,
     pub(crate) flows: Vec<FlowState>,
-    /// The first flow that has not started.
+    /// The flows by their start.
+    pub(crate) order: Vec<u32>,
+    /// The first of these that has not started.
     pub(crate) next_flow: usize,
     pub(crate) unfinished: usize,
     pub(crate) connections: Vec<Connection>,
@@ -113,8 +115,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) stretch: u64,
     /// and those of them that are left.
     pub(crate) countdown: u64,
-    /// When a delivery was last noticed, and how many there were.
-    pub(crate) last_delivery: (Instant, u64),
+    /// Deliveries when somebody last looked.
+    pub(crate) seen_delivered: u64,
     pub(crate) horizon: Instant,
 }
 
@@ -125,7 +127,7 @@ pub(crate) const MAX_HOPS: u8 = 64;
 pub(crate) const STRETCH: u64 = 1 << 18;
 
 /// When nothing has been delivered for so long, nothing will be.
-const HOPELESS: Span = Span::from_ms(10_000);
+const HOPELESS: Span = Span::from_ms(5_000);
 
 impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
@@ -136,9 +138,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Handles events until the traffic is done, time is up, or the observer has had enough.
     pub(crate) fn run(&mut self) -> Outcome {
-        if self.unfinished == 0 && self.horizon.is_never() {
+        if self.unfinished == 0 && (self.horizon.is_never() || self.faults.is_empty()) {
             return Outcome::Completed;
         }
+        self.schedule(self.now + HOPELESS, Kind::Look, 0, 0);
         self.schedule_start();
         for index in 0..self.faults.len() {
             self.schedule(self.faults[index].at, Kind::Fault, index as u32, 0);
@@ -189,6 +192,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(Kind::Watchdog) => self.watch(Slot(id)),
             Some(Kind::Deadlock) => self.look_for_deadlock(),
             Some(Kind::Sample) => self.take_sample(),
+            Some(Kind::Look) => self.look_for_progress(),
             Some(Kind::Arrive | Kind::Transmit) | None => unreachable!("handled before"),
         }
     }
@@ -208,12 +212,23 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.stop.is_some() {
             return self.stop.take();
         }
-        if self.totals.delivered > self.last_delivery.1 {
-            self.last_delivery = (self.now, self.totals.delivered);
-        } else if self.now.since(self.last_delivery.0) > HOPELESS {
-            return Some(Outcome::Stalled);
-        }
         (!self.report_progress()).then_some(Outcome::Interrupted)
+    }
+
+    /// Ends the run if nothing has got through for long, flows that start later apart.
+    fn look_for_progress(&mut self) {
+        let hopeless = self.totals.delivered == self.seen_delivered;
+        if hopeless && self.unfinished > 0 && self.next_flow == self.order.len() {
+            return self.stop(Outcome::Stalled);
+        }
+        self.seen_delivered = self.totals.delivered;
+        self.schedule(self.now + HOPELESS, Kind::Look, 0, 0);
+    }
+
+    /// Whether nothing is left to happen but looks at what happens.
+    pub(crate) fn only_looks_are_left(&self) -> bool {
+        let sampling = !self.sample_period.is_zero();
+        self.events.at_most(1 + usize::from(sampling) + usize::from(self.deadlock_pending))
     }
 
     /// Events handled so far.
@@ -267,20 +282,26 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.letters.release(packet.letter);
     }
 
+    /// The next flow to start, and when.
+    fn next_start(&self) -> Option<(u32, Instant)> {
+        let flow = *self.order.get(self.next_flow)?;
+        Some((flow, self.flows[flow as usize].start))
+    }
+
     fn schedule_start(&mut self) {
-        if let Some(flow) = self.flows.get(self.next_flow) {
-            self.schedule(flow.start, Kind::Start, 0, 0);
+        if let Some((_, start)) = self.next_start() {
+            self.schedule(start, Kind::Start, 0, 0);
         }
     }
 
     /// Starts every flow whose time has come.
     fn start_flows(&mut self) {
-        while let Some(flow) = self.flows.get(self.next_flow) {
-            if flow.start > self.now {
+        while let Some((flow, start)) = self.next_start() {
+            if start > self.now {
                 break;
             }
-            self.open(self.next_flow as u32);
             self.next_flow += 1;
+            self.open(flow);
         }
         self.schedule_start();
     }

@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     Deadlock = 10,
     /// Take a sample of all queues. Id 0.
     Sample = 11,
+    /// See whether anything still gets through. Id 0.
+    Look = 12,
 }
 
 /// Bits of the id in a key; the kind stands above them.
@@ -71,6 +73,7 @@ impl Key {
             9 => Kind::Watchdog,
             10 => Kind::Deadlock,
             11 => Kind::Sample,
+            12 => Kind::Look,
             _ => return None,
         })
     }

@@ -58,7 +58,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         match self.faults[index as usize].change {
             Change::StormBegins { nic } => {
                 let state = &mut self.nics[nic as usize];
-                state.storm |= 1 << class;
+                state.storms[usize::from(class)] += 1;
                 let port = state.port;
                 if self.ports[port as usize].xoff & 1 << class == 0 {
                     self.ask_pause(Slot::new(port, class));
@@ -66,9 +66,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             Change::StormEnds { nic } => {
                 let state = &mut self.nics[nic as usize];
-                state.storm &= !(1 << class);
+                state.storms[usize::from(class)] -= 1;
+                let still = state.storms[usize::from(class)] > 0
+                    || state.receiver.is_some_and(|receiver| receiver.pauses(class));
                 let port = state.port;
-                self.ask_resume(Slot::new(port, class));
+                if !still {
+                    self.ask_resume(Slot::new(port, class));
+                }
             }
             Change::ReceiverSlows { nic, rate } => {
                 let own = self.fabric.nics[nic as usize].receive;

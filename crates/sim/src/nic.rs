@@ -118,8 +118,8 @@ pub(crate) struct NicState {
     groups: [Group; 8],
     pace: BinaryHeap<Reverse<(Instant, u32)>>,
     pub(crate) receiver: Option<Receiver>,
-    /// Classes this NIC pauses without end.
-    pub(crate) storm: u8,
+    /// Storms under way: pauses without end, by class.
+    pub(crate) storms: [u32; 8],
 }
 
 impl NicState {
@@ -136,7 +136,7 @@ impl NicState {
             groups: Default::default(),
             pace: BinaryHeap::new(),
             receiver: None,
-            storm: 0,
+            storms: [0; 8],
         }
     }
 
@@ -149,6 +149,12 @@ impl NicState {
         } else {
             self.ready &= !(1 << class);
         }
+    }
+
+    /// Classes that a storm pauses.
+    pub(crate) fn storm_classes(&self) -> u8 {
+        let storming = self.storms.iter().enumerate().filter(|(_, storms)| **storms > 0);
+        storming.fold(0, |classes, (class, _)| classes | 1 << class)
     }
 
     /// When the next paced endpoint's time comes.
@@ -349,7 +355,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         qp.handle(self.now, &letter.header, signals);
         self.send_control(endpoint, Some(packet.letter));
         self.letters.release(packet.letter);
-        if !self.finish_if_done(endpoint) {
+        if matches!(operation, Opcode::Write | Opcode::Send) {
+            // Data does not change what its receiver has to send, answers apart.
+            self.update_deadline(endpoint);
+        } else if !self.finish_if_done(endpoint) {
             self.after_input(endpoint);
         }
     }

@@ -42,6 +42,11 @@ impl Receiver {
         }
     }
 
+    /// Whether it is full enough to hold this class back.
+    pub(crate) fn pauses(&self, class: u8) -> bool {
+        self.paused & 1 << class != 0
+    }
+
     /// When the level will have fallen to the resume point.
     fn resumes_at(&self) -> Instant {
         let excess = self.level.saturating_sub(self.limit.xon.get());
@@ -86,7 +91,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn drain_receiver(&mut self, nic: u32) {
         let now = self.now;
         let state = &mut self.nics[nic as usize];
-        let (port, storm) = (state.port, state.storm);
+        let (port, storm) = (state.port, state.storm_classes());
         let Some(receiver) = state.receiver.as_mut() else { return };
         receiver.drain_to(now);
         if receiver.level > receiver.limit.xon.get() {
@@ -108,7 +113,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn limit_receiver(&mut self, nic: u32, limit: Option<ReceiveLimit>) {
         let now = self.now;
         let state = &mut self.nics[nic as usize];
-        let (port, storm) = (state.port, state.storm);
+        let (port, storm) = (state.port, state.storm_classes());
         let before = state.receiver.take();
         match limit {
             Some(limit) => {

@@ -26,8 +26,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 self.observer.sample(&sample);
             }
         }
-        // When nothing else is left to happen, the run is over.
-        if !self.events.at_most(usize::from(self.deadlock_pending)) {
+        // The sample itself is no longer among the events that wait.
+        if !self.events.at_most(1 + usize::from(self.deadlock_pending)) {
             self.schedule(self.now + self.sample_period, Kind::Sample, 0, 0);
         }
     }

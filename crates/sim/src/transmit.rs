@@ -175,13 +175,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let here = &mut self.ports[slot.port() as usize];
         debug_assert!(here.paused & slot.bit() == 0, "a paused class sends");
         debug_assert!(here.busy_until <= self.now, "two packets on one wire");
-        let end = self.now + here.byte_time.times(size + self.gap);
+        let end = self.now.plus(here.byte_time.times(size + self.gap));
         here.busy_until = end;
         if Q::BY_TURN {
             self.turns[slot.port() as usize] = self.events.take_turn();
         }
         let (flags, peer) = (here.flags, here.peer);
-        let mut arrival = end + here.flight;
+        let mut arrival = end.plus(here.flight);
         let lane = here.lane(slot.class());
         lane.tx_packets += 1;
         lane.tx_bytes += u64::from(size);

@@ -24,6 +24,8 @@ struct Node {
 pub(crate) struct Wheel {
     /// log2 of the bucket width in picoseconds.
     shift: u32,
+    /// The bits of a time that say where in its bucket it lies.
+    within: u64,
     /// Number of buckets less one; a power of two less one.
     mask: u64,
     /// First node of each bucket.
@@ -53,13 +55,14 @@ impl Wheel {
         let buckets = ((horizon.as_ps() >> shift) + 2).next_power_of_two().clamp(64, MOST_BUCKETS);
         Self {
             shift,
+            within: (1 << shift) - 1,
             mask: buckets - 1,
             heads: vec![NIL; buckets as usize],
             occupied: vec![0; (buckets / 64) as usize],
             nodes: Vec::new(),
             free: NIL,
             now: 0,
-            current: Vec::new(),
+            current: Vec::with_capacity(64),
             overflow: BinaryHeap::new(),
             overflow_bucket: u64::MAX,
         }
@@ -68,31 +71,36 @@ impl Wheel {
     #[inline(always)]
     fn place(&mut self, bucket: u64, event: Event) {
         let slot = (bucket & self.mask) as usize;
-        let within = event.at.as_ps() & ((1 << self.shift) - 1);
-        let head = self.heads[slot];
-        let node =
-            Node { order: within << 32 | u64::from(event.key.0), data: event.data, next: head };
-        let index = self.free;
-        if index != NIL {
-            let place = &mut self.nodes[index as usize];
-            self.free = place.next;
-            *place = node;
-            self.heads[slot] = index;
-        } else {
-            self.heads[slot] = self.nodes.len() as u32;
-            self.nodes.push(node);
-        }
+        let order = (event.at.as_ps() & self.within) << 32 | u64::from(event.key.0);
         self.occupied[slot / 64] |= 1 << (slot % 64);
+        let head = &mut self.heads[slot];
+        let node = Node { order, data: event.data, next: *head };
+        match self.nodes.get_mut(self.free as usize) {
+            Some(place) => {
+                *head = self.free;
+                self.free = place.next;
+                *place = node;
+            }
+            None => {
+                *head = self.nodes.len() as u32;
+                self.nodes.push(node);
+            }
+        }
     }
 
-    /// Puts an event into the bucket that is being emptied.
+    /// Adds an event of the bucket that is being emptied, or one beyond the wheel.
     #[cold]
-    fn place_now(&mut self, event: Event) {
-        let within = event.at.as_ps() & ((1 << self.shift) - 1);
-        debug_assert!(event.at.as_ps() >> self.shift == self.now, "an event in the past");
-        let order = within << 32 | u64::from(event.key.0);
-        let at = self.current.partition_point(|&(other, _)| other > order);
-        self.current.insert(at, (order, event.data));
+    fn push_near_or_far(&mut self, at: u64, key: u32, data: u32) {
+        let bucket = at >> self.shift;
+        debug_assert!(bucket >= self.now, "an event in the past");
+        if bucket == self.now {
+            let order = (at & self.within) << 32 | u64::from(key);
+            let place = self.current.partition_point(|&(other, _)| other > order);
+            self.current.insert(place, (order, data));
+        } else {
+            self.overflow_bucket = self.overflow_bucket.min(bucket);
+            self.overflow.push(Reverse(Event { at: Instant::from_ps(at), key: Key(key), data }));
+        }
     }
 
     /// Turns to the next bucket that holds something and gives back its first event.
@@ -173,10 +181,22 @@ impl Wheel {
         let first = (node.order, node.data);
         let next = std::mem::replace(&mut node.next, self.free);
         self.free = index;
-        if next == NIL { Some(first) } else { self.sort_bucket(first, next) }
+        if next == NIL {
+            return Some(first);
+        }
+        let node = &mut self.nodes[next as usize];
+        if node.next != NIL {
+            return self.sort_bucket(first, next);
+        }
+        let second = (node.order, node.data);
+        node.next = self.free;
+        self.free = next;
+        let (sooner, later) = if first < second { (first, second) } else { (second, first) };
+        self.current.push(later);
+        Some(sooner)
     }
 
-    /// Sorts a bucket of several events into `current` and gives back the first.
+    /// Sorts a bucket of three events or more into `current` and gives back the first.
     #[inline(never)]
     fn sort_bucket(&mut self, first: (u64, u32), mut index: u32) -> Option<(u64, u32)> {
         self.current.push(first);
@@ -188,11 +208,6 @@ impl Wheel {
             index = next;
         }
         match self.current.as_mut_slice() {
-            [a, b] => {
-                if a < b {
-                    std::mem::swap(a, b);
-                }
-            }
             few if few.len() <= 20 => insertion_sort(few),
             many => many.sort_unstable_by(|a, b| b.cmp(a)),
         }
@@ -221,12 +236,8 @@ impl EventQueue for Wheel {
         let ahead = bucket.wrapping_sub(self.now);
         if ahead.wrapping_sub(1) < self.mask {
             self.place(bucket, event);
-        } else if ahead == 0 {
-            self.place_now(event);
         } else {
-            debug_assert!(bucket > self.now, "an event in the past");
-            self.overflow_bucket = self.overflow_bucket.min(bucket);
-            self.overflow.push(Reverse(event));
+            self.push_near_or_far(event.at.as_ps(), event.key.0, event.data);
         }
     }
 

@@ -38,6 +38,13 @@ impl Instant {
         Span(self.0.saturating_sub(earlier.0))
     }
 
+    /// The instant `span` later, for instants that are known not to be "never": one addition.
+    #[inline(always)]
+    #[must_use]
+    pub const fn plus(self, span: Span) -> Self {
+        Self(self.0.wrapping_add(span.0))
+    }
+
     /// Whether this is [`Instant::MAX`], which stands for "never".
     pub const fn is_never(self) -> bool {
         self.0 == u64::MAX
