@@ -6,10 +6,11 @@
 //! the blocked ones stood still, until none is left to strike out. What remains will not move by
 //! itself, and among it there is a ring, which is reported. Nobody has to wait for a time-out.
 
+use crate::buffer::Shared;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::packet::NO_INGRESS;
-use crate::port::Slot;
+use crate::port::{Ingress, Slot};
 use crate::report::{Outcome, TraceKind};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::PortId;
@@ -97,7 +98,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let stands = |slot: &u32| {
                 let ingress = self.ports[(slot >> 3) as usize].peer << 3 | (slot & 7);
                 let stuck = waits_for.get(&ingress).map_or(0, |entry| entry.0);
-                stuck > 0 && !self.would_resume(ingress, stuck)
+                stuck > 0 && !self.would_resume(ingress, stuck, &waits_for)
             };
             let before = blocked.len();
             blocked.retain(stands);
@@ -123,22 +124,41 @@ impl<Q: EventQueue> Engine<'_, Q> {
         held
     }
 
-    /// Whether an ingress that holds only `stuck` bytes would let its peer go on, with the rest of
-    /// the switch's buffer free.
-    fn would_resume(&self, slot: u32, stuck: u64) -> bool {
-        let port = &self.ports[(slot >> 3) as usize];
-        let switch = &self.switches[port.owner as usize];
-        let lane = &port.lanes[(slot & 7) as usize];
-        let mut ingress = lane.ingress;
-        let profile = &self.profiles[lane.profile as usize];
+    /// Whether an ingress that holds only `stuck` bytes would let its peer go on, if its switch held
+    /// nothing else but what stands in blocked queues.
+    fn would_resume(
+        &self,
+        slot: u32,
+        stuck: u64,
+        waits_for: &BTreeMap<u32, (u64, BTreeSet<u32>)>,
+    ) -> bool {
+        let owner = self.ports[(slot >> 3) as usize].owner;
+        let lane = &self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize];
+        let switch = &self.switches[owner as usize];
         let mut shared = switch.shared;
         shared.free = switch.shared_total;
-        let (held, stuck) = (ingress.held(), stuck.min(ingress.held()));
-        let gone = held - stuck;
-        let mut scratch = crate::buffer::Shared { free: 0, headroom_free: 0 };
+        for (&other, &(bytes, _)) in waits_for {
+            let port = &self.ports[(other >> 3) as usize];
+            if !port.is_nic() && port.owner == owner {
+                shared.free = shared.free.saturating_sub(self.reduced_to(other, bytes).1);
+            }
+        }
+        let (ingress, _) = self.reduced_to(slot, stuck);
+        ingress.may_resume(&self.profiles[lane.profile as usize], &shared)
+    }
+
+    /// An ingress after everything but `stuck` bytes has left it, and what it then has of the shared
+    /// buffer.
+    fn reduced_to(&self, slot: u32, stuck: u64) -> (Ingress, u64) {
+        let lane = &self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize];
+        let profile = &self.profiles[lane.profile as usize];
+        let mut scratch = Shared { free: 0, headroom_free: 0 };
+        let mut ingress = lane.ingress;
+        let gone = ingress.held().saturating_sub(stuck);
         ingress.release(gone.min(u64::from(u32::MAX)) as u32, profile, &mut scratch);
-        shared.free = shared.free.saturating_sub(u64::from(ingress.bytes));
-        ingress.may_resume(profile, &shared)
+        let (mut rest, before) = (ingress, scratch.free);
+        rest.release(rest.held().min(u64::from(u32::MAX)) as u32, profile, &mut scratch);
+        (ingress, scratch.free - before)
     }
 
     /// A ring among blocked queues: each one's buffer is held by the next.

@@ -155,7 +155,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             };
             if event.at > self.horizon {
                 self.now = self.horizon;
-                return Outcome::TimeUp;
+                return if self.unfinished == 0 { Outcome::Completed } else { Outcome::TimeUp };
             }
             self.now = event.at;
             self.handle(event);

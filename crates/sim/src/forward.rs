@@ -4,7 +4,7 @@ use crate::buffer::Admission;
 use crate::engine::{Engine, MAX_HOPS};
 use crate::event::{EventQueue, Kind};
 use crate::packet::{Packet, flag};
-use crate::port::{Slot, port_flag};
+use crate::port::Slot;
 use crate::report::Drop;
 
 impl<Q: EventQueue> Engine<'_, Q> {
@@ -151,11 +151,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let packet = self.flights.get_mut(index);
         let again = packet.flags & flag::WHOLE != 0;
         packet.flags &= !flag::WHOLE;
-        let egress = &self.ports[out as usize];
-        // A NIC takes packets whole in any case.
-        if again || egress.flags & port_flag::NIC != 0 {
+        if again {
             return false;
         }
+        let egress = &self.ports[out as usize];
         let size = u32::from(packet.size) + self.gap;
         let ingress_byte = self.ports[port as usize].byte_time;
         let (slow, fast) = (ingress_byte.times(size), egress.byte_time.times(size));

@@ -40,16 +40,34 @@ fn marks_become_notifications_at_most_once_per_interval() {
 }
 
 #[test]
-fn a_cut_spaces_the_packets_after_the_next() {
+fn a_cut_spaces_the_very_next_packet() {
     let mut pair = Pair::new(dcqcn()).scripted(mark_until(1));
     pair.post(0, 1, Verb::Write, 100_000);
     pair.run();
     let cnp = pair.sent(1, Operation::Cnp)[0].at + ONE_WAY;
     let packets = pair.sent(0, Operation::Write);
-    let after: Vec<Instant> = packets.iter().map(|p| p.at).filter(|&at| at > cnp).collect();
-    // The first was already scheduled at line rate; from then on at half of it.
-    assert!(after[0] - cnp <= Span::from_ps(1082 * 80));
+    let (before, after): (Vec<Instant>, Vec<Instant>) =
+        packets.iter().map(|p| p.at).partition(|&at| at <= cnp);
+    // From the last packet before the cut on, packets follow each other at half the line rate.
+    assert_eq!(after[0] - *before.last().unwrap(), Span::from_ps(1082 * 160));
     assert_eq!(after[1] - after[0], Span::from_ps(1082 * 160));
+}
+
+#[test]
+fn in_the_ns3_line_the_next_packet_keeps_its_time() {
+    let congestion = Congestion::Dcqcn(Dcqcn { cut_at_once: false, ..Dcqcn::default() });
+    let config = QpConfig { congestion, ..dcqcn() };
+    let mut pair = Pair::new(config).scripted(mark_until(1));
+    pair.post(0, 1, Verb::Write, 100_000);
+    pair.run();
+    let packets: Vec<Instant> = pair.sent(0, Operation::Write).iter().map(|p| p.at).collect();
+    let gaps: Vec<Span> = packets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // Line rate up to and including the packet after the cut, then about half of it: alpha has
+    // decayed for four ticks. (The first packet has a longer header.)
+    let first_slow = gaps.iter().position(|&gap| gap > Span::from_ps(1100 * 80)).unwrap();
+    assert!(gaps[first_slow] > Span::from_ps(1082 * 150), "{}", gaps[first_slow]);
+    let cut = pair.sent(1, Operation::Cnp)[0].at + ONE_WAY + Span::from_us(4) + Span::from_ns(1);
+    assert!(packets[first_slow] >= cut, "slowed down before the packet that was on its way");
 }
 
 #[test]

@@ -6,15 +6,20 @@ mod places;
 use crate::exit::Failure;
 use crate::output::diagnostics::{Finding, Findings, Severity, SourceFile};
 use places::Places;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use xoff_fabric::diagnostic::{Diagnostic, Origin, code};
 use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
+use xoff_units::Bytes;
 use xoff_workload::{Flow, WorkloadError};
 
 /// Larger files are not what they seem; the libraries refuse them too.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// The longest flow a queue pair takes: 2^16 messages of 2^30 bytes.
+const LONGEST_FLOW: Bytes = Bytes::new(1 << 46);
 
 /// A scenario that can be run.
 #[derive(Debug)]
@@ -102,18 +107,39 @@ fn scene(file: SourceFile, places: &Places, seed: Option<u64>) -> (Option<Scene>
     let Some(setup) = loaded.value else { return (None, findings) };
     let (scenario, setup) = (setup.scenario, setup.setup);
     let seed = seed.unwrap_or(scenario.seed);
-    let mut open = xoff_workload::folder(&base);
-    match xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, &mut open) {
+    match expand(&scenario, &setup, seed, &base) {
         Ok(flows) => {
             let named = xoff_workload::input_files(&scenario.workloads);
             inputs.extend(named.iter().map(|name| base.join(name)));
             (Some(Scene { scenario, setup, flows, seed, inputs }), findings)
         }
         Err(errors) => {
-            let errors = errors.into_iter().map(|error| traffic(error, places));
-            findings.list.extend(errors);
+            findings.list.extend(errors.into_iter().map(|error| traffic(error, places)));
             (None, findings)
         }
+    }
+}
+
+/// The traffic of a scenario whose files lie in `base`.
+fn expand(
+    scenario: &Scenario,
+    setup: &FabricSetup,
+    seed: u64,
+    base: &Path,
+) -> Result<Vec<Flow>, Vec<WorkloadError>> {
+    let mut open = xoff_workload::folder(base);
+    let flows = xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, &mut open)?;
+    let long = flows.iter().filter(|flow| flow.bytes > LONGEST_FLOW);
+    let workloads: BTreeSet<u32> = long.map(|flow| flow.workload).collect();
+    let too_long = |workload| WorkloadError {
+        workload,
+        place: xoff_workload::Place::Entry,
+        message: format!("a flow is at most {LONGEST_FLOW} long"),
+    };
+    if workloads.is_empty() {
+        Ok(flows)
+    } else {
+        Err(workloads.into_iter().map(too_long).collect())
     }
 }
 

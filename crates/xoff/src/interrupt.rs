@@ -1,5 +1,5 @@
-//! Ctrl-C and termination: the first asks the run to stop and write what it has, the second ends the
-//! program at once.
+//! Ctrl-C and termination: the first asks the run to stop and write what it has, the second ends
+//! the program at once.
 
 use crate::exit::Exit;
 use std::sync::Arc;

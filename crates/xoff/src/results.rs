@@ -31,8 +31,8 @@ pub(crate) struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// Writes flows and ports, and fills everything in the summary but its outcome. The second value
-    /// holds what could not be written; the summary is complete all the same.
+    /// Writes flows and ports, and fills everything in the summary but its outcome. The second
+    /// value holds what could not be written; the summary is complete all the same.
     pub(crate) fn write(&self, folder: &RunFolder, seed: u64) -> (Summary, Vec<RunError>) {
         let mut summary = Summary::new(seed);
         let mut errors = Vec::new();
@@ -73,9 +73,9 @@ impl Results<'_> {
             end: result.end,
             ideal: result.ideal,
             retransmitted_packets: result.counters.retransmitted,
-            timeouts: result.counters.timeouts.into(),
-            cnps: result.counters.cnps.into(),
-            out_of_sequence: result.counters.out_of_sequence.into(),
+            timeouts: result.counters.timeouts,
+            cnps: result.counters.cnps,
+            out_of_sequence: result.counters.out_of_sequence,
         });
         let mut table = folder.table::<FlowRow>();
         for row in rows {

@@ -1,4 +1,5 @@
-//! Known behaviour of lossless fabrics: the scenarios in `examples/`, and the figures they must show.
+//! Known behaviour of lossless fabrics: the scenarios in `examples/`, and the figures they must
+//! show.
 //!
 //! Every test reads the very files that users copy. Where a test needs a variant it edits the text
 //! of the file, so that nothing is said twice.

@@ -1,12 +1,10 @@
 //! A scenario from `examples/`, run with everything recorded that the tests look at.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use xoff_fabric::load_scenario;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::scenario::Scenario;
-use xoff_sim::{ClassResult, FlowResult, Observer, Outcome, Report, Sample, Settings};
-use xoff_sim::{Trace, TraceKind};
+use xoff_sim::{ClassResult, FlowResult, Observer, Outcome, Report, Settings, Trace, TraceKind};
 use xoff_units::{Instant, Span};
 use xoff_workload::Flow;
 
@@ -33,18 +31,11 @@ pub(crate) struct Run<'a> {
 #[derive(Default)]
 pub(crate) struct Watch {
     pub(crate) traces: Vec<Trace>,
-    /// Bytes sent by a port and class up to a time. Idle queues are not sampled.
-    sent: BTreeMap<(PortId, u8), BTreeMap<Instant, u64>>,
 }
 
 impl Observer for Watch {
     fn trace(&mut self, trace: &Trace) {
         self.traces.push(*trace);
-    }
-
-    fn sample(&mut self, sample: &Sample) {
-        let series = self.sent.entry((sample.port, sample.class)).or_default();
-        series.insert(sample.at, sample.tx_bytes);
     }
 }
 
@@ -81,20 +72,38 @@ impl Scene {
 
     /// Runs it with another seed. What the scenario does not allow must not happen.
     pub(crate) fn run_seeded(&self, seed: u64) -> Run<'_> {
-        let settings = Settings {
-            seed,
-            until: self.scenario.duration.map(|duration| Instant::ZERO + duration),
-            sample_period: Span::from_us(10),
-            check_wire: true,
-            ..Settings::default()
-        };
+        let run = self.run_until(seed, self.scenario.duration);
+        run.keeps_its_rules();
+        run
+    }
+
+    /// Mean rates of the data class out of some ports between two times, in Gb/s on the wire:
+    /// preamble and gap of the data packets count, so that a full 40G port shows 40. A run that is
+    /// cut short has sent what a longer one had sent by then, so two of them give the rates.
+    pub(crate) fn gbps<const N: usize>(
+        &self,
+        seed: u64,
+        ports: [&str; N],
+        (from, to): (Span, Span),
+    ) -> [f64; N] {
+        let runs = [from, to].map(|end| self.run_until(seed, Some(end)));
+        let qp = &self.fabric.nics[0].qp;
+        let packet = (qp.mtu + qp.framing.header).get() as f64;
+        let wire = (packet + qp.framing.gap.get() as f64) / packet;
+        ports.map(|port| {
+            let [before, after] = [0, 1].map(|run: usize| runs[run].data(port).tx_bytes);
+            (after - before) as f64 * wire * 8.0 / (to - from).as_s_f64() / 1e9
+        })
+    }
+
+    /// Runs it up to a time.
+    pub(crate) fn run_until(&self, seed: u64, until: Option<Span>) -> Run<'_> {
+        let until = until.map(|span| Instant::ZERO + span);
+        let settings = Settings { seed, until, check_wire: true, ..Settings::default() };
         let mut watch = Watch::default();
         let faults = &self.scenario.faults;
         let ran = xoff_sim::run(&self.fabric, &self.flows, faults, &settings, &mut watch);
-        let report = ran.expect("a run");
-        let run = Run { scene: self, report, watch };
-        run.keeps_its_rules();
-        run
+        Run { scene: self, report: ran.expect("a run"), watch }
     }
 
     /// The port of this name, like `leaf-a→spine`.
@@ -142,20 +151,6 @@ impl Run<'_> {
     pub(crate) fn data(&self, port: &str) -> &ClassResult {
         let class = self.scene.fabric.data_class;
         &self.report.ports[self.scene.port(port).index()][usize::from(class.0)]
-    }
-
-    /// Mean rate of the data class out of a port between two times, in Gb/s on the wire: preamble and
-    /// gap of the data packets count, so that a full 40G port shows 40.
-    pub(crate) fn gbps(&self, port: &str, from: Span, to: Span) -> f64 {
-        let id = self.scene.port(port);
-        let series = &self.watch.sent[&(id, self.scene.fabric.data_class.0)];
-        let first = series.range(Instant::ZERO + from..).next().expect("a sample");
-        let last = series.range(..=Instant::ZERO + to).next_back().expect("a sample");
-        let qp = &self.scene.fabric.nics[0].qp;
-        let packet = (qp.mtu + qp.framing.header).get() as f64;
-        let wire = packet + qp.framing.gap.get() as f64;
-        let bytes = (last.1 - first.1) as f64 * wire / packet;
-        bytes * 8.0 / (*last.0 - *first.0).as_s_f64() / 1e9
     }
 
     /// Traces of a kind, in order.

@@ -31,7 +31,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "1024")]
     hosts: Hosts,
     /// Runs; the fastest counts
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Print JSON
     #[arg(long)]

@@ -60,13 +60,13 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let folder = open_folder(args, &scene)?;
     let bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
         .then(|| Bar::new(work(&scene)));
-    let fabric = &scene.setup.fabric;
-    let (faults, record) = (&scene.scenario.faults, &scene.scenario.record);
-    let mut recorder = Recorder::new(fabric, faults, record.max_events, &folder, interrupt, bar)?;
+    let (fabric, scenario) = (&scene.setup.fabric, &scene.scenario);
+    let (faults, most) = (&scenario.faults, scenario.record.max_events);
+    let mut recorder = Recorder::new(fabric, faults, most, &folder, interrupt, bar)?;
     let settings = Settings {
         seed: scene.seed,
         until: until(&scene),
-        sample_period: record.period,
+        sample_period: scenario.record.period,
         check_wire: args.check_wire,
         ..Settings::default()
     };
@@ -74,29 +74,39 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let ran = xoff_sim::run(fabric, &scene.flows, faults, &settings, &mut recorder);
     let wall_seconds = clock.seconds();
     let end = ran.as_ref().map_or(Instant::ZERO, |report| report.end);
-    let (seen, mut errors) = recorder.finish(end);
-    let report = match ran {
-        Ok(report) => report,
-        Err(error) => return Err(could_not_begin(&folder, &scene, &error.to_string())),
-    };
+    let (seen, errors) = recorder.finish(end);
+    match ran {
+        Ok(report) => {
+            let (workloads, flows) = (&scenario.workloads, &scene.flows);
+            let (report, seen) = (&report, &seen);
+            let results = Results { fabric, workloads, flows, report, seen, wall_seconds };
+            conclude(args, &scene, &folder, &results, errors)
+        }
+        Err(error) => Err(could_not_begin(&folder, &scene, &error.to_string())),
+    }
+}
+
+/// Writes the results of a run, shows them and says whether it kept the rules. `errors` is what
+/// could not be written while it ran.
+fn conclude(
+    args: &Args,
+    scene: &Scene,
+    folder: &RunFolder,
+    results: &Results<'_>,
+    mut errors: Vec<RunError>,
+) -> Result<Exit, Failure> {
+    let (fabric, report) = (results.fabric, results.report);
     let stopped_by_disk = !errors.is_empty() && report.outcome == xoff_sim::Outcome::Interrupted;
-    let flow_name = |flow| flow_name(&scene, flow);
-    let verdict = Verdict::of(fabric, &report, &seen, &scene.scenario.allow, &flow_name);
-    let results = Results {
-        fabric,
-        workloads: &scene.scenario.workloads,
-        flows: &scene.flows,
-        report: &report,
-        seen: &seen,
-        wall_seconds,
-    };
-    let (mut summary, failed) = results.write(&folder, scene.seed);
+    let flow_name = |flow| flow_name(scene, flow);
+    let allow = &scene.scenario.allow;
+    let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name);
+    let (mut summary, failed) = results.write(folder, scene.seed);
     errors.extend(failed);
-    summary.outcome = verdict.outcome(fabric, &report);
+    summary.outcome = verdict.outcome(fabric, report);
     summary.notes.extend(errors.iter().map(RunError::to_string));
     errors.extend(folder.write_summary(&summary).err());
-    show(args, &summary, &folder)?;
-    judge(args, &verdict, &report, &errors, stopped_by_disk, &folder)
+    show(args, &summary, folder)?;
+    judge(args, &verdict, report, &errors, stopped_by_disk, folder)
 }
 
 /// What is printed on standard output.
@@ -205,8 +215,8 @@ fn open_folder(args: &Args, scene: &Scene) -> Result<RunFolder, Failure> {
     Ok(folder)
 }
 
-/// The first of `runs/name-seed`, `runs/name-seed-2`, … that is not there, made here and now so that
-/// two runs at the same time do not get the same one.
+/// The first of `runs/name-seed`, `runs/name-seed-2`, … that is not there, made here and now so
+/// that two runs at the same time do not get the same one.
 fn free_folder(runs: &Path, scenario: &Path, seed: u64) -> Result<PathBuf, Failure> {
     let stem = scenario.file_stem().unwrap_or(scenario.as_os_str()).to_string_lossy();
     let name = format!("{stem}-{seed}");

@@ -1,5 +1,5 @@
-//! `flow.txt`: how many, then one per line: `source destination class port bytes start`, the start in
-//! seconds. Only differences between starts matter: the first flow starts at zero.
+//! `flow.txt`: how many, then one per line: `source destination class port bytes start`, the start
+//! in seconds. Only differences between starts matter: the first flow starts at zero.
 
 use super::text::{Line, Mistakes, lines};
 use super::topology::Topology;

@@ -1,5 +1,5 @@
-//! Files of other simulators. For now those of the ns-3 models of the HPCC line: a topology, a list of
-//! flows and, where somebody recorded them, the paths the flows took.
+//! Files of other simulators. For now those of the ns-3 models of the HPCC line: a topology, a list
+//! of flows and, where somebody recorded them, the paths the flows took.
 
 mod flows;
 mod paths;
@@ -141,7 +141,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_panics(a in "[0-9a-z .:\n]{0,80}", b in "[0-9a-z .:\n]{0,80}", c in "[a-z0-9 :\n]{0,80}") {
+        fn no_text_panics(
+            a in "[0-9a-z .:\n]{0,80}", b in "[0-9a-z .:\n]{0,80}", c in "[a-z0-9 :\n]{0,80}",
+        ) {
             let _ = import(&a, &b, &c);
             let _ = import(TOPOLOGY, &b, &c);
             let _ = import(TOPOLOGY, FLOWS, &c);

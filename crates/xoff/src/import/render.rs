@@ -32,42 +32,35 @@ pub(crate) fn fabric(topology: &Topology, flows: &[Flow], congestion: Congestion
             ),
         );
     }
+    add_nodes(&mut file, topology);
+    add_links(&mut file, topology);
+    file
+}
+
+fn add_nodes(file: &mut String, topology: &Topology) {
     let heights = topology.heights();
     for node in 0..topology.nodes {
         let name = topology.name(node);
-        match heights.get(&node) {
-            _ if is_host(node) => {
-                put(&mut file, format_args!("\n[[node]]\nname = \"{name}\"\nkind = \"nic\"\n"));
-            }
-            height => {
-                let tier = match height {
-                    None | Some(0 | 1) => "leaf",
-                    Some(2) => "spine",
-                    Some(_) => "core",
-                };
-                put(
-                    &mut file,
-                    format_args!(
-                        "\n[[node]]\nname = \"{name}\"\nkind = \"switch\"\ntier = \"{tier}\"\n"
-                    ),
-                );
-            }
-        }
+        let kind = match (topology.switches.contains(&node), heights.get(&node)) {
+            (false, _) => "kind = \"nic\"",
+            (true, None | Some(0 | 1)) => "kind = \"switch\"\ntier = \"leaf\"",
+            (true, Some(2)) => "kind = \"switch\"\ntier = \"spine\"",
+            (true, Some(_)) => "kind = \"switch\"\ntier = \"core\"",
+        };
+        put(file, format_args!("\n[[node]]\nname = \"{name}\"\n{kind}\n"));
     }
+}
+
+fn add_links(file: &mut String, topology: &Topology) {
     for link in &topology.links {
         let (a, b) = (topology.name(link.ends.0), topology.name(link.ends.1));
-        put(
-            &mut file,
-            format_args!(
-                "\n[[link]]\nends = \"{a} {b}\"\nrate = \"{}\"\ndelay = \"{}\"\n",
-                link.rate, link.delay
-            ),
-        );
+        let (rate, delay) = (link.rate, link.delay);
+        put(file, format_args!("\n[[link]]\nends = \"{a} {b}\"\n"));
+        put(file, format_args!("rate = \"{rate}\"\ndelay = \"{delay}\"\n"));
         if !link.loss.is_zero() {
-            put(&mut file, format_args!("loss = \"{}\"\n", link.loss));
+            put(file, format_args!("loss = \"{}\"\n", link.loss));
         }
     }
-    file
 }
 
 /// What differs from the profile, whose senders follow DCQCN.

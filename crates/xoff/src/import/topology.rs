@@ -2,7 +2,8 @@
 //! `a b rate delay error`. Whatever is not a switch is a host.
 
 use super::text::{Line, Mistakes, lines};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeSet, VecDeque};
 use xoff_units::{Rate, Ratio, Span};
 
 /// Hosts, switches and links.
@@ -52,8 +53,8 @@ impl Topology {
         while let Some(node) = next.pop_front() {
             let height = heights[&node] + 1;
             for &other in &neighbours[&node] {
-                if !heights.contains_key(&other) {
-                    heights.insert(other, height);
+                if let Entry::Vacant(place) = heights.entry(other) {
+                    place.insert(height);
                     next.push_back(other);
                 }
             }

@@ -236,7 +236,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_span_of_any_text_can_be_shown(text in "\\PC*[\\PC\n\r\t]*", a in 0usize..80, b in 0usize..80) {
+        fn any_span_of_any_text_can_be_shown(
+            text in "\\PC*[\\PC\n\r\t]*", a in 0usize..80, b in 0usize..80,
+        ) {
             shown(&text, a..b);
             line_and_column(&text, a);
         }

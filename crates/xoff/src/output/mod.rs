@@ -58,8 +58,8 @@ fn width(terminal: Option<console::Term>) -> usize {
     said.or_else(measured).unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH)
 }
 
-/// Text in which nothing but line ends controls the terminal: names come from files, and a file must
-/// not be able to recolour or overwrite what is on the screen.
+/// Text in which nothing but line ends controls the terminal: names come from files, and a file
+/// must not be able to recolour or overwrite what is on the screen.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

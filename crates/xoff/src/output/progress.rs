@@ -44,8 +44,8 @@ impl Bar {
         }
         let share = share(&self.work, progress);
         let bar = self.bar.get_or_insert_with(make);
-        bar.set_position((share * STEPS as f64) as u64);
         bar.set_message(message(progress, elapsed, share));
+        bar.set_position((share * STEPS as f64) as u64);
     }
 
     /// Takes the bar off the screen.

@@ -1,7 +1,7 @@
 //! [`Table`]: columns that fit the terminal.
 //!
-//! A table that is too wide shortens its text columns in the middle (both ends of `leaf0→spine1` say
-//! something); one that is still too wide is shown row by row, so that no line is ever broken by
+//! A table that is too wide shortens its text columns in the middle (both ends of `leaf0→spine1`
+//! say something); one that is still too wide is shown row by row, so that no line is ever broken by
 //! the terminal.
 
 use super::printable;
@@ -202,7 +202,8 @@ mod tests {
             rows in prop::collection::vec(prop::collection::vec("\\PC{0,30}", 4), 1..6),
             width in 20usize..120,
         ) {
-            let columns = [("a", Align::Left), ("bb", Align::Right), ("", Align::Left), ("d", Align::Right)];
+            let (left, right) = (Align::Left, Align::Right);
+            let columns = [("a", left), ("bb", right), ("", left), ("d", right)];
             let mut table = Table::new(&columns);
             for row in rows {
                 table.row(row);

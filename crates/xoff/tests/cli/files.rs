@@ -56,6 +56,15 @@ fn mistakes_in_a_flow_list_name_its_lines() {
 }
 
 #[test]
+fn a_flow_that_is_too_long_is_refused() {
+    let folder = folder_with("[[workload]]\nkind = \"incast\"\nsize = \"100TB\"\n");
+    let output = output(folder.path(), &["run", "s.toml"]);
+    assert_eq!(code(&output), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("s.toml:2:") && text.contains("at most 64TiB long"), "{text}");
+}
+
+#[test]
 fn files_that_cannot_be_read() {
     let folder = folder_with("");
     std::fs::write(folder.path().join("latin1.toml"), b"seed = 1\n# caf\xe9\n").unwrap();

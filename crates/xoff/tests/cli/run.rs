@@ -1,6 +1,9 @@
 //! `xoff run`: results, verdicts and exit codes.
 
 use super::{INCAST, code, example, folder_with, is_parquet, json, output, stderr, stdout, xoff};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Row, RowAccessor};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 #[test]
@@ -115,6 +118,30 @@ fn an_earlier_run_is_replaced_and_other_folders_are_not() {
     assert_eq!(std::fs::read_dir(folder.path().join("mine")).unwrap().count(), 1);
 }
 
+/// The words in a text column of a table, each once.
+fn words(table: &Path, column: usize) -> BTreeSet<String> {
+    let reader = SerializedFileReader::new(std::fs::File::open(table).unwrap()).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    let text = |row: Row| row.get_string(column).cloned().unwrap_or_default();
+    rows.map(|row| text(row.unwrap())).collect()
+}
+
+#[test]
+fn faults_and_what_they_do_are_events() {
+    let storm = "[[fault]]\nkind = \"pause-storm\"\nnic = 0\nat = \"2us\"\nfor = \"5us\"\n";
+    let folder = folder_with(&format!("{INCAST}target = 0\n{storm}"));
+    let output = output(folder.path(), &["run", "s.toml", "--out", "run"]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let events = folder.path().join("run/events.parquet");
+    let kinds = words(&events, 1);
+    for kind in ["fault", "fault_end", "xoff", "xon", "pause_start", "pause_end"] {
+        assert!(kinds.contains(kind), "no `{kind}` in {kinds:?}");
+    }
+    assert!(words(&events, 7).contains("pause-storm"));
+    let queues = words(&folder.path().join("run/queues.parquet"), 1);
+    assert!(queues.contains("leaf0→server0-nic0"), "{queues:?}");
+}
+
 /// Headroom of nothing under an incast: the lossless class drops.
 const LOSSY: &str = "[[workload]]\nkind = \"incast\"\nsize = \"2MB\"\n\
     [override.pfc]\nxoff = \"20KB\"\nxon-offset = \"10KB\"\nheadroom = \"0B\"\n\
@@ -169,7 +196,8 @@ fn ring() -> tempfile::TempDir {
     for at in 0..3 {
         let (next, after) = ((at + 1) % 3, (at + 2) % 3);
         fabric += &format!(
-            "[[node]]\nname = \"s{at}\"\nkind = \"switch\"\n[[node]]\nname = \"h{at}\"\nkind = \"nic\"\n\
+            "[[node]]\nname = \"s{at}\"\nkind = \"switch\"\n\
+             [[node]]\nname = \"h{at}\"\nkind = \"nic\"\n\
              [[node]]\nname = \"g{at}\"\nkind = \"nic\"\n[[link]]\nends = \"h{at} s{at}\"\n\
              [[link]]\nends = \"g{at} s{at}\"\n[[link]]\nends = \"s{at} s{next}\"\n\
              [[route]]\nat = \"s{at}\"\nto = \"h{after}\"\nvia = \"s{next}\"\n"

@@ -49,12 +49,27 @@ pub(crate) struct Link(pub(crate) u64, pub(crate) u64);
 #[derive(Debug, Clone)]
 pub(crate) enum Wiring {
     Single(u32),
-    LeafSpine { leaves: u32, hosts: u32, spines: u32 },
-    Rail { servers: u32, nics: u32, spines: u32 },
+    LeafSpine {
+        leaves: u32,
+        hosts: u32,
+        spines: u32,
+    },
+    Rail {
+        servers: u32,
+        nics: u32,
+        spines: u32,
+    },
     FatTree,
-    ThreeTier { leaves: u32, hosts: u32 },
+    ThreeTier {
+        leaves: u32,
+        hosts: u32,
+    },
     /// A line of switches with hosts on each, joined by so many cables.
-    Line { switches: u32, hosts: u32, parallel: u32 },
+    Line {
+        switches: u32,
+        hosts: u32,
+        parallel: u32,
+    },
 }
 
 /// A random fabric.
@@ -77,15 +92,18 @@ impl Plan {
         for (name, Link(rate, length)) in name.iter().zip(&self.links) {
             if !matches!(self.wiring, Wiring::Line { .. }) {
                 let loss = self.loss;
-                write!(text, "[links.{name}]\nrate = \"{rate}Gbps\"\nlength = \"{length}m\"\nloss = {loss}\n")
-                    .unwrap();
+                write!(
+                    text,
+                    "[links.{name}]\nrate = \"{rate}Gbps\"\nlength = \"{length}m\"\nloss = {loss}\n"
+                )
+                .unwrap();
             }
         }
         write!(
             text,
             "[nic]\nlatency = \"{}ns\"\n[switch]\ncell = \"{}B\"\nforwarding = \"{}\"\nlatency = \"{}ns\"\n\
              discipline = \"{}\"\nbuffer = \"16GB\"\n[pfc]\nalpha = \"{}\"\nxon-offset = \"{}B\"\n\
-             quanta = {}\nresponse = \"{}\"\n[ecn]\nenabled = {}\n[traffic]\nack = {}\n\
+             quanta = {}\nresponse = \"{}\"\n[ecn]\nenabled = {}\nkmin = \"8KB\"\nkmax = \"120KB\"\nscale = false\n[traffic]\nack = {}\n\
              [transport]\nmtu = \"{}B\"\nack-every = {}\nrecovery = \"{}\"\nnotification = \"{}\"\n\
              cnp-delay = \"{}ns\"\n[transport.congestion]\nkind = \"{}\"\n\
              [[class]]\nid = 3\nreserved = \"{}B\"\n",
@@ -103,7 +121,9 @@ impl Plan {
     fn wiring_text(&self) -> String {
         match self.wiring {
             Wiring::Single(hosts) => {
-                format!("[cluster]\nhosts = {hosts}\n[fabric]\nkind = \"single\"\nleaf = \"ideal\"\n")
+                format!(
+                    "[cluster]\nhosts = {hosts}\n[fabric]\nkind = \"single\"\nleaf = \"ideal\"\n"
+                )
             }
             Wiring::LeafSpine { leaves, hosts, spines } => format!(
                 "[cluster]\nhosts = {}\n[fabric]\nkind = \"leaf-spine\"\nleaf = \"ideal\"\nleaves = {leaves}\n\
@@ -114,7 +134,9 @@ impl Plan {
                 "[cluster]\ngpus = {}\ngpus-per-server = {nics}\n[fabric]\nkind = \"rail\"\nleaf = \"ideal\"\nspines = {spines}\n",
                 servers * nics
             ),
-            Wiring::FatTree => "[fabric]\nkind = \"fat-tree\"\nleaf = \"ideal\"\nk = 4\n".to_string(),
+            Wiring::FatTree => {
+                "[fabric]\nkind = \"fat-tree\"\nleaf = \"ideal\"\nk = 4\n".to_string()
+            }
             Wiring::ThreeTier { leaves, hosts } => format!(
                 "[cluster]\nhosts = {}\n[fabric]\nkind = \"three-tier\"\nleaf = \"ideal\"\nhosts-per-leaf = {hosts}\n\
                  leaves-per-pod = {leaves}\nspines = 1\ncores = 1\n",
@@ -183,13 +205,23 @@ fn link() -> impl Strategy<Value = Link> {
 fn wiring() -> impl Strategy<Value = Wiring> {
     prop_oneof![
         (2u32..10).prop_map(Wiring::Single),
-        (2u32..4, 1u32..5, 1u32..4).prop_map(|(leaves, hosts, spines)| Wiring::LeafSpine { leaves, hosts, spines }),
-        (1u32..4, 2u32..5, 1u32..3)
-            .prop_map(|(servers, nics, spines)| Wiring::Rail { servers, nics, spines }),
+        (2u32..4, 1u32..5, 1u32..4).prop_map(|(leaves, hosts, spines)| Wiring::LeafSpine {
+            leaves,
+            hosts,
+            spines
+        }),
+        (1u32..4, 2u32..5, 1u32..3).prop_map(|(servers, nics, spines)| Wiring::Rail {
+            servers,
+            nics,
+            spines
+        }),
         Just(Wiring::FatTree),
         (1u32..3, 1u32..3).prop_map(|(leaves, hosts)| Wiring::ThreeTier { leaves, hosts }),
-        (1u32..5, 2u32..4, 1u32..4)
-            .prop_map(|(switches, hosts, parallel)| Wiring::Line { switches, hosts, parallel }),
+        (1u32..5, 2u32..4, 1u32..4).prop_map(|(switches, hosts, parallel)| Wiring::Line {
+            switches,
+            hosts,
+            parallel
+        }),
     ]
 }
 
@@ -249,7 +281,6 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
             if switches.slack < 300_000 {
                 transport.ack = "\"data\"";
             }
-            let ecn = ecn && !(transport.congestion == "hpcc" && transport.notification == "cnp");
             Plan { wiring, links, switches, transport, ecn, loss: "0" }
         },
     )
@@ -302,7 +333,12 @@ pub(crate) fn load(classes: &'static [u8]) -> impl Strategy<Value = Load> {
         (any::<u32>(), 1u64..600, select(classes))
             .prop_map(|(target, packets, class)| Load::Incast { target, packets, class }),
         (1u32..7, 1u64..400, select(classes), operation()).prop_map(
-            |(shift, packets, class, operation)| Load::Permutation { shift, packets, class, operation }
+            |(shift, packets, class, operation)| Load::Permutation {
+                shift,
+                packets,
+                class,
+                operation
+            }
         ),
         prop::collection::vec(message(classes), 1..24).prop_map(Load::Mixed),
     ]
