@@ -7,11 +7,31 @@ use xoff_fabric::model::{Fabric, NicId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 
-/// Where a group of equal ports starts and how many there are.
-#[derive(Debug, Clone, Copy, Default)]
-struct Group {
-    start: u32,
-    count: u32,
+/// Where a group of equal ports starts and how many there are, in one word so that the table of a
+/// large fabric stays in cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Group(u32);
+
+impl Group {
+    /// "Its own port", not a list.
+    const DIRECT: Self = Self(u32::MAX);
+    const COUNT_BITS: u32 = 10;
+
+    /// A group, if its numbers fit.
+    fn new(start: usize, count: usize) -> Option<Self> {
+        let fits = count < 1 << Self::COUNT_BITS && start < (1 << (32 - Self::COUNT_BITS)) - 1;
+        fits.then_some(Self((start as u32) << Self::COUNT_BITS | count as u32))
+    }
+
+    #[inline(always)]
+    const fn start(self) -> usize {
+        (self.0 >> Self::COUNT_BITS) as usize
+    }
+
+    #[inline(always)]
+    const fn count(self) -> usize {
+        (self.0 & ((1 << Self::COUNT_BITS) - 1)) as usize
+    }
 }
 
 /// Next hops for every switch and row. NICs that every switch routes alike share a row, except at
@@ -19,6 +39,7 @@ struct Group {
 pub(crate) struct Routing {
     /// By row, then switch.
     groups: Vec<Group>,
+    switches: usize,
     ports: Vec<u32>,
     /// Row of each NIC, times the number of switches.
     rows: Vec<u32>,
@@ -28,9 +49,6 @@ pub(crate) struct Routing {
     exact: Option<Routes>,
 }
 
-/// The group stands for "its own port", not for a list.
-const DIRECT: u32 = u32::MAX;
-
 impl Routing {
     pub(crate) fn new(fabric: &Fabric) -> Self {
         let routes = Routes::new(fabric);
@@ -39,54 +57,71 @@ impl Routing {
             && fabric.nics.iter().all(|nic| attachment(fabric, nic.ports.start).is_some());
         let mut routing = Self {
             groups: Vec::new(),
+            switches: fabric.switches.len(),
             ports: Vec::new(),
             rows: vec![0; fabric.nics.len()],
             direct: vec![0; fabric.nics.len()],
             exact: None,
         };
-        if simple {
-            routing.fill(fabric, &routes);
-        } else {
+        if !simple || routing.fill(fabric, &routes).is_none() {
+            routing.groups.clear();
             routing.exact = Some(routes);
         }
         routing
     }
 
-    fn fill(&mut self, fabric: &Fabric, routes: &Routes) {
+    /// Fills the tables; nothing if the numbers do not fit.
+    fn fill(&mut self, fabric: &Fabric, routes: &Routes) -> Option<()> {
         let switches = fabric.switches.len();
-        let mut row_of = vec![None; switches];
+        let mut row_of: Vec<Option<u32>> = vec![None; switches];
         for (nic, state) in fabric.nics.iter().enumerate() {
             let at = fabric.ports[state.ports.start as usize].peer;
-            let Some(switch) = attachment(fabric, state.ports.start) else { continue };
+            let switch = attachment(fabric, state.ports.start)?;
             self.direct[nic] = at.0;
-            let row = *row_of[switch.index()].get_or_insert_with(|| {
-                let row = self.groups.len() as u32;
+            if row_of[switch.index()].is_none() {
+                row_of[switch.index()] = Some(self.groups.len() as u32);
                 for from in 0..switches as u32 {
-                    self.add_group(routes, SwitchId(from), switch, NicId(nic as u32));
+                    self.add_group(routes, SwitchId(from), switch, NicId(nic as u32))?;
                 }
-                row
-            });
-            self.rows[nic] = row;
+            }
+            self.rows[nic] = row_of[switch.index()]?;
         }
+        Some(())
     }
 
-    fn add_group(&mut self, routes: &Routes, from: SwitchId, to: SwitchId, nic: NicId) {
+    fn add_group(
+        &mut self,
+        routes: &Routes,
+        from: SwitchId,
+        to: SwitchId,
+        nic: NicId,
+    ) -> Option<()> {
         if from == to {
-            return self.groups.push(Group { start: DIRECT, count: 1 });
+            self.groups.push(Group::DIRECT);
+            return Some(());
         }
         let choices = routes.candidates(from, nic);
-        // Neighbouring groups of one switch are mostly the same list.
-        let last = self.groups.len().checked_sub(1).map(|last| self.groups[last]);
-        let same = last.filter(|group| group.start != DIRECT && self.list(*group).eq(ids(choices)));
-        let start = same.map_or(self.ports.len() as u32, |group| group.start);
-        if same.is_none() {
-            self.ports.extend(ids(choices));
-        }
-        self.groups.push(Group { start, count: choices.len() as u32 });
+        // The group before, or this switch's group in the row before, is mostly the same list.
+        let before = [1, self.switches].map(|back| self.groups.len().checked_sub(back));
+        let known = before.into_iter().flatten().map(|at| self.groups[at]);
+        let same = known.into_iter().find(|&group| {
+            group != Group::DIRECT && self.list(group).is_some_and(|list| list.eq(ids(choices)))
+        });
+        let group = match same {
+            Some(group) => group,
+            None => {
+                let start = self.ports.len();
+                self.ports.extend(ids(choices));
+                Group::new(start, choices.len())?
+            }
+        };
+        self.groups.push(group);
+        Some(())
     }
 
-    fn list(&self, group: Group) -> impl Iterator<Item = u32> + '_ {
-        self.ports[group.start as usize..][..group.count as usize].iter().copied()
+    fn list(&self, group: Group) -> Option<impl Iterator<Item = u32> + '_> {
+        let ports = self.ports.get(group.start()..group.start() + group.count())?;
+        Some(ports.iter().copied())
     }
 
     /// What a packet for this NIC carries.
@@ -104,14 +139,14 @@ impl Routing {
         entropy: u32,
         seed: u32,
     ) -> Option<u32> {
-        let Some(group) = self.groups.get((row + switch) as usize) else {
+        let Some(&group) = self.groups.get((row + switch) as usize) else {
             return self.next_exact(switch, dst, entropy, seed);
         };
-        if group.start == DIRECT {
+        if group == Group::DIRECT {
             return self.direct.get(dst as usize).copied();
         }
-        let pick = hash::pick_mixed(entropy, seed, group.count as usize) as u32;
-        if group.count == 0 { None } else { self.ports.get((group.start + pick) as usize).copied() }
+        let pick = hash::pick_mixed(entropy, seed, group.count());
+        if group.count() == 0 { None } else { self.ports.get(group.start() + pick).copied() }
     }
 
     #[cold]
