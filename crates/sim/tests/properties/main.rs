@@ -14,6 +14,7 @@ mod pauses;
 mod random;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, NicId, PortId};
 use xoff_fabric::scenario::Operation;
@@ -65,6 +66,15 @@ fn check_complete(fabric: &Fabric, flows: &[Flow], report: &Report) -> Result<()
     Ok(())
 }
 
+/// So many cases, the same ones every time; `PROPTEST_RNG_SEED` draws others, and
+/// `PROPTEST_CASES_TIMES` more of them.
 fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
+    let default = ProptestConfig::default();
+    let rng_seed = match default.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(8021),
+        chosen => chosen,
+    };
+    let times = std::env::var("PROPTEST_CASES_TIMES").ok().and_then(|text| text.parse().ok());
+    let cases = count * times.unwrap_or(1);
+    ProptestConfig { cases, failure_persistence: None, rng_seed, ..default }
 }
