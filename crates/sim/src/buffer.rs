@@ -4,7 +4,7 @@
 //! beyond the limit. Bytes go into reserved buffer first, then shared up to the limit, then headroom;
 //! they leave headroom first, then shared, then reserved. A packet is refused only when neither its
 //! limit nor its headroom has room. The rules are those of the ns-3 RoCE line, with a fixed limit
-//! and a headroom pool added; [`docs/switch.md`] has the comparison.
+//! and a headroom pool added; `docs/model.md` has the comparison.
 
 use crate::port::Ingress;
 use xoff_fabric::model::{Ecn, PortClass, Threshold};
