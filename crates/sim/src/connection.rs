@@ -12,7 +12,7 @@ use crate::report::{FlowCounters, Outcome, TraceKind};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{IntStack, PathInfo, QueuePair, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
-use xoff_wire::{Header, Operation as Opcode, Qpn};
+use xoff_wire::{Header, Operation as Opcode, Qpn, Rkey};
 
 /// No connection.
 pub(crate) const NO_CONNECTION: u32 = u32::MAX;
@@ -107,7 +107,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for id in 0..messages {
             let length = Bytes::new(left.min(LONGEST_MESSAGE));
             left -= length.get();
-            let work = WorkRequest { id, operation: verb, length, address: 0, rkey: 0 };
+            let work = WorkRequest { id, operation: verb, length, address: 0, rkey: Rkey(0) };
             let posted = self.end_mut(initiator).qp.post(now, work);
             debug_assert!(posted.is_ok(), "a message of legal size was refused");
         }

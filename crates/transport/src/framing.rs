@@ -2,13 +2,10 @@
 
 use crate::config::Framing;
 use xoff_units::Bytes;
-use xoff_wire::{Extension, Header, Opcode, Operation};
+use xoff_wire::{Extension, Header, Operation};
 
 /// The shortest Ethernet frame, with its checksum.
 const MIN_FRAME: u32 = 64;
-const RETH: u32 = 16;
-const AETH: u32 = 4;
-const CNP_RESERVED: u32 = 16;
 
 impl Framing {
     /// Bytes the packet takes in buffers. On the wire [`Framing::gap`] comes on top of it.
@@ -20,21 +17,24 @@ impl Framing {
         let around = count(self.header);
         match header.opcode.operation() {
             Operation::Acknowledge => {
-                let computed = around.saturating_add(if self.extensions { AETH } else { 0 });
-                given_or(self.ack, computed)
+                given_or(self.ack, around.saturating_add(self.extension(header)))
             }
-            Operation::Cnp => given_or(self.cnp, around.saturating_add(CNP_RESERVED)),
+            Operation::Cnp => given_or(self.cnp, around.saturating_add(extension(header))),
             _ => {
                 let payload = if self.pad_last && header.opcode.has_payload() {
                     count(mtu)
                 } else {
                     header.payload
                 };
-                let extension = if self.extensions { extension(header.opcode) } else { 0 };
-                let len = around.saturating_add(payload).saturating_add(extension);
+                let len = around.saturating_add(payload).saturating_add(self.extension(header));
                 if self.ack.is_zero() { len.max(MIN_FRAME) } else { len }
             }
         }
+    }
+
+    /// Bytes of the extended headers, where they count.
+    fn extension(&self, header: &Header) -> u32 {
+        if self.extensions { extension(header) } else { 0 }
     }
 }
 
@@ -47,32 +47,31 @@ pub(crate) struct WireTime {
     shortest: u32,
     /// Packets shorter than this count as this.
     least: u32,
-    reth: u32,
-    aeth: u32,
+    /// Extended headers count.
+    extensions: bool,
 }
 
 impl WireTime {
     pub(crate) fn of(framing: &Framing, mtu: Bytes) -> Self {
         let gap = count(framing.gap);
-        let given = |len| if framing.extensions { len } else { 0 };
         Self {
             around: count(framing.header).saturating_add(gap),
             shortest: if framing.pad_last { count(mtu) } else { 0 },
             least: if framing.ack.is_zero() { MIN_FRAME.saturating_add(gap) } else { 0 },
-            reth: given(RETH),
-            aeth: given(AETH),
+            extensions: framing.extensions,
         }
     }
 
     /// [`Framing::wire_len`] and the gap, of a request or of data.
     #[inline]
     pub(crate) fn of_packet(&self, header: &Header) -> u32 {
-        let (payload, extension) = match header.extension {
-            Extension::None => (header.payload.max(self.shortest), 0),
-            Extension::Reth(_) if header.opcode == Opcode::ReadRequest => (0, self.reth),
-            Extension::Reth(_) => (header.payload.max(self.shortest), self.reth),
-            Extension::Aeth(_) => (header.payload.max(self.shortest), self.aeth),
+        let extension = match header.extension {
+            Extension::None => 0,
+            _ if self.extensions => extension(header),
+            _ => 0,
         };
+        let payload =
+            if header.opcode.has_payload() { header.payload.max(self.shortest) } else { 0 };
         self.around.saturating_add(payload).saturating_add(extension).max(self.least)
     }
 }
@@ -83,14 +82,8 @@ fn given_or(given: Bytes, computed: u32) -> u32 {
 }
 
 #[inline]
-fn extension(opcode: Opcode) -> u32 {
-    if opcode.has_reth() {
-        RETH
-    } else if opcode.has_aeth() {
-        AETH
-    } else {
-        0
-    }
+fn extension(header: &Header) -> u32 {
+    header.opcode.extension_len(header.service) as u32
 }
 
 /// A size in a file may be any; one that does not fit is as large as can be.
@@ -102,12 +95,13 @@ fn count(bytes: Bytes) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_wire::{Aeth, Psn, Qpn, Reth, Syndrome};
+    use xoff_wire::{Aeth, Immediate, Opcode, Psn, Qpn, Reth, Rkey, Service, Syndrome};
 
     const MTU: Bytes = Bytes::new(4096);
 
     fn packet(opcode: Opcode, payload: u32) -> Header {
         Header {
+            service: Service::Reliable,
             opcode,
             ack_request: false,
             becn: false,
@@ -159,11 +153,14 @@ mod tests {
             for opcode in Opcode::ALL {
                 let payload = if opcode.has_payload() { 1 } else { 0 };
                 let mut header = packet(opcode, payload);
-                if opcode.has_reth() {
-                    header.extension = Extension::Reth(Reth { address: 0, rkey: 0, length: 9 });
-                } else if opcode.has_aeth() {
-                    let syndrome = Syndrome::SequenceError;
-                    header.extension = Extension::Aeth(Aeth { syndrome, msn: 0 });
+                if opcode.extension_len(Service::Reliable) > 0 {
+                    header.extension = match opcode.operation() {
+                        Operation::Write | Operation::ReadRequest => {
+                            Extension::Reth(Reth { address: 0, rkey: Rkey(0), length: 9 })
+                        }
+                        Operation::Send => Extension::Imm(Immediate([0; 4])),
+                        _ => Extension::Aeth(Aeth { syndrome: Syndrome::SequenceError, msn: 0 }),
+                    };
                 }
                 if !matches!(opcode, Opcode::Acknowledge | Opcode::Cnp) {
                     let expected = framing.wire_len(&header, MTU) + count(framing.gap);

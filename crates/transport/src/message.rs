@@ -3,7 +3,7 @@
 use crate::config::QpConfig;
 use crate::sequence;
 use crate::work::{Verb, WorkRequest};
-use xoff_wire::{Extension, Header, Opcode, Operation, Position, Qpn, Reth};
+use xoff_wire::{Extension, Header, Opcode, Operation, Position, Qpn, Reth, Rkey, Service};
 
 /// Data packets one read request asks for; longer reads ask several times.
 const READ_CHUNK: u64 = 1 << 20;
@@ -18,7 +18,7 @@ pub(crate) struct Message {
     pub(crate) end: u64,
     /// Payload bytes of all messages before it.
     bytes_before: u64,
-    rkey: u32,
+    rkey: Rkey,
     length: u32,
     pub(crate) verb: Verb,
 }
@@ -45,6 +45,7 @@ impl Message {
         let index = number - self.first;
         let offset = self.offset(index, mtu);
         let mut header = Header {
+            service: Service::Reliable,
             opcode: Opcode::ReadRequest,
             ack_request: false,
             becn: false,

@@ -13,7 +13,7 @@ use crate::signals::{PathInfo, Signals};
 use crate::work::{Completion, PostError, Received, WorkRequest};
 use std::sync::Arc;
 use xoff_units::{Bytes, Instant, Rate};
-use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn};
+use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn, Service};
 
 /// One end of a reliable connection. The crate's page says which calls to make, and when.
 #[derive(Debug, Clone)]
@@ -142,6 +142,7 @@ impl QueuePair {
         }
         self.counters.cnps_sent += 1;
         Some(Header {
+            service: Service::Reliable,
             opcode: Opcode::Cnp,
             ack_request: false,
             becn: true,
@@ -178,6 +179,7 @@ impl QueuePair {
                 self.responder.deliver(payload);
             }
             Operation::Acknowledge => self.acknowledged(now, header, signals),
+            Operation::Atomic | Operation::AtomicAcknowledge => self.counters.ignored += 1,
             Operation::Cnp => {
                 self.counters.cnps_handled += 1;
                 self.notified(now);

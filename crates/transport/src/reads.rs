@@ -3,7 +3,7 @@
 use crate::message::packets;
 use crate::sequence;
 use std::collections::VecDeque;
-use xoff_wire::{Aeth, Extension, Header, Opcode, Operation, Position, Qpn, Syndrome};
+use xoff_wire::{Aeth, Extension, Header, Opcode, Operation, Position, Qpn, Service, Syndrome};
 
 /// Reads being answered at a time; a peer that asks for more has to ask again.
 const MAX_JOBS: usize = 64;
@@ -75,6 +75,7 @@ impl Reads {
         let opcode = Opcode::new(Operation::ReadResponse, position);
         let aeth = Aeth { syndrome: Syndrome::Ack { credits: 0x1f }, msn };
         let header = Header {
+            service: Service::Reliable,
             opcode,
             ack_request: false,
             becn: false,

@@ -10,7 +10,7 @@ use crate::sequence;
 use crate::work::Received;
 use std::collections::VecDeque;
 use xoff_units::{Bytes, Instant};
-use xoff_wire::{Aeth, Extension, Header, Opcode, Operation, Psn, Qpn, Syndrome};
+use xoff_wire::{Aeth, Extension, Header, Opcode, Operation, Psn, Qpn, Service, Syndrome};
 
 const MSN_MASK: u32 = 0x00ff_ffff;
 const NO_CREDITS: u8 = 0x1f;
@@ -312,6 +312,7 @@ impl Responder {
     #[inline]
     fn acknowledgement(&mut self, number: u64, aeth: Aeth) -> Header {
         Header {
+            service: Service::Reliable,
             opcode: Opcode::Acknowledge,
             ack_request: false,
             becn: std::mem::take(&mut self.echo),

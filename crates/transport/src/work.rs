@@ -2,6 +2,7 @@
 
 use std::fmt;
 use xoff_units::Bytes;
+use xoff_wire::Rkey;
 
 /// The longest message (IBTA 9.2): two gibibytes.
 pub const MAX_MESSAGE: Bytes = Bytes::new(1 << 31);
@@ -32,7 +33,7 @@ pub struct WorkRequest {
     /// Where it lies at the peer (not for sends).
     pub address: u64,
     /// The key of that memory (not for sends).
-    pub rkey: u32,
+    pub rkey: Rkey,
 }
 
 /// Why work was not taken.

@@ -10,7 +10,7 @@ use xoff_transport::config::{
 };
 use xoff_transport::{IntHop, IntStack, PathInfo, QueuePair, Signals, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Rate, Span};
-use xoff_wire::{Aeth, Extension, Header, Opcode, Psn, Qpn, Reth, Syndrome};
+use xoff_wire::{Aeth, Extension, Header, Opcode, Psn, Qpn, Reth, Rkey, Service, Syndrome};
 
 fn verbs() -> impl Strategy<Value = Verb> {
     prop_oneof![Just(Verb::Write), Just(Verb::Send), Just(Verb::Read)]
@@ -142,7 +142,7 @@ proptest! {
 /// A header such as nobody should send, near enough to the truth to get past the first check.
 fn nonsense(draws: &mut Draws) -> Header {
     let pick = |draws: &mut Draws, n: u64| draws.next() % n;
-    let opcode = Opcode::ALL[pick(draws, 15) as usize];
+    let opcode = Opcode::ALL[pick(draws, Opcode::ALL.len() as u64) as usize];
     let syndromes = [
         Syndrome::Ack { credits: 31 },
         Syndrome::RnrNak { timer: pick(draws, 32) as u8 },
@@ -155,8 +155,9 @@ fn nonsense(draws: &mut Draws) -> Header {
     let kinds = if draws.chance(20) { 6 } else { 5 };
     let length = [0, 1, 1000, 5000, 1 << 20, u32::MAX][pick(draws, 6) as usize];
     let aeth = Aeth { syndrome: syndromes[pick(draws, kinds) as usize], msn: near(draws) };
-    let reth = Reth { address: u64::MAX, rkey: 0, length };
+    let reth = Reth { address: u64::MAX, rkey: Rkey(0), length };
     Header {
+        service: Service::Reliable,
         opcode,
         ack_request: draws.chance(500),
         becn: draws.chance(300),
@@ -204,7 +205,7 @@ proptest! {
             if draws.chance(300) {
                 let operation = [Verb::Write, Verb::Send, Verb::Read][(draws.next() % 3) as usize];
                 let length = Bytes::new(draws.next() % 30_000);
-                let work = WorkRequest { id: posted, operation, length, address: 0, rkey: 0 };
+                let work = WorkRequest { id: posted, operation, length, address: 0, rkey: Rkey(0) };
                 posted += u64::from(pair.post(now, work).is_ok());
             }
             let header = nonsense(&mut draws);

@@ -6,7 +6,7 @@ use pair::{Fate, LINE, ONE_WAY, Pair, plain};
 use xoff_transport::config::{Framing, QpConfig, Recovery};
 use xoff_transport::{Completion, MAX_MESSAGE, PostError, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
-use xoff_wire::{Opcode, Operation, Position, Psn};
+use xoff_wire::{Opcode, Operation, Position, Psn, Rkey};
 
 fn ok(id: u64) -> Completion {
     Completion { id, status: Status::Ok }
@@ -182,8 +182,13 @@ fn a_dead_peer_is_given_up() {
     assert_eq!(pair.completions(0), [failed, Completion { id: 2, status: Status::Flushed }]);
     assert_eq!(pair.ends[0].counters().timeouts, 4);
     assert!(pair.now >= Instant::ZERO + timeout * 4);
-    let work =
-        WorkRequest { id: 3, operation: Verb::Write, length: Bytes::new(1), address: 0, rkey: 0 };
+    let work = WorkRequest {
+        id: 3,
+        operation: Verb::Write,
+        length: Bytes::new(1),
+        address: 0,
+        rkey: Rkey(0),
+    };
     assert_eq!(pair.ends[0].post(pair.now, work), Err(PostError::Failed));
     assert!(pair.ends[0].next_send().is_never() && pair.ends[0].deadline().is_never());
 }
@@ -202,7 +207,8 @@ fn seven_retries_mean_for_ever() {
 #[test]
 fn too_long_a_message_is_refused() {
     let mut pair = Pair::new(plain());
-    let work = |length| WorkRequest { id: 1, operation: Verb::Write, length, address: 0, rkey: 0 };
+    let work =
+        |length| WorkRequest { id: 1, operation: Verb::Write, length, address: 0, rkey: Rkey(0) };
     let longer = MAX_MESSAGE + Bytes::new(1);
     assert_eq!(pair.ends[0].post(Instant::ZERO, work(longer)), Err(PostError::TooLong));
     assert_eq!(pair.ends[0].post(Instant::ZERO, work(Bytes::MAX)), Err(PostError::TooLong));

@@ -1,19 +1,26 @@
 //! Header values to bytes and back.
 //!
-//! Layouts are those of the IBTA specification, volume 1: base header 9.2, RETH 9.3.3, AETH 9.3.5,
-//! and the congestion notification packet of annex A17. All fields are big-endian.
+//! Layouts are those of the IBTA specification, volume 1: base header 9.2, DETH 9.3.2, RETH 9.3.3,
+//! AtomicETH 9.3.4, AETH 9.3.5, immediate data 9.3.6, IETH 9.3.7, and the congestion notification packet of annex A17. All fields are big-endian.
 
-use crate::{Aeth, Extension, Header, Opcode, Psn, Qpn, Reth, Syndrome};
+use crate::{
+    Aeth, Deth, Extension, Header, Immediate, Opcode, Operation, Psn, Qpn, Reth, Rkey, Service,
+    Syndrome,
+};
 use std::fmt;
 
 /// Bytes of the base transport header.
 const BTH_LEN: usize = 12;
 const RETH_LEN: usize = 16;
 const AETH_LEN: usize = 4;
+const DETH_LEN: usize = 8;
+const ATOMIC_LEN: usize = 28;
+const ATOMIC_ACK_LEN: usize = 8;
+const IMM_LEN: usize = 4;
 const CNP_RESERVED_LEN: usize = 16;
 
-/// The most bytes a header takes: the base header and a RETH (or a CNP's reserved bytes).
-pub const MAX_HEADER_LEN: usize = BTH_LEN + RETH_LEN;
+/// The most bytes a header takes: the base header and that of an atomic operation.
+pub const MAX_HEADER_LEN: usize = BTH_LEN + ATOMIC_LEN;
 
 /// The default partition, with full membership.
 const DEFAULT_PKEY: u16 = 0xffff;
@@ -56,81 +63,145 @@ const fn padding(payload: u32) -> u8 {
     (payload.wrapping_neg() & 3) as u8
 }
 
+impl Opcode {
+    /// Bytes that follow the base header before the payload.
+    pub const fn extension_len(self, service: Service) -> usize {
+        Layout::of(service, self).len()
+    }
+}
+
 impl Header {
     /// Writes the header and returns its length.
     ///
-    /// What follows the base header is decided by the opcode: an extension that the opcode does not
+    /// What follows the base header is decided by service and opcode: an extension that they do not
     /// have is left out, one that is missing is written as zeros. Numbers wider than their field
     /// lose their high bits.
     pub fn encode(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
         *out = [0; MAX_HEADER_LEN];
-        out[0] = self.opcode.raw();
+        out[0] = self.opcode.raw(self.service);
         out[1] = MIGRATED | padding(self.payload) << 4;
         out[2..4].copy_from_slice(&DEFAULT_PKEY.to_be_bytes());
         out[4..8].copy_from_slice(&self.dest_qp.get().to_be_bytes());
         out[4] = if self.becn { BECN } else { 0 };
         out[8..12].copy_from_slice(&self.psn.get().to_be_bytes());
         out[8] = if self.ack_request { ACK_REQUEST } else { 0 };
-        match self.extension {
-            Extension::Reth(reth) if self.opcode.has_reth() => {
-                out[12..20].copy_from_slice(&reth.address.to_be_bytes());
-                out[20..24].copy_from_slice(&reth.rkey.to_be_bytes());
-                out[24..28].copy_from_slice(&reth.length.to_be_bytes());
+        if let Some(rest) = out.last_chunk_mut() {
+            self.encode_extension(rest);
+        }
+        header_len(self.service, self.opcode)
+    }
+
+    fn encode_extension(&self, out: &mut [u8; ATOMIC_LEN]) {
+        match (self.extension, Layout::of(self.service, self.opcode)) {
+            (Extension::Reth(reth), Layout::Reth) => encode_reth(reth, out),
+            (Extension::RethImm(reth, imm), Layout::RethImm) => {
+                encode_reth(reth, out);
+                out[RETH_LEN..][..IMM_LEN].copy_from_slice(&imm.0);
             }
-            Extension::Aeth(aeth) if self.opcode.has_aeth() => {
-                out[12..16].copy_from_slice(&aeth.msn.to_be_bytes());
-                out[12] = aeth.syndrome.raw();
+            (Extension::Aeth(aeth), Layout::Aeth) => encode_aeth(aeth, out),
+            (Extension::Imm(imm), Layout::Imm) => out[..IMM_LEN].copy_from_slice(&imm.0),
+            (Extension::Ieth(key), Layout::Ieth) => put_u32(out, 0, key.0),
+            (Extension::Atomic { address, rkey, operand, compare }, Layout::Atomic) => {
+                put_u64(out, 0, address);
+                put_u32(out, 8, rkey.0);
+                put_u64(out, 12, operand);
+                put_u64(out, 20, compare);
+            }
+            (Extension::AtomicAck(aeth, before), Layout::AtomicAck) => {
+                encode_aeth(aeth, out);
+                put_u64(out, AETH_LEN, before);
+            }
+            (Extension::Deth(deth), Layout::Deth) => encode_deth(deth, out),
+            (Extension::DethImm(deth, imm), Layout::DethImm) => {
+                encode_deth(deth, out);
+                out[DETH_LEN..][..IMM_LEN].copy_from_slice(&imm.0);
             }
             _ => {}
         }
-        header_len(self.opcode)
     }
 
     /// Reads a header and returns it with its length. `payload` is the number of payload bytes that
     /// follow it, without padding.
     pub fn decode(bytes: &[u8], payload: u32) -> Result<(Self, usize), DecodeError> {
         let base: &[u8; BTH_LEN] = bytes.first_chunk().ok_or(DecodeError::Short)?;
-        let opcode = Opcode::from_raw(base[0]).ok_or(DecodeError::Opcode(base[0]))?;
+        let (service, opcode) = Opcode::from_raw(base[0]).ok_or(DecodeError::Opcode(base[0]))?;
         let version = base[1] & 0x0f;
         if version != 0 {
             return Err(DecodeError::Version(version));
         }
-        let len = header_len(opcode);
+        let len = header_len(service, opcode);
         let rest = bytes.get(BTH_LEN..len).ok_or(DecodeError::Short)?;
         if (base[1] >> 4) & 3 != padding(payload) || (payload > 0 && !opcode.has_payload()) {
             return Err(DecodeError::Payload);
         }
-        let extension = if opcode.has_reth() {
-            Extension::Reth(decode_reth(rest))
-        } else if opcode.has_aeth() {
-            Extension::Aeth(decode_aeth(rest)?)
-        } else {
-            Extension::None
-        };
         let header = Self {
+            service,
             opcode,
             ack_request: base[8] & ACK_REQUEST != 0,
             becn: base[4] & BECN != 0,
             dest_qp: Qpn::new(read_u32(base, 4)),
             psn: Psn::new(read_u32(base, 8)),
-            extension,
+            extension: decode_extension(Layout::of(service, opcode), rest)?,
             payload,
         };
         Ok((header, len))
     }
 }
 
-/// Bytes of the base header and what the opcode puts behind it.
-const fn header_len(opcode: Opcode) -> usize {
-    if opcode.has_reth() {
-        BTH_LEN + RETH_LEN
-    } else if opcode.has_aeth() {
-        BTH_LEN + AETH_LEN
-    } else if matches!(opcode, Opcode::Cnp) {
-        BTH_LEN + CNP_RESERVED_LEN
-    } else {
-        BTH_LEN
+/// What stands between base header and payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    None,
+    Reth,
+    RethImm,
+    Aeth,
+    Imm,
+    Ieth,
+    Atomic,
+    AtomicAck,
+    Deth,
+    DethImm,
+    /// A notification's reserved bytes.
+    Cnp,
+}
+
+impl Layout {
+    const fn of(service: Service, opcode: Opcode) -> Self {
+        let imm = opcode.has_immediate();
+        match (service, opcode.operation()) {
+            (_, Operation::Cnp) => Self::Cnp,
+            (Service::Datagram, _) if imm => Self::DethImm,
+            (Service::Datagram, _) => Self::Deth,
+            (_, Operation::Atomic) => Self::Atomic,
+            (_, Operation::AtomicAcknowledge) => Self::AtomicAck,
+            _ if opcode.has_reth() && imm => Self::RethImm,
+            _ if opcode.has_reth() => Self::Reth,
+            _ if opcode.has_aeth() => Self::Aeth,
+            _ if imm => Self::Imm,
+            _ if opcode.has_invalidate() => Self::Ieth,
+            _ => Self::None,
+        }
     }
+
+    const fn len(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Reth => RETH_LEN,
+            Self::RethImm => RETH_LEN + IMM_LEN,
+            Self::Aeth => AETH_LEN,
+            Self::Imm | Self::Ieth => IMM_LEN,
+            Self::Atomic => ATOMIC_LEN,
+            Self::AtomicAck => AETH_LEN + ATOMIC_ACK_LEN,
+            Self::Deth => DETH_LEN,
+            Self::DethImm => DETH_LEN + IMM_LEN,
+            Self::Cnp => CNP_RESERVED_LEN,
+        }
+    }
+}
+
+/// Bytes of the base header and what service and opcode put behind it.
+const fn header_len(service: Service, opcode: Opcode) -> usize {
+    BTH_LEN + opcode.extension_len(service)
 }
 
 /// Four bytes at `at`; zero beyond the end, which no caller reaches.
@@ -138,12 +209,65 @@ fn read_u32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_be_bytes(*b))
 }
 
+fn read_u64(bytes: &[u8], at: usize) -> u64 {
+    u64::from(read_u32(bytes, at)) << 32 | u64::from(read_u32(bytes, at + 4))
+}
+
+fn put_u32(out: &mut [u8; ATOMIC_LEN], at: usize, value: u32) {
+    out[at..at + 4].copy_from_slice(&value.to_be_bytes());
+}
+
+fn put_u64(out: &mut [u8; ATOMIC_LEN], at: usize, value: u64) {
+    out[at..at + 8].copy_from_slice(&value.to_be_bytes());
+}
+
+fn encode_reth(reth: Reth, out: &mut [u8; ATOMIC_LEN]) {
+    put_u64(out, 0, reth.address);
+    put_u32(out, 8, reth.rkey.0);
+    put_u32(out, 12, reth.length);
+}
+
+fn encode_aeth(aeth: Aeth, out: &mut [u8; ATOMIC_LEN]) {
+    put_u32(out, 0, aeth.msn);
+    out[0] = aeth.syndrome.raw();
+}
+
+fn encode_deth(deth: Deth, out: &mut [u8; ATOMIC_LEN]) {
+    put_u32(out, 0, deth.qkey);
+    put_u32(out, 4, deth.source.get());
+}
+
+fn decode_extension(layout: Layout, bytes: &[u8]) -> Result<Extension, DecodeError> {
+    let imm = |at| Immediate(read_u32(bytes, at).to_be_bytes());
+    Ok(match layout {
+        Layout::None | Layout::Cnp => Extension::None,
+        Layout::Reth => Extension::Reth(decode_reth(bytes)),
+        Layout::RethImm => Extension::RethImm(decode_reth(bytes), imm(RETH_LEN)),
+        Layout::Aeth => Extension::Aeth(decode_aeth(bytes)?),
+        Layout::Imm => Extension::Imm(imm(0)),
+        Layout::Ieth => Extension::Ieth(Rkey(read_u32(bytes, 0))),
+        Layout::Atomic => Extension::Atomic {
+            address: read_u64(bytes, 0),
+            rkey: Rkey(read_u32(bytes, 8)),
+            operand: read_u64(bytes, 12),
+            compare: read_u64(bytes, 20),
+        },
+        Layout::AtomicAck => Extension::AtomicAck(decode_aeth(bytes)?, read_u64(bytes, AETH_LEN)),
+        Layout::Deth => Extension::Deth(decode_deth(bytes)),
+        Layout::DethImm => Extension::DethImm(decode_deth(bytes), imm(DETH_LEN)),
+    })
+}
+
 fn decode_reth(bytes: &[u8]) -> Reth {
     Reth {
-        address: u64::from(read_u32(bytes, 0)) << 32 | u64::from(read_u32(bytes, 4)),
-        rkey: read_u32(bytes, 8),
+        address: read_u64(bytes, 0),
+        rkey: Rkey(read_u32(bytes, 8)),
         length: read_u32(bytes, 12),
     }
+}
+
+fn decode_deth(bytes: &[u8]) -> Deth {
+    Deth { qkey: read_u32(bytes, 0), source: Qpn::new(read_u32(bytes, 4)) }
 }
 
 fn decode_aeth(bytes: &[u8]) -> Result<Aeth, DecodeError> {
@@ -202,37 +326,66 @@ mod tests {
         ]
     }
 
+    fn kinds() -> impl Strategy<Value = (Service, Opcode)> {
+        let all: Vec<_> = (0..=255).filter_map(Opcode::from_raw).collect();
+        proptest::sample::select(all)
+    }
+
     fn headers() -> impl Strategy<Value = Header> {
-        let reth = (any::<u64>(), any::<u32>(), any::<u32>())
-            .prop_map(|(address, rkey, length)| Reth { address, rkey, length });
+        let words = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>());
         let aeth = (syndromes(), 0u32..1 << 24).prop_map(|(syndrome, msn)| Aeth { syndrome, msn });
         let base = (any::<bool>(), any::<bool>(), any::<u32>(), any::<u32>(), any::<u32>());
-        (proptest::sample::select(&Opcode::ALL[..]), base, reth, aeth).prop_map(
-            |(opcode, (ack_request, becn, qp, psn, payload), reth, aeth)| Header {
-                opcode,
-                ack_request,
-                becn,
-                dest_qp: Qpn::new(qp),
-                psn: Psn::new(psn),
-                extension: match (opcode.has_reth(), opcode.has_aeth()) {
-                    (true, _) => Extension::Reth(reth),
-                    (_, true) => Extension::Aeth(aeth),
-                    _ => Extension::None,
-                },
-                payload: if opcode.has_payload() { payload } else { 0 },
+        (kinds(), base, words, aeth).prop_map(
+            |((service, opcode), (ack_request, becn, qp, psn, payload), words, aeth)| {
+                let (address, operand, compare, key, length) = words;
+                let rkey = Rkey(key);
+                let reth = Reth { address, rkey, length };
+                let deth = Deth { qkey: key, source: Qpn::new(length) };
+                let imm = Immediate(length.to_be_bytes());
+                Header {
+                    service,
+                    opcode,
+                    ack_request,
+                    becn,
+                    dest_qp: Qpn::new(qp),
+                    psn: Psn::new(psn),
+                    extension: match Layout::of(service, opcode) {
+                        Layout::None | Layout::Cnp => Extension::None,
+                        Layout::Reth => Extension::Reth(reth),
+                        Layout::RethImm => Extension::RethImm(reth, imm),
+                        Layout::Aeth => Extension::Aeth(aeth),
+                        Layout::Imm => Extension::Imm(imm),
+                        Layout::Ieth => Extension::Ieth(rkey),
+                        Layout::Atomic => Extension::Atomic { address, rkey, operand, compare },
+                        Layout::AtomicAck => Extension::AtomicAck(aeth, operand),
+                        Layout::Deth => Extension::Deth(deth),
+                        Layout::DethImm => Extension::DethImm(deth, imm),
+                    },
+                    payload: if opcode.has_payload() { payload } else { 0 },
+                }
             },
         )
     }
 
     #[test]
+    fn headers_stay_short() {
+        assert_eq!(std::mem::size_of::<Header>(), 48);
+    }
+
+    #[test]
     fn a_write_looks_as_on_the_wire() {
         let header = Header {
+            service: Service::Reliable,
             opcode: Opcode::WriteOnly,
             ack_request: true,
             becn: false,
             dest_qp: Qpn::new(0x0000_11d3),
             psn: Psn::new(0x00ab_cdef),
-            extension: Extension::Reth(Reth { address: 0x7f00_1122_3344_5566, rkey: 7, length: 5 }),
+            extension: Extension::Reth(Reth {
+                address: 0x7f00_1122_3344_5566,
+                rkey: Rkey(7),
+                length: 5,
+            }),
             payload: 5,
         };
         let mut bytes = [0; MAX_HEADER_LEN];
@@ -241,7 +394,7 @@ mod tests {
             0x0a, 0x70, 0xff, 0xff, 0, 0, 0x11, 0xd3, 0x80, 0xab, 0xcd, 0xef, 0x7f, 0, 0x11, 0x22,
             0x33, 0x44, 0x55, 0x66, 0, 0, 0, 7, 0, 0, 0, 5,
         ];
-        assert_eq!(bytes, expected);
+        assert_eq!(bytes[..28], expected);
     }
 
     #[test]
@@ -250,14 +403,14 @@ mod tests {
         assert_eq!(Header::decode(&bytes[..11], 0), Err(DecodeError::Short));
         bytes[0] = 0x55;
         assert_eq!(Header::decode(&bytes, 0), Err(DecodeError::Opcode(0x55)));
-        bytes[0] = Opcode::Acknowledge.raw();
+        bytes[0] = Opcode::Acknowledge.raw(Service::Reliable);
         assert_eq!(Header::decode(&bytes[..15], 0), Err(DecodeError::Short));
         assert_eq!(Header::decode(&bytes, 4), Err(DecodeError::Payload));
         bytes[12] = 0x80;
         assert_eq!(Header::decode(&bytes, 0), Err(DecodeError::Syndrome(0x80)));
         bytes[1] = 1;
         assert_eq!(Header::decode(&bytes, 0), Err(DecodeError::Version(1)));
-        bytes[..2].copy_from_slice(&[Opcode::SendOnly.raw(), 0x10]);
+        bytes[..2].copy_from_slice(&[Opcode::SendOnly.raw(Service::Reliable), 0x10]);
         assert_eq!(Header::decode(&bytes, 4), Err(DecodeError::Payload));
     }
 
@@ -272,7 +425,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(
-            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            bytes in proptest::collection::vec(any::<u8>(), 0..48),
             payload in any::<u32>(),
         ) {
             if let Ok((header, len)) = Header::decode(&bytes, payload) {
@@ -284,12 +437,12 @@ mod tests {
 
         #[test]
         fn likely_bytes_are_read_or_refused(
-            opcode in proptest::sample::select(&Opcode::ALL[..]),
-            mut bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            (service, opcode) in kinds(),
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..48),
             payload in 0u32..10_000,
         ) {
             if bytes.len() > 1 {
-                bytes[0] = opcode.raw();
+                bytes[0] = opcode.raw(service);
                 bytes[1] = padding(payload) << 4;
             }
             if let Ok((header, len)) = Header::decode(&bytes, payload) {

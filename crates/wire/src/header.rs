@@ -1,12 +1,15 @@
 //! The header values of one RoCEv2 packet.
 
-use crate::{Opcode, Psn, Qpn};
+use crate::{Opcode, Psn, Qpn, Rkey, Service};
 
-/// What stands between UDP and the payload: the base transport header and at most one extension.
+/// What stands between UDP and the payload: the base transport header and its
+/// extension.
 ///
 /// The payload itself is a length: the simulator has none, the endpoint keeps a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
+    /// The service it belongs to.
+    pub service: Service,
     /// What the packet is.
     pub opcode: Opcode,
     /// The receiver should answer with an acknowledgement.
@@ -23,15 +26,52 @@ pub struct Header {
     pub payload: u32,
 }
 
-/// The extended header that follows the base header, which the opcode decides.
+/// The extended headers that follow the base header, which service and opcode decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extension {
     /// Nothing follows.
     None,
     /// RDMA: where to write or read.
     Reth(Reth),
+    /// Where to write, and immediate data.
+    RethImm(Reth, Immediate),
     /// Acknowledgement.
     Aeth(Aeth),
+    /// Immediate data alone.
+    Imm(Immediate),
+    /// The key to invalidate.
+    Ieth(Rkey),
+    /// What an atomic operation wants. (Its fields stand here and not in a type of their own because
+    /// that makes all headers eight bytes shorter.)
+    Atomic {
+        /// Virtual address at the target, a multiple of eight.
+        address: u64,
+        /// Key of the memory region.
+        rkey: Rkey,
+        /// The value to write, or to add.
+        operand: u64,
+        /// The value expected there; zero where nothing is compared.
+        compare: u64,
+    },
+    /// Acknowledgement of an atomic operation, and the value that was there before it.
+    AtomicAck(Aeth, u64),
+    /// Datagram: who sends it and with which right.
+    Deth(Deth),
+    /// The same with immediate data.
+    DethImm(Deth, Immediate),
+}
+
+/// Four bytes that the sender hands to the receiver's completion, as they are on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Immediate(pub [u8; 4]);
+
+/// Datagram extended transport header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deth {
+    /// The queue key, which must be the receiver's.
+    pub qkey: u32,
+    /// The sender's queue pair.
+    pub source: Qpn,
 }
 
 /// RDMA extended transport header: the remote buffer.
@@ -40,7 +80,7 @@ pub struct Reth {
     /// Virtual address at the target.
     pub address: u64,
     /// Key of the memory region.
-    pub rkey: u32,
+    pub rkey: Rkey,
     /// Bytes of the whole operation.
     pub length: u32,
 }

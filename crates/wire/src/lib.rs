@@ -12,6 +12,6 @@ mod numbers;
 mod opcode;
 
 pub use codec::{DecodeError, MAX_HEADER_LEN};
-pub use header::{Aeth, Extension, Header, Reth, Syndrome};
-pub use numbers::{Psn, Qpn};
-pub use opcode::{Opcode, Operation, Position};
+pub use header::{Aeth, Deth, Extension, Header, Immediate, Reth, Syndrome};
+pub use numbers::{Psn, Qpn, Rkey};
+pub use opcode::{Opcode, Operation, Position, Service};

@@ -1,4 +1,4 @@
-//! 24-bit numbers: packet sequence numbers and queue pair numbers.
+//! Packet sequence numbers, queue pair numbers, keys.
 
 use std::fmt;
 
@@ -64,6 +64,16 @@ impl Qpn {
 impl fmt::Display for Qpn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:06x}", self.0)
+    }
+}
+
+/// The key of a memory region, which a peer must know to reach it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Rkey(pub u32);
+
+impl fmt::Display for Rkey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:08x}", self.0)
     }
 }
 

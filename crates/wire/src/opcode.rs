@@ -1,8 +1,45 @@
-//! [`Opcode`]: what a packet is, as the first byte of the base transport header says it.
+//! [`Opcode`] and [`Service`]: what a packet is, as the first byte of the base transport header says
+//! it.
 
-/// The operations of the reliable connected service, and the congestion notification packet.
+/// The transport service a packet belongs to: the high three bits of the opcode byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Service {
+    /// Reliable connection (RC).
+    Reliable,
+    /// Unreliable connection (UC).
+    Unreliable,
+    /// Unreliable datagram (UD).
+    Datagram,
+}
+
+impl Service {
+    /// Every service there is.
+    pub const ALL: [Self; 3] = [Self::Reliable, Self::Unreliable, Self::Datagram];
+
+    /// The opcode bits that say so.
+    const fn bits(self) -> u8 {
+        match self {
+            Self::Reliable => 0x00,
+            Self::Unreliable => 0x20,
+            Self::Datagram => 0x60,
+        }
+    }
+
+    /// Whether packets of this service may carry `opcode` (IBTA volume 1, table 38). A congestion
+    /// notification packet belongs to no service; it counts as one of the reliable.
+    pub const fn allows(self, opcode: Opcode) -> bool {
+        match self {
+            Self::Reliable => true,
+            Self::Unreliable => (opcode as u8) <= Opcode::WriteOnlyImm as u8,
+            Self::Datagram => matches!(opcode, Opcode::SendOnly | Opcode::SendOnlyImm),
+        }
+    }
+}
+
+/// The operations of the connected services, and the congestion notification packet.
 ///
-/// The discriminant is the byte on the wire (IBTA volume 1, 9.2.1; the CNP is from annex A17).
+/// The discriminant is the low five bits of the byte on the wire (IBTA volume 1, 9.2.1); only the
+/// congestion notification packet (annex A17) has a whole byte of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Opcode {
@@ -12,16 +49,24 @@ pub enum Opcode {
     SendMiddle = 0x01,
     /// Last packet of a send of several.
     SendLast = 0x02,
+    /// Last packet of a send of several, with immediate data.
+    SendLastImm = 0x03,
     /// A send of one packet.
     SendOnly = 0x04,
+    /// A send of one packet, with immediate data.
+    SendOnlyImm = 0x05,
     /// First packet of a write of several.
     WriteFirst = 0x06,
     /// A packet inside a write.
     WriteMiddle = 0x07,
     /// Last packet of a write of several.
     WriteLast = 0x08,
+    /// Last packet of a write of several, with immediate data.
+    WriteLastImm = 0x09,
     /// A write of one packet.
     WriteOnly = 0x0a,
+    /// A write of one packet, with immediate data.
+    WriteOnlyImm = 0x0b,
     /// Asks for data.
     ReadRequest = 0x0c,
     /// First packet of the data asked for.
@@ -34,6 +79,16 @@ pub enum Opcode {
     ReadResponseOnly = 0x10,
     /// Acknowledgement, positive or negative.
     Acknowledge = 0x11,
+    /// Acknowledgement of an atomic operation, with the value that was there before.
+    AtomicAcknowledge = 0x12,
+    /// Writes eight bytes if they have an expected value.
+    CompareSwap = 0x13,
+    /// Adds to eight bytes.
+    FetchAdd = 0x14,
+    /// Last packet of a send of several, which also invalidates a key.
+    SendLastInvalidate = 0x16,
+    /// A send of one packet, which also invalidates a key.
+    SendOnlyInvalidate = 0x17,
     /// Congestion notification packet.
     Cnp = 0x81,
 }
@@ -51,6 +106,10 @@ pub enum Operation {
     ReadResponse,
     /// An acknowledgement.
     Acknowledge,
+    /// A request to change eight bytes in one step.
+    Atomic,
+    /// The answer to it.
+    AtomicAcknowledge,
     /// A congestion notification.
     Cnp,
 }
@@ -94,27 +153,37 @@ impl Position {
 }
 
 impl Opcode {
-    /// Every opcode there is.
-    pub const ALL: [Self; 15] = [
+    /// Every opcode there is, in the order of their bytes.
+    pub const ALL: [Self; 24] = [
         Self::SendFirst,
         Self::SendMiddle,
         Self::SendLast,
+        Self::SendLastImm,
         Self::SendOnly,
+        Self::SendOnlyImm,
         Self::WriteFirst,
         Self::WriteMiddle,
         Self::WriteLast,
+        Self::WriteLastImm,
         Self::WriteOnly,
+        Self::WriteOnlyImm,
         Self::ReadRequest,
         Self::ReadResponseFirst,
         Self::ReadResponseMiddle,
         Self::ReadResponseLast,
         Self::ReadResponseOnly,
         Self::Acknowledge,
+        Self::AtomicAcknowledge,
+        Self::CompareSwap,
+        Self::FetchAdd,
+        Self::SendLastInvalidate,
+        Self::SendOnlyInvalidate,
         Self::Cnp,
     ];
 
-    /// The opcode of a packet at `position` in `operation`. Read requests, acknowledgements and
-    /// congestion notifications are always a single packet, whatever the position.
+    /// The opcode of a packet at `position` in `operation`. Everything but sends, writes and the
+    /// data of reads is always a single packet, whatever the position; of the two atomic
+    /// operations it is [`Opcode::FetchAdd`].
     #[inline]
     pub const fn new(operation: Operation, position: Position) -> Self {
         use Position::{First, Last, Middle, Only};
@@ -133,51 +202,69 @@ impl Opcode {
             (Operation::ReadResponse, Last) => Self::ReadResponseLast,
             (Operation::ReadResponse, Only) => Self::ReadResponseOnly,
             (Operation::Acknowledge, _) => Self::Acknowledge,
+            (Operation::Atomic, _) => Self::FetchAdd,
+            (Operation::AtomicAcknowledge, _) => Self::AtomicAcknowledge,
             (Operation::Cnp, _) => Self::Cnp,
         }
     }
 
-    /// The opcode with this byte, if it is one we speak.
-    pub const fn from_raw(raw: u8) -> Option<Self> {
-        Some(match raw {
-            0x00 => Self::SendFirst,
-            0x01 => Self::SendMiddle,
-            0x02 => Self::SendLast,
-            0x04 => Self::SendOnly,
-            0x06 => Self::WriteFirst,
-            0x07 => Self::WriteMiddle,
-            0x08 => Self::WriteLast,
-            0x0a => Self::WriteOnly,
-            0x0c => Self::ReadRequest,
-            0x0d => Self::ReadResponseFirst,
-            0x0e => Self::ReadResponseMiddle,
-            0x0f => Self::ReadResponseLast,
-            0x10 => Self::ReadResponseOnly,
-            0x11 => Self::Acknowledge,
-            0x81 => Self::Cnp,
+    /// The same packet with immediate data, if one that ends a send or write can have it.
+    #[must_use]
+    pub const fn with_immediate(self) -> Option<Self> {
+        Some(match self {
+            Self::SendLast => Self::SendLastImm,
+            Self::SendOnly => Self::SendOnlyImm,
+            Self::WriteLast => Self::WriteLastImm,
+            Self::WriteOnly => Self::WriteOnlyImm,
             _ => return None,
         })
     }
 
+    /// The service and opcode of this byte, if it is one we speak.
+    pub fn from_raw(raw: u8) -> Option<(Service, Self)> {
+        if raw == Self::Cnp as u8 {
+            return Some((Service::Reliable, Self::Cnp));
+        }
+        let service = Service::ALL.into_iter().find(|service| service.bits() == raw & 0xe0)?;
+        let opcode = *Self::ALL.iter().find(|opcode| **opcode as u8 == raw & 0x1f)?;
+        service.allows(opcode).then_some((service, opcode))
+    }
+
     /// The byte on the wire.
-    pub const fn raw(self) -> u8 {
-        self as u8
+    #[inline]
+    pub const fn raw(self, service: Service) -> u8 {
+        match self {
+            Self::Cnp => self as u8,
+            _ => service.bits() | self as u8,
+        }
     }
 
     /// What the packet belongs to.
     #[inline]
     pub const fn operation(self) -> Operation {
         match self {
-            Self::SendFirst | Self::SendMiddle | Self::SendLast | Self::SendOnly => Operation::Send,
-            Self::WriteFirst | Self::WriteMiddle | Self::WriteLast | Self::WriteOnly => {
-                Operation::Write
-            }
+            Self::SendFirst
+            | Self::SendMiddle
+            | Self::SendLast
+            | Self::SendLastImm
+            | Self::SendOnly
+            | Self::SendOnlyImm
+            | Self::SendLastInvalidate
+            | Self::SendOnlyInvalidate => Operation::Send,
+            Self::WriteFirst
+            | Self::WriteMiddle
+            | Self::WriteLast
+            | Self::WriteLastImm
+            | Self::WriteOnly
+            | Self::WriteOnlyImm => Operation::Write,
             Self::ReadRequest => Operation::ReadRequest,
             Self::ReadResponseFirst
             | Self::ReadResponseMiddle
             | Self::ReadResponseLast
             | Self::ReadResponseOnly => Operation::ReadResponse,
             Self::Acknowledge => Operation::Acknowledge,
+            Self::CompareSwap | Self::FetchAdd => Operation::Atomic,
+            Self::AtomicAcknowledge => Operation::AtomicAcknowledge,
             Self::Cnp => Operation::Cnp,
         }
     }
@@ -188,7 +275,12 @@ impl Opcode {
         match self {
             Self::SendFirst | Self::WriteFirst | Self::ReadResponseFirst => Position::First,
             Self::SendMiddle | Self::WriteMiddle | Self::ReadResponseMiddle => Position::Middle,
-            Self::SendLast | Self::WriteLast | Self::ReadResponseLast => Position::Last,
+            Self::SendLast
+            | Self::SendLastImm
+            | Self::SendLastInvalidate
+            | Self::WriteLast
+            | Self::WriteLastImm
+            | Self::ReadResponseLast => Position::Last,
             _ => Position::Only,
         }
     }
@@ -196,7 +288,7 @@ impl Opcode {
     /// Whether a RETH follows the base header.
     #[inline]
     pub const fn has_reth(self) -> bool {
-        matches!(self, Self::WriteFirst | Self::WriteOnly | Self::ReadRequest)
+        matches!(self, Self::WriteFirst | Self::WriteOnly | Self::WriteOnlyImm | Self::ReadRequest)
     }
 
     /// Whether an AETH follows the base header.
@@ -208,13 +300,29 @@ impl Opcode {
                 | Self::ReadResponseLast
                 | Self::ReadResponseOnly
                 | Self::Acknowledge
+                | Self::AtomicAcknowledge
         )
+    }
+
+    /// Whether immediate data comes with the packet.
+    #[inline]
+    pub const fn has_immediate(self) -> bool {
+        matches!(
+            self,
+            Self::SendLastImm | Self::SendOnlyImm | Self::WriteLastImm | Self::WriteOnlyImm
+        )
+    }
+
+    /// Whether the packet names a key that is to be invalidated.
+    #[inline]
+    pub const fn has_invalidate(self) -> bool {
+        matches!(self, Self::SendLastInvalidate | Self::SendOnlyInvalidate)
     }
 
     /// Whether the packet may carry payload.
     #[inline]
     pub const fn has_payload(self) -> bool {
-        !matches!(self, Self::ReadRequest | Self::Acknowledge | Self::Cnp)
+        matches!(self.operation(), Operation::Send | Operation::Write | Operation::ReadResponse)
     }
 }
 
@@ -224,17 +332,28 @@ mod tests {
 
     #[test]
     fn every_byte_means_at_most_one_opcode() {
-        let known: Vec<Opcode> = (0..=255).filter_map(Opcode::from_raw).collect();
-        assert_eq!(known, Opcode::ALL);
-        for opcode in Opcode::ALL {
-            assert_eq!(Opcode::from_raw(opcode.raw()), Some(opcode));
+        let known: Vec<_> = (0..=255).filter_map(Opcode::from_raw).collect();
+        // All of RC with the notification, the twelve of UC, the two of UD.
+        assert_eq!(known.len(), Opcode::ALL.len() + 12 + 2);
+        for (service, opcode) in known {
+            assert!(service.allows(opcode));
+            assert_eq!(Opcode::from_raw(opcode.raw(service)), Some((service, opcode)));
         }
+        assert_eq!(Opcode::from_raw(0x64), Some((Service::Datagram, Opcode::SendOnly)));
+        assert_eq!(Opcode::from_raw(0x2a), Some((Service::Unreliable, Opcode::WriteOnly)));
+        assert_eq!(Opcode::from_raw(0x2c), None, "UC has no reads");
+        assert_eq!(Opcode::from_raw(0x15), None, "reserved");
     }
 
     #[test]
     fn an_opcode_is_its_operation_and_position() {
         for opcode in Opcode::ALL {
-            assert_eq!(Opcode::new(opcode.operation(), opcode.position()), opcode);
+            let plain = Opcode::new(opcode.operation(), opcode.position());
+            let same = plain == opcode
+                || plain.with_immediate() == Some(opcode)
+                || opcode.has_invalidate()
+                || opcode == Opcode::CompareSwap;
+            assert!(same, "{opcode:?} is not {plain:?}");
             let position = opcode.position();
             assert_eq!(Position::of(position.begins(), position.ends()), position);
             assert!(!(opcode.has_reth() && opcode.has_aeth()));

@@ -9,7 +9,7 @@ use xoff_transport::{
     Completion, IntHop, IntStack, PathInfo, QueuePair, Signals, Verb, WorkRequest,
 };
 use xoff_units::{Bytes, Instant, Rate, Span};
-use xoff_wire::{Header, MAX_HEADER_LEN, Operation, Qpn};
+use xoff_wire::{Header, MAX_HEADER_LEN, Operation, Qpn, Rkey};
 
 pub const LINE: Rate = Rate::from_gbps(100);
 pub const ONE_WAY: Span = Span::from_us(2);
@@ -130,8 +130,13 @@ impl Pair {
     }
 
     pub fn post(&mut self, end: usize, id: u64, operation: Verb, length: u64) {
-        let work =
-            WorkRequest { id, operation, length: Bytes::new(length), address: 0x1000, rkey: 7 };
+        let work = WorkRequest {
+            id,
+            operation,
+            length: Bytes::new(length),
+            address: 0x1000,
+            rkey: Rkey(7),
+        };
         self.ends[end].post(self.now, work).unwrap();
     }
 
