@@ -17,6 +17,7 @@ use crate::port::{Port, Slot};
 use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
+use std::hint::black_box;
 use xoff_fabric::model::{Fabric, PortId, WatchdogAction};
 use xoff_transport::IntStack;
 use xoff_units::{Instant, Span};
@@ -158,6 +159,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 return if self.unfinished == 0 { Outcome::Completed } else { Outcome::TimeUp };
             }
             self.now = event.at;
+            self.fetch_ahead();
             self.handle(event);
             self.countdown -= 1;
             if self.countdown == 0
@@ -166,6 +168,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 return outcome;
             }
         }
+    }
+
+    /// Brings what the next events need into the cache while this one is handled. A large fabric
+    /// does not fit the cache, and the loads of one event wait for each other.
+    #[inline(always)]
+    fn fetch_ahead(&self) {
+        self.events.look_ahead(|key, data| {
+            let port = self.ports.get(key.id() as usize);
+            let packet = self.flights.peek(data);
+            if let (Some(port), Some(packet)) = (port, packet) {
+                black_box(port.flags ^ packet.flags);
+            }
+        });
     }
 
     #[inline(always)]

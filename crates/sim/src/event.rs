@@ -111,6 +111,9 @@ pub(crate) trait EventQueue {
     }
     /// The next event.
     fn pop(&mut self) -> Option<Event>;
+    /// Shows some of the events that come soon after the one given back last, if they are at hand.
+    #[inline(always)]
+    fn look_ahead(&self, _show: impl FnMut(Key, u32)) {}
     /// Whether at most so many events wait. For the cold paths: it may have to count.
     fn at_most(&self, count: usize) -> bool;
 }

@@ -2,7 +2,7 @@
 //! which no completion can lie.
 
 use crate::connection::FlowState;
-use crate::transmit::HEAD_BYTES;
+use crate::port::HEAD_BYTES;
 use xoff_fabric::model::{Fabric, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;

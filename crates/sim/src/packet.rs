@@ -163,6 +163,12 @@ impl Flights {
         &self.packets[index as usize]
     }
 
+    /// The packet at a place, if there is such a place.
+    #[inline(always)]
+    pub(crate) fn peek(&self, index: u32) -> Option<&Packet> {
+        self.packets.get(index as usize)
+    }
+
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut Packet {
         &mut self.packets[index as usize]

@@ -39,6 +39,22 @@ impl Slot {
     }
 }
 
+/// A class as a bit of a mask.
+#[inline(always)]
+pub(crate) const fn bit(class: u8) -> u8 {
+    1 << (class & 7)
+}
+
+/// A switch that cuts through decides when it has seen this much of a packet.
+pub(crate) const HEAD_BYTES: u32 = 64;
+
+/// The time until a cut-through switch has seen enough of a packet of `size` bytes on the wire,
+/// `gap` of them around it.
+#[inline(always)]
+pub(crate) fn head_time(byte_time: ByteTime, size: u32, gap: u32) -> Span {
+    byte_time.times((HEAD_BYTES + gap).min(size))
+}
+
 /// One direction of a cable, at the sending end, and the buffer of what came the other way.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
@@ -112,6 +128,37 @@ impl Port {
     #[inline(always)]
     pub(crate) fn lane(&mut self, class: u8) -> &mut Lane {
         &mut self.lanes[usize::from(class & 7)]
+    }
+
+    /// Whether a packet of this class could go out at once, with nothing else to do or to count.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self, now: Instant, class: u8) -> bool {
+        self.busy_until <= now
+            && self.wake_at > now
+            && (self.paused | self.stuck | self.limited) & bit(class)
+                | self.waiting
+                | self.to_tell()
+                | self.flags & port_flag::LOSSY
+                == 0
+    }
+
+    /// Takes the wire for a packet and counts it. Returns when it arrives at the other end, or
+    /// enough of it does for a peer that cuts through.
+    #[inline(always)]
+    pub(crate) fn take_wire(&mut self, now: Instant, class: u8, size: u32, gap: u32) -> Instant {
+        let on_wire = size + gap;
+        let end = now.plus(self.byte_time.times(on_wire));
+        self.busy_until = end;
+        let known = if self.flags & port_flag::TO_CUT_THROUGH != 0 {
+            now.plus(head_time(self.byte_time, on_wire, gap))
+        } else {
+            end
+        };
+        let arrival = known.plus(self.flight);
+        let lane = self.lane(class);
+        lane.tx_packets += 1;
+        lane.tx_bytes += u64::from(size);
+        arrival
     }
 
     /// Bytes queued, all classes.

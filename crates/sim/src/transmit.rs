@@ -7,10 +7,7 @@ use crate::port::{Slot, port_flag};
 use crate::report::{Drop, TraceKind};
 use xoff_fabric::model::PortId;
 use xoff_transport::IntHop;
-use xoff_units::{ByteTime, Instant, Span};
-
-/// A switch that cuts through decides when it has seen this much of a packet.
-pub(crate) const HEAD_BYTES: u32 = 64;
+use xoff_units::Instant;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A transmit event: the port may send, unless something has overtaken the event.
@@ -175,29 +172,23 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let here = &mut self.ports[slot.port() as usize];
         debug_assert!(here.paused & slot.bit() == 0, "a paused class sends");
         debug_assert!(here.busy_until <= self.now, "two packets on one wire");
-        let end = self.now.plus(here.byte_time.times(size + self.gap));
-        here.busy_until = end;
+        let arrival = here.take_wire(self.now, slot.class(), size, self.gap);
+        let (flags, peer) = (here.flags, here.peer);
         if Q::BY_TURN {
             self.turns[slot.port() as usize] = self.events.take_turn();
         }
-        let (flags, peer) = (here.flags, here.peer);
-        let mut arrival = end.plus(here.flight);
-        let lane = here.lane(slot.class());
-        lane.tx_packets += 1;
-        lane.tx_bytes += u64::from(size);
-        if flags & (port_flag::TO_CUT_THROUGH | port_flag::LOSSY) != 0 {
-            if flags & port_flag::LOSSY != 0 && self.gets_lost(slot.port(), size) {
-                self.trace(TraceKind::Loss, slot);
-                let packet = self.flights.take(index);
-                return self.drop_packet(&packet, slot, Drop::Wire);
-            }
-            if flags & port_flag::TO_CUT_THROUGH != 0 {
-                let here = &self.ports[slot.port() as usize];
-                let head = self.head_time(here.byte_time, size + self.gap);
-                arrival = self.now + head + here.flight;
-            }
+        if flags & port_flag::LOSSY != 0 && self.gets_lost(slot.port(), size) {
+            return self.lose(slot, index);
         }
         self.schedule(arrival, Kind::Arrive, peer, index);
+    }
+
+    /// A packet does not reach the other end.
+    #[cold]
+    fn lose(&mut self, slot: Slot, index: u32) {
+        self.trace(TraceKind::Loss, slot);
+        let packet = self.flights.take(index);
+        self.drop_packet(&packet, slot, Drop::Wire);
     }
 
     /// The port will be able to send at `at`. Where turns count, its turn is that of the
@@ -209,11 +200,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return self.events.push_in_turn(event, self.turns[port as usize]);
         }
         self.schedule(at, Kind::Transmit, port, 0);
-    }
-
-    /// The time until a cut-through switch has seen enough of a packet of `size` bytes on the wire.
-    pub(crate) fn head_time(&self, byte_time: ByteTime, size: u32) -> Span {
-        byte_time.times((HEAD_BYTES + self.gap).min(size))
     }
 
     /// Whether bit errors or plain loss take this packet.

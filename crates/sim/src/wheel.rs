@@ -1,20 +1,56 @@
 //! The event queue: a wheel of narrow time buckets, and a plain heap to check it against.
 //!
-//! A bucket holds about one event, so that finding the next one is a look at a bitmap and sorting a
-//! handful. Events beyond the wheel wait in a heap and move in as it turns.
+//! A bucket is one cache line with room for a few events, kept in order, so that finding the next
+//! one is mostly a look at the next place, else at a bitmap. Time goes through the buckets in order,
+//! and most events are put in a fixed distance ahead: both are streams that the processor fetches by
+//! itself. Events beyond the wheel wait in a heap and move in as it turns.
 
 use crate::event::{Event, EventQueue, Key};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use xoff_units::{Instant, Span};
 
-/// No node.
+/// Events that a bucket holds itself.
+const ROOM: usize = 5;
+
+/// No event.
 const NIL: u32 = u32::MAX;
 
-/// An event in a bucket. Its time is the bucket's plus the high half of `order`; the low half is
-/// its key, so one comparison of `order` sorts a bucket.
+/// The events of one stretch of time, first to last. An event's time is the bucket's plus the high
+/// half of its order; the low half is its key, so comparing orders compares time, kind and id.
 #[derive(Clone, Copy)]
-struct Node {
+#[repr(align(64))]
+struct Bucket {
+    orders: [u64; ROOM],
+    data: [u32; ROOM],
+    /// Events in the arrays; when these are full, there may be more in the bucket's chain.
+    count: u32,
+}
+
+impl Bucket {
+    const EMPTY: Self = Self { orders: [0; ROOM], data: [0; ROOM], count: 0 };
+
+    /// Adds an event; whether there was room.
+    #[inline(always)]
+    fn add(&mut self, order: u64, data: u32) -> bool {
+        let count = self.count as usize;
+        if count >= ROOM {
+            return false;
+        }
+        let mut at = count;
+        while at > 0 && (order, data) < (self.orders[at - 1], self.data[at - 1]) {
+            (self.orders[at], self.data[at]) = (self.orders[at - 1], self.data[at - 1]);
+            at -= 1;
+        }
+        (self.orders[at], self.data[at]) = (order, data);
+        self.count += 1;
+        true
+    }
+}
+
+/// An event that found its bucket full.
+#[derive(Clone, Copy)]
+struct Spilled {
     order: u64,
     data: u32,
     next: u32,
@@ -28,26 +64,37 @@ pub(crate) struct Wheel {
     within: u64,
     /// Number of buckets less one; a power of two less one.
     mask: u64,
-    /// First node of each bucket.
-    heads: Vec<u32>,
+    buckets: Vec<Bucket>,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
-    nodes: Vec<Node>,
+    /// First of the spilled events of each bucket. Apart, because it is rarely looked at.
+    chains: Vec<u32>,
+    spilled: Vec<Spilled>,
     free: u32,
-    /// The bucket being emptied, as an absolute number.
+    /// The bucket being emptied, as an absolute number, and when it begins.
     now: u64,
-    /// What is left of it, last first.
-    current: Vec<(u64, u32)>,
+    begin: u64,
+    /// The next one that holds something; `u64::MAX` if none does.
+    upcoming: u64,
+    /// What was in it, and how much of that is done.
+    current: Bucket,
+    done: u32,
+    /// Events in `current`; zero while there are extra ones, so that one comparison says whether the
+    /// next event is simply the next in `current`.
+    limit: u32,
+    /// More events of that bucket, last first: those it spilled, and those that came since.
+    extra: Vec<(u64, u32)>,
     overflow: BinaryHeap<Reverse<Event>>,
-    /// Absolute bucket of the first event in `overflow`.
-    overflow_bucket: u64,
+    /// When the wheel comes to this bucket, the first event in `overflow` is within reach.
+    overflow_reach: u64,
 }
 
 impl Wheel {
-    /// A wheel for about `density` events per microsecond that reaches `horizon` ahead.
+    /// A wheel for about so many events per microsecond that reaches `horizon` ahead.
     pub(crate) fn new(events_per_us: u64, horizon: Span) -> Self {
         const MOST_BUCKETS: u64 = 1 << 16;
-        let width = (1_000_000 / events_per_us.max(1)).clamp(1, 1 << 24);
+        // Half full on average: fuller ones spill, emptier ones waste cache.
+        let width = (2_000_000 / events_per_us.max(1)).clamp(1, 1 << 24);
         let mut shift = width.ilog2();
         while (horizon.as_ps() >> shift) + 2 > MOST_BUCKETS && shift < 31 {
             shift += 1;
@@ -57,33 +104,49 @@ impl Wheel {
             shift,
             within: (1 << shift) - 1,
             mask: buckets - 1,
-            heads: vec![NIL; buckets as usize],
+            buckets: vec![Bucket::EMPTY; buckets as usize],
             occupied: vec![0; (buckets / 64) as usize],
-            nodes: Vec::new(),
+            chains: vec![NIL; buckets as usize],
+            spilled: Vec::new(),
             free: NIL,
             now: 0,
-            current: Vec::with_capacity(64),
+            upcoming: u64::MAX,
+            begin: 0,
+            current: Bucket::EMPTY,
+            done: 0,
+            limit: 0,
+            extra: Vec::with_capacity(64),
             overflow: BinaryHeap::new(),
-            overflow_bucket: u64::MAX,
+            overflow_reach: u64::MAX,
         }
     }
 
+    /// Puts an event into a bucket ahead.
     #[inline(always)]
     fn place(&mut self, bucket: u64, event: Event) {
         let slot = (bucket & self.mask) as usize;
         let order = (event.at.as_ps() & self.within) << 32 | u64::from(event.key.0);
+        self.upcoming = self.upcoming.min(bucket);
         self.occupied[slot / 64] |= 1 << (slot % 64);
-        let head = &mut self.heads[slot];
-        let node = Node { order, data: event.data, next: *head };
-        match self.nodes.get_mut(self.free as usize) {
+        if !self.buckets[slot].add(order, event.data) {
+            self.spill(slot, order, event.data);
+        }
+    }
+
+    /// Keeps an event whose bucket is full.
+    #[inline(never)]
+    fn spill(&mut self, slot: usize, order: u64, data: u32) {
+        let head = &mut self.chains[slot];
+        let event = Spilled { order, data, next: *head };
+        match self.spilled.get_mut(self.free as usize) {
             Some(place) => {
                 *head = self.free;
                 self.free = place.next;
-                *place = node;
+                *place = event;
             }
             None => {
-                *head = self.nodes.len() as u32;
-                self.nodes.push(node);
+                *head = self.spilled.len() as u32;
+                self.spilled.push(event);
             }
         }
     }
@@ -94,138 +157,112 @@ impl Wheel {
         let bucket = at >> self.shift;
         debug_assert!(bucket >= self.now, "an event in the past");
         if bucket == self.now {
-            let order = (at & self.within) << 32 | u64::from(key);
-            let place = self.current.partition_point(|&(other, _)| other > order);
-            self.current.insert(place, (order, data));
+            let event = ((at & self.within) << 32 | u64::from(key), data);
+            let place = self.extra.partition_point(|&other| other > event);
+            self.extra.insert(place, event);
+            self.limit = 0;
         } else {
-            self.overflow_bucket = self.overflow_bucket.min(bucket);
+            self.overflow_reach = self.overflow_reach.min(bucket - self.mask);
             self.overflow.push(Reverse(Event { at: Instant::from_ps(at), key: Key(key), data }));
         }
     }
 
-    /// Turns to the next bucket that holds something and gives back its first event.
+    /// Turns to the next bucket that holds something; nothing if none does.
     #[inline(always)]
-    fn turn(&mut self) -> Option<(u64, u32)> {
-        let bucket = self.next_occupied();
-        if self.overflow_bucket <= bucket.saturating_add(self.mask) {
-            return self.turn_with_overflow(bucket);
+    fn turn(&mut self) -> Option<()> {
+        if self.upcoming >= self.overflow_reach {
+            self.take_in_overflow()?;
         }
-        self.now = bucket;
-        self.empty_bucket()
+        self.now = self.upcoming;
+        self.begin = self.now << self.shift;
+        let slot = (self.now & self.mask) as usize;
+        let word = &mut self.occupied[slot / 64];
+        *word &= !(1 << (slot % 64));
+        let ahead = *word >> (slot % 64);
+        let bucket = &mut self.buckets[slot];
+        self.current = *bucket;
+        self.limit = std::mem::take(&mut bucket.count);
+        self.done = 0;
+        self.upcoming = match ahead {
+            0 => self.next_occupied_after(slot / 64),
+            _ => self.now + u64::from(ahead.trailing_zeros()),
+        };
+        if self.limit as usize == ROOM {
+            self.gather(slot);
+        }
+        Some(())
     }
 
-    /// The same when events have come, or may have come, within reach from beyond the wheel.
+    /// Moves what has come within reach from the overflow heap into the wheel; nothing if there is
+    /// nothing at all.
     #[cold]
-    fn turn_with_overflow(&mut self, bucket: u64) -> Option<(u64, u32)> {
-        let bucket = bucket.min(self.overflow_bucket);
-        if bucket == u64::MAX {
+    fn take_in_overflow(&mut self) -> Option<()> {
+        let first = self.overflow.peek().map(|Reverse(event)| event.at.as_ps() >> self.shift);
+        let next = first.map_or(self.upcoming, |first| first.min(self.upcoming));
+        if next == u64::MAX {
             return None;
         }
-        self.now = bucket;
-        self.take_in_overflow();
-        self.empty_bucket()
-    }
-
-    /// The next occupied bucket after the current one, as an absolute number; `u64::MAX` if there
-    /// is none.
-    #[inline(always)]
-    fn next_occupied(&self) -> u64 {
-        let start = self.now & self.mask;
-        let first = (start / 64) as usize;
-        // The current bucket was emptied, and nothing is placed into it again: its bit is clear.
-        let bits = self.occupied[first] & (u64::MAX << (start % 64));
-        if bits != 0 {
-            return self.now + (u64::from(bits.trailing_zeros()) - start % 64);
-        }
-        self.next_occupied_after(first)
-    }
-
-    /// The same, beyond the first word.
-    #[inline(never)]
-    fn next_occupied_after(&self, first: usize) -> u64 {
-        let start = self.now & self.mask;
-        let (before, after) = self.occupied.split_at(first + 1);
-        let words = after.iter().zip(first + 1..).chain(before.iter().zip(0..));
-        for (&bits, word) in words {
-            if bits != 0 {
-                let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
-                return self.now + (slot.wrapping_sub(start) & self.mask);
-            }
-        }
-        u64::MAX
-    }
-
-    /// Moves what has come within reach from the overflow heap into the wheel.
-    #[cold]
-    fn take_in_overflow(&mut self) {
+        self.overflow_reach = u64::MAX;
         while let Some(&Reverse(event)) = self.overflow.peek() {
             let bucket = event.at.as_ps() >> self.shift;
-            if bucket > self.now + self.mask {
+            if bucket > next + self.mask {
+                self.overflow_reach = bucket - self.mask;
                 break;
             }
             self.overflow.pop();
             self.place(bucket, event);
         }
-        self.overflow_bucket =
-            self.overflow.peek().map_or(u64::MAX, |&Reverse(event)| event.at.as_ps() >> self.shift);
+        Some(())
     }
 
-    /// Takes the current bucket's events out and gives back the first.
-    #[inline(always)]
-    fn empty_bucket(&mut self) -> Option<(u64, u32)> {
-        let slot = (self.now & self.mask) as usize;
-        let index = self.heads[slot];
-        self.heads[slot] = NIL;
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
-        let node = &mut self.nodes[index as usize];
-        let first = (node.order, node.data);
-        let next = std::mem::replace(&mut node.next, self.free);
-        self.free = index;
-        if next == NIL {
-            return Some(first);
-        }
-        let node = &mut self.nodes[next as usize];
-        if node.next != NIL {
-            return self.sort_bucket(first, next);
-        }
-        let second = (node.order, node.data);
-        node.next = self.free;
-        self.free = next;
-        let (sooner, later) = if first < second { (first, second) } else { (second, first) };
-        self.current.push(later);
-        Some(sooner)
-    }
-
-    /// Sorts a bucket of three events or more into `current` and gives back the first.
+    /// The next occupied bucket beyond those of the current one's word, as an absolute number;
+    /// `u64::MAX` if there is none.
     #[inline(never)]
-    fn sort_bucket(&mut self, first: (u64, u32), mut index: u32) -> Option<(u64, u32)> {
-        self.current.push(first);
+    fn next_occupied_after(&self, word: usize) -> u64 {
+        let (before, after) = self.occupied.split_at(word + 1);
+        let words = after.iter().zip(word + 1..).chain(before.iter().zip(0..));
+        for (&bits, word) in words {
+            if bits != 0 {
+                let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
+                return self.now + (slot.wrapping_sub(self.now) & self.mask);
+            }
+        }
+        u64::MAX
+    }
+
+    /// Takes what the current bucket has spilled.
+    #[inline(never)]
+    fn gather(&mut self, slot: usize) {
+        let mut index = std::mem::replace(&mut self.chains[slot], NIL);
         while index != NIL {
-            let node = &mut self.nodes[index as usize];
-            self.current.push((node.order, node.data));
-            let next = std::mem::replace(&mut node.next, self.free);
+            let event = &mut self.spilled[index as usize];
+            self.extra.push((event.order, event.data));
+            let next = std::mem::replace(&mut event.next, self.free);
             self.free = index;
             index = next;
         }
-        match self.current.as_mut_slice() {
-            few if few.len() <= 20 => insertion_sort(few),
-            many => many.sort_unstable_by(|a, b| b.cmp(a)),
-        }
-        self.current.pop()
+        self.extra.sort_unstable_by(|a, b| b.cmp(a));
+        self.limit = if self.extra.is_empty() { self.current.count } else { 0 };
     }
-}
 
-/// Sorts a handful of events, last first.
-#[inline(always)]
-fn insertion_sort(events: &mut [(u64, u32)]) {
-    for sorted in 1..events.len() {
-        let event = events[sorted];
-        let mut at = sorted;
-        while at > 0 && events[at - 1] < event {
-            events[at] = events[at - 1];
-            at -= 1;
+    /// The next event of the current bucket when there are extra ones.
+    #[inline(never)]
+    fn pop_extra(&mut self) -> Option<(u64, u32)> {
+        let at = self.done as usize;
+        let extra = self.extra.last().copied();
+        if self.done < self.current.count
+            && let (Some(&order), Some(&data)) =
+                (self.current.orders.get(at), self.current.data.get(at))
+            && extra.is_none_or(|extra| (order, data) < extra)
+        {
+            self.done += 1;
+            return Some((order, data));
         }
-        events[at] = event;
+        self.extra.pop();
+        if self.extra.is_empty() {
+            self.limit = self.current.count;
+        }
+        extra
     }
 }
 
@@ -243,25 +280,44 @@ impl EventQueue for Wheel {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<Event> {
-        let (order, data) = match self.current.pop() {
-            Some(event) => event,
-            None => self.turn()?,
+        if self.done >= self.limit && self.extra.is_empty() {
+            self.turn()?;
+        }
+        let (order, data) = if self.limit > 0 {
+            let at = self.done as usize;
+            self.done += 1;
+            (self.current.orders[at], self.current.data[at])
+        } else {
+            self.pop_extra()?
         };
-        let at = Instant::from_ps((self.now << self.shift) + (order >> 32));
+        let at = Instant::from_ps(self.begin + (order >> 32));
         Some(Event { at, key: Key(order as u32), data })
     }
 
+    #[inline(always)]
+    fn look_ahead(&self, mut show: impl FnMut(Key, u32)) {
+        if self.done != 1 {
+            return;
+        }
+        let bucket = &self.buckets[(self.upcoming & self.mask) as usize];
+        for (&order, &data) in bucket.orders.iter().zip(&bucket.data).take(bucket.count as usize) {
+            show(Key(order as u32), data);
+        }
+    }
+
     fn at_most(&self, count: usize) -> bool {
-        let buckets: u32 = self.occupied.iter().map(|word| word.count_ones()).sum();
-        if self.current.len() + self.overflow.len() + buckets as usize > count {
+        let mut waiting = (self.current.count - self.done) as usize;
+        waiting += self.extra.len() + self.overflow.len();
+        let occupied: u32 = self.occupied.iter().map(|word| word.count_ones()).sum();
+        if waiting + occupied as usize > count {
             return false;
         }
-        let mut waiting = self.current.len() + self.overflow.len();
-        for &head in self.heads.iter().filter(|&&head| head != NIL) {
+        waiting += self.buckets.iter().map(|bucket| bucket.count as usize).sum::<usize>();
+        for &head in self.chains.iter().filter(|&&head| head != NIL) {
             let mut index = head;
             while index != NIL {
                 waiting += 1;
-                index = self.nodes[index as usize].next;
+                index = self.spilled[index as usize].next;
             }
         }
         waiting <= count

@@ -65,7 +65,7 @@ impl Rate {
 ///
 /// Held in 1/2^20 picoseconds: exact for every rate at which a byte takes a whole number of
 /// picoseconds (all Ethernet rates from 10G to 1.6T), and within 1 ps per megabyte otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteTime(u64);
 
 const FRACTION_BITS: u32 = 20;
