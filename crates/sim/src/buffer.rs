@@ -83,6 +83,18 @@ impl Profile {
         u64::from(self.reserved) + u64::from(self.headroom)
     }
 
+    /// So much free that the limit is above [`LITTLE`] even when that much of it is taken;
+    /// `u64::MAX` if the limit never is.
+    fn calm(&self) -> u64 {
+        let enough = |free: u64| self.limit.given(free) > u64::from(LITTLE);
+        let little = u64::from(LITTLE);
+        let mut free = little;
+        while !enough(free) && free < 1 << 48 {
+            free *= 2;
+        }
+        if enough(free) { free + little } else { u64::MAX }
+    }
+
     /// Of that, its headroom.
     pub(crate) fn headroom(&self) -> u64 {
         u64::from(self.headroom)
@@ -105,6 +117,23 @@ pub(crate) struct Shared {
     pub(crate) free: u64,
     /// Headroom not in use, where ports share it; plenty where they do not.
     pub(crate) headroom_free: u64,
+    /// With this much free, every port may hold [`LITTLE`] without anything happening.
+    pub(crate) calm: u64,
+}
+
+/// A dozen packets' worth of buffer.
+const LITTLE: u32 = 128 << 10;
+
+impl Shared {
+    /// The common part of a switch whose ports have these rules.
+    pub(crate) fn new<'a>(
+        free: u64,
+        headroom_free: u64,
+        rules: impl Iterator<Item = &'a Profile>,
+    ) -> Self {
+        let calm = rules.map(Profile::calm).max().unwrap_or(0);
+        Self { free, headroom_free, calm }
+    }
 }
 
 /// Whether a packet was taken in.
@@ -120,14 +149,10 @@ pub(crate) enum Admission {
 
 impl Ingress {
     /// Whether a packet could come and go in one instant without being refused or causing a pause.
+    /// Sure if it says so; if not, ask [`Ingress::admit`].
     #[inline(always)]
-    pub(crate) fn passes(&self, size: u32, profile: &Profile, shared: &Shared) -> bool {
-        let beyond = u64::from((self.bytes + size).saturating_sub(profile.reserved));
-        // Less than half of what is free, and below the limit with only that half free: then it is
-        // below the limit in truth.
-        self.headroom == 0
-            && beyond <= shared.free / 2
-            && beyond < profile.limit.given(shared.free / 2)
+    pub(crate) fn passes(&self, size: u32, shared: &Shared) -> bool {
+        self.bytes + size < LITTLE && self.headroom == 0 && shared.free >= shared.calm
     }
 
     /// Takes in a packet of `size` bytes, if there is room.
@@ -213,7 +238,7 @@ mod tests {
     #[test]
     fn pauses_at_the_dynamic_threshold_and_uses_headroom_after() {
         let profile = profile(4096, Ratio::new(1, 8), 10_000);
-        let mut shared = Shared { free: 90_000, headroom_free: u64::MAX >> 1 };
+        let mut shared = Shared { free: 90_000, headroom_free: u64::MAX >> 1, calm: 0 };
         let mut ingress = Ingress::default();
         // The fifteenth packet would make 10,904 B of shared buffer where (90,000 - 9,904) / 8 are
         // allowed: it goes into headroom and pauses the peer.
@@ -241,7 +266,7 @@ mod tests {
         ) {
             let profile = profile(reserved, Ratio::new(alpha, 8), headroom);
             let pool = 1u64 << 40;
-            let mut shared = Shared { free, headroom_free: pool };
+            let mut shared = Shared { free, headroom_free: pool, calm: 0 };
             let mut ingress = Ingress::default();
             let mut held = std::collections::VecDeque::new();
             for (i, &size) in sizes.iter().enumerate() {

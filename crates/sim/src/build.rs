@@ -51,6 +51,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         (0..port_count as u64).map(|port| Stream::new(settings.seed, port, purpose)).collect()
     };
     let gap = fabric.nics.first().map_or(0, |nic| nic.qp.framing.gap.get() as u32);
+    let nics = nic_states(fabric);
     let start = Instant::ZERO;
     Ok(Engine {
         fabric,
@@ -66,7 +67,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         profiles,
         schedulers: schedulers(fabric),
         turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
-        nics: nic_states(fabric),
+        collects: nics.iter().any(|nic| nic.collects),
+        nics,
         routing: Routing::new(fabric),
         flows,
         order,
@@ -200,23 +202,20 @@ fn switch_states(
     profiles: &[Profile],
 ) -> Result<Vec<SwitchState>, SimError> {
     let state = |(index, switch): (usize, &xoff_fabric::model::Switch)| {
-        let mut set_aside = 0;
-        for port in switch.ports.clone() {
-            for slot in &slots[port as usize * CLASSES..][..CLASSES] {
-                let profile = &profiles[*slot as usize];
-                set_aside += profile.set_aside();
-                if switch.headroom_pool.is_some() {
-                    set_aside -= profile.headroom();
-                }
-            }
-        }
+        let slots =
+            switch.ports.clone().flat_map(|port| &slots[port as usize * CLASSES..][..CLASSES]);
+        let rules = slots.map(|&slot| &profiles[slot as usize]);
+        let mut set_aside: u64 = match switch.headroom_pool {
+            Some(_) => rules.clone().map(|rule| rule.set_aside() - rule.headroom()).sum(),
+            None => rules.clone().map(Profile::set_aside).sum(),
+        };
         set_aside += switch.headroom_pool.map_or(0, |pool| pool.get());
         let Some(free) = switch.buffer.get().checked_sub(set_aside) else {
             return Err(SimError::Buffer(fabric.switches[index].name.clone()));
         };
         let headroom_free = switch.headroom_pool.map_or(u64::MAX >> 1, |pool| pool.get());
         Ok(SwitchState {
-            shared: Shared { free, headroom_free },
+            shared: Shared::new(free, headroom_free, rules),
             shared_total: free,
             classes: switch.dscp_to_class.map(|class| class.0 & 7),
             mixed_seed: hash::mixed(switch.hash.seed),

@@ -6,13 +6,13 @@
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::nic::Member;
-use crate::packet::{Letter, NO_INGRESS, Packet, flag};
+use crate::packet::{Letter, MAX_HOPS, NIL, NO_INGRESS, Packet, flag};
 use crate::port::Slot;
 use crate::report::{FlowCounters, Outcome, TraceKind};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{IntStack, PathInfo, QueuePair, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
-use xoff_wire::{Header, Operation as Opcode, Qpn, Rkey};
+use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Rkey, Service};
 
 /// No connection.
 pub(crate) const NO_CONNECTION: u32 = u32::MAX;
@@ -60,6 +60,19 @@ pub(crate) struct End {
     pub(crate) member: Member,
     /// When the pending deadline event fires; never if there is none.
     pub(crate) timer_at: Instant,
+    forms: Forms,
+}
+
+/// The packets an end sends, filled in as far as all of a kind are alike.
+struct Forms {
+    /// A full packet of data.
+    data: Packet,
+    /// An acknowledgement.
+    ack: Packet,
+    /// Where acknowledgements wait at the NIC.
+    ack_slot: Slot,
+    /// Payload of a full packet.
+    mtu: u32,
 }
 
 /// A longer flow is several messages, and done when the last of them is.
@@ -84,7 +97,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
             let path = PathInfo { line_rate: nic.rate, base_rtt };
             let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
-            End { qp, member: Member::new(nics[end], class), timer_at: Instant::MAX }
+            let member = Member::new(nics[end], class);
+            End { qp, member, timer_at: Instant::MAX, forms: self.forms(flow, end) }
         });
         let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
         let connection = Connection { flow, messages, ends };
@@ -179,69 +193,113 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn queue_control(&mut self, endpoint: u32, header: Header, answered: Option<u32>) {
-        let member = &self.end_mut(endpoint).member;
-        let (nic, data_class) = (member.nic, member.class);
-        let is_cnp = header.opcode.operation() == Opcode::Cnp;
-        let class = if is_cnp { self.fabric.cnp_class } else { self.fabric.ack_class };
-        let class = class.map_or(data_class, |class| class.0);
-        let mut packet = self.make_packet(endpoint, class, header);
-        if !self.nics[nic as usize].echo_marks {
-            packet.flags &= !flag::ECT;
+        let forms = &self.end_mut(endpoint).forms;
+        let (mut packet, mut slot) = (forms.ack, forms.ack_slot);
+        if header.opcode == Opcode::Cnp {
+            (packet, slot) = self.notification(endpoint, packet, &header);
         }
+        packet.letter = self.write_letter(header, packet.size);
         if let Some(answered) = answered {
             self.letters.get_mut(packet.letter).sent_at = self.letters.get(answered).sent_at;
-            if self.nics[nic as usize].collects && !is_cnp {
+            if self.collects && header.opcode != Opcode::Cnp {
                 self.ints[packet.letter as usize] = self.ints[answered as usize];
             }
         }
-        self.enqueue(Slot::new(self.nics[nic as usize].port, class), &packet);
+        self.enqueue(slot, &packet);
     }
 
-    /// Makes a packet of what an endpoint sends.
+    /// A congestion notification is like an acknowledgement, in a class of its own.
+    #[inline(never)]
+    fn notification(&self, endpoint: u32, like: Packet, header: &Header) -> (Packet, Slot) {
+        let member =
+            &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize].member;
+        let nic = &self.nics[member.nic as usize];
+        let class = self.fabric.cnp_class.map_or(member.class, |class| class.0);
+        let size = nic.qp.framing.wire_len(header, nic.qp.mtu) as u16;
+        let dscp = self.fabric.classes[usize::from(class)].dscp;
+        (Packet { size, dscp, ..like }, Slot::new(nic.port, class))
+    }
+
+    /// Makes a packet of the data an endpoint sends.
     #[inline(always)]
-    pub(crate) fn make_packet(&mut self, endpoint: u32, class: u8, header: Header) -> Packet {
-        let connection = &self.connections[(endpoint >> 1) as usize];
-        let flow = &self.flows[connection.flow as usize];
-        let end = (endpoint & 1) as usize;
-        let nic = &self.nics[connection.ends[end].member.nic as usize];
-        let size = nic.qp.framing.wire_len(&header, nic.qp.mtu);
-        let collects = nic.collects;
-        let mut flags = flag::ECT;
-        if end == 1 {
-            flags |= flag::TO_INITIATOR;
+    pub(crate) fn make_packet(&mut self, endpoint: u32, header: Header) -> Packet {
+        let forms = &self.end_mut(endpoint).forms;
+        let mut packet = forms.data;
+        if header.extension != Extension::None || header.payload != forms.mtu {
+            packet.size = self.odd_size(endpoint, &header);
         }
-        if flow.pins.is_some() {
-            flags |= flag::PINNED;
-        }
-        let is_control = matches!(header.opcode.operation(), Opcode::Acknowledge | Opcode::Cnp);
-        if collects && !is_control {
-            flags |= flag::INT;
-        }
+        packet.letter = self.write_letter(header, packet.size);
+        packet
+    }
+
+    /// The size of a packet that is not a full one of plain data.
+    #[inline(never)]
+    fn odd_size(&self, endpoint: u32, header: &Header) -> u16 {
+        let end = &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+        let nic = &self.nics[end.member.nic as usize];
+        nic.qp.framing.wire_len(header, nic.qp.mtu) as u16
+    }
+
+    /// Keeps what the other end will read of a packet, and counts the packet.
+    #[inline(always)]
+    fn write_letter(&mut self, header: Header, size: u16) -> u32 {
         if self.check_wire {
             crate::check::survives_the_wire(&header);
         }
         self.totals.created += 1;
         self.totals.created_bytes += u64::from(size);
         let letter = self.letters.add(Letter { header, sent_at: self.now });
-        if collects {
+        if self.collects {
             while self.ints.len() <= letter as usize {
                 self.ints.push(IntStack::EMPTY);
             }
             self.ints[letter as usize] = IntStack::EMPTY;
         }
-        let dst = if end == 0 { flow.destination } else { flow.source };
-        Packet {
+        letter
+    }
+
+    /// What the packets of one end of a flow have in common.
+    fn forms(&self, flow: u32, end: usize) -> Forms {
+        let state = &self.flows[flow as usize];
+        let nics = [state.source, state.destination];
+        let (nic, dst) = (&self.nics[nics[end] as usize], nics[1 - end]);
+        let mut flags = if end == 1 { flag::TO_INITIATOR } else { 0 };
+        if state.pins.is_some() {
+            flags |= flag::PINNED;
+        }
+        let header = |opcode, payload, extension| Header {
+            service: Service::Reliable,
+            opcode,
+            ack_request: false,
+            becn: false,
+            dest_qp: Qpn::new(0),
+            psn: Psn::new(0),
+            extension,
+            payload,
+        };
+        let packet = |class: u8, header: &Header, more: u8| Packet {
             dst,
             row: self.routing.row(dst),
-            entropy: flow.entropy[end],
-            flow: connection.flow,
-            letter,
+            entropy: state.entropy[end],
+            flow,
+            letter: NIL,
             ingress: NO_INGRESS,
-            size: size as u16,
+            size: nic.qp.framing.wire_len(header, nic.qp.mtu) as u16,
             charged: 0,
             dscp: self.fabric.classes[usize::from(class)].dscp,
-            flags,
-            hops: 0,
+            flags: flags | more,
+            hops_left: MAX_HOPS,
+        };
+        let full = header(Opcode::WriteMiddle, nic.mtu, Extension::None);
+        let ack = header(Opcode::Acknowledge, 0, Extension::None);
+        let ack_class = self.fabric.ack_class.map_or(state.class, |class| class.0);
+        let int = if nic.collects { flag::INT } else { 0 };
+        let echo = if nic.echo_marks { flag::ECT } else { 0 };
+        Forms {
+            data: packet(state.class, &full, flag::ECT | int),
+            ack: packet(ack_class, &ack, echo),
+            ack_slot: Slot::new(nic.port, ack_class),
+            mtu: nic.mtu,
         }
     }
 

@@ -152,7 +152,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn reduced_to(&self, slot: u32, stuck: u64) -> (Ingress, u64) {
         let lane = &self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize];
         let profile = &self.profiles[lane.profile as usize];
-        let mut scratch = Shared { free: 0, headroom_free: 0 };
+        let mut scratch = Shared { free: 0, headroom_free: 0, calm: 0 };
         let mut ingress = lane.ingress;
         let gone = ingress.held().saturating_sub(stuck);
         ingress.release(gone.min(u64::from(u32::MAX)) as u32, profile, &mut scratch);

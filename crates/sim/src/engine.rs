@@ -39,6 +39,17 @@ pub(crate) struct SwitchState {
     pub(crate) shared_total: u64,
 }
 
+impl SwitchState {
+    /// Buffer that a packet of this size takes.
+    #[inline(always)]
+    pub(crate) fn charge(&self, size: u16) -> u16 {
+        match self.cell {
+            0 => size,
+            cell => size.div_ceil(cell) * cell,
+        }
+    }
+}
+
 /// What is counted per port and class outside the hot path.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ClassCount {
@@ -96,6 +107,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) paused_queues: u32,
     pub(crate) deadlock_pending: bool,
     pub(crate) deadlocks: Vec<Cycle>,
+    /// Some NIC's packets collect telemetry, which is here, by letter.
+    pub(crate) collects: bool,
     pub(crate) ints: Vec<IntStack>,
     pub(crate) mark_streams: Vec<Stream>,
     pub(crate) loss_streams: Vec<Stream>,
@@ -120,9 +133,6 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) seen_delivered: u64,
     pub(crate) horizon: Instant,
 }
-
-/// Links a packet may cross before it is taken to be lost in a loop.
-pub(crate) const MAX_HOPS: u8 = 64;
 
 /// Events between two looks at the observer.
 pub(crate) const STRETCH: u64 = 1 << 18;

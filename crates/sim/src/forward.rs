@@ -1,10 +1,10 @@
 //! A packet arrives at a switch: classify, route, admit, and queue it or pass it straight on.
 
 use crate::buffer::Admission;
-use crate::engine::{Engine, MAX_HOPS};
+use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::packet::{Packet, flag};
-use crate::port::{Slot, bit, head_time};
+use crate::packet::{MAX_HOPS, Packet, flag};
+use crate::port::{Slot, Wake, bit, head_time};
 use crate::report::Drop;
 
 impl<Q: EventQueue> Engine<'_, Q> {
@@ -18,20 +18,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let switch = here.owner;
         let state = &self.switches[switch as usize];
         let packet = self.flights.get_mut(index);
-        packet.hops += 1;
+        packet.hops_left -= 1;
         let class = state.classes[usize::from(packet.dscp & 63)];
-        packet.ingress = Slot::new(port, class).0;
-        packet.charged = match state.cell {
-            0 => packet.size,
-            cell => packet.size.div_ceil(cell) * cell,
-        };
-        let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
-        if packet.flags & (flag::PINNED | flag::INT | flag::WHOLE) | packet.hops >> 6 != 0 {
-            return self.arrive_specially(port, index);
+        let slot = Slot::new(port, class);
+        if packet.hops_left == 0 || packet.flags & (flag::PINNED | flag::INT | flag::WHOLE) != 0 {
+            return self.arrive_specially(slot, index);
         }
+        let (size, charged) = (u32::from(packet.size), u32::from(state.charge(packet.size)));
         let (row, dst, entropy) = (packet.row, packet.dst, packet.entropy);
         let Some(out) = self.routing.next(switch, row, dst, entropy, state.mixed_seed) else {
-            return self.drop_arrived(index, Drop::NoRoute);
+            return self.drop_arrived(slot, index, Drop::NoRoute);
         };
         // Mostly the way out is idle and the buffer has plenty of room: taking the packet in and
         // letting it go in the same instant would change nothing, so it passes.
@@ -40,30 +36,25 @@ impl<Q: EventQueue> Engine<'_, Q> {
             && egress.is_idle(self.now, class)
             && (egress.byte_time >= here.byte_time || !state.cut_through)
             && here.xoff & bit(class) == 0
+            && here.lane(class).ingress.passes(charged, &state.shared)
         {
-            let lane = here.lane(class);
-            let rules = &self.profiles[lane.profile as usize];
-            if lane.ingress.passes(charged, rules, &state.shared) {
-                let queue = &mut egress.lane(class).queue;
-                queue.deepest = queue.deepest.max(size);
-                let arrival = egress.take_wire(self.now, class, size, self.gap);
-                let peer = egress.peer;
-                return self.schedule(arrival, Kind::Arrive, peer, index);
-            }
+            let queue = &mut egress.lane(class).queue;
+            queue.deepest = queue.deepest.max(size);
+            let arrival = egress.take_wire(self.now, class, size, self.gap);
+            let peer = egress.peer;
+            return self.schedule(arrival, Kind::Arrive, peer, index);
         }
-        self.take_in(Slot::new(port, class), out, index);
+        self.take_in(slot, out, index);
     }
 
     /// The same for a packet whose way is pinned, which has been going round, which waited for its
     /// tail, or which collects telemetry.
     #[inline(never)]
-    fn arrive_specially(&mut self, port: u32, index: u32) {
-        let switch = self.ports[port as usize].owner;
-        let packet = self.flights.get(index);
-        let ingress = Slot(packet.ingress);
-        match self.way(switch, packet) {
-            Ok(out) => self.take_in(ingress, out, index),
-            Err(reason) => self.drop_arrived(index, reason),
+    fn arrive_specially(&mut self, slot: Slot, index: u32) {
+        let switch = self.ports[slot.port() as usize].owner;
+        match self.way(switch, self.flights.get(index)) {
+            Ok(out) => self.take_in(slot, out, index),
+            Err(reason) => self.drop_arrived(slot, index, reason),
         }
     }
 
@@ -71,33 +62,35 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(never)]
     fn take_in(&mut self, slot: Slot, out: u32, index: u32) {
         let out = Slot::new(out, slot.class());
-        let here = &self.ports[slot.port() as usize];
         let egress = &self.ports[out.port() as usize];
-        let switch = here.owner;
+        let (egress_byte, special) = (egress.byte_time, egress.stuck | egress.limited);
+        let here = &mut self.ports[slot.port() as usize];
+        let state = &mut self.switches[here.owner as usize];
         let packet = self.flights.get_mut(index);
+        packet.ingress = slot.0;
+        packet.charged = state.charge(packet.size);
         let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
         let again = packet.flags & flag::WHOLE != 0;
         packet.flags &= !flag::WHOLE;
-        if egress.byte_time < here.byte_time
+        if egress_byte < here.byte_time
             && !again
-            && self.switches[switch as usize].cut_through
+            && state.cut_through
             && self.waits_for_its_tail(slot.port(), out.port(), index)
         {
             return;
         }
-        let egress = &self.ports[out.port() as usize];
-        if (egress.stuck | egress.limited) & out.bit() != 0
-            && let Some(reason) = self.egress_refuses(out, switch, size)
+        if special & out.bit() != 0
+            && let Some(reason) = self.egress_refuses(out, size)
         {
             let packet = self.flights.take(index);
             return self.drop_packet(&packet, out, reason);
         }
-        let shared = &mut self.switches[switch as usize].shared;
         let here = &mut self.ports[slot.port() as usize];
+        let state = &mut self.switches[here.owner as usize];
         let asked = here.xoff & slot.bit() != 0;
         let lane = here.lane(slot.class());
         let rules = &self.profiles[lane.profile as usize];
-        match lane.ingress.admit(charged, rules, shared) {
+        match lane.ingress.admit(charged, rules, &mut state.shared) {
             Admission::Taken => {}
             Admission::TakenAndPause => {
                 if !asked {
@@ -106,22 +99,28 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             Admission::Refused => {
                 let reason = if rules.lossless { Drop::Headroom } else { Drop::IngressLimit };
-                return self.drop_arrived(index, reason);
+                return self.drop_arrived(slot, index, reason);
             }
         }
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
         port.lane(out.class()).queue.push(&mut self.chunks, self.flights.get(index));
         self.flights.release(index);
-        if port.paused & out.bit() == 0 {
-            self.kick(out.port());
+        if port.paused & out.bit() != 0 {
+            return;
+        }
+        match port.wish_to_wake(self.now) {
+            Wake::Known => {}
+            Wake::At(at) => self.schedule_transmit(at, out.port()),
+            Wake::Now => self.transmit_now(out.port()),
         }
     }
 
     /// Why an egress queue that is stuck or limited does not take a packet, if it does not.
     #[cold]
-    fn egress_refuses(&mut self, out: Slot, switch: u32, size: u32) -> Option<Drop> {
+    fn egress_refuses(&mut self, out: Slot, size: u32) -> Option<Drop> {
         let port = &mut self.ports[out.port() as usize];
+        let switch = port.owner;
         let (stuck, limited) = (port.stuck & out.bit() != 0, port.limited & out.bit() != 0);
         let lane = port.lane(out.class());
         let limit = &self.profiles[lane.profile as usize].egress;
@@ -145,14 +144,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Drops a packet that has just arrived.
     #[cold]
     #[inline(never)]
-    fn drop_arrived(&mut self, index: u32, reason: Drop) {
+    fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
         let packet = self.flights.take(index);
-        self.drop_packet(&packet, Slot(packet.ingress), reason);
+        self.drop_packet(&packet, slot, reason);
     }
 
     /// The port by which a packet leaves a switch, if there is one.
     fn way(&self, switch: u32, packet: &Packet) -> Result<u32, Drop> {
-        if packet.hops >= MAX_HOPS {
+        if packet.hops_left == 0 {
             return Err(Drop::Loop);
         }
         let pins = match &self.flows[packet.flow as usize].pins {
@@ -164,7 +163,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         };
         let path = if packet.flags & flag::TO_INITIATOR != 0 { &pins.back } else { &pins.forth };
-        path.get(usize::from(packet.hops) - 1).copied().ok_or(Drop::NoRoute)
+        let passed = usize::from(MAX_HOPS - packet.hops_left) - 1;
+        path.get(passed).copied().ok_or(Drop::NoRoute)
     }
 
     /// A cut-through switch with a faster egress would run dry: the packet arrives again when
@@ -179,7 +179,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return false;
         }
         packet.flags |= flag::WHOLE;
-        packet.hops -= 1;
+        packet.hops_left += 1;
         let wait = (slow - fast).saturating_sub(head_time(ingress_byte, size, self.gap));
         self.schedule(self.now + wait, Kind::Arrive, port, index);
         true

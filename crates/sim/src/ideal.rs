@@ -44,7 +44,7 @@ fn path(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Vec<P
     let entropy = flow.entropy[usize::from(back)];
     let pinned = flow.pins.as_deref().map(|pins| if back { &pins.back } else { &pins.forth });
     let mut ports = vec![PortId(fabric.nics[from as usize].ports.start)];
-    for hop in 0..usize::from(crate::engine::MAX_HOPS) {
+    for hop in 0..usize::from(crate::packet::MAX_HOPS) {
         let peer = fabric.ports[ports[hop].index()].peer;
         let node = fabric.ports[peer.index()].node;
         if node == NodeId(to) {

@@ -239,7 +239,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The NIC's port is free: send the next packet, if one may go.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn transmit_nic(&mut self, port: u32) {
         let nic = self.ports[port as usize].owner;
         self.release_paced(nic);
@@ -266,12 +266,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn send_first_control(&mut self, slot: Slot) {
         let here = &mut self.ports[slot.port() as usize];
         let queue = &mut here.lane(slot.class()).queue;
-        let index = queue.pop(&mut self.chunks, &mut self.flights);
+        let packet = queue.pop(&mut self.chunks, &mut self.flights);
         if queue.is_empty() {
             here.waiting &= !slot.bit();
         }
-        let size = u32::from(self.flights.get(index).size);
-        self.launch(slot, index, size);
+        self.launch(slot, packet.index, packet.size.into());
     }
 
     /// Sends the next data packet of a class.
@@ -289,7 +288,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.schedule(at, Kind::Deadline, endpoint, 0);
         }
         if let Some(header) = header {
-            let packet = self.make_packet(endpoint, slot.class(), header);
+            let packet = self.make_packet(endpoint, header);
             self.put_on_wire(slot, &packet);
         }
         self.place_member(endpoint);
@@ -320,41 +319,59 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(never)]
     pub(crate) fn receive(&mut self, port: u32, index: u32) {
         let nic = self.ports[port as usize].owner;
-        let packet = self.flights.take(index);
+        let host = &self.nics[nic as usize];
+        let packet = self.flights.get(index);
+        if packet.dst != nic || host.receiver.is_some() {
+            return self.receive_carefully(nic, port, index);
+        }
+        self.deliver(nic, index);
+    }
+
+    /// A packet has arrived at a NIC whose host is slow, or which it is not for.
+    #[cold]
+    fn receive_carefully(&mut self, nic: u32, port: u32, index: u32) {
+        let packet = *self.flights.get(index);
         if packet.dst != nic {
+            self.flights.release(index);
             let slot = Slot::new(port, self.class_of(packet.dscp));
-            return self.drop_packet(&packet, slot, Drop::NotMine);
+            self.drop_packet(&packet, slot, Drop::NotMine);
+        } else if self.take_into_host(nic, &packet) {
+            self.deliver(nic, index);
+        } else {
+            self.flights.release(index);
         }
-        if self.nics[nic as usize].receiver.is_some() && !self.take_into_host(nic, &packet) {
-            return;
-        }
+    }
+
+    /// Hands a packet to its queue pair.
+    #[inline(always)]
+    fn deliver(&mut self, nic: u32, index: u32) {
+        let packet = self.flights.get(index);
+        let (letter_at, flags) = (packet.letter, packet.flags);
         self.totals.delivered += 1;
         self.totals.delivered_bytes += u64::from(packet.size);
         let slot = self.flows[packet.flow as usize].connection;
+        self.flights.release(index);
         if slot == NO_CONNECTION {
             self.totals.late += 1;
-            return self.letters.release(packet.letter);
+            return self.letters.release(letter_at);
         }
-        let end = usize::from(packet.flags & flag::TO_INITIATOR == 0);
+        let end = usize::from(flags & flag::TO_INITIATOR == 0);
         let endpoint = endpoint(slot, end);
-        let letter = *self.letters.get(packet.letter);
+        let letter = self.letters.get(letter_at);
         let operation = letter.header.opcode.operation();
         self.totals.cnps += u64::from(operation == Opcode::Cnp);
         let answers = operation == Opcode::Acknowledge;
         let int = if answers && self.nics[nic as usize].collects {
-            self.ints.get(packet.letter as usize)
+            self.ints.get(letter_at as usize)
         } else {
             None
         };
-        let signals = Signals {
-            ce: packet.flags & flag::CE != 0,
-            sent_at: answers.then_some(letter.sent_at),
-            int,
-        };
+        let sent_at = answers.then_some(letter.sent_at);
+        let signals = Signals { ce: flags & flag::CE != 0, sent_at, int };
         let qp = &mut self.connections[slot as usize].ends[end].qp;
         qp.handle(self.now, &letter.header, signals);
-        self.send_control(endpoint, Some(packet.letter));
-        self.letters.release(packet.letter);
+        self.send_control(endpoint, Some(letter_at));
+        self.letters.release(letter_at);
         if matches!(operation, Opcode::Write | Opcode::Send) {
             // Data does not change what its receiver has to send, answers apart.
             self.update_deadline(endpoint);

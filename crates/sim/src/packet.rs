@@ -14,6 +14,9 @@ pub(crate) const NIL: u32 = u32::MAX;
 /// Not charged to any ingress: the packet came from a NIC's own queue.
 pub(crate) const NO_INGRESS: u32 = u32::MAX;
 
+/// Links a packet may cross before it is taken to be lost in a loop.
+pub(crate) const MAX_HOPS: u8 = 64;
+
 /// What the hops read of a packet.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
@@ -38,8 +41,8 @@ pub(crate) struct Packet {
     pub(crate) dscp: u8,
     /// See [`flag`].
     pub(crate) flags: u8,
-    /// Switches passed so far.
-    pub(crate) hops: u8,
+    /// Switches it may still come to before it is taken to be lost in a loop.
+    pub(crate) hops_left: u8,
 }
 
 /// Bits of [`Packet::flags`].
@@ -70,7 +73,7 @@ impl Packet {
         charged: 0,
         dscp: 0,
         flags: 0,
-        hops: 0,
+        hops_left: MAX_HOPS,
     };
 }
 
@@ -237,6 +240,16 @@ impl Chunks {
     }
 }
 
+/// A packet that has left its queue: its place among the flights, and what its port asks about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Popped {
+    pub(crate) index: u32,
+    pub(crate) ingress: u32,
+    pub(crate) size: u16,
+    pub(crate) charged: u16,
+    pub(crate) flags: u8,
+}
+
 /// A queue of packets, and how long it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queue {
@@ -279,10 +292,16 @@ impl Queue {
 
     /// Takes the first packet, which the caller knows is there, and puts it among the flights.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, chunks: &mut Chunks, flights: &mut Flights) -> u32 {
+    pub(crate) fn pop(&mut self, chunks: &mut Chunks, flights: &mut Flights) -> Popped {
         debug_assert!(!self.is_empty(), "an empty queue was served");
         let packet = &chunks.chunks[self.head_chunk as usize][usize::from(self.head) % CHUNK];
-        let index = flights.add(packet);
+        let popped = Popped {
+            index: flights.add(packet),
+            ingress: packet.ingress,
+            size: packet.size,
+            charged: packet.charged,
+            flags: packet.flags,
+        };
         self.head += 1;
         self.bytes -= u32::from(packet.size);
         if self.head_chunk == self.tail_chunk {
@@ -296,7 +315,7 @@ impl Queue {
             self.head_chunk = next;
             self.head = 0;
         }
-        index
+        popped
     }
 
     #[inline(always)]
@@ -343,8 +362,8 @@ mod tests {
                     queues[which].push(&mut chunks, &packet);
                     models[which].push_back(serial);
                 } else if let Some(expected) = models[which].pop_front() {
-                    let index = queues[which].pop(&mut chunks, &mut flights);
-                    prop_assert_eq!(flights.take(index).flow, expected);
+                    let popped = queues[which].pop(&mut chunks, &mut flights);
+                    prop_assert_eq!(flights.take(popped.index).flow, expected);
                 }
                 for (queue, model) in queues.iter().zip(&models) {
                     let flows: VecDeque<u32> = queue.iter(&chunks).map(|packet| packet.flow).collect();

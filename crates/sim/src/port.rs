@@ -57,20 +57,12 @@ pub(crate) fn head_time(byte_time: ByteTime, size: u32, gap: u32) -> Span {
 
 /// One direction of a cable, at the sending end, and the buffer of what came the other way.
 #[derive(Debug, Clone)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Port {
     /// The wire is taken until then.
     pub(crate) busy_until: Instant,
     /// When the pending transmit event fires; never if there is none.
     pub(crate) wake_at: Instant,
-    /// From the end of a transmission to its arrival: pipeline, propagation, FEC.
-    pub(crate) flight: Span,
-    /// Time of a byte on this wire.
-    pub(crate) byte_time: ByteTime,
-    /// The port at the other end.
-    pub(crate) peer: u32,
-    /// The NIC or switch this port belongs to, counted among its kind.
-    pub(crate) owner: u32,
     /// Classes with something queued.
     pub(crate) waiting: u8,
     /// Classes the peer has paused.
@@ -85,12 +77,31 @@ pub(crate) struct Port {
     pub(crate) stuck: u8,
     /// Classes whose egress queue has a limit.
     pub(crate) limited: u8,
-    /// Classes served before all others.
-    pub(crate) strict: u8,
     /// See [`port_flag`].
     pub(crate) flags: u8,
+    /// From the end of a transmission to its arrival: pipeline, propagation, FEC.
+    pub(crate) flight: Span,
+    /// Time of a byte on this wire.
+    pub(crate) byte_time: ByteTime,
+    /// The port at the other end.
+    pub(crate) peer: u32,
+    /// The NIC or switch this port belongs to, counted among its kind.
+    pub(crate) owner: u32,
+    /// Classes served before all others.
+    pub(crate) strict: u8,
     /// Queue and buffer of each class.
     pub(crate) lanes: [Lane; 8],
+}
+
+/// When a port is to look for something to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// It will anyway.
+    Known,
+    /// Then; an event is needed.
+    At(Instant),
+    /// At once.
+    Now,
 }
 
 /// Bits of [`Port::flags`].
@@ -128,6 +139,20 @@ impl Port {
     #[inline(always)]
     pub(crate) fn lane(&mut self, class: u8) -> &mut Lane {
         &mut self.lanes[usize::from(class & 7)]
+    }
+
+    /// The port has something to send: when is it to look? Remembers the answer.
+    #[inline(always)]
+    pub(crate) fn wish_to_wake(&mut self, now: Instant) -> Wake {
+        let busy_until = self.busy_until;
+        if self.wake_at <= busy_until.max(now) {
+            return Wake::Known;
+        }
+        if busy_until <= now {
+            return Wake::Now;
+        }
+        self.wake_at = busy_until;
+        Wake::At(busy_until)
     }
 
     /// Whether a packet of this class could go out at once, with nothing else to do or to count.

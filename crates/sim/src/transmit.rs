@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::packet::{NO_INGRESS, Packet, flag};
-use crate::port::{Slot, port_flag};
+use crate::packet::{NO_INGRESS, Packet, Popped, flag};
+use crate::port::{Slot, Wake, port_flag};
 use crate::report::{Drop, TraceKind};
 use xoff_fabric::model::PortId;
 use xoff_transport::IntHop;
@@ -27,21 +27,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Something may have become sendable: send it, or see to it that the port wakes up in time.
     #[inline(always)]
     pub(crate) fn kick(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
-        let busy_until = here.busy_until;
-        if here.wake_at <= busy_until.max(self.now) {
-            return;
-        }
-        if busy_until > self.now {
-            here.wake_at = busy_until;
-            self.schedule_transmit(busy_until, port);
-        } else {
-            self.transmit_now(port);
+        match self.ports[port as usize].wish_to_wake(self.now) {
+            Wake::Known => {}
+            Wake::At(at) => self.schedule_transmit(at, port),
+            Wake::Now => self.transmit_now(port),
         }
     }
 
     #[inline(never)]
-    fn transmit_now(&mut self, port: u32) {
+    pub(crate) fn transmit_now(&mut self, port: u32) {
         self.transmit(port);
     }
 
@@ -66,9 +60,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.choose(port, eligible)
         };
         let slot = Slot::new(port, class);
-        let index = self.dequeue(slot);
-        let size = u32::from(self.flights.get(index).size);
-        self.launch(slot, index, size);
+        let packet = self.dequeue(slot);
+        self.launch(slot, packet.index, packet.size.into());
         let here = &mut self.ports[port as usize];
         if here.eligible() | here.to_tell() == 0 {
             here.wake_at = Instant::MAX;
@@ -97,30 +90,28 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Takes a class's first packet out of queue and buffer, and marks it if the queue is long.
     #[inline(always)]
-    fn dequeue(&mut self, slot: Slot) -> u32 {
+    fn dequeue(&mut self, slot: Slot) -> Popped {
         let here = &mut self.ports[slot.port() as usize];
         let lane = here.lane(slot.class());
-        let index = lane.queue.pop(&mut self.chunks, &mut self.flights);
-        let (left, profile, emptied) = (lane.queue.bytes, lane.profile, lane.queue.is_empty());
-        if emptied {
+        let packet = lane.queue.pop(&mut self.chunks, &mut self.flights);
+        let (left, profile) = (lane.queue.bytes, lane.profile);
+        if lane.queue.is_empty() {
             here.waiting &= !slot.bit();
         }
-        let packet = self.flights.get(index);
-        let (ingress, charged, flags) = (packet.ingress, packet.charged, packet.flags);
-        if flags & flag::ECT != 0
+        if packet.flags & flag::ECT != 0
             && left > self.profiles[profile as usize].kmin
             && self.marks(slot, left)
         {
-            self.flights.get_mut(index).flags |= flag::CE;
+            self.flights.get_mut(packet.index).flags |= flag::CE;
         }
-        if flags & flag::INT != 0 {
-            let letter = self.flights.get(index).letter;
+        if packet.flags & flag::INT != 0 {
+            let letter = self.flights.get(packet.index).letter;
             self.stamp(slot.port(), letter);
         }
-        if ingress != NO_INGRESS {
-            self.release(Slot(ingress), charged);
+        if packet.ingress != NO_INGRESS {
+            self.release(Slot(packet.ingress), packet.charged);
         }
-        index
+        packet
     }
 
     /// The queue is longer than Kmin: whether the packet gets a mark.

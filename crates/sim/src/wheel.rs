@@ -11,13 +11,14 @@ use std::collections::BinaryHeap;
 use xoff_units::{Instant, Span};
 
 /// Events that a bucket holds itself.
-const ROOM: usize = 5;
+const ROOM: usize = 10;
 
 /// No event.
 const NIL: u32 = u32::MAX;
 
-/// The events of one stretch of time, first to last. An event's time is the bucket's plus the high
-/// half of its order; the low half is its key, so comparing orders compares time, kind and id.
+/// The events of one stretch of time, first to last. The high half of an event's order is the low
+/// half of its time, the low half is its key: within a bucket, which never reaches over a multiple
+/// of 2^32 ps, comparing orders compares time, kind and id.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Bucket {
@@ -48,6 +49,18 @@ impl Bucket {
     }
 }
 
+/// What an event is ordered by within its bucket.
+#[inline(always)]
+fn order(at: u64, key: u32) -> u64 {
+    at << 32 | u64::from(key)
+}
+
+/// Order and data in one number, for sorting.
+#[inline(always)]
+fn whole(order: u64, data: u32) -> u128 {
+    u128::from(order) << 32 | u128::from(data)
+}
+
 /// An event that found its bucket full.
 #[derive(Clone, Copy)]
 struct Spilled {
@@ -60,8 +73,6 @@ struct Spilled {
 pub(crate) struct Wheel {
     /// log2 of the bucket width in picoseconds.
     shift: u32,
-    /// The bits of a time that say where in its bucket it lies.
-    within: u64,
     /// Number of buckets less one; a power of two less one.
     mask: u64,
     buckets: Vec<Bucket>,
@@ -71,19 +82,16 @@ pub(crate) struct Wheel {
     chains: Vec<u32>,
     spilled: Vec<Spilled>,
     free: u32,
-    /// The bucket being emptied, as an absolute number, and when it begins.
+    /// The bucket being emptied, as an absolute number, and the high half of its time.
     now: u64,
-    begin: u64,
-    /// The next one that holds something; `u64::MAX` if none does.
-    upcoming: u64,
-    /// What was in it, and how much of that is done.
-    current: Bucket,
+    high: u64,
+    /// Its place among the buckets, how many events it had, and how many of those are done.
+    slot: usize,
+    count: u32,
     done: u32,
-    /// Events in `current`; zero while there are extra ones, so that one comparison says whether the
-    /// next event is simply the next in `current`.
-    limit: u32,
-    /// More events of that bucket, last first: those it spilled, and those that came since.
-    extra: Vec<(u64, u32)>,
+    /// All that is left of it, last first, if it spilled or if events have come since it is being
+    /// emptied; then nothing is left in its place.
+    crowd: Vec<u128>,
     overflow: BinaryHeap<Reverse<Event>>,
     /// When the wheel comes to this bucket, the first event in `overflow` is within reach.
     overflow_reach: u64,
@@ -94,15 +102,14 @@ impl Wheel {
     pub(crate) fn new(events_per_us: u64, horizon: Span) -> Self {
         const MOST_BUCKETS: u64 = 1 << 16;
         // Half full on average: fuller ones spill, emptier ones waste cache.
-        let width = (2_000_000 / events_per_us.max(1)).clamp(1, 1 << 24);
+        let width = (4_000_000 / events_per_us.max(1)).clamp(1, 1 << 24);
         let mut shift = width.ilog2();
-        while (horizon.as_ps() >> shift) + 2 > MOST_BUCKETS && shift < 31 {
+        while (horizon.as_ps() >> shift) + 2 > MOST_BUCKETS && shift < 32 {
             shift += 1;
         }
         let buckets = ((horizon.as_ps() >> shift) + 2).next_power_of_two().clamp(64, MOST_BUCKETS);
         Self {
             shift,
-            within: (1 << shift) - 1,
             mask: buckets - 1,
             buckets: vec![Bucket::EMPTY; buckets as usize],
             occupied: vec![0; (buckets / 64) as usize],
@@ -110,12 +117,11 @@ impl Wheel {
             spilled: Vec::new(),
             free: NIL,
             now: 0,
-            upcoming: u64::MAX,
-            begin: 0,
-            current: Bucket::EMPTY,
+            high: 0,
+            slot: 0,
+            count: 0,
             done: 0,
-            limit: 0,
-            extra: Vec::with_capacity(64),
+            crowd: Vec::with_capacity(64),
             overflow: BinaryHeap::new(),
             overflow_reach: u64::MAX,
         }
@@ -125,8 +131,7 @@ impl Wheel {
     #[inline(always)]
     fn place(&mut self, bucket: u64, event: Event) {
         let slot = (bucket & self.mask) as usize;
-        let order = (event.at.as_ps() & self.within) << 32 | u64::from(event.key.0);
-        self.upcoming = self.upcoming.min(bucket);
+        let order = order(event.at.as_ps(), event.key.0);
         self.occupied[slot / 64] |= 1 << (slot % 64);
         if !self.buckets[slot].add(order, event.data) {
             self.spill(slot, order, event.data);
@@ -157,10 +162,10 @@ impl Wheel {
         let bucket = at >> self.shift;
         debug_assert!(bucket >= self.now, "an event in the past");
         if bucket == self.now {
-            let event = ((at & self.within) << 32 | u64::from(key), data);
-            let place = self.extra.partition_point(|&other| other > event);
-            self.extra.insert(place, event);
-            self.limit = 0;
+            let event = whole(order(at, key), data);
+            self.crowd_together();
+            let place = self.crowd.partition_point(|&other| other > event);
+            self.crowd.insert(place, event);
         } else {
             self.overflow_reach = self.overflow_reach.min(bucket - self.mask);
             self.overflow.push(Reverse(Event { at: Instant::from_ps(at), key: Key(key), data }));
@@ -170,35 +175,26 @@ impl Wheel {
     /// Turns to the next bucket that holds something; nothing if none does.
     #[inline(always)]
     fn turn(&mut self) -> Option<()> {
-        if self.upcoming >= self.overflow_reach {
-            self.take_in_overflow()?;
-        }
-        self.now = self.upcoming;
-        self.begin = self.now << self.shift;
+        let next = self.next_occupied();
+        self.now = if next >= self.overflow_reach { self.take_in_overflow(next)? } else { next };
+        self.high = (self.now << self.shift) & !u64::from(u32::MAX);
         let slot = (self.now & self.mask) as usize;
-        let word = &mut self.occupied[slot / 64];
-        *word &= !(1 << (slot % 64));
-        let ahead = *word >> (slot % 64);
-        let bucket = &mut self.buckets[slot];
-        self.current = *bucket;
-        self.limit = std::mem::take(&mut bucket.count);
+        self.slot = slot;
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        self.count = std::mem::take(&mut self.buckets[slot].count);
         self.done = 0;
-        self.upcoming = match ahead {
-            0 => self.next_occupied_after(slot / 64),
-            _ => self.now + u64::from(ahead.trailing_zeros()),
-        };
-        if self.limit as usize == ROOM {
-            self.gather(slot);
+        if self.count as usize == ROOM {
+            self.gather();
         }
         Some(())
     }
 
-    /// Moves what has come within reach from the overflow heap into the wheel; nothing if there is
-    /// nothing at all.
+    /// Moves what has come within reach from the overflow heap into the wheel. Returns the bucket
+    /// to go on with, given the next one that holds something; nothing if there is nothing at all.
     #[cold]
-    fn take_in_overflow(&mut self) -> Option<()> {
+    fn take_in_overflow(&mut self, next: u64) -> Option<u64> {
         let first = self.overflow.peek().map(|Reverse(event)| event.at.as_ps() >> self.shift);
-        let next = first.map_or(self.upcoming, |first| first.min(self.upcoming));
+        let next = first.map_or(next, |first| first.min(next));
         if next == u64::MAX {
             return None;
         }
@@ -212,11 +208,20 @@ impl Wheel {
             self.overflow.pop();
             self.place(bucket, event);
         }
-        Some(())
+        Some(next)
     }
 
-    /// The next occupied bucket beyond those of the current one's word, as an absolute number;
-    /// `u64::MAX` if there is none.
+    /// The next occupied bucket, as an absolute number; `u64::MAX` if there is none.
+    #[inline(always)]
+    fn next_occupied(&self) -> u64 {
+        // The current bucket was emptied, and nothing is placed into it again: its bit is clear.
+        match self.occupied[self.slot / 64] >> (self.slot % 64) {
+            0 => self.next_occupied_after(self.slot / 64),
+            bits => self.now + u64::from(bits.trailing_zeros()),
+        }
+    }
+
+    /// The same, beyond the current bucket's word.
     #[inline(never)]
     fn next_occupied_after(&self, word: usize) -> u64 {
         let (before, after) = self.occupied.split_at(word + 1);
@@ -230,39 +235,32 @@ impl Wheel {
         u64::MAX
     }
 
-    /// Takes what the current bucket has spilled.
+    /// Takes what the current bucket has spilled, if it has.
     #[inline(never)]
-    fn gather(&mut self, slot: usize) {
-        let mut index = std::mem::replace(&mut self.chains[slot], NIL);
+    fn gather(&mut self) {
+        let mut index = std::mem::replace(&mut self.chains[self.slot], NIL);
+        if index == NIL {
+            return;
+        }
+        self.crowd_together();
         while index != NIL {
             let event = &mut self.spilled[index as usize];
-            self.extra.push((event.order, event.data));
+            self.crowd.push(whole(event.order, event.data));
             let next = std::mem::replace(&mut event.next, self.free);
             self.free = index;
             index = next;
         }
-        self.extra.sort_unstable_by(|a, b| b.cmp(a));
-        self.limit = if self.extra.is_empty() { self.current.count } else { 0 };
+        self.crowd.sort_unstable_by_key(|&event| !event);
     }
 
-    /// The next event of the current bucket when there are extra ones.
-    #[inline(never)]
-    fn pop_extra(&mut self) -> Option<(u64, u32)> {
-        let at = self.done as usize;
-        let extra = self.extra.last().copied();
-        if self.done < self.current.count
-            && let (Some(&order), Some(&data)) =
-                (self.current.orders.get(at), self.current.data.get(at))
-            && extra.is_none_or(|extra| (order, data) < extra)
-        {
-            self.done += 1;
-            return Some((order, data));
+    /// Moves what is left in the current bucket to the crowd, which then is empty.
+    fn crowd_together(&mut self) {
+        let bucket = &self.buckets[self.slot];
+        while self.count > self.done {
+            self.count -= 1;
+            let last = self.count as usize;
+            self.crowd.push(whole(bucket.orders[last], bucket.data[last]));
         }
-        self.extra.pop();
-        if self.extra.is_empty() {
-            self.limit = self.current.count;
-        }
-        extra
     }
 }
 
@@ -280,17 +278,18 @@ impl EventQueue for Wheel {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<Event> {
-        if self.done >= self.limit && self.extra.is_empty() {
+        let (order, data) = loop {
+            if self.done < self.count {
+                let (bucket, at) = (&self.buckets[self.slot], self.done as usize);
+                self.done += 1;
+                break (bucket.orders[at], bucket.data[at]);
+            }
+            if let Some(event) = self.crowd.pop() {
+                break ((event >> 32) as u64, event as u32);
+            }
             self.turn()?;
-        }
-        let (order, data) = if self.limit > 0 {
-            let at = self.done as usize;
-            self.done += 1;
-            (self.current.orders[at], self.current.data[at])
-        } else {
-            self.pop_extra()?
         };
-        let at = Instant::from_ps(self.begin + (order >> 32));
+        let at = Instant::from_ps(self.high | order >> 32);
         Some(Event { at, key: Key(order as u32), data })
     }
 
@@ -299,15 +298,18 @@ impl EventQueue for Wheel {
         if self.done != 1 {
             return;
         }
-        let bucket = &self.buckets[(self.upcoming & self.mask) as usize];
+        let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
+        let Some(bucket) = self.buckets.get(self.slot + bits.trailing_zeros() as usize) else {
+            return;
+        };
         for (&order, &data) in bucket.orders.iter().zip(&bucket.data).take(bucket.count as usize) {
             show(Key(order as u32), data);
         }
     }
 
     fn at_most(&self, count: usize) -> bool {
-        let mut waiting = (self.current.count - self.done) as usize;
-        waiting += self.extra.len() + self.overflow.len();
+        let mut waiting = (self.count - self.done) as usize;
+        waiting += self.crowd.len() + self.overflow.len();
         let occupied: u32 = self.occupied.iter().map(|word| word.count_ones()).sum();
         if waiting + occupied as usize > count {
             return false;
