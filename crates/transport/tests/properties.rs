@@ -116,10 +116,9 @@ proptest! {
         lengths in proptest::collection::vec(0u64..5_000, 1..10),
         early in 0usize..10,
     ) {
-        let mut pair = Pair::new(config).seeded(seed, faults);
-        pair.ends[1].set_receives_unlimited(false);
+        let mut pair = Pair::new(config).seeded(seed, faults).with_memory(1);
         let receive = |pair: &mut Pair, n: usize| {
-            pair.ends[1].post_receive(1000 + n as u64, Bytes::new(5_000));
+            pair.side(1).post_receive(1000 + n as u64, 5_000);
         };
         for (n, &length) in lengths.iter().enumerate() {
             pair.post(0, n as u64, Verb::Send, length);
@@ -129,13 +128,22 @@ proptest! {
         pair.run_until(Instant::ZERO + Span::from_us(300));
         (early..lengths.len()).for_each(|n| receive(&mut pair, n));
         pair.run();
-        let got: Vec<(u64, u64)> = std::iter::from_fn(|| pair.ends[1].poll_receive())
+        let got: Vec<(u64, u64)> = pair
+            .receives(1)
+            .iter()
             .map(|received| (received.id, received.length.get()))
             .collect();
         let expected: Vec<(u64, u64)> =
             lengths.iter().enumerate().map(|(n, &length)| (1000 + n as u64, length)).collect();
         prop_assert_eq!(got, expected);
         prop_assert_eq!(pair.completions(0).len(), lengths.len());
+        for (n, &length) in lengths.iter().enumerate() {
+            let received = pair.side(1).buffers[&(1000 + n as u64)].bytes();
+            let sent = pair::side::pattern(n as u64, length as usize);
+            prop_assert!(received[..length as usize] == sent);
+            prop_assert!(received[length as usize..].iter().all(|&byte| byte == 0));
+        }
+        prop_assert!(pair.side(1).is_intact());
     }
 }
 
@@ -190,13 +198,11 @@ proptest! {
     fn nothing_a_peer_sends_breaks_anything(
         config in configs(),
         seed in any::<u64>(),
-        limited in any::<bool>(),
         rounds in 1usize..400,
     ) {
         let config = QpConfig { mtu: Bytes::new(1000), retry_limit: 7, ..config };
         let path = PathInfo { line_rate: LINE, base_rtt: Span::from_us(4) };
         let mut pair = QueuePair::new(Arc::new(config), Qpn::new(1), Qpn::new(2), path);
-        pair.set_receives_unlimited(!limited);
         let mut draws = Draws(seed);
         let mut now = Instant::ZERO;
         let (mut posted, mut completed, mut arrived) = (0u64, 0u64, 0u64);
