@@ -6,7 +6,7 @@ use crate::memory::Access;
 use crate::work::{MAX_MESSAGE, Received, ReceivedKind, Status};
 use std::collections::VecDeque;
 use xoff_units::Bytes;
-use xoff_wire::{Extension, Header, Immediate, Operation, Reth, Rkey};
+use xoff_wire::{Extension, Header, Immediate, Opcode, Operation, Reth, Rkey};
 
 /// Sends and writes under way, and the receives they ended.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +72,7 @@ impl Inbound {
         }
         if header.opcode.has_immediate() {
             let immediate = immediate_of(header)?;
-            let receive = host.take_receive().ok_or(Discard::NoReceive)?;
+            let receive = self.next_receive(host)?;
             self.done.push_back(Received {
                 kind: ReceivedKind::Write,
                 immediate: Some(immediate),
@@ -88,9 +88,7 @@ impl Inbound {
     fn place_send<H: Host>(&mut self, header: &Header, host: &mut H) -> Result<Target, Discard> {
         let position = header.opcode.position();
         if position.begins() {
-            if self.filling.is_none() {
-                self.filling = Some(host.take_receive().ok_or(Discard::NoReceive)?);
-            }
+            self.filling = Some(self.next_receive(host)?);
             self.filled = 0;
         }
         let receive = self.filling.ok_or(Discard::OutOfOrderOpcode)?;
@@ -113,6 +111,37 @@ impl Inbound {
         self.filled = filled;
         let nothing = header.payload == 0;
         Ok(if nothing { Target::Nowhere } else { Target::Receive { id: receive.id, offset } })
+    }
+
+    /// A datagram: all of it is in this packet, and goes into the receive at `offset`.
+    pub(crate) fn place_datagram<H: Host>(
+        &mut self,
+        header: &Header,
+        offset: u64,
+        host: &mut H,
+    ) -> Result<Target, Discard> {
+        let (deth, immediate) = match header.extension {
+            Extension::Deth(deth) if header.opcode == Opcode::SendOnly => (deth, None),
+            Extension::DethImm(deth, immediate) if header.opcode == Opcode::SendOnlyImm => {
+                (deth, Some(immediate))
+            }
+            _ => return Err(Discard::Malformed),
+        };
+        // One that does not fit costs no receive: the next may.
+        let receive = self.next_receive(host)?;
+        let length = offset.saturating_add(header.payload.into());
+        if length > receive.length.get() {
+            self.filling = Some(receive);
+            return Err(Discard::ReceiveTooShort);
+        }
+        let received = Received::sent(receive.id, Bytes::new(length));
+        self.done.push_back(Received { immediate, source: Some(deth.source), ..received });
+        Ok(Target::Receive { id: receive.id, offset })
+    }
+
+    /// The receive for the message that begins: one that a lost message left over, or the next.
+    fn next_receive<H: Host>(&mut self, host: &mut H) -> Result<Receive, Discard> {
+        self.filling.take().or_else(|| host.take_receive()).ok_or(Discard::NoReceive)
     }
 
     /// The queue pair has failed: the receive in use ends, too.

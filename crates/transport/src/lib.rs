@@ -36,9 +36,11 @@
 //! What it is not: connection set-up, address resolution, bytes on the wire. Read [`QueuePair`] first,
 //! then [`Host`], then [`config`] for everything that can be set.
 
+mod any_pair;
 pub mod config;
 mod congestion;
 mod counters;
+mod datagram;
 mod delay;
 mod discard;
 mod fetch;
@@ -52,6 +54,7 @@ mod pacing;
 mod queue_pair;
 mod reads;
 mod receive;
+mod regulator;
 mod requester;
 mod responder;
 mod retransmit;
@@ -59,18 +62,23 @@ mod rnr;
 mod selective;
 mod sequence;
 mod signals;
+mod unreliable;
 mod work;
 
+pub use any_pair::AnyPair;
 pub use congestion::CongestionState;
 pub use counters::Counters;
+pub use datagram::{AddressHandle, Datagram, DatagramPair, Qkey};
 pub use discard::{Discard, Discards};
 pub use host::{Atomic, Host, Receive, Source, Target};
 pub use memory::{
     Access, AccessError, Placement, ProtectionDomain, Region, RegionId, Regions, RegisterError,
 };
+pub use pacing::Slack;
 pub use queue_pair::QueuePair;
 pub use receive::ReceiveQueue;
 pub use signals::{IntHop, IntStack, MAX_INT_HOPS, PathInfo, Signals};
+pub use unreliable::UnreliablePair;
 pub use work::{
     Completion, MAX_MESSAGE, PostError, Received, ReceivedKind, Status, Verb, WorkRequest,
 };

@@ -46,7 +46,7 @@ impl Message {
         }
     }
 
-    /// The packet with this number, and how many numbers it covers.
+    /// The packet with this number and how many numbers it covers.
     #[inline]
     pub(crate) fn packet(&self, number: u64, mtu: u32, peer: Qpn) -> (Header, u64) {
         let index = number - self.first;

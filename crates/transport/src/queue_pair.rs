@@ -8,7 +8,7 @@ use crate::discard::Discard;
 use crate::framing::WireTime;
 use crate::host::{Bare, Host, Source, Target};
 use crate::notifier::Notifier;
-use crate::pacing::Pacer;
+use crate::pacing::{Pacer, Slack};
 use crate::receive::ReceiveQueue;
 use crate::requester::Requester;
 use crate::responder::{Refused, Responder};
@@ -106,13 +106,28 @@ impl QueuePair {
         if now < self.pacer.next() {
             return None;
         }
+        self.transmit(now, now)
+    }
+
+    /// The same for a sender that works in bursts: packets may leave earlier than pacing asks for,
+    /// and those of a sender that is late catch up, within `slack`. Over time the rate is the same.
+    /// The next call is due at [`QueuePair::next_send`] less [`Slack::ahead`].
+    #[inline]
+    pub fn poll_transmit_within(&mut self, now: Instant, slack: Slack) -> Option<Header> {
+        let start = self.pacer.start(now, slack)?;
+        self.transmit(now, start)
+    }
+
+    /// The next packet at `now`, which counts as sent at `start`.
+    #[inline(always)]
+    fn transmit(&mut self, now: Instant, start: Instant) -> Option<Header> {
         let header = if self.responder.has_data() {
             self.either_half(now)?
         } else {
             self.requester.transmit(now, &mut self.counters)?
         };
         let len = self.wire.of_packet(&header);
-        self.pacer.sent(now, len);
+        self.pacer.sent(start, len);
         if self.controller.sent(now, len, &self.config, &mut self.counters) {
             self.follow_controller();
         }
