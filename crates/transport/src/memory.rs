@@ -132,15 +132,24 @@ struct Slot {
 /// All regions of a device.
 ///
 /// A key is a place and a tag. The tag is another one each time a place is used, and a place whose
-/// tags are used up stays empty for good: a key that was given back never opens anything again.
+/// tags are used up stays empty for good: a key that was given back never opens anything again. With
+/// a secret, keys are scattered over all numbers, so that who knows one does not know the next.
 #[derive(Debug, Clone, Default)]
 pub struct Regions {
+    /// What scatters the keys; zero leaves them as they are.
+    secret: u64,
     slots: Vec<Slot>,
     /// Empty places, longest empty first.
     free: VecDeque<u32>,
 }
 
 impl Regions {
+    /// An empty table whose keys are scattered by `secret`. (Enough against guessing, not against
+    /// somebody who collects keys to find the secret: what protects memory is who is told a key.)
+    pub fn keyed(secret: u64) -> Self {
+        Self { secret, ..Self::default() }
+    }
+
     /// Adds a region. Its key serves as the local and as the remote one.
     pub fn register(&mut self, region: Region) -> Result<(RegionId, Rkey), RegisterError> {
         let last = region.length.get().checked_sub(1).ok_or(RegisterError::BadRange)?;
@@ -159,7 +168,8 @@ impl Regions {
         };
         let slot = &mut self.slots[index as usize];
         slot.region = Some(region);
-        Ok((RegionId(index), Rkey(index << TAG_BITS | u32::from(slot.tag))))
+        let key = index << TAG_BITS | u32::from(slot.tag);
+        Ok((RegionId(index), Rkey(scatter(key, self.secret))))
     }
 
     /// Takes a region away; whatever still has its key is refused from now on.
@@ -177,9 +187,10 @@ impl Regions {
     /// The region with this key.
     #[inline]
     pub fn find(&self, key: Rkey) -> Option<(RegionId, &Region)> {
-        let index = key.0 >> TAG_BITS;
+        let key = gather(key.0, self.secret);
+        let index = key >> TAG_BITS;
         let slot = self.slots.get(index as usize)?;
-        if u32::from(slot.tag) != key.0 & ((1 << TAG_BITS) - 1) {
+        if u32::from(slot.tag) != key & ((1 << TAG_BITS) - 1) {
             return None;
         }
         slot.region.as_ref().map(|region| (RegionId(index), region))
@@ -219,6 +230,42 @@ impl Regions {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Rounds of the scattering: each mixes one half of the key into the other, and can be undone.
+const ROUNDS: [u32; 4] = [0, 16, 32, 48];
+
+/// The half that is mixed in: any function would do.
+#[inline]
+fn mix(half: u32, secret: u64, round: u32) -> u32 {
+    let salted = u64::from(half) ^ (secret.rotate_right(round) & 0xffff_ffff);
+    (salted.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32 & 0xffff
+}
+
+/// One key for another, and a different one for each.
+#[inline]
+fn scatter(key: u32, secret: u64) -> u32 {
+    if secret == 0 {
+        return key;
+    }
+    let (mut left, mut right) = (key >> 16, key & 0xffff);
+    for round in ROUNDS {
+        (left, right) = (right, left ^ mix(right, secret, round));
+    }
+    left << 16 | right
+}
+
+/// The key that became this one.
+#[inline]
+fn gather(key: u32, secret: u64) -> u32 {
+    if secret == 0 {
+        return key;
+    }
+    let (mut left, mut right) = (key >> 16, key & 0xffff);
+    for round in ROUNDS.into_iter().rev() {
+        (left, right) = (right ^ mix(left, secret, round), left);
+    }
+    left << 16 | right
 }
 
 #[cfg(test)]
@@ -297,7 +344,30 @@ mod tests {
         assert_eq!(regions.len(), 1);
     }
 
+    #[test]
+    fn scattered_keys_work_and_lie_far_apart() {
+        let mut regions = Regions::keyed(0x0123_4567_89ab_cdef);
+        let keys: Vec<Rkey> =
+            (0..1000u64).map(|n| regions.register(region(n * 10, 10)).unwrap().1).collect();
+        for (n, &key) in keys.iter().enumerate() {
+            assert_eq!(regions.find(key).unwrap().1.base, n as u64 * 10);
+        }
+        let neighbours =
+            keys.windows(2).filter(|two| two[0].0.abs_diff(two[1].0) < 1 << 16).count();
+        assert!(neighbours < 10, "{neighbours}");
+        // A guess near a key hits about as often as any other: hardly ever.
+        let near =
+            |key: &Rkey| (1..50).filter(|step| regions.find(Rkey(key.0 ^ step)).is_some()).count();
+        let hits: usize = keys.iter().map(near).sum();
+        assert!(hits < 10, "{hits}");
+    }
+
     proptest! {
+        #[test]
+        fn scattering_can_be_undone(key in any::<u32>(), secret in any::<u64>()) {
+            prop_assert_eq!(gather(scatter(key, secret), secret), key);
+        }
+
         #[test]
         fn what_is_allowed_is_inside(
             base in any::<u64>(),

@@ -259,6 +259,9 @@ impl QueuePair {
         if self.requester.failed {
             self.fail(Status::Flushed);
         }
+        if self.requester.read_next < self.requester.acked {
+            self.requester.data_missing(now, &self.config);
+        }
         self.counters.echo_marks += u64::from(header.becn);
         if self.controller.wants_feedback() {
             let feedback = Feedback {

@@ -192,8 +192,10 @@ impl Requester {
         (target, header.payload)
     }
 
-    /// Data of a read is missing before what arrived: ask again, but not for every packet of it.
-    fn data_missing(&mut self, now: Instant, config: &QpConfig) {
+    /// Data of a read is missing before what arrived, be it later data or an acknowledgement, because
+    /// answers come in order: ask again, but not for every packet of it.
+    #[cold]
+    pub(crate) fn data_missing(&mut self, now: Instant, config: &QpConfig) {
         let asked =
             self.reread_for == self.read_next && now.since(self.reread_at) < config.nak_interval;
         if !asked {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use xoff_transport::config::{
     Congestion, Dcqcn, Dctcp, Hpcc, Notification, QpConfig, Recovery, Swift, Timely,
 };
-use xoff_transport::{IntHop, IntStack, PathInfo, QueuePair, Signals, Status, Verb, WorkRequest};
+use xoff_transport::{
+    Atomic, IntHop, IntStack, PathInfo, QueuePair, Signals, Status, Verb, WorkRequest,
+};
 use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::{Aeth, Extension, Header, Opcode, Psn, Qpn, Reth, Rkey, Service, Syndrome};
 
@@ -176,6 +178,11 @@ fn nonsense(draws: &mut Draws) -> Header {
             1 => Extension::Reth(reth),
             2 => Extension::Aeth(aeth),
             _ if opcode.has_reth() => Extension::Reth(reth),
+            _ if opcode == Opcode::AtomicAcknowledge => Extension::AtomicAck(aeth, 5),
+            _ if matches!(opcode, Opcode::CompareSwap | Opcode::FetchAdd) => {
+                let address = draws.next() << pick(draws, 5);
+                Extension::Atomic { address, rkey: Rkey(0), operand: 1, compare: 0 }
+            }
             _ if opcode.has_aeth() => Extension::Aeth(aeth),
             _ => Extension::None,
         },
@@ -202,14 +209,24 @@ proptest! {
     ) {
         let config = QpConfig { mtu: Bytes::new(1000), retry_limit: 7, ..config };
         let path = PathInfo { line_rate: LINE, base_rtt: Span::from_us(4) };
-        let mut pair = QueuePair::new(Arc::new(config), Qpn::new(1), Qpn::new(2), path);
+        let config = Arc::new(config);
+        let new = || QueuePair::new(config.clone(), Qpn::new(1), Qpn::new(2), path);
+        let mut pair = new();
         let mut draws = Draws(seed);
         let mut now = Instant::ZERO;
         let (mut posted, mut completed, mut arrived) = (0u64, 0u64, 0u64);
         for _ in 0..rounds {
             now += Span::from_ps(draws.next() % 50_000_000);
+            if pair.has_failed() {
+                // Everything posted has ended; the next victim takes its place.
+                prop_assert_eq!(completed, posted);
+                pair = new();
+                arrived = 0;
+            }
             if draws.chance(300) {
-                let operation = [Verb::Write, Verb::Send, Verb::Read][(draws.next() % 3) as usize];
+                let add = Verb::Atomic(Atomic::FetchAdd { add: 1 });
+                let verbs = [Verb::Write, Verb::Send, Verb::Read, add];
+                let operation = verbs[(draws.next() % 4) as usize];
                 let length = Bytes::new(draws.next() % 30_000);
                 let work = WorkRequest { id: posted, operation, length, address: 0, rkey: Rkey(0) };
                 posted += u64::from(pair.post(now, work).is_ok());

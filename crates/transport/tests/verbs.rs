@@ -319,3 +319,44 @@ fn a_failed_queue_pair_is_deaf_and_says_so() {
     assert_eq!(pair.ends[1].counters().discards.get(Discard::Failed), 3);
     assert_eq!(pair.ends[1].counters().ignored, 3);
 }
+
+#[test]
+fn queue_pairs_can_share_receives() {
+    let mut pairs = [memory(1), memory(1)];
+    let [first, second] = &mut pairs;
+    // The one queue goes to whoever has something to receive.
+    for id in 70..73 {
+        first.side(1).post_receive(id, 3000);
+    }
+    first.post(0, 1, Verb::Send, 2500);
+    first.run();
+    let shared = std::mem::take(&mut first.side(1).receives);
+    assert_eq!(shared.len(), 2);
+    second.side(1).buffers = first.side(1).buffers.clone();
+    second.side(1).receives = shared;
+    second.post(0, 2, Verb::Send, 1500);
+    second.run();
+    assert_eq!(first.receives(1)[0].id, 70);
+    assert_eq!(second.receives(1)[0].id, 71);
+    let left = std::mem::take(&mut second.side(1).receives);
+    assert_eq!(left.len(), 1);
+    // A queue pair that fails has no claim on what it did not use.
+    second.ends[1].fail(Status::Flushed);
+    assert_eq!(second.receives(1), []);
+}
+
+#[test]
+fn lost_data_of_a_read_is_missed_when_later_work_is_acknowledged() {
+    let mut lost = false;
+    let mut pair = memory(50_000).scripted(move |seen| {
+        let last = seen.header.opcode == Opcode::ReadResponseLast;
+        let fate = if last && !lost { pair::Fate::Lose } else { pair::Fate::Pass };
+        lost |= last;
+        fate
+    });
+    pair.post_at(0, 1, Verb::Read, 0, 5000);
+    pair.post_at(0, 2, Verb::Write, 10_000, 5000);
+    pair.run();
+    assert_eq!(ended(&mut pair, 0), [(1, Status::Ok), (2, Status::Ok)]);
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
