@@ -4,7 +4,7 @@
 //! [`Header::decode`] turn into the bytes between UDP and payload. Whoever has whole packets uses
 //! [`frame::Frame`], which takes a packet apart through all its layers and writes it again byte for
 //! byte; each layer is a module with a byte view and a value. [`icrc::Flow`] computes the invariant
-//! CRC, [`capture`] reads and writes capture
+//! CRC, [`cm`] has the messages that make and end connections, [`capture`] reads and writes capture
 //! files.
 //!
 //! Nothing here allocates (but for the one buffer of a capture's reader), and no input makes it
@@ -19,6 +19,7 @@ mod opcode;
 
 pub mod bth;
 pub mod capture;
+pub mod cm;
 pub mod cooked;
 pub mod ethernet;
 pub mod extended;
@@ -28,6 +29,7 @@ pub mod icrc;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+pub mod mad;
 pub mod pause;
 pub mod roce;
 pub mod udp;
