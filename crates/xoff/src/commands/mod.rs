@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod catalogue;
 pub(crate) mod check;
 pub(crate) mod import;
+pub(crate) mod inspect;
 pub(crate) mod run;
 pub(crate) mod schema;
 
@@ -13,7 +14,8 @@ use clap::{Parser, Subcommand};
 const EXAMPLES: &str = "Examples:
   xoff check examples/pod-256.toml
   xoff run examples/permutation.toml
-  xoff catalogue silicon";
+  xoff catalogue silicon
+  xoff inspect slow.pcap";
 
 /// Design, run and explain RoCEv2 lossless Ethernet for GPU clusters.
 ///
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     Catalogue(catalogue::Args),
     /// Turn files of another simulator into a fabric and a scenario
     Import(import::Args),
+    /// Say what is in a RoCE capture: queue pairs, operations, troubles
+    Inspect(inspect::Args),
     /// Measure the simulator's speed
     Bench(bench::Args),
 }
@@ -53,6 +57,7 @@ impl Command {
             Command::Schema(args) => schema::execute(args),
             Command::Catalogue(args) => catalogue::execute(args),
             Command::Import(args) => import::execute(args),
+            Command::Inspect(args) => inspect::execute(args),
             Command::Bench(args) => bench::execute(args),
         }
     }

@@ -5,6 +5,7 @@ mod disk;
 mod files;
 mod help;
 mod import;
+mod inspect;
 mod mutation;
 mod run;
 mod schema;

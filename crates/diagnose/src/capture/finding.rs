@@ -1,0 +1,267 @@
+//! What is worth a line.
+
+use super::Evidence;
+use super::report::{Connection, Direction, End, Matched, Report};
+use serde::Serialize;
+use std::fmt;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Something failed or is damaged.
+    Error,
+    /// Something costs performance, or hides the truth.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Packets with a wrong ICRC.
+    IcrcWrong,
+    /// A NAK that ends the connection.
+    FatalNak,
+    /// NAKs for missing packets.
+    SequenceNak,
+    /// NAKs because the receiver had no buffer.
+    ReceiverNotReady,
+    /// Packets sent again.
+    Retransmission,
+    /// Packets missing before others.
+    OutOfSequence,
+    /// Packets that overtook others.
+    Reordered,
+    /// Packets that the network doubled.
+    Duplicate,
+    /// Congestion marks.
+    CongestionMarked,
+    /// Congestion marks that nobody was told of.
+    MarksWithoutCnp,
+    /// Congestion notifications.
+    Cnp,
+    /// Requests without answer.
+    Unanswered,
+    /// Sequence numbers that jumped.
+    Jump,
+    /// A connection was rejected.
+    Rejected,
+    /// Pause frames.
+    Paused,
+    /// Packets that a host glued together.
+    Oversized,
+    /// Packets that make no sense.
+    Malformed,
+    /// Packets in pieces.
+    Fragmented,
+    /// Packets that the capture did not keep whole.
+    Truncated,
+    /// Packets that were not followed or could not be read.
+    NotFollowed,
+    /// Directions that could not be matched.
+    Unmatched,
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is.
+    pub kind: Kind,
+    /// The connection it is about, from one.
+    pub connection: Option<usize>,
+    /// How often, and in which packets first.
+    pub evidence: Evidence,
+    /// In words.
+    pub text: String,
+}
+
+/// Everything worth saying of a report, worst first.
+pub(super) fn all(report: &Report) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (at, connection) in report.connections.iter().enumerate() {
+        of_connection(&mut findings, at + 1, connection);
+    }
+    of_pauses(&mut findings, report);
+    of_capture(&mut findings, report);
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+struct Ends(End, End);
+
+impl fmt::Display for Ends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |end: &End| match end.qpn {
+            Some(qpn) => format!("{} qp 0x{qpn:x}", end.address),
+            None => end.address.to_string(),
+        };
+        write!(f, "{} → {}", end(&self.0), end(&self.1))
+    }
+}
+
+fn of_connection(out: &mut Vec<Finding>, number: usize, connection: &Connection) {
+    let Connection { a, b, .. } = *connection;
+    for (ends, direction) in [(Ends(a, b), &connection.a_to_b), (Ends(b, a), &connection.b_to_a)] {
+        let mut say = |severity, kind, evidence: &Evidence, text: &str| {
+            if !evidence.is_empty() {
+                let text = format!("{ends}: {text}");
+                let evidence = evidence.clone();
+                let connection = Some(number);
+                out.push(Finding { severity, kind, connection, evidence, text });
+            }
+        };
+        of_direction(direction, &mut say);
+        if direction.unanswered > 0 && connection.matched != Matched::OneWay {
+            let evidence = Evidence { count: direction.unanswered, packets: Vec::new() };
+            let text = format!("{} that no answer follows", many(&evidence, "request"));
+            say(Severity::Note, Kind::Unanswered, &evidence, &text);
+        }
+    }
+    if connection.matched == Matched::OneWay && connection.service == Some("RC") {
+        let text = format!(
+            "{}: the other direction is not in the capture or cannot be told from others; no round \
+             trips",
+            Ends(a, b)
+        );
+        let (severity, kind) = (Severity::Note, Kind::Unmatched);
+        let evidence = Evidence::default();
+        out.push(Finding { severity, kind, connection: Some(number), evidence, text });
+    }
+}
+
+fn of_direction(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evidence, &str)) {
+    use Severity::{Error, Note, Warning};
+    let naks = &direction.naks;
+    for (evidence, text) in [
+        (&naks.invalid_request, "refused: the request makes no sense there"),
+        (&naks.remote_access_error, "refused: key or rights do not allow it"),
+        (&naks.remote_operational_error, "refused: the other end could not carry it out"),
+        (&naks.reserved, "refused with a syndrome that is reserved"),
+    ] {
+        say(Error, Kind::FatalNak, evidence, &format!("{} {text}", many(evidence, "request")));
+    }
+    let missing = naks.sequence_error.with(&naks.selective);
+    let text = format!("{} for missing packets", many(&missing, "NAK"));
+    say(Warning, Kind::SequenceNak, &missing, &text);
+    let rnr = &naks.receiver_not_ready;
+    let text = format!("{}: the receiver had no buffer ready", many(rnr, "RNR NAK"));
+    say(Warning, Kind::ReceiverNotReady, rnr, &text);
+    let resent = direction.retransmissions.with(&direction.read_retransmissions);
+    let text = format!("{} sent again", many(&resent, "packet"));
+    say(Warning, Kind::Retransmission, &resent, &text);
+    let gaps = direction.out_of_sequence.with(&direction.read_out_of_sequence);
+    let lost = match direction.missing_packets {
+        0 => "what was missing came later".to_owned(),
+        lost => format!("{lost} of the missing never came"),
+    };
+    let text = format!("{} before which others are missing; {lost}", many(&gaps, "packet"));
+    say(Warning, Kind::OutOfSequence, &gaps, &text);
+    let late = &direction.reordered;
+    say(Note, Kind::Reordered, late, &format!("{} overtaken by later ones", many(late, "packet")));
+    let twice = &direction.duplicates;
+    say(Note, Kind::Duplicate, twice, &format!("{} doubled by the network", many(twice, "packet")));
+    let jumps = &direction.jumps;
+    let text = "the sequence numbers jump: another connection, or a hole in the capture";
+    say(Note, Kind::Jump, jumps, text);
+    congestion(direction, say);
+}
+
+fn congestion(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evidence, &str)) {
+    let (marked, cnps) = (&direction.congestion_marked, &direction.cnps);
+    let share = 100.0 * direction.marked_share;
+    let packets = many(marked, "packet");
+    if !marked.is_empty() && cnps.is_empty() && direction.acks > 0 {
+        let text = format!(
+            "{packets} congestion-marked ({share:.1} %), and no notification (CNP) came back"
+        );
+        say(Severity::Warning, Kind::MarksWithoutCnp, marked, &text);
+    } else {
+        let text = format!("{packets} congestion-marked ({share:.1} %)");
+        say(Severity::Note, Kind::CongestionMarked, marked, &text);
+    }
+    let text = format!("{} to this sender", many(cnps, "congestion notification"));
+    say(Severity::Note, Kind::Cnp, cnps, &text);
+}
+
+fn of_pauses(out: &mut Vec<Finding>, report: &Report) {
+    let by_priority = report.pauses.priorities.iter().enumerate();
+    let named = by_priority.map(|(at, count)| (format!("priority {at}"), count));
+    for (name, count) in named.chain([("the whole link".to_owned(), &report.pauses.link)]) {
+        if count.is_empty() {
+            continue;
+        }
+        let text = format!(
+            "{name} paused by {}, {} quanta in all (at most {}), resumed by {}",
+            many(&count.pauses, "frame"),
+            count.quanta,
+            count.longest,
+            count.resumes
+        );
+        let evidence = count.pauses.clone();
+        let (severity, kind) = (Severity::Note, Kind::Paused);
+        out.push(Finding { severity, kind, connection: None, evidence, text });
+    }
+}
+
+fn of_capture(out: &mut Vec<Finding>, report: &Report) {
+    use Severity::{Error, Note, Warning};
+    let totals = &report.totals;
+    let mut say = |severity, kind, evidence: &Evidence, text: String| {
+        if !evidence.is_empty() {
+            let evidence = evidence.clone();
+            out.push(Finding { severity, kind, connection: None, evidence, text });
+        }
+    };
+    let wrong = &totals.icrc_wrong;
+    let mut text =
+        format!("{} with a wrong ICRC, left out of everything else", many(wrong, "packet"));
+    if wrong.count > totals.icrc_right {
+        text += "; if whatever captured them did that, look with --no-icrc";
+    }
+    say(Error, Kind::IcrcWrong, wrong, text);
+    let rejects = &report.management.rejects;
+    let reason = report.management.first_reason.as_deref().unwrap_or_default();
+    let text = format!("{} rejected: {reason}", many(rejects, "connection"));
+    say(Warning, Kind::Rejected, rejects, text);
+    let glued = &totals.oversized;
+    let text = format!(
+        "{} larger than any MTU: segmentation offload glued them together; capture with offloads off \
+         or on the wire",
+        many(glued, "packet")
+    );
+    say(Warning, Kind::Oversized, glued, text);
+    let bad = &totals.malformed;
+    say(Warning, Kind::Malformed, bad, format!("{} malformed", many(bad, "packet")));
+    let opcodes = &totals.unknown_opcode;
+    let text = format!("{} with an unknown opcode", many(opcodes, "packet"));
+    say(Note, Kind::Malformed, opcodes, text);
+    let links = &totals.unsupported_link;
+    let text = format!("{} of a link type that cannot be read", many(links, "packet"));
+    say(Warning, Kind::NotFollowed, links, text);
+    let rest = Evidence { count: totals.not_followed, packets: Vec::new() };
+    let text =
+        format!("{} of queue pairs beyond the limit were only counted", many(&rest, "packet"));
+    say(Warning, Kind::NotFollowed, &rest, text);
+    let pieces = &totals.fragments;
+    let text = format!(
+        "{} in pieces: the path's MTU is smaller than the packets",
+        many(pieces, "IP packet")
+    );
+    say(Note, Kind::Fragmented, pieces, text);
+    let cut = &totals.truncated;
+    let text = format!("{} not kept whole; their ICRC is not checked", many(cut, "packet"));
+    say(Note, Kind::Truncated, cut, text);
+}
+
+/// `3 packets`.
+fn many(evidence: &Evidence, thing: &str) -> String {
+    match evidence.count {
+        1 => format!("1 {thing}"),
+        count => format!("{count} {thing}s"),
+    }
+}

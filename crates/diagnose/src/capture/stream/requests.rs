@@ -1,0 +1,233 @@
+//! The requests of a stream: sends, writes, reads, atomics.
+
+use super::super::evidence::Evidence;
+use super::super::histogram::Histogram;
+use super::super::history::{History, Sent};
+use super::super::report::Operations;
+use super::super::sequence::{Arrival, Sequence, answers};
+use super::Seen;
+use xoff_units::Span;
+use xoff_wire::capture::Timestamp;
+use xoff_wire::{Operation, Psn, Service, Syndrome};
+
+/// A repeated packet this long after the original is no duplicate of the network's but a timeout
+/// of the sender's.
+const TIMEOUT: Span = Span::from_us(500);
+
+/// What a packet that comes out of order was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    Resent,
+    Reordered,
+    Duplicate,
+}
+
+/// The last packet that came out of order, while nothing in order came after it.
+#[derive(Debug, Clone, Copy)]
+struct Backward {
+    next: Psn,
+    number: u64,
+    judged: Judged,
+}
+
+/// What is known of the requests.
+#[derive(Debug, Default)]
+pub(in super::super) struct Requests {
+    sequence: Sequence,
+    history: History,
+    mtu: Option<u32>,
+    backward: Option<Backward>,
+    /// The latest NAK: what it asks for, and when.
+    nak: Option<(Psn, Timestamp)>,
+    pub(in super::super) operations: Operations,
+    pub(in super::super) packets: u64,
+    /// Bytes of payload, each counted once.
+    pub(in super::super) payload: u64,
+    pub(in super::super) first: Option<Timestamp>,
+    pub(in super::super) first_number: u64,
+    pub(in super::super) last: Option<Timestamp>,
+    pub(in super::super) resent: Evidence,
+    pub(in super::super) duplicates: Evidence,
+    pub(in super::super) reordered: Evidence,
+    pub(in super::super) gaps: Evidence,
+    /// Packets missing in those gaps that never came.
+    pub(in super::super) missing: u64,
+    pub(in super::super) jumps: Evidence,
+    pub(in super::super) round_trip: Histogram,
+    pub(in super::super) ack_delay: Histogram,
+}
+
+impl Requests {
+    /// Another connection begins on the same queue pair.
+    pub(super) fn restart(&mut self) {
+        self.sequence.restart();
+        self.history.clear();
+        self.backward = None;
+        self.nak = None;
+    }
+
+    /// Whether a request with this number was seen.
+    pub(super) fn asked(&self, psn: Psn) -> bool {
+        self.history.find(psn).is_some()
+    }
+
+    /// Requests that wanted an answer and got none.
+    pub(in super::super) fn waiting(&self) -> u64 {
+        self.history.waiting()
+    }
+
+    /// A request.
+    pub(super) fn packet(&mut self, seen: &Seen<'_>, partner_mtu: Option<u32>, limit: usize) {
+        self.packets += 1;
+        if self.first.is_none() {
+            self.first = Some(seen.timestamp);
+            self.first_number = seen.number;
+        }
+        self.last = Some(seen.timestamp);
+        self.mtu = seen.mtu().or(self.mtu);
+        if seen.service == Service::Datagram {
+            // A queue pair's numbers go to many destinations: nothing to follow.
+            self.count(seen);
+            return;
+        }
+        let mtu = partner_mtu.or(self.mtu);
+        if let Some((read, span)) = mtu.and_then(|mtu| self.sequence.close_read(mtu)) {
+            self.history.widen(read, span);
+        }
+        let (span, read) = span(seen, mtu);
+        let arrival = self.sequence.arrive(seen.psn(), span, seen.timestamp);
+        match arrival {
+            Arrival::InOrder => self.backward = None,
+            Arrival::AfterGap(missing) => {
+                self.backward = None;
+                self.gaps.add(seen.number);
+                self.missing += u64::from(missing);
+            }
+            Arrival::Elsewhere => {
+                self.restart_at(seen);
+            }
+            Arrival::FillsGap(since) => {
+                self.missing = self.missing.saturating_sub(1);
+                self.out_of_order(seen, Some(since));
+                self.count(seen);
+                return;
+            }
+            Arrival::Again => {
+                self.out_of_order(seen, None);
+                return;
+            }
+        }
+        if let Some(bytes) = read {
+            self.sequence.open_read(seen.psn(), bytes);
+        }
+        self.count(seen);
+        let asks = seen.roce.bth.ack_request
+            || matches!(seen.opcode.operation(), Operation::ReadRequest | Operation::Atomic);
+        let sent = Sent {
+            psn: seen.psn(),
+            span,
+            timestamp: seen.timestamp,
+            icrc: seen.roce.icrc,
+            repeated: false,
+            asks: asks && seen.service == Service::Reliable,
+        };
+        self.history.push(sent, limit);
+    }
+
+    fn restart_at(&mut self, seen: &Seen<'_>) {
+        self.jumps.add(seen.number);
+        self.history.clear();
+        self.backward = None;
+        self.nak = None;
+    }
+
+    /// Counts what is new: payload, and an operation with its last packet.
+    fn count(&mut self, seen: &Seen<'_>) {
+        self.payload += u64::from(seen.roce.payload);
+        if seen.opcode.position().ends() {
+            self.operations.count(seen.opcode);
+        }
+    }
+
+    /// A packet whose number is not a new one, or was missing since a moment.
+    fn out_of_order(&mut self, seen: &Seen<'_>, missing_since: Option<Timestamp>) {
+        let before = self.history.repeat(seen.psn(), seen.timestamp, seen.roce.icrc);
+        let original = missing_since.or(before.map(|sent| sent.timestamp));
+        let another = before.is_some_and(|sent| {
+            sent.icrc.is_some() && seen.roce.icrc.is_some_and(|icrc| sent.icrc != Some(icrc))
+        });
+        let in_run = missing_since.is_none()
+            && self.backward.is_some_and(|backward| backward.next == seen.psn());
+        let resent = in_run
+            || another
+            || original.is_none_or(|original| {
+                seen.timestamp.since(original) >= TIMEOUT || self.was_asked_for(seen, original)
+            });
+        let judged = match (resent, missing_since) {
+            (true, _) => Judged::Resent,
+            (false, Some(_)) => Judged::Reordered,
+            (false, None) => Judged::Duplicate,
+        };
+        if in_run && let Some(backward) = self.backward {
+            // What looked harmless was the first of a run that goes back.
+            self.rejudge(backward);
+        }
+        self.evidence(judged).add(seen.number);
+        self.backward = Some(Backward { next: seen.psn().plus(1), number: seen.number, judged });
+    }
+
+    /// Whether a NAK asked for a packet after it was sent.
+    fn was_asked_for(&self, seen: &Seen<'_>, original: Timestamp) -> bool {
+        self.nak.is_some_and(|(psn, when)| !seen.psn().is_before(psn) && original <= when)
+    }
+
+    fn rejudge(&mut self, backward: Backward) {
+        if backward.judged != Judged::Resent {
+            self.evidence(backward.judged).take_back(backward.number);
+            self.resent.add(backward.number);
+        }
+    }
+
+    fn evidence(&mut self, judged: Judged) -> &mut Evidence {
+        match judged {
+            Judged::Resent => &mut self.resent,
+            Judged::Reordered => &mut self.reordered,
+            Judged::Duplicate => &mut self.duplicates,
+        }
+    }
+
+    /// The partner answered.
+    pub(super) fn answered(&mut self, seen: &Seen<'_>) {
+        let psn = seen.psn();
+        match seen.roce.aeth().map(|aeth| aeth.syndrome) {
+            Some(Syndrome::SequenceError | Syndrome::RnrNak { .. } | Syndrome::SelectiveNak) => {
+                self.nak = Some((psn, seen.timestamp));
+                // Everything before it has arrived.
+                self.history.answer(psn.plus(0x00ff_ffff));
+                return;
+            }
+            Some(_) => {}
+            // Inside a read's answers there is no AETH; in an acknowledgement it is reserved.
+            None if seen.opcode.operation() == Operation::ReadResponse => {}
+            None => return,
+        }
+        let Some(answered) = self.history.answer(psn) else { return };
+        if !answered.named.repeated && answered.named.psn == psn {
+            self.round_trip.add(seen.timestamp.since(answered.named.timestamp));
+        }
+        if let Some(oldest) = answered.oldest
+            && !oldest.repeated
+        {
+            self.ack_delay.add(seen.timestamp.since(oldest.timestamp));
+        }
+    }
+}
+
+/// The numbers that a request takes; of a read, its bytes where that is not known.
+fn span(seen: &Seen<'_>, mtu: Option<u32>) -> (u32, Option<u32>) {
+    match (seen.opcode.operation(), seen.roce.reth(), mtu) {
+        (Operation::ReadRequest, Some(reth), Some(mtu)) => (answers(reth.length, mtu), None),
+        (Operation::ReadRequest, Some(reth), None) => (1, Some(reth.length)),
+        _ => (1, None),
+    }
+}
