@@ -1,5 +1,5 @@
 # Captures of single cases.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
 start_capture() {
   capture_pid=""

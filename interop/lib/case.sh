@@ -1,81 +1,129 @@
-# One case: both sides started, both judged.
-# shellcheck shell=bash
+# One case: both sides started, both judged. The case is in $id, $tool, $family, $role, $netem,
+# $options and $expect, its port in $port and its time limit in $limit; the judgement goes to
+# $verdict and $story.
+# shellcheck shell=bash disable=SC2154,SC2034 # set and read in `run`
 
-# The families' addresses: ours (or the stand-in's) and the peer's, and the GID index.
-addresses() {
-  local family=$1
-  if [[ $family == 4 ]]; then
-    gid=1 ours_address=$OUR_IPV4 peer_address=10.99.0.$PEER
-    [[ -n $self_test ]] && ours_address=10.99.0.$STAND_IN
-  else
-    gid=2 ours_address=$OUR_IPV6 peer_address=fd99::$PEER
-    [[ -n $self_test ]] && ours_address=fd99::$STAND_IN
-  fi
-  return 0
-}
-
-# stock TOOL FAMILY OPTIONS [HOST]: the command line of the stock tool.
-stock() {
-  local tool=$1 family=$2 options=$3 host=${4:-}
-  echo "timeout -s KILL $limit ib_$tool -F -d rxe0 -x $gid $options -p $port $host"
-}
-
-# Runs our side, or the stand-in, and returns its status. $1 is the host to call, or nothing.
-run_ours() {
-  local host=${1:-}
-  if [[ -n $self_test ]]; then
-    guest "$STAND_IN" "$(stock "$tool" "$family" "$options" "$host")"
+run_case() {
+  local name=${id//\//-} server stopped=""
+  local ours_log=$out/$name.ours peer_log=$out/$name.peer
+  if [[ $family == 6 ]] && has -R && [[ -z $ipv6_handshake ]]; then
+    verdict=skip story="this perftest cannot call an IPv6 address"
     return
   fi
-  # shellcheck disable=SC2086 # options are several words
-  timeout -k 2 "$limit" "$XOFF" perf "${tool/_/-}" $host --bind "$ours_address" -x "$gid" \
-    $options -p "$port" 2>&1
-}
-
-run_peer() { guest "$PEER" "$(stock "$tool" "$family" "$options" "${1:-}")"; }
-
-# Waits for a server to listen, on the side that is the server: `ours` or `peer`.
-wait_listening() {
-  local how=tcp
-  [[ " $options " == *" -R "* ]] && how=cm
-  case $1$self_test in
-    ours) "$here/guest/listening" "$port" "$how" ;;
-    oursyes) guest "$STAND_IN" "listening $port $how" ;;
-    *) guest "$PEER" "listening $port $how" ;;
-  esac
-}
-
-# run_case: with name, tool, family, role, options, expect set. Leaves verdict and story.
-run_case() {
-  local name=${id//\//-} server
-  local ours_log=$out/$name.ours peer_log=$out/$name.peer
-  addresses "$family"
+  choose_addresses
   [[ $netem == *loss* ]] && lost_before=$(guest "$PEER" lost)
   if [[ $role == client ]]; then
     run_peer >"$peer_log" & server=$!
-    wait_listening peer || true
-    run_ours "$(handshake_address peer)" >"$ours_log"; ours_status=$?
-    wait "$server"; peer_status=$?
+    wait_listening "$server"
+    run_ours "$peer_address" >"$ours_log"; ours_status=$?
+    end_server "$ours_status"; peer_status=$?
   else
     run_ours >"$ours_log" & server=$!
-    wait_listening ours || true
-    run_peer "$(handshake_address ours)" >"$peer_log"; peer_status=$?
-    wait "$server"; ours_status=$?
+    wait_listening "$server"
+    run_peer "$ours_address" >"$peer_log"; peer_status=$?
+    end_server "$peer_status"; ours_status=$?
   fi
   judge "$ours_log" "$peer_log"
 }
 
-# The address a client calls. The stock tool of Debian 12 exchanges its parameters over IPv4
-# only; the GID index decides what the packets travel over.
-handshake_address() {
-  if [[ " $options " == *" -R "* ]]; then
-    [[ $1 == peer ]] && echo "$peer_address" || echo "$ours_address"
-  elif [[ $1 == peer ]]; then
-    echo "10.99.0.$PEER"
-  elif [[ -n $self_test ]]; then
-    echo "10.99.0.$STAND_IN"
+# has OPTION: whether the case has it among its options.
+has() { [[ " $options " == *" $1 "* ]]; }
+
+# What the packets travel over ($bind, $gid) and what a client calls ($ours_address,
+# $peer_address). They differ for IPv6 where the stock tool exchanges its parameters over IPv4
+# only: the GID index alone decides about the packets.
+choose_addresses() {
+  local ours=1
+  [[ -z $self_test ]] || ours=$STAND_IN
+  gid=1 bind=10.99.0.$ours ours_address=10.99.0.$ours peer_address=10.99.0.$PEER family_option=""
+  [[ $family == 6 ]] || return 0
+  gid=2 bind=fd99::$ours
+  [[ -n $ipv6_handshake ]] || return 0
+  ours_address=fd99::$ours peer_address=fd99::$PEER family_option=--ipv6-addr
+}
+
+# stock [HOST]: the command line of the stock tool.
+stock() {
+  echo "timeout -s KILL $limit ib_$tool -F -d rxe0 -x $gid $family_option $options -p $port ${1:-}"
+}
+
+run_peer() { guest "$PEER" "$(stock "${1:-}")"; }
+
+# Our side, or the stock tool that stands in for it. In a subshell of its own that becomes the
+# program, so that its process can be stopped.
+run_ours() (
+  if [[ -n $self_test ]]; then
+    guest "$STAND_IN" "$(stock "${1:-}")"
+    exit
+  fi
+  # shellcheck disable=SC2086 # options are several words, the host may be none
+  exec timeout -k 2 "$limit" "$XOFF" perf "${tool/_/-}" ${1:-} --bind "$bind" -x "$gid" \
+    $options -p "$port" 2>&1
+)
+
+# end_server CLIENT-STATUS: the server's status, once it has ended. It has five seconds after its
+# client, or one if the client failed: nobody will call it any more.
+end_server() {
+  local tries=50
+  (($1 == 0)) || tries=10
+  while kill -0 "$server" 2>/dev/null && ((tries-- > 0)); do sleep 0.1; done
+  if kill -0 "$server" 2>/dev/null; then
+    stopped=yes
+    if [[ $role == client ]]; then
+      guest "$PEER" "killall ib_$tool" >/dev/null
+    elif [[ -n $self_test ]]; then
+      guest "$STAND_IN" "killall ib_$tool" >/dev/null
+    else
+      kill "$server" 2>/dev/null
+    fi
+  fi
+  wait "$server"
+}
+
+# Waits until the server listens, or is no more. If it never does, its client will say so.
+wait_listening() {
+  local server=$1 how=tcp try
+  has -R && how=cm
+  for try in {1..40}; do
+    kill -0 "$server" 2>/dev/null || return
+    if [[ $role == client ]]; then
+      guest "$PEER" "listening $port $how" && return
+    elif [[ -n $self_test ]]; then
+      guest "$STAND_IN" "listening $port $how" && return
+    else
+      "$here/guest/listening" "$port" "$how" && return
+    fi
+    sleep 0.1
+  done
+}
+
+judge() {
+  local ours_log=$1 peer_log=$2 regex
+  verdict=FAIL
+  regex=$(expected_output)
+  if [[ -n $stopped ]]; then
+    story=$(blame_client "$ours_log" "$peer_log")
+  elif ((ours_status != 0)); then
+    story="ours $(ending "$ours_status"): $(last_words "$ours_log")"
+  elif ((peer_status != 0)); then
+    story="peer $(ending "$peer_status"): $(last_words "$peer_log")"
+  elif [[ -n $regex ]] && ! grep -qE -- "$regex" "$ours_log"; then
+    story="no line of ours matches $regex"
   else
-    echo "$OUR_IPV4"
+    verdict=pass
+    story=$(result_line "$ours_log" "$peer_log")
+  fi
+  judge_loss
+}
+
+# What to say where the server only ended because it was stopped: its status means nothing.
+blame_client() {
+  if [[ $role == client ]]; then
+    ((ours_status == 0)) && echo "the peer, as server, does not end after its client" && return
+    echo "ours $(ending "$ours_status"): $(last_words "$1")"
+  else
+    ((peer_status == 0)) && echo "ours, as server, does not end after its client" && return
+    echo "peer $(ending "$peer_status"): $(last_words "$2")"
   fi
 }
 
@@ -88,27 +136,6 @@ expected_output() {
   esac
 }
 
-judge() {
-  local ours_log=$1 peer_log=$2 regex
-  verdict=FAIL
-  regex=$(expected_output)
-  if ((ours_status == 124 || ours_status == 137)); then
-    story="our side did not end in $limit s"
-  elif ((peer_status == 124 || peer_status == 137)); then
-    story="the peer did not end in $limit s"
-  elif ((ours_status != 0)); then
-    story="ours exits $ours_status: $(last_words "$ours_log")"
-  elif ((peer_status != 0)); then
-    story="peer exits $peer_status: $(last_words "$peer_log")"
-  elif [[ -n $regex ]] && ! grep -qE -- "$regex" "$ours_log"; then
-    story="our output has no line matching $regex"
-  else
-    verdict=pass
-    story=$(result_line "$ours_log" "$peer_log")
-  fi
-  judge_loss
-}
-
 # A lossy case says how much was lost, and one that lost nothing has shown nothing.
 judge_loss() {
   local lost
@@ -116,6 +143,15 @@ judge_loss() {
   lost=$(($(guest "$PEER" lost) - lost_before))
   story+=", $lost packets lost"
   ((lost > 0)) || verdict=FAIL
+}
+
+# ending STATUS: what it means. 124 and 137 come from `timeout`.
+ending() {
+  case $1 in
+    124 | 137) echo "not done after $limit s" ;;
+    255) echo "gives no answer" ;;
+    *) echo "exits with $1" ;;
+  esac
 }
 
 # The last line that says something: rules and empty lines do not.

@@ -1,5 +1,5 @@
 # Booting guests and talking to them.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
 # The guest under which the stock peer runs, and the one that stands in for us in a self-test.
 PEER=2 STAND_IN=3

@@ -1,5 +1,5 @@
 # The guest's kernel and initramfs, made from Debian packages and kept in the cache.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
 # Modules by name; what they need is found with them.
 GUEST_MODULES='virtio_pci virtio_net crc32_generic ib_uverbs rdma_ucm rdma_rxe

@@ -1,10 +1,9 @@
 # Bridges and taps inside the network namespace that the bench lives in: nothing to clean up,
 # it vanishes with the last process.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
-# `data` carries what is tested and nothing else; `command` carries the command port.
-OUR_IPV4=10.99.0.1 OUR_IPV6=fd99::1
-
+# Bridge `data` carries what is tested and nothing else, `command` the command port. Ours is
+# address 1 on both.
 make_network() {
   ip link set lo up
   local bridge
@@ -14,8 +13,8 @@ make_network() {
   sysctl -qw net.ipv6.conf.data.accept_dad=0 net.ipv6.conf.data.accept_ra=0
   ip link set data mtu 4500 up
   ip link set command up
-  ip address add "$OUR_IPV4/24" dev data
-  ip -6 address add "$OUR_IPV6/64" dev data nodad
+  ip address add 10.99.0.1/24 dev data
+  ip -6 address add fd99::1/64 dev data nodad
   ip address add 10.98.0.1/24 dev command
 }
 

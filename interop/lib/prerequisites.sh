@@ -1,5 +1,5 @@
 # What the bench needs from the machine, and the visible way out when it is not there.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
 # Says by name that nothing was tested, and why. Not a failure: the machine is the reason.
 skip() {

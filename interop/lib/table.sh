@@ -1,5 +1,5 @@
 # The table of cases in, the table of results out.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
 # trim VALUE: without spaces around it.
 trim() {
@@ -21,6 +21,10 @@ read_cases() {
     if ((${#fields[@]} < 6)); then
       echo "cases, line $number: six fields or seven, not ${#fields[@]}" >&2
       exit 2
+    fi
+    if [[ ${fields[0]} == +* ]]; then
+      [[ -n $all ]] || continue
+      fields[0]=${fields[0]#+}
     fi
     for family in $(grep -o . <<<"${fields[2]}"); do
       for role in client server; do
