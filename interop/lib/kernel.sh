@@ -51,8 +51,19 @@ add_modules() {
 # A compressed kernel unpacks itself on the emulated processor for half of the boot. QEMU also
 # starts the bare ELF file inside (PVH); where that is not found, the packed one does.
 unwrap_kernel() {
-  local packed=$1 bare=$2 offset
-  offset=$(LC_ALL=C grep -obUaP '\xfd7zXZ\x00' "$packed" | head -1 | cut -d: -f1)
-  [[ -n $offset ]] && tail -c "+$((offset + 1))" "$packed" | xz -dc >"$bare" 2>/dev/null
-  [[ -s $bare && $(head -c 4 "$bare") == $'\x7fELF' ]] || cp "$packed" "$bare"
+  local packed=$1 bare=$2
+  unwrap_with 'xz -dc' '\xfd7zXZ\x00' "$packed" "$bare" \
+    || unwrap_with 'zstd -dcq' '\x28\xb5\x2f\xfd' "$packed" "$bare" \
+    || cp "$packed" "$bare"
+}
+
+# unwrap_with COMMAND MAGIC PACKED BARE: tries every place where the magic bytes are. What follows
+# the compressed kernel makes the command complain, so that its status means nothing.
+unwrap_with() {
+  local command=$1 magic=$2 packed=$3 bare=$4 offset
+  for offset in $(LC_ALL=C grep -obUaP "$magic" "$packed" | cut -d: -f1); do
+    tail -c "+$((offset + 1))" "$packed" | $command >"$bare" 2>/dev/null
+    [[ $(head -c 4 "$bare") == $'\x7fELF' ]] && return 0
+  done
+  return 1
 }

@@ -18,6 +18,7 @@ setpriv            util-linux
 nsenter            util-linux
 sysctl             procps
 xz                 xz-utils
+zstd               zstd
 '
 
 # Prints the packages whose commands are missing, one per line.
