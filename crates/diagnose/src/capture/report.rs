@@ -55,6 +55,8 @@ impl Management {
 pub enum Matched {
     /// The connection manager's messages are in the capture.
     ConnectionManager,
+    /// Perftest's exchange over TCP is in the capture.
+    Perftest,
     /// Answers in one fit the requests in the other.
     SequenceNumbers,
     /// They were not: only one direction is there, or several fit.

@@ -64,6 +64,8 @@ pub(super) struct Stream {
     pub(super) service: Option<Service>,
     pub(super) partner: Option<usize>,
     pub(super) matched: Matched,
+    /// The sender's queue pair, if anything says it.
+    pub(super) from: Option<Qpn>,
     comparisons: u32,
     port: Option<Port>,
     pub(super) packets: u64,
@@ -83,6 +85,7 @@ impl Stream {
             service: None,
             partner: None,
             matched,
+            from: key.from,
             comparisons: COMPARISONS,
             port: None,
             packets: 0,
@@ -151,31 +154,41 @@ impl Streams {
         self.by_key.insert(key, id);
         if service != Service::Datagram {
             self.alone.entry((key.source, key.destination)).or_default().push(id);
-            if let Some(partner) = known.partner(&key).and_then(|key| self.by_key.get(&key)) {
-                self.marry(id, *partner, Matched::ConnectionManager);
-            }
+            self.apply(id, known);
         }
         Some(id)
     }
 
-    /// The connection manager says that two streams belong together, from now on.
-    pub(super) fn join(&mut self, (a, b): Pair) {
+    /// Two streams belong together, as `known` says, from now on.
+    pub(super) fn join(&mut self, (a, b): Pair, known: &Pairing) {
         let ids = [a, b].map(|key| self.by_key.get(&key).copied());
         for id in ids.into_iter().flatten() {
             // Whatever went over these queue pairs before was another connection.
             self.all[id].requests.restart();
             self.divorce(id);
         }
-        if let [Some(a), Some(b)] = ids {
-            self.marry(a, b, Matched::ConnectionManager);
+        for id in ids.into_iter().flatten() {
+            self.apply(id, known);
+        }
+    }
+
+    /// Tells a stream what is known of its other direction, which may not be there.
+    fn apply(&mut self, id: usize, known: &Pairing) {
+        let Some((key, matched)) = known.partner(&self.all[id].key) else { return };
+        self.all[id].from = Some(key.to);
+        self.all[id].matched = matched;
+        if let Some(partner) = self.by_key.get(&key) {
+            self.marry(id, *partner, matched);
         }
     }
 
     fn marry(&mut self, a: usize, b: usize, matched: Matched) {
         for (id, partner) in [(a, b), (b, a)] {
+            let to = self.all[partner].key.to;
             let stream = &mut self.all[id];
             stream.partner = Some(partner);
             stream.matched = matched;
+            stream.from = Some(to);
             let hosts = (stream.key.source, stream.key.destination);
             if let Some(alone) = self.alone.get_mut(&hosts) {
                 alone.retain(|other| *other != id);
@@ -189,6 +202,7 @@ impl Streams {
         for id in [id, partner] {
             let key = self.all[id].key;
             self.all[id].matched = Matched::OneWay;
+            self.all[id].from = None;
             self.alone.entry((key.source, key.destination)).or_default().push(id);
         }
     }
