@@ -48,6 +48,7 @@ fn connection(stream: &Stream, partner: Option<&Stream>) -> Connection {
             Service::Unreliable => "UC",
             Service::Datagram => "UD",
         }),
+        first_packet: partner.map_or(stream.first, |partner| stream.first.min(partner.first)),
         matched: stream.matched,
         a: End { address: key.source, qpn: stream.from.map(|qpn| qpn.get()) },
         b: End { address: key.destination, qpn: Some(key.to.get()) },

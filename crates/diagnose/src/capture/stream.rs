@@ -68,6 +68,8 @@ pub(super) struct Stream {
     pub(super) from: Option<Qpn>,
     comparisons: u32,
     port: Option<Port>,
+    /// Its first packet.
+    pub(super) first: u64,
     pub(super) packets: u64,
     pub(super) wire_bytes: u64,
     pub(super) ecn_capable: u64,
@@ -88,6 +90,7 @@ impl Stream {
             from: key.from,
             comparisons: COMPARISONS,
             port: None,
+            first: 0,
             packets: 0,
             wire_bytes: 0,
             ecn_capable: 0,
@@ -99,6 +102,9 @@ impl Stream {
     }
 
     fn count(&mut self, seen: &Seen<'_>) {
+        if self.packets == 0 {
+            self.first = seen.number;
+        }
         self.packets += 1;
         self.wire_bytes += u64::from(seen.wire_len);
         self.port = seen.port.or(self.port);
