@@ -15,7 +15,7 @@ use xoff_wire::capture::Timestamp;
 use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::roce::Roce;
 use xoff_wire::udp::Port;
-use xoff_wire::{Opcode, Operation, Position, Psn, Qpn, Service};
+use xoff_wire::{Opcode, Operation, Position, Psn, Qpn, Service, Syndrome};
 
 /// Requests of other streams that an unmatched one is compared with before it gives up: bounds
 /// the work on captures where nothing fits.
@@ -245,6 +245,14 @@ impl Streams {
         let stream = &self.all[id];
         let hosts = (stream.key.destination, stream.key.source);
         let mut budget = stream.comparisons;
+        // A NAK for a missing packet names one that may never have passed here; the one before it
+        // has.
+        let syndrome = seen.roce.aeth().map(|aeth| aeth.syndrome);
+        let before = seen.psn().plus(0x00ff_ffff);
+        let names = match syndrome {
+            Some(Syndrome::SequenceError | Syndrome::SelectiveNak) => [seen.psn(), before],
+            _ => [seen.psn(); 2],
+        };
         let mut found = [None; 2];
         let mut same_port = [None; 2];
         for other in self.alone.get(&hosts)? {
@@ -253,7 +261,7 @@ impl Streams {
             }
             budget -= 1;
             let candidate = &self.all[*other];
-            if *other == id || !candidate.requests.asked(seen.psn()) {
+            if *other == id || !names.iter().any(|psn| candidate.requests.asked(*psn)) {
                 continue;
             }
             keep_two(&mut found, *other);
