@@ -169,6 +169,10 @@ fn standard_input_will_do() {
     child.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(json(&output)["totals"]["packets"], 40);
+    let nothing = xoff(Path::new(".")).args(["inspect", "-"]).stdin(Stdio::null()).output();
+    let nothing = nothing.unwrap();
+    assert_eq!(code(&nothing), Some(2));
+    assert!(stderr(&nothing).contains("standard input: the file is empty"), "{nothing:?}");
 }
 
 #[test]
