@@ -4,7 +4,7 @@
 //! [`Report`]. Memory is bounded by [`Limits`]: what does not fit is counted and said.
 //!
 //! A *stream* is everything one host sends to one queue pair of another; an RC connection is two of
-//! them. [`pairing`](self) finds out which two: from the connection manager's messages if they are
+//! them. Which two, is known from the connection manager's messages or perftest's exchange if they are
 //! in the capture, otherwise from answers whose sequence numbers fit requests.
 //!
 //! How a repeated sequence number is judged: after a NAK, half a millisecond or more after the
@@ -19,6 +19,7 @@ mod histogram;
 mod history;
 mod pairing;
 mod pause;
+mod perftest;
 mod report;
 mod sequence;
 mod stream;
@@ -33,6 +34,7 @@ pub use report::{
 pub use totals::Totals;
 
 use pairing::Pairing;
+use perftest::Exchange;
 use stream::{Key, Seen, Streams};
 use xoff_wire::capture::Packet;
 use xoff_wire::cm::Message;
@@ -80,6 +82,7 @@ pub struct Analysis {
     management: Management,
     streams: Streams,
     pairing: Pairing,
+    exchange: Exchange,
 }
 
 impl Analysis {
@@ -92,6 +95,7 @@ impl Analysis {
             management: Management::default(),
             streams: Streams::new(options.limits),
             pairing: Pairing::default(),
+            exchange: Exchange::default(),
         }
     }
 
@@ -121,6 +125,10 @@ impl Analysis {
         }
         let Some(roce) = frame.roce() else {
             self.totals.other += 1;
+            let pair = self.exchange.packet(&frame, packet.bytes, &mut self.pairing);
+            if let Some(pair) = pair {
+                self.streams.join(pair, &self.pairing);
+            }
             return;
         };
         match frame.transport {
@@ -199,7 +207,7 @@ impl Analysis {
             Message::Delay(_) | Message::Disconnected(_) => {}
         }
         if let Some(pair) = self.pairing.learn(&message, ends) {
-            self.streams.join(pair);
+            self.streams.join(pair, &self.pairing);
         }
     }
 

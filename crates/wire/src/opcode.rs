@@ -221,13 +221,9 @@ impl Opcode {
     }
 
     /// The service and opcode of this byte, if it is one we speak.
+    #[inline]
     pub fn from_raw(raw: u8) -> Option<(Service, Self)> {
-        if raw == Self::Cnp as u8 {
-            return Some((Service::Reliable, Self::Cnp));
-        }
-        let service = Service::ALL.into_iter().find(|service| service.bits() == raw & 0xe0)?;
-        let opcode = *Self::ALL.iter().find(|opcode| **opcode as u8 == raw & 0x1f)?;
-        service.allows(opcode).then_some((service, opcode))
+        KNOWN[usize::from(raw)]
     }
 
     /// The byte on the wire.
@@ -325,6 +321,21 @@ impl Opcode {
         matches!(self.operation(), Operation::Send | Operation::Write | Operation::ReadResponse)
     }
 }
+
+/// What each byte means. Looked up for every packet that is received.
+static KNOWN: [Option<(Service, Opcode)>; 256] = {
+    let mut known = [None; 256];
+    let mut at = 0;
+    while at < Service::ALL.len() * Opcode::ALL.len() {
+        let service = Service::ALL[at / Opcode::ALL.len()];
+        let opcode = Opcode::ALL[at % Opcode::ALL.len()];
+        if service.allows(opcode) {
+            known[opcode.raw(service) as usize] = Some((service, opcode));
+        }
+        at += 1;
+    }
+    known
+};
 
 #[cfg(test)]
 mod tests {

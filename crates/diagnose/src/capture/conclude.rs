@@ -1,7 +1,7 @@
 //! From what was followed to what is said.
 
 use super::finding;
-use super::report::{Connection, Direction, End, Latency, Matched, Report};
+use super::report::{Connection, Direction, End, Latency, Report};
 use super::stream::Stream;
 use super::{Analysis, Evidence};
 use xoff_wire::Service;
@@ -42,15 +42,15 @@ fn first_asker<'a>(
 fn connection(stream: &Stream, partner: Option<&Stream>) -> Connection {
     let key = stream.key;
     let service = stream.service.or(partner.and_then(|partner| partner.service));
-    let from = key.from.or(partner.map(|partner| partner.key.to));
     Connection {
         service: service.map(|service| match service {
             Service::Reliable => "RC",
             Service::Unreliable => "UC",
             Service::Datagram => "UD",
         }),
-        matched: if stream.key.from.is_some() { Matched::Datagram } else { stream.matched },
-        a: End { address: key.source, qpn: from.map(|qpn| qpn.get()) },
+        first_packet: partner.map_or(stream.first, |partner| stream.first.min(partner.first)),
+        matched: stream.matched,
+        a: End { address: key.source, qpn: stream.from.map(|qpn| qpn.get()) },
         b: End { address: key.destination, qpn: Some(key.to.get()) },
         a_to_b: direction(Some(stream), partner),
         b_to_a: direction(partner, Some(stream)),

@@ -116,10 +116,10 @@ fn of_connection(out: &mut Vec<Finding>, number: usize, connection: &Connection)
             }
         };
         of_direction(direction, &mut say);
-        if direction.unanswered > 0 && connection.matched != Matched::OneWay {
-            let evidence = Evidence { count: direction.unanswered, packets: Vec::new() };
-            let text = format!("{} that no answer follows", many(&evidence, "request"));
-            say(Severity::Note, Kind::Unanswered, &evidence, &text);
+        if connection.matched != Matched::OneWay {
+            let waiting = &direction.unanswered;
+            let text = format!("{} that no answer follows", many(waiting, "request"));
+            say(Severity::Note, Kind::Unanswered, waiting, &text);
         }
     }
     if connection.matched == Matched::OneWay && connection.service == Some("RC") {
@@ -129,7 +129,7 @@ fn of_connection(out: &mut Vec<Finding>, number: usize, connection: &Connection)
             Ends(a, b)
         );
         let (severity, kind) = (Severity::Note, Kind::Unmatched);
-        let evidence = Evidence::default();
+        let evidence = Evidence { count: 1, packets: vec![connection.first_packet] };
         out.push(Finding { severity, kind, connection: Some(number), evidence, text });
     }
 }

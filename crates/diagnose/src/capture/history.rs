@@ -1,5 +1,6 @@
 //! The latest requests of a stream, until and after they are answered.
 
+use super::evidence::Evidence;
 use std::collections::VecDeque;
 use xoff_wire::Psn;
 use xoff_wire::capture::Timestamp;
@@ -8,6 +9,8 @@ use xoff_wire::icrc::Icrc;
 /// A request packet as it was last seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
+    /// The packet that showed it first.
+    pub(super) number: u64,
     pub(super) psn: Psn,
     /// Sequence numbers it takes: one, or as many as a read has answers.
     pub(super) span: u32,
@@ -104,11 +107,15 @@ impl History {
     }
 
     /// Requests that wanted an answer and got none.
-    pub(super) fn waiting(&self) -> u64 {
+    pub(super) fn waiting(&self) -> Evidence {
         let waits = |sent: &&Sent| {
             sent.asks && self.unanswered.is_none_or(|first| !sent.psn.is_before(first))
         };
-        self.sent.iter().filter(waits).count() as u64
+        let mut waiting = Evidence::default();
+        for sent in self.sent.iter().filter(waits) {
+            waiting.add(sent.number);
+        }
+        waiting
     }
 }
 
@@ -118,7 +125,15 @@ mod tests {
 
     fn sent(psn: u32, span: u32) -> Sent {
         let timestamp = Timestamp::from_ns(u64::from(psn));
-        Sent { psn: Psn::new(psn), span, timestamp, icrc: None, repeated: false, asks: true }
+        Sent {
+            number: 1,
+            psn: Psn::new(psn),
+            span,
+            timestamp,
+            icrc: None,
+            repeated: false,
+            asks: true,
+        }
     }
 
     #[test]
@@ -132,12 +147,12 @@ mod tests {
         assert_eq!(history.find(Psn::new(3)).unwrap().psn, Psn::new(1), "inside a read");
         assert!(history.find(Psn::new(6)).is_none());
         assert!(history.find(Psn::new(0xff_fffd)).is_none());
-        assert_eq!(history.waiting(), 5);
+        assert_eq!(history.waiting().count, 5);
         assert_eq!(history.answer(Psn::new(0)).unwrap().oldest.unwrap().psn, Psn::new(0xff_fffe));
         assert!(history.answer(Psn::new(0)).is_none(), "answered already");
         assert!(history.answer(Psn::new(99)).is_none(), "never asked");
         assert_eq!(history.answer(Psn::new(5)).unwrap().oldest.unwrap().psn, Psn::new(1));
-        assert_eq!(history.waiting(), 0);
+        assert_eq!(history.waiting().count, 0);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Which two streams are one connection, as the connection manager's messages say.
+//! Which two streams are one connection, as messages in the capture say.
 
+use super::report::Matched;
 use super::stream::Key;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use xoff_wire::Qpn;
 use xoff_wire::cm::{CommId, Message};
@@ -18,11 +19,14 @@ pub(super) type Pair = (Key, Key);
 pub(super) struct Pairing {
     /// Who asked whom by which name, and the asker's queue pair.
     asked: BTreeMap<(IpAddr, IpAddr, CommId), Qpn>,
-    partners: BTreeMap<Key, Key>,
+    partners: BTreeMap<Key, (Key, Matched)>,
+    /// The queue pairs of those.
+    ends: BTreeSet<(IpAddr, Qpn)>,
 }
 
 impl Pairing {
-    /// A message went from one host to another. Returns a connection if it completes one.
+    /// The connection manager's message went from one host to another. Returns a connection if it
+    /// completes one.
     pub(super) fn learn(
         &mut self,
         message: &Message,
@@ -40,20 +44,35 @@ impl Pairing {
                 let asker = self.asked.remove(&(to, from, reply.remote_id))?;
                 let there = Key { source: to, destination: from, to: reply.qpn, from: None };
                 let back = Key { source: from, destination: to, to: asker, from: None };
-                if self.partners.len() + 2 > 2 * REMEMBERED {
-                    self.partners.pop_first();
-                    self.partners.pop_first();
-                }
-                self.partners.insert(there, back);
-                self.partners.insert(back, there);
+                self.remember(there, back, Matched::ConnectionManager);
                 Some((there, back))
             }
             _ => None,
         }
     }
 
-    /// The other direction of a stream.
-    pub(super) fn partner(&self, key: &Key) -> Option<Key> {
+    /// Two streams are one connection.
+    pub(super) fn remember(&mut self, there: Key, back: Key, matched: Matched) {
+        if self.partners.len() + 2 > 2 * REMEMBERED {
+            let first = self.partners.pop_first();
+            let second = first.and_then(|(_, (key, _))| self.partners.remove_entry(&key));
+            for (key, _) in first.into_iter().chain(second) {
+                self.ends.remove(&(key.destination, key.to));
+            }
+        }
+        for (key, other) in [(there, back), (back, there)] {
+            self.partners.insert(key, (other, matched));
+            self.ends.insert((key.destination, key.to));
+        }
+    }
+
+    /// The other direction of a stream, and how that is known.
+    pub(super) fn partner(&self, key: &Key) -> Option<(Key, Matched)> {
         self.partners.get(key).copied()
+    }
+
+    /// Whether a host's queue pair is known to be part of a connection.
+    pub(super) fn has(&self, address: IpAddr, qpn: Qpn) -> bool {
+        self.ends.contains(&(address, qpn))
     }
 }

@@ -55,6 +55,8 @@ impl Management {
 pub enum Matched {
     /// The connection manager's messages are in the capture.
     ConnectionManager,
+    /// Perftest's exchange over TCP is in the capture.
+    Perftest,
     /// Answers in one fit the requests in the other.
     SequenceNumbers,
     /// They were not: only one direction is there, or several fit.
@@ -77,6 +79,8 @@ pub struct End {
 pub struct Connection {
     /// RC, UC or UD; nothing if no packet says it.
     pub service: Option<&'static str>,
+    /// The number of its first packet.
+    pub first_packet: u64,
     /// How its directions were matched.
     pub matched: Matched,
     /// The end that asked first.
@@ -229,7 +233,7 @@ pub struct Direction {
     /// Congestion notifications it got.
     pub cnps: Evidence,
     /// Requests that wanted an answer and have none in the capture.
-    pub unanswered: u64,
+    pub unanswered: Evidence,
     /// From a request to the answer that names it: from here to the other end and back.
     pub round_trip: Latency,
     /// From a request to the answer that covers it, of the oldest that each answer covers.

@@ -15,7 +15,7 @@ use xoff_wire::capture::Timestamp;
 use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::roce::Roce;
 use xoff_wire::udp::Port;
-use xoff_wire::{Opcode, Operation, Position, Psn, Qpn, Service};
+use xoff_wire::{Opcode, Operation, Position, Psn, Qpn, Service, Syndrome};
 
 /// Requests of other streams that an unmatched one is compared with before it gives up: bounds
 /// the work on captures where nothing fits.
@@ -64,8 +64,12 @@ pub(super) struct Stream {
     pub(super) service: Option<Service>,
     pub(super) partner: Option<usize>,
     pub(super) matched: Matched,
+    /// The sender's queue pair, if anything says it.
+    pub(super) from: Option<Qpn>,
     comparisons: u32,
     port: Option<Port>,
+    /// Its first packet.
+    pub(super) first: u64,
     pub(super) packets: u64,
     pub(super) wire_bytes: u64,
     pub(super) ecn_capable: u64,
@@ -83,8 +87,10 @@ impl Stream {
             service: None,
             partner: None,
             matched,
+            from: key.from,
             comparisons: COMPARISONS,
             port: None,
+            first: 0,
             packets: 0,
             wire_bytes: 0,
             ecn_capable: 0,
@@ -96,6 +102,9 @@ impl Stream {
     }
 
     fn count(&mut self, seen: &Seen<'_>) {
+        if self.packets == 0 {
+            self.first = seen.number;
+        }
         self.packets += 1;
         self.wire_bytes += u64::from(seen.wire_len);
         self.port = seen.port.or(self.port);
@@ -151,31 +160,41 @@ impl Streams {
         self.by_key.insert(key, id);
         if service != Service::Datagram {
             self.alone.entry((key.source, key.destination)).or_default().push(id);
-            if let Some(partner) = known.partner(&key).and_then(|key| self.by_key.get(&key)) {
-                self.marry(id, *partner, Matched::ConnectionManager);
-            }
+            self.apply(id, known);
         }
         Some(id)
     }
 
-    /// The connection manager says that two streams belong together, from now on.
-    pub(super) fn join(&mut self, (a, b): Pair) {
+    /// Two streams belong together, as `known` says, from now on.
+    pub(super) fn join(&mut self, (a, b): Pair, known: &Pairing) {
         let ids = [a, b].map(|key| self.by_key.get(&key).copied());
         for id in ids.into_iter().flatten() {
             // Whatever went over these queue pairs before was another connection.
             self.all[id].requests.restart();
             self.divorce(id);
         }
-        if let [Some(a), Some(b)] = ids {
-            self.marry(a, b, Matched::ConnectionManager);
+        for id in ids.into_iter().flatten() {
+            self.apply(id, known);
+        }
+    }
+
+    /// Tells a stream what is known of its other direction, which may not be there.
+    fn apply(&mut self, id: usize, known: &Pairing) {
+        let Some((key, matched)) = known.partner(&self.all[id].key) else { return };
+        self.all[id].from = Some(key.to);
+        self.all[id].matched = matched;
+        if let Some(partner) = self.by_key.get(&key) {
+            self.marry(id, *partner, matched);
         }
     }
 
     fn marry(&mut self, a: usize, b: usize, matched: Matched) {
         for (id, partner) in [(a, b), (b, a)] {
+            let to = self.all[partner].key.to;
             let stream = &mut self.all[id];
             stream.partner = Some(partner);
             stream.matched = matched;
+            stream.from = Some(to);
             let hosts = (stream.key.source, stream.key.destination);
             if let Some(alone) = self.alone.get_mut(&hosts) {
                 alone.retain(|other| *other != id);
@@ -189,6 +208,7 @@ impl Streams {
         for id in [id, partner] {
             let key = self.all[id].key;
             self.all[id].matched = Matched::OneWay;
+            self.all[id].from = None;
             self.alone.entry((key.source, key.destination)).or_default().push(id);
         }
     }
@@ -225,6 +245,14 @@ impl Streams {
         let stream = &self.all[id];
         let hosts = (stream.key.destination, stream.key.source);
         let mut budget = stream.comparisons;
+        // A NAK for a missing packet names one that may never have passed here; the one before it
+        // has.
+        let syndrome = seen.roce.aeth().map(|aeth| aeth.syndrome);
+        let before = seen.psn().plus(0x00ff_ffff);
+        let names = match syndrome {
+            Some(Syndrome::SequenceError | Syndrome::SelectiveNak) => [seen.psn(), before],
+            _ => [seen.psn(); 2],
+        };
         let mut found = [None; 2];
         let mut same_port = [None; 2];
         for other in self.alone.get(&hosts)? {
@@ -233,7 +261,7 @@ impl Streams {
             }
             budget -= 1;
             let candidate = &self.all[*other];
-            if *other == id || !candidate.requests.asked(seen.psn()) {
+            if *other == id || !names.iter().any(|psn| candidate.requests.asked(*psn)) {
                 continue;
             }
             keep_two(&mut found, *other);

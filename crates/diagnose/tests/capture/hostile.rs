@@ -102,3 +102,61 @@ proptest! {
         }
     }
 }
+
+/// A small generator (splitmix64): the same numbers on every machine.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A kernel's packets with bytes changed, in any order, at any time, ICRCs believed.
+#[test]
+fn changed_packets_do_no_harm() {
+    let packets = crate::real::packets();
+    let mut state = 5;
+    for _ in 0..200 {
+        let limits = Limits { streams: 64, history: 32 };
+        let mut analysis = Analysis::new(Options { check_icrc: false, limits });
+        for _ in 0..500 {
+            let mut bytes = packets[next(&mut state) as usize % packets.len()].clone();
+            bytes.truncate(200);
+            for _ in 0..next(&mut state) % 3 {
+                // The transport headers, over IPv4 and IPv6.
+                let at = 42 + next(&mut state) as usize % 40;
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = next(&mut state) as u8;
+                }
+            }
+            analysis.packet(&Packet {
+                timestamp: Timestamp::from_ns(next(&mut state) % 1_000_000_000),
+                link_type: LinkType::ETHERNET,
+                wire_len: bytes.len() as u32,
+                bytes: &bytes,
+            });
+        }
+        let report = analysis.finish();
+        assert_eq!(report.totals.packets, 500);
+        assert!(report.connections.len() <= 64);
+    }
+}
+
+/// Whole files with bytes changed anywhere.
+#[test]
+fn changed_files_do_no_harm() {
+    let mut state = 6;
+    for file in crate::real::files() {
+        crate::entries::inspect(&file);
+        for _ in 0..100 {
+            let mut bytes = file.clone();
+            for _ in 0..=next(&mut state) % 8 {
+                let at = next(&mut state) as usize % bytes.len();
+                bytes[at] = next(&mut state) as u8;
+            }
+            bytes.truncate(1 + next(&mut state) as usize % (2 * file.len()));
+            crate::entries::inspect(&bytes);
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Captures with known troubles, and what is said of them.
 
+#[path = "../entries/mod.rs"]
+mod entries;
 mod harness;
 mod hostile;
 mod matching;

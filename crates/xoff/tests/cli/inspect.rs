@@ -2,8 +2,15 @@
 
 use super::{code, json, output, repository, stderr, stdout, xoff};
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use xoff_wire::capture::{LinkType, Packet, PcapngWriter, Timestamp};
+use xoff_wire::ethernet::MacAddr;
+use xoff_wire::frame::{Builder, Route};
+use xoff_wire::ip::TrafficClass;
+use xoff_wire::pause::{Pause, Quanta};
+use xoff_wire::{Aeth, Extension, Header, Opcode, Psn, Qpn, Reth, Rkey, Service, Syndrome};
 
 const CAPTURES: [&str; 7] = [
     "rc_atomic_fadd_v4",
@@ -45,11 +52,109 @@ fn a_kernels_captures_as_people_see_them() {
 #[test]
 fn the_same_for_machines() {
     let output = output(&captures(), &["inspect", "rc_send_lat_v4.pcap", "--json"]);
-    expect("inspect-rc_send_lat_v4.json", stdout(&output));
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let text = stdout(&output).replace(&version, "\"version\": \"ours\"");
+    expect("inspect-rc_send_lat_v4.json", &text);
     let found = json(&output);
     assert_eq!(found["totals"]["packets"], 40);
     assert_eq!(found["complete"], true);
     assert_eq!(found["connections"][0]["a"]["qpn"], 0x3c);
+}
+
+/// A write connection with every trouble there is, in a pcapng file.
+fn troubled() -> Vec<u8> {
+    let mut tape = Tape::default();
+    for psn in [0, 1, 2, 4, 5] {
+        tape.write(psn, 2);
+    }
+    tape.answer(3, Syndrome::SequenceError);
+    for psn in [3, 4, 5] {
+        tape.write(psn, 2);
+    }
+    tape.write(6, 3);
+    tape.answer(6, Syndrome::Ack { credits: 31 });
+    tape.packet(true, Opcode::Cnp, 0, Extension::None, 0, 2);
+    tape.write(7, 2);
+    tape.answer(7, Syndrome::RnrNak { timer: 12 });
+    tape.now += 1_000_000;
+    tape.write(7, 2);
+    tape.answer(7, Syndrome::RemoteAccessError);
+    tape.write(8, 2);
+    let last = tape.packets.last_mut().unwrap();
+    let at = last.1.len() - 10;
+    last.1[at] ^= 1;
+    let mut pause = vec![0; 60];
+    let quanta = Pause::Priorities { enabled: 8, quanta: [Quanta(0xffff); 8] };
+    Builder::write_pause(MacAddr([2; 6]), &quanta, &mut pause).unwrap();
+    tape.packets.push((tape.now, pause));
+    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+    for (ns, bytes) in &tape.packets {
+        let (timestamp, wire_len) = (Timestamp::from_ns(*ns), bytes.len() as u32);
+        let link_type = LinkType::ETHERNET;
+        writer.write(&Packet { timestamp, link_type, wire_len, bytes }).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+#[derive(Default)]
+struct Tape {
+    packets: Vec<(u64, Vec<u8>)>,
+    now: u64,
+}
+
+impl Tape {
+    fn packet(
+        &mut self,
+        back: bool,
+        opcode: Opcode,
+        psn: u32,
+        extension: Extension,
+        payload: u32,
+        class: u8,
+    ) {
+        self.now += 2_000;
+        let hosts = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+        let (source, destination) = (hosts[usize::from(back)], hosts[usize::from(!back)]);
+        let identification = self.packets.len() as u16;
+        let mut builder = Builder::new(Route::V4 { source, destination, identification });
+        builder.class = TrafficClass(class);
+        let header = Header {
+            service: Service::Reliable,
+            opcode,
+            ack_request: payload > 0,
+            becn: opcode == Opcode::Cnp,
+            dest_qp: Qpn::new(if back { 0x11 } else { 0x22 }),
+            psn: Psn::new(psn),
+            extension,
+            payload,
+        };
+        let mut bytes = vec![0; 2048];
+        let data = vec![0x5a; payload as usize];
+        let len = builder.write(&header, &data, &mut bytes).unwrap();
+        bytes.truncate(len);
+        self.packets.push((self.now, bytes));
+    }
+
+    fn write(&mut self, psn: u32, class: u8) {
+        let reth = Reth { address: 0, rkey: Rkey(1), length: 1000 };
+        self.packet(false, Opcode::WriteOnly, psn, Extension::Reth(reth), 1000, class);
+    }
+
+    fn answer(&mut self, psn: u32, syndrome: Syndrome) {
+        let aeth = Extension::Aeth(Aeth { syndrome, msn: 0 });
+        self.packet(true, Opcode::Acknowledge, psn, aeth, 0, 2);
+    }
+}
+
+#[test]
+fn every_trouble_has_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("troubled.pcapng"), troubled()).unwrap();
+    let mut command = xoff(folder.path());
+    let output = command.args(["inspect", "troubled.pcapng"]).env("COLUMNS", "180").output();
+    let output = output.unwrap();
+    assert_eq!(code(&output), Some(1));
+    expect("inspect-troubled.txt", stdout(&output));
 }
 
 #[test]
@@ -64,6 +169,10 @@ fn standard_input_will_do() {
     child.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(json(&output)["totals"]["packets"], 40);
+    let nothing = xoff(Path::new(".")).args(["inspect", "-"]).stdin(Stdio::null()).output();
+    let nothing = nothing.unwrap();
+    assert_eq!(code(&nothing), Some(2));
+    assert!(stderr(&nothing).contains("standard input: the file is empty"), "{nothing:?}");
 }
 
 #[test]

@@ -12,14 +12,12 @@ const FAR: i32 = 1 << 16;
 /// What is known of the answers.
 #[derive(Debug, Default)]
 pub(in super::super) struct Answers {
-    pub(in super::super) packets: u64,
     pub(in super::super) acks: u64,
     pub(in super::super) naks: Naks,
     /// Bytes of read data, each counted once.
     pub(in super::super) read_bytes: u64,
     pub(in super::super) resent: Evidence,
     pub(in super::super) gaps: Evidence,
-    pub(in super::super) first_number: u64,
     pub(in super::super) last: Option<Timestamp>,
     mtu: Option<u32>,
     /// The number after the latest read data, and that after the furthest.
@@ -35,10 +33,6 @@ impl Answers {
 
     /// An answer.
     pub(super) fn packet(&mut self, seen: &Seen<'_>) {
-        if self.packets == 0 {
-            self.first_number = seen.number;
-        }
-        self.packets += 1;
         self.last = Some(seen.timestamp);
         let number = seen.number;
         match seen.roce.aeth().map(|aeth| aeth.syndrome) {

@@ -72,7 +72,7 @@ impl Requests {
     }
 
     /// Requests that wanted an answer and got none.
-    pub(in super::super) fn waiting(&self) -> u64 {
+    pub(in super::super) fn waiting(&self) -> Evidence {
         self.history.waiting()
     }
 
@@ -124,6 +124,7 @@ impl Requests {
         let asks = seen.roce.bth.ack_request
             || matches!(seen.opcode.operation(), Operation::ReadRequest | Operation::Atomic);
         let sent = Sent {
+            number: seen.number,
             psn: seen.psn(),
             span,
             timestamp: seen.timestamp,

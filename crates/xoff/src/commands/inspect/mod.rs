@@ -48,6 +48,17 @@ pub(crate) struct Args {
     no_icrc: bool,
 }
 
+impl Args {
+    fn is_stdin(&self) -> bool {
+        self.file == Path::new("-")
+    }
+
+    /// The capture as messages name it.
+    fn name(&self) -> String {
+        if self.is_stdin() { "standard input".to_owned() } else { self.file.display().to_string() }
+    }
+}
+
 /// What came of reading.
 #[derive(Debug)]
 struct Outcome {
@@ -82,7 +93,7 @@ struct Answer<'a> {
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen();
-    let outcome = if args.file == Path::new("-") {
+    let outcome = if args.is_stdin() {
         read(args, std::io::stdin().lock(), None, &interrupt)?
     } else {
         let file = File::open(&args.file).map_err(|error| unreadable(args, &error.to_string()))?;
@@ -98,7 +109,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn unreadable(args: &Args, reason: &str) -> Failure {
-    Failure::input(format!("cannot read {}: {reason}", args.file.display()))
+    Failure::input(format!("cannot read {}: {reason}", args.name()))
 }
 
 /// Reads the capture, as far as it can be read.
@@ -160,14 +171,14 @@ fn refused(args: &Args, error: &CaptureError) -> Failure {
         }
         CaptureError::Read(_) => return unreadable(args, &error.to_string()),
     };
-    Failure::input(format!("{}: {error}; {cure}", args.file.display()))
+    Failure::input(format!("{}: {error}; {cure}", args.name()))
 }
 
 fn unsupported(args: &Args, link_type: LinkType) -> Failure {
     Failure::input(format!(
         "{}: packets of link type {link_type} cannot be read; capture on an Ethernet interface, or \
          on `any` (Linux cooked)",
-        args.file.display()
+        args.name()
     ))
 }
 
@@ -201,7 +212,10 @@ fn show(args: &Args, outcome: &Outcome) -> Result<(), Failure> {
             report: &outcome.report,
         });
     }
-    let name = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
+    let name = match args.file.file_name() {
+        Some(name) if !args.is_stdin() => name.to_string_lossy().into_owned(),
+        _ => args.name(),
+    };
     let title = format!("{}  {format}", printable(&name));
     let limit = if args.all { usize::MAX } else { page::MOST };
     output::stdout(&page::render(&outcome.report, &title, limit, stdout_width(), Style::stdout()))
@@ -209,7 +223,7 @@ fn show(args: &Args, outcome: &Outcome) -> Result<(), Failure> {
 
 /// Says what went wrong, on standard error, and how the program ends.
 fn judge(args: &Args, outcome: &Outcome) -> Exit {
-    let name = args.file.display();
+    let name = args.name();
     match (&outcome.stopped, problem(outcome)) {
         (Some(Stopped::Interrupted), Some(problem)) => {
             say(Level::Warning, &format!("{name}: {problem}"));
