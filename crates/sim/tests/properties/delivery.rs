@@ -1,11 +1,10 @@
 //! Everything arrives, and lossless classes lose nothing.
 
-use crate::random::{burst, load, plan};
-use crate::{cases, check_complete, settings, simulate, until};
+use crate::random::{Load, burst, load, plan};
+use crate::{cases, check_complete, settings, simulate};
 use proptest::prelude::*;
 use proptest::sample::select;
-use xoff_sim::{Outcome, Settings};
-use xoff_units::Span;
+use xoff_sim::Settings;
 
 proptest! {
     #![proptest_config(cases(160))]
@@ -51,23 +50,22 @@ proptest! {
     }
 
     /// A lossy class drops when its buffer is full, recovers, and pauses nobody. Senders that go back
-    /// N at full rate may keep each other from ever getting through, so they need not be done.
+    /// N at full rate get about one packet through per round trip, so they have less to send.
     #[test]
     fn a_lossy_class_recovers(
         mut plan in plan(),
-        load in burst(&[1]),
+        mut load in burst(&[1]),
         slack in 50_000u64..400_000,
     ) {
         plan.transport.ack = "7";
         plan.switches.slack = slack;
+        if let (Load::Incast { packets, .. }, "go-back-n") = (&mut load, plan.transport.recovery) {
+            *packets /= 5;
+        }
         let fabric = plan.fabric();
         let flows = load.flows(&fabric);
-        let go_back_n = plan.transport.recovery == "go-back-n";
-        let settings = if go_back_n { until(Span::from_ms(20)) } else { settings() };
-        let report = simulate(&fabric, &flows, &settings);
-        if report.outcome == Outcome::Completed || !go_back_n {
-            check_complete(&fabric, &flows, &report)?;
-        }
+        let report = simulate(&fabric, &flows, &settings());
+        check_complete(&fabric, &flows, &report)?;
         let pauses = report.ports.iter().flatten().map(|class| class.pauses_received);
         prop_assert_eq!(pauses.sum::<u64>(), 0);
     }
