@@ -3,21 +3,16 @@
 //! Layouts are those of the IBTA specification, volume 1: base header 9.2, DETH 9.3.2, RETH 9.3.3,
 //! AtomicETH 9.3.4, AETH 9.3.5, immediate data 9.3.6, IETH 9.3.7, and the congestion notification packet of annex A17. All fields are big-endian.
 
+use crate::bth::LEN as BTH_LEN;
+use crate::bytes::u24_at;
+use crate::extended::{
+    AETH_LEN, ATOMIC_ACK_LEN, ATOMIC_LEN, AtomicEth, CNP_LEN, DETH_LEN, IETH_LEN, IMM_LEN, RETH_LEN,
+};
 use crate::{
     Aeth, Deth, Extension, Header, Immediate, Opcode, Operation, Psn, Qpn, Reth, Rkey, Service,
     Syndrome,
 };
 use std::fmt;
-
-/// Bytes of the base transport header.
-const BTH_LEN: usize = 12;
-const RETH_LEN: usize = 16;
-const AETH_LEN: usize = 4;
-const DETH_LEN: usize = 8;
-const ATOMIC_LEN: usize = 28;
-const ATOMIC_ACK_LEN: usize = 8;
-const IMM_LEN: usize = 4;
-const CNP_RESERVED_LEN: usize = 16;
 
 /// The most bytes a header takes: the base header and that of an atomic operation.
 pub const MAX_HEADER_LEN: usize = BTH_LEN + ATOMIC_LEN;
@@ -92,29 +87,27 @@ impl Header {
     }
 
     fn encode_extension(&self, out: &mut [u8; ATOMIC_LEN]) {
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
         match (self.extension, Layout::of(self.service, self.opcode)) {
-            (Extension::Reth(reth), Layout::Reth) => encode_reth(reth, out),
+            (Extension::Reth(reth), Layout::Reth) => put(0, &reth.emit()),
             (Extension::RethImm(reth, imm), Layout::RethImm) => {
-                encode_reth(reth, out);
-                out[RETH_LEN..][..IMM_LEN].copy_from_slice(&imm.0);
+                put(0, &reth.emit());
+                put(RETH_LEN, &imm.0);
             }
-            (Extension::Aeth(aeth), Layout::Aeth) => encode_aeth(aeth, out),
-            (Extension::Imm(imm), Layout::Imm) => out[..IMM_LEN].copy_from_slice(&imm.0),
-            (Extension::Ieth(key), Layout::Ieth) => put_u32(out, 0, key.0),
+            (Extension::Aeth(aeth), Layout::Aeth) => put(0, &aeth.emit()),
+            (Extension::Imm(imm), Layout::Imm) => put(0, &imm.0),
+            (Extension::Ieth(key), Layout::Ieth) => put(0, &key.0.to_be_bytes()),
             (Extension::Atomic { address, rkey, operand, compare }, Layout::Atomic) => {
-                put_u64(out, 0, address);
-                put_u32(out, 8, rkey.0);
-                put_u64(out, 12, operand);
-                put_u64(out, 20, compare);
+                put(0, &AtomicEth { address, rkey, operand, compare }.emit());
             }
             (Extension::AtomicAck(aeth, before), Layout::AtomicAck) => {
-                encode_aeth(aeth, out);
-                put_u64(out, AETH_LEN, before);
+                put(0, &aeth.emit());
+                put(AETH_LEN, &before.to_be_bytes());
             }
-            (Extension::Deth(deth), Layout::Deth) => encode_deth(deth, out),
+            (Extension::Deth(deth), Layout::Deth) => put(0, &deth.emit()),
             (Extension::DethImm(deth, imm), Layout::DethImm) => {
-                encode_deth(deth, out);
-                out[DETH_LEN..][..IMM_LEN].copy_from_slice(&imm.0);
+                put(0, &deth.emit());
+                put(DETH_LEN, &imm.0);
             }
             _ => {}
         }
@@ -139,8 +132,8 @@ impl Header {
             opcode,
             ack_request: base[8] & ACK_REQUEST != 0,
             becn: base[4] & BECN != 0,
-            dest_qp: Qpn::new(read_u32(base, 4)),
-            psn: Psn::new(read_u32(base, 8)),
+            dest_qp: Qpn::new(u24_at::<5, BTH_LEN>(base)),
+            psn: Psn::new(u24_at::<9, BTH_LEN>(base)),
             extension: decode_extension(Layout::of(service, opcode), rest)?,
             payload,
         };
@@ -189,12 +182,13 @@ impl Layout {
             Self::Reth => RETH_LEN,
             Self::RethImm => RETH_LEN + IMM_LEN,
             Self::Aeth => AETH_LEN,
-            Self::Imm | Self::Ieth => IMM_LEN,
+            Self::Imm => IMM_LEN,
+            Self::Ieth => IETH_LEN,
             Self::Atomic => ATOMIC_LEN,
             Self::AtomicAck => AETH_LEN + ATOMIC_ACK_LEN,
             Self::Deth => DETH_LEN,
             Self::DethImm => DETH_LEN + IMM_LEN,
-            Self::Cnp => CNP_RESERVED_LEN,
+            Self::Cnp => CNP_LEN,
         }
     }
 }
@@ -204,77 +198,35 @@ const fn header_len(service: Service, opcode: Opcode) -> usize {
     BTH_LEN + opcode.extension_len(service)
 }
 
-/// Four bytes at `at`; zero beyond the end, which no caller reaches.
-fn read_u32(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_be_bytes(*b))
-}
-
-fn read_u64(bytes: &[u8], at: usize) -> u64 {
-    u64::from(read_u32(bytes, at)) << 32 | u64::from(read_u32(bytes, at + 4))
-}
-
-fn put_u32(out: &mut [u8; ATOMIC_LEN], at: usize, value: u32) {
-    out[at..at + 4].copy_from_slice(&value.to_be_bytes());
-}
-
-fn put_u64(out: &mut [u8; ATOMIC_LEN], at: usize, value: u64) {
-    out[at..at + 8].copy_from_slice(&value.to_be_bytes());
-}
-
-fn encode_reth(reth: Reth, out: &mut [u8; ATOMIC_LEN]) {
-    put_u64(out, 0, reth.address);
-    put_u32(out, 8, reth.rkey.0);
-    put_u32(out, 12, reth.length);
-}
-
-fn encode_aeth(aeth: Aeth, out: &mut [u8; ATOMIC_LEN]) {
-    put_u32(out, 0, aeth.msn);
-    out[0] = aeth.syndrome.raw();
-}
-
-fn encode_deth(deth: Deth, out: &mut [u8; ATOMIC_LEN]) {
-    put_u32(out, 0, deth.qkey);
-    put_u32(out, 4, deth.source.get());
+/// The first `N` bytes of what follows `at`. The caller has checked the length of the whole.
+fn part<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N], DecodeError> {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).ok_or(DecodeError::Short)
 }
 
 fn decode_extension(layout: Layout, bytes: &[u8]) -> Result<Extension, DecodeError> {
-    let imm = |at| Immediate(read_u32(bytes, at).to_be_bytes());
+    let imm = |at| part(bytes, at).map(|imm| Immediate(*imm));
     Ok(match layout {
         Layout::None | Layout::Cnp => Extension::None,
-        Layout::Reth => Extension::Reth(decode_reth(bytes)),
-        Layout::RethImm => Extension::RethImm(decode_reth(bytes), imm(RETH_LEN)),
+        Layout::Reth => Extension::Reth(Reth::parse(part(bytes, 0)?)),
+        Layout::RethImm => Extension::RethImm(Reth::parse(part(bytes, 0)?), imm(RETH_LEN)?),
         Layout::Aeth => Extension::Aeth(decode_aeth(bytes)?),
-        Layout::Imm => Extension::Imm(imm(0)),
-        Layout::Ieth => Extension::Ieth(Rkey(read_u32(bytes, 0))),
-        Layout::Atomic => Extension::Atomic {
-            address: read_u64(bytes, 0),
-            rkey: Rkey(read_u32(bytes, 8)),
-            operand: read_u64(bytes, 12),
-            compare: read_u64(bytes, 20),
-        },
-        Layout::AtomicAck => Extension::AtomicAck(decode_aeth(bytes)?, read_u64(bytes, AETH_LEN)),
-        Layout::Deth => Extension::Deth(decode_deth(bytes)),
-        Layout::DethImm => Extension::DethImm(decode_deth(bytes), imm(DETH_LEN)),
+        Layout::Imm => Extension::Imm(imm(0)?),
+        Layout::Ieth => Extension::Ieth(Rkey::from(*part(bytes, 0)?)),
+        Layout::Atomic => {
+            let AtomicEth { address, rkey, operand, compare } = AtomicEth::parse(part(bytes, 0)?);
+            Extension::Atomic { address, rkey, operand, compare }
+        }
+        Layout::AtomicAck => {
+            let before = u64::from_be_bytes(*part(bytes, AETH_LEN)?);
+            Extension::AtomicAck(decode_aeth(bytes)?, before)
+        }
+        Layout::Deth => Extension::Deth(Deth::parse(part(bytes, 0)?)),
+        Layout::DethImm => Extension::DethImm(Deth::parse(part(bytes, 0)?), imm(DETH_LEN)?),
     })
 }
 
-fn decode_reth(bytes: &[u8]) -> Reth {
-    Reth {
-        address: read_u64(bytes, 0),
-        rkey: Rkey(read_u32(bytes, 8)),
-        length: read_u32(bytes, 12),
-    }
-}
-
-fn decode_deth(bytes: &[u8]) -> Deth {
-    Deth { qkey: read_u32(bytes, 0), source: Qpn::new(read_u32(bytes, 4)) }
-}
-
 fn decode_aeth(bytes: &[u8]) -> Result<Aeth, DecodeError> {
-    let word = read_u32(bytes, 0);
-    let raw = (word >> 24) as u8;
-    let syndrome = Syndrome::from_raw(raw).ok_or(DecodeError::Syndrome(raw))?;
-    Ok(Aeth { syndrome, msn: word & 0x00ff_ffff })
+    Aeth::parse(part(bytes, 0)?).map_err(DecodeError::Syndrome)
 }
 
 impl Syndrome {

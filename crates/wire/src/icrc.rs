@@ -1,0 +1,205 @@
+//! The invariant CRC: what protects a packet from end to end (IBTA 7.8.1, annexes A16 and A17).
+//!
+//! It is the CRC-32 of Ethernet over everything that routers do not change. What they may change
+//! counts as ones: of IPv4 the type of service, time to live and checksum; of IPv6 and the GRH the
+//! traffic class, flow label and hop limit; the UDP checksum; and the byte of the base header with
+//! the congestion bits. In front stand eight bytes of ones in place of InfiniBand's local header.
+//!
+//! [`Flow`] serves a sender or receiver that does not see the IP header: everything constant is
+//! hashed once per flow. Because a CRC is linear, the few fields that differ from packet to packet
+//! (lengths and the IPv4 identification) are added by table, and only what starts at the base
+//! header is hashed per packet.
+
+mod linear;
+
+use crate::bytes::put;
+use crate::ipv4::{self, Fragment};
+use crate::udp::{self, Port};
+use crate::{bth, ipv6};
+use crc32fast::Hasher;
+use linear::Contribution;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Bytes of the ICRC, behind payload and padding.
+pub const LEN: usize = 4;
+/// Bytes that count as ones in place of a local route header.
+const LOCAL: usize = 8;
+/// The congestion and reserved bits of the base header.
+const BTH_MASKED: usize = 4;
+
+/// An invariant CRC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Icrc(pub u32);
+
+impl Icrc {
+    /// As it stands on the wire: the least significant byte first.
+    pub const fn to_bytes(self) -> [u8; LEN] {
+        self.0.to_le_bytes()
+    }
+
+    /// From the wire.
+    pub const fn from_bytes(bytes: [u8; LEN]) -> Self {
+        Self(u32::from_le_bytes(bytes))
+    }
+}
+
+impl fmt::Display for Icrc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:08x}", self.0)
+    }
+}
+
+/// What goes through the ICRC of every packet of a flow, hashed once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// The CRC of the headers with zeros for lengths and identification.
+    base: u32,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    V4,
+    V6,
+    V1,
+}
+
+impl Flow {
+    /// Packets over IPv4, without options. `fragment` holds the flags; a socket that discovers the
+    /// path MTU sends [`Fragment::WHOLE`].
+    pub fn v4(
+        (source, source_port): (Ipv4Addr, Port),
+        destination: Ipv4Addr,
+        fragment: Fragment,
+    ) -> Self {
+        const N: usize = LOCAL + ipv4::LEN + udp::LEN;
+        let mut out = [0xff; N];
+        out[8] = 0x45;
+        put::<10, 4, N>(&mut out, [0; 4]);
+        put::<14, 2, N>(&mut out, fragment.0.to_be_bytes());
+        out[17] = 17;
+        put::<20, 4, N>(&mut out, source.octets());
+        put::<24, 4, N>(&mut out, destination.octets());
+        put::<28, 2, N>(&mut out, source_port.0.to_be_bytes());
+        put::<30, 2, N>(&mut out, Port::ROCE_V2.0.to_be_bytes());
+        put::<32, 2, N>(&mut out, [0; 2]);
+        Self { base: crc32fast::hash(&out), kind: Kind::V4 }
+    }
+
+    /// Packets over IPv6.
+    pub fn v6((source, source_port): (Ipv6Addr, Port), destination: Ipv6Addr) -> Self {
+        const N: usize = LOCAL + ipv6::LEN + udp::LEN;
+        let mut out = [0xff; N];
+        out[8] = 0x6f;
+        put::<12, 2, N>(&mut out, [0; 2]);
+        out[14] = 17;
+        put::<16, 16, N>(&mut out, source.octets());
+        put::<32, 16, N>(&mut out, destination.octets());
+        put::<48, 2, N>(&mut out, source_port.0.to_be_bytes());
+        put::<50, 2, N>(&mut out, Port::ROCE_V2.0.to_be_bytes());
+        put::<52, 2, N>(&mut out, [0; 2]);
+        Self { base: crc32fast::hash(&out), kind: Kind::V6 }
+    }
+
+    /// Packets of RoCEv1, between two GIDs.
+    pub fn v1(source: crate::grh::Gid, destination: crate::grh::Gid) -> Self {
+        const N: usize = LOCAL + ipv6::LEN;
+        let mut out = [0xff; N];
+        out[8] = 0x6f;
+        put::<12, 2, N>(&mut out, [0; 2]);
+        out[14] = crate::ip::Protocol::IBA.0;
+        put::<16, 16, N>(&mut out, source.0.octets());
+        put::<32, 16, N>(&mut out, destination.0.octets());
+        Self { base: crc32fast::hash(&out), kind: Kind::V1 }
+    }
+
+    /// The ICRC of a packet of the flow.
+    ///
+    /// `headers` begin with the base header; `rest` is what follows them, in as many pieces as the
+    /// caller has it: payload and padding, without the ICRC. `identification` is that of the IPv4
+    /// header and counts for nothing elsewhere.
+    pub fn icrc(&self, identification: u16, headers: &[u8], rest: &[&[u8]]) -> Icrc {
+        let covered = headers.len() + rest.iter().map(|piece| piece.len()).sum::<usize>();
+        let start = self.start(identification, (covered + LEN) as u16);
+        let mut hasher = Hasher::new_with_initial(start);
+        hash_masked(&mut hasher, headers);
+        for piece in rest {
+            hasher.update(piece);
+        }
+        Icrc(hasher.finalize())
+    }
+
+    /// The CRC up to the base header of a packet with `len` bytes from there to its end.
+    fn start(&self, identification: u16, len: u16) -> u32 {
+        const TAIL_V4: usize = 24;
+        const TOTAL_V4: Contribution = Contribution::new(TAIL_V4);
+        const ID_V4: Contribution = Contribution::new(TAIL_V4 - 2);
+        const UDP: Contribution = Contribution::new(2);
+        // Both lengths are the same number, so both contributions are one.
+        const BOTH_V6: Contribution = Contribution::new(42).plus(Contribution::new(2));
+        const PAYLOAD_V1: Contribution = Contribution::new(34);
+        let udp = len.wrapping_add(udp::LEN as u16);
+        self.base
+            ^ match self.kind {
+                Kind::V4 => {
+                    TOTAL_V4.of(udp.wrapping_add(ipv4::LEN as u16))
+                        ^ ID_V4.of(identification)
+                        ^ UDP.of(udp)
+                }
+                Kind::V6 => BOTH_V6.of(udp),
+                Kind::V1 => PAYLOAD_V1.of(len),
+            }
+    }
+}
+
+/// Hashes what begins with a base header, the congestion byte as ones.
+fn hash_masked(hasher: &mut Hasher, bytes: &[u8]) {
+    // One call for all of the headers instead of three short ones.
+    let mut head = [0; 64];
+    let len = bytes.len().min(head.len());
+    let (now, later) = bytes.split_at(len);
+    head[..len].copy_from_slice(now);
+    head[BTH_MASKED] = 0xff;
+    hasher.update(&head[..len]);
+    hasher.update(later);
+}
+
+/// The ICRC of a RoCEv2 packet over IPv4 whose headers are at hand: `ip` with its options, then
+/// `udp`, then everything from the base header to before the ICRC.
+pub(crate) fn of_ipv4(ip: &[u8], udp: &[u8; udp::LEN], covered: &[u8]) -> Icrc {
+    let mut masked = [0xff; LOCAL + ipv4::MAX_LEN];
+    let len = ip.len().min(ipv4::MAX_LEN);
+    masked[LOCAL..LOCAL + len].copy_from_slice(&ip[..len]);
+    masked[LOCAL + 1] = 0xff;
+    masked[LOCAL + 8] = 0xff;
+    masked[LOCAL + 10] = 0xff;
+    masked[LOCAL + 11] = 0xff;
+    finish(&masked[..LOCAL + len], Some(udp), covered)
+}
+
+/// The ICRC of a packet over IPv6 or, without UDP, of RoCEv1.
+pub(crate) fn of_ipv6(ip: &[u8; ipv6::LEN], udp: Option<&[u8; udp::LEN]>, covered: &[u8]) -> Icrc {
+    let mut masked = [0xff; LOCAL + ipv6::LEN];
+    masked[LOCAL..].copy_from_slice(ip);
+    masked[LOCAL] |= 0x0f;
+    masked[LOCAL + 1..LOCAL + 4].fill(0xff);
+    masked[LOCAL + 7] = 0xff;
+    finish(&masked, udp, covered)
+}
+
+fn finish(network: &[u8], udp: Option<&[u8; udp::LEN]>, covered: &[u8]) -> Icrc {
+    let mut hasher = Hasher::new();
+    hasher.update(network);
+    if let Some(udp) = udp {
+        let mut masked = *udp;
+        put::<6, 2, _>(&mut masked, [0xff; 2]);
+        hasher.update(&masked);
+    }
+    debug_assert!(covered.len() >= bth::LEN);
+    hash_masked(&mut hasher, covered);
+    Icrc(hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests;
