@@ -21,6 +21,11 @@ pub struct QpConfig {
     pub timeout: Span,
     /// Timeouts without progress before the queue pair fails; 7 means never give up, as on the wire.
     pub retry_limit: u8,
+    /// Times in a row that a receiver may be not ready before the queue pair fails; 7 means never
+    /// give up.
+    pub rnr_retry_limit: u8,
+    /// Reads and atomics that may be waiting for their answer at a time.
+    pub max_reads: u8,
     /// How long the responder asks to wait when no receive is posted.
     pub rnr_delay: Span,
     /// A repeated NAK for the same expected packet is sent at most once in this time.
@@ -49,6 +54,8 @@ impl Default for QpConfig {
             recovery: Recovery::GoBackN,
             timeout: Span::from_us(1000),
             retry_limit: 7,
+            rnr_retry_limit: 7,
+            max_reads: 16,
             rnr_delay: Span::from_us(10),
             nak_interval: Span::from_us(500),
             window: Bytes::ZERO,

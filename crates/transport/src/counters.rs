@@ -1,7 +1,9 @@
 //! What a queue pair counts.
 
+use crate::discard::{Discard, Discards};
+
 /// Counts since the queue pair was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Acknowledgements sent, without NAKs.
     pub acks_sent: u64,
@@ -37,4 +39,22 @@ pub struct Counters {
     pub refused: u64,
     /// Packets that were not for us, or answered nothing we asked.
     pub ignored: u64,
+    /// Packets that were not accepted, by reason: the refused and the ignored ones.
+    pub discards: Discards,
+}
+
+impl Counters {
+    /// A packet is dropped without an answer.
+    #[cold]
+    pub(crate) fn ignore(&mut self, reason: Discard) {
+        self.ignored += 1;
+        self.discards.count(reason);
+    }
+
+    /// A request is refused with an answer.
+    #[cold]
+    pub(crate) fn refuse(&mut self, reason: Discard) {
+        self.refused += 1;
+        self.discards.count(reason);
+    }
 }

@@ -1,6 +1,8 @@
 //! A posted message and how it is cut into packets.
 
 use crate::config::QpConfig;
+use crate::discard::Discard;
+use crate::host::{Atomic, Source, Target};
 use crate::sequence;
 use crate::work::{Verb, WorkRequest};
 use xoff_wire::{Extension, Header, Opcode, Operation, Position, Qpn, Reth, Rkey, Service};
@@ -21,12 +23,16 @@ pub(crate) struct Message {
     rkey: Rkey,
     length: u32,
     pub(crate) verb: Verb,
+    /// What an atomic operation found.
+    pub(crate) before: u64,
 }
 
 impl Message {
     /// The message of `work`, whose first packet is `first`. Its length is known to fit.
     pub(crate) fn new(work: &WorkRequest, first: u64, bytes_before: u64, mtu: u32) -> Self {
-        let length = u32::try_from(work.length.get()).unwrap_or(u32::MAX);
+        // An atomic has no payload of its own, and its answer takes one number like an empty message.
+        let atomic = matches!(work.operation, Verb::Atomic(_));
+        let length = if atomic { 0 } else { u32::try_from(work.length.get()).unwrap_or(u32::MAX) };
         Self {
             id: work.id,
             address: work.address,
@@ -36,10 +42,11 @@ impl Message {
             rkey: work.rkey,
             length,
             verb: work.operation,
+            before: 0,
         }
     }
 
-    /// The packet with this number, and how many numbers it covers.
+    /// The packet with this number and how many numbers it covers.
     #[inline]
     pub(crate) fn packet(&self, number: u64, mtu: u32, peer: Qpn) -> (Header, u64) {
         let index = number - self.first;
@@ -54,25 +61,107 @@ impl Message {
             extension: Extension::None,
             payload: 0,
         };
-        let reth = |length| {
-            let address = self.address.wrapping_add(u64::from(offset));
-            Extension::Reth(Reth { address, rkey: self.rkey, length })
-        };
-        if self.verb == Verb::Read {
-            // Requests end where the first request of that part did, so that one which is repeated
-            // never asks for more than the peer has seen.
-            let last = self.end.min(self.first + (index / READ_CHUNK + 1) * READ_CHUNK);
-            header.extension = reth(self.offset(last - self.first, mtu) - offset);
-            return (header, last - number);
+        if self.verb.fetches() {
+            return self.fetch(header, index, mtu);
         }
-        let operation = if self.verb == Verb::Write { Operation::Write } else { Operation::Send };
-        let position = Position::of(index == 0, number + 1 == self.end);
-        header.opcode = Opcode::new(operation, position);
+        let operation = if self.verb.writes() { Operation::Write } else { Operation::Send };
+        let ends = number + 1 == self.end;
+        header.opcode = Opcode::new(operation, Position::of(index == 0, ends));
         header.payload = mtu.min(self.length - offset);
         if header.opcode.has_reth() {
-            header.extension = reth(self.length);
+            let reth = Reth { address: self.address, rkey: self.rkey, length: self.length };
+            header.extension = Extension::Reth(reth);
+        }
+        if ends && !matches!(self.verb, Verb::Write | Verb::Send) {
+            self.decorate(&mut header);
         }
         (header, 1)
+    }
+
+    /// The request of a read or an atomic, and how many numbers it covers.
+    fn fetch(&self, mut header: Header, index: u64, mtu: u32) -> (Header, u64) {
+        if let Verb::Atomic(operation) = self.verb {
+            let (opcode, operand, compare) = match operation {
+                Atomic::CompareSwap { compare, swap } => (Opcode::CompareSwap, swap, compare),
+                Atomic::FetchAdd { add } => (Opcode::FetchAdd, add, 0),
+            };
+            let (address, rkey) = (self.address, self.rkey);
+            header.opcode = opcode;
+            header.extension = Extension::Atomic { address, rkey, operand, compare };
+            return (header, 1);
+        }
+        // Requests end where the first request of that part did, so that one which is repeated
+        // never asks for more than the peer has seen.
+        let numbers = self.end - self.first;
+        let last = numbers.min((index / READ_CHUNK + 1) * READ_CHUNK);
+        let offset = self.offset(index, mtu);
+        header.extension = Extension::Reth(Reth {
+            address: self.address.wrapping_add(u64::from(offset)),
+            rkey: self.rkey,
+            length: self.offset(last, mtu) - offset,
+        });
+        (header, last - index)
+    }
+
+    /// Adds what the last packet of some messages carries beside its payload.
+    #[cold]
+    fn decorate(&self, header: &mut Header) {
+        match self.verb {
+            Verb::WriteImmediate(immediate) | Verb::SendImmediate(immediate) => {
+                header.opcode = header.opcode.with_immediate().unwrap_or(header.opcode);
+                header.extension = match header.extension {
+                    Extension::Reth(reth) => Extension::RethImm(reth, immediate),
+                    _ => Extension::Imm(immediate),
+                };
+            }
+            Verb::SendInvalidate(key) => {
+                header.opcode = match header.opcode {
+                    Opcode::SendOnly => Opcode::SendOnlyInvalidate,
+                    _ => Opcode::SendLastInvalidate,
+                };
+                header.extension = Extension::Ieth(key);
+            }
+            Verb::Write | Verb::Send | Verb::Read | Verb::Atomic(_) => {}
+        }
+    }
+
+    /// Where the payload of the packet with this number comes from.
+    pub(crate) fn source(&self, number: u64, mtu: u32) -> Source {
+        if self.verb.fetches() || self.payload_of(number, mtu) == 0 {
+            return Source::Nothing;
+        }
+        Source::Work { id: self.id, offset: self.offset_of(number, mtu) }
+    }
+
+    /// Takes the answer to a read or atomic: the packet with this number. Says where its data goes.
+    pub(crate) fn answered_by(
+        &mut self,
+        number: u64,
+        header: &Header,
+        mtu: u32,
+    ) -> Result<Target, Discard> {
+        match (self.verb, header.extension) {
+            (Verb::Atomic(_), Extension::AtomicAck(_, before))
+                if header.opcode == Opcode::AtomicAcknowledge =>
+            {
+                self.before = before;
+                Ok(Target::Nowhere)
+            }
+            (Verb::Read, _) if header.opcode.operation() == Operation::ReadResponse => {
+                if header.payload != self.payload_of(number, mtu) {
+                    return Err(Discard::BadLength);
+                }
+                let offset = self.offset_of(number, mtu);
+                let nothing = header.payload == 0;
+                Ok(if nothing { Target::Nowhere } else { Target::Read { id: self.id, offset } })
+            }
+            _ => Err(Discard::Unsolicited),
+        }
+    }
+
+    /// Payload bytes of the message before this number.
+    pub(crate) fn offset_of(&self, number: u64, mtu: u32) -> u64 {
+        u64::from(self.offset(number.saturating_sub(self.first), mtu))
     }
 
     /// Payload bytes before the message's packet `index`.
@@ -89,7 +178,7 @@ impl Message {
     /// Payload bytes we send before `number`; the data of a read is not ours.
     #[inline]
     pub(crate) fn bytes_to(&self, number: u64, mtu: u32) -> u64 {
-        if self.verb == Verb::Read {
+        if self.verb.fetches() {
             return self.bytes_before;
         }
         self.bytes_before + u64::from(self.offset(number.saturating_sub(self.first), mtu))
@@ -97,7 +186,7 @@ impl Message {
 
     /// Payload bytes we send up to the end of the message.
     pub(crate) fn bytes_after(&self) -> u64 {
-        let own = if self.verb == Verb::Read { 0 } else { self.length };
+        let own = if self.verb.fetches() { 0 } else { self.length };
         self.bytes_before + u64::from(own)
     }
 }

@@ -5,6 +5,16 @@ use xoff_units::{Instant, Rate, Span, time::PS_PER_S};
 /// Nothing sends more slowly than this, so that the time of a packet stays within bounds.
 pub(crate) const SLOWEST: Rate = Rate::from_bps(1_000_000);
 
+/// How far a sender that works in bursts may stray from the instants pacing asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Slack {
+    /// Packets may leave so much before their time, so that several can be given to the wire at once.
+    pub ahead: Span,
+    /// A sender that wakes up late may catch up with what it missed, but with no more than so much.
+    /// Without it every delay of the clock is lost for good, and the rate is never reached.
+    pub behind: Span,
+}
+
 /// Spaces packets by their length on the wire at the current rate.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
@@ -32,6 +42,16 @@ impl Pacer {
     fn time_of(&self, len: u32) -> Span {
         let rate = self.rate.bps();
         Span::from_ps((u64::from(len) * (8 * PS_PER_S) + rate / 2) / rate)
+    }
+
+    /// The instant at which a packet given to the wire at `now` counts as sent, if one may be.
+    #[inline]
+    pub(crate) fn start(&self, now: Instant, slack: Slack) -> Option<Instant> {
+        if self.next > now + slack.ahead {
+            return None;
+        }
+        let earliest = now.as_ps().saturating_sub(slack.behind.as_ps());
+        Some(self.next.max(Instant::from_ps(earliest)))
     }
 
     /// A packet of `len` bytes, gap included, starts at `now`.
@@ -66,6 +86,43 @@ mod tests {
         let mut pacer = Pacer::new(Rate::from_gbps(100));
         pacer.sent(Instant::ZERO, 4160);
         assert_eq!(pacer.next(), Instant::ZERO + Span::from_ps(332_800));
+    }
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Span::from_us(us)
+    }
+
+    /// Packets of a microsecond each that leave when the sender wakes up.
+    fn burst(pacer: &mut Pacer, now: Instant, slack: Slack) -> usize {
+        let mut count = 0;
+        while let Some(start) = pacer.start(now, slack) {
+            pacer.sent(start, 12_500);
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn bursts_keep_the_rate() {
+        let slack = Slack { ahead: Span::from_us(3), behind: Span::from_us(20) };
+        let mut pacer = Pacer::new(Rate::from_gbps(100));
+        // As far ahead as allowed, and then as many as time has passed, however late.
+        assert_eq!(burst(&mut pacer, at(100), slack), 24);
+        assert_eq!(burst(&mut pacer, at(100), slack), 0);
+        assert_eq!(burst(&mut pacer, at(110), slack), 10);
+        assert_eq!(burst(&mut pacer, at(111), slack), 1);
+        assert_eq!(burst(&mut pacer, at(120), slack), 9);
+        // Whoever sleeps for long gets no more than the bound.
+        assert_eq!(burst(&mut pacer, at(1000), slack), 24);
+    }
+
+    #[test]
+    fn without_slack_nothing_is_caught_up() {
+        let mut pacer = Pacer::new(Rate::from_gbps(100));
+        for us in [10, 20, 30] {
+            assert_eq!(pacer.start(at(us), Slack::default()), Some(at(us)));
+            assert_eq!(burst(&mut pacer, at(us), Slack::default()), 1);
+        }
     }
 
     #[test]

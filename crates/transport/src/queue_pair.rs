@@ -4,16 +4,23 @@ use crate::config::{Notification, QpConfig};
 use crate::congestion::{CongestionState, Controller, Feedback};
 use crate::counters::Counters;
 use crate::delay::DelayLine;
+use crate::discard::Discard;
 use crate::framing::WireTime;
+use crate::host::{Bare, Host, Source, Target};
 use crate::notifier::Notifier;
-use crate::pacing::Pacer;
+use crate::pacing::{Pacer, Slack};
+use crate::receive::ReceiveQueue;
 use crate::requester::Requester;
-use crate::responder::Responder;
+use crate::responder::{Refused, Responder};
+use crate::sequence;
 use crate::signals::{PathInfo, Signals};
-use crate::work::{Completion, PostError, Received, WorkRequest};
+use crate::work::{Completion, PostError, Received, Status, WorkRequest};
 use std::sync::Arc;
 use xoff_units::{Bytes, Instant, Rate};
 use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn, Service};
+
+/// No queue pair has this number: they have 24 bits.
+const NOBODY: u32 = u32::MAX;
 
 /// One end of a reliable connection. The crate's page says which calls to make, and when.
 #[derive(Debug, Clone)]
@@ -29,6 +36,8 @@ pub struct QueuePair {
     config: Arc<QpConfig>,
     local: Qpn,
     peer: Qpn,
+    /// The number packets must carry to be looked at: ours, and none once we have failed.
+    listens_to: u32,
     /// The last data packet was for the peer's read: our own requests go first now.
     answered_last: bool,
     counters: Counters,
@@ -49,6 +58,7 @@ impl QueuePair {
             config,
             local,
             peer,
+            listens_to: local.get(),
             answered_last: false,
             counters: Counters::default(),
         };
@@ -79,17 +89,6 @@ impl QueuePair {
         self.requester.post(work)
     }
 
-    /// Gives a buffer for a send of the peer; when it is filled, [`QueuePair::poll_receive`] says so.
-    pub fn post_receive(&mut self, id: u64, length: Bytes) {
-        self.responder.post_receive(id, length);
-    }
-
-    /// Whether sends are also taken when no receive is posted, as they are to begin with. Otherwise
-    /// the peer is told that we are not ready.
-    pub fn set_receives_unlimited(&mut self, unlimited: bool) {
-        self.responder.limit_receives(!unlimited);
-    }
-
     /// When [`QueuePair::poll_transmit`] has a packet: in the past means at once, [`Instant::MAX`]
     /// not before something else happens.
     #[inline]
@@ -107,13 +106,28 @@ impl QueuePair {
         if now < self.pacer.next() {
             return None;
         }
+        self.transmit(now, now)
+    }
+
+    /// The same for a sender that works in bursts: packets may leave earlier than pacing asks for,
+    /// and those of a sender that is late catch up, within `slack`. Over time the rate is the same.
+    /// The next call is due at [`QueuePair::next_send`] less [`Slack::ahead`].
+    #[inline]
+    pub fn poll_transmit_within(&mut self, now: Instant, slack: Slack) -> Option<Header> {
+        let start = self.pacer.start(now, slack)?;
+        self.transmit(now, start)
+    }
+
+    /// The next packet at `now`, which counts as sent at `start`.
+    #[inline(always)]
+    fn transmit(&mut self, now: Instant, start: Instant) -> Option<Header> {
         let header = if self.responder.has_data() {
             self.either_half(now)?
         } else {
             self.requester.transmit(now, &mut self.counters)?
         };
         let len = self.wire.of_packet(&header);
-        self.pacer.sent(now, len);
+        self.pacer.sent(start, len);
         if self.controller.sent(now, len, &self.config, &mut self.counters) {
             self.follow_controller();
         }
@@ -153,38 +167,77 @@ impl QueuePair {
         })
     }
 
-    /// A packet arrived.
+    /// A packet arrived at a host that has no memory: headers and lengths are all that counts, and
+    /// whatever the peer sends has room.
     #[inline]
     pub fn handle(&mut self, now: Instant, header: &Header, signals: Signals<'_>) {
-        if header.dest_qp != self.local {
-            self.counters.ignored += 1;
-            return;
+        self.handle_at(now, header, signals, &mut Bare);
+    }
+
+    /// A packet arrived, with payload for the memory of `host`. Says where it belongs: put it there
+    /// before the next call, so that nothing is acknowledged that is not there.
+    #[inline]
+    pub fn handle_at<H: Host>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        signals: Signals<'_>,
+        host: &mut H,
+    ) -> Target {
+        if header.dest_qp.get() != self.listens_to {
+            self.counters.ignore(self.why_deaf(header));
+            return Target::Nowhere;
+        }
+        if H::REAL && header.service != Service::Reliable {
+            self.counters.ignore(Discard::WrongOpcode);
+            return Target::Nowhere;
         }
         match header.opcode.operation() {
             Operation::Send | Operation::Write => {
                 if signals.ce {
                     self.saw_mark(now, true);
                 }
-                self.responder.request(now, header, &self.config, &mut self.counters);
+                let (config, counters) = (&self.config, &mut self.counters);
+                match self.responder.request(now, header, config, counters, host) {
+                    Ok(target) => return target,
+                    Err(Refused) => self.fail(Status::Flushed),
+                }
             }
-            Operation::ReadRequest => {
-                self.responder.request(now, header, &self.config, &mut self.counters);
+            Operation::ReadRequest | Operation::Atomic => {
+                if H::REAL && signals.ce {
+                    self.saw_mark(now, false);
+                }
+                let (config, counters) = (&self.config, &mut self.counters);
+                if self.responder.fetch(now, header, config, counters, host).is_err() {
+                    self.fail(Status::Flushed);
+                }
             }
-            Operation::ReadResponse => {
+            Operation::ReadResponse | Operation::AtomicAcknowledge => {
                 if signals.ce {
                     self.saw_mark(now, false);
                 }
-                let config = &self.config;
-                let payload = self.requester.read_data(now, header, config, &mut self.counters);
-                self.responder.deliver(payload);
+                return self.read_data(now, header);
             }
             Operation::Acknowledge => self.acknowledged(now, header, signals),
-            Operation::Atomic | Operation::AtomicAcknowledge => self.counters.ignored += 1,
             Operation::Cnp => {
                 self.counters.cnps_handled += 1;
                 self.notified(now);
             }
         }
+        Target::Nowhere
+    }
+
+    #[cold]
+    fn why_deaf(&self, header: &Header) -> Discard {
+        if header.dest_qp == self.local { Discard::Failed } else { Discard::OtherQueuePair }
+    }
+
+    /// What we asked for arrived.
+    fn read_data(&mut self, now: Instant, header: &Header) -> Target {
+        let config = &self.config;
+        let (target, bytes) = self.requester.read_data(now, header, config, &mut self.counters);
+        self.responder.deliver(bytes);
+        target
     }
 
     /// A data packet arrived with a mark.
@@ -199,10 +252,16 @@ impl QueuePair {
 
     fn acknowledged(&mut self, now: Instant, header: &Header, signals: Signals<'_>) {
         let Extension::Aeth(aeth) = header.extension else {
-            self.counters.ignored += 1;
+            self.counters.ignore(Discard::Malformed);
             return;
         };
         let bytes = self.requester.answered(now, header.psn, aeth, &mut self.counters);
+        if self.requester.failed {
+            self.fail(Status::Flushed);
+        }
+        if self.requester.read_next < self.requester.acked {
+            self.requester.data_missing(now, &self.config);
+        }
         self.counters.echo_marks += u64::from(header.becn);
         if self.controller.wants_feedback() {
             let feedback = Feedback {
@@ -267,6 +326,53 @@ impl QueuePair {
         self.follow_controller();
         if now >= self.requester.timer {
             self.requester.timed_out(now, self.config.retry_limit, &mut self.counters);
+            if self.requester.failed {
+                self.fail(Status::Flushed);
+            }
+        }
+    }
+
+    /// Ends the connection: work that is posted ends with `status`, the oldest, and as
+    /// [`Status::Flushed`], the rest. Packets that arrive from now on are dropped and counted.
+    #[cold]
+    pub fn fail(&mut self, status: Status) {
+        self.listens_to = NOBODY;
+        self.requester.fail(status);
+        self.responder.flush();
+    }
+
+    /// Whether the connection has ended for good, at our wish or because something went wrong.
+    pub fn has_failed(&self) -> bool {
+        self.listens_to == NOBODY
+    }
+
+    /// Ends the receives in `queue`, if the connection has: those of this queue pair alone, not a
+    /// queue that others share.
+    pub fn flush_receives(&mut self, queue: &mut ReceiveQueue) {
+        while self.has_failed()
+            && let Some(receive) = queue.take()
+        {
+            self.responder.end_receive(receive, Status::Flushed);
+        }
+    }
+
+    /// Where the payload of a packet comes from. Ask before the next call: the packet must be the
+    /// one that [`QueuePair::poll_transmit`] gave last.
+    pub fn payload_of(&self, header: &Header) -> Source {
+        match header.opcode.operation() {
+            Operation::Send | Operation::Write => self.requester.source(header.psn),
+            Operation::ReadResponse => self.responder.source(),
+            _ => Source::Nothing,
+        }
+    }
+
+    /// The packet that [`QueuePair::poll_transmit`] gave last cannot be sent, because the peer may
+    /// no longer read the memory its payload is in. The read is refused and the connection ends.
+    pub fn withdraw(&mut self, header: &Header) {
+        if header.opcode.operation() == Operation::ReadResponse && !self.has_failed() {
+            let number = sequence::near(self.responder.expected, header.psn);
+            self.responder.withdraw(number, &mut self.counters);
+            self.fail(Status::Flushed);
         }
     }
 
@@ -276,7 +382,7 @@ impl QueuePair {
         self.requester.poll_completion()
     }
 
-    /// The next posted receive that was filled.
+    /// The next posted receive that has ended, in the order they were used.
     pub fn poll_receive(&mut self) -> Option<Received> {
         self.responder.poll_receive()
     }

@@ -1,9 +1,12 @@
-//! The data the peer asked for: reads that the receiving half is answering.
+//! The data the peer asked for: reads and atomics that the receiving half is answering.
 
+use crate::host::Source;
 use crate::message::packets;
 use crate::sequence;
 use std::collections::VecDeque;
-use xoff_wire::{Aeth, Extension, Header, Opcode, Operation, Position, Qpn, Service, Syndrome};
+use xoff_wire::{
+    Aeth, Extension, Header, Opcode, Operation, Position, Qpn, Reth, Rkey, Service, Syndrome,
+};
 
 /// Reads being answered at a time; a peer that asks for more has to ask again.
 const MAX_JOBS: usize = 64;
@@ -11,15 +14,27 @@ const MAX_JOBS: usize = 64;
 /// Data packets one request may ask for: more would not fit the numbers.
 const MAX_PACKETS: u64 = 1 << 22;
 
-/// One read being answered.
+/// Results of atomics that are kept for a peer that asks again (IBTA 9.4.5): at least as many as it
+/// can have outstanding.
+const MAX_RESULTS: usize = MAX_JOBS;
+
+/// One read or atomic being answered.
 #[derive(Debug, Clone)]
 struct Job {
     /// The packet it started with, the next one, and one beyond the last.
     first: u64,
     next: u64,
     end: u64,
-    /// Bytes still to send.
-    left: u32,
+    answer: Answer,
+}
+
+/// What a job sends.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    /// Bytes still to send, and where they are.
+    Data { left: u32, key: Rkey, address: u64 },
+    /// What an atomic found.
+    Found(u64),
 }
 
 /// What became of a read request.
@@ -37,6 +52,10 @@ pub(crate) enum Taken {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reads {
     jobs: VecDeque<Job>,
+    /// Where the payload of the packet sent last came from.
+    source: Option<Source>,
+    /// The latest atomics by number, and what they found.
+    results: VecDeque<(u64, u64)>,
 }
 
 impl Reads {
@@ -52,41 +71,92 @@ impl Reads {
 
     /// Answers the read at `number`. One that is asked for again starts anew, from where the peer
     /// now wants it.
-    pub(crate) fn answer(&mut self, number: u64, length: u32, mtu: u32) -> Taken {
-        let count = packets(length, mtu);
+    pub(crate) fn answer(&mut self, number: u64, reth: Reth, mtu: u32) -> Taken {
+        let count = packets(reth.length, mtu);
         if count > MAX_PACKETS {
             return Taken::TooLong;
         }
+        let answer = Answer::Data { left: reth.length, key: reth.rkey, address: reth.address };
+        if self.add(number, count, answer) { Taken::Yes(count) } else { Taken::Full }
+    }
+
+    /// Whether another job could be taken.
+    pub(crate) fn has_room(&self) -> bool {
+        self.jobs.len() < MAX_JOBS
+    }
+
+    /// Answers the atomic at `number`, and keeps what it found.
+    pub(crate) fn found(&mut self, number: u64, before: u64) {
+        if self.results.len() >= MAX_RESULTS {
+            self.results.pop_front();
+        }
+        self.results.push_back((number, before));
+        self.add(number, 1, Answer::Found(before));
+    }
+
+    /// Answers the atomic at `number` once more. Says whether its result is still known.
+    pub(crate) fn found_before(&mut self, number: u64) -> bool {
+        let Some(&(_, before)) = self.results.iter().find(|result| result.0 == number) else {
+            return false;
+        };
+        self.add(number, 1, Answer::Found(before))
+    }
+
+    /// Adds a job in the order of numbers, in place of any it overlaps.
+    fn add(&mut self, number: u64, count: u64, answer: Answer) -> bool {
         let end = number + count;
         self.jobs.retain(|job| job.end <= number || job.next >= end);
-        if self.jobs.len() >= MAX_JOBS {
-            return Taken::Full;
+        if !self.has_room() {
+            return false;
         }
         let at = self.jobs.partition_point(|job| job.next < number);
-        self.jobs.insert(at, Job { first: number, next: number, end, left: length });
-        Taken::Yes(count)
+        self.jobs.insert(at, Job { first: number, next: number, end, answer });
+        true
+    }
+
+    /// Answers nothing more from `number` on.
+    pub(crate) fn cancel_from(&mut self, number: u64) {
+        self.jobs.retain(|job| job.next < number);
+    }
+
+    /// Where the payload of the packet sent last came from.
+    pub(crate) fn source(&self) -> Source {
+        self.source.unwrap_or(Source::Nothing)
     }
 
     /// The next packet of data.
     pub(crate) fn transmit(&mut self, mtu: u32, msn: u32, peer: Qpn) -> Option<Header> {
         let job = self.jobs.front_mut()?;
-        let payload = mtu.min(job.left);
-        let position = Position::of(job.next == job.first, job.next + 1 == job.end);
-        let opcode = Opcode::new(Operation::ReadResponse, position);
         let aeth = Aeth { syndrome: Syndrome::Ack { credits: 0x1f }, msn };
-        let header = Header {
+        let mut header = Header {
             service: Service::Reliable,
-            opcode,
+            opcode: Opcode::AtomicAcknowledge,
             ack_request: false,
             becn: false,
             dest_qp: peer,
             psn: sequence::psn(job.next),
-            extension: if opcode.has_aeth() { Extension::Aeth(aeth) } else { Extension::None },
-            payload,
+            extension: Extension::None,
+            payload: 0,
         };
-        job.left -= payload;
+        self.source = None;
+        match &mut job.answer {
+            Answer::Found(before) => header.extension = Extension::AtomicAck(aeth, *before),
+            Answer::Data { left, key, address } => {
+                let position = Position::of(job.next == job.first, job.next + 1 == job.end);
+                header.opcode = Opcode::new(Operation::ReadResponse, position);
+                if header.opcode.has_aeth() {
+                    header.extension = Extension::Aeth(aeth);
+                }
+                header.payload = mtu.min(*left);
+                if header.payload > 0 {
+                    self.source = Some(Source::Region { key: *key, address: *address });
+                }
+                *left -= header.payload;
+                *address = address.wrapping_add(header.payload.into());
+            }
+        }
         job.next += 1;
-        if position.ends() {
+        if job.next == job.end {
             self.jobs.pop_front();
         }
         Some(header)
@@ -97,6 +167,10 @@ impl Reads {
 mod tests {
     use super::*;
 
+    fn of(length: u32) -> Reth {
+        Reth { address: 0x5000, rkey: Rkey(1), length }
+    }
+
     fn drain(reads: &mut Reads) -> Vec<(u32, Opcode, u32)> {
         std::iter::from_fn(|| reads.transmit(1000, 1, Qpn::new(9)))
             .map(|header| (header.psn.get(), header.opcode, header.payload))
@@ -106,8 +180,8 @@ mod tests {
     #[test]
     fn data_is_cut_and_numbered() {
         let mut reads = Reads::default();
-        assert_eq!(reads.answer(100, 2500, 1000), Taken::Yes(3));
-        assert_eq!(reads.answer(103, 0, 1000), Taken::Yes(1));
+        assert_eq!(reads.answer(100, of(2500), 1000), Taken::Yes(3));
+        assert_eq!(reads.answer(103, of(0), 1000), Taken::Yes(1));
         let expected = [
             (100, Opcode::ReadResponseFirst, 1000),
             (101, Opcode::ReadResponseMiddle, 1000),
@@ -120,10 +194,10 @@ mod tests {
     #[test]
     fn a_repeated_request_starts_where_the_peer_wants_it() {
         let mut reads = Reads::default();
-        reads.answer(100, 3000, 1000);
-        reads.answer(103, 1000, 1000);
+        reads.answer(100, of(3000), 1000);
+        reads.answer(103, of(1000), 1000);
         reads.transmit(1000, 1, Qpn::new(9));
-        assert_eq!(reads.answer(101, 2000, 1000), Taken::Yes(2));
+        assert_eq!(reads.answer(101, of(2000), 1000), Taken::Yes(2));
         let psns: Vec<u32> = drain(&mut reads).into_iter().map(|packet| packet.0).collect();
         assert_eq!(psns, [101, 102, 103]);
     }
@@ -132,9 +206,40 @@ mod tests {
     fn there_is_a_limit() {
         let mut reads = Reads::default();
         for n in 0..MAX_JOBS as u64 {
-            assert_eq!(reads.answer(n, 1, 1000), Taken::Yes(1));
+            assert_eq!(reads.answer(n, of(1), 1000), Taken::Yes(1));
         }
-        assert_eq!(reads.answer(1000, 1, 1000), Taken::Full);
-        assert_eq!(reads.answer(5, u32::MAX, 256), Taken::TooLong);
+        assert_eq!(reads.answer(1000, of(1), 1000), Taken::Full);
+        assert_eq!(reads.answer(5, of(u32::MAX), 256), Taken::TooLong);
+    }
+
+    #[test]
+    fn every_packet_knows_where_its_bytes_are() {
+        let mut reads = Reads::default();
+        reads.answer(100, of(2500), 1000);
+        reads.found(103, 77);
+        let sources: Vec<Source> = std::iter::from_fn(|| {
+            reads.transmit(1000, 1, Qpn::new(9))?;
+            Some(reads.source())
+        })
+        .collect();
+        let at = |address| Source::Region { key: Rkey(1), address };
+        assert_eq!(sources, [at(0x5000), at(0x5000 + 1000), at(0x5000 + 2000), Source::Nothing]);
+    }
+
+    #[test]
+    fn an_atomic_is_answered_in_turn_and_again_if_asked() {
+        let mut reads = Reads::default();
+        reads.answer(100, of(1000), 1000);
+        reads.found(101, 77);
+        let expected = [(100, Opcode::ReadResponseOnly, 1000), (101, Opcode::AtomicAcknowledge, 0)];
+        assert_eq!(drain(&mut reads), expected);
+        assert!(reads.found_before(101) && !reads.found_before(100));
+        let again = reads.transmit(1000, 1, Qpn::new(9)).unwrap();
+        assert!(matches!(again.extension, Extension::AtomicAck(_, 77)));
+        for number in 102..102 + MAX_RESULTS as u64 {
+            drain(&mut reads);
+            reads.found(number, 0);
+        }
+        assert!(!reads.found_before(101), "the oldest is forgotten");
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::config::{QpConfig, Recovery};
 use crate::counters::Counters;
+use crate::host::Source;
 use crate::message::{Message, mtu};
 use crate::selective::Scoreboard;
 use crate::sequence::{self, NEVER};
@@ -17,9 +18,6 @@ use xoff_wire::{Header, Psn, Qpn};
 
 /// Numbers in use at a time: far from the half lap at which old and new would be confused.
 const MAX_FLIGHT: u64 = 3 << 20;
-
-/// Reads outstanding at a time, as many as NICs usually allow.
-const MAX_READS: u32 = 16;
 
 /// State of the sending half.
 #[derive(Debug, Clone)]
@@ -54,12 +52,17 @@ pub(crate) struct Requester {
     ack_every: u32,
     /// Packets since one asked for an acknowledgement.
     unasked: u32,
-    /// Reads requested and not complete.
-    reads: u32,
     flight: u32,
     peer: Qpn,
+    /// Reads requested and not complete.
+    reads: u16,
+    /// Timeouts, and waits for a receiver that was not ready, since there was progress.
     pub(crate) retries: u8,
-    failed: bool,
+    pub(crate) waits: u8,
+    pub(crate) wait_limit: u8,
+    /// Most reads outstanding at a time.
+    max_reads: u8,
+    pub(crate) failed: bool,
 }
 
 impl Requester {
@@ -92,6 +95,9 @@ impl Requester {
             flight: if selective { Scoreboard::SPAN as u32 } else { MAX_FLIGHT as u32 },
             peer,
             retries: 0,
+            waits: 0,
+            wait_limit: config.rnr_retry_limit,
+            max_reads: config.max_reads.max(1),
             failed: false,
         }
     }
@@ -114,6 +120,9 @@ impl Requester {
         }
         if work.length > MAX_MESSAGE {
             return Err(PostError::TooLong);
+        }
+        if matches!(work.operation, Verb::Atomic(_)) && !work.address.is_multiple_of(8) {
+            return Err(PostError::Misaligned);
         }
         if self.queue.len() >= MAX_POSTED {
             return Err(PostError::QueueFull);
@@ -160,13 +169,13 @@ impl Requester {
         self.next < self.end
             && self.next - self.una() < u64::from(self.flight)
             && (self.next_bytes - self.acked_bytes < self.window || self.unasked > 0)
-            && (self.reads < MAX_READS || !self.next_is_new_read())
+            && (self.reads < u16::from(self.max_reads) || !self.next_is_new_read())
     }
 
     fn next_is_new_read(&self) -> bool {
         self.queue
             .get(self.cursor as usize)
-            .is_some_and(|m| m.verb == Verb::Read && m.first == self.next)
+            .is_some_and(|m| m.verb.fetches() && m.first == self.next)
     }
 
     /// The next packet, if there is one to send at `now`.
@@ -187,7 +196,7 @@ impl Requester {
         let message = self.queue.get(self.cursor as usize)?;
         let (mut header, count) = message.packet(self.next, self.mtu, self.peer);
         let ends = self.next + count == message.end;
-        if message.verb == Verb::Read {
+        if message.verb.fetches() {
             self.request_read();
         }
         let repeated = self.next < self.high;
@@ -208,7 +217,7 @@ impl Requester {
     /// Notes that the read at `next` is being requested.
     #[cold]
     fn request_read(&mut self) {
-        self.reads += u32::from(self.next_is_new_read());
+        self.reads += u16::from(self.next_is_new_read());
         if self.read_next == NEVER {
             self.read_next = self.next;
         }
@@ -234,6 +243,15 @@ impl Requester {
         let (mut header, count) = message.packet(number, self.mtu, self.peer);
         header.ack_request = true;
         Some((header, count))
+    }
+
+    /// Where the payload of the packet with this number comes from, while its message is posted.
+    pub(crate) fn source(&self, psn: Psn) -> Source {
+        let number = sequence::near(self.next, psn);
+        match self.queue.get(self.index_of(number)) {
+            Some(message) if message.first <= number => message.source(number, self.mtu),
+            _ => Source::Nothing,
+        }
     }
 
     /// Index of the message that `number` is in; beyond the queue if none.
@@ -265,11 +283,11 @@ impl Requester {
     /// Counts the reads that are requested and not complete.
     fn count_reads(&mut self) {
         let (next, done) = (self.next, self.read_next);
-        let open = |m: &&Message| m.verb == Verb::Read && m.end > done;
+        let open = |m: &&Message| m.verb.fetches() && m.end > done;
         self.reads = if done == NEVER {
             0
         } else {
-            self.queue.iter().take_while(|m| m.first < next).filter(open).count() as u32
+            self.queue.iter().take_while(|m| m.first < next).filter(open).count() as u16
         };
     }
 
@@ -298,7 +316,7 @@ impl Requester {
 
     #[inline]
     fn restart_timer(&mut self, now: Instant) {
-        self.retries = 0;
+        (self.retries, self.waits) = (0, 0);
         self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
     }
 
@@ -312,8 +330,9 @@ impl Requester {
             if front.end > una {
                 break;
             }
-            read_done |= front.verb == Verb::Read;
-            self.completions.push_back(Completion { id: front.id, status: Status::Ok });
+            read_done |= front.verb.fetches();
+            let (id, before) = (front.id, front.before);
+            self.completions.push_back(Completion { id, status: Status::Ok, before });
             self.queue.pop_front();
             self.cursor = self.cursor.saturating_sub(1);
         }
@@ -329,7 +348,7 @@ impl Requester {
         self.failed = true;
         let mut status = status;
         for message in self.queue.drain(..) {
-            self.completions.push_back(Completion { id: message.id, status });
+            self.completions.push_back(Completion { id: message.id, status, before: 0 });
             status = Status::Flushed;
         }
         (self.acked, self.next, self.end) = (self.high, self.high, self.high);

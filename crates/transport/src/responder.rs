@@ -2,14 +2,16 @@
 
 use crate::config::{QpConfig, Recovery};
 use crate::counters::Counters;
+use crate::discard::Discard;
+use crate::host::{Host, Receive, Source, Target};
+use crate::inbound::Inbound;
 use crate::message::mtu;
-use crate::reads::{Reads, Taken};
+use crate::reads::Reads;
 use crate::rnr;
 use crate::selective::{Piece, Reorder};
 use crate::sequence;
-use crate::work::Received;
-use std::collections::VecDeque;
-use xoff_units::{Bytes, Instant};
+use crate::work::{Received, Status};
+use xoff_units::Instant;
 use xoff_wire::{Aeth, Extension, Header, Opcode, Operation, Psn, Qpn, Service, Syndrome};
 
 const MSN_MASK: u32 = 0x00ff_ffff;
@@ -23,39 +25,45 @@ struct Nak {
     arrived: Psn,
 }
 
+impl Nak {
+    /// Whether it ends the connection, and asks for nothing.
+    fn is_final(self) -> bool {
+        matches!(
+            self.syndrome,
+            Syndrome::InvalidRequest
+                | Syndrome::RemoteAccessError
+                | Syndrome::RemoteOperationalError
+        )
+    }
+}
+
+/// A request was refused for good: the queue pair has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused;
+
 /// State of the receiving half.
 #[derive(Debug, Clone)]
 pub(crate) struct Responder {
     /// The packet that comes next.
-    expected: u64,
+    pub(crate) expected: u64,
     delivered: u64,
     /// The last packet a NAK was sent for, and when.
     nak_for: u64,
     nak_at: Instant,
     nak: Option<Nak>,
     /// Reads being answered; boxed, because most queue pairs are never read from.
-    reads: Option<Box<Reads>>,
+    pub(crate) reads: Option<Box<Reads>>,
     reorder: Option<Box<Reorder>>,
-    receives: Option<Box<Receives>>,
+    /// Where messages go; boxed, because without memory there is nothing to keep.
+    inbound: Option<Box<Inbound>>,
     msn: u32,
-    mtu: u32,
+    pub(crate) mtu: u32,
     peer: Qpn,
     /// The message being received is a send (or a write); nothing between messages.
-    inside: Option<bool>,
+    pub(crate) inside: Option<bool>,
     owes_ack: bool,
     /// A marked packet came since the last acknowledgement.
     echo: bool,
-}
-
-/// Receives, for the queue pair that posts them.
-#[derive(Debug, Clone, Default)]
-struct Receives {
-    posted: VecDeque<Received>,
-    done: VecDeque<Received>,
-    /// The receive being filled, and its bytes so far.
-    filling: Option<(Received, Bytes)>,
-    /// Sends are taken only into a posted receive.
-    limited: bool,
 }
 
 impl Responder {
@@ -68,7 +76,7 @@ impl Responder {
             nak: None,
             reads: None,
             reorder: (config.recovery == Recovery::SelectiveRepeat).then(Box::default),
-            receives: None,
+            inbound: None,
             msn: 0,
             mtu: mtu(config),
             peer,
@@ -84,16 +92,26 @@ impl Responder {
         }
     }
 
-    pub(crate) fn post_receive(&mut self, id: u64, length: Bytes) {
-        self.receives.get_or_insert_default().posted.push_back(Received { id, length });
-    }
-
-    pub(crate) fn limit_receives(&mut self, limited: bool) {
-        self.receives.get_or_insert_default().limited = limited;
-    }
-
     pub(crate) fn poll_receive(&mut self) -> Option<Received> {
-        self.receives.as_mut()?.done.pop_front()
+        self.inbound.as_mut()?.poll_receive()
+    }
+
+    /// Ends a receive that is not needed any more.
+    pub(crate) fn end_receive(&mut self, receive: Receive, status: Status) {
+        self.inbound.get_or_insert_default().end(receive, status);
+    }
+
+    /// The queue pair has failed: the receive in use ends, and nothing more is answered than what
+    /// comes before a NAK.
+    pub(crate) fn flush(&mut self) {
+        if let Some(inbound) = &mut self.inbound {
+            inbound.flush(Status::Flushed);
+        }
+        self.inside = None;
+        self.owes_ack = false;
+        if self.nak.is_none() {
+            self.reads = None;
+        }
     }
 
     pub(crate) fn delivered(&self) -> u64 {
@@ -118,113 +136,125 @@ impl Responder {
 
     /// The next packet of data for the peer.
     pub(crate) fn transmit(&mut self) -> Option<Header> {
-        self.reads.as_mut()?.transmit(self.mtu, self.msn, self.peer)
+        let header = self.reads.as_mut()?.transmit(self.mtu, self.msn, self.peer);
+        // The last answer says as much as an acknowledgement would, except that of a mark.
+        let last = sequence::psn(self.expected - 1);
+        if !self.echo && header.is_some_and(|header| header.psn == last) {
+            self.owes_ack = false;
+        }
+        header
+    }
+
+    /// Where the payload of the last packet of data comes from.
+    pub(crate) fn source(&self) -> Source {
+        self.reads.as_ref().map_or(Source::Nothing, |reads| reads.source())
     }
 
     pub(crate) fn is_idle(&self) -> bool {
         !self.has_data() && !self.owes_ack && self.nak.is_none()
     }
 
-    /// A request arrived: a packet of a send or write, or a read.
+    /// A packet of a send or write arrived. Says where its payload goes.
     #[inline]
-    pub(crate) fn request(
+    pub(crate) fn request<H: Host>(
         &mut self,
         now: Instant,
         header: &Header,
         config: &QpConfig,
         counters: &mut Counters,
-    ) {
+        host: &mut H,
+    ) -> Result<Target, Refused> {
         let number = sequence::near(self.expected, header.psn);
         if number > self.expected {
-            self.early(now, number, header, config, counters);
-        } else if number < self.expected {
-            self.late(number, header, counters);
-        } else if header.opcode.operation() == Operation::ReadRequest {
-            self.read(header, counters);
-            self.accept_early(config, counters);
-        } else if self.accept(Piece::of(header), config, counters) {
-            self.owes_ack |= header.ack_request;
-            if self.reorder.is_some() {
-                self.accept_early(config, counters);
+            self.early::<H>(now, number, header, config, counters);
+            return Ok(Target::Nowhere);
+        }
+        if number < self.expected {
+            self.late(counters);
+            return Ok(Target::Nowhere);
+        }
+        let packet = Piece::of(header);
+        let mut target = Target::Nowhere;
+        if let Err(reason) = self.follows(packet) {
+            return Err(self.refuse(reason, counters));
+        }
+        if H::REAL {
+            match self.inbound.get_or_insert_default().place(header, host) {
+                Ok(place) => target = place,
+                Err(Discard::NoReceive) => {
+                    self.not_ready(now, config, counters);
+                    return Ok(Target::Nowhere);
+                }
+                Err(reason) => return Err(self.refuse(reason, counters)),
             }
         }
+        self.accept(packet);
+        self.owes_ack |= header.ack_request;
+        if self.reorder.is_some() {
+            self.accept_early(counters)?;
+        }
+        Ok(target)
     }
 
-    /// The expected packet, of a send or write. Says whether it was accepted.
+    /// Whether a packet of a send or write is one that can come next.
     #[inline]
-    fn accept(&mut self, packet: Piece, config: &QpConfig, counters: &mut Counters) -> bool {
+    fn follows(&self, packet: Piece) -> Result<(), Discard> {
         let fits =
             if packet.ends { packet.payload <= self.mtu } else { packet.payload == self.mtu };
         let follows = match self.inside {
             None => packet.begins,
             Some(send) => !packet.begins && send == packet.send,
         };
-        if !fits || !follows {
-            self.refuse(Syndrome::InvalidRequest, counters);
-            return false;
+        if !follows {
+            return Err(Discard::OutOfOrderOpcode);
         }
-        if packet.send && self.receives.is_some() && !self.receive(packet, config, counters) {
-            return false;
-        }
+        if fits { Ok(()) } else { Err(Discard::BadLength) }
+    }
+
+    /// Takes the expected packet, of a send or write.
+    #[inline]
+    fn accept(&mut self, packet: Piece) {
         self.delivered += u64::from(packet.payload);
         self.inside = if packet.ends { None } else { Some(packet.send) };
-        self.msn = (self.msn + u32::from(packet.ends)) & MSN_MASK;
+        self.complete(packet.ends);
         self.advance(1);
-        true
     }
 
-    /// Puts a packet of a send into a receive. Says whether there was one, and room in it.
-    fn receive(&mut self, packet: Piece, config: &QpConfig, counters: &mut Counters) -> bool {
-        let Some(receives) = &mut self.receives else { return true };
-        if packet.begins {
-            receives.filling = receives.posted.pop_front().map(|receive| (receive, Bytes::ZERO));
-            if receives.filling.is_none() && receives.limited {
-                let timer = rnr::code(config.rnr_delay);
-                counters.rnr_sent += 1;
-                self.nak = Some(Nak { syndrome: Syndrome::RnrNak { timer }, arrived: Psn::new(0) });
-                return false;
-            }
-        }
-        let Some((receive, filled)) = &mut receives.filling else { return true };
-        *filled += Bytes::new(packet.payload.into());
-        if *filled > receive.length {
-            self.refuse(Syndrome::InvalidRequest, counters);
-            return false;
-        }
-        if packet.ends {
-            receives.done.push_back(Received { id: receive.id, length: *filled });
-            receives.filling = None;
-        }
-        true
+    /// Counts a message of the peer, if it is all there.
+    #[inline]
+    pub(crate) fn complete(&mut self, ends: bool) {
+        self.msn = (self.msn + u32::from(ends)) & MSN_MASK;
     }
 
-    /// The expected packet is a read.
-    fn read(&mut self, header: &Header, counters: &mut Counters) {
-        let Extension::Reth(reth) = header.extension else {
-            self.refuse(Syndrome::InvalidRequest, counters);
-            return;
+    /// No receive is posted for the expected packet. What follows it cannot be taken either, which
+    /// needs no NAK of its own.
+    #[cold]
+    fn not_ready(&mut self, now: Instant, config: &QpConfig, counters: &mut Counters) {
+        counters.rnr_sent += 1;
+        counters.discards.count(Discard::NoReceive);
+        self.nak_for = self.expected;
+        self.nak_at = now;
+        let timer = rnr::code(config.rnr_delay);
+        self.nak = Some(Nak { syndrome: Syndrome::RnrNak { timer }, arrived: Psn::new(0) });
+    }
+
+    /// The expected packet cannot be carried out, now or ever.
+    #[cold]
+    pub(crate) fn refuse(&mut self, reason: Discard, counters: &mut Counters) -> Refused {
+        counters.refuse(reason);
+        let syndrome = match reason {
+            Discard::AccessDenied => Syndrome::RemoteAccessError,
+            _ => Syndrome::InvalidRequest,
         };
-        if self.inside.is_some() {
-            self.refuse(Syndrome::InvalidRequest, counters);
-            return;
-        }
-        match self.reads.get_or_insert_default().answer(self.expected, reth.length, self.mtu) {
-            Taken::Yes(count) => {
-                self.msn = (self.msn + 1) & MSN_MASK;
-                self.advance(count);
-            }
-            Taken::Full => counters.ignored += 1,
-            Taken::TooLong => self.refuse(Syndrome::InvalidRequest, counters),
-        }
-    }
-
-    fn refuse(&mut self, syndrome: Syndrome, counters: &mut Counters) {
-        counters.refused += 1;
         self.nak = Some(Nak { syndrome, arrived: Psn::new(0) });
+        if let (Discard::ReceiveTooShort, Some(inbound)) = (reason, &mut self.inbound) {
+            inbound.flush(Status::LocalLength);
+        }
+        Refused
     }
 
     #[inline]
-    fn advance(&mut self, count: u64) {
+    pub(crate) fn advance(&mut self, count: u64) {
         self.expected += count;
         if let Some(reorder) = &mut self.reorder {
             reorder.advance(count);
@@ -233,18 +263,20 @@ impl Responder {
 
     /// Accepts what was kept and is now in order. Filling a gap is always acknowledged: the sender
     /// is waiting to hear that it is closed.
-    fn accept_early(&mut self, config: &QpConfig, counters: &mut Counters) {
+    pub(crate) fn accept_early(&mut self, counters: &mut Counters) -> Result<(), Refused> {
         while let Some(packet) = self.reorder.as_mut().and_then(|reorder| reorder.take_expected()) {
             self.owes_ack = true;
-            if !self.accept(packet, config, counters) {
-                return;
+            if let Err(reason) = self.follows(packet) {
+                return Err(self.refuse(reason, counters));
             }
+            self.accept(packet);
         }
+        Ok(())
     }
 
     /// A packet with others missing before it.
     #[cold]
-    fn early(
+    pub(crate) fn early<H: Host>(
         &mut self,
         now: Instant,
         number: u64,
@@ -256,8 +288,11 @@ impl Responder {
         let ahead = number - self.expected;
         let mut kept = false;
         if let Some(reorder) = &mut self.reorder {
-            // A read that comes early is not kept: the sender repeats it like a lost packet.
-            if header.opcode.operation() != Operation::ReadRequest {
+            // A read or atomic that comes early is not kept: the sender repeats it like a lost
+            // packet. So does it with payload that would have to be put into memory, because only
+            // the first packet of its message says where.
+            let data = matches!(header.opcode.operation(), Operation::Send | Operation::Write);
+            if data && !H::REAL {
                 let new = reorder.keep(ahead, Piece::of(header));
                 counters.duplicates += u64::from(new == Some(false));
                 kept = new.is_some();
@@ -275,34 +310,28 @@ impl Responder {
         self.nak = Some(Nak { syndrome, arrived: header.psn });
     }
 
-    /// A packet that was accepted before: its acknowledgement or its data may have been lost.
+    /// A packet that was accepted before: its acknowledgement may have been lost.
     #[cold]
-    fn late(&mut self, number: u64, header: &Header, counters: &mut Counters) {
+    fn late(&mut self, counters: &mut Counters) {
         counters.duplicates += 1;
-        match header.extension {
-            Extension::Reth(reth) if header.opcode == Opcode::ReadRequest => {
-                let count = Reads::numbers(reth.length, self.mtu);
-                if number + count <= self.expected {
-                    self.reads.get_or_insert_default().answer(number, reth.length, self.mtu);
-                } else {
-                    counters.ignored += 1;
-                }
-            }
-            _ => self.owes_ack = true,
-        }
+        self.owes_ack = true;
     }
 
-    /// An acknowledgement or NAK to be sent.
+    /// An acknowledgement or NAK to be sent. While data of a read goes before it, it waits: a peer
+    /// may take answers that are out of order for lost ones (IBTA 9.7.5.1.1).
     #[inline]
     pub(crate) fn poll_control(&mut self, counters: &mut Counters) -> Option<Header> {
-        if let Some(nak) = self.nak.take() {
+        if (self.nak.is_none() && !self.owes_ack) || self.has_data() {
+            return None;
+        }
+        if let Some(nak) = self.nak.take()
+            && (self.nak_for == self.expected || nak.is_final())
+        {
             let selective = nak.syndrome == Syndrome::SelectiveNak;
             let msn = if selective { nak.arrived.get() } else { self.msn };
             return Some(self.acknowledgement(self.expected, Aeth { syndrome: nak.syndrome, msn }));
         }
-        if !self.owes_ack {
-            return None;
-        }
+        // If there was a NAK, what it asked for came while it waited.
         self.owes_ack = false;
         counters.acks_sent += 1;
         let aeth = Aeth { syndrome: Syndrome::Ack { credits: NO_CREDITS }, msn: self.msn };

@@ -2,11 +2,13 @@
 
 use crate::config::QpConfig;
 use crate::counters::Counters;
+use crate::discard::Discard;
+use crate::host::Target;
 use crate::message::mtu;
 use crate::requester::Requester;
 use crate::rnr;
 use crate::sequence::{self, NEVER};
-use crate::work::{Status, Verb};
+use crate::work::Status;
 use xoff_units::Instant;
 use xoff_wire::{Aeth, Header, Psn, Syndrome};
 
@@ -28,13 +30,13 @@ impl Requester {
             counters.acks_received += 1;
             let acked = number + 1;
             if acked > self.high {
-                counters.ignored += 1;
+                counters.ignore(Discard::OutsideWindow);
                 return 0;
             }
             return if acked > self.acked { self.acknowledge(now, acked) } else { 0 };
         }
         if number < self.acked || number > self.high {
-            counters.ignored += 1;
+            counters.ignore(Discard::OutsideWindow);
             return 0;
         }
         self.refused(now, number, aeth, counters)
@@ -58,6 +60,11 @@ impl Requester {
             }
             Syndrome::RnrNak { timer } => {
                 counters.rnr_received += 1;
+                if self.wait_limit < RETRY_FOREVER && self.waits >= self.wait_limit {
+                    self.fail(Status::RnrRetryExceeded);
+                    return bytes;
+                }
+                self.waits = self.waits.saturating_add(1);
                 self.send_again(now);
                 self.not_before = now + rnr::delay(timer);
                 if self.awaits() {
@@ -125,44 +132,49 @@ impl Requester {
             .iter()
             .skip(from)
             .take_while(|message| message.first < limit)
-            .find(|message| message.verb == Verb::Read)
+            .find(|message| message.verb.fetches())
             .map(|message| message.first.max(number))
             .filter(|&first| first < limit)
             .unwrap_or(NEVER)
     }
 
-    /// Data of a read arrived. Returns the payload that was new.
+    /// Data of a read or the result of an atomic arrived. Says where it goes if it was new, and with
+    /// it how many bytes.
     pub(crate) fn read_data(
         &mut self,
         now: Instant,
         header: &Header,
         config: &QpConfig,
         counters: &mut Counters,
-    ) -> u32 {
+    ) -> (Target, u32) {
+        const NOTHING: (Target, u32) = (Target::Nowhere, 0);
         if self.read_next == NEVER {
             counters.duplicates += 1;
-            return 0;
+            return NOTHING;
         }
         let number = sequence::near(self.read_next, header.psn);
         if number < self.read_next {
             counters.duplicates += 1;
-            return 0;
+            return NOTHING;
         }
         if number >= self.high {
-            counters.ignored += 1;
-            return 0;
+            counters.ignore(Discard::OutsideWindow);
+            return NOTHING;
         }
         if number > self.read_next {
             counters.out_of_sequence += 1;
             self.data_missing(now, config);
-            return 0;
+            return NOTHING;
         }
-        let Some(message) = self.queue.get(self.index_of(number)) else { return 0 };
-        let payload = message.payload_of(number, mtu(config));
-        if message.verb != Verb::Read || payload != header.payload {
-            counters.ignored += 1;
-            return 0;
-        }
+        let index = self.index_of(number);
+        let Some(message) = self.queue.get_mut(index) else { return NOTHING };
+        let target = match message.answered_by(number, header, mtu(config)) {
+            Ok(target) => target,
+            Err(reason) => {
+                counters.ignore(reason);
+                return NOTHING;
+            }
+        };
         let end = message.end;
         // Up to `high`: a read that was once requested stays open, also if we went back before it.
         self.read_next =
@@ -177,11 +189,13 @@ impl Requester {
         } else {
             self.progress(now);
         }
-        payload
+        (target, header.payload)
     }
 
-    /// Data of a read is missing before what arrived: ask again, but not for every packet of it.
-    fn data_missing(&mut self, now: Instant, config: &QpConfig) {
+    /// Data of a read is missing before what arrived, be it later data or an acknowledgement, because
+    /// answers come in order: ask again, but not for every packet of it.
+    #[cold]
+    pub(crate) fn data_missing(&mut self, now: Instant, config: &QpConfig) {
         let asked =
             self.reread_for == self.read_next && now.since(self.reread_at) < config.nak_interval;
         if !asked {

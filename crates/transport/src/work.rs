@@ -1,8 +1,9 @@
 //! What is posted to a queue pair and what comes back.
 
+use crate::host::Atomic;
 use std::fmt;
 use xoff_units::Bytes;
-use xoff_wire::Rkey;
+use xoff_wire::{Immediate, Qpn, Rkey};
 
 /// The longest message (IBTA 9.2): two gibibytes.
 pub const MAX_MESSAGE: Bytes = Bytes::new(1 << 31);
@@ -19,6 +20,28 @@ pub enum Verb {
     Send,
     /// Fetch it from the peer's memory.
     Read,
+    /// Write, and tell the peer with four bytes; takes one of its receives.
+    WriteImmediate(Immediate),
+    /// Send with four bytes beside the message.
+    SendImmediate(Immediate),
+    /// Send, and ask the peer to make one of its keys work no more.
+    SendInvalidate(Rkey),
+    /// Change eight bytes of the peer's memory and fetch what was there. The length posted with it
+    /// does not matter.
+    Atomic(Atomic),
+}
+
+impl Verb {
+    /// Whether the peer answers it with more than an acknowledgement.
+    #[inline]
+    pub(crate) const fn fetches(self) -> bool {
+        matches!(self, Self::Read | Self::Atomic(_))
+    }
+
+    #[inline]
+    pub(crate) const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::WriteImmediate(_))
+    }
 }
 
 /// A message to be moved.
@@ -39,20 +62,28 @@ pub struct WorkRequest {
 /// Why work was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostError {
-    /// Longer than [`MAX_MESSAGE`].
+    /// Longer than [`MAX_MESSAGE`], or than a datagram.
     TooLong,
     /// Too much is posted already; poll completions and post again.
     QueueFull,
     /// The queue pair has failed.
     Failed,
+    /// The service of the queue pair has no such operation.
+    Unsupported,
+    /// An atomic operation on an address that is not a multiple of eight.
+    Misaligned,
 }
 
 impl fmt::Display for PostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong => write!(f, "a message is at most {MAX_MESSAGE} long"),
+            Self::TooLong => {
+                write!(f, "a message is at most {MAX_MESSAGE} long, a datagram one packet")
+            }
             Self::QueueFull => write!(f, "at most {MAX_POSTED} messages can be posted at a time"),
             Self::Failed => f.write_str("the queue pair has failed"),
+            Self::Unsupported => f.write_str("this service has no such operation"),
+            Self::Misaligned => f.write_str("the address of an atomic is a multiple of eight"),
         }
     }
 }
@@ -66,13 +97,19 @@ pub enum Status {
     Ok,
     /// The peer did not answer, as often as we tried.
     RetryExceeded,
+    /// The peer had no receive for it, as often as we tried.
+    RnrRetryExceeded,
     /// The peer could not make sense of the request.
     RemoteInvalidRequest,
     /// The peer's memory may not be used so.
     RemoteAccess,
     /// The peer failed to carry it out.
     RemoteOperational,
-    /// Not attempted to the end, because work before it failed.
+    /// The message was longer than the receive.
+    LocalLength,
+    /// Our own memory may not be used so.
+    LocalProtection,
+    /// Not attempted to the end, because the queue pair failed for another reason.
     Flushed,
 }
 
@@ -83,13 +120,54 @@ pub struct Completion {
     pub id: u64,
     /// How it ended.
     pub status: Status,
+    /// What the peer had at the address before an atomic operation; zero for everything else.
+    pub before: u64,
 }
 
-/// A message that arrived in a posted receive.
+/// The end of a posted receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// The name given to the receive.
     pub id: u64,
-    /// Length of the message.
+    /// How it ended; what follows counts only if it is [`Status::Ok`].
+    pub status: Status,
+    /// Length of the message: in the receive, or written to memory.
     pub length: Bytes,
+    /// How it came.
+    pub kind: ReceivedKind,
+    /// The four bytes beside it.
+    pub immediate: Option<Immediate>,
+    /// The key that works no more.
+    pub invalidated: Option<Rkey>,
+    /// Who sent it, if it was a datagram.
+    pub source: Option<Qpn>,
+}
+
+/// What ended a receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceivedKind {
+    /// A send, whose bytes are in the receive.
+    Send,
+    /// A write with immediate data, whose bytes are where the peer wanted them.
+    Write,
+}
+
+impl Received {
+    /// A message of `length` bytes in the receive `id`.
+    pub(crate) const fn sent(id: u64, length: Bytes) -> Self {
+        Self {
+            id,
+            status: Status::Ok,
+            length,
+            kind: ReceivedKind::Send,
+            immediate: None,
+            invalidated: None,
+            source: None,
+        }
+    }
+
+    /// A receive that ended in an error.
+    pub(crate) const fn failed(id: u64, status: Status) -> Self {
+        Self { status, ..Self::sent(id, Bytes::ZERO) }
+    }
 }

@@ -9,7 +9,11 @@ use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::{Opcode, Operation, Position, Psn, Rkey};
 
 fn ok(id: u64) -> Completion {
-    Completion { id, status: Status::Ok }
+    done(id, Status::Ok)
+}
+
+fn done(id: u64, status: Status) -> Completion {
+    Completion { id, status, before: 0 }
 }
 
 /// Loses the `nth` packet (from zero) of an operation from an end, once.
@@ -94,7 +98,7 @@ fn a_lost_packet_goes_back_once() {
     pair.run();
     assert_eq!(pair.completions(0), [ok(1)]);
     assert_eq!(pair.ends[1].delivered(), 100_000);
-    let (sender, receiver) = (*pair.ends[0].counters(), *pair.ends[1].counters());
+    let (sender, receiver) = (pair.ends[0].counters().clone(), pair.ends[1].counters().clone());
     assert_eq!(receiver.naks_sent, 1);
     assert_eq!(sender.naks_received, 1);
     assert_eq!(sender.timeouts, 0);
@@ -178,8 +182,7 @@ fn a_dead_peer_is_given_up() {
     pair.post(0, 1, Verb::Write, 10_000);
     pair.post(0, 2, Verb::Read, 10_000);
     pair.run();
-    let failed = Completion { id: 1, status: Status::RetryExceeded };
-    assert_eq!(pair.completions(0), [failed, Completion { id: 2, status: Status::Flushed }]);
+    assert_eq!(pair.completions(0), [done(1, Status::RetryExceeded), done(2, Status::Flushed)]);
     assert_eq!(pair.ends[0].counters().timeouts, 4);
     assert!(pair.now >= Instant::ZERO + timeout * 4);
     let work = WorkRequest {
@@ -219,9 +222,8 @@ fn too_long_a_message_is_refused() {
 fn a_receiver_that_is_not_ready_is_waited_for() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
         let config = QpConfig { recovery, rnr_delay: Span::from_us(20), ..plain() };
-        let mut pair = Pair::new(config);
-        pair.ends[1].set_receives_unlimited(false);
-        pair.ends[1].post_receive(70, Bytes::new(2500));
+        let mut pair = Pair::new(config).with_memory(1);
+        pair.side(1).post_receive(70, 2500);
         pair.post(0, 1, Verb::Send, 2500);
         pair.post(0, 2, Verb::Send, 1500);
         pair.run_until(Instant::ZERO + Span::from_us(50));
@@ -229,7 +231,7 @@ fn a_receiver_that_is_not_ready_is_waited_for() {
         assert_eq!(pair.ends[1].poll_receive().map(|r| (r.id, r.length.get())), Some((70, 2500)));
         let waits = pair.ends[1].counters().rnr_sent;
         assert!((2..=3).contains(&waits), "{waits}");
-        pair.ends[1].post_receive(71, Bytes::new(2000));
+        pair.side(1).post_receive(71, 2000);
         pair.run();
         assert_eq!(pair.completions(0), [ok(2)]);
         assert_eq!(pair.ends[1].poll_receive().map(|r| (r.id, r.length.get())), Some((71, 1500)));
@@ -240,12 +242,22 @@ fn a_receiver_that_is_not_ready_is_waited_for() {
 
 #[test]
 fn a_send_longer_than_its_receive_fails() {
-    let mut pair = Pair::new(plain());
-    pair.ends[1].post_receive(70, Bytes::new(2000));
+    let mut pair = Pair::new(plain()).with_memory(1);
+    pair.side(1).post_receive(70, 2000);
+    pair.side(1).post_receive(71, 2000);
     pair.post(0, 1, Verb::Send, 2001);
+    pair.post(0, 2, Verb::Send, 1);
+    pair.post(1, 3, Verb::Send, 1);
     pair.run();
-    let failed = Completion { id: 1, status: Status::RemoteInvalidRequest };
-    assert_eq!(pair.completions(0), [failed]);
+    let failed = [done(1, Status::RemoteInvalidRequest), done(2, Status::Flushed)];
+    assert_eq!(pair.completions(0), failed);
+    assert_eq!(pair.completions(1), [done(3, Status::Flushed)]);
+    let [_, end] = &mut pair.ends;
+    let [_, side] = pair.sides.as_mut().unwrap();
+    end.flush_receives(&mut side.receives);
+    let ended: Vec<_> = pair.receives(1).iter().map(|r| (r.id, r.status)).collect();
+    assert_eq!(ended, [(70, Status::LocalLength), (71, Status::Flushed)]);
+    assert!(pair.ends.iter().all(|end| end.has_failed()));
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of the harness")]
 
+pub mod side;
+
+use side::Side;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xoff_transport::config::{Congestion, QpConfig};
 use xoff_transport::{
-    Completion, IntHop, IntStack, PathInfo, QueuePair, Signals, Verb, WorkRequest,
+    Completion, IntHop, IntStack, PathInfo, QueuePair, Received, Signals, Verb, WorkRequest,
 };
 use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::{Header, MAX_HEADER_LEN, Operation, Qpn, Rkey};
@@ -57,6 +60,7 @@ pub enum Fate {
 struct Flying {
     to: usize,
     header: Header,
+    payload: Vec<u8>,
     ce: bool,
     sent_at: Option<Instant>,
     int: IntStack,
@@ -74,6 +78,8 @@ type Script = Box<dyn FnMut(&Seen) -> Fate>;
 
 pub struct Pair {
     pub ends: [QueuePair; 2],
+    /// The memory of both, if they have any: then real bytes travel.
+    pub sides: Option<[Side; 2]>,
     pub now: Instant,
     pub faults: Faults,
     /// Decides on single packets, before chance does.
@@ -100,6 +106,7 @@ impl Pair {
             |local, peer| QueuePair::new(config.clone(), Qpn::new(local), Qpn::new(peer), path);
         Self {
             ends: [end(1, 2), end(2, 1)],
+            sides: None,
             now: Instant::ZERO,
             faults: Faults::default(),
             script: None,
@@ -124,6 +131,16 @@ impl Pair {
         self
     }
 
+    /// Both ends have a region of so many bytes.
+    pub fn with_memory(mut self, length: u64) -> Self {
+        self.sides = Some([Side::new(length, 1), Side::new(length, 2)]);
+        self
+    }
+
+    pub fn side(&mut self, end: usize) -> &mut Side {
+        &mut self.sides.as_mut().expect("the pair has memory")[end]
+    }
+
     pub fn scripted(mut self, script: impl FnMut(&Seen) -> Fate + 'static) -> Self {
         self.script = Some(Box::new(script));
         self
@@ -137,6 +154,29 @@ impl Pair {
             address: 0x1000,
             rkey: Rkey(7),
         };
+        if let Some(sides) = &mut self.sides {
+            let bytes = if operation == Verb::Read {
+                vec![0; length as usize]
+            } else {
+                side::pattern(id, length as usize)
+            };
+            sides[end].work.insert(id, bytes);
+        }
+        self.ends[end].post(self.now, work).unwrap();
+    }
+
+    /// The same somewhere in the peer's region.
+    pub fn post_at(&mut self, end: usize, id: u64, operation: Verb, offset: u64, length: u64) {
+        let peer = self.side(1 - end);
+        let (address, rkey) = (peer.base + offset, peer.key);
+        let length = Bytes::new(length);
+        let bytes = if operation == Verb::Read {
+            vec![0; length.get() as usize]
+        } else {
+            side::pattern(id, length.get() as usize)
+        };
+        self.side(end).work.insert(id, bytes);
+        let work = WorkRequest { id, operation, length, address, rkey };
         self.ends[end].post(self.now, work).unwrap();
     }
 
@@ -192,7 +232,15 @@ impl Pair {
             sent_at: if int { packet.sent_at } else { None },
             int: int.then_some(&packet.int),
         };
-        self.ends[packet.to].handle(self.now, &packet.header, signals);
+        let end = &mut self.ends[packet.to];
+        match &mut self.sides {
+            None => end.handle(self.now, &packet.header, signals),
+            Some(sides) => {
+                let side = &mut sides[packet.to];
+                let target = end.handle_at(self.now, &packet.header, signals, side);
+                side.put(target, &packet.payload);
+            }
+        }
         self.drain_control(packet.to, packet.sent_at, packet.int);
     }
 
@@ -214,6 +262,7 @@ impl Pair {
                 let header = self.ends[n].poll_transmit(self.now);
                 let header = header.expect("a send time without a packet");
                 self.launch(n, header, Some(self.now), IntStack::EMPTY);
+                self.drain_control(n, None, IntStack::EMPTY);
             } else {
                 assert_eq!(self.ends[n].poll_transmit(self.now), None, "a packet before its time");
             }
@@ -237,11 +286,12 @@ impl Pair {
         let len = header.encode(&mut bytes);
         assert_eq!(Header::decode(&bytes[..len], header.payload), Ok((header, len)));
         self.note(from, &header, &bytes[..len]);
+        let Some(payload) = self.payload(from, &header) else { return };
         let seen = Seen { at: self.now, from, header };
         if self.keep_log {
             self.log.push(seen);
         }
-        let mut packet = Flying { to: 1 - from, header, ce: false, sent_at, int };
+        let mut packet = Flying { to: 1 - from, header, payload, ce: false, sent_at, int };
         if header.opcode.has_payload() {
             self.tx_bytes[from] += u64::from(header.payload) + 62;
             let tx_bytes = self.tx_bytes[from];
@@ -268,6 +318,17 @@ impl Pair {
         self.fly(delay, packet);
     }
 
+    /// The bytes of a packet about to be sent; none if the memory is gone.
+    fn payload(&mut self, from: usize, header: &Header) -> Option<Vec<u8>> {
+        let Some(sides) = &mut self.sides else { return Some(Vec::new()) };
+        let source = self.ends[from].payload_of(header);
+        let payload = sides[from].get(source, header.payload as usize);
+        if payload.is_none() {
+            self.ends[from].withdraw(header);
+        }
+        payload
+    }
+
     fn fly(&mut self, delay: Span, packet: Flying) {
         self.sent += 1;
         self.flying.insert((self.now + delay, self.sent), packet);
@@ -283,6 +344,10 @@ impl Pair {
 
     pub fn completions(&mut self, end: usize) -> Vec<Completion> {
         std::iter::from_fn(|| self.ends[end].poll_completion()).collect()
+    }
+
+    pub fn receives(&mut self, end: usize) -> Vec<Received> {
+        std::iter::from_fn(|| self.ends[end].poll_receive()).collect()
     }
 
     /// Packets of one kind that an end sent.

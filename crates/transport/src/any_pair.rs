@@ -1,0 +1,195 @@
+//! [`AnyPair`]: a queue pair of any service, with the same calls.
+
+use crate::congestion::CongestionState;
+use crate::counters::Counters;
+use crate::datagram::{AddressHandle, Datagram, DatagramPair};
+use crate::host::{Host, Source, Target};
+use crate::pacing::Slack;
+use crate::queue_pair::QueuePair;
+use crate::receive::ReceiveQueue;
+use crate::signals::Signals;
+use crate::unreliable::UnreliablePair;
+use crate::work::{Completion, PostError, Received, Status, WorkRequest};
+use xoff_units::{Instant, Rate};
+use xoff_wire::{Header, Qpn, Service};
+
+/// A queue pair of any of the three services.
+///
+/// Boxed, because they differ in size and a table of them should not be as wide as the widest.
+#[derive(Debug, Clone)]
+pub enum AnyPair {
+    /// Reliable connection.
+    Reliable(Box<QueuePair>),
+    /// Unreliable connection.
+    Unreliable(Box<UnreliablePair>),
+    /// Datagrams.
+    Datagram(Box<DatagramPair>),
+}
+
+/// The same call for each of them.
+macro_rules! each {
+    ($self:expr, $pair:ident => $call:expr) => {
+        match $self {
+            AnyPair::Reliable($pair) => $call,
+            AnyPair::Unreliable($pair) => $call,
+            AnyPair::Datagram($pair) => $call,
+        }
+    };
+}
+
+impl AnyPair {
+    /// The service it belongs to.
+    pub fn service(&self) -> Service {
+        match self {
+            Self::Reliable(_) => Service::Reliable,
+            Self::Unreliable(_) => Service::Unreliable,
+            Self::Datagram(_) => Service::Datagram,
+        }
+    }
+
+    /// The number packets to us carry.
+    pub fn local(&self) -> Qpn {
+        each!(self, pair => pair.local())
+    }
+
+    /// The peer's queue pair, if it has just one.
+    pub fn peer(&self) -> Option<Qpn> {
+        match self {
+            Self::Reliable(pair) => Some(pair.peer()),
+            Self::Unreliable(pair) => Some(pair.peer()),
+            Self::Datagram(_) => None,
+        }
+    }
+
+    /// Gives a message to move over a connection.
+    pub fn post(&mut self, now: Instant, work: WorkRequest) -> Result<(), PostError> {
+        match self {
+            Self::Reliable(pair) => pair.post(now, work),
+            Self::Unreliable(pair) => pair.post(now, work),
+            Self::Datagram(_) => Err(PostError::Unsupported),
+        }
+    }
+
+    /// Gives a datagram to send.
+    pub fn post_datagram(&mut self, now: Instant, datagram: Datagram) -> Result<(), PostError> {
+        match self {
+            Self::Datagram(pair) => pair.post(now, datagram),
+            Self::Reliable(_) | Self::Unreliable(_) => Err(PostError::Unsupported),
+        }
+    }
+
+    /// When [`AnyPair::poll_transmit`] has a packet: in the past means at once, [`Instant::MAX`] not
+    /// before something else happens.
+    pub fn next_send(&self) -> Instant {
+        each!(self, pair => pair.next_send())
+    }
+
+    /// The next data packet, if there is one to send at `now`.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Header> {
+        each!(self, pair => pair.poll_transmit(now))
+    }
+
+    /// The same for a sender that works in bursts.
+    pub fn poll_transmit_within(&mut self, now: Instant, slack: Slack) -> Option<Header> {
+        each!(self, pair => pair.poll_transmit_within(now, slack))
+    }
+
+    /// Where the payload of the packet that [`AnyPair::poll_transmit`] gave last comes from.
+    pub fn payload_of(&self, header: &Header) -> Source {
+        each!(self, pair => pair.payload_of(header))
+    }
+
+    /// The way the datagram takes that was given last; none on a connection.
+    pub fn address(&self) -> Option<AddressHandle> {
+        match self {
+            Self::Datagram(pair) => pair.address(),
+            Self::Reliable(_) | Self::Unreliable(_) => None,
+        }
+    }
+
+    /// The packet given last cannot be sent: the peer may no longer read the memory its payload is
+    /// in. (Only a reliable connection has such packets.)
+    pub fn withdraw(&mut self, header: &Header) {
+        if let Self::Reliable(pair) = self {
+            pair.withdraw(header);
+        }
+    }
+
+    /// The next acknowledgement, NAK or congestion notification packet. On a connection it goes to
+    /// the peer, from datagrams to where the packet came from that was handled last.
+    pub fn poll_control(&mut self, now: Instant) -> Option<Header> {
+        each!(self, pair => pair.poll_control(now))
+    }
+
+    /// A packet arrived. Says where its payload belongs: put it there before the next call.
+    pub fn handle_at<H: Host>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        signals: Signals<'_>,
+        host: &mut H,
+    ) -> Target {
+        each!(self, pair => pair.handle_at(now, header, signals, host))
+    }
+
+    /// When [`AnyPair::handle_deadline`] has something to do; [`Instant::MAX`] if nothing.
+    pub fn deadline(&self) -> Instant {
+        each!(self, pair => pair.deadline())
+    }
+
+    /// Does what is due by `now`; nothing if it is too early.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        each!(self, pair => pair.handle_deadline(now));
+    }
+
+    /// The next work that is done with, in the order it was posted.
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        each!(self, pair => pair.poll_completion())
+    }
+
+    /// The next posted receive that has ended.
+    pub fn poll_receive(&mut self) -> Option<Received> {
+        each!(self, pair => pair.poll_receive())
+    }
+
+    /// Ends it: the oldest work that is posted ends with `status`, the rest is flushed, and packets
+    /// that arrive are dropped and counted.
+    pub fn fail(&mut self, status: Status) {
+        each!(self, pair => pair.fail(status));
+    }
+
+    /// Whether it has ended for good.
+    pub fn has_failed(&self) -> bool {
+        each!(self, pair => pair.has_failed())
+    }
+
+    /// Ends the receives in `queue`, if the queue pair has; not for a queue that others share.
+    pub fn flush_receives(&mut self, queue: &mut ReceiveQueue) {
+        each!(self, pair => pair.flush_receives(queue));
+    }
+
+    /// Bytes of payload accepted.
+    pub fn delivered(&self) -> u64 {
+        each!(self, pair => pair.delivered())
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &Counters {
+        each!(self, pair => pair.counters())
+    }
+
+    /// The rate packets are paced at.
+    pub fn rate(&self) -> Rate {
+        each!(self, pair => pair.rate())
+    }
+
+    /// What congestion control says at `now`.
+    pub fn congestion_state(&self, now: Instant) -> CongestionState {
+        each!(self, pair => pair.congestion_state(now))
+    }
+
+    /// Whether nothing is posted, unacknowledged or owed to a peer.
+    pub fn is_idle(&self) -> bool {
+        each!(self, pair => pair.is_idle())
+    }
+}

@@ -1,0 +1,308 @@
+//! [`UnreliablePair`]: a connection that loses messages and says nothing about it (UC).
+
+use crate::config::QpConfig;
+use crate::congestion::CongestionState;
+use crate::counters::Counters;
+use crate::discard::Discard;
+use crate::host::{Host, Source, Target};
+use crate::inbound::Inbound;
+use crate::message::{Message, mtu};
+use crate::notifier::Notifier;
+use crate::pacing::Slack;
+use crate::receive::ReceiveQueue;
+use crate::regulator::{self, Regulator};
+use crate::sequence;
+use crate::signals::{PathInfo, Signals};
+use crate::work::{
+    Completion, MAX_MESSAGE, MAX_POSTED, PostError, Received, Status, Verb, WorkRequest,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use xoff_units::{Instant, Rate};
+use xoff_wire::{Header, Opcode, Operation, Psn, Qpn, Service};
+
+/// One end of an unreliable connection: sends and writes, with or without immediate data.
+///
+/// It is driven like a [`QueuePair`](crate::QueuePair). Work is complete when its last packet was
+/// given to the wire. A message of which a packet is missing is lost as a whole; of a write, bytes
+/// may be in memory by then (IBTA 9.8.2).
+#[derive(Debug, Clone)]
+pub struct UnreliablePair {
+    regulator: Regulator,
+    notifier: Notifier,
+    queue: VecDeque<Message>,
+    completions: VecDeque<Completion>,
+    /// The next packet to send, and one beyond the last packet posted.
+    next: u64,
+    end: u64,
+    /// Where the payload of the packet sent last comes from.
+    source: Source,
+    inbound: Inbound,
+    /// The packet that comes next.
+    expected: u64,
+    /// The message being received is a send (or a write); nothing between messages, or when the
+    /// rest of one is of no use.
+    inside: Option<bool>,
+    delivered: u64,
+    local: Qpn,
+    peer: Qpn,
+    mtu: u32,
+    failed: bool,
+    counters: Counters,
+}
+
+impl UnreliablePair {
+    /// A connection between our queue pair `local` and the peer's. It starts at line rate.
+    pub fn new(config: Arc<QpConfig>, local: Qpn, peer: Qpn, path: PathInfo) -> Self {
+        let start = sequence::start(Psn::new(0));
+        Self {
+            mtu: mtu(&config),
+            regulator: Regulator::new(config, path),
+            notifier: Notifier::default(),
+            queue: VecDeque::new(),
+            completions: VecDeque::new(),
+            next: start,
+            end: start,
+            source: Source::Nothing,
+            inbound: Inbound::default(),
+            expected: start,
+            inside: None,
+            delivered: 0,
+            local,
+            peer,
+            failed: false,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The same, with the first packet numbers of both directions; before that they are zero.
+    #[must_use]
+    pub fn starting_at(mut self, send: Psn, receive: Psn) -> Self {
+        if self.queue.is_empty() {
+            (self.next, self.end) = (sequence::start(send), sequence::start(send));
+            self.expected = sequence::start(receive);
+        }
+        self
+    }
+
+    /// The number packets to us carry.
+    pub fn local(&self) -> Qpn {
+        self.local
+    }
+
+    /// The number packets from us carry.
+    pub fn peer(&self) -> Qpn {
+        self.peer
+    }
+
+    /// Gives a message to move: a send or a write.
+    pub fn post(&mut self, _now: Instant, work: WorkRequest) -> Result<(), PostError> {
+        if self.failed {
+            return Err(PostError::Failed);
+        }
+        if work.operation.fetches() || matches!(work.operation, Verb::SendInvalidate(_)) {
+            return Err(PostError::Unsupported);
+        }
+        if work.length > MAX_MESSAGE {
+            return Err(PostError::TooLong);
+        }
+        if self.queue.len() >= MAX_POSTED {
+            return Err(PostError::QueueFull);
+        }
+        let message = Message::new(&work, self.end, 0, self.mtu);
+        self.end = message.end;
+        self.queue.push_back(message);
+        Ok(())
+    }
+
+    /// When [`UnreliablePair::poll_transmit`] has a packet.
+    pub fn next_send(&self) -> Instant {
+        if self.queue.is_empty() { Instant::MAX } else { self.regulator.next() }
+    }
+
+    /// The next packet, if there is one to send at `now`.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Header> {
+        self.poll_transmit_within(now, Slack::default())
+    }
+
+    /// The same for a sender that works in bursts.
+    pub fn poll_transmit_within(&mut self, now: Instant, slack: Slack) -> Option<Header> {
+        let message = self.queue.front()?;
+        let start = self.regulator.start(now, slack)?;
+        let (mut header, count) = message.packet(self.next, self.mtu, self.peer);
+        header.service = Service::Unreliable;
+        self.source = message.source(self.next, self.mtu);
+        self.next += count;
+        if self.next == message.end {
+            let id = message.id;
+            self.completions.push_back(Completion { id, status: Status::Ok, before: 0 });
+            self.queue.pop_front();
+        }
+        self.regulator.sent(now, start, &header, &mut self.counters);
+        Some(header)
+    }
+
+    /// Where the payload of the packet that [`UnreliablePair::poll_transmit`] gave last comes from.
+    pub fn payload_of(&self, _header: &Header) -> Source {
+        self.source
+    }
+
+    /// The next congestion notification packet.
+    pub fn poll_control(&mut self, _now: Instant) -> Option<Header> {
+        if !self.notifier.take() {
+            return None;
+        }
+        self.counters.cnps_sent += 1;
+        Some(regulator::notification(self.peer))
+    }
+
+    /// A packet arrived. Says where its payload belongs.
+    pub fn handle_at<H: Host>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        signals: Signals<'_>,
+        host: &mut H,
+    ) -> Target {
+        match self.accept(now, header, signals, host) {
+            Ok(target) => target,
+            Err(reason) => {
+                self.counters.ignore(reason);
+                Target::Nowhere
+            }
+        }
+    }
+
+    fn accept<H: Host>(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        signals: Signals<'_>,
+        host: &mut H,
+    ) -> Result<Target, Discard> {
+        if header.dest_qp != self.local {
+            return Err(Discard::OtherQueuePair);
+        }
+        if self.failed {
+            return Err(Discard::Failed);
+        }
+        if header.opcode == Opcode::Cnp {
+            self.regulator.notified(now, &mut self.counters);
+            return Ok(Target::Nowhere);
+        }
+        if header.service != Service::Unreliable || !header.service.allows(header.opcode) {
+            return Err(Discard::WrongOpcode);
+        }
+        if signals.ce {
+            self.counters.marked_packets += 1;
+            self.notifier.marked(now, &self.regulator.config, false);
+        }
+        self.data(header, host)
+    }
+
+    /// A packet of a send or write. Whatever is not the next of its message ends that message, and
+    /// nothing is taken until another begins.
+    fn data<H: Host>(&mut self, header: &Header, host: &mut H) -> Result<Target, Discard> {
+        let number = sequence::near(self.expected, header.psn);
+        let in_line = number == self.expected;
+        self.counters.out_of_sequence += u64::from(!in_line);
+        self.expected = number + 1;
+        let position = header.opcode.position();
+        let send = header.opcode.operation() == Operation::Send;
+        let under_way = self.inside.take();
+        if !position.begins() {
+            if !in_line {
+                return Err(Discard::Incomplete);
+            }
+            match under_way {
+                Some(kind) if kind == send => {}
+                Some(_) => return Err(Discard::OutOfOrderOpcode),
+                None => return Err(Discard::Incomplete),
+            }
+        } else if under_way.is_some() {
+            self.counters.discards.count(Discard::Incomplete);
+        }
+        let whole = header.payload == self.mtu;
+        if !whole && (!position.ends() || header.payload > self.mtu) {
+            return Err(Discard::BadLength);
+        }
+        let target = self.inbound.place(header, host)?;
+        self.delivered += u64::from(header.payload);
+        self.inside = if position.ends() { None } else { Some(send) };
+        Ok(target)
+    }
+
+    /// When [`UnreliablePair::handle_deadline`] has something to do.
+    pub fn deadline(&self) -> Instant {
+        self.regulator.deadline().min(self.notifier.deadline())
+    }
+
+    /// Does what is due by `now`; nothing if it is too early.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        if now >= self.deadline() {
+            self.notifier.handle_deadline(now);
+            self.regulator.handle_deadline(now, &mut self.counters);
+        }
+    }
+
+    /// The next message of ours that is done with.
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    /// The next posted receive that has ended.
+    pub fn poll_receive(&mut self) -> Option<Received> {
+        self.inbound.poll_receive()
+    }
+
+    /// Ends the connection: the oldest work that is posted ends with `status`, the rest is flushed.
+    pub fn fail(&mut self, status: Status) {
+        self.failed = true;
+        let mut status = status;
+        for message in self.queue.drain(..) {
+            self.completions.push_back(Completion { id: message.id, status, before: 0 });
+            status = Status::Flushed;
+        }
+        self.inside = None;
+        self.inbound.flush(Status::Flushed);
+    }
+
+    /// Whether the connection has ended.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Ends the receives in `queue`, if the connection has.
+    pub fn flush_receives(&mut self, queue: &mut ReceiveQueue) {
+        while self.failed
+            && let Some(receive) = queue.take()
+        {
+            self.inbound.end(receive, Status::Flushed);
+        }
+    }
+
+    /// Bytes of payload accepted.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The rate packets are paced at.
+    pub fn rate(&self) -> Rate {
+        self.regulator.rate()
+    }
+
+    /// What congestion control says at `now`.
+    pub fn congestion_state(&self, now: Instant) -> CongestionState {
+        self.regulator.state(now)
+    }
+
+    /// Whether nothing is posted and no notification is on its way.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.notifier.is_idle()
+    }
+}
