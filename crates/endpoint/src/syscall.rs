@@ -13,7 +13,7 @@ use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Most messages in one call, either way.
-pub(crate) const MOST: usize = 32;
+pub(crate) const MOST: usize = 16;
 
 /// Sets an option whose value is an integer.
 pub(crate) fn set_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
