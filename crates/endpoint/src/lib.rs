@@ -61,6 +61,7 @@ mod settings;
 mod slab;
 mod socket;
 mod syscall;
+mod tap;
 mod transmit;
 mod verify;
 mod work;
