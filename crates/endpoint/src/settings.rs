@@ -56,6 +56,11 @@ pub struct DeviceSettings {
     /// Every queue pair sends from a UDP port of its own, so that switches spread them over their
     /// links. Otherwise all send from [`DeviceSettings::port`].
     pub entropy: bool,
+    /// Acknowledgements wait for the next call, because what the caller posts meanwhile leaves with
+    /// them in one piece: much less work for whoever answers messages with messages. Only for callers
+    /// who never stop calling [`Device::progress`](crate::Device::progress) or
+    /// [`Device::wait`](crate::Device::wait) as long as peers expect anything.
+    pub hold_answers: bool,
     /// Traffic class of congestion notification packets.
     pub cnp_class: TrafficClass,
     /// What pacing takes for the rate of the port.
@@ -98,6 +103,7 @@ impl DeviceSettings {
             segmentation: true,
             coalescing: true,
             entropy: false,
+            hold_answers: false,
             cnp_class: TrafficClass::new(48, Ecn::NotCapable),
             line_rate: Rate::from_gbps(100),
             base_rtt: Span::from_us(50),
