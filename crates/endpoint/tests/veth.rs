@@ -1,13 +1,16 @@
-//! Two devices in two network namespaces, over a veth pair, with and without loss on the way.
+//! Two devices in two network namespaces, over a veth pair, with and without a middle box on the way.
 //!
 //! Needs root and the `ip` tool; where they are missing the tests say so and are skipped.
 
 mod common;
+#[path = "common/relay.rs"]
+mod relay;
 
-use common::{SIZE, Side, pattern};
+use common::{SIZE, Side, Two, pattern};
+use relay::{Apart, Harm, Relay};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -135,16 +138,33 @@ fn twenty_megabytes_each_way() {
     }
 }
 
+/// Calls something in a namespace. Sockets stay where they were opened.
+fn inside<T: Send + 'static>(name: &str, call: impl FnOnce() -> T + Send + 'static) -> T {
+    let name = name.to_owned();
+    let there = move || {
+        Namespaces::enter(&name);
+        call()
+    };
+    thread::spawn(there).join().unwrap()
+}
+
 #[test]
-fn through_a_network_that_loses_and_delays() {
-    let Some(namespaces) = Namespaces::make("lossy") else { return };
-    for name in &namespaces.names {
-        let tc = format!("tc -n {name} qdisc add dev veth0 root netem loss 0.5% delay 100us 30us");
-        if !run(&tc) {
-            eprintln!("SKIPPED lossy: no `tc` with netem");
-            return;
-        }
-    }
-    let counters = transfer(&namespaces.names, Verify::Socket);
-    assert!(counters.retransmitted > 0, "{counters:?}");
+fn through_a_middle_box_that_harms() {
+    let Some(namespaces) = Namespaces::make("harm") else { return };
+    let [a, b] = &namespaces.names;
+    // Each namespace has an address at which the middle box stands for the device in it.
+    assert!(run(&format!("ip -n {b} addr add 10.91.0.3/24 dev veth0")));
+    assert!(run(&format!("ip -n {a} addr add 10.91.0.4/24 dev veth0")));
+    let open = |n| move || Side::open(DeviceSettings::new([10, 91, 0, n]));
+    let door = |n| move || UdpSocket::bind((Ipv4Addr::new(10, 91, 0, n), 4791)).unwrap();
+    let two = Two { a: inside(a, open(1)), b: inside(b, open(2)) };
+    let sockets = [inside(b, door(3)), inside(a, door(4))];
+    let delay = Duration::from_micros(100);
+    let harm = Harm { lose: 10, repeat: 10, mark: 50, corrupt: 0, hold: 10, delay };
+    let relay = Relay::with(sockets, &two.a, &two.b, harm, 11);
+    let mut apart = Apart::with(two, relay, Service::Reliable);
+    apart.move_everything(11);
+    assert!(apart.relay.lost > 0 && apart.relay.marked > 0);
+    let counters = apart.two.a.device.counters(apart.a).unwrap();
+    assert!(counters.retransmitted > 0 && counters.cnps_handled > 0, "{counters:?}");
 }
