@@ -11,6 +11,7 @@
 //! header is hashed per packet.
 
 mod linear;
+mod reverse;
 
 use crate::bytes::put;
 use crate::ipv4::{self, Fragment};
@@ -25,6 +26,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub const LEN: usize = 4;
 /// Bytes that count as ones in place of a local route header.
 const LOCAL: usize = 8;
+/// Bytes between IPv4's total length and the base header.
+const TAIL_V4: usize = 24;
 /// The congestion and reserved bits of the base header.
 const BTH_MASKED: usize = 4;
 
@@ -73,6 +76,15 @@ impl Flow {
         destination: Ipv4Addr,
         fragment: Fragment,
     ) -> Self {
+        Self::v4_to((source, source_port), (destination, Port::ROCE_V2), fragment)
+    }
+
+    /// The same to another UDP port than RoCE's, for tests on one address.
+    pub fn v4_to(
+        (source, source_port): (Ipv4Addr, Port),
+        (destination, port): (Ipv4Addr, Port),
+        fragment: Fragment,
+    ) -> Self {
         const N: usize = LOCAL + ipv4::LEN + udp::LEN;
         let mut out = [0xff; N];
         out[8] = 0x45;
@@ -82,13 +94,21 @@ impl Flow {
         put::<20, 4, N>(&mut out, source.octets());
         put::<24, 4, N>(&mut out, destination.octets());
         put::<28, 2, N>(&mut out, source_port.0.to_be_bytes());
-        put::<30, 2, N>(&mut out, Port::ROCE_V2.0.to_be_bytes());
+        put::<30, 2, N>(&mut out, port.0.to_be_bytes());
         put::<32, 2, N>(&mut out, [0; 2]);
         Self { base: crc32fast::hash(&out), kind: Kind::V4 }
     }
 
     /// Packets over IPv6.
     pub fn v6((source, source_port): (Ipv6Addr, Port), destination: Ipv6Addr) -> Self {
+        Self::v6_to((source, source_port), (destination, Port::ROCE_V2))
+    }
+
+    /// The same to another UDP port than RoCE's, for tests on one address.
+    pub fn v6_to(
+        (source, source_port): (Ipv6Addr, Port),
+        (destination, port): (Ipv6Addr, Port),
+    ) -> Self {
         const N: usize = LOCAL + ipv6::LEN + udp::LEN;
         let mut out = [0xff; N];
         out[8] = 0x6f;
@@ -97,7 +117,7 @@ impl Flow {
         put::<16, 16, N>(&mut out, source.octets());
         put::<32, 16, N>(&mut out, destination.octets());
         put::<48, 2, N>(&mut out, source_port.0.to_be_bytes());
-        put::<50, 2, N>(&mut out, Port::ROCE_V2.0.to_be_bytes());
+        put::<50, 2, N>(&mut out, port.0.to_be_bytes());
         put::<52, 2, N>(&mut out, [0; 2]);
         Self { base: crc32fast::hash(&out), kind: Kind::V6 }
     }
@@ -130,9 +150,24 @@ impl Flow {
         Icrc(hasher.finalize())
     }
 
+    /// The IPv4 identification with which a packet of the flow would have this ICRC, if there is one:
+    /// for a receiver who is not shown the identification. `covered` is everything from the base
+    /// header to before the ICRC.
+    ///
+    /// The ICRCs of all identifications are 65,536 of the 2^32 there are, so that one corrupted
+    /// packet in 65,536 passes. Without an identification (not IPv4) all have to agree, and the
+    /// answer is zero.
+    pub fn identification(&self, covered: &[u8], icrc: Icrc) -> Option<u16> {
+        let difference = self.icrc(0, covered, &[]).0 ^ icrc.0;
+        match self.kind {
+            _ if difference == 0 => Some(0),
+            Kind::V4 => reverse::identification(difference, covered.len()),
+            Kind::V6 | Kind::V1 => None,
+        }
+    }
+
     /// The CRC up to the base header of a packet with `len` bytes from there to its end.
     fn start(&self, identification: u16, len: u16) -> u32 {
-        const TAIL_V4: usize = 24;
         const TOTAL_V4: Contribution = Contribution::new(TAIL_V4);
         const ID_V4: Contribution = Contribution::new(TAIL_V4 - 2);
         const UDP: Contribution = Contribution::new(2);

@@ -152,6 +152,11 @@ impl<'a> Datagram<'a> {
     pub fn expected_icrc(&self, flow: &Flow, identification: u16) -> Icrc {
         flow.icrc(identification, self.covered, &[])
     }
+
+    /// The identification with which its ICRC is right, if there is one ([`Flow::identification`]).
+    pub fn identification(&self, flow: &Flow) -> Option<u16> {
+        flow.identification(self.covered, self.icrc)
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a sixteen-bit field adds to a CRC, by table.
 
 /// The polynomial of Ethernet's CRC-32, least significant bit first.
-const POLYNOMIAL: u32 = 0xedb8_8320;
+pub(super) const POLYNOMIAL: u32 = 0xedb8_8320;
 
 /// The CRCs of a two-byte field followed by a fixed number of zeros, without initial value and
 /// final complement: one table per nibble. Added to the CRC of the same bytes with zeros in the

@@ -1,0 +1,285 @@
+//! [`Device`]: one address and everything behind it.
+
+use crate::clock::{Clock, until};
+use crate::completion::{Completions, Queue, SharedReceives};
+use crate::discard::Reasons;
+use crate::error::{Error, OpenError};
+use crate::inbox::Inbox;
+use crate::memory::{Memory, Store};
+use crate::outbox::Outbox;
+use crate::pair::Pairs;
+use crate::posted::Posted;
+use crate::schedule::Schedule;
+use crate::settings::{DeviceSettings, Waiting};
+use crate::socket::Socket;
+use crate::verify::Verification;
+use crate::work::Completion;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+use xoff_transport::{Access, PathInfo, ProtectionDomain, ReceiveQueue, Slack};
+use xoff_units::{Instant, Span};
+
+/// How far packets may stray from their time: far enough that a run of them leaves with one call, and
+/// that a thread which wakes late keeps its rate.
+pub(crate) const SLACK: Slack = Slack { ahead: Span::from_us(20), behind: Span::from_us(100) };
+
+/// What is due sooner than this is not worth going to sleep for: the system wakes us later.
+const TOO_SHORT_TO_SLEEP: Duration = Duration::from_micros(60);
+
+/// Messages taken before what they caused is sent.
+pub(crate) const ROUNDS: usize = 4;
+
+/// A RoCEv2 endpoint: one IP address, its memory, queue pairs and completions.
+#[derive(Debug)]
+pub struct Device {
+    pub(crate) settings: DeviceSettings,
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Clock,
+    pub(crate) socket: Socket,
+    pub(crate) inbox: Inbox,
+    pub(crate) outbox: Outbox,
+    pub(crate) store: Store,
+    pub(crate) pairs: Pairs,
+    pub(crate) posted: Posted,
+    pub(crate) shared: Vec<ReceiveQueue>,
+    pub(crate) schedule: Schedule,
+    pub(crate) reasons: Reasons,
+    pub(crate) verification: Verification,
+    domains: u32,
+    packets_in: u64,
+}
+
+/// What a call of [`Device::progress`] moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Packets that arrived, accepted or not.
+    pub received: u64,
+    /// Packets made to be sent.
+    pub sent: u64,
+}
+
+impl Progress {
+    /// Whether nothing moved.
+    pub fn is_idle(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Device {
+    /// Opens a device.
+    pub fn open(settings: DeviceSettings) -> Result<Self, OpenError> {
+        let ip = settings.address;
+        if ip.is_unspecified() || ip.is_multicast() {
+            return Err(OpenError::Address(ip));
+        }
+        let buffer = usize::try_from(settings.socket_buffer.get()).unwrap_or(usize::MAX);
+        let (runs, bundles) = (settings.segmentation, settings.coalescing);
+        let socket = Socket::open(settings.socket_address(), buffer, runs, bundles)?;
+        let address = socket
+            .address()
+            .map_err(|error| OpenError::Socket { what: "cannot tell the address", error })?;
+        // Not a secret to build on, but other numbers each time, so that a peer that has not been told
+        // a key or a queue pair will hardly hit one.
+        let secret = RandomState::new().hash_one(address) | 1;
+        let limits = settings.limits;
+        Ok(Self {
+            address,
+            clock: Clock::start(),
+            inbox: Inbox::new(),
+            outbox: Outbox::new(),
+            store: Store::new(secret, limits.regions),
+            pairs: Pairs::new((secret >> 32) as u32, limits.pairs),
+            posted: Posted::new(limits.posted),
+            shared: Vec::new(),
+            schedule: Schedule::default(),
+            reasons: Reasons::default(),
+            verification: Verification::of(settings.verify, socket.is_v6(), false),
+            domains: 0,
+            packets_in: 0,
+            socket,
+            settings,
+        })
+    }
+
+    /// Its address and UDP port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How far packets are verified.
+    pub fn verification(&self) -> Verification {
+        self.verification
+    }
+
+    /// Whether runs of packets leave with one call.
+    pub fn sends_runs(&self) -> bool {
+        self.socket.segmentation
+    }
+
+    /// Packets that reached no queue pair or could not be sent, by reason.
+    pub fn discards(&self) -> &Reasons {
+        &self.reasons
+    }
+
+    /// The time that the device's queue pairs go by.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// A protection domain that nobody else has.
+    pub fn create_domain(&mut self) -> ProtectionDomain {
+        self.domains = self.domains.wrapping_add(1);
+        ProtectionDomain(self.domains)
+    }
+
+    /// Registers memory, which becomes the device's. Peers name its bytes by their address: `base` is
+    /// that of the first, or without it the real one.
+    pub fn register(
+        &mut self,
+        domain: ProtectionDomain,
+        bytes: impl Into<Box<[u8]>>,
+        access: Access,
+        base: Option<u64>,
+    ) -> Result<Memory, Error> {
+        self.store.register(domain, bytes.into(), access, base)
+    }
+
+    /// Gives memory back. Posted work that still needs it fails, and peers reach it no more.
+    pub fn deregister(&mut self, memory: Memory) -> Result<Box<[u8]>, Error> {
+        self.store.deregister(memory)
+    }
+
+    /// The address of the memory's first byte, as peers name it.
+    pub fn base(&self, memory: Memory) -> Result<u64, Error> {
+        self.store.base(memory)
+    }
+
+    /// The bytes of registered memory.
+    pub fn bytes(&self, memory: Memory) -> Result<&[u8], Error> {
+        self.store.bytes(memory)
+    }
+
+    /// The bytes of registered memory, to be changed.
+    pub fn bytes_mut(&mut self, memory: Memory) -> Result<&mut [u8], Error> {
+        self.store.bytes_mut(memory)
+    }
+
+    /// A completion queue for at most `capacity` pieces of work and receives that are posted, or done
+    /// and not yet polled.
+    pub fn create_completions(&mut self, capacity: usize) -> Result<Completions, Error> {
+        if self.posted.queues.len() >= self.settings.limits.queues {
+            return Err(Error::Limit("completion queues"));
+        }
+        self.posted.queues.push(Queue::new(capacity));
+        Ok(Completions(self.posted.queues.len() as u32 - 1))
+    }
+
+    /// A receive queue for several queue pairs.
+    pub fn create_shared_receives(&mut self) -> Result<SharedReceives, Error> {
+        if self.shared.len() >= self.settings.limits.queues {
+            return Err(Error::Limit("receive queues"));
+        }
+        self.shared.push(ReceiveQueue::default());
+        Ok(SharedReceives(self.shared.len() as u32 - 1))
+    }
+
+    /// The next work or receive that has ended.
+    pub fn poll(&mut self, completions: Completions) -> Option<Completion> {
+        self.posted.queue(completions)?.pop()
+    }
+
+    /// Whether nothing has ended that was not polled.
+    pub fn has_no_completions(&self, completions: Completions) -> bool {
+        self.posted.queues.get(completions.0 as usize).is_none_or(Queue::is_empty)
+    }
+
+    pub(crate) fn path(&self) -> PathInfo {
+        PathInfo { line_rate: self.settings.line_rate, base_rtt: self.settings.base_rtt }
+    }
+
+    /// Takes what has arrived, does what is due, sends what may be sent. Never blocks.
+    pub fn progress(&mut self) -> Progress {
+        let (received, sent) = (self.packets_in, self.outbox.packets);
+        self.outbox.flush(&mut self.socket, &mut self.reasons);
+        let mut now = self.clock.now();
+        for _ in 0..ROUNDS {
+            let more = self.receive(now);
+            self.outbox.flush(&mut self.socket, &mut self.reasons);
+            if !more {
+                break;
+            }
+            now = self.clock.now();
+        }
+        self.alarms(now);
+        self.transmit(now);
+        self.outbox.flush(&mut self.socket, &mut self.reasons);
+        Progress { received: self.packets_in - received, sent: self.outbox.packets - sent }
+    }
+
+    /// Counts packets that arrived.
+    pub(crate) fn count_received(&mut self, packets: u64) {
+        self.packets_in += packets;
+    }
+
+    /// Sleeps until a packet arrives, something is due, or `timeout` is over; not at all if there is
+    /// something to do, or by the device's settings.
+    pub fn wait(&self, timeout: Duration) {
+        self.wait_or(timeout, None);
+    }
+
+    /// The same, and wakes when `other` can be read.
+    pub(crate) fn wait_or(&self, timeout: Duration, other: Option<BorrowedFd<'_>>) {
+        if self.settings.waiting == Waiting::Spin {
+            std::hint::spin_loop();
+            return;
+        }
+        let left = until(self.clock.now(), self.schedule.due());
+        if left.is_zero() || (left < TOO_SHORT_TO_SLEEP && self.next_is_paced()) {
+            return;
+        }
+        let left = left.min(timeout);
+        let mut flags = PollFlags::IN;
+        flags.set(PollFlags::OUT, !self.outbox.is_empty());
+        let own = PollFd::from_borrowed_fd(self.socket.fd(), flags);
+        let mut both =
+            [own, PollFd::from_borrowed_fd(other.unwrap_or(self.socket.fd()), PollFlags::IN)];
+        let count = if other.is_some() { 2 } else { 1 };
+        let time = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        // Whatever it says, the caller looks again.
+        let _ = poll(&mut both[..count], Some(&time));
+    }
+
+    /// Calls [`Device::progress`] and [`Device::wait`] until something ends in `completions`, or time is
+    /// over.
+    pub fn poll_until(
+        &mut self,
+        completions: Completions,
+        timeout: Duration,
+    ) -> Option<Completion> {
+        let end = self.clock.now() + crate::settings::span(timeout);
+        loop {
+            self.progress();
+            if let Some(completion) = self.poll(completions) {
+                return Some(completion);
+            }
+            let left = until(self.clock.now(), end);
+            if left.is_zero() {
+                return None;
+            }
+            self.wait(left);
+        }
+    }
+}
+
+impl AsFd for Device {
+    /// The socket, to wait for together with others. [`Device::next_due`] says for how long.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.fd()
+    }
+}

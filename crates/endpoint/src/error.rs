@@ -1,0 +1,64 @@
+//! What can go wrong at the caller's end. What peers do wrong is counted, not returned.
+
+use std::io;
+use xoff_transport::{PostError, RegisterError};
+
+/// Why a device could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The address is a wildcard or multicast one.
+    #[error("a device needs an address of its own, not {0}")]
+    Address(std::net::IpAddr),
+    /// The socket could not be made ready.
+    #[error("{what}: {error}")]
+    Socket {
+        /// What was attempted.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// Why a call was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// There is no such queue pair (any more).
+    #[error("there is no such queue pair")]
+    NoSuchPair,
+    /// There is no such memory (any more).
+    #[error("there is no such memory region")]
+    NoSuchMemory,
+    /// There is no such completion or receive queue.
+    #[error("there is no such queue")]
+    NoSuchQueue,
+    /// The queue pair is not in a state for that.
+    #[error("not in this state of the queue pair")]
+    WrongState,
+    /// The service has no such call.
+    #[error("not with this service")]
+    WrongService,
+    /// The bytes named are not all in the region.
+    #[error("not inside the memory region")]
+    OutOfRange,
+    /// The region is in another protection domain, or its rights do not allow it.
+    #[error("the memory region does not allow it")]
+    Forbidden,
+    /// The peer's address is of another family, or no single host's.
+    #[error("no packets can be sent to such an address")]
+    BadAddress,
+    /// An MTU other than 256, 512, 1024, 2048 or 4096.
+    #[error("the MTU is 256, 512, 1024, 2048 or 4096")]
+    BadMtu,
+    /// Too many of them.
+    #[error("too many {0}")]
+    Limit(&'static str),
+    /// The transport did not take the work.
+    #[error(transparent)]
+    Post(#[from] PostError),
+    /// The memory could not be registered.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// The thread that drives the device has ended.
+    #[error("the device is gone")]
+    Gone,
+}

@@ -1,0 +1,51 @@
+//! A RoCEv2 endpoint in userspace: the [`xoff_transport`] queue pairs on a UDP socket, with wall time
+//! and real memory. It needs no NIC, no kernel module and no rights.
+//!
+//! A [`Device`] is one IP address with everything behind it: memory, queue pairs, completions. It
+//! belongs to one thread and moves only when [`Device::progress`] is called:
+//!
+//! 1. [`open`](Device::open) it; [`register`](Device::register) memory, make a
+//!    [completion queue](Device::create_completions) and [queue pairs](Device::create_pair).
+//! 2. Tell the peer address, queue pair number, first packet number and memory keys by whatever means,
+//!    and [`connect`](Device::connect).
+//! 3. [`post`](Device::post) work, call [`progress`](Device::progress) and
+//!    [`wait`](Device::wait) in turn, and take what is done from [`poll`](Device::poll).
+//!
+//! The bytes of a region are the device's; between two calls the caller reads and changes them with
+//! [`bytes`](Device::bytes) and [`bytes_mut`](Device::bytes_mut). So nothing is shared, and nothing
+//! is locked.
+//!
+//! What it is not: connection set-up, and any promise about who the peer is: RoCEv2 has none. Read
+//! [`Device`] first, then [`Work`].
+
+mod clock;
+mod completion;
+mod device;
+mod discard;
+mod error;
+mod inbox;
+mod memory;
+mod name;
+mod outbox;
+mod pair;
+mod post;
+mod posted;
+mod receive;
+mod schedule;
+mod settings;
+mod slab;
+mod socket;
+mod syscall;
+mod transmit;
+mod verify;
+mod work;
+
+pub use completion::{Completions, SharedReceives};
+pub use device::{Device, Progress};
+pub use discard::{Reason, Reasons};
+pub use error::{Error, OpenError};
+pub use memory::Memory;
+pub use pair::{PairId, PairState, Remote};
+pub use settings::{DeviceSettings, Limits, PairSettings, Verify, Waiting, host_config};
+pub use verify::Verification;
+pub use work::{Arrival, Completion, DatagramWork, Outcome, RemoteSlice, Slice, Work, WorkId};

@@ -1,0 +1,187 @@
+//! What can be set about a device and its queue pairs.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use xoff_transport::config::{Congestion, Dcqcn, QpConfig};
+use xoff_transport::{ProtectionDomain, Qkey};
+use xoff_units::{Bytes, Rate, Span};
+use xoff_wire::Service;
+use xoff_wire::ip::{Ecn, TrafficClass};
+use xoff_wire::udp::Port;
+
+use crate::{Completions, SharedReceives};
+
+/// How much of a packet's ICRC is looked at before the packet is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// As much as a UDP socket allows: everything over IPv6. Over IPv4 the identification, which the
+    /// ICRC covers, is not shown; the ICRC has to be that of *some* identification, which one
+    /// corrupted packet in 65,536 would pass.
+    #[default]
+    Socket,
+    /// Everything, over IPv4 too: packets are taken from a packet socket, which needs `CAP_NET_RAW`.
+    Full,
+    /// Nothing. The UDP checksum is all there is, if the peer sends one.
+    Off,
+}
+
+/// How a device waits for packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Waiting {
+    /// Sleeps until something arrives or is due. Only what is paced is waited for awake, in its last
+    /// microseconds.
+    #[default]
+    Sleep,
+    /// Never sleeps: the shortest latency, at the price of a core.
+    Spin,
+}
+
+/// Settings of a [`Device`](crate::Device).
+#[derive(Debug, Clone)]
+pub struct DeviceSettings {
+    /// The device's address: one of this machine's, not a wildcard.
+    pub address: IpAddr,
+    /// The UDP port. Peers elsewhere know no other than 4791; tests on one address do.
+    pub port: Port,
+    /// How much of the ICRC is checked.
+    pub verify: Verify,
+    /// How to wait.
+    pub waiting: Waiting,
+    /// Send runs of packets with one call (UDP segmentation offload). Turned off by itself where the
+    /// kernel refuses.
+    pub segmentation: bool,
+    /// Take runs of packets with one call (UDP receive offload).
+    pub coalescing: bool,
+    /// Every queue pair sends from a UDP port of its own, so that switches spread them over their
+    /// links. Otherwise all send from [`DeviceSettings::port`].
+    pub entropy: bool,
+    /// Traffic class of congestion notification packets.
+    pub cnp_class: TrafficClass,
+    /// What pacing takes for the rate of the port.
+    pub line_rate: Rate,
+    /// What congestion control takes for the round-trip time of the idle network.
+    pub base_rtt: Span,
+    /// Size asked for the socket's buffers, each.
+    pub socket_buffer: Bytes,
+    /// Most that exist at a time.
+    pub limits: Limits,
+}
+
+/// Most of everything that a device holds at a time, so that memory stays bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Queue pairs, at most 16,384.
+    pub pairs: usize,
+    /// Memory regions.
+    pub regions: usize,
+    /// Work requests and receives together, over all queue pairs, of either kind.
+    pub posted: usize,
+    /// Completion queues, and shared receive queues.
+    pub queues: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { pairs: 4096, regions: 1 << 16, posted: 1 << 18, queues: 4096 }
+    }
+}
+
+impl DeviceSettings {
+    /// A device at `address`, everything else by default.
+    pub fn new(address: impl Into<IpAddr>) -> Self {
+        Self {
+            address: address.into(),
+            port: Port::ROCE_V2,
+            verify: Verify::default(),
+            waiting: Waiting::default(),
+            segmentation: true,
+            coalescing: true,
+            entropy: false,
+            cnp_class: TrafficClass::new(48, Ecn::NotCapable),
+            line_rate: Rate::from_gbps(100),
+            base_rtt: Span::from_us(50),
+            socket_buffer: Bytes::new(4 << 20),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The same at another UDP port.
+    #[must_use]
+    pub fn port(mut self, port: Port) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// Address and port.
+    pub fn socket_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.port.0)
+    }
+}
+
+impl Default for DeviceSettings {
+    fn default() -> Self {
+        Self::new(Ipv4Addr::LOCALHOST)
+    }
+}
+
+/// Settings of a queue pair.
+#[derive(Debug, Clone)]
+pub struct PairSettings {
+    /// What it does.
+    pub service: Service,
+    /// Where its memory is.
+    pub domain: ProtectionDomain,
+    /// Where its work ends.
+    pub send_completions: Completions,
+    /// Where its receives end.
+    pub receive_completions: Completions,
+    /// Receives it shares with others; otherwise it has its own.
+    pub shared: Option<SharedReceives>,
+    /// How it behaves. [`Remote::mtu`](crate::Remote::mtu) comes before the MTU given here.
+    pub config: Arc<QpConfig>,
+    /// DSCP and ECN of what it sends.
+    pub class: TrafficClass,
+    /// The key datagrams must carry.
+    pub qkey: Qkey,
+}
+
+impl PairSettings {
+    /// A queue pair of this service whose work and receives end in `completions`.
+    pub fn new(service: Service, domain: ProtectionDomain, completions: Completions) -> Self {
+        Self {
+            service,
+            domain,
+            send_completions: completions,
+            receive_completions: completions,
+            shared: None,
+            config: Arc::new(host_config()),
+            class: TrafficClass::new(26, Ecn::Capable0),
+            qkey: Qkey(0x1111_1111),
+        }
+    }
+}
+
+/// How queue pairs behave on a host without a NIC of their own: timers as a scheduler allows them, and
+/// no more in flight than the socket of a peer holds.
+pub fn host_config() -> QpConfig {
+    QpConfig {
+        timeout: Span::from_ms(67),
+        rnr_delay: Span::from_us(640),
+        window: Bytes::new(512 << 10),
+        cnp_interval: Span::from_us(50),
+        congestion: Congestion::Dcqcn(Dcqcn {
+            alpha_interval: Span::from_us(55),
+            decrease_interval: Span::from_us(50),
+            additive_increase: Rate::from_bps(40_000_000),
+            hyper_increase: Rate::from_bps(400_000_000),
+            ..Dcqcn::default()
+        }),
+        ..QpConfig::default()
+    }
+}
+
+/// A wall-clock time as transport counts it.
+pub(crate) fn span(duration: Duration) -> Span {
+    Span::from_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 1000))
+}
