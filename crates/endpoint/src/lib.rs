@@ -19,6 +19,7 @@
 //! [`Device`] first, then [`Work`].
 
 mod clock;
+pub mod cm;
 mod completion;
 mod device;
 mod discard;
@@ -29,6 +30,7 @@ mod name;
 mod outbox;
 mod pair;
 mod post;
+pub mod perftest;
 mod posted;
 mod receive;
 mod schedule;

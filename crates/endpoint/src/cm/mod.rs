@@ -1,7 +1,7 @@
 //! rdma_cm without input or output: how connections are made by name and ended (IBTA chapter 12,
 //! annex A11 for IP addresses).
 //!
-//! A [`Manager`] is driven by the owner of queue pair 1:
+//! An [`Agent`] is a [`Manager`] on a device. The manager alone is driven by whoever has queue pair 1:
 //!
 //! 1. Ask for a connection with [`connect`](Manager::connect), or [`listen`](Manager::listen) on a
 //!    port and answer each [`Event::Requested`] with [`accept`](Manager::accept) or
@@ -21,12 +21,14 @@
 //! What it is not: address resolution (the kernel routes), queue pairs (the caller connects his own
 //! with what an event says), alternate paths, and the datagram service's lookup (SIDR).
 
+mod agent;
 mod connection;
 mod counters;
 mod event;
 mod inbound;
 mod manager;
 
+pub use agent::Agent;
 pub use connection::ConnectionId;
 pub use counters::Counters;
 pub use event::{Event, Offer, Peer};
