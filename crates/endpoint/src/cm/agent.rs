@@ -1,7 +1,9 @@
 //! [`Agent`]: a [`Manager`] behind queue pair 1 of a device.
 
 use super::manager::Manager;
-use crate::{Completions, DatagramWork, Device, Error, Memory, PairId, PairSettings, Slice, WorkId};
+use crate::{
+    Completions, DatagramWork, Device, Error, Memory, PairId, PairSettings, Slice, WorkId,
+};
 use std::net::SocketAddr;
 use xoff_transport::{Access, Qkey};
 use xoff_units::Instant;

@@ -118,7 +118,8 @@ impl Area {
         let largest = sizes.iter().copied().max().unwrap_or(0);
         let out_each = most(&|size| layout.out_steps(size));
         let target_each = rounded(largest.max(layout.cycle), 4096);
-        let inbox_each = if verb == Verb::Send { most(&|size| layout.inbox_steps(size)) } else { 8 };
+        let inbox_each =
+            if verb == Verb::Send { most(&|size| layout.inbox_steps(size)) } else { 8 };
         let room = |each: u64| vec![0; (each * layout.pairs) as usize];
         Ok(Self {
             layout,

@@ -292,11 +292,8 @@ impl Session {
     }
 
     fn row(&self, run: &Run) -> Row {
-        let messages: u64 = self
-            .lanes
-            .iter()
-            .map(|lane| if run.sends { lane.done } else { lane.arrived })
-            .sum();
+        let messages: u64 =
+            self.lanes.iter().map(|lane| if run.sends { lane.done } else { lane.arrived }).sum();
         let time = run.last.since(run.start).as_s_f64().max(1e-9);
         // A receiver counts from its first message, which is part of no interval.
         let counted = if run.sends { messages } else { messages.saturating_sub(1) };

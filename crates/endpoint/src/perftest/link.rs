@@ -90,9 +90,7 @@ impl Link {
     /// Whether the peer has said something that was not read, or has gone.
     pub(super) fn is_pending(&self, stage: &Stage) -> bool {
         match self {
-            Self::Tcp(stream) => {
-                !matches!(stream.peek(&mut [0]), Err(error) if again(&error))
-            }
+            Self::Tcp(stream) => !matches!(stream.peek(&mut [0]), Err(error) if again(&error)),
             Self::Control(control) => !stage.device.has_no_completions(control.receives),
         }
     }
@@ -200,10 +198,6 @@ fn again(error: &io::Error) -> bool {
 }
 
 /// Work that ended badly.
-pub(super) fn failed(
-    pair: PairId,
-    number: u64,
-    status: xoff_transport::Status,
-) -> PerfError {
+pub(super) fn failed(pair: PairId, number: u64, status: xoff_transport::Status) -> PerfError {
     PerfError::Failed { number, qpn: pair.qpn().get(), status }
 }

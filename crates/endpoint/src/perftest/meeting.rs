@@ -7,6 +7,7 @@ use super::stage::Stage;
 use crate::cm::{Agent, ConnectionId, Event, Offer, Peer};
 use crate::{Device, DeviceSettings, PairSettings, Remote};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{
@@ -16,10 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xoff_transport::Access;
 use xoff_units::Bytes;
+use xoff_wire::cm::RejectReason;
 use xoff_wire::{Psn, Service};
 
 /// Reads and atomics at once that we answer, and ask for.
 pub(super) const READS: u8 = 16;
+
+/// Bytes of a packet that are not payload: IPv6, UDP, BTH, RETH and ICRC.
+const OVERHEAD: u32 = 80;
 
 /// Both sides, met.
 #[derive(Debug)]
@@ -28,6 +33,8 @@ pub(super) struct Meeting {
     pub(super) link: Link,
     /// The control connection and its peer, if rdma_cm made it.
     pub(super) control: Option<(ConnectionId, IpAddr)>,
+    /// Most payload of a packet that the link to the peer carries.
+    pub(super) mtu: u16,
 }
 
 impl Meeting {
@@ -46,7 +53,8 @@ impl Meeting {
         };
         let address = settings.bind.unwrap_or(stream.local_addr()?.ip().to_canonical());
         let stage = open(settings, address, stop)?;
-        Ok(Self { stage, link: Link::tcp(stream)?, control: None })
+        let mtu = link_mtu(address, stream.peer_addr()?.ip().to_canonical());
+        Ok(Self { stage, link: Link::tcp(stream)?, control: None, mtu })
     }
 
     fn by_cm(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Self, PerfError> {
@@ -67,17 +75,19 @@ impl Meeting {
         agent.manager().listen(settings.port);
         stage.agent = Some(agent);
         let control = Self::control_link(&mut stage)?;
-        let offer = offer(&control, Service::Reliable, 4096);
+        let most = server.map_or(4096, |server| link_mtu(address, server));
+        let offer = offer(&control, Service::Reliable, most);
         let (id, peer) = match server {
             Some(server) => ask(&mut stage, server, settings, offer)?,
-            None => await_request(&mut stage, false)?,
+            None => await_request(&mut stage, None)?,
         };
+        let mtu = link_mtu(address, peer.address);
         connect(&mut stage, &control, peer, offer.psn)?;
         if settings.role() == Role::Server {
             accept(&mut stage, id, offer);
         }
         stage.heard();
-        Ok(Self { stage, link: Link::Control(control), control: Some((id, peer.address)) })
+        Ok(Self { stage, link: Link::Control(control), control: Some((id, peer.address)), mtu })
     }
 
     /// A queue pair for messages, with receives posted.
@@ -112,12 +122,7 @@ fn offer(control: &Control, service: Service, mtu: u16) -> Offer {
     }
 }
 
-fn connect(
-    stage: &mut Stage,
-    control: &Control,
-    peer: Peer,
-    psn: Psn,
-) -> Result<(), PerfError> {
+fn connect(stage: &mut Stage, control: &Control, peer: Peer, psn: Psn) -> Result<(), PerfError> {
     let remote = remote_of(stage, peer, psn);
     Ok(stage.device.connect(control.pair, remote)?)
 }
@@ -165,21 +170,23 @@ pub(super) fn ask(
     }
 }
 
-/// Waits for somebody to ask for a connection. Before the test begins a server has all the time in
-/// the world.
+/// Waits for somebody to ask for a connection: anybody, for as long as it takes, or the peer we have.
 pub(super) fn await_request(
     stage: &mut Stage,
-    in_time: bool,
+    only: Option<IpAddr>,
 ) -> Result<(ConnectionId, Peer), PerfError> {
     loop {
         let idle = stage.turn()?;
-        while let Some(event) = stage.agent.as_mut().and_then(|agent| agent.manager().poll_event())
-        {
-            if let Event::Requested { id, peer, .. } = event {
+        let now = stage.now();
+        let Some(agent) = &mut stage.agent else { continue };
+        while let Some(event) = agent.manager().poll_event() {
+            let Event::Requested { id, peer, .. } = event else { continue };
+            if only.is_none_or(|only| only == peer.address) {
                 return Ok((id, peer));
             }
+            agent.manager().reject(now, id, RejectReason::CONSUMER);
         }
-        if !in_time {
+        if only.is_none() {
             stage.heard();
         }
         if idle {
@@ -197,11 +204,11 @@ pub(super) fn accept(stage: &mut Stage, id: ConnectionId, offer: Offer) {
 }
 
 /// The device at `address`.
-fn open(
-    settings: &Settings,
-    address: IpAddr,
-    stop: &Arc<AtomicBool>,
-) -> Result<Stage, PerfError> {
+fn open(settings: &Settings, address: IpAddr, stop: &Arc<AtomicBool>) -> Result<Stage, PerfError> {
+    if settings.v6.is_some_and(|v6| v6 != address.is_ipv6()) {
+        let why = format!("-x asks for another IP version than {address} has; see --bind");
+        return Err(PerfError::Address(why));
+    }
     let device = Device::open(DeviceSettings {
         port: settings.device_port,
         waiting: settings.waiting,
@@ -212,8 +219,7 @@ fn open(
 
 fn call(server: &str, port: u16) -> Result<TcpStream, PerfError> {
     let name = server.to_owned();
-    TcpStream::connect((server, port))
-        .map_err(|error| PerfError::Connect { server: name, error })
+    TcpStream::connect((server, port)).map_err(|error| PerfError::Connect { server: name, error })
 }
 
 /// Waits for one client at all our addresses.
@@ -260,6 +266,19 @@ fn way_to(peer: IpAddr) -> Result<IpAddr, PerfError> {
     // Nothing is sent: this only looks up the route.
     socket.connect((peer, 9))?;
     Ok(socket.local_addr()?.ip())
+}
+
+/// Most payload of a packet that the link from us to a peer carries, in RoCE's steps. Where the
+/// system does not say, the largest: the peer knows its end.
+fn link_mtu(local: IpAddr, peer: IpAddr) -> u16 {
+    let ask = || {
+        let socket = UdpSocket::bind((local, 0)).ok()?;
+        socket.connect((peer, 9)).ok()?;
+        if local.is_ipv4() { ip_mtu(&socket).ok() } else { ipv6_mtu(&socket).ok() }
+    };
+    let link = ask().unwrap_or(u32::MAX);
+    let fits = |mtu: &u16| u32::from(*mtu) + OVERHEAD <= link;
+    [4096, 2048, 1024, 512].into_iter().find(fits).unwrap_or(256)
 }
 
 /// Any number.

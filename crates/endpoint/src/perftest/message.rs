@@ -92,13 +92,8 @@ impl Keys {
     /// As numbers.
     pub(super) fn binary(&self) -> [u8; BINARY_LEN] {
         let mut out = [0; BINARY_LEN];
-        let words = [
-            self.lid.into(),
-            self.reads.into(),
-            self.qpn.get(),
-            self.psn.get(),
-            self.rkey.0,
-        ];
+        let words =
+            [self.lid.into(), self.reads.into(), self.qpn.get(), self.psn.get(), self.rkey.0];
         for (place, word) in out.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_be_bytes());
         }

@@ -4,9 +4,7 @@ use super::area::{Area, CACHE_LINE, CYCLE, Layout};
 use super::error::PerfError;
 use super::lane::Lane;
 use super::link::Link;
-use super::meeting::{
-    Meeting, READS, accept, ask, await_request, random_psn, remote_of,
-};
+use super::meeting::{Meeting, READS, accept, ask, await_request, random_psn, remote_of};
 use super::message::{DONE, Greeting, Keys, Report, greeting, mtu_of, mtu_text};
 use super::outcome::{Agreed, End};
 use super::pattern::Body;
@@ -56,13 +54,14 @@ impl Session {
             return Err(PerfError::Settings(mistake));
         }
         let role = settings.role();
-        let Meeting { mut stage, mut link, control } = Meeting::new(&settings, stop)?;
+        let Meeting { mut stage, mut link, control, mtu: link_mtu } =
+            Meeting::new(&settings, stop)?;
         let mut talk = Talk { stage: &mut stage, link: &mut link, role };
         let peer = Greeting::parse(&talk.exchange(greeting())?)?;
         let agree = |theirs: [u8; 4], ours: u32| u64::from(u32::from_be_bytes(theirs).max(ours));
         let cycle = agree(talk.exchange(CYCLE.to_be_bytes())?, CYCLE);
         let line = agree(talk.exchange(CACHE_LINE.to_be_bytes())?, CACHE_LINE);
-        let ours = own_mtu(&settings);
+        let ours = settings.mtu.unwrap_or(4096).min(link_mtu);
         let mtu = mtu_of(talk.exchange(mtu_text(ours))?)?.min(ours);
         if cycle > 1 << 24 || !line.is_power_of_two() || line > cycle / 2 {
             return Err(super::message::Garbled.into());
@@ -161,7 +160,7 @@ impl Session {
             let pair = lane.pair;
             let (id, peer) = match self.role {
                 Role::Client => ask(&mut self.stage, server, &self.settings, offer)?,
-                Role::Server => await_request(&mut self.stage, true)?,
+                Role::Server => await_request(&mut self.stage, Some(server))?,
             };
             if peer.service != self.settings.service {
                 let (theirs, ours) = (name(peer.service), name(self.settings.service));
@@ -361,9 +360,4 @@ fn name(service: Service) -> &'static str {
         Service::Unreliable => "unreliable connections",
         Service::Datagram => "datagrams",
     }
-}
-
-/// The MTU that we would use: the caller's, or all that fits.
-fn own_mtu(settings: &Settings) -> u16 {
-    settings.mtu.unwrap_or(4096)
 }

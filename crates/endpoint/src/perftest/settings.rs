@@ -77,6 +77,8 @@ pub struct Settings {
     pub port: Port,
     /// Our address for the data; otherwise the one that the way to the peer begins at.
     pub bind: Option<IpAddr>,
+    /// The IP version of the data, if it matters: IPv6, or else IPv4.
+    pub v6: Option<bool>,
     /// Bytes of a message; for atomics eight.
     pub size: u64,
     /// All powers of two from 2 to 8 MiB, one after the other, instead of one size.
@@ -115,6 +117,7 @@ impl Settings {
             server: None,
             port: Port(18515),
             bind: None,
+            v6: None,
             size: match verb {
                 Verb::Atomic(_) => 8,
                 _ if latency => 2,
@@ -174,7 +177,9 @@ impl Settings {
                 "the latency of writes and sends is measured by iterations, not by time"
             }
             _ if self.size == 0 || self.size > 1 << 30 => "a message has 1 byte to 1 GiB",
-            _ if self.depth == 0 || self.depth > 1 << 14 => "between 1 and 16384 messages in flight",
+            _ if self.depth == 0 || self.depth > 1 << 14 => {
+                "between 1 and 16384 messages in flight"
+            }
             _ if self.extent == Extent::Iterations(0) => "at least one iteration",
             _ if self.all_sizes && matches!(self.extent, Extent::For(_)) => {
                 "all sizes are run by iterations, not by time"

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod catalogue;
 pub(crate) mod check;
 pub(crate) mod import;
+pub(crate) mod perf;
 pub(crate) mod run;
 pub(crate) mod schema;
 
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Catalogue(catalogue::Args),
     /// Turn files of another simulator into a fabric and a scenario
     Import(import::Args),
+    /// Measure a network with real packets, against another xoff or a stock perftest tool
+    Perf(perf::Args),
     /// Measure the simulator's speed
     Bench(bench::Args),
 }
@@ -53,6 +56,7 @@ impl Command {
             Command::Schema(args) => schema::execute(args),
             Command::Catalogue(args) => catalogue::execute(args),
             Command::Import(args) => import::execute(args),
+            Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
         }
     }

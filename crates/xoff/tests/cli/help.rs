@@ -3,7 +3,7 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 6] = ["run", "check", "schema", "catalogue", "import", "bench"];
+const COMMANDS: [&str; 7] = ["run", "check", "schema", "catalogue", "import", "perf", "bench"];
 
 fn help(arguments: &[&str]) -> String {
     let output = output(Path::new("."), arguments);
