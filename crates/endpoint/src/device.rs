@@ -201,22 +201,33 @@ impl Device {
     }
 
     /// Takes what has arrived, does what is due, sends what may be sent. Never blocks.
+    ///
+    /// Acknowledgements may be held back until the next call of this or of [`Device::wait`], so make
+    /// one soon; [`Progress::is_idle`] tells when nothing is left.
     pub fn progress(&mut self) -> Progress {
         let (received, sent) = (self.packets_in, self.outbox.packets);
-        self.outbox.flush(&mut self.socket, &mut self.reasons);
+        let waited = !self.outbox.is_empty();
         let mut now = self.clock.now();
         for _ in 0..ROUNDS {
-            let more = self.receive(now);
-            self.outbox.flush(&mut self.socket, &mut self.reasons);
-            if !more {
+            if !self.receive(now) {
                 break;
             }
+            self.flush();
             now = self.clock.now();
         }
         self.alarms(now);
+        let answers = self.outbox.packets;
         self.transmit(now);
-        self.outbox.flush(&mut self.socket, &mut self.reasons);
+        // Answers alone wait until the next call, because what the caller posts now leaves with them.
+        if waited || self.outbox.packets > answers {
+            self.flush();
+        }
         Progress { received: self.packets_in - received, sent: self.outbox.packets - sent }
+    }
+
+    /// Sends what is ready.
+    pub(crate) fn flush(&mut self) {
+        self.outbox.flush(&mut self.socket, &mut self.reasons);
     }
 
     /// Counts packets that arrived.
@@ -226,12 +237,13 @@ impl Device {
 
     /// Sleeps until a packet arrives, something is due, or `timeout` is over; not at all if there is
     /// something to do, or by the device's settings.
-    pub fn wait(&self, timeout: Duration) {
+    pub fn wait(&mut self, timeout: Duration) {
         self.wait_or(timeout, None);
     }
 
     /// The same, and wakes when `other` can be read.
-    pub(crate) fn wait_or(&self, timeout: Duration, other: Option<BorrowedFd<'_>>) {
+    pub(crate) fn wait_or(&mut self, timeout: Duration, other: Option<BorrowedFd<'_>>) {
+        self.flush();
         if self.settings.waiting == Waiting::Spin {
             std::hint::spin_loop();
             return;

@@ -15,20 +15,45 @@
 //! [`bytes`](Device::bytes) and [`bytes_mut`](Device::bytes_mut). So nothing is shared, and nothing
 //! is locked.
 //!
+//! An [`Endpoint`] is a device on a thread of its own, for callers who want to block or to await:
+//!
+//! ```
+//! use xoff_endpoint::{DeviceSettings, Endpoint};
+//! use xoff_transport::Access;
+//! use xoff_units::Bytes;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let near = Endpoint::open(DeviceSettings::new([127, 93, 0, 1]))?;
+//! let far = Endpoint::open(DeviceSettings::new([127, 93, 0, 2]))?;
+//! let source = near.register(b"over the wire".to_vec(), Access::ALL).wait()?;
+//! let target = far.register(vec![0; 13], Access::ALL).wait()?;
+//! let (ours, theirs) = (near.connection().wait()?, far.connection().wait()?);
+//! ours.connect(theirs.introduction(), 1024).wait()?;
+//! theirs.connect(ours.introduction(), 1024).wait()?;
+//! assert!(ours.write(source.all(), target.remote(Bytes::ZERO)).wait()?.is_ok());
+//! assert_eq!(target.bytes().wait()?, b"over the wire");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! What it is not: connection set-up, and any promise about who the peer is: RoCEv2 has none. Read
 //! [`Device`] first, then [`Work`].
 
+pub mod bare;
 mod clock;
 pub mod cm;
 mod completion;
 mod device;
 mod discard;
+mod driver;
+mod endpoint;
 mod error;
 mod inbox;
 mod memory;
 mod name;
 mod outbox;
 mod pair;
+mod pending;
 pub mod perftest;
 mod post;
 mod posted;
@@ -45,9 +70,11 @@ mod work;
 pub use completion::{Completions, SharedReceives};
 pub use device::{Device, Progress};
 pub use discard::{Reason, Reasons};
+pub use endpoint::{Connection, Endpoint, Introduction, Region};
 pub use error::{Error, OpenError};
 pub use memory::Memory;
 pub use pair::{PairId, PairState, Remote};
+pub use pending::Pending;
 pub use settings::{DeviceSettings, Limits, PairSettings, Verify, Waiting, host_config};
 pub use verify::Verification;
 pub use work::{Arrival, Completion, DatagramWork, Outcome, RemoteSlice, Slice, Work, WorkId};

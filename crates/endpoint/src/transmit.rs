@@ -30,7 +30,7 @@ impl Device {
     pub(crate) fn transmit(&mut self, now: Instant) {
         for _ in 0..self.schedule.senders() {
             if !self.outbox.has_room() {
-                self.outbox.flush(&mut self.socket, &mut self.reasons);
+                self.flush();
                 if !self.outbox.has_room() {
                     return;
                 }

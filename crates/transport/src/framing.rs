@@ -63,7 +63,7 @@ impl WireTime {
     }
 
     /// [`Framing::wire_len`] and the gap, of a request or of data.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of_packet(&self, header: &Header) -> u32 {
         let extension = match header.extension {
             Extension::None => 0,

@@ -9,6 +9,47 @@ use xoff_wire::Rkey;
 /// The owner of the bytes implements it, usually with a [`Regions`](crate::Regions) table and a
 /// [`ReceiveQueue`](crate::ReceiveQueue), for one protection domain at a time. Calls come from within
 /// [`QueuePair::handle_at`](crate::QueuePair::handle_at), which is compiled for each host of its own.
+///
+/// ```
+/// use xoff_transport::{
+///     Access, AccessError, Atomic, Host, Placement, ProtectionDomain, Receive, ReceiveQueue, Regions,
+/// };
+/// use xoff_units::Bytes;
+/// use xoff_wire::Rkey;
+///
+/// /// What one queue pair may use, for the time of a call.
+/// struct Mine<'a> {
+///     domain: ProtectionDomain,
+///     regions: &'a Regions,
+///     /// The bytes of each region, by `RegionId::index`.
+///     bytes: &'a mut [Vec<u8>],
+///     /// The queue pair's own, or one that several share.
+///     receives: &'a mut ReceiveQueue,
+/// }
+///
+/// impl Host for Mine<'_> {
+///     fn check(
+///         &mut self,
+///         key: Rkey,
+///         address: u64,
+///         length: Bytes,
+///         access: Access,
+///     ) -> Result<Placement, AccessError> {
+///         self.regions.check(self.domain, key, address, length, access)
+///     }
+///
+///     fn atomic(&mut self, at: Placement, operation: Atomic) -> u64 {
+///         let bytes = &mut self.bytes[at.region.index()][at.offset as usize..][..8];
+///         let before = u64::from_ne_bytes((&*bytes).try_into().expect("eight bytes"));
+///         bytes.copy_from_slice(&operation.apply(before).to_ne_bytes());
+///         before
+///     }
+///
+///     fn take_receive(&mut self) -> Option<Receive> {
+///         self.receives.take()
+///     }
+/// }
+/// ```
 pub trait Host {
     /// False for a host without memory, where every access is fine and nothing is kept of it.
     const REAL: bool = true;

@@ -22,7 +22,12 @@ pub(crate) struct Message {
     bytes_before: u64,
     rkey: Rkey,
     length: u32,
-    pub(crate) verb: Verb,
+    /// The verb's answer is more than an acknowledgement; it is a write; its last packet carries
+    /// more than payload. All three of the verb, which is slow to look at for every packet.
+    pub(crate) fetches: bool,
+    writes: bool,
+    decorated: bool,
+    verb: Verb,
     /// What an atomic operation found.
     pub(crate) before: u64,
 }
@@ -41,6 +46,9 @@ impl Message {
             bytes_before,
             rkey: work.rkey,
             length,
+            fetches: work.operation.fetches(),
+            writes: work.operation.writes(),
+            decorated: !matches!(work.operation, Verb::Write | Verb::Send | Verb::Read),
             verb: work.operation,
             before: 0,
         }
@@ -61,10 +69,10 @@ impl Message {
             extension: Extension::None,
             payload: 0,
         };
-        if self.verb.fetches() {
+        if self.fetches {
             return self.fetch(header, index, mtu);
         }
-        let operation = if self.verb.writes() { Operation::Write } else { Operation::Send };
+        let operation = if self.writes { Operation::Write } else { Operation::Send };
         let ends = number + 1 == self.end;
         header.opcode = Opcode::new(operation, Position::of(index == 0, ends));
         header.payload = mtu.min(self.length - offset);
@@ -72,7 +80,7 @@ impl Message {
             let reth = Reth { address: self.address, rkey: self.rkey, length: self.length };
             header.extension = Extension::Reth(reth);
         }
-        if ends && !matches!(self.verb, Verb::Write | Verb::Send) {
+        if self.decorated && ends {
             self.decorate(&mut header);
         }
         (header, 1)
@@ -127,7 +135,7 @@ impl Message {
 
     /// Where the payload of the packet with this number comes from.
     pub(crate) fn source(&self, number: u64, mtu: u32) -> Source {
-        if self.verb.fetches() || self.payload_of(number, mtu) == 0 {
+        if self.fetches || self.payload_of(number, mtu) == 0 {
             return Source::Nothing;
         }
         Source::Work { id: self.id, offset: self.offset_of(number, mtu) }
@@ -178,7 +186,7 @@ impl Message {
     /// Payload bytes we send before `number`; the data of a read is not ours.
     #[inline]
     pub(crate) fn bytes_to(&self, number: u64, mtu: u32) -> u64 {
-        if self.verb.fetches() {
+        if self.fetches {
             return self.bytes_before;
         }
         self.bytes_before + u64::from(self.offset(number.saturating_sub(self.first), mtu))
@@ -186,7 +194,7 @@ impl Message {
 
     /// Payload bytes we send up to the end of the message.
     pub(crate) fn bytes_after(&self) -> u64 {
-        let own = if self.verb.fetches() { 0 } else { self.length };
+        let own = if self.fetches { 0 } else { self.length };
         self.bytes_before + u64::from(own)
     }
 }

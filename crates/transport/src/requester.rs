@@ -173,13 +173,11 @@ impl Requester {
     }
 
     fn next_is_new_read(&self) -> bool {
-        self.queue
-            .get(self.cursor as usize)
-            .is_some_and(|m| m.verb.fetches() && m.first == self.next)
+        self.queue.get(self.cursor as usize).is_some_and(|m| m.fetches && m.first == self.next)
     }
 
     /// The next packet, if there is one to send at `now`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Instant, counters: &mut Counters) -> Option<Header> {
         if now < self.not_before {
             return None;
@@ -196,7 +194,7 @@ impl Requester {
         let message = self.queue.get(self.cursor as usize)?;
         let (mut header, count) = message.packet(self.next, self.mtu, self.peer);
         let ends = self.next + count == message.end;
-        if message.verb.fetches() {
+        if message.fetches {
             self.request_read();
         }
         let repeated = self.next < self.high;
@@ -283,7 +281,7 @@ impl Requester {
     /// Counts the reads that are requested and not complete.
     fn count_reads(&mut self) {
         let (next, done) = (self.next, self.read_next);
-        let open = |m: &&Message| m.verb.fetches() && m.end > done;
+        let open = |m: &&Message| m.fetches && m.end > done;
         self.reads = if done == NEVER {
             0
         } else {
@@ -330,7 +328,7 @@ impl Requester {
             if front.end > una {
                 break;
             }
-            read_done |= front.verb.fetches();
+            read_done |= front.fetches;
             let (id, before) = (front.id, front.before);
             self.completions.push_back(Completion { id, status: Status::Ok, before });
             self.queue.pop_front();

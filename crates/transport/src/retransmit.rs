@@ -132,7 +132,7 @@ impl Requester {
             .iter()
             .skip(from)
             .take_while(|message| message.first < limit)
-            .find(|message| message.verb.fetches())
+            .find(|message| message.fetches)
             .map(|message| message.first.max(number))
             .filter(|&first| first < limit)
             .unwrap_or(NEVER)

@@ -105,7 +105,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(header: &Header) -> Self {
         let position = header.opcode.position();
         Self {

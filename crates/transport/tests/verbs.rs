@@ -6,10 +6,11 @@ use pair::side::pattern;
 use pair::{Pair, plain};
 use xoff_transport::config::QpConfig;
 use xoff_transport::{
-    Access, Atomic, Completion, Discard, ReceivedKind, Status, Verb, WorkRequest,
+    Access, Atomic, Completion, Discard, ReceivedKind, Signals, Slack, Status, Target, Verb,
+    WorkRequest,
 };
 use xoff_units::{Bytes, Instant, Span};
-use xoff_wire::{Immediate, Opcode, Operation, Rkey, Syndrome};
+use xoff_wire::{Immediate, Opcode, Operation, Rkey, Service, Syndrome};
 
 const IMMEDIATE: Immediate = Immediate([1, 2, 3, 4]);
 
@@ -359,4 +360,46 @@ fn lost_data_of_a_read_is_missed_when_later_work_is_acknowledged() {
     pair.run();
     assert_eq!(ended(&mut pair, 0), [(1, Status::Ok), (2, Status::Ok)]);
     assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+#[test]
+fn without_slack_bursts_are_single_packets() {
+    let mut pair = memory(50_000);
+    pair.post_at(0, 1, Verb::Write, 0, 50_000);
+    let (mut plain, mut bursty) = (pair.ends[0].clone(), pair.ends[0].clone());
+    for ns in (0..5000).step_by(37) {
+        let now = Instant::ZERO + Span::from_ns(ns);
+        assert_eq!(plain.poll_transmit(now), bursty.poll_transmit_within(now, Slack::default()));
+        assert_eq!(plain.next_send(), bursty.next_send());
+    }
+}
+
+#[test]
+fn a_late_sender_catches_up_and_no_more() {
+    let mut pair = memory(1_000_000);
+    pair.post_at(0, 1, Verb::Write, 0, 1_000_000);
+    let end = &mut pair.ends[0];
+    let slack = Slack { ahead: Span::from_us(1), behind: Span::from_us(10) };
+    let mut burst = |us| {
+        let now = Instant::ZERO + Span::from_us(us);
+        let packets = std::iter::from_fn(|| end.poll_transmit_within(now, slack));
+        packets.map(|header| header.payload + 82).sum::<u32>()
+    };
+    let (first, second, third) = (burst(100), burst(105), burst(200));
+    // 12.5 bytes per nanosecond, and at most a packet more.
+    assert!((137_500..138_700).contains(&first), "{first}");
+    assert!((61_400..63_700).contains(&second), "{second}");
+    assert!((136_400..138_700).contains(&third), "{third}");
+}
+
+#[test]
+fn a_service_of_another_kind_is_not_taken() {
+    let mut pair = memory(5000);
+    pair.post_at(0, 1, Verb::Write, 0, 10);
+    let mut header = pair.ends[0].poll_transmit(pair.now).unwrap();
+    header.service = Service::Unreliable;
+    let [_, side] = pair.sides.as_mut().unwrap();
+    let target = pair.ends[1].handle_at(pair.now, &header, Signals::default(), side);
+    assert_eq!((target, pair.ends[1].delivered()), (Target::Nowhere, 0));
+    assert_eq!(pair.ends[1].counters().discards.get(Discard::WrongOpcode), 1);
 }

@@ -1,0 +1,75 @@
+//! The same bytes without any protocol: what an endpoint's speed is to be compared with.
+//!
+//! Runs of packets as long as RoCE's go from one UDP socket to another, with the same offloads and
+//! calls as a [`Device`](crate::Device) uses, and nobody looks at them.
+
+use crate::error::OpenError;
+use crate::name::{Control, Name};
+use crate::settings::Waiting;
+use crate::socket::Socket;
+use crate::syscall::{Incoming, Outgoing, receive_many, send_many};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::net::SocketAddr;
+use std::time::Duration;
+use xoff_units::Bytes;
+
+/// Packets in a run.
+const RUN: usize = 15;
+
+/// A UDP socket with nothing on top.
+#[derive(Debug)]
+pub struct Bare {
+    socket: Socket,
+    incoming: Vec<Incoming>,
+    waiting: Waiting,
+}
+
+impl Bare {
+    /// Opens one.
+    pub fn open(address: SocketAddr, waiting: Waiting) -> Result<Self, OpenError> {
+        let socket = Socket::open(address, 4 << 20, true, true)?;
+        Ok(Self { socket, incoming: (0..8).map(|_| Incoming::new(1 << 16)).collect(), waiting })
+    }
+
+    /// Sends runs of packets of this payload until the socket is full, or eight of them. Says how many
+    /// bytes it took.
+    pub fn send_runs(&self, to: SocketAddr, payload: Bytes) -> Bytes {
+        let segment = (payload.get() as usize).clamp(1, 4368);
+        let bytes = [0; RUN * 4368];
+        let mut control = Control::EMPTY;
+        control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &(segment as u16).to_ne_bytes());
+        let name = Name::of(to);
+        let run = Outgoing { name: &name, control: &control, bytes: &bytes[..RUN * segment] };
+        match send_many(self.socket.fd(), &[run; 2]) {
+            Ok(sent) => Bytes::new((sent * RUN * segment) as u64),
+            Err(_) => {
+                self.sleep(PollFlags::OUT, Duration::from_millis(10));
+                Bytes::ZERO
+            }
+        }
+    }
+
+    /// Sends one packet.
+    pub fn send(&self, to: SocketAddr, bytes: &[u8]) -> bool {
+        let name = Name::of(to);
+        let message = Outgoing { name: &name, control: &Control::EMPTY, bytes };
+        matches!(send_many(self.socket.fd(), &[message]), Ok(1))
+    }
+
+    /// Takes what has arrived, waiting for it for a while. Says how many bytes it was.
+    pub fn receive(&mut self, timeout: Duration) -> Bytes {
+        if self.waiting == Waiting::Sleep {
+            self.sleep(PollFlags::IN, timeout);
+        }
+        let count = receive_many(self.socket.fd(), &mut self.incoming).unwrap_or(0);
+        Bytes::new(self.incoming.iter().take(count).map(|one| one.bytes().len() as u64).sum())
+    }
+
+    fn sleep(&self, flags: PollFlags, timeout: Duration) {
+        let time = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let _ = poll(&mut [PollFd::from_borrowed_fd(self.socket.fd(), flags)], Some(&time));
+    }
+}

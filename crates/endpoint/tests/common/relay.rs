@@ -1,0 +1,196 @@
+//! A middle box that loses, repeats, delays, reorders, corrupts and marks packets, as its seed says.
+
+#![allow(unreachable_pub, reason = "a module of several test programs")]
+
+use super::common::{Side, Two, loopback};
+use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+use xoff_endpoint::*;
+use xoff_wire::icrc::Flow;
+use xoff_wire::ipv4::Fragment;
+use xoff_wire::udp::Port;
+use xoff_wire::{Psn, Service};
+
+/// What it does to packets, each in so many of a thousand.
+#[derive(Clone, Copy, Default)]
+pub struct Harm {
+    pub lose: u32,
+    pub repeat: u32,
+    pub mark: u32,
+    pub corrupt: u32,
+    /// Held back for up to a millisecond, so that others overtake.
+    pub hold: u32,
+    /// All are late by this.
+    pub delay: Duration,
+}
+
+/// Packets for one side, and when they may go on.
+type Held = VecDeque<(Instant, Vec<u8>, bool)>;
+
+pub struct Relay {
+    /// The socket that stands for the other side, and where that side is: for `a`, for `b`.
+    sides: [(UdpSocket, SocketAddr); 2],
+    held: [Held; 2],
+    pub harm: Harm,
+    seed: u64,
+    pub passed: u64,
+    pub lost: u64,
+    pub marked: u64,
+}
+
+impl Relay {
+    /// Between `a` and `b`, who take it for each other.
+    pub fn new(net: u8, a: &Side, b: &Side, harm: Harm, seed: u64) -> Self {
+        let side = |peer: &Side| {
+            let socket = UdpSocket::bind((loopback(net), 4791)).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            set_socket_recv_buffer_size(&socket, 4 << 20).unwrap();
+            (socket, peer.device.address())
+        };
+        let (sides, held) = ([side(a), side(b)], [VecDeque::new(), VecDeque::new()]);
+        Self { sides, held, harm, seed, passed: 0, lost: 0, marked: 0 }
+    }
+
+    /// Connects a queue pair of each through it.
+    pub fn connect(
+        &self,
+        two: &mut Two,
+        a: PairSettings,
+        b: PairSettings,
+        mtu: u16,
+    ) -> (PairId, PairId) {
+        let a = two.a.device.create_pair(a).unwrap();
+        let b = two.b.device.create_pair(b).unwrap();
+        let remote = |side: usize, qpn, send, receive| Remote {
+            address: self.sides[side].0.local_addr().unwrap(),
+            qpn,
+            send_psn: Psn::new(send),
+            receive_psn: Psn::new(receive),
+            mtu,
+        };
+        two.a.device.connect(a, remote(0, b.qpn(), 5, 0xff_fffe)).unwrap();
+        two.b.device.connect(b, remote(1, a.qpn(), 0xff_fffe, 5)).unwrap();
+        (a, b)
+    }
+
+    fn chance(&mut self, per_mille: u32) -> bool {
+        self.random() % 1000 < per_mille
+    }
+
+    fn random(&mut self) -> u32 {
+        self.seed =
+            self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.seed >> 33) as u32
+    }
+
+    /// Passes on what is there.
+    pub fn turn(&mut self) {
+        for side in 0..2 {
+            let mut room = [0; 5000];
+            while let Ok((length, _)) = self.sides[side].0.recv_from(&mut room) {
+                self.take(1 - side, &room[..length]);
+            }
+        }
+        let now = Instant::now();
+        for side in 0..2 {
+            // Those whose time has not come are overtaken.
+            for _ in 0..self.held[side].len() {
+                let Some((due, packet, mark)) = self.held[side].pop_front() else { break };
+                if due > now {
+                    self.held[side].push_back((due, packet, mark));
+                } else {
+                    self.give(side, packet, mark);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, to: usize, packet: &[u8]) {
+        let harm = self.harm;
+        if self.chance(harm.lose) {
+            self.lost += 1;
+            return;
+        }
+        let copies = if self.chance(harm.repeat) { 2 } else { 1 };
+        for _ in 0..copies {
+            let mut due = Instant::now() + harm.delay;
+            if self.chance(harm.hold) {
+                due += Duration::from_micros((self.random() % 1000).into());
+            }
+            let mark = self.chance(harm.mark);
+            self.held[to].push_back((due, packet.to_vec(), mark));
+        }
+    }
+
+    fn give(&mut self, to: usize, mut packet: Vec<u8>, mark: bool) {
+        let (socket, peer) = &self.sides[to];
+        let (IpAddr::V4(from), IpAddr::V4(peer_ip)) =
+            (socket.local_addr().unwrap().ip(), peer.ip())
+        else {
+            panic!("this middle box speaks IPv4")
+        };
+        // Another address, another ICRC.
+        let flow = Flow::v4((from, Port::ROCE_V2), peer_ip, Fragment::WHOLE);
+        let covered = packet.len() - 4;
+        let icrc = flow.icrc(0, &packet[..covered], &[]);
+        packet[covered..].copy_from_slice(&icrc.to_bytes());
+        set_ip_tos(socket, if mark { 3 } else { 2 }).unwrap();
+        let peer = *peer;
+        if self.chance(self.harm.corrupt) {
+            let at = self.random() as usize % packet.len();
+            packet[at] ^= 1 << (self.random() % 8);
+        }
+        let _ = self.sides[to].0.send_to(&packet, peer);
+        self.passed += 1;
+        self.marked += u64::from(mark);
+    }
+}
+
+/// Two devices with a middle box between them.
+pub struct Apart {
+    pub two: Two,
+    pub relay: Relay,
+    pub a: PairId,
+    pub b: PairId,
+}
+
+impl Apart {
+    pub fn new(net: u8, service: Service, harm: Harm, seed: u64) -> Self {
+        let mut two = Two::v4(net);
+        let relay = Relay::new(net, &two.a, &two.b, harm, seed);
+        // Tails of messages that get lost are missed soon.
+        let mut config = host_config();
+        config.timeout = xoff_units::Span::from_ms(4);
+        config.window = xoff_units::Bytes::new(64 << 10);
+        let config = std::sync::Arc::new(config);
+        let with = |settings: PairSettings| PairSettings { config: config.clone(), ..settings };
+        let (a, b) = (with(two.a.settings(service)), with(two.b.settings(service)));
+        let (a, b) = relay.connect(&mut two, a, b, 1024);
+        Self { two, relay, a, b }
+    }
+
+    /// Runs everything until there is something, for 20 seconds at most.
+    pub fn until<T>(&mut self, mut test: impl FnMut(&mut Two) -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            self.two.progress();
+            self.relay.turn();
+            if let Some(value) = test(&mut self.two) {
+                return value;
+            }
+            let (a, b) = (self.two.a.device.counters(self.a), self.two.b.device.counters(self.b));
+            assert!(start.elapsed() < Duration::from_secs(20), "nothing happened: {a:?} {b:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn run_a(&mut self) -> Completion {
+        self.until(|two| two.a.poll())
+    }
+
+    pub fn run_b(&mut self) -> Completion {
+        self.until(|two| two.b.poll())
+    }
+}

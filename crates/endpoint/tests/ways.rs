@@ -1,0 +1,94 @@
+//! The same transfers the other ways there are: IPv6, without offloads, from ports of their own.
+
+mod common;
+
+use common::*;
+use std::net::Ipv6Addr;
+use xoff_endpoint::*;
+use xoff_transport::Status;
+use xoff_wire::Service;
+use xoff_wire::udp::Port;
+
+const NET: u8 = 5;
+
+fn transfer(two: &mut Two) {
+    let (a, b) = two.connect(Service::Reliable, 4096);
+    two.a.fill(0, 400_001, 1);
+    let room = two.b.slice(500_000, 100_000);
+    two.b.device.post_receive(b, WorkId(4), room).unwrap();
+    let works = [
+        Work::write(two.a.slice(0, 400_001), two.b.remote(1)),
+        Work::send(two.a.slice(0, 100_000)),
+        Work::read(two.a.slice(500_000, 400_001), two.b.remote(1)),
+    ];
+    for work in works {
+        two.a.device.post(a, work).unwrap();
+    }
+    for _ in 0..3 {
+        assert_eq!(two.run_a().status, Status::Ok);
+    }
+    assert!(two.run_b().is_ok());
+    assert_eq!(two.b.bytes(1, 400_001), two.a.bytes(0, 400_001));
+    assert_eq!(two.a.bytes(500_000, 400_001), two.a.bytes(0, 400_001));
+    assert_eq!(two.b.bytes(500_000, 100_000), two.a.bytes(0, 100_000));
+    let counters = two.a.device.counters(a).unwrap();
+    assert_eq!((counters.retransmitted, counters.timeouts), (0, 0));
+    assert_eq!(two.b.device.discards().total(), 0);
+}
+
+#[test]
+fn ipv6_with_everything_verified() {
+    let one = DeviceSettings::new(Ipv6Addr::LOCALHOST).port(Port(24_791));
+    let other = one.clone().port(Port(24_792));
+    let mut two = Two { a: Side::open(one), b: Side::open(other) };
+    assert_eq!(two.a.device.verification(), Verification::Full);
+    transfer(&mut two);
+}
+
+#[test]
+fn without_offloads() {
+    for (segmentation, coalescing) in [(false, true), (true, false), (false, false)] {
+        let settings =
+            DeviceSettings { segmentation, coalescing, ..DeviceSettings::new(loopback(NET)) };
+        let (a, b) = (loopback(NET).into(), loopback(NET).into());
+        let mut two = Two::with(settings, a, b);
+        assert_eq!(two.a.device.verification(), Verification::UnknownIdentification);
+        transfer(&mut two);
+        assert_eq!(two.a.device.sends_runs(), segmentation);
+    }
+}
+
+#[test]
+fn without_verification() {
+    let settings = DeviceSettings { verify: Verify::Off, ..DeviceSettings::default() };
+    let mut two = Two::with(settings, loopback(NET).into(), loopback(NET).into());
+    assert_eq!(two.b.device.verification(), Verification::Off);
+    transfer(&mut two);
+}
+
+#[test]
+fn addresses_that_cannot_be() {
+    for address in ["0.0.0.0", "224.0.0.1", "::"] {
+        let address: std::net::IpAddr = address.parse().unwrap();
+        assert!(matches!(Device::open(DeviceSettings::new(address)), Err(OpenError::Address(_))));
+    }
+    let mut side = Side::open(DeviceSettings::new(loopback(NET)));
+    let taken = DeviceSettings::new(side.device.address().ip());
+    assert!(matches!(Device::open(taken), Err(OpenError::Socket { .. })));
+    let settings = side.settings(Service::Reliable);
+    let pair = side.device.create_pair(settings).unwrap();
+    let psn = xoff_wire::Psn::new(0);
+    for (address, mtu, error) in [
+        ("[::1]:4791", 1024, Error::BadAddress),
+        ("255.255.255.255:4791", 1024, Error::BadAddress),
+        ("127.0.0.1:0", 1024, Error::BadAddress),
+        ("127.0.0.1:4791", 1000, Error::BadMtu),
+    ] {
+        let address = address.parse().unwrap();
+        let remote = Remote { address, qpn: pair.qpn(), send_psn: psn, receive_psn: psn, mtu };
+        assert_eq!(side.device.connect(pair, remote), Err(error));
+    }
+    assert_eq!(side.device.state(pair), Ok(PairState::Init));
+    side.device.destroy(pair).unwrap();
+    assert_eq!(side.device.state(pair), Err(Error::NoSuchPair));
+}
