@@ -51,7 +51,7 @@ impl Stage {
 
     /// Waits for packets, for what is due, or until `other` can be read. It is an error if nothing
     /// has come for too long.
-    pub(super) fn rest(&self, other: Option<BorrowedFd<'_>>) -> Result<(), PerfError> {
+    pub(super) fn rest(&mut self, other: Option<BorrowedFd<'_>>) -> Result<(), PerfError> {
         let now = self.device.now();
         if until(self.heard, now) > self.patience {
             return Err(PerfError::Silence(self.patience.as_secs()));
