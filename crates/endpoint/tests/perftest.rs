@@ -200,10 +200,8 @@ fn met_by_rdma_cm() {
 }
 
 #[test]
-fn over_ipv6() {
+fn two_devices_cannot_share_an_address() {
     let one = IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]);
-    // Loopback has one IPv6 address, and two devices cannot share it and its port; but a device
-    // that cannot be opened says so.
     let [server, client] = both_at(short(Verb::Write, Measure::Bandwidth), [one, one]);
     assert!(server.is_err() || client.is_err());
 }

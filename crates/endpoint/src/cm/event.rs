@@ -14,7 +14,7 @@ pub(crate) const REQUEST_DATA: usize = 56;
 pub struct Offer {
     /// Its queue pair.
     pub qpn: Qpn,
-    /// The first packet number it will use.
+    /// The number that the other side's first packet is to have.
     pub psn: Psn,
     /// Reliable or unreliable connection. (The asker's word counts.)
     pub service: Service,
@@ -34,7 +34,7 @@ pub struct Peer {
     pub address: IpAddr,
     /// Its queue pair.
     pub qpn: Qpn,
-    /// The first packet number it will use.
+    /// The number that our first packet is to have.
     pub psn: Psn,
     /// What kind of connection.
     pub service: Service,

@@ -74,7 +74,7 @@ impl Layout {
     /// How messages that arrive follow each other.
     pub(super) fn inbox_steps(&self, size: u64) -> Steps {
         let stride = rounded(size, self.line);
-        Steps { stride, count: (WAITING / self.pairs / stride).clamp(16, RECEIVES) }
+        Steps { stride, count: (WAITING / self.pairs / stride).clamp(4, RECEIVES) }
     }
 
     /// How messages follow each other at the target: as perftest has it, small ones move on.

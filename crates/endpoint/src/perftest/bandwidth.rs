@@ -5,8 +5,9 @@ use super::check::Check;
 use super::error::PerfError;
 use super::link::failed;
 use super::outcome::{Figures, Row};
+use super::pattern::blot;
 use super::session::Session;
-use super::settings::{AtomicKind, Extent, Role, Verb};
+use super::settings::{AtomicKind, Extent, Measure, Role, Verb};
 use crate::{Completion, DatagramWork, Error, Outcome, Work, WorkId};
 use xoff_transport::{Atomic, Qkey};
 use xoff_units::{Instant, Span};
@@ -56,6 +57,11 @@ impl Session {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             lane.restart();
             let places = area.layout.target_steps(size).count as usize;
+            if self.settings.verb == Verb::Write && self.settings.measure == Measure::Bandwidth {
+                for number in 0..places as u64 {
+                    blot(part_mut(device, area.target(index, number, size))?);
+                }
+            }
             match self.settings.verb {
                 Verb::Write | Verb::Send => area.fill_out(device, index, size, &lane.ours)?,
                 Verb::Read => lane.ours.fill(part_mut(device, area.whole_target(index))?),
@@ -82,6 +88,9 @@ impl Session {
             while lane.awaited < goal && lane.awaited - lane.arrived < most {
                 let slice = self.area.inbox(index, lane.awaited, size);
                 let id = work_id(index, lane.awaited);
+                if !self.peer.ours {
+                    blot(part_mut(&mut self.stage.device, slice)?);
+                }
                 self.stage.device.post_receive(lane.pair, id, slice)?;
                 lane.awaited += 1;
             }
@@ -159,7 +168,7 @@ impl Session {
             Verb::Write | Verb::Send => {
                 let message = part_mut(device, local)?;
                 lane.ours.stamp(message, number);
-                if self.settings.measure == super::settings::Measure::Latency
+                if self.settings.measure == Measure::Latency
                     && self.settings.verb == Verb::Write
                     && let Some(last) = message.last_mut()
                 {
@@ -172,7 +181,12 @@ impl Session {
                     Work::send(local)
                 }
             }
-            Verb::Read => Work::read(local, remote),
+            Verb::Read => {
+                if !self.peer.ours {
+                    blot(part_mut(device, local)?);
+                }
+                Work::read(local, remote)
+            }
             Verb::Atomic(kind) => {
                 let known = lane.values[(number % lane.values.len() as u64) as usize];
                 Work::atomic(operation(kind, known, number), local, remote)

@@ -3,7 +3,7 @@
 use super::area::part;
 use super::lane::Lane;
 use super::outcome::{Contents, Verified};
-use super::pattern::Sequence;
+use super::pattern::{Sequence, is_blotted};
 use super::session::Session;
 use super::settings::{AtomicKind, Extent};
 use crate::{Device, Error, Slice};
@@ -32,7 +32,7 @@ impl Check {
         self.looked = true;
         self.verified.messages += 1;
         if !ours {
-            self.sequence.look(bytes);
+            self.foreign(bytes);
             return Ok(());
         }
         self.verified.how = Contents::Stamped;
@@ -59,9 +59,18 @@ impl Check {
             self.verified.compared += bytes.len() as u64;
             self.verified.wrong += u64::from(!lane.theirs.holds(offset, bytes));
         } else {
-            self.sequence.look(bytes);
+            self.foreign(bytes);
         }
         Ok(())
+    }
+
+    /// Looks at what a stock tool sent to memory that was blotted before.
+    fn foreign(&mut self, bytes: &[u8]) {
+        if is_blotted(bytes) {
+            self.verified.wrong += bytes.len() as u64;
+        } else {
+            self.sequence.look(bytes);
+        }
     }
 
     /// An atomic operation found `before` where `expected` had to be, as far as that is known.

@@ -127,13 +127,13 @@ fn connect(stage: &mut Stage, control: &Control, peer: Peer, psn: Psn) -> Result
     Ok(stage.device.connect(control.pair, remote)?)
 }
 
-/// The other end of a connection that rdma_cm made.
+/// The other end of a connection that rdma_cm made, in which we asked for packets from `psn` on.
 pub(super) fn remote_of(stage: &Stage, peer: Peer, psn: Psn) -> Remote {
     Remote {
         address: SocketAddr::new(peer.address, stage.device.address().port()),
         qpn: peer.qpn,
-        send_psn: psn,
-        receive_psn: peer.psn,
+        send_psn: peer.psn,
+        receive_psn: psn,
         mtu: peer.mtu.get() as u16,
     }
 }

@@ -98,6 +98,23 @@ impl Body {
     }
 }
 
+/// Fills memory with what no tool sends, so that bytes which never arrive show.
+pub(super) fn blot(memory: &mut [u8]) {
+    memory.iter_mut().zip(noise()).for_each(|(byte, noise)| *byte = noise);
+}
+
+/// Whether memory still holds what [`blot`] put there, or much of it. Of other bytes, one in 256 is
+/// the same by chance.
+pub(super) fn is_blotted(memory: &[u8]) -> bool {
+    let same = memory.iter().zip(noise()).filter(|(byte, noise)| **byte == *noise).count();
+    memory.len() >= 16 && same > memory.len() / 4
+}
+
+/// Bytes whose differences differ: no sum of two of them is a third for long.
+fn noise() -> impl Iterator<Item = u8> {
+    (0u32..).map(|at| (at.wrapping_mul(at).wrapping_mul(0x9e37_79b1) >> 13) as u8)
+}
+
 /// What became of bytes that were looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sequence {
@@ -164,6 +181,22 @@ mod tests {
         sequence.look(&bytes);
         assert!(sequence.is_recognised());
         assert!((1..=3).contains(&sequence.bad), "{sequence:?}");
+    }
+
+    #[test]
+    fn what_never_arrived_shows() {
+        let mut memory = vec![0; 4096];
+        blot(&mut memory);
+        let mut sequence = Sequence::default();
+        sequence.look(&memory);
+        assert!(!sequence.is_recognised(), "{sequence:?}");
+        assert!(is_blotted(&memory));
+        memory[..3500].copy_from_slice(&rand(5, 3500));
+        assert!(!is_blotted(&memory), "the sequence shows what is wrong now");
+        memory[..1500].copy_from_slice(&rand(5, 1500));
+        blot(&mut memory[1500..]);
+        blot(&mut memory);
+        assert!(is_blotted(&memory[..20]) && !is_blotted(&rand(7, 64)));
     }
 
     #[test]

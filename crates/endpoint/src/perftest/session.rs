@@ -63,7 +63,7 @@ impl Session {
         let line = agree(talk.exchange(CACHE_LINE.to_be_bytes())?, CACHE_LINE);
         let ours = settings.mtu.unwrap_or(4096).min(link_mtu);
         let mtu = mtu_of(talk.exchange(mtu_text(ours))?)?.min(ours);
-        if cycle > 1 << 24 || !line.is_power_of_two() || line > cycle / 2 {
+        if cycle > 1 << 20 || !line.is_power_of_two() || line > cycle / 2 {
             return Err(super::message::Garbled.into());
         }
         let sizes = settings.sizes(mtu);

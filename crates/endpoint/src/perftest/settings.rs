@@ -177,6 +177,9 @@ impl Settings {
                 "the latency of writes and sends is measured by iterations, not by time"
             }
             _ if self.size == 0 || self.size > 1 << 30 => "a message has 1 byte to 1 GiB",
+            _ if self.size.saturating_mul(self.pairs as u64) > 1 << 30 => {
+                "all queue pairs together hold messages of at most 1 GiB"
+            }
             _ if self.depth == 0 || self.depth > 1 << 14 => {
                 "between 1 and 16384 messages in flight"
             }
