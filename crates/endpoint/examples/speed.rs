@@ -4,6 +4,7 @@
 //! namespaces (files as in /run/netns).
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
@@ -48,20 +49,34 @@ fn main() {
         address: args.get(at + 1).map_or(default, String::as_str).parse().expect("an address"),
     };
     let (a, b) = (end(1, "127.92.0.1"), end(3, "127.92.0.2"));
-    println!("bare UDP, runs of 4124 bytes     {:8.2} Gbit/s", bare_stream(&a, &b, time));
-    println!("write 64 KiB, MTU 4096, 1 pair   {:8.2} Gbit/s", write_stream(&a, &b, time));
+    println!("                                   Gbit/s   per CPU-second: sender, receiver");
+    let (all, sender, receiver) = bare_stream(&a, &b, time);
+    println!("bare UDP, runs of 4124 bytes     {all:8.2}           {sender:8.2}  {receiver:8.2}");
+    let (all, sender, receiver) = write_stream(&a, &b, time);
+    println!("write 64 KiB, MTU 4096, 1 pair   {all:8.2}           {sender:8.2}  {receiver:8.2}");
     for waiting in [Waiting::Sleep, Waiting::Spin] {
         println!("{waiting:?}:");
-        println!("  UDP ping-pong, half            {:8.2} us", bare_latency(&a, &b, waiting));
-        println!("  write 2 B, half                {:8.2} us", write_latency(&a, &b, waiting));
+        let (time, busy) = bare_latency(&a, &b, waiting);
+        println!("  UDP ping-pong, half            {time:8.2} us  {busy:8.2} us busy");
+        let (time, busy) = write_latency(&a, &b, waiting);
+        println!("  write 2 B, half                {time:8.2} us  {busy:8.2} us busy");
     }
 }
 
-fn gbps(bytes: u64, time: Duration) -> f64 {
-    bytes as f64 * 8e-9 / time.as_secs_f64()
+/// Gbit/s, and Gbit per second of the calling thread's processor time, which is what can be compared
+/// on a busy machine.
+fn gbps(bytes: u64, time: Duration) -> (f64, f64) {
+    let gbit = bytes as f64 * 8e-9;
+    (gbit / time.as_secs_f64(), gbit / busy())
 }
 
-fn bare_stream(a: &End, b: &End, time: Duration) -> f64 {
+/// Seconds of processor time that the calling thread has used.
+fn busy() -> f64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 * 1e-9
+}
+
+fn bare_stream(a: &End, b: &End, time: Duration) -> (f64, f64, f64) {
     let stop = Arc::new(AtomicBool::new(false));
     let (ready, wait) = mpsc::channel();
     let (from, to, stopped) = (a.clone(), b.clone(), stop.clone());
@@ -80,17 +95,19 @@ fn bare_stream(a: &End, b: &End, time: Duration) -> f64 {
     let sender = thread::spawn(move || {
         from.enter();
         let bare = Bare::open(from.socket(), Waiting::Sleep).unwrap();
-        let start = Instant::now();
+        let (mut bytes, start) = (0, Instant::now());
         while start.elapsed() < time {
-            bare.send_runs(to.socket(), Bytes::new(4124));
+            bytes += bare.send_runs(to.socket(), Bytes::new(4124)).get() / 4124 * 4096;
         }
+        gbps(bytes, start.elapsed()).1
     });
-    sender.join().unwrap();
+    let sender = sender.join().unwrap();
     stop.store(true, Ordering::Relaxed);
-    receiver.join().unwrap()
+    let (all, receiver) = receiver.join().unwrap();
+    (all, sender, receiver)
 }
 
-fn bare_latency(a: &End, b: &End, waiting: Waiting) -> f64 {
+fn bare_latency(a: &End, b: &End, waiting: Waiting) -> (f64, f64) {
     const ROUNDS: u32 = 20_000;
     let (ready, wait) = mpsc::channel();
     let (near, far) = (a.clone(), b.clone());
@@ -113,11 +130,11 @@ fn bare_latency(a: &End, b: &End, waiting: Waiting) -> f64 {
             bare.send(far.socket(), &[1; 34]);
             while bare.receive(Duration::from_secs(1)) == Bytes::ZERO {}
         }
-        start.elapsed()
+        (start.elapsed().as_secs_f64(), busy())
     });
-    let time = ping.join().unwrap();
+    let (time, busy) = ping.join().unwrap();
     pong.join().unwrap();
-    time.as_secs_f64() * 1e6 / f64::from(2 * ROUNDS)
+    (time * 1e6 / f64::from(2 * ROUNDS), busy * 1e6 / f64::from(ROUNDS))
 }
 
 /// What one side tells the other.
@@ -165,7 +182,7 @@ fn between<T: Send + 'static>(
     waiting: Waiting,
     near: impl FnOnce(&mut Side) -> T + Send + 'static,
     mut far: impl FnMut(&mut Side) + Send + 'static,
-) -> T {
+) -> (T, (u64, f64)) {
     let ((to_b, from_a), (to_a, from_b)) = (mpsc::channel(), mpsc::channel());
     let (a, b) = (a.clone(), b.clone());
     let stop = Arc::new(AtomicBool::new(false));
@@ -182,6 +199,7 @@ fn between<T: Send + 'static>(
         if std::env::var_os("COUNTERS").is_some() {
             println!("  {:?}", side.device.counters(side.pair));
         }
+        (side.device.delivered(side.pair).unwrap().get(), busy())
     });
     let active = thread::spawn(move || {
         let mut side = connect(&a, waiting, to_b, from_b);
@@ -198,11 +216,10 @@ fn between<T: Send + 'static>(
     });
     let result = active.join().unwrap();
     stop.store(true, Ordering::Relaxed);
-    passive.join().unwrap();
-    result
+    (result, passive.join().unwrap())
 }
 
-fn write_stream(a: &End, b: &End, time: Duration) -> f64 {
+fn write_stream(a: &End, b: &End, time: Duration) -> (f64, f64, f64) {
     const MESSAGE: u64 = 64 << 10;
     let near = move |side: &mut Side| {
         let local = Slice::new(side.memory, 0, MESSAGE);
@@ -220,13 +237,14 @@ fn write_stream(a: &End, b: &End, time: Duration) -> f64 {
         }
         gbps(done, start.elapsed())
     };
-    between((a, b), Waiting::Sleep, near, |side| {
+    let ((all, sender), (bytes, busy)) = between((a, b), Waiting::Sleep, near, |side| {
         side.device.progress();
         side.device.wait(Duration::from_millis(10));
-    })
+    });
+    (all, sender, bytes as f64 * 8e-9 / busy)
 }
 
-fn write_latency(a: &End, b: &End, waiting: Waiting) -> f64 {
+fn write_latency(a: &End, b: &End, waiting: Waiting) -> (f64, f64) {
     const ROUNDS: u32 = 20_000;
     // Each waits for the other's byte to change, and answers with its own.
     fn turn(side: &mut Side, expected: u8) -> bool {
@@ -250,13 +268,15 @@ fn write_latency(a: &End, b: &End, waiting: Waiting) -> f64 {
             say(side, value);
             while !turn(side, value) {}
         }
-        start.elapsed().as_secs_f64() * 1e6 / f64::from(2 * ROUNDS)
+        let time = start.elapsed().as_secs_f64() * 1e6 / f64::from(2 * ROUNDS);
+        (time, busy() * 1e6 / f64::from(ROUNDS))
     };
     let mut expected = 1;
-    between((a, b), waiting, near, move |side| {
+    let far = move |side: &mut Side| {
         if turn(side, expected) {
             say(side, expected);
             expected = expected % 100 + 1;
         }
-    })
+    };
+    between((a, b), waiting, near, far).0
 }

@@ -10,8 +10,9 @@ use crate::outbox::Outbox;
 use crate::pair::Pairs;
 use crate::posted::Posted;
 use crate::schedule::Schedule;
-use crate::settings::{DeviceSettings, Waiting};
+use crate::settings::{DeviceSettings, Verify, Waiting};
 use crate::socket::Socket;
+use crate::tap::Tap;
 use crate::verify::Verification;
 use crate::work::Completion;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -39,6 +40,8 @@ pub struct Device {
     pub(crate) address: SocketAddr,
     pub(crate) clock: Clock,
     pub(crate) socket: Socket,
+    /// Where packets are taken from instead, if their identification must be seen.
+    pub(crate) tap: Option<Tap>,
     pub(crate) inbox: Inbox,
     pub(crate) outbox: Outbox,
     pub(crate) store: Store,
@@ -85,6 +88,11 @@ impl Device {
         // a key or a queue pair will hardly hit one.
         let secret = RandomState::new().hash_one(address) | 1;
         let limits = settings.limits;
+        let tap = match address {
+            // Without the rights it works all the same, and says what it cannot check.
+            SocketAddr::V4(v4) if settings.verify == Verify::Full => Tap::open(v4, buffer).ok(),
+            _ => None,
+        };
         Ok(Self {
             address,
             clock: Clock::start(),
@@ -96,9 +104,10 @@ impl Device {
             shared: Vec::new(),
             schedule: Schedule::default(),
             reasons: Reasons::default(),
-            verification: Verification::of(settings.verify, socket.is_v6(), false),
+            verification: Verification::of(settings.verify, socket.is_v6(), tap.is_some()),
             domains: 0,
             packets_in: 0,
+            tap,
             socket,
             settings,
         })
@@ -109,7 +118,8 @@ impl Device {
         self.address
     }
 
-    /// How far packets are verified.
+    /// How far packets are verified. Less than was asked for where the rights to see whole packets are
+    /// missing.
     pub fn verification(&self) -> Verification {
         self.verification
     }
@@ -255,7 +265,7 @@ impl Device {
         let left = left.min(timeout);
         let mut flags = PollFlags::IN;
         flags.set(PollFlags::OUT, !self.outbox.is_empty());
-        let own = PollFd::from_borrowed_fd(self.socket.fd(), flags);
+        let own = PollFd::from_borrowed_fd(self.as_fd(), flags);
         let mut both =
             [own, PollFd::from_borrowed_fd(other.unwrap_or(self.socket.fd()), PollFlags::IN)];
         let count = if other.is_some() { 2 } else { 1 };
@@ -290,8 +300,9 @@ impl Device {
 }
 
 impl AsFd for Device {
-    /// The socket, to wait for together with others. [`Device::next_due`] says for how long.
+    /// What packets arrive at, to wait for it together with other things. [`Device::next_due`] says for
+    /// how long.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.fd()
+        self.tap.as_ref().map_or(self.socket.fd(), Tap::fd)
     }
 }

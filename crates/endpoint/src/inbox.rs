@@ -1,15 +1,16 @@
 //! Packets as they arrive: many at a time, and runs of them in one piece.
 
-use crate::socket::Socket;
 use crate::syscall::{Incoming, receive_many};
+use crate::tap::Tap;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use xoff_wire::ip::TrafficClass;
 
 /// Messages taken with one call.
 const MESSAGES: usize = 8;
-/// The longest message: a run as long as IP allows.
-const LONGEST: usize = 1 << 16;
+/// The longest message: a run as long as IP allows, and headers where they are shown.
+const LONGEST: usize = (1 << 16) + 64;
 
 /// Room for what arrives.
 #[derive(Debug, Default)]
@@ -28,6 +29,8 @@ pub(crate) struct Bundle<'a> {
     pub(crate) segment: usize,
     /// Something is missing at the end.
     pub(crate) cut: bool,
+    /// The IPv4 identification of the first, or what it most likely is. The others count on from it.
+    pub(crate) identification: u16,
 }
 
 impl Inbox {
@@ -36,10 +39,10 @@ impl Inbox {
     }
 
     /// Takes what has arrived. Says whether there was as much as fits, so that there may be more.
-    pub(crate) fn fill(&mut self, socket: &Socket) -> bool {
+    pub(crate) fn fill(&mut self, fd: BorrowedFd<'_>) -> bool {
         self.filled = 0;
         loop {
-            match receive_many(socket.fd(), &mut self.buffers) {
+            match receive_many(fd, &mut self.buffers) {
                 Ok(count) => self.filled = count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // Nothing there, or an error of some packet sent before: neither is of interest.
@@ -49,9 +52,12 @@ impl Inbox {
         }
     }
 
-    /// What was taken.
-    pub(crate) fn bundles(&self) -> impl Iterator<Item = Bundle<'_>> {
-        self.buffers.iter().take(self.filled).filter_map(bundle)
+    /// What was taken, from the socket or from the tap.
+    pub(crate) fn bundles(&self, tap: Option<&Tap>) -> impl Iterator<Item = Bundle<'_>> {
+        self.buffers.iter().take(self.filled).filter_map(move |message| match tap {
+            Some(tap) => tap.bundle(message),
+            None => bundle(message),
+        })
     }
 }
 
@@ -73,5 +79,12 @@ fn bundle(message: &Incoming) -> Option<Bundle<'_>> {
         _ => {}
     });
     let from = SocketAddr::new(ip, port);
-    Some(Bundle { from, class, bytes, segment: segment.max(1), cut: message.cut })
+    Some(Bundle {
+        from,
+        class,
+        bytes,
+        segment: segment.max(1),
+        cut: message.cut,
+        identification: 0,
+    })
 }

@@ -63,6 +63,7 @@ mod settings;
 mod slab;
 mod socket;
 mod syscall;
+mod tap;
 mod transmit;
 mod verify;
 mod work;

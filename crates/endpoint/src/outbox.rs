@@ -17,6 +17,8 @@ const ROOM: usize = 160 << 10;
 const RUNS: usize = MOST;
 /// The longest run that fits a datagram of IPv4.
 const LONGEST_RUN: usize = 65_507;
+/// The longest answer: an atomic's, or a notification.
+const SHORT: usize = 32;
 /// The most packets in a run that every kernel takes.
 const MOST_IN_RUN: u16 = 64;
 
@@ -77,7 +79,9 @@ impl Outbox {
         self.sent == self.runs.len()
     }
 
-    /// Adds a packet, whose ICRC depends on its place in the run. Says whether there was room.
+    /// Adds a packet. Says whether there was room.
+    ///
+    /// A lone answer lets a longer packet to the same peer go first, because then both fit one run.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -89,20 +93,58 @@ impl Outbox {
     ) -> bool {
         let mut head = [0; MAX_HEADER_LEN];
         let head_len = header.encode(&mut head);
-        let pad = payload.len().wrapping_neg() & 3;
-        let covered = head_len + payload.len() + pad;
-        let length = covered + icrc::LEN;
+        let head = &head[..head_len];
+        let lone = self.runs.last().filter(|run| {
+            segmentation && run.is_short() && run.class == class && run.name == route.name
+        });
+        let longer =
+            packet_len(head_len, payload.len()) > lone.map_or(usize::MAX, |run| run.segment);
+        let answer = if longer { self.step_back() } else { None };
+        if !self.append(route, class, head, payload, segmentation) {
+            return false;
+        }
+        self.packets += 1;
+        if let Some((bytes, length)) = answer {
+            // Headers alone, behind what was just written: it always finds room.
+            self.append(route, class, &bytes[..length - icrc::LEN], &[], segmentation);
+        }
+        true
+    }
+
+    /// Takes the last run, a short packet, out again.
+    fn step_back(&mut self) -> Option<([u8; SHORT], usize)> {
+        let run = self.runs.pop()?;
+        let mut bytes = [0; SHORT];
+        let length = run.end - run.start;
+        bytes.get_mut(..length)?.copy_from_slice(&self.buffer[run.start..run.end]);
+        self.filled = run.start;
+        Some((bytes, length))
+    }
+
+    /// Puts a packet behind the last one. Its ICRC depends on its place in the run.
+    #[inline]
+    fn append(
+        &mut self,
+        route: &Route,
+        class: TrafficClass,
+        head: &[u8],
+        payload: &[u8],
+        segmentation: bool,
+    ) -> bool {
+        let length = packet_len(head.len(), payload.len());
         if self.runs.len() >= RUNS {
             return false;
         }
         let Some(room) = self.buffer.get_mut(self.filled..self.filled + length) else {
             return false;
         };
-        let (before, sum) = room.split_at_mut(covered);
-        before[..head_len].copy_from_slice(&head[..head_len]);
-        before[head_len..head_len + payload.len()].copy_from_slice(payload);
-        before[head_len + payload.len()..].fill(0);
-        let sum_of = |identification| route.flow.icrc(identification, before, &[]).to_bytes();
+        let (covered, sum) = room.split_at_mut(length - icrc::LEN);
+        let (start, rest) = covered.split_at_mut(head.len());
+        start.copy_from_slice(head);
+        let (body, pad) = rest.split_at_mut(payload.len());
+        body.copy_from_slice(payload);
+        pad.fill(0);
+        let sum_of = |identification| route.flow.icrc(identification, covered, &[]).to_bytes();
         let joins = self.runs.last_mut().filter(|run| {
             segmentation && run.takes(length) && run.class == class && run.name == route.name
         });
@@ -128,7 +170,6 @@ impl Outbox {
             }
         }
         self.filled += length;
-        self.packets += 1;
         true
     }
 
@@ -184,7 +225,18 @@ impl Outbox {
     }
 }
 
+/// Bytes of a packet with all that is around its payload.
+const fn packet_len(head: usize, payload: usize) -> usize {
+    (head + payload).next_multiple_of(4) + icrc::LEN
+}
+
 impl Run {
+    /// Whether it is one packet without payload, such as an acknowledgement.
+    #[inline]
+    fn is_short(&self) -> bool {
+        self.count == 1 && self.segment <= SHORT
+    }
+
     /// Whether a packet of `length` bytes may join.
     #[inline]
     fn takes(&self, length: usize) -> bool {
@@ -223,5 +275,106 @@ impl Run {
             start = end;
         }
         singles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_wire::roce::Datagram;
+    use xoff_wire::{Aeth, Extension, Opcode, Psn, Qpn, Service, Syndrome};
+
+    fn route() -> Route {
+        let (from, to) = ("127.0.0.1:4791".parse().unwrap(), "127.0.0.2:4791".parse().unwrap());
+        Route::new(to, crate::verify::flow(from, to).unwrap())
+    }
+
+    fn data(psn: u32, payload: u32) -> Header {
+        Header {
+            service: Service::Reliable,
+            opcode: Opcode::SendMiddle,
+            ack_request: false,
+            becn: false,
+            dest_qp: Qpn::new(5),
+            psn: Psn::new(psn),
+            extension: Extension::None,
+            payload,
+        }
+    }
+
+    fn ack() -> Header {
+        let aeth = Aeth { syndrome: Syndrome::Ack { credits: 31 }, msn: 0 };
+        Header { opcode: Opcode::Acknowledge, extension: Extension::Aeth(aeth), ..data(0, 0) }
+    }
+
+    /// The runs, each as the payload lengths of its packets; all ICRCs are checked.
+    fn runs(outbox: &Outbox, route: &Route) -> Vec<Vec<usize>> {
+        let packets = |run: &Run| {
+            let chunks = outbox.buffer[run.start..run.end].chunks(run.segment).enumerate();
+            let lengths: Vec<usize> = chunks
+                .map(|(n, packet)| {
+                    let datagram = Datagram::parse(packet).unwrap();
+                    assert_eq!(datagram.expected_icrc(&route.flow, n as u16), datagram.icrc);
+                    datagram.payload.len()
+                })
+                .collect();
+            assert_eq!(lengths.len(), usize::from(run.count));
+            lengths
+        };
+        outbox.runs.iter().map(packets).collect()
+    }
+
+    const CLASS: TrafficClass = TrafficClass(2);
+
+    #[test]
+    fn equally_long_packets_are_a_run() {
+        let (mut outbox, route) = (Outbox::new(), route());
+        for (psn, length) in [4096, 4096, 100, 4096, 4095].into_iter().enumerate() {
+            let payload = vec![7; length as usize];
+            assert!(outbox.push(&route, CLASS, &data(psn as u32, length), &payload, true));
+        }
+        // The last is one byte shorter, but padding makes up for it.
+        assert_eq!(runs(&outbox, &route), [vec![4096, 4096, 100], vec![4096, 4095]]);
+        assert!(outbox.push(&route, TrafficClass(6), &ack(), &[], true));
+        assert_eq!(outbox.runs.len(), 3, "another class is another run");
+    }
+
+    #[test]
+    fn no_run_is_too_long() {
+        let (mut outbox, route) = (Outbox::new(), route());
+        let mut count = 0;
+        while outbox.has_room() && outbox.push(&route, CLASS, &data(count, 4096), &[1; 4096], true)
+        {
+            count += 1;
+        }
+        assert!(count > 30);
+        assert!(runs(&outbox, &route).iter().rev().skip(1).all(|run| run.len() == 15));
+        let (mut outbox, mut count) = (Outbox::new(), 0);
+        while outbox.has_room() && outbox.push(&route, CLASS, &data(count, 4), &[1; 4], true) {
+            count += 1;
+        }
+        assert!(runs(&outbox, &route).iter().all(|run| run.len() <= 64));
+    }
+
+    #[test]
+    fn answers_leave_with_the_data_that_follows_them() {
+        let (mut outbox, route) = (Outbox::new(), route());
+        assert!(outbox.push(&route, CLASS, &ack(), &[], true));
+        assert!(outbox.push(&route, CLASS, &data(1, 64), &[9; 64], true));
+        assert_eq!(runs(&outbox, &route), [vec![64, 0]]);
+        assert!(outbox.push(&route, CLASS, &data(2, 64), &[9; 64], true));
+        assert_eq!(runs(&outbox, &route), [vec![64, 0], vec![64]]);
+        assert_eq!(outbox.packets, 3);
+    }
+
+    #[test]
+    fn a_run_taken_apart_has_other_sums() {
+        let (mut outbox, route) = (Outbox::new(), route());
+        for psn in 0..4 {
+            assert!(outbox.push(&route, CLASS, &data(psn, 50), &[3; 50], true));
+        }
+        let singles = outbox.runs[0].taken_apart(&mut outbox.buffer);
+        outbox.runs = singles;
+        assert_eq!(runs(&outbox, &route), vec![vec![50]; 4]);
     }
 }

@@ -93,6 +93,13 @@ impl Device {
         Ok(entry.core.as_ref().map(|core| core.counters().clone()).unwrap_or_default())
     }
 
+    /// Bytes of payload that a queue pair has accepted: of the peer's writes and sends, and of its own
+    /// reads.
+    pub fn delivered(&self, pair: PairId) -> Result<Bytes, Error> {
+        let entry = self.pairs.get(pair).ok_or(Error::NoSuchPair)?;
+        Ok(Bytes::new(entry.core.as_ref().map_or(0, AnyPair::delivered)))
+    }
+
     /// What congestion control says of a queue pair; nothing before it is ready.
     pub fn congestion(&self, pair: PairId) -> Result<Option<CongestionState>, Error> {
         let entry = self.pairs.get(pair).ok_or(Error::NoSuchPair)?;

@@ -6,6 +6,7 @@ use crate::inbox::Bundle;
 use crate::memory::Around;
 use crate::outbox::Route;
 use crate::pair::Entry;
+use crate::tap::Tap;
 use crate::verify::flow;
 use std::net::SocketAddr;
 use xoff_transport::{Signals, Status, Target};
@@ -24,7 +25,7 @@ struct Arrived<'a> {
     datagram: Datagram<'a>,
     from: SocketAddr,
     flow: Flow,
-    /// What the IPv4 identification most likely is: the place in the run.
+    /// The IPv4 identification, or what it most likely is: the place in the run.
     identification: u16,
     ce: bool,
 }
@@ -34,11 +35,12 @@ impl Device {
     pub(crate) fn receive(&mut self, now: Instant) -> bool {
         // Out of the device for the time that its packets change the rest of it.
         let mut inbox = std::mem::take(&mut self.inbox);
-        let more = inbox.fill(&self.socket);
-        for bundle in inbox.bundles() {
+        let tap = self.tap.take();
+        let more = inbox.fill(tap.as_ref().map_or(self.socket.fd(), Tap::fd));
+        for bundle in inbox.bundles(tap.as_ref()) {
             self.unbundle(now, bundle);
         }
-        self.inbox = inbox;
+        (self.inbox, self.tap) = (inbox, tap);
         more
     }
 
@@ -58,7 +60,8 @@ impl Device {
             }
             match Datagram::parse(bytes) {
                 Ok(datagram) => {
-                    let (from, identification) = (bundle.from, n as u16);
+                    let from = bundle.from;
+                    let identification = bundle.identification.wrapping_add(n as u16);
                     self.arrive(now, &Arrived { datagram, from, flow, identification, ce });
                 }
                 Err(error) => self.reasons.count(reason(error)),

@@ -1,4 +1,4 @@
-//! The three system calls that no safe crate offers as we need them, and all unsafe code there is.
+//! The system calls that no safe crate offers as we need them, and all unsafe code there is.
 //!
 //! Each takes and gives plain slices. The structures with pointers live only for the time of a call.
 
@@ -13,7 +13,7 @@ use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Most messages in one call, either way.
-pub(crate) const MOST: usize = 32;
+pub(crate) const MOST: usize = 16;
 
 /// Sets an option whose value is an integer.
 pub(crate) fn set_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
@@ -22,6 +22,20 @@ pub(crate) fn set_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) 
     // size. The kernel only reads it.
     let result =
         unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has a socket keep only the packets that a filter program accepts.
+pub(crate) fn keep_only(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<()> {
+    let length = u16::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
+    let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    // SAFETY: the pointer is to a structure of our own and the length is its size; in it are a pointer
+    // to the instructions, which are borrowed for the call, and their number. The kernel checks and
+    // copies them, and writes nothing.
+    let result =
+        unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const program).cast(), size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

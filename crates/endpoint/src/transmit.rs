@@ -1,11 +1,9 @@
 //! The way of a packet out: alarms, whose turn it is, bytes from memory.
 
 use crate::device::{Device, SLACK};
-use crate::outbox::Route;
 use crate::post::route;
 use xoff_transport::{Source, Status};
 use xoff_units::Instant;
-use xoff_wire::Header;
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
@@ -71,18 +69,19 @@ impl Device {
             }
             return false;
         };
-        let way: Option<Route> = match entry.route {
-            Some(route) => Some(route),
-            None => core
-                .address()
-                .and_then(|address| self.posted.works.get(address.0)?.to)
-                .and_then(|to| route(self.address, to).ok()),
+        let found;
+        let way = match &entry.route {
+            Some(route) => route,
+            None => {
+                let work = core.address().and_then(|address| self.posted.works.get(address.0));
+                let Some(to) = work.and_then(|work| work.to) else { return true };
+                let Ok(route) = route(self.address, to) else { return true };
+                found = route;
+                &found
+            }
         };
-        let Some(way) = way else { return true };
         let (class, runs) = (entry.settings.class, self.socket.segmentation);
-        let fits = |header: &Header| header.payload as usize == payload.len();
-        debug_assert!(fits(&header));
-        self.outbox.push(&way, class, &header, payload, runs);
+        self.outbox.push(way, class, &header, payload, runs);
         true
     }
 

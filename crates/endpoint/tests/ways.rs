@@ -3,11 +3,13 @@
 mod common;
 
 use common::*;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use xoff_endpoint::*;
 use xoff_transport::Status;
-use xoff_wire::Service;
+use xoff_wire::icrc::Flow;
+use xoff_wire::ipv4::Fragment;
 use xoff_wire::udp::Port;
+use xoff_wire::{Deth, Extension, Header, MAX_HEADER_LEN, Opcode, Psn, Qpn, Service};
 
 const NET: u8 = 5;
 
@@ -77,7 +79,7 @@ fn addresses_that_cannot_be() {
     assert!(matches!(Device::open(taken), Err(OpenError::Socket { .. })));
     let settings = side.settings(Service::Reliable);
     let pair = side.device.create_pair(settings).unwrap();
-    let psn = xoff_wire::Psn::new(0);
+    let psn = Psn::new(0);
     for (address, mtu, error) in [
         ("[::1]:4791", 1024, Error::BadAddress),
         ("255.255.255.255:4791", 1024, Error::BadAddress),
@@ -91,4 +93,58 @@ fn addresses_that_cannot_be() {
     assert_eq!(side.device.state(pair), Ok(PairState::Init));
     side.device.destroy(pair).unwrap();
     assert_eq!(side.device.state(pair), Err(Error::NoSuchPair));
+}
+
+/// Needs the right to open packet sockets; without, the device has to say so and work all the same.
+#[test]
+fn every_bit_verified_over_ipv4() {
+    let settings = DeviceSettings { verify: Verify::Full, ..DeviceSettings::default() };
+    let mut two = Two::with(settings, loopback(NET).into(), loopback(NET).into());
+    match two.b.device.verification() {
+        Verification::Full => {}
+        level => {
+            assert_eq!(level, Verification::UnknownIdentification);
+            eprintln!("SKIPPED full verification: no right to open a packet socket");
+        }
+    }
+    transfer(&mut two);
+}
+
+/// A packet whose ICRC is that of another identification is believed only where that is not seen.
+#[test]
+fn the_identification_counts_where_it_is_seen() {
+    for verify in [Verify::Socket, Verify::Full] {
+        let settings = DeviceSettings { verify, ..DeviceSettings::default() };
+        let mut two = Two::with(settings, loopback(NET).into(), loopback(NET).into());
+        let settings_b = two.b.settings(Service::Datagram);
+        let (qkey, b) = (settings_b.qkey, two.b.device.create_pair(settings_b).unwrap());
+        let room = two.b.slice(0, 100);
+        two.b.device.post_receive(b, WorkId(1), room).unwrap();
+        let (from, to) = (loopback(NET), two.b.device.address());
+        let socket = std::net::UdpSocket::bind((from, 0)).unwrap();
+        let deth = Deth { qkey: qkey.0, source: Qpn::new(7) };
+        let header = Header {
+            service: Service::Datagram,
+            opcode: Opcode::SendOnly,
+            ack_request: false,
+            becn: false,
+            dest_qp: b.qpn(),
+            psn: Psn::new(0),
+            extension: Extension::Deth(deth),
+            payload: 4,
+        };
+        let mut out = [0; MAX_HEADER_LEN];
+        let len = header.encode(&mut out);
+        let covered = [&out[..len], b"data"].concat();
+        let IpAddr::V4(ip) = to.ip() else { panic!("IPv4") };
+        let port = Port(socket.local_addr().unwrap().port());
+        let flow = Flow::v4((from, port), ip, Fragment::WHOLE);
+        // The socket sends identification zero.
+        let wrong = flow.icrc(777, &covered, &[]).to_bytes();
+        socket.send_to(&[&covered[..], &wrong].concat(), to).unwrap();
+        two.run_for(std::time::Duration::from_millis(2));
+        let seen = two.b.device.verification() == Verification::Full;
+        assert_eq!(two.b.poll().is_none(), seen);
+        assert_eq!(two.b.device.discards().get(Reason::BadIcrc), u64::from(seen));
+    }
 }
