@@ -16,7 +16,7 @@ use std::net::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xoff_transport::Access;
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Span};
 use xoff_wire::cm::RejectReason;
 use xoff_wire::{Psn, Service};
 
@@ -25,6 +25,9 @@ pub(super) const READS: u8 = 16;
 
 /// Bytes of a packet that are not payload: IPv6, UDP, BTH, RETH and ICRC.
 const OVERHEAD: u32 = 80;
+
+/// Time between two attempts to connect.
+const BETWEEN_ATTEMPTS: Span = Span::from_ms(100);
 
 /// Both sides, met.
 #[derive(Debug)]
@@ -78,7 +81,7 @@ impl Meeting {
         let most = server.map_or(4096, |server| link_mtu(address, server));
         let offer = offer(&control, Service::Reliable, most);
         let (id, peer) = match server {
-            Some(server) => ask(&mut stage, server, settings, offer)?,
+            Some(server) => ask(&mut stage, server, settings, offer, 1)?,
             None => await_request(&mut stage, None)?,
         };
         let mtu = link_mtu(address, peer.address);
@@ -138,8 +141,30 @@ pub(super) fn remote_of(stage: &Stage, peer: Peer, psn: Psn) -> Remote {
     }
 }
 
-/// Asks for a connection and waits for it.
+/// Asks for a connection and waits for it. A server that is about to listen gets a moment to do so.
 pub(super) fn ask(
+    stage: &mut Stage,
+    server: IpAddr,
+    settings: &Settings,
+    offer: Offer,
+    attempts: u32,
+) -> Result<(ConnectionId, Peer), PerfError> {
+    for _ in 1..attempts {
+        match ask_once(stage, server, settings, offer) {
+            Err(PerfError::Rejected(RejectReason::INVALID_SERVICE_ID)) => {}
+            result => return result,
+        }
+        let end = stage.now() + BETWEEN_ATTEMPTS;
+        while stage.now() < end {
+            if stage.turn()? {
+                stage.rest(None)?;
+            }
+        }
+    }
+    ask_once(stage, server, settings, offer)
+}
+
+fn ask_once(
     stage: &mut Stage,
     server: IpAddr,
     settings: &Settings,

@@ -29,6 +29,9 @@ const PARTING: Span = Span::from_ms(4000);
 /// How long a client waits for its server to end them.
 const PATIENT: Span = Span::from_ms(1500);
 
+/// How often a client asks for a queue pair's connection while its server does not listen yet.
+const ATTEMPTS: u32 = 30;
+
 /// A test that runs.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -159,7 +162,7 @@ impl Session {
             };
             let pair = lane.pair;
             let (id, peer) = match self.role {
-                Role::Client => ask(&mut self.stage, server, &self.settings, offer)?,
+                Role::Client => ask(&mut self.stage, server, &self.settings, offer, ATTEMPTS)?,
                 Role::Server => await_request(&mut self.stage, Some(server))?,
             };
             if peer.service != self.settings.service {
