@@ -41,6 +41,7 @@
 
 pub mod bare;
 mod clock;
+pub mod cm;
 mod completion;
 mod device;
 mod discard;
@@ -53,6 +54,7 @@ mod name;
 mod outbox;
 mod pair;
 mod pending;
+pub mod perftest;
 mod post;
 mod posted;
 mod receive;

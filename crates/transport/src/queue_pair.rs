@@ -260,7 +260,8 @@ impl QueuePair {
             self.fail(Status::Flushed);
         }
         if self.requester.read_next < self.requester.acked {
-            self.requester.data_missing(now, &self.config);
+            let acked = self.requester.acked;
+            self.requester.data_missing(now, acked, &self.config);
         }
         self.counters.echo_marks += u64::from(header.becn);
         if self.controller.wants_feedback() {

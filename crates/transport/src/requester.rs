@@ -37,7 +37,9 @@ pub(crate) struct Requester {
     pub(crate) reread: u64,
     /// When we last did so because data was missing, and for which packet.
     pub(crate) reread_at: Instant,
-    pub(crate) reread_for: u64,
+    pub(crate) reread_for: u32,
+    /// How far ahead of missing data was what arrived last.
+    pub(crate) reread_ahead: u32,
     /// When too long has passed without an answer; never while none is awaited.
     pub(crate) timer: Instant,
     pub(crate) timeout: Span,
@@ -80,7 +82,8 @@ impl Requester {
             read_next: NEVER,
             reread: NEVER,
             reread_at: Instant::ZERO,
-            reread_for: NEVER,
+            reread_for: u32::MAX,
+            reread_ahead: 0,
             timer: Instant::MAX,
             timeout: if config.timeout.is_zero() { Span::MAX } else { config.timeout },
             not_before: Instant::ZERO,

@@ -9,7 +9,7 @@ use crate::requester::Requester;
 use crate::rnr;
 use crate::sequence::{self, NEVER};
 use crate::work::Status;
-use xoff_units::Instant;
+use xoff_units::{Instant, Span};
 use xoff_wire::{Aeth, Header, Psn, Syndrome};
 
 /// On the wire a retry count of seven means without end.
@@ -163,7 +163,7 @@ impl Requester {
         }
         if number > self.read_next {
             counters.out_of_sequence += 1;
-            self.data_missing(now, config);
+            self.data_missing(now, number, config);
             return NOTHING;
         }
         let index = self.index_of(number);
@@ -192,15 +192,25 @@ impl Requester {
         (target, header.payload)
     }
 
-    /// Data of a read is missing before what arrived, be it later data or an acknowledgement, because
-    /// answers come in order: ask again, but not for every packet of it.
+    /// Data of a read is missing before `number`, which arrived, be it later data or an
+    /// acknowledgement, because answers come in order: ask again, but not for every packet of it.
+    ///
+    /// A peer may answer all that was asked before it answers what was asked again. What comes further
+    /// and further on was on its way then, and says nothing new; a step back shows the new answer, and
+    /// that it misses its beginning, too.
     #[cold]
-    pub(crate) fn data_missing(&mut self, now: Instant, config: &QpConfig) {
-        let asked =
-            self.reread_for == self.read_next && now.since(self.reread_at) < config.nak_interval;
+    pub(crate) fn data_missing(&mut self, now: Instant, number: u64, config: &QpConfig) {
+        // Numbers in flight are never further apart than 24 bits.
+        let ahead = (number - self.read_next) as u32;
+        let back = ahead < std::mem::replace(&mut self.reread_ahead, ahead);
+        let patience = if back { Span::ZERO } else { config.timeout };
+        // Of the number asked for, the lower half tells it from every other in flight.
+        let wanted = self.read_next as u32;
+        let asked = self.reread_for == wanted
+            && now.since(self.reread_at) < patience.max(config.nak_interval);
         if !asked {
             self.reread = self.read_next;
-            self.reread_for = self.read_next;
+            self.reread_for = wanted;
             self.reread_at = now;
         }
     }

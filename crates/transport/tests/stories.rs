@@ -293,6 +293,40 @@ fn lost_data_of_a_read_is_asked_for_again() {
 }
 
 #[test]
+fn answers_on_their_way_do_not_make_a_read_be_asked_for_again() {
+    // As with a peer that answers everything in turn, and takes long to come to what is repeated.
+    let config = QpConfig { nak_interval: Span::from_ns(100), ..plain() };
+    let mut pair = Pair::new(config).scripted(lose(1, Operation::ReadResponse, 3));
+    pair.post(0, 1, Verb::Read, 100_000);
+    pair.post(0, 2, Verb::Read, 100_000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1), ok(2)]);
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+    assert_eq!(pair.sent(0, Operation::ReadRequest).len(), 4, "each twice");
+}
+
+#[test]
+fn a_repeated_answer_whose_beginning_is_lost_is_asked_for_at_once() {
+    let mut lost = 0;
+    let script = move |seen: &pair::Seen| {
+        // The fourth packet of the data, the first two times.
+        let data = seen.header.opcode.operation() == Operation::ReadResponse;
+        if data && seen.header.psn == Psn::new(3) && lost < 2 {
+            lost += 1;
+            return Fate::Lose;
+        }
+        Fate::Pass
+    };
+    let config = QpConfig { nak_interval: Span::from_ns(100), ..plain() };
+    let mut pair = Pair::new(config).scripted(script);
+    pair.post(0, 1, Verb::Read, 100_000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1)]);
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+    assert_eq!(pair.sent(0, Operation::ReadRequest).len(), 3);
+}
+
+#[test]
 fn a_lost_read_request_or_its_last_data_is_recovered() {
     for (from, operation, nth) in [(0, Operation::ReadRequest, 0), (1, Operation::ReadResponse, 9)]
     {

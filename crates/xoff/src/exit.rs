@@ -61,6 +61,11 @@ impl Failure {
         Self { exit: Exit::BadInput, message: Some(message.into()) }
     }
 
+    /// What was attempted did not go well.
+    pub(crate) fn rule(message: impl Into<String>) -> Self {
+        Self { exit: Exit::BrokeARule, message: Some(message.into()) }
+    }
+
     /// Results could not be written.
     pub(crate) fn write(message: impl Into<String>) -> Self {
         Self { exit: Exit::CannotWrite, message: Some(message.into()) }

@@ -24,6 +24,11 @@ impl Interrupt {
         interrupt
     }
 
+    /// What is set when a signal comes.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
     /// Whether a signal has come.
     pub(crate) fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)

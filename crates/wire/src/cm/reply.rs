@@ -20,7 +20,7 @@ pub struct Reply {
     pub qpn: Qpn,
     /// The sender's end of a reliable datagram context; RoCE has none.
     pub local_eecn: u32,
-    /// The first sequence number that the sender will use.
+    /// The first sequence number that the *receiver* of this message is to use.
     pub starting_psn: Psn,
     /// Reads and atomics at once that the sender can answer.
     pub responder_resources: u8,

@@ -142,7 +142,7 @@ pub struct Request {
     pub transport: u8,
     /// End-to-end credits are used.
     pub flow_control: bool,
-    /// The first sequence number that the sender will use.
+    /// The first sequence number that the *receiver* of this message is to use.
     pub starting_psn: Psn,
     /// The coded time the sender takes to answer, five bits.
     pub local_response_timeout: u8,

@@ -5,6 +5,7 @@ pub(crate) mod catalogue;
 pub(crate) mod check;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod perf;
 pub(crate) mod run;
 pub(crate) mod schema;
 
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Say what is in a RoCE capture: queue pairs, operations, troubles
     Inspect(inspect::Args),
+    /// Measure a network with real packets, against another xoff or a stock perftest tool
+    Perf(perf::Args),
     /// Measure the simulator's speed
     Bench(bench::Args),
 }
@@ -58,6 +61,7 @@ impl Command {
             Command::Catalogue(args) => catalogue::execute(args),
             Command::Import(args) => import::execute(args),
             Command::Inspect(args) => inspect::execute(args),
+            Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
         }
     }

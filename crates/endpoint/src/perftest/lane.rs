@@ -1,0 +1,46 @@
+//! One queue pair of a test, and what both sides know of it.
+
+use super::message::Keys;
+use super::pattern::Body;
+use crate::PairId;
+use crate::cm::ConnectionId;
+use std::net::SocketAddr;
+
+/// One queue pair of a test.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) pair: PairId,
+    /// What we tell the peer.
+    pub(super) local: Keys,
+    /// What the peer told us.
+    pub(super) remote: Keys,
+    /// Where the peer is.
+    pub(super) address: SocketAddr,
+    /// The connection, if rdma_cm made it.
+    pub(super) connection: Option<ConnectionId>,
+    /// What is in our messages.
+    pub(super) ours: Body,
+    /// What is in the peer's, if it is one of us.
+    pub(super) theirs: Body,
+    /// Messages posted, done, and arrived, of the size that runs.
+    pub(super) posted: u64,
+    pub(super) done: u64,
+    pub(super) arrived: u64,
+    /// Receives posted.
+    pub(super) awaited: u64,
+    /// What atomics left in each place at the peer, as far as we know.
+    pub(super) values: Vec<Option<u64>>,
+}
+
+impl Lane {
+    /// A new size begins.
+    pub(super) fn restart(&mut self) {
+        (self.posted, self.done, self.arrived, self.awaited) = (0, 0, 0, 0);
+        self.values.clear();
+    }
+
+    /// Messages in flight.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.posted - self.done
+    }
+}

@@ -1,0 +1,366 @@
+//! A test from the first greeting to the last goodbye.
+
+use super::area::{Area, CACHE_LINE, CYCLE, Layout};
+use super::error::PerfError;
+use super::lane::Lane;
+use super::link::Link;
+use super::meeting::{Meeting, READS, accept, ask, await_request, random_psn, remote_of};
+use super::message::{DONE, Greeting, Keys, Report, greeting, mtu_of, mtu_text};
+use super::outcome::{Agreed, End};
+use super::pattern::Body;
+use super::plan::Plan;
+use super::settings::{Role, Settings};
+use super::stage::Stage;
+use crate::cm::{ConnectionId, Event, Offer};
+use crate::{Completions, PairSettings, Remote, host_config};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use xoff_transport::ProtectionDomain;
+use xoff_transport::config::QpConfig;
+use xoff_units::{Bytes, Span};
+use xoff_wire::grh::Gid;
+use xoff_wire::{Psn, Qpn, Rkey, Service};
+
+/// How long a side that is done stays for the other's sake.
+const LINGER: Span = Span::from_ms(3000);
+/// How long the ends of connections are waited for.
+const PARTING: Span = Span::from_ms(4000);
+/// How long a client waits for its server to end them.
+const PATIENT: Span = Span::from_ms(1500);
+
+/// How often a client asks for a queue pair's connection while its server does not listen yet.
+const ATTEMPTS: u32 = 30;
+
+/// A test that runs.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) settings: Settings,
+    pub(super) role: Role,
+    pub(super) plan: Plan,
+    pub(super) stage: Stage,
+    pub(super) link: Link,
+    pub(super) peer: Greeting,
+    pub(super) mtu: u16,
+    pub(super) sizes: Vec<u64>,
+    pub(super) area: Area,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) sends: Completions,
+    pub(super) receives: Completions,
+    control: Option<(ConnectionId, IpAddr)>,
+}
+
+impl Session {
+    /// Meets the peer and gets everything ready for the data.
+    pub(super) fn new(settings: Settings, stop: &Arc<AtomicBool>) -> Result<Self, PerfError> {
+        if let Some(mistake) = settings.mistake() {
+            return Err(PerfError::Settings(mistake));
+        }
+        let role = settings.role();
+        let Meeting { mut stage, mut link, control, mtu: link_mtu } =
+            Meeting::new(&settings, stop)?;
+        let mut talk = Talk { stage: &mut stage, link: &mut link, role };
+        let peer = Greeting::parse(&talk.exchange(greeting())?)?;
+        let agree = |theirs: [u8; 4], ours: u32| u64::from(u32::from_be_bytes(theirs).max(ours));
+        let cycle = agree(talk.exchange(CYCLE.to_be_bytes())?, CYCLE);
+        let line = agree(talk.exchange(CACHE_LINE.to_be_bytes())?, CACHE_LINE);
+        let ours = settings.mtu.unwrap_or(4096).min(link_mtu);
+        let mtu = mtu_of(talk.exchange(mtu_text(ours))?)?.min(ours);
+        if cycle > 1 << 20 || !line.is_power_of_two() || line > cycle / 2 {
+            return Err(super::message::Garbled.into());
+        }
+        let sizes = settings.sizes(mtu);
+        if settings.service == Service::Datagram && settings.size > mtu.into() {
+            return Err(PerfError::Settings("a datagram is no longer than the MTU"));
+        }
+        let device = &mut stage.device;
+        let domain = device.create_domain();
+        let layout = Layout::new(&settings, cycle, line);
+        let area = Area::new(device, domain, layout, settings.verb, &sizes)?;
+        let places = settings.pairs * 1024 + settings.pairs * settings.depth;
+        let (sends, receives) =
+            (device.create_completions(places)?, device.create_completions(places)?);
+        let plan = Plan::of(&settings);
+        let lanes = Vec::new();
+        let mut session = Self {
+            settings,
+            role,
+            plan,
+            stage,
+            link,
+            peer,
+            mtu,
+            sizes,
+            area,
+            lanes,
+            sends,
+            receives,
+            control,
+        };
+        session.make_lanes(domain)?;
+        session.introduce()?;
+        Ok(session)
+    }
+
+    /// Makes the queue pairs; with rdma_cm they are connected then.
+    fn make_lanes(&mut self, domain: ProtectionDomain) -> Result<(), PerfError> {
+        let config = QpConfig { mtu: Bytes::new(self.mtu.into()), ..host_config() };
+        let config = Arc::new(QpConfig { max_reads: READS, ..config });
+        let local_address = self.stage.device.address();
+        let largest = self.sizes.iter().copied().max().unwrap_or(0).max(self.area.layout.cycle());
+        for index in 0..self.settings.pairs {
+            let pair = self.stage.device.create_pair(PairSettings {
+                receive_completions: self.receives,
+                config: config.clone(),
+                ..PairSettings::new(self.settings.service, domain, self.sends)
+            })?;
+            let (rkey, address) = self.area.address(index);
+            let local = Keys {
+                lid: 0,
+                reads: READS.into(),
+                qpn: pair.qpn(),
+                psn: random_psn(),
+                rkey,
+                address,
+                gid: gid(local_address.ip()),
+            };
+            let nobody = Keys { qpn: Qpn::new(0), psn: Psn::new(0), rkey: Rkey(0), ..local };
+            self.lanes.push(Lane {
+                pair,
+                ours: Body::new(local.psn.get(), largest as usize),
+                theirs: Body::new(0, 0),
+                local,
+                remote: nobody,
+                address: local_address,
+                connection: None,
+                posted: 0,
+                done: 0,
+                arrived: 0,
+                awaited: 0,
+                values: Vec::new(),
+            });
+        }
+        if self.control.is_some() {
+            self.connect_by_cm()?;
+        }
+        Ok(())
+    }
+
+    /// Connects the queue pairs by rdma_cm, one after the other, between two barriers.
+    fn connect_by_cm(&mut self) -> Result<(), PerfError> {
+        let Some((_, server)) = self.control else { return Ok(()) };
+        self.barrier()?;
+        for index in 0..self.lanes.len() {
+            let lane = &self.lanes[index];
+            let offer = Offer {
+                qpn: lane.pair.qpn(),
+                psn: lane.local.psn,
+                service: self.settings.service,
+                mtu: Bytes::new(self.mtu.into()),
+                responder_resources: READS,
+                initiator_depth: READS,
+            };
+            let pair = lane.pair;
+            let (id, peer) = match self.role {
+                Role::Client => ask(&mut self.stage, server, &self.settings, offer, ATTEMPTS)?,
+                Role::Server => await_request(&mut self.stage, Some(server))?,
+            };
+            if peer.service != self.settings.service {
+                let (theirs, ours) = (name(peer.service), name(self.settings.service));
+                return Err(PerfError::Mismatch { theirs, ours });
+            }
+            let remote = remote_of(&self.stage, peer, offer.psn);
+            self.stage.device.connect(pair, remote)?;
+            if self.role == Role::Server {
+                accept(&mut self.stage, id, offer);
+            }
+            let lane = &mut self.lanes[index];
+            (lane.connection, lane.address) = (Some(id), remote.address);
+        }
+        self.barrier()
+    }
+
+    /// Learns the peer's keys and connects, then barriers until both sides are ready.
+    fn introduce(&mut self) -> Result<(), PerfError> {
+        for _ in 0..self.plan.first {
+            self.barrier()?;
+        }
+        for index in 0..self.lanes.len() {
+            let remote = self.exchange_keys(index)?;
+            self.connect_lane(index, remote)?;
+        }
+        for index in 0..self.plan.connected {
+            self.exchange_keys(index % self.lanes.len())?;
+        }
+        Ok(())
+    }
+
+    fn connect_lane(&mut self, index: usize, keys: Keys) -> Result<(), PerfError> {
+        let ours = self.stage.device.address();
+        let address = SocketAddr::new(address(keys.gid), ours.port());
+        let lane = &mut self.lanes[index];
+        let largest = self.sizes.iter().copied().max().unwrap_or(0).max(self.area.layout.cycle());
+        lane.remote = keys;
+        if self.peer.ours {
+            lane.theirs = Body::new(keys.psn.get(), largest as usize);
+        }
+        if lane.connection.is_some() {
+            return Ok(());
+        }
+        lane.address = address;
+        if address.is_ipv4() != ours.is_ipv4() {
+            let family = |v4| if v4 { "an IPv4 address" } else { "an IPv6 address" };
+            let (theirs, ours) = (family(address.is_ipv4()), family(ours.is_ipv4()));
+            return Err(PerfError::Mismatch { theirs, ours });
+        }
+        if self.settings.service == Service::Datagram {
+            return Ok(());
+        }
+        let remote = Remote {
+            address,
+            qpn: keys.qpn,
+            send_psn: lane.local.psn,
+            receive_psn: keys.psn,
+            mtu: self.mtu,
+        };
+        Ok(self.stage.device.connect(lane.pair, remote)?)
+    }
+
+    /// Both sides say the keys of one queue pair.
+    fn exchange_keys(&mut self, index: usize) -> Result<Keys, PerfError> {
+        let ours = self.lanes[index].local;
+        let (stage, link) = (&mut self.stage, &mut self.link);
+        if self.role == Role::Client {
+            link.send_keys(stage, &ours)?;
+            return link.receive_keys(stage);
+        }
+        let theirs = link.receive_keys(stage)?;
+        link.send_keys(stage, &ours)?;
+        Ok(theirs)
+    }
+
+    /// Neither side goes on before the other is here.
+    pub(super) fn barrier(&mut self) -> Result<(), PerfError> {
+        self.exchange_keys(0).map(drop)
+    }
+
+    pub(super) fn barriers(&mut self, count: usize) -> Result<(), PerfError> {
+        (0..count).try_for_each(|_| self.barrier())
+    }
+
+    /// Both sides say what they measured.
+    pub(super) fn exchange_report(&mut self, ours: Report) -> Result<Report, PerfError> {
+        let (stage, link) = (&mut self.stage, &mut self.link);
+        let mut talk = Talk { stage, link, role: self.role };
+        let mut theirs = [[0; 8]; 5];
+        for (value, place) in ours.values().into_iter().zip(&mut theirs) {
+            *place = talk.exchange(value)?;
+        }
+        Ok(Report::from_values(theirs))
+    }
+
+    /// The last words. Then the peer gets a while to hear that everything has arrived.
+    pub(super) fn close(&mut self) -> Result<(), PerfError> {
+        if self.plan.close {
+            self.barrier()?;
+        }
+        if self.control.is_some() {
+            return self.part();
+        }
+        if self.plan.close {
+            self.link.send(&mut self.stage, &DONE)?;
+            // Newer tools say nothing here and hang up.
+            let _ = self.link.receive(&mut self.stage, &mut [0; DONE.len()]);
+        }
+        self.link.linger(&mut self.stage, LINGER)
+    }
+
+    /// Ends the connections that rdma_cm made: the server asks, the client waits to be asked.
+    fn part(&mut self) -> Result<(), PerfError> {
+        let mut left: Vec<ConnectionId> =
+            self.lanes.iter().filter_map(|lane| lane.connection).collect();
+        left.extend(self.control.map(|(id, _)| id));
+        let end = self.stage.now() + PARTING;
+        let asks = self.stage.now() + if self.role == Role::Server { Span::ZERO } else { PATIENT };
+        let mut asked = false;
+        while !left.is_empty() && self.stage.now() < end {
+            let now = self.stage.now();
+            let Some(agent) = &mut self.stage.agent else { break };
+            if !asked && now >= asks {
+                asked = true;
+                for id in &left {
+                    agent.manager().disconnect(now, *id);
+                }
+            }
+            while let Some(event) = agent.manager().poll_event() {
+                if let Event::Disconnected { id } | Event::TimedOut { id } = event {
+                    left.retain(|other| *other != id);
+                }
+            }
+            if self.stage.turn()? {
+                self.stage.heard();
+                self.stage.rest(None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was agreed on.
+    pub(super) fn agreed(&self) -> Agreed {
+        let end = |keys: &Keys| End {
+            qpn: keys.qpn.get(),
+            psn: keys.psn.get(),
+            rkey: keys.rkey.0,
+            address: keys.address,
+            gid: keys.gid.0,
+        };
+        let ends = self.lanes.iter().map(|lane| (end(&lane.local), end(&lane.remote))).collect();
+        Agreed { version: self.peer.version.clone(), ours: self.peer.ours, mtu: self.mtu, ends }
+    }
+
+    /// Packets that were sent again.
+    pub(super) fn retransmitted(&self) -> u64 {
+        let of = |lane: &Lane| self.stage.device.counters(lane.pair).ok();
+        self.lanes.iter().filter_map(of).map(|counters| counters.retransmitted).sum()
+    }
+}
+
+/// Two sides that speak in turn, the client first.
+struct Talk<'a> {
+    stage: &'a mut Stage,
+    link: &'a mut Link,
+    role: Role,
+}
+
+impl Talk<'_> {
+    fn exchange<const N: usize>(&mut self, ours: [u8; N]) -> Result<[u8; N], PerfError> {
+        let mut theirs = [0; N];
+        if self.role == Role::Client {
+            self.link.send(self.stage, &ours)?;
+            self.link.receive(self.stage, &mut theirs)?;
+        } else {
+            self.link.receive(self.stage, &mut theirs)?;
+            self.link.send(self.stage, &ours)?;
+        }
+        Ok(theirs)
+    }
+}
+
+fn gid(address: IpAddr) -> Gid {
+    Gid(match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    })
+}
+
+fn address(gid: Gid) -> IpAddr {
+    gid.0.to_ipv4_mapped().map_or(IpAddr::V6(gid.0), IpAddr::V4)
+}
+
+fn name(service: Service) -> &'static str {
+    match service {
+        Service::Reliable => "reliable connections",
+        Service::Unreliable => "unreliable connections",
+        Service::Datagram => "datagrams",
+    }
+}

@@ -1,0 +1,193 @@
+//! What a test does.
+
+use crate::Waiting;
+use std::net::IpAddr;
+use std::time::Duration;
+use xoff_wire::Service;
+use xoff_wire::udp::Port;
+
+/// What moves the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Writes into the peer's memory.
+    Write,
+    /// Reads from the peer's memory.
+    Read,
+    /// Sends into buffers that the peer posts.
+    Send,
+    /// Changes eight bytes of the peer's memory.
+    Atomic(AtomicKind),
+}
+
+/// Which atomic operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtomicKind {
+    /// Adds.
+    FetchAdd,
+    /// Swaps if it finds what it expects.
+    CompareSwap,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// How much, with many messages in flight.
+    Bandwidth,
+    /// How fast, with one message at a time.
+    Latency,
+}
+
+/// Which end of the test we are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// We wait for a client.
+    Server,
+    /// We call.
+    Client,
+}
+
+/// How long it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// So many messages of each queue pair.
+    Iterations(u64),
+    /// So long.
+    For(Duration),
+}
+
+/// How the two sides find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rendezvous {
+    /// By perftest's exchange over TCP.
+    Tcp,
+    /// By rdma_cm.
+    Cm,
+}
+
+/// Everything about a test.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What moves the bytes.
+    pub verb: Verb,
+    /// What is measured.
+    pub measure: Measure,
+    /// The server, if we are a client.
+    pub server: Option<String>,
+    /// The port of the exchange.
+    pub port: Port,
+    /// Our address for the data; otherwise the one that the way to the peer begins at.
+    pub bind: Option<IpAddr>,
+    /// The IP version of the data, if it matters: IPv6, or else IPv4.
+    pub v6: Option<bool>,
+    /// Bytes of a message; for atomics eight.
+    pub size: u64,
+    /// All powers of two from 2 to 8 MiB, one after the other, instead of one size.
+    pub all_sizes: bool,
+    /// How long.
+    pub extent: Extent,
+    /// Queue pairs.
+    pub pairs: usize,
+    /// Most payload of a packet; the peer's and the link's may be smaller.
+    pub mtu: Option<u16>,
+    /// Both ways at once.
+    pub duplex: bool,
+    /// Which service.
+    pub service: Service,
+    /// How to meet.
+    pub rendezvous: Rendezvous,
+    /// Messages in flight on each queue pair.
+    pub depth: usize,
+    /// Figures are exchanged in Gbit/s instead of MiB/s.
+    pub gigabits: bool,
+    /// The UDP port of the data: 4791 everywhere but in tests.
+    pub device_port: Port,
+    /// Sleep while there is nothing to do, or not.
+    pub waiting: Waiting,
+    /// The peer is taken for gone when nothing has come from it for so long.
+    pub patience: Duration,
+}
+
+impl Settings {
+    /// A test by perftest's defaults.
+    pub fn new(verb: Verb, measure: Measure) -> Self {
+        let latency = measure == Measure::Latency;
+        Self {
+            verb,
+            measure,
+            server: None,
+            port: Port(18515),
+            bind: None,
+            v6: None,
+            size: match verb {
+                Verb::Atomic(_) => 8,
+                _ if latency => 2,
+                _ => 65_536,
+            },
+            all_sizes: false,
+            extent: Extent::Iterations(match (verb, measure) {
+                (Verb::Write, Measure::Bandwidth) => 5000,
+                _ => 1000,
+            }),
+            pairs: 1,
+            mtu: None,
+            duplex: false,
+            service: Service::Reliable,
+            rendezvous: Rendezvous::Tcp,
+            depth: if latency { 1 } else { 128 },
+            gigabits: false,
+            device_port: Port::ROCE_V2,
+            waiting: Waiting::Sleep,
+            patience: Duration::from_secs(20),
+        }
+    }
+
+    /// Which end we are.
+    pub fn role(&self) -> Role {
+        if self.server.is_some() { Role::Client } else { Role::Server }
+    }
+
+    /// The sizes to run, in order. Datagrams end at the MTU.
+    pub(super) fn sizes(&self, mtu: u16) -> Vec<u64> {
+        if !self.all_sizes || matches!(self.verb, Verb::Atomic(_)) {
+            return vec![self.size];
+        }
+        let most = if self.service == Service::Datagram { u64::from(mtu) } else { 8 << 20 };
+        (1..=23).map(|power| 1 << power).take_while(|&size| size <= most).collect()
+    }
+
+    /// What makes no sense, in words for the user.
+    pub fn mistake(&self) -> Option<&'static str> {
+        let atomic = matches!(self.verb, Verb::Atomic(_));
+        let latency = self.measure == Measure::Latency;
+        Some(match self.service {
+            Service::Unreliable if atomic || self.verb == Verb::Read => {
+                "reads and atomics need a reliable connection"
+            }
+            Service::Datagram if self.verb != Verb::Send => "only sends go as datagrams",
+            Service::Datagram if self.rendezvous == Rendezvous::Cm => {
+                "datagrams by rdma_cm are not supported"
+            }
+            _ if self.pairs == 0 || self.pairs > 1024 => "between 1 and 1024 queue pairs",
+            _ if latency && self.pairs > 1 => "latency is measured on one queue pair",
+            _ if latency && self.duplex => "latency is not measured both ways at once",
+            _ if latency
+                && matches!(self.extent, Extent::For(_))
+                && matches!(self.verb, Verb::Write | Verb::Send) =>
+            {
+                "the latency of writes and sends is measured by iterations, not by time"
+            }
+            _ if self.size == 0 || self.size > 1 << 30 => "a message has 1 byte to 1 GiB",
+            _ if self.size.saturating_mul(self.pairs as u64) > 1 << 30 => {
+                "all queue pairs together hold messages of at most 1 GiB"
+            }
+            _ if self.depth == 0 || self.depth > 1 << 14 => {
+                "between 1 and 16384 messages in flight"
+            }
+            _ if self.extent == Extent::Iterations(0) => "at least one iteration",
+            _ if self.all_sizes && matches!(self.extent, Extent::For(_)) => {
+                "all sizes are run by iterations, not by time"
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! A device with its connection manager, turned by one hand.
+
+use super::error::PerfError;
+use crate::Device;
+use crate::clock::until;
+use crate::cm::Agent;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use xoff_units::Instant;
+
+/// How long to sleep at most before looking whether somebody wants us to stop.
+const NAP: Duration = Duration::from_millis(100);
+
+/// A device with what moves it on.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) device: Device,
+    pub(super) agent: Option<Agent>,
+    /// When a packet arrived last.
+    heard: Instant,
+    patience: Duration,
+    stop: Arc<AtomicBool>,
+}
+
+impl Stage {
+    pub(super) fn new(device: Device, patience: Duration, stop: Arc<AtomicBool>) -> Self {
+        let heard = device.now();
+        Self { device, agent: None, heard, patience, stop }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.device.now()
+    }
+
+    /// Does all there is to do, and says whether there was nothing.
+    pub(super) fn turn(&mut self) -> Result<bool, PerfError> {
+        let progress = self.device.progress();
+        if let Some(agent) = &mut self.agent {
+            agent.turn(&mut self.device)?;
+        }
+        if progress.received > 0 {
+            self.heard = self.device.now();
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(PerfError::Interrupted);
+        }
+        Ok(progress.is_idle())
+    }
+
+    /// Waits for packets, for what is due, or until `other` can be read. It is an error if nothing
+    /// has come for too long.
+    pub(super) fn rest(&mut self, other: Option<BorrowedFd<'_>>) -> Result<(), PerfError> {
+        let now = self.device.now();
+        if until(self.heard, now) > self.patience {
+            return Err(PerfError::Silence(self.patience.as_secs()));
+        }
+        let agent = self.agent.as_ref().map_or(Instant::MAX, Agent::deadline);
+        self.device.wait_or(NAP.min(until(now, agent)), other);
+        Ok(())
+    }
+
+    /// Something came by another way.
+    pub(super) fn heard(&mut self) {
+        self.heard = self.device.now();
+    }
+}
