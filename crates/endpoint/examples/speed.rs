@@ -160,7 +160,8 @@ fn connect(
     from: mpsc::Receiver<Hello>,
 ) -> Side {
     end.enter();
-    let settings = DeviceSettings { waiting, ..DeviceSettings::new(end.address) };
+    let settings =
+        DeviceSettings { waiting, hold_answers: true, ..DeviceSettings::new(end.address) };
     let mut device = Device::open(settings).unwrap();
     let domain = device.create_domain();
     let completions = device.create_completions(1024).unwrap();

@@ -93,6 +93,9 @@ impl Device {
             SocketAddr::V4(v4) if settings.verify == Verify::Full => Tap::open(v4, buffer).ok(),
             _ => None,
         };
+        if tap.is_some() {
+            socket.ignore_arrivals();
+        }
         Ok(Self {
             address,
             clock: Clock::start(),
@@ -212,8 +215,8 @@ impl Device {
 
     /// Takes what has arrived, does what is due, sends what may be sent. Never blocks.
     ///
-    /// Acknowledgements may be held back until the next call of this or of [`Device::wait`], so make
-    /// one soon; [`Progress::is_idle`] tells when nothing is left.
+    /// With [`DeviceSettings::hold_answers`] acknowledgements may be held back until the next call of
+    /// this or of [`Device::wait`]; [`Progress::is_idle`] tells when nothing is left.
     pub fn progress(&mut self) -> Progress {
         let (received, sent) = (self.packets_in, self.outbox.packets);
         let waited = !self.outbox.is_empty();
@@ -228,8 +231,7 @@ impl Device {
         self.alarms(now);
         let answers = self.outbox.packets;
         self.transmit(now);
-        // Answers alone wait until the next call, because what the caller posts now leaves with them.
-        if waited || self.outbox.packets > answers {
+        if !self.settings.hold_answers || waited || self.outbox.packets > answers {
             self.flush();
         }
         Progress { received: self.packets_in - received, sent: self.outbox.packets - sent }

@@ -2,7 +2,7 @@
 
 use crate::discard::{Reason, Reasons};
 use crate::name::{Control, Name};
-use crate::socket::Socket;
+use crate::socket::{Door, Socket};
 use crate::syscall::{MOST, Outgoing, send_many};
 use std::io;
 use std::net::SocketAddr;
@@ -28,11 +28,18 @@ pub(crate) struct Route {
     pub(crate) address: SocketAddr,
     name: Name,
     flow: Flow,
+    door: Door,
 }
 
 impl Route {
+    /// The way to `address` through the device's own port.
     pub(crate) fn new(address: SocketAddr, flow: Flow) -> Self {
-        Self { address, name: Name::of(address), flow }
+        Self { address, name: Name::of(address), flow, door: Door::default() }
+    }
+
+    /// The same through another one, whose port is in `flow`.
+    pub(crate) fn through(self, door: Door, flow: Flow) -> Self {
+        Self { door, flow, ..self }
     }
 }
 
@@ -41,6 +48,7 @@ impl Route {
 struct Run {
     name: Name,
     flow: Flow,
+    door: Door,
     class: TrafficClass,
     start: usize,
     end: usize,
@@ -94,9 +102,10 @@ impl Outbox {
         let mut head = [0; MAX_HEADER_LEN];
         let head_len = header.encode(&mut head);
         let head = &head[..head_len];
-        let lone = self.runs.last().filter(|run| {
-            segmentation && run.is_short() && run.class == class && run.name == route.name
-        });
+        let lone = self
+            .runs
+            .last()
+            .filter(|run| segmentation && run.is_short() && run.is_along(route, class));
         let longer =
             packet_len(head_len, payload.len()) > lone.map_or(usize::MAX, |run| run.segment);
         let answer = if longer { self.step_back() } else { None };
@@ -145,9 +154,10 @@ impl Outbox {
         body.copy_from_slice(payload);
         pad.fill(0);
         let sum_of = |identification| route.flow.icrc(identification, covered, &[]).to_bytes();
-        let joins = self.runs.last_mut().filter(|run| {
-            segmentation && run.takes(length) && run.class == class && run.name == route.name
-        });
+        let joins = self
+            .runs
+            .last_mut()
+            .filter(|run| segmentation && run.takes(length) && run.is_along(route, class));
         match joins {
             Some(run) => {
                 sum.copy_from_slice(&sum_of(run.count));
@@ -160,6 +170,7 @@ impl Outbox {
                 self.runs.push(Run {
                     name: route.name,
                     flow: route.flow,
+                    door: route.door,
                     class,
                     start: self.filled,
                     end: self.filled + length,
@@ -190,6 +201,10 @@ impl Outbox {
     fn send_some(&self, socket: &Socket) -> io::Result<usize> {
         let mut controls = [Control::EMPTY; MOST];
         let waiting = &self.runs[self.sent..];
+        let Some(door) = waiting.first().map(|run| run.door) else { return Ok(0) };
+        // One call is for one door.
+        let same = waiting.iter().take_while(|run| run.door == door).count();
+        let waiting = &waiting[..same];
         for (run, control) in waiting.iter().zip(&mut controls) {
             run.describe(socket.is_v6(), control);
         }
@@ -200,7 +215,7 @@ impl Outbox {
             let bytes = &self.buffer[run.start..run.end];
             *message = Outgoing { name: &run.name, control, bytes };
         }
-        send_many(socket.fd(), &messages[..count])
+        send_many(socket.door(door), &messages[..count])
     }
 
     /// The first run was not taken: if it was one of many, its packets are tried one by one, and so
@@ -235,6 +250,12 @@ impl Run {
     #[inline]
     fn is_short(&self) -> bool {
         self.count == 1 && self.segment <= SHORT
+    }
+
+    /// Whether packets of this class take the same way.
+    #[inline]
+    fn is_along(&self, route: &Route, class: TrafficClass) -> bool {
+        self.class == class && self.door == route.door && self.name == route.name
     }
 
     /// Whether a packet of `length` bytes may join.

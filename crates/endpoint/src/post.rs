@@ -17,7 +17,7 @@ use xoff_transport::{
     Qkey, QueuePair, Status, UnreliablePair, Verb, WorkRequest,
 };
 use xoff_units::Bytes;
-use xoff_wire::Service;
+use xoff_wire::{Qpn, Service};
 
 /// The key of the management queue pair (IBTA 13.5.1).
 const MANAGEMENT_QKEY: Qkey = Qkey(0x8001_0000);
@@ -56,7 +56,17 @@ impl Device {
     /// Connects a queue pair to its peer.
     pub fn connect(&mut self, pair: PairId, remote: Remote) -> Result<(), Error> {
         let (path, local) = (self.path(), self.address);
-        let route = route(local, remote.address)?;
+        let mut route = route(local, remote.address)?;
+        if self.settings.entropy {
+            let port = entropy(pair.0, remote.qpn);
+            let from = SocketAddr::new(local.ip(), port);
+            // If the port is taken, or there are too many, our own will do.
+            if let (Some(flow), Some(door)) =
+                (flow(from, remote.address), self.socket.open_door(from))
+            {
+                route = route.through(door, flow);
+            }
+        }
         let (_, entry) = self.pairs.get_mut(pair).ok_or(Error::NoSuchPair)?;
         if entry.core.is_some() {
             return Err(Error::WrongState);
@@ -265,6 +275,13 @@ fn check_peer(local: SocketAddr, peer: SocketAddr) -> Result<(), Error> {
     };
     let wrong = local.is_ipv4() != peer.is_ipv4() || everybody || peer.port() == 0;
     if wrong { Err(Error::BadAddress) } else { Ok(()) }
+}
+
+/// A port above 49,152 that depends on both queue pairs: the same for all packets of a connection, and
+/// most often another for another.
+fn entropy(local: Qpn, peer: Qpn) -> u16 {
+    let mixed = local.get() ^ peer.get().rotate_left(7);
+    0xc000 | ((mixed ^ mixed >> 14 ^ mixed >> 28) & 0x3fff) as u16
 }
 
 /// The way from `local` to `peer`.

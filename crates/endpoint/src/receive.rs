@@ -13,7 +13,7 @@ use xoff_transport::{Signals, Status, Target};
 use xoff_units::Instant;
 use xoff_wire::bth::Pkey;
 use xoff_wire::icrc::Flow;
-use xoff_wire::ip::Ecn;
+use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::roce::Datagram;
 use xoff_wire::{DecodeError, Operation};
 
@@ -42,6 +42,15 @@ impl Device {
         }
         (self.inbox, self.tap) = (inbox, tap);
         more
+    }
+
+    /// Takes a datagram as if it had arrived from there: for captures that are played back, and for
+    /// tests. It is verified and counted as any other.
+    pub fn inject(&mut self, from: SocketAddr, class: TrafficClass, datagram: &[u8]) {
+        let now = self.clock.now();
+        let segment = datagram.len().max(1);
+        let (bytes, cut, identification) = (datagram, false, 0);
+        self.unbundle(now, Bundle { from, class, bytes, segment, cut, identification });
     }
 
     fn unbundle(&mut self, now: Instant, bundle: Bundle<'_>) {

@@ -56,6 +56,11 @@ pub struct DeviceSettings {
     /// Every queue pair sends from a UDP port of its own, so that switches spread them over their
     /// links. Otherwise all send from [`DeviceSettings::port`].
     pub entropy: bool,
+    /// Acknowledgements wait for the next call, because what the caller posts meanwhile leaves with
+    /// them in one piece: much less work for whoever answers messages with messages. Only for callers
+    /// who never stop calling [`Device::progress`](crate::Device::progress) or
+    /// [`Device::wait`](crate::Device::wait) as long as peers expect anything.
+    pub hold_answers: bool,
     /// Traffic class of congestion notification packets.
     pub cnp_class: TrafficClass,
     /// What pacing takes for the rate of the port.
@@ -98,6 +103,7 @@ impl DeviceSettings {
             segmentation: true,
             coalescing: true,
             entropy: false,
+            hold_answers: false,
             cnp_class: TrafficClass::new(48, Ecn::NotCapable),
             line_rate: Rate::from_gbps(100),
             base_rtt: Span::from_us(50),
@@ -163,12 +169,12 @@ impl PairSettings {
 }
 
 /// How queue pairs behave on a host without a NIC of their own: timers as a scheduler allows them, and
-/// no more in flight than the socket of a peer holds.
+/// no more in flight than the socket of a peer holds by default, which also stays in the caches.
 pub fn host_config() -> QpConfig {
     QpConfig {
         timeout: Span::from_ms(67),
         rnr_delay: Span::from_us(640),
-        window: Bytes::new(512 << 10),
+        window: Bytes::new(256 << 10),
         cnp_interval: Span::from_us(50),
         congestion: Congestion::Dcqcn(Dcqcn {
             alpha_interval: Span::from_us(55),

@@ -6,10 +6,15 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A socket and what it can do.
+/// One of the ports a device sends from: the first is the one it listens at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Door(u8);
+
+/// A socket and what it can do, and others at the same address that only send.
 #[derive(Debug)]
 pub(crate) struct Socket {
     socket: UdpSocket,
+    doors: Vec<UdpSocket>,
     /// The kernel takes runs of packets.
     pub(crate) segmentation: bool,
     v6: bool,
@@ -26,8 +31,9 @@ impl Socket {
         let failed = |what| move |error| OpenError::Socket { what, error };
         let socket = UdpSocket::bind(address).map_err(failed("cannot listen at the address"))?;
         socket.set_nonblocking(true).map_err(failed("cannot set the socket up"))?;
-        let this = Self { socket, segmentation, v6: address.is_ipv6() };
-        this.prepare().map_err(failed("cannot set the socket up"))?;
+        let v6 = address.is_ipv6();
+        let this = Self { socket, doors: Vec::new(), segmentation, v6 };
+        this.prepare(&this.socket).map_err(failed("cannot set the socket up"))?;
         let size = i32::try_from(buffer).unwrap_or(i32::MAX);
         // As much as may be had: the first asks for more than the limit, which needs rights.
         for (force, ask) in
@@ -44,16 +50,17 @@ impl Socket {
         Ok(this)
     }
 
-    fn prepare(&self) -> io::Result<()> {
+    fn prepare(&self, socket: &UdpSocket) -> io::Result<()> {
+        let set = |level, name, value| set_option(socket.as_fd(), level, name, value);
         if self.v6 {
-            self.set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)?;
-            self.set(libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;
+            set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)?;
+            set(libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;
             // Peers send no UDP checksum, which IPv6 forbids unless one says that one knows.
-            self.set(libc::SOL_UDP, UDP_NO_CHECK6_RX, 1)
+            set(libc::SOL_UDP, UDP_NO_CHECK6_RX, 1)
         } else {
             // Never fragmented, so the identification is zero, or the place in a run.
-            self.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
-            self.set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)
+            set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
+            set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)
         }
     }
 
@@ -65,6 +72,34 @@ impl Socket {
         self.socket.as_fd()
     }
 
+    /// Opens another port to send from, or finds it open.
+    pub(crate) fn open_door(&mut self, address: SocketAddr) -> Option<Door> {
+        let here = |door: &UdpSocket| door.local_addr().is_ok_and(|own| own == address);
+        if let Some(index) = self.doors.iter().position(here) {
+            return Some(Door(index as u8 + 1));
+        }
+        if self.doors.len() >= MOST_DOORS {
+            return None;
+        }
+        let door = UdpSocket::bind(address).ok()?;
+        door.set_nonblocking(true).ok()?;
+        self.prepare(&door).ok()?;
+        close_to_arrivals(&door);
+        self.doors.push(door);
+        Some(Door(self.doors.len() as u8))
+    }
+
+    /// The socket behind a door.
+    pub(crate) fn door(&self, door: Door) -> BorrowedFd<'_> {
+        let other = usize::from(door.0).checked_sub(1).and_then(|index| self.doors.get(index));
+        other.unwrap_or(&self.socket).as_fd()
+    }
+
+    /// Somebody else takes what arrives here.
+    pub(crate) fn ignore_arrivals(&self) {
+        close_to_arrivals(&self.socket);
+    }
+
     pub(crate) fn is_v6(&self) -> bool {
         self.v6
     }
@@ -73,6 +108,14 @@ impl Socket {
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
+}
+
+/// Ports that a device sends from beside its own. With more queue pairs than that, some share.
+const MOST_DOORS: usize = 128;
+
+/// Leaves as little room as there can be for what nobody will read.
+fn close_to_arrivals(socket: &UdpSocket) {
+    let _ = set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 1);
 }
 
 /// Take packets without a checksum (linux/udp.h); the C library has no name for it.

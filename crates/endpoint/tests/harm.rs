@@ -8,50 +8,13 @@ use common::*;
 use relay::{Apart, Harm};
 use std::time::Duration;
 use xoff_endpoint::*;
-use xoff_transport::{Atomic, Status};
 use xoff_wire::Service;
 
 const NET: u8 = 3;
 
-/// Writes, reads, sends and atomics both ways; every byte is checked.
 fn everything_arrives(harm: Harm, seed: u64) -> Apart {
     let mut apart = Apart::new(NET, Service::Reliable, harm, seed);
-    let (a, b) = (apart.a, apart.b);
-    for round in 0..4u64 {
-        let two = &mut apart.two;
-        two.a.fill(0, 90_000, seed + round);
-        two.b.fill(200_000, 90_000, seed * 3 + round);
-        two.b.bytes_mut(0, 8).copy_from_slice(&round.to_ne_bytes());
-        two.a.bytes_mut(600_000, 8).copy_from_slice(&(round + 100).to_ne_bytes());
-        let room = two.b.slice(400_000, 90_000);
-        two.b.device.post_receive(b, WorkId(99), room).unwrap();
-        let works = [
-            Work::write(two.a.slice(0, 90_000), two.b.remote(100_000)),
-            Work::read(two.a.slice(300_000, 90_000), two.b.remote(200_000)),
-            Work::send(two.a.slice(0, 60_000)),
-            Work::atomic(Atomic::FetchAdd { add: 7 }, two.a.slice(8 << 16, 8), two.b.remote(0)),
-        ];
-        for (n, work) in works.into_iter().enumerate() {
-            two.a.device.post(a, work.named(WorkId(n as u64))).unwrap();
-        }
-        let swap = Atomic::CompareSwap { compare: round + 100, swap: 1 };
-        let (local, remote) = (two.b.slice(700_000, 8), two.a.remote(600_000));
-        two.b.device.post(b, Work::atomic(swap, local, remote).named(WorkId(50))).unwrap();
-        for n in 0..4 {
-            let done = apart.run_a();
-            assert_eq!((done.id, done.status), (WorkId(n), Status::Ok));
-        }
-        let mut ended = [apart.run_b(), apart.run_b()].map(|done| (done.id.0, done.status));
-        ended.sort_by_key(|end| end.0);
-        assert_eq!(ended, [(50, Status::Ok), (99, Status::Ok)]);
-        let two = &apart.two;
-        assert_eq!(two.b.bytes(100_000, 90_000), two.a.bytes(0, 90_000));
-        assert_eq!(two.a.bytes(300_000, 90_000), two.b.bytes(200_000, 90_000));
-        assert_eq!(two.b.bytes(400_000, 60_000), two.a.bytes(0, 60_000));
-        assert_eq!(two.b.bytes(0, 8), (round + 7).to_ne_bytes());
-        assert_eq!(two.a.bytes(8 << 16, 8), round.to_ne_bytes());
-        assert_eq!(two.a.bytes(600_000, 8), 1u64.to_ne_bytes());
-    }
+    apart.move_everything(seed);
     apart
 }
 

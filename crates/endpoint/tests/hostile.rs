@@ -12,6 +12,7 @@ use xoff_transport::{Access, Discard, Status};
 use xoff_wire::capture::Reader;
 use xoff_wire::frame::Frame;
 use xoff_wire::icrc::Flow;
+use xoff_wire::ip::TrafficClass;
 use xoff_wire::ipv4::Fragment;
 use xoff_wire::udp::Port;
 use xoff_wire::{Extension, Header, MAX_HEADER_LEN, Opcode, Psn, Qpn, Reth, Rkey, Service};
@@ -203,6 +204,20 @@ fn real_packets_a_little_changed() {
         }
     }
     assert!(sent > 300, "{sent}");
+    scene.nothing_was_touched();
+    scene.still_works();
+}
+
+#[test]
+fn what_is_injected_is_judged_like_the_rest() {
+    let mut scene = Scene::new(Service::Reliable);
+    let from = scene.two.a.device.address();
+    for n in 0..2000u32 {
+        let length = scene.attacker.random() as usize % 200;
+        let bytes: Vec<u8> = (0..length).map(|_| scene.attacker.random() as u8).collect();
+        scene.two.b.device.inject(from, TrafficClass(n as u8), &bytes);
+    }
+    assert_eq!(scene.two.b.device.discards().total(), 2000);
     scene.nothing_was_touched();
     scene.still_works();
 }

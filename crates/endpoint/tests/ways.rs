@@ -61,11 +61,40 @@ fn without_offloads() {
 }
 
 #[test]
+fn answers_held_back() {
+    let settings = DeviceSettings { hold_answers: true, ..DeviceSettings::default() };
+    let mut two = Two::with(settings, loopback(NET).into(), loopback(NET).into());
+    transfer(&mut two);
+}
+
+#[test]
 fn without_verification() {
     let settings = DeviceSettings { verify: Verify::Off, ..DeviceSettings::default() };
     let mut two = Two::with(settings, loopback(NET).into(), loopback(NET).into());
     assert_eq!(two.b.device.verification(), Verification::Off);
     transfer(&mut two);
+}
+
+#[test]
+fn from_ports_of_their_own() {
+    let settings = DeviceSettings { entropy: true, ..DeviceSettings::default() };
+    let mut two = Two::with(settings, loopback(NET).into(), loopback(NET).into());
+    transfer(&mut two);
+    transfer(&mut two);
+    // And it is really another port that they come from.
+    let listener = std::net::UdpSocket::bind((loopback(NET), 4791)).unwrap();
+    listener.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    let settings = two.a.settings(Service::Unreliable);
+    let pair = two.a.device.create_pair(settings).unwrap();
+    let (address, psn) = (listener.local_addr().unwrap(), Psn::new(0));
+    let remote = Remote { address, qpn: Qpn::new(9), send_psn: psn, receive_psn: psn, mtu: 1024 };
+    two.a.device.connect(pair, remote).unwrap();
+    let work = Work::send(two.a.slice(0, 10));
+    two.a.device.post(pair, work).unwrap();
+    two.progress();
+    let (length, from) = listener.recv_from(&mut [0; 100]).unwrap();
+    assert_eq!(length, 12 + 12 + 4);
+    assert!(from.port() >= 0xc000, "{from}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A middle box that loses, repeats, delays, reorders, corrupts and marks packets, as its seed says.
 
-#![allow(unreachable_pub, reason = "a module of several test programs")]
+#![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
 
 use super::common::{Side, Two, loopback};
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size};
@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use xoff_endpoint::*;
+use xoff_transport::{Atomic, Status};
 use xoff_wire::icrc::Flow;
 use xoff_wire::ipv4::Fragment;
 use xoff_wire::udp::Port;
@@ -43,13 +44,19 @@ pub struct Relay {
 impl Relay {
     /// Between `a` and `b`, who take it for each other.
     pub fn new(net: u8, a: &Side, b: &Side, harm: Harm, seed: u64) -> Self {
-        let side = |peer: &Side| {
-            let socket = UdpSocket::bind((loopback(net), 4791)).unwrap();
+        let open = || UdpSocket::bind((loopback(net), 4791)).unwrap();
+        Self::with([open(), open()], a, b, harm, seed)
+    }
+
+    /// The same with these sockets: the first is `b` for `a`, the second `a` for `b`.
+    pub fn with(sockets: [UdpSocket; 2], a: &Side, b: &Side, harm: Harm, seed: u64) -> Self {
+        let side = |socket: UdpSocket, peer: &Side| {
             socket.set_nonblocking(true).unwrap();
             set_socket_recv_buffer_size(&socket, 4 << 20).unwrap();
             (socket, peer.device.address())
         };
-        let (sides, held) = ([side(a), side(b)], [VecDeque::new(), VecDeque::new()]);
+        let [first, second] = sockets;
+        let (sides, held) = ([side(first, a), side(second, b)], [VecDeque::new(), VecDeque::new()]);
         Self { sides, held, harm, seed, passed: 0, lost: 0, marked: 0 }
     }
 
@@ -158,8 +165,13 @@ pub struct Apart {
 
 impl Apart {
     pub fn new(net: u8, service: Service, harm: Harm, seed: u64) -> Self {
-        let mut two = Two::v4(net);
+        let two = Two::v4(net);
         let relay = Relay::new(net, &two.a, &two.b, harm, seed);
+        Self::with(two, relay, service)
+    }
+
+    /// Connects two devices through a middle box.
+    pub fn with(mut two: Two, relay: Relay, service: Service) -> Self {
         // Tails of messages that get lost are missed soon.
         let mut config = host_config();
         config.timeout = xoff_units::Span::from_ms(4);
@@ -183,6 +195,46 @@ impl Apart {
             let (a, b) = (self.two.a.device.counters(self.a), self.two.b.device.counters(self.b));
             assert!(start.elapsed() < Duration::from_secs(20), "nothing happened: {a:?} {b:?}");
             std::thread::yield_now();
+        }
+    }
+
+    /// Writes, reads, sends and atomics both ways; every byte is checked.
+    pub fn move_everything(&mut self, seed: u64) {
+        let (a, b) = (self.a, self.b);
+        for round in 0..4u64 {
+            let two = &mut self.two;
+            two.a.fill(0, 90_000, seed + round);
+            two.b.fill(200_000, 90_000, seed * 3 + round);
+            two.b.bytes_mut(0, 8).copy_from_slice(&round.to_ne_bytes());
+            two.a.bytes_mut(600_000, 8).copy_from_slice(&(round + 100).to_ne_bytes());
+            let room = two.b.slice(400_000, 90_000);
+            two.b.device.post_receive(b, WorkId(99), room).unwrap();
+            let works = [
+                Work::write(two.a.slice(0, 90_000), two.b.remote(100_000)),
+                Work::read(two.a.slice(300_000, 90_000), two.b.remote(200_000)),
+                Work::send(two.a.slice(0, 60_000)),
+                Work::atomic(Atomic::FetchAdd { add: 7 }, two.a.slice(8 << 16, 8), two.b.remote(0)),
+            ];
+            for (n, work) in works.into_iter().enumerate() {
+                two.a.device.post(a, work.named(WorkId(n as u64))).unwrap();
+            }
+            let swap = Atomic::CompareSwap { compare: round + 100, swap: 1 };
+            let (local, remote) = (two.b.slice(700_000, 8), two.a.remote(600_000));
+            two.b.device.post(b, Work::atomic(swap, local, remote).named(WorkId(50))).unwrap();
+            for n in 0..4 {
+                let done = self.run_a();
+                assert_eq!((done.id, done.status), (WorkId(n), Status::Ok));
+            }
+            let mut ended = [self.run_b(), self.run_b()].map(|done| (done.id.0, done.status));
+            ended.sort_by_key(|end| end.0);
+            assert_eq!(ended, [(50, Status::Ok), (99, Status::Ok)]);
+            let two = &self.two;
+            assert_eq!(two.b.bytes(100_000, 90_000), two.a.bytes(0, 90_000));
+            assert_eq!(two.a.bytes(300_000, 90_000), two.b.bytes(200_000, 90_000));
+            assert_eq!(two.b.bytes(400_000, 60_000), two.a.bytes(0, 60_000));
+            assert_eq!(two.b.bytes(0, 8), (round + 7).to_ne_bytes());
+            assert_eq!(two.a.bytes(8 << 16, 8), round.to_ne_bytes());
+            assert_eq!(two.a.bytes(600_000, 8), 1u64.to_ne_bytes());
         }
     }
 

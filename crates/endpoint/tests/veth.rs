@@ -1,0 +1,170 @@
+//! Two devices in two network namespaces, over a veth pair, with and without a middle box on the way.
+//!
+//! Needs root and the `ip` tool; where they are missing the tests say so and are skipped.
+
+mod common;
+#[path = "common/relay.rs"]
+mod relay;
+
+use common::{SIZE, Side, Two, pattern};
+use relay::{Apart, Harm, Relay};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use xoff_endpoint::*;
+use xoff_transport::Counters;
+use xoff_wire::{Psn, Service};
+
+/// Two namespaces that go away with this.
+struct Namespaces {
+    names: [String; 2],
+}
+
+fn run(words: &str) -> bool {
+    let mut words = words.split_whitespace();
+    let command = words.next().unwrap_or_default();
+    let output = Command::new(command).args(words).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+impl Namespaces {
+    /// Makes them, unless we may not.
+    fn make(tag: &str) -> Option<Self> {
+        let id = std::process::id();
+        let names = ["a", "b"].map(|side| format!("xoff-{tag}-{id}-{side}"));
+        let made = Self { names };
+        let [a, b] = &made.names;
+        let done = run(&format!("ip netns add {a}"))
+            && run(&format!("ip netns add {b}"))
+            && run(&format!("ip link add veth0 netns {a} type veth peer name veth0 netns {b}"))
+            && made.names.iter().zip(1..).all(|(name, n)| {
+                run(&format!("ip -n {name} addr add 10.91.0.{n}/24 dev veth0"))
+                    && run(&format!("ip -n {name} link set veth0 mtu 4500 up"))
+            });
+        if !done {
+            eprintln!("SKIPPED {tag}: no right to make network namespaces, or no `ip`");
+        }
+        done.then_some(made)
+    }
+
+    /// Moves the calling thread into one of them.
+    fn enter(name: &str) {
+        let file = File::open(format!("/run/netns/{name}")).unwrap();
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.names {
+            run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+/// What the sides tell each other.
+struct Hello(Remote, RemoteSlice);
+
+fn connect(
+    name: &str,
+    n: u8,
+    verify: Verify,
+    to: &Sender<Hello>,
+    from: &Receiver<Hello>,
+) -> (Side, PairId, RemoteSlice) {
+    Namespaces::enter(name);
+    let address = Ipv4Addr::new(10, 91, 0, n);
+    let mut side = Side::open(DeviceSettings { verify, ..DeviceSettings::new(address) });
+    let mut settings = side.settings(Service::Reliable);
+    let mut config = host_config();
+    config.timeout = xoff_units::Span::from_ms(8);
+    settings.config = std::sync::Arc::new(config);
+    let pair = side.device.create_pair(settings).unwrap();
+    let psn = Psn::new(1);
+    let (address, qpn) = (side.device.address(), pair.qpn());
+    let own = Remote { address, qpn, send_psn: psn, receive_psn: psn, mtu: 4096 };
+    to.send(Hello(own, side.remote(0))).unwrap();
+    let Hello(remote, memory) = from.recv().unwrap();
+    side.device.connect(pair, remote).unwrap();
+    (side, pair, memory)
+}
+
+/// Writes to the other namespace and reads it back, many times. Gives what the sender counted.
+fn transfer(names: &[String; 2], verify: Verify) -> Counters {
+    let ((to_b, from_a), (to_a, from_b)) = (channel(), channel());
+    let [a, b] = names.clone();
+    let (finish, finished) = channel::<()>();
+    let passive = thread::spawn(move || {
+        let (mut side, _, _) = connect(&b, 2, verify, &to_a, &from_a);
+        while finished.try_recv().is_err() {
+            side.device.progress();
+            side.device.wait(Duration::from_millis(5));
+        }
+        side.device.discards().total()
+    });
+    let active = thread::spawn(move || {
+        let (mut side, pair, peer) = connect(&a, 1, verify, &to_b, &from_b);
+        let half = SIZE / 2;
+        for round in 0..40 {
+            let data = pattern(half, round);
+            side.bytes_mut(0, half).copy_from_slice(&data);
+            let end = Instant::now() + Duration::from_secs(20);
+            let (there, back) = (side.slice(0, half as u64), side.slice(half as u64, half as u64));
+            side.device.post(pair, Work::write(there, peer).quiet()).unwrap();
+            side.device.post(pair, Work::read(back, peer)).unwrap();
+            let left = end.saturating_duration_since(Instant::now());
+            let done = side.device.poll_until(side.completions, left).expect("an answer");
+            assert!(done.is_ok());
+            assert!(side.bytes(half, half) == data, "round {round}");
+        }
+        side.device.counters(pair).unwrap()
+    });
+    let counters = active.join().unwrap();
+    finish.send(()).unwrap();
+    assert_eq!(passive.join().unwrap(), 0, "nothing is discarded");
+    counters
+}
+
+#[test]
+fn twenty_megabytes_each_way() {
+    let Some(namespaces) = Namespaces::make("plain") else { return };
+    for verify in [Verify::Socket, Verify::Full] {
+        transfer(&namespaces.names, verify);
+    }
+}
+
+/// Calls something in a namespace. Sockets stay where they were opened.
+fn inside<T: Send + 'static>(name: &str, call: impl FnOnce() -> T + Send + 'static) -> T {
+    let name = name.to_owned();
+    let there = move || {
+        Namespaces::enter(&name);
+        call()
+    };
+    thread::spawn(there).join().unwrap()
+}
+
+#[test]
+fn through_a_middle_box_that_harms() {
+    let Some(namespaces) = Namespaces::make("harm") else { return };
+    let [a, b] = &namespaces.names;
+    // Each namespace has an address at which the middle box stands for the device in it.
+    assert!(run(&format!("ip -n {b} addr add 10.91.0.3/24 dev veth0")));
+    assert!(run(&format!("ip -n {a} addr add 10.91.0.4/24 dev veth0")));
+    let open = |n| move || Side::open(DeviceSettings::new([10, 91, 0, n]));
+    let door = |n| move || UdpSocket::bind((Ipv4Addr::new(10, 91, 0, n), 4791)).unwrap();
+    let two = Two { a: inside(a, open(1)), b: inside(b, open(2)) };
+    let sockets = [inside(b, door(3)), inside(a, door(4))];
+    let delay = Duration::from_micros(100);
+    let harm = Harm { lose: 10, repeat: 10, mark: 50, corrupt: 0, hold: 10, delay };
+    let relay = Relay::with(sockets, &two.a, &two.b, harm, 11);
+    let mut apart = Apart::with(two, relay, Service::Reliable);
+    apart.move_everything(11);
+    assert!(apart.relay.lost > 0 && apart.relay.marked > 0);
+    let counters = apart.two.a.device.counters(apart.a).unwrap();
+    assert!(counters.retransmitted > 0 && counters.cnps_handled > 0, "{counters:?}");
+}
