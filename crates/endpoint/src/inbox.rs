@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use xoff_wire::ip::TrafficClass;
 
 /// Messages taken with one call.
-const MESSAGES: usize = 8;
+const MESSAGES: usize = 4;
 /// The longest message: a run as long as IP allows, and headers where they are shown.
 const LONGEST: usize = (1 << 16) + 64;
 

@@ -169,12 +169,12 @@ impl PairSettings {
 }
 
 /// How queue pairs behave on a host without a NIC of their own: timers as a scheduler allows them, and
-/// no more in flight than the socket of a peer holds.
+/// no more in flight than the socket of a peer holds by default, which also stays in the caches.
 pub fn host_config() -> QpConfig {
     QpConfig {
         timeout: Span::from_ms(67),
         rnr_delay: Span::from_us(640),
-        window: Bytes::new(512 << 10),
+        window: Bytes::new(256 << 10),
         cnp_interval: Span::from_us(50),
         congestion: Congestion::Dcqcn(Dcqcn {
             alpha_interval: Span::from_us(55),

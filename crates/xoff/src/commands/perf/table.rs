@@ -232,12 +232,13 @@ fn verdict(verified: &Verified) -> String {
     if verified.lost > 0 {
         text.push_str(&format!(" ({} lost)", verified.lost));
     }
-    match verified.how {
-        Contents::Counted => text.push_str(", contents not compared"),
-        _ => {
-            text.push_str(&format!(", {} bytes compared ({})", verified.compared, how(verified)));
-            text.push_str(&format!(", {} wrong", verified.wrong));
-        }
+    if verified.compared > 0 {
+        text.push_str(&format!(", {} bytes compared ({})", verified.compared, how(verified)));
+    } else {
+        text.push_str(" counted, contents not compared");
+    }
+    if verified.compared > 0 || verified.wrong > 0 {
+        text.push_str(&format!(", {} wrong", verified.wrong));
     }
     text.push('\n');
     text
@@ -263,10 +264,12 @@ mod tests {
 
     #[test]
     fn the_verdict_says_what_was_looked_at() {
-        let mut verified = Verified { messages: 40, compared: 65536, ..Verified::default() };
-        assert_eq!(verdict(&verified), "data verified: 40 messages, contents not compared\n");
-        verified.how = Contents::Stamped;
-        verified.wrong = 1;
+        let mut verified = Verified { messages: 40, ..Verified::default() };
+        assert_eq!(
+            verdict(&verified),
+            "data verified: 40 messages counted, contents not compared\n"
+        );
+        (verified.how, verified.compared, verified.wrong) = (Contents::Stamped, 65536, 1);
         assert!(verdict(&verified).starts_with("data WRONG: 40 messages, 65536 bytes compared"));
     }
 }
