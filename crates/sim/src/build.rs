@@ -5,8 +5,9 @@ use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::event::{EventQueue, MAX_ID};
 use crate::ideal::{self, flight, leads_to_cut_through};
+use crate::letter::Letters;
 use crate::nic::NicState;
-use crate::packet::{Chunks, Flights, Letters};
+use crate::packet::Packets;
 use crate::pause::PauseState;
 use crate::port::{Lane, Port, port_flag};
 use crate::receiver::Receiver;
@@ -57,9 +58,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         fabric,
         now: start,
         events,
-        letters: Letters::default(),
-        flights: Flights::new(),
-        chunks: Chunks::new(),
+        letters: Letters::new(settings.check_wire, nics.iter().any(|nic| nic.collects)),
+        packets: Packets::new(),
         ports: (0..port_count as u32)
             .map(|port| port_state(fabric, &slots, PortId(port)))
             .collect(),
@@ -67,9 +67,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         profiles,
         schedulers: schedulers(fabric),
         turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
-        collects: nics.iter().any(|nic| nic.collects),
         nics,
-        routing: Routing::new(fabric),
+        routing: Routing::new(fabric, routes),
         flows,
         order,
         next_flow: 0,
@@ -83,7 +82,6 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         paused_queues: 0,
         deadlock_pending: false,
         deadlocks: Vec::new(),
-        ints: Vec::new(),
         mark_streams: stream("ecn"),
         loss_streams: stream("loss"),
         counts: vec![ClassCount::default(); port_count * CLASSES],
@@ -96,7 +94,6 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         pause_bytes: fabric.pause.frame.get().max(1) as u32,
         quanta: fabric.pause.quanta,
         sample_period: settings.sample_period,
-        check_wire: settings.check_wire,
         stop: None,
         handled: 0,
         stretch: STRETCH,
@@ -236,7 +233,8 @@ fn nic_states(fabric: &Fabric) -> Vec<NicState> {
         });
         let port = nic.ports.start;
         let mut state = NicState::new(port, fabric.cable(PortId(port)).rate, qp);
-        state.receiver = nic.receive.map(|limit| Receiver::new(limit, Instant::ZERO));
+        let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
+        state.receiver = nic.receive.map(receiver);
         state
     };
     fabric.nics.iter().map(state).collect()

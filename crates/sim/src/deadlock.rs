@@ -46,7 +46,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return;
         }
         // When nothing else is left to happen, nothing will unblock anything any more.
-        if !self.only_looks_are_left() {
+        if !self.only_looks_are_left(!self.sample_period.is_zero()) {
             self.look_for_deadlock_later();
         }
         let blocked = self.blocked();
@@ -116,7 +116,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn held_by(&self, slot: u32) -> BTreeMap<u32, u64> {
         let mut held = BTreeMap::new();
         let queue = self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize].queue;
-        for packet in queue.iter(&self.chunks) {
+        for packet in queue.iter(&self.packets) {
             if packet.ingress != NO_INGRESS {
                 *held.entry(packet.ingress).or_default() += u64::from(packet.charged);
             }

@@ -13,32 +13,34 @@ use xoff_units::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// The run is over. Id 0.
+    End = 0,
     /// Flows start. Id 0.
-    Start = 0,
+    Start = 1,
     /// A fault begins or ends. Id: index of the fault, twice, plus one for the end.
-    Fault = 1,
+    Fault = 2,
     /// A pause frame takes effect. Id: the port that obeys. Data: see [`crate::pause`].
-    Pause = 2,
+    Pause = 3,
     /// A pause runs out. Id: the port.
-    PauseExpiry = 3,
+    PauseExpiry = 4,
     /// A packet arrives. Id: the port it arrives at. Data: the packet.
-    Arrive = 4,
+    Arrive = 5,
     /// A port may transmit. Id: the port.
-    Transmit = 5,
+    Transmit = 6,
     /// A queue pair's deadline. Id: the endpoint.
-    Deadline = 6,
+    Deadline = 7,
     /// Pause frames are sent again before they run out. Id: the port.
-    PauseRefresh = 7,
+    PauseRefresh = 8,
     /// A limited receive side has drained to its resume point. Id: the NIC.
-    Drain = 8,
+    Drain = 9,
     /// The watchdog looks at a queue. Id: port x 8 + class.
-    Watchdog = 9,
+    Watchdog = 10,
     /// Look for a deadlock. Id 0.
-    Deadlock = 10,
+    Deadlock = 11,
     /// Take a sample of all queues. Id 0.
-    Sample = 11,
+    Sample = 12,
     /// See whether anything still gets through. Id 0.
-    Look = 12,
+    Look = 13,
 }
 
 /// Bits of the id in a key; the kind stands above them.
@@ -58,22 +60,29 @@ impl Key {
         Self((kind as u32) << ID_BITS | id)
     }
 
+    /// Whether this is an event of the given kind.
+    #[inline(always)]
+    pub(crate) const fn is(self, kind: Kind) -> bool {
+        self.0 >> ID_BITS == kind as u32
+    }
+
     #[inline(always)]
     pub(crate) const fn kind(self) -> Option<Kind> {
         Some(match self.0 >> ID_BITS {
-            0 => Kind::Start,
-            1 => Kind::Fault,
-            2 => Kind::Pause,
-            3 => Kind::PauseExpiry,
-            4 => Kind::Arrive,
-            5 => Kind::Transmit,
-            6 => Kind::Deadline,
-            7 => Kind::PauseRefresh,
-            8 => Kind::Drain,
-            9 => Kind::Watchdog,
-            10 => Kind::Deadlock,
-            11 => Kind::Sample,
-            12 => Kind::Look,
+            0 => Kind::End,
+            1 => Kind::Start,
+            2 => Kind::Fault,
+            3 => Kind::Pause,
+            4 => Kind::PauseExpiry,
+            5 => Kind::Arrive,
+            6 => Kind::Transmit,
+            7 => Kind::Deadline,
+            8 => Kind::PauseRefresh,
+            9 => Kind::Drain,
+            10 => Kind::Watchdog,
+            11 => Kind::Deadlock,
+            12 => Kind::Sample,
+            13 => Kind::Look,
             _ => return None,
         })
     }
@@ -114,8 +123,12 @@ pub(crate) trait EventQueue {
     /// Shows some of the events that come soon after the one given back last, if they are at hand.
     #[inline(always)]
     fn look_ahead(&self, _show: impl FnMut(Key, u32)) {}
-    /// Whether at most so many events wait. For the cold paths: it may have to count.
-    fn at_most(&self, count: usize) -> bool;
+    /// The keys of all events that wait, in no order. For the cold paths.
+    fn pending(&self) -> impl Iterator<Item = Key>;
+    /// Whether at most so many events wait.
+    fn at_most(&self, count: usize) -> bool {
+        self.pending().nth(count).is_none()
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let switch = here.owner;
         let state = &self.switches[switch as usize];
-        let packet = self.flights.get_mut(index);
+        let packet = self.packets.get_mut(index);
         packet.hops_left -= 1;
         let class = state.classes[usize::from(packet.dscp & 63)];
         let slot = Slot::new(port, class);
@@ -52,7 +52,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(never)]
     fn arrive_specially(&mut self, slot: Slot, index: u32) {
         let switch = self.ports[slot.port() as usize].owner;
-        match self.way(switch, self.flights.get(index)) {
+        match self.way(switch, self.packets.get(index)) {
             Ok(out) => self.take_in(slot, out, index),
             Err(reason) => self.drop_arrived(slot, index, reason),
         }
@@ -66,7 +66,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (egress_byte, special) = (egress.byte_time, egress.stuck | egress.limited);
         let here = &mut self.ports[slot.port() as usize];
         let state = &mut self.switches[here.owner as usize];
-        let packet = self.flights.get_mut(index);
+        let packet = self.packets.get_mut(index);
         packet.ingress = slot.0;
         packet.charged = state.charge(packet.size);
         let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
@@ -82,7 +82,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if special & out.bit() != 0
             && let Some(reason) = self.egress_refuses(out, size)
         {
-            let packet = self.flights.take(index);
+            let packet = self.packets.take(index);
             return self.drop_packet(&packet, out, reason);
         }
         let here = &mut self.ports[slot.port() as usize];
@@ -104,8 +104,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
-        port.lane(out.class()).queue.push(&mut self.chunks, self.flights.get(index));
-        self.flights.release(index);
+        port.lane(out.class()).queue.push(&mut self.packets, index, size as u16);
         if port.paused & out.bit() != 0 {
             return;
         }
@@ -133,9 +132,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Queues a packet at a port and starts it if the port is free.
     pub(crate) fn enqueue(&mut self, out: Slot, packet: &Packet) {
+        let index = self.packets.add(packet);
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
-        port.lane(out.class()).queue.push(&mut self.chunks, packet);
+        port.lane(out.class()).queue.push(&mut self.packets, index, packet.size);
         if port.paused & out.bit() == 0 {
             self.kick(out.port());
         }
@@ -145,7 +145,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     #[inline(never)]
     fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
-        let packet = self.flights.take(index);
+        let packet = self.packets.take(index);
         self.drop_packet(&packet, slot, reason);
     }
 
@@ -154,7 +154,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if packet.hops_left == 0 {
             return Err(Drop::Loop);
         }
-        let pins = match &self.flows[packet.flow as usize].pins {
+        let pins = match &self.flows[self.letters.get(packet.letter).flow as usize].pins {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {
                 let seed = self.switches[switch as usize].mixed_seed;
@@ -170,7 +170,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A cut-through switch with a faster egress would run dry: the packet arrives again when
     /// enough of it is here. Whether that is so.
     fn waits_for_its_tail(&mut self, port: u32, out: u32, index: u32) -> bool {
-        let packet = self.flights.get_mut(index);
+        let packet = self.packets.get_mut(index);
         let egress = &self.ports[out as usize];
         let size = u32::from(packet.size) + self.gap;
         let ingress_byte = self.ports[port as usize].byte_time;

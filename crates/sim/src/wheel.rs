@@ -253,6 +253,13 @@ impl Wheel {
         self.crowd.sort_unstable_by_key(|&event| !event);
     }
 
+    /// The orders of a chain of spilled events.
+    fn chain(&self, head: u32) -> impl Iterator<Item = u64> {
+        let first = self.spilled.get(head as usize);
+        let next = |event: &&Spilled| self.spilled.get(event.next as usize);
+        std::iter::successors(first, next).map(|event| event.order)
+    }
+
     /// Moves what is left in the current bucket to the crowd, which then is empty.
     fn crowd_together(&mut self) {
         let bucket = &self.buckets[self.slot];
@@ -307,22 +314,18 @@ impl EventQueue for Wheel {
         }
     }
 
-    fn at_most(&self, count: usize) -> bool {
-        let mut waiting = (self.count - self.done) as usize;
-        waiting += self.crowd.len() + self.overflow.len();
-        let occupied: u32 = self.occupied.iter().map(|word| word.count_ones()).sum();
-        if waiting + occupied as usize > count {
-            return false;
-        }
-        waiting += self.buckets.iter().map(|bucket| bucket.count as usize).sum::<usize>();
-        for &head in self.chains.iter().filter(|&&head| head != NIL) {
-            let mut index = head;
-            while index != NIL {
-                waiting += 1;
-                index = self.spilled[index as usize].next;
-            }
-        }
-        waiting <= count
+    fn pending(&self) -> impl Iterator<Item = Key> {
+        let here = &self.buckets[self.slot].orders[self.done as usize..self.count as usize];
+        let crowd = self.crowd.iter().map(|&event| (event >> 32) as u64);
+        let occupied = self.occupied.iter().zip(0..).filter(|(bits, _)| **bits != 0);
+        let words = occupied.map(|(_, word)| 64 * word..64 * (word + 1));
+        let ahead = words.clone().flat_map(|slots| &self.buckets[slots]);
+        let ahead = ahead.flat_map(|bucket| &bucket.orders[..bucket.count as usize]);
+        let spilled =
+            words.flat_map(|slots| &self.chains[slots]).flat_map(|&head| self.chain(head));
+        let far = self.overflow.iter().map(|Reverse(event)| event.key);
+        let near = here.iter().chain(ahead).copied().chain(crowd).chain(spilled);
+        near.map(|order| Key(order as u32)).chain(far)
     }
 }
 
@@ -341,8 +344,8 @@ impl EventQueue for Heap {
         self.heap.pop().map(|Reverse(event)| event)
     }
 
-    fn at_most(&self, count: usize) -> bool {
-        self.heap.len() <= count
+    fn pending(&self) -> impl Iterator<Item = Key> {
+        self.heap.iter().map(|Reverse(event)| event.key)
     }
 }
 
@@ -374,8 +377,8 @@ impl EventQueue for TurnHeap {
         self.heap.pop().map(|Reverse((_, _, event))| event)
     }
 
-    fn at_most(&self, count: usize) -> bool {
-        self.heap.len() <= count
+    fn pending(&self) -> impl Iterator<Item = Key> {
+        self.heap.iter().map(|Reverse((_, _, event))| event.key)
     }
 }
 
