@@ -134,6 +134,13 @@ pub(crate) const STRETCH: u64 = 1 << 20;
 const HOPELESS: Span = Span::from_ms(5_000);
 
 impl<Q: EventQueue> Engine<'_, Q> {
+    /// A packet will arrive where it was sent.
+    #[inline(always)]
+    pub(crate) fn schedule_arrival(&mut self, at: Instant, key: Key, index: u32) {
+        debug_assert!(at >= self.now, "a packet would arrive in the past");
+        self.events.push(Event { at, key, data: index });
+    }
+
     #[inline(always)]
     pub(crate) fn schedule(&mut self, at: Instant, kind: Kind, id: u32, data: u32) {
         debug_assert!(at >= self.now, "{kind:?} would lie in the past");
@@ -158,11 +165,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.schedule(self.horizon + Span::from_ps(1), Kind::End, 0, 0);
         }
         loop {
-            let Some(event) = self.events.pop() else {
+            let Some(event) = self.next_event() else {
                 return if self.unfinished == 0 { Outcome::Completed } else { Outcome::Stalled };
             };
             self.now = event.at;
-            self.fetch_ahead();
             self.handle(event);
             self.countdown -= 1;
             if self.countdown == 0
@@ -173,17 +179,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// Brings what the next events need into the cache while this one is handled. A large fabric
-    /// does not fit the cache, and the loads of one event wait for each other.
+    /// The next event. Brings what the events after it need into the cache: a large fabric does not
+    /// fit there, and the loads of one event wait for each other.
     #[inline(always)]
-    fn fetch_ahead(&self) {
-        self.events.look_ahead(|key, data| {
+    fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_and_show(|key, data| {
             let port = self.ports.get(key.id() as usize);
             let packet = self.packets.peek(data);
             if let (Some(port), Some(packet)) = (port, packet) {
                 black_box(port.flags ^ packet.flags);
             }
-        });
+        })
     }
 
     #[inline(always)]
@@ -191,6 +197,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let id = event.key.id();
         if event.key.is(Kind::Arrive) {
             self.arrive(id, event.data);
+        } else if event.key.is(Kind::Deliver) {
+            self.receive(id, event.data);
         } else if event.key.is(Kind::Transmit) {
             self.wake(id);
         } else {
@@ -214,7 +222,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(Kind::Deadlock) => self.look_for_deadlock(),
             Some(Kind::Sample) => self.take_sample(),
             Some(Kind::Look) => self.look_for_progress(),
-            Some(Kind::Arrive | Kind::Transmit) | None => unreachable!("handled before"),
+            Some(Kind::Arrive | Kind::Deliver | Kind::Transmit) | None => {
+                unreachable!("handled before")
+            }
         }
     }
 

@@ -11,11 +11,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a port: all of it, or enough of it to cut through.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, port: u32, index: u32) {
-        let here = &self.ports[port as usize];
-        if here.is_nic() {
-            return self.receive(port, index);
-        }
-        let switch = here.owner;
+        let switch = self.ports[port as usize].owner;
         let state = &self.switches[switch as usize];
         let packet = self.packets.get_mut(index);
         packet.hops_left -= 1;
@@ -41,8 +37,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let queue = &mut egress.lane(class).queue;
             queue.deepest = queue.deepest.max(size);
             let arrival = egress.take_wire(self.now, class, size, self.gap);
-            let peer = egress.peer;
-            return self.schedule(arrival, Kind::Arrive, peer, index);
+            let key = egress.arrival;
+            return self.schedule_arrival(arrival, key, index);
         }
         self.take_in(slot, out, index);
     }
@@ -87,20 +83,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let here = &mut self.ports[slot.port() as usize];
         let state = &mut self.switches[here.owner as usize];
-        let asked = here.xoff & slot.bit() != 0;
-        let lane = here.lane(slot.class());
-        let rules = &self.profiles[lane.profile as usize];
-        match lane.ingress.admit(charged, rules, &mut state.shared) {
-            Admission::Taken => {}
-            Admission::TakenAndPause => {
-                if !asked {
-                    self.ask_pause(slot);
-                }
-            }
-            Admission::Refused => {
-                let reason = if rules.lossless { Drop::Headroom } else { Drop::IngressLimit };
-                return self.drop_arrived(slot, index, reason);
-            }
+        let ingress = &mut here.lane(slot.class()).ingress;
+        if ingress.passes(charged, &state.shared) {
+            ingress.take_in(charged, &mut state.shared);
+        } else if let Err(reason) = self.admit(slot, charged) {
+            return self.drop_arrived(slot, index, reason);
         }
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
@@ -113,6 +100,25 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Wake::At(at) => self.schedule_transmit(at, out.port()),
             Wake::Now => self.transmit_now(out.port()),
         }
+    }
+
+    /// Takes so many bytes into the buffer of a port that is near a limit, and pauses the peer if that
+    /// is due. Why not, if it does not.
+    #[inline(never)]
+    fn admit(&mut self, slot: Slot, charged: u32) -> Result<(), Drop> {
+        let here = &mut self.ports[slot.port() as usize];
+        let state = &mut self.switches[here.owner as usize];
+        let asked = here.xoff & slot.bit() != 0;
+        let lane = here.lane(slot.class());
+        let rules = &self.profiles[lane.profile as usize];
+        match lane.ingress.admit(charged, rules, &mut state.shared) {
+            Admission::Taken => {}
+            Admission::TakenAndPause if asked => {}
+            Admission::TakenAndPause => self.ask_pause(slot),
+            Admission::Refused if rules.lossless => return Err(Drop::Headroom),
+            Admission::Refused => return Err(Drop::IngressLimit),
+        }
+        Ok(())
     }
 
     /// Why an egress queue that is stuck or limited does not take a packet, if it does not.

@@ -97,14 +97,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (index, packet) = lane.queue.pop(&mut self.packets);
         let (size, flags) = (packet.size, packet.flags);
         let (ingress, charged) = (packet.ingress, packet.charged);
-        let (left, profile) = (lane.queue.bytes, lane.profile);
+        let (left, kmin) = (lane.queue.bytes, lane.kmin);
         if lane.queue.is_empty() {
             here.waiting &= !slot.bit();
         }
-        if flags & flag::ECT != 0
-            && left > self.profiles[profile as usize].kmin
-            && self.marks(slot, left)
-        {
+        if left > kmin && flags & flag::ECT != 0 && self.marks(slot, left) {
             self.packets.get_mut(index).flags |= flag::CE;
         }
         if flags & flag::INT != 0 {
@@ -145,10 +142,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let here = &mut self.ports[slot.port() as usize];
         let asked = here.xoff & slot.bit() != 0;
         let shared = &mut self.switches[here.owner as usize].shared;
+        here.lane(slot.class()).ingress.release(u32::from(charged), shared);
+        if asked {
+            self.resume_if_room(slot);
+        }
+    }
+
+    /// Lets a paused peer go on if there is room for what it sends.
+    #[inline(never)]
+    fn resume_if_room(&mut self, slot: Slot) {
+        let here = &mut self.ports[slot.port() as usize];
+        let shared = &self.switches[here.owner as usize].shared;
         let lane = here.lane(slot.class());
-        let profile = &self.profiles[lane.profile as usize];
-        lane.ingress.release(u32::from(charged), profile, shared);
-        if asked && lane.ingress.may_resume(profile, shared) {
+        if lane.ingress.may_resume(&self.profiles[lane.profile as usize], shared) {
             self.ask_resume(slot);
         }
     }
@@ -160,14 +166,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         debug_assert!(here.paused & slot.bit() == 0, "a paused class sends");
         debug_assert!(here.busy_until <= self.now, "two packets on one wire");
         let arrival = here.take_wire(self.now, slot.class(), size, self.gap);
-        let (flags, peer) = (here.flags, here.peer);
+        let (flags, key) = (here.flags, here.arrival);
         if Q::BY_TURN {
             self.turns[slot.port() as usize] = self.events.take_turn();
         }
         if flags & port_flag::LOSSY != 0 && self.gets_lost(slot.port(), size) {
             return self.lose(slot, index);
         }
-        self.schedule(arrival, Kind::Arrive, peer, index);
+        self.schedule_arrival(arrival, key, index);
     }
 
     /// A packet does not reach the other end.

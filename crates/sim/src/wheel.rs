@@ -235,6 +235,19 @@ impl Wheel {
         u64::MAX
     }
 
+    /// Shows the events of the bucket after the current one, if that is near.
+    #[inline(always)]
+    fn look_ahead(&self, show: &mut impl FnMut(Key, u32)) {
+        let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
+        let Some(bucket) = self.buckets.get(self.slot + bits.trailing_zeros() as usize) else {
+            return;
+        };
+        let events = bucket.orders.iter().zip(&bucket.data);
+        for (&order, &data) in events.take(bucket.count as usize) {
+            show(Key(order as u32), data);
+        }
+    }
+
     /// Takes what the current bucket has spilled, if it has.
     #[inline(never)]
     fn gather(&mut self) {
@@ -284,7 +297,7 @@ impl EventQueue for Wheel {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Event> {
+    fn pop_and_show(&mut self, mut show: impl FnMut(Key, u32)) -> Option<Event> {
         let (order, data) = loop {
             if self.done < self.count {
                 let (bucket, at) = (&self.buckets[self.slot], self.done as usize);
@@ -295,23 +308,10 @@ impl EventQueue for Wheel {
                 break ((event >> 32) as u64, event as u32);
             }
             self.turn()?;
+            self.look_ahead(&mut show);
         };
         let at = Instant::from_ps(self.high | order >> 32);
         Some(Event { at, key: Key(order as u32), data })
-    }
-
-    #[inline(always)]
-    fn look_ahead(&self, mut show: impl FnMut(Key, u32)) {
-        if self.done != 1 {
-            return;
-        }
-        let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
-        let Some(bucket) = self.buckets.get(self.slot + bits.trailing_zeros() as usize) else {
-            return;
-        };
-        for (&order, &data) in bucket.orders.iter().zip(&bucket.data).take(bucket.count as usize) {
-            show(Key(order as u32), data);
-        }
     }
 
     fn pending(&self) -> impl Iterator<Item = Key> {
@@ -340,7 +340,7 @@ impl EventQueue for Heap {
         self.heap.push(Reverse(event));
     }
 
-    fn pop(&mut self) -> Option<Event> {
+    fn pop_and_show(&mut self, _show: impl FnMut(Key, u32)) -> Option<Event> {
         self.heap.pop().map(|Reverse(event)| event)
     }
 
@@ -373,7 +373,7 @@ impl EventQueue for TurnHeap {
         self.heap.push(Reverse((event.at, turn, event)));
     }
 
-    fn pop(&mut self) -> Option<Event> {
+    fn pop_and_show(&mut self, _show: impl FnMut(Key, u32)) -> Option<Event> {
         self.heap.pop().map(|Reverse((_, _, event))| event)
     }
 
