@@ -174,8 +174,10 @@ pub struct Switch {
     pub cut_through: bool,
     /// Class of each DSCP.
     pub dscp_to_class: [ClassId; 64],
-    /// How flows are spread over equal paths.
+    /// What of a packet decides among equal paths.
     pub hash: EcmpHash,
+    /// How it chooses among equal ports.
+    pub balancing: Balancing,
     /// PFC watchdog, if there is one.
     pub watchdog: Option<Watchdog>,
     /// Headroom that all ports share; `None` gives each port its own.
@@ -202,6 +204,35 @@ pub struct HashFields {
     pub source_port: bool,
     /// Destination queue pair.
     pub dest_qp: bool,
+}
+
+/// How a switch chooses among ports that lead equally near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Balancing {
+    /// By the hash of the flow, which always takes the same port (ECMP).
+    #[default]
+    Hash,
+    /// A flow keeps its port while its packets follow each other closely. After a pause of `gap` the
+    /// next packet may take another; with a gap of zero every packet may.
+    Adaptive {
+        /// What decides then.
+        choice: Choice,
+        /// The pause after which packets sent before cannot be overtaken any more.
+        gap: Span,
+        /// Flows are remembered in a table of so many places, by their hash.
+        table: u32,
+    },
+}
+
+/// What decides among equal ports, where it is not the hash of the flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// A draw (flowlet switching, packet spraying).
+    Random,
+    /// The shortest queue, then the least used link (dynamic load balancing).
+    Local,
+    /// The same, and what waits beyond the next switch counts, too (global load balancing).
+    Global,
 }
 
 /// What a PFC watchdog does, and when.

@@ -1,5 +1,6 @@
 //! From a fabric and its traffic to an engine ready to run.
 
+use crate::balance::{Balancer, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
@@ -17,7 +18,8 @@ use crate::scheduler::Scheduler;
 use crate::{Settings, SimError};
 use std::sync::Arc;
 use xoff_fabric::model::{
-    CLASSES, Discipline, Fabric, HashFields, NodeId, PortId, Scheduling, SwitchId,
+    Balancing, CLASSES, Discipline, Fabric, HashFields, NodeId, PortId, Scheduling, Switch,
+    SwitchId,
 };
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
@@ -25,6 +27,10 @@ use xoff_fabric::scenario::Fault;
 use xoff_units::{ByteTime, Instant, Span};
 use xoff_workload::Flow;
 use xoff_workload::stream::Stream;
+
+/// Packets that a busy NIC has under way, with their answers: room that growing by doubling would
+/// have to copy.
+const PACKETS_PER_NIC: usize = 128;
 
 /// Builds an engine around an event queue.
 pub(crate) fn engine<'a, Q: EventQueue>(
@@ -53,13 +59,17 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     };
     let gap = fabric.nics.first().map_or(0, |nic| nic.qp.framing.gap.get() as u32);
     let nics = nic_states(fabric);
+    let balancers = balancers(fabric, settings.seed);
+    let uses = if balancers.is_empty() { 0 } else { port_count };
+    let collects = nics.iter().any(|nic| nic.collects);
+    let expected = (nics.len() * PACKETS_PER_NIC).min(1 << 20);
     let start = Instant::ZERO;
     Ok(Engine {
         fabric,
         now: start,
         events,
-        letters: Letters::new(settings.check_wire, nics.iter().any(|nic| nic.collects)),
-        packets: Packets::new(),
+        letters: Letters::new(expected, settings.check_wire, collects),
+        packets: Packets::new(expected),
         ports: (0..port_count as u32)
             .map(|port| port_state(fabric, &slots, &profiles, PortId(port)))
             .collect(),
@@ -69,6 +79,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
         nics,
         routing: Routing::new(fabric, routes),
+        balancers,
+        uses: vec![Use::default(); uses],
         flows,
         order,
         next_flow: 0,
@@ -195,6 +207,17 @@ fn schedulers(fabric: &Fabric) -> Vec<Scheduler> {
         None => Discipline::Dwrr,
     };
     fabric.ports.iter().map(|port| Scheduler::new(&port.classes, discipline(port.node))).collect()
+}
+
+/// What switches balance with; nothing at all if none does.
+fn balancers(fabric: &Fabric, seed: u64) -> Vec<Option<Balancer>> {
+    if fabric.switches.iter().all(|switch| switch.balancing == Balancing::Hash) {
+        return Vec::new();
+    }
+    let balancer = |(index, switch): (u64, &Switch)| {
+        Balancer::new(switch.balancing, Stream::new(seed, index, "balance"))
+    };
+    (0..).zip(&fabric.switches).map(balancer).collect()
 }
 
 fn switch_states(

@@ -5,6 +5,7 @@
 //! [`crate::watchdog`], [`crate::deadlock`], [`crate::fault`]. Everything is in vectors by id, so
 //! that an event is a few loads and stores and nothing is allocated while the loop runs.
 
+use crate::balance::{Balancer, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{Connection, FlowState};
 use crate::deadlock::Cycle;
@@ -90,6 +91,9 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) switches: Vec<SwitchState>,
     pub(crate) nics: Vec<NicState>,
     pub(crate) routing: Routing,
+    /// By switch, where any balances; then also what each port was used for lately.
+    pub(crate) balancers: Vec<Option<Balancer>>,
+    pub(crate) uses: Vec<Use>,
     pub(crate) flows: Vec<FlowState>,
     /// The flows by their start.
     pub(crate) order: Vec<u32>,

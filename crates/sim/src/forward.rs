@@ -23,7 +23,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (size, charged) = (u32::from(packet.size), u32::from(state.charge(packet.size)));
         let (row, dst, entropy) = (packet.row, packet.dst, packet.entropy);
         let Some(out) = self.routing.next(switch, row, dst, entropy, state.mixed_seed) else {
-            return self.drop_arrived(slot, index, Drop::NoRoute);
+            return self.arrive_specially(slot, index);
         };
         // Mostly the way out is idle and the buffer has plenty of room: taking the packet in and
         // letting it go in the same instant would change nothing, so it passes.
@@ -43,12 +43,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.take_in(slot, out, index);
     }
 
-    /// The same for a packet whose way is pinned, which has been going round, which waited for its
-    /// tail, or which collects telemetry.
+    /// The same for a packet whose way is pinned or not hashed, which has been going round, which
+    /// waited for its tail, or which collects telemetry.
     #[inline(never)]
     fn arrive_specially(&mut self, slot: Slot, index: u32) {
         let switch = self.ports[slot.port() as usize].owner;
-        match self.way(switch, self.packets.get(index)) {
+        let packet = *self.packets.get(index);
+        match self.way(switch, &packet, slot.class()) {
             Ok(out) => self.take_in(slot, out, index),
             Err(reason) => self.drop_arrived(slot, index, reason),
         }
@@ -156,7 +157,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The port by which a packet leaves a switch, if there is one.
-    fn way(&self, switch: u32, packet: &Packet) -> Result<u32, Drop> {
+    fn way(&mut self, switch: u32, packet: &Packet, class: u8) -> Result<u32, Drop> {
         if packet.hops_left == 0 {
             return Err(Drop::Loop);
         }
@@ -165,6 +166,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             _ => {
                 let seed = self.switches[switch as usize].mixed_seed;
                 let next = self.routing.next(switch, packet.row, packet.dst, packet.entropy, seed);
+                let next = next.or_else(|| self.balance(switch, packet, class));
                 return next.ok_or(Drop::NoRoute);
             }
         };

@@ -3,7 +3,7 @@
 
 use crate::connection::FlowState;
 use crate::port::HEAD_BYTES;
-use xoff_fabric::model::{Fabric, NicId, NodeId, PortId, SwitchId};
+use xoff_fabric::model::{Balancing, Fabric, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
@@ -75,19 +75,83 @@ fn choose(
     choices.get(hash::pick(entropy, seed, choices.len())).copied()
 }
 
-fn hops(fabric: &Fabric, ports: &[PortId]) -> Vec<Hop> {
-    let hop = |&port: &PortId| Hop {
-        byte_time: ByteTime::of(fabric.cable(port).rate),
-        flight: flight(fabric, port),
-        cut_through: leads_to_cut_through(fabric, port),
-    };
-    ports.iter().map(hop).collect()
+impl Hop {
+    fn of(fabric: &Fabric, port: PortId) -> Self {
+        Self {
+            byte_time: ByteTime::of(fabric.cable(port).rate),
+            flight: flight(fabric, port),
+            cut_through: leads_to_cut_through(fabric, port),
+        }
+    }
+
+    /// At least as fast as both.
+    fn faster(self, other: Self) -> Self {
+        Self {
+            byte_time: self.byte_time.min(other.byte_time),
+            flight: self.flight.min(other.flight),
+            cut_through: self.cut_through | other.cut_through,
+        }
+    }
+}
+
+/// The links from NIC to NIC.
+struct Path {
+    hops: Vec<Hop>,
+    /// Packets may take different ways: each hop is at least as fast as any that could be its.
+    spreads: bool,
+}
+
+impl Path {
+    /// The way of a flow's packets; nothing if they do not arrive.
+    fn of(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Option<Self> {
+        let ports = path(fabric, routes, flow, back);
+        let (first, last) = (*ports.first()?, *ports.last()?);
+        let hashes = |port: &PortId| match fabric.node_switch(fabric.ports[port.index()].node) {
+            Some(switch) => fabric.switches[switch.index()].balancing == Balancing::Hash,
+            None => true,
+        };
+        // The first switch that chooses for itself is on every path there is, up to its choice.
+        if ports.iter().all(hashes) || flow.pins.is_some() {
+            let hops = ports.iter().map(|&port| Hop::of(fabric, port)).collect();
+            return Some(Self { hops, spreads: false });
+        }
+        let to = NicId(if back { flow.source } else { flow.destination });
+        let mut hops = vec![Hop::of(fabric, first)];
+        if !fabric.static_routes.is_empty() {
+            // Ways may differ in length: what lies between the ends does not count.
+            hops.push(Hop::of(fabric, last));
+            return Some(Self { hops, spreads: true });
+        }
+        let mut reached = vec![first];
+        // All ways are equally long, so what the packets have reached after a hop is one layer.
+        while hops.len() < ports.len() {
+            reached = onward_ports(fabric, routes, &reached, to);
+            let layer = reached.iter().map(|&port| Hop::of(fabric, port));
+            hops.push(layer.reduce(Hop::faster)?);
+        }
+        Some(Self { hops, spreads: true })
+    }
+}
+
+/// The ports by which packets that left by `reached` may go on.
+fn onward_ports(fabric: &Fabric, routes: &Routes, reached: &[PortId], to: NicId) -> Vec<PortId> {
+    let next = |port: &PortId| fabric.ports[fabric.ports[port.index()].peer.index()].node;
+    let switches = reached.iter().filter_map(|port| fabric.node_switch(next(port)));
+    let mut ports: Vec<PortId> =
+        switches.flat_map(|switch| routes.candidates(switch, to)).copied().collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }
 
 /// The shortest time in which a train of `full` packets of `size` bytes and one of `last` bytes can
 /// cross the path: for each link, the time until the first packet reaches it, all packets on it, and
 /// the last packet's way from there. The largest of these is what no train can beat.
-fn train(hops: &[Hop], full: u64, size: u32, last: u32, gap: u32) -> Span {
+///
+/// Where packets of one flow take several paths, the links between the first and the last may share
+/// them, and only the time of a single packet counts there.
+fn train(path: &Path, full: u64, size: u32, last: u32, gap: u32) -> Span {
+    let hops = &path.hops;
     let first = if full > 0 { size } else { last };
     let mut best = Span::ZERO;
     let mut reach = Span::ZERO;
@@ -98,7 +162,9 @@ fn train(hops: &[Hop], full: u64, size: u32, last: u32, gap: u32) -> Span {
         for pair in hops[at..].windows(2) {
             end += onward(&pair[0], &pair[1], last, gap);
         }
-        best = best.max(end);
+        if !path.spreads || at == 0 || at + 1 == hops.len() {
+            best = best.max(end);
+        }
         let seen = if hop.cut_through { HEAD_BYTES.min(first) } else { first };
         reach += hop.byte_time.times(seen + gap) + hop.flight;
     }
@@ -131,11 +197,8 @@ pub(crate) fn ideal(
     flow: &FlowState,
     qp: &QpConfig,
 ) -> Option<Ideal> {
-    let forth = hops(fabric, &path(fabric, routes, flow, false));
-    let back = hops(fabric, &path(fabric, routes, flow, true));
-    if forth.is_empty() || back.is_empty() {
-        return None;
-    }
+    let forth = Path::of(fabric, routes, flow, false)?;
+    let back = Path::of(fabric, routes, flow, true)?;
     let framing = &qp.framing;
     let gap = framing.gap.get() as u32;
     let (mtu, bytes) = (qp.mtu.get().max(1), flow.bytes.get());
@@ -151,7 +214,8 @@ pub(crate) fn ideal(
     } else {
         train(&forth, packets - 1, size, last, gap) + train(&back, 0, 0, ack, gap)
     };
-    let flights = forth.iter().chain(&back).fold(Span::ZERO, |sum, hop| sum + hop.flight);
-    let payloads = forth.iter().fold(Span::ZERO, |sum, hop| sum + hop.byte_time.times(mtu as u32));
+    let flights = forth.hops.iter().chain(&back.hops).fold(Span::ZERO, |sum, hop| sum + hop.flight);
+    let payloads =
+        forth.hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.byte_time.times(mtu as u32));
     Some(Ideal { bound, base_rtt: flights + payloads })
 }

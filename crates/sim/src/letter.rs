@@ -38,9 +38,10 @@ pub(crate) struct Letters {
 
 impl Letters {
     /// No letters yet. With `checked` every header must survive the wire; with `collects` there is
-    /// room for the telemetry of every packet.
-    pub(crate) fn new(checked: bool, collects: bool) -> Self {
-        Self { checked, collects, ..Self::default() }
+    /// room for the telemetry of every packet. `expected` packets may be alive at a time, or more.
+    pub(crate) fn new(expected: usize, checked: bool, collects: bool) -> Self {
+        let letters = Vec::with_capacity(expected);
+        Self { letters, checked, collects, ..Self::default() }
     }
 
     /// Writes the letter of a packet of `size` bytes.

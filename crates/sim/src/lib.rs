@@ -8,6 +8,7 @@
 //! in `docs/model.md`. Read `engine.rs` first, then `forward.rs` and `transmit.rs`, which are the
 //! life of a packet.
 
+mod balance;
 mod buffer;
 mod build;
 mod check;

@@ -65,8 +65,9 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    pub(crate) fn new() -> Self {
-        Self { packets: Vec::new(), free: NIL }
+    /// No packets yet; `expected` may be alive at a time, or more.
+    pub(crate) fn new(expected: usize) -> Self {
+        Self { packets: Vec::with_capacity(expected), free: NIL }
     }
 
     /// Gives a packet a place. By reference, so that it is copied whole and not field by field.
@@ -211,7 +212,7 @@ mod tests {
         /// Several queues over one storage behave as if each were alone.
         #[test]
         fn queues_keep_their_order(steps in proptest::collection::vec((0usize..3, 0u8..5), 1..400)) {
-            let mut packets = Packets::new();
+            let mut packets = Packets::new(0);
             let mut queues = [Queue::default(); 3];
             let mut models: [VecDeque<u32>; 3] = Default::default();
             let mut serial = 0;

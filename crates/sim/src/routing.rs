@@ -3,7 +3,7 @@
 //! Built from [`Routes`], which knows how to find them. A packet carries the number of its
 //! destination's row, so that a switch looks up `row + its own number`.
 
-use xoff_fabric::model::{Fabric, NicId, PortId, SwitchId};
+use xoff_fabric::model::{Balancing, Fabric, NicId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 
@@ -16,6 +16,7 @@ impl Group {
     /// "Its own port", not a list.
     const DIRECT: Self = Self(u32::MAX);
     const COUNT_BITS: u32 = 10;
+    const COUNT_MASK: u32 = (1 << Self::COUNT_BITS) - 1;
 
     /// A group, if its numbers fit.
     fn new(start: usize, count: usize) -> Option<Self> {
@@ -30,7 +31,7 @@ impl Group {
 
     #[inline(always)]
     const fn count(self) -> usize {
-        (self.0 & ((1 << Self::COUNT_BITS) - 1)) as usize
+        (self.0 & Self::COUNT_MASK) as usize
     }
 }
 
@@ -40,11 +41,15 @@ pub(crate) struct Routing {
     /// By row, then switch.
     groups: Vec<Group>,
     switches: usize,
-    ports: Vec<u32>,
+    ports: Vec<PortId>,
+    /// By row, then switch, where a switch balances: its groups with more than one port, which are
+    /// empty in `groups` so that [`Routing::next`] finds nothing. Empty if no switch balances.
+    balanced: Vec<Group>,
+    balances: Vec<bool>,
     /// Row of each NIC, times the number of switches.
     rows: Vec<u32>,
     /// The switch port each NIC hangs on, if it is one.
-    direct: Vec<u32>,
+    direct: Vec<PortId>,
     /// Routes that a row cannot express: static ones, NICs on several switches.
     exact: Option<Routes>,
 }
@@ -58,13 +63,17 @@ impl Routing {
             groups: Vec::new(),
             switches: fabric.switches.len(),
             ports: Vec::new(),
+            balanced: Vec::new(),
+            balances: fabric.switches.iter().map(|s| s.balancing != Balancing::Hash).collect(),
             rows: vec![0; fabric.nics.len()],
-            direct: vec![0; fabric.nics.len()],
+            direct: vec![PortId(0); fabric.nics.len()],
             exact: None,
         };
         if !simple || routing.fill(fabric, &routes).is_none() {
             routing.groups.clear();
             routing.exact = Some(routes);
+        } else if routing.balances.contains(&true) {
+            routing.set_balanced_apart();
         }
         routing
     }
@@ -76,7 +85,7 @@ impl Routing {
         for (nic, state) in fabric.nics.iter().enumerate() {
             let at = fabric.ports[state.ports.start as usize].peer;
             let switch = attachment(fabric, state.ports.start)?;
-            self.direct[nic] = at.0;
+            self.direct[nic] = at;
             if row_of[switch.index()].is_none() {
                 row_of[switch.index()] = Some(self.groups.len() as u32);
                 for from in 0..switches as u32 {
@@ -86,6 +95,17 @@ impl Routing {
             self.rows[nic] = row_of[switch.index()]?;
         }
         Some(())
+    }
+
+    /// Leaves nothing to find where a switch balances.
+    fn set_balanced_apart(&mut self) {
+        self.balanced = self.groups.clone();
+        for (at, group) in self.groups.iter_mut().enumerate() {
+            let choice = *group != Group::DIRECT && group.count() > 1;
+            if choice && self.balances[at % self.switches] {
+                *group = Group(group.0 & !Group::COUNT_MASK);
+            }
+        }
     }
 
     fn add_group(
@@ -103,14 +123,13 @@ impl Routing {
         // The group before, or this switch's group in the row before, is mostly the same list.
         let before = [1, self.switches].map(|back| self.groups.len().checked_sub(back));
         let known = before.into_iter().flatten().map(|at| self.groups[at]);
-        let same = known.into_iter().find(|&group| {
-            group != Group::DIRECT && self.list(group).is_some_and(|list| list.eq(ids(choices)))
-        });
+        let same =
+            known.into_iter().find(|&group| group != Group::DIRECT && self.list(group) == choices);
         let group = match same {
             Some(group) => group,
             None => {
                 let start = self.ports.len();
-                self.ports.extend(ids(choices));
+                self.ports.extend(choices);
                 Group::new(start, choices.len())?
             }
         };
@@ -118,9 +137,21 @@ impl Routing {
         Some(())
     }
 
-    fn list(&self, group: Group) -> Option<impl Iterator<Item = u32> + '_> {
-        let ports = self.ports.get(group.start()..group.start() + group.count())?;
-        Some(ports.iter().copied())
+    fn list(&self, group: Group) -> &[PortId] {
+        self.ports.get(group.start()..group.start() + group.count()).unwrap_or(&[])
+    }
+
+    /// All ports by which a packet may leave a switch that balances for `dst`, whose row is `row`.
+    pub(crate) fn choices(&self, switch: u32, row: u32, dst: u32) -> &[PortId] {
+        let groups = if self.balanced.is_empty() { &self.groups } else { &self.balanced };
+        match groups.get((row + switch) as usize) {
+            Some(&Group::DIRECT) => self.direct.get(dst as usize..=dst as usize).unwrap_or(&[]),
+            Some(&group) => self.list(group),
+            None => self
+                .exact
+                .as_ref()
+                .map_or(&[], |exact| exact.candidates(SwitchId(switch), NicId(dst))),
+        }
     }
 
     /// What a packet for this NIC carries.
@@ -128,7 +159,8 @@ impl Routing {
         self.rows[nic as usize]
     }
 
-    /// The port by which a packet leaves `switch` for `dst`, whose row is `row`.
+    /// The port by which a packet leaves `switch` for `dst`, whose row is `row`; nothing if there is
+    /// none, or if the switch chooses for itself.
     #[inline(always)]
     pub(crate) fn next(
         &self,
@@ -142,21 +174,23 @@ impl Routing {
             return self.next_exact(switch, dst, entropy, seed);
         };
         if group == Group::DIRECT {
-            return self.direct.get(dst as usize).copied();
+            return self.direct.get(dst as usize).map(|port| port.0);
         }
         let pick = hash::pick_mixed(entropy, seed, group.count());
-        if group.count() == 0 { None } else { self.ports.get(group.start() + pick).copied() }
+        if group.count() == 0 {
+            return None;
+        }
+        self.ports.get(group.start() + pick).map(|port| port.0)
     }
 
     #[cold]
     fn next_exact(&self, switch: u32, dst: u32, entropy: u32, seed: u32) -> Option<u32> {
         let choices = self.exact.as_ref()?.candidates(SwitchId(switch), NicId(dst));
+        if self.balances[switch as usize] && choices.len() > 1 {
+            return None;
+        }
         choices.get(hash::pick_mixed(entropy, seed, choices.len())).map(|port| port.0)
     }
-}
-
-fn ids(ports: &[PortId]) -> impl Iterator<Item = u32> + '_ {
-    ports.iter().map(|port| port.0)
 }
 
 /// The switch at the other end of a NIC's port.

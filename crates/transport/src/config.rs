@@ -17,6 +17,10 @@ pub struct QpConfig {
     pub ack_every: u32,
     /// How lost packets are sent again.
     pub recovery: Recovery,
+    /// With selective repeat, a missing packet counts as lost when one that was sent so many packets
+    /// after it has arrived. Zero takes every gap for a loss; networks that spread the packets of a
+    /// queue pair over several paths need more.
+    pub reorder_window: u32,
     /// Retransmission timeout; zero means that silence is waited out for ever.
     pub timeout: Span,
     /// Timeouts without progress before the queue pair fails; 7 means never give up, as on the wire.
@@ -52,6 +56,7 @@ impl Default for QpConfig {
             mtu: Bytes::new(4096),
             ack_every: 16,
             recovery: Recovery::GoBackN,
+            reorder_window: 0,
             timeout: Span::from_us(1000),
             retry_limit: 7,
             rnr_retry_limit: 7,

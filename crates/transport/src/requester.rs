@@ -89,7 +89,7 @@ impl Requester {
             not_before: Instant::ZERO,
             queue: VecDeque::new(),
             completions: VecDeque::new(),
-            board: selective.then(Box::default),
+            board: selective.then(|| Box::new(Scoreboard::new(config.reorder_window))),
             cursor: 0,
             mtu: mtu(config),
             ack_every: config.ack_every.max(1),
@@ -356,7 +356,7 @@ impl Requester {
         self.acked_bytes = self.next_bytes;
         (self.read_next, self.reread) = (NEVER, NEVER);
         if let Some(board) = &mut self.board {
-            **board = Scoreboard::default();
+            board.clear();
         }
         (self.cursor, self.reads) = (0, 0);
         self.timer = Instant::MAX;

@@ -12,6 +12,8 @@ pub(crate) struct Scoreboard {
     retry: u64,
     /// Packets before this that have not arrived are lost.
     lost_below: u64,
+    /// So many packets may overtake one that is not lost.
+    window: u64,
     /// Packets before this were in flight when silence was last answered, and may all be lost.
     doubtful_below: u64,
 }
@@ -19,6 +21,16 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     /// Packets beyond the first unacknowledged one that either side keeps track of.
     pub(crate) const SPAN: usize = 1 << 16;
+
+    /// Nothing is known of any packet; `window` of them may overtake one another.
+    pub(crate) fn new(window: u32) -> Self {
+        Self { window: window.into(), ..Self::default() }
+    }
+
+    /// Forgets everything about the packets.
+    pub(crate) fn clear(&mut self) {
+        *self = Self { window: self.window, ..Self::default() };
+    }
 
     /// Whether a packet is to be sent again.
     #[inline]
@@ -50,7 +62,7 @@ impl Scoreboard {
         }
     }
 
-    /// The peer has `number`, so what is missing before it is lost.
+    /// The peer has `number`, so what is missing well before it is lost.
     pub(crate) fn arrived(&mut self, number: u64, acked: u64) {
         let Ok(offset) = usize::try_from(number - acked) else { return };
         if offset >= Self::SPAN {
@@ -60,7 +72,7 @@ impl Scoreboard {
             self.arrived.resize(offset + 1, false);
         }
         self.arrived[offset] = true;
-        self.lost_below = self.lost_below.max(number);
+        self.lost_below = self.lost_below.max(number.saturating_sub(self.window));
         self.settle(acked);
     }
 
@@ -178,6 +190,20 @@ mod tests {
         assert_eq!(lost(&mut board, 100), [0u64; 0]);
         board.arrived(109, 100);
         assert_eq!(lost(&mut board, 100), [108]);
+    }
+
+    #[test]
+    fn overtaken_packets_are_not_lost_yet() {
+        let mut board = Scoreboard::new(3);
+        for number in [101, 102, 103] {
+            board.arrived(number, 100);
+        }
+        assert!(!board.has_lost());
+        board.arrived(104, 100);
+        assert_eq!(lost(&mut board, 100), [100]);
+        board.clear();
+        board.arrived(108, 105);
+        assert!(!board.has_lost());
     }
 
     #[test]

@@ -187,6 +187,7 @@ fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Swi
                 fields: kind.fields,
                 seed: kind.seed.unwrap_or_else(|| hash::seed_of(index as u32)),
             },
+            balancing: kind.balancing,
             watchdog: kind.watchdog,
             headroom_pool: kind.headroom_pool,
             discipline: kind.discipline,

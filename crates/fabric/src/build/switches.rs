@@ -4,9 +4,10 @@ use crate::catalogue::{Catalogue, Silicon};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::{
-    DisciplineName, FabricFile, Forwarding, HashField, HashSeed, SwitchSettings, WatchdogActionName,
+    BalancingName, BalancingSettings, DisciplineName, FabricFile, Forwarding, HashField, HashSeed,
+    SwitchSettings, Unit, WatchdogActionName,
 };
-use crate::model::{Discipline, HashFields, Tier, Watchdog, WatchdogAction};
+use crate::model::{Balancing, Choice, Discipline, HashFields, Tier, Watchdog, WatchdogAction};
 use crate::rules::packet;
 use crate::suggest;
 use xoff_units::{Bytes, Span};
@@ -24,6 +25,7 @@ pub(super) struct SwitchKind {
     pub(super) fields: HashFields,
     /// `None`: one per switch.
     pub(super) seed: Option<u32>,
+    pub(super) balancing: Balancing,
     pub(super) watchdog: Option<Watchdog>,
     pub(super) headroom_pool: Option<Bytes>,
     pub(super) discipline: Discipline,
@@ -90,6 +92,7 @@ pub(super) fn kind(
                 WatchdogActionName::Forward => WatchdogAction::Forward,
             },
         }),
+        balancing: balancing(own.balancing.as_ref().or(all.balancing.as_ref())),
         headroom_pool: own.headroom_pool.or(all.headroom_pool),
         discipline: discipline(own.discipline.or(all.discipline)),
         silicon,
@@ -113,6 +116,23 @@ fn hash_fields(fields: &[HashField]) -> HashFields {
         source_port: fields.contains(&HashField::SourcePort),
         dest_qp: fields.contains(&HashField::DestQp),
     }
+}
+
+/// The pause that ends a flowlet: more than paths of one fabric differ by, with short queues.
+const FLOWLET_GAP: Span = Span::from_us(10);
+const FLOWLET_TABLE: u32 = 4096;
+
+fn balancing(settings: Option<&BalancingSettings>) -> Balancing {
+    let Some(settings) = settings else { return Balancing::Hash };
+    let choice = match settings.kind {
+        BalancingName::Ecmp => return Balancing::Hash,
+        BalancingName::Flowlet | BalancingName::Spray => Choice::Random,
+        BalancingName::Dlb => Choice::Local,
+        BalancingName::Glb => Choice::Global,
+    };
+    let packets = settings.kind == BalancingName::Spray || settings.per == Some(Unit::Packet);
+    let gap = if packets { Span::ZERO } else { settings.gap.unwrap_or(FLOWLET_GAP) };
+    Balancing::Adaptive { choice, gap, table: settings.table.unwrap_or(FLOWLET_TABLE) }
 }
 
 fn discipline(name: Option<DisciplineName>) -> Discipline {
@@ -148,6 +168,12 @@ fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
     if kind.mtu < Bytes::new(64) || kind.mtu > Bytes::new(65_536) {
         let message = format!("ports cannot have an MTU of {}", kind.mtu);
         wrong("mtu", own.mtu.is_some(), message, "9216B is usual");
+    }
+    if let Balancing::Adaptive { table, .. } = kind.balancing
+        && !(1..=1 << 20).contains(&table)
+    {
+        let message = format!("a table of flowlets cannot have {table} places");
+        wrong("balancing", own.balancing.is_some(), message, "real ones have 256 to 65536");
     }
     if kind.watchdog.is_some_and(|w| w.detect.is_zero()) {
         let message = "a watchdog that detects after no time sees nothing but stuck queues";

@@ -15,8 +15,9 @@ pub use custom::{CustomLink, CustomNode, NodeKind, RouteEntry, TierName};
 pub use links::{LinkSettings, Links};
 pub use lossless::{EcnSettings, HeadroomSetting, Pfc, Quanta, ResponseSetting, UntilResume};
 pub use switch::{
-    DisciplineName, Forwarding, HashField, HashSeed, HashSettings, PerSwitch, SwitchSection,
-    SwitchSettings, WatchdogActionName, WatchdogSettings,
+    BalancingName, BalancingSettings, DisciplineName, Forwarding, HashField, HashSeed,
+    HashSettings, PerSwitch, SwitchSection, SwitchSettings, Unit, WatchdogActionName,
+    WatchdogSettings,
 };
 
 use crate::catalogue::UserCatalogue;

@@ -37,6 +37,8 @@ pub struct SwitchSettings {
     pub watchdog: Option<WatchdogSettings>,
     /// How flows are spread over equal paths.
     pub hash: Option<HashSettings>,
+    /// How it chooses among equal ports (default ecmp).
+    pub balancing: Option<BalancingSettings>,
     /// Headroom that all ports share (default: each has its own).
     pub headroom_pool: Option<Bytes>,
     /// How weighted classes take turns (default dwrr).
@@ -109,6 +111,46 @@ pub struct HashSettings {
     pub fields: Option<Vec<HashField>>,
     /// `"per-switch"` (default), or one number for all: equal seeds polarise.
     pub seed: Option<HashSeed>,
+}
+
+/// How a switch chooses among ports that lead equally near.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct BalancingSettings {
+    /// What decides.
+    pub kind: BalancingName,
+    /// Whether flowlets or single packets choose (default flowlet; spray: always packet).
+    pub per: Option<Unit>,
+    /// The pause that ends a flowlet (default 10us).
+    pub gap: Option<Span>,
+    /// Places in the table of flowlets (default 4096).
+    pub table: Option<u32>,
+}
+
+/// What decides among equal ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BalancingName {
+    /// The hash of the flow: a flow always takes the same port.
+    Ecmp,
+    /// A draw for every flowlet.
+    Flowlet,
+    /// Dynamic load balancing: the shortest queue, then the least used link.
+    Dlb,
+    /// Global load balancing: what waits beyond the next switch counts, too.
+    Glb,
+    /// A draw for every packet.
+    Spray,
+}
+
+/// What chooses anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// The first packet after a pause.
+    Flowlet,
+    /// Every packet.
+    Packet,
 }
 
 /// Something that goes into the ECMP hash.

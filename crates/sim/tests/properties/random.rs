@@ -31,6 +31,8 @@ pub(crate) struct Switches {
     pub(crate) latency_ns: u64,
     pub(crate) nic_latency_ns: u64,
     pub(crate) discipline: &'static str,
+    /// How equal ports are chosen among, and whether by packet.
+    pub(crate) balancing: (&'static str, &'static str),
     pub(crate) alpha: &'static str,
     pub(crate) reserved: u64,
     pub(crate) xon_offset: u64,
@@ -112,6 +114,8 @@ impl Plan {
             t.notification, t.cnp_delay_ns, t.congestion, s.reserved,
         )
         .unwrap();
+        let (kind, per) = s.balancing;
+        write!(text, "[switch.balancing]\nkind = \"{kind}\"\nper = \"{per}\"\ngap = \"1us\"\n").unwrap();
         if s.two_lossless {
             text += "[[class]]\nid = 4\nlossless = true\n";
         }
@@ -241,6 +245,10 @@ fn switches() -> impl Strategy<Value = Switches> {
         select(vec!["standard", "0s", "1us", "5us"]),
         any::<bool>(),
         prop_oneof![1u64..3000, 3000u64..300_000, Just(32_000_000)],
+        (
+            select(vec!["ecmp", "ecmp", "ecmp", "ecmp", "flowlet", "dlb", "glb", "spray"]),
+            select(vec!["flowlet", "packet"]),
+        ),
     );
     (first, second).prop_map(|(a, b)| Switches {
         cell: a.0,
@@ -255,6 +263,7 @@ fn switches() -> impl Strategy<Value = Switches> {
         response: b.3,
         two_lossless: b.4,
         slack: b.5,
+        balancing: b.6,
     })
 }
 

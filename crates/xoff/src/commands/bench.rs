@@ -91,6 +91,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let mut wall_seconds = Vec::new();
     let mut last = None;
     for _ in 0..args.runs {
+        // One run's results and the next one's state are not in memory at once.
+        drop(last.take());
         let clock = Stopwatch::start();
         let report = xoff_sim::run(&fabric, &flows, &[], &Settings::default(), &mut Silent)
             .map_err(|error| Failure::input(error.to_string()))?;
