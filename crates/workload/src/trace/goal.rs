@@ -370,6 +370,9 @@ impl std::fmt::Display for Token<'_> {
     }
 }
 
+/// Longest label: they are kept.
+const LONGEST_WORD: usize = 256;
+
 fn tokens(line: &[u8]) -> Result<Vec<Token<'_>>, String> {
     let mut tokens = Vec::new();
     let mut rest = line.trim_ascii();
@@ -383,6 +386,9 @@ fn tokens(line: &[u8]) -> Result<Vec<Token<'_>>, String> {
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 let length = length_of(rest, |byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+                if length > LONGEST_WORD {
+                    return Err(format!("a word of more than {LONGEST_WORD} letters"));
+                }
                 tokens.push(Token::Word(ascii(&rest[..length])));
                 length
             }

@@ -275,8 +275,8 @@ impl Reader {
         let at = At { file, place: Place::File, rank: None };
         for (name, (id, users)) in &self.used {
             if let Some(list) = self.map.get(name) {
-                let strangers = users.iter().filter(|rank| !list.contains(rank)).count();
-                if strangers > 0 {
+                let members: BTreeSet<Rank> = list.iter().copied().collect();
+                if !users.is_subset(&members) {
                     let what = format!("group `{name}` used by a rank that is not in it");
                     builder.notes.unknown(&what, at);
                 }

@@ -83,8 +83,13 @@ pub(super) struct Collector<'a> {
     calls: Vec<Record>,
     kernels: Vec<Record>,
     groups: BTreeMap<GroupKey, u32>,
+    /// Bytes of all descriptions of groups.
+    described: usize,
     distributed: Distributed,
 }
+
+/// Most bytes of all descriptions of groups together.
+const MOST_DESCRIBED: usize = 1 << 28;
 
 impl<'a> Collector<'a> {
     pub(super) fn new(file: &'a str, builder: &'a mut Builder) -> Self {
@@ -95,6 +100,7 @@ impl<'a> Collector<'a> {
             calls: Vec::new(),
             kernels: Vec::new(),
             groups: BTreeMap::new(),
+            described: 0,
             distributed: Distributed::default(),
         }
     }
@@ -154,7 +160,7 @@ impl<'a> Collector<'a> {
         Ok(Record {
             call,
             bytes: if described { self.size(a, at) } else { None },
-            group: described.then(|| self.group(a)),
+            group: if described { Some(self.group(a, at)?) } else { None },
             peer,
             start: event.start.number().unwrap_or(0.0),
             duration: event.duration.number().unwrap_or(0.0),
@@ -179,7 +185,7 @@ impl<'a> Collector<'a> {
         Some(size? * elements)
     }
 
-    fn group(&mut self, a: &Arguments) -> u32 {
+    fn group(&mut self, a: &Arguments, at: At<'_>) -> Outcome<u32> {
         let ranks = match &a.group_ranks {
             Scalar::Text(text) => Some(text.clone()),
             Scalar::Ranks(ranks) => Some(format!("{ranks:?}")),
@@ -196,8 +202,17 @@ impl<'a> Collector<'a> {
             first: a.first_rank.whole(),
             stride: a.rank_stride.whole(),
         };
+        if let Some(known) = self.groups.get(&key) {
+            return Ok(*known);
+        }
+        self.described += key.name.len() + key.ranks.as_ref().map_or(0, String::len);
+        if self.described > MOST_DESCRIBED {
+            let text = "descriptions of groups of more than 256 MiB in all";
+            return Err(TraceError::new(at.file, at.place, text));
+        }
         let next = self.groups.len() as u32;
-        *self.groups.entry(key).or_insert(next)
+        self.groups.insert(key, next);
+        Ok(next)
     }
 
     fn skip(&mut self, parts: &[&str], index: u64, known: bool) {

@@ -95,7 +95,7 @@ impl Groups {
             Some(id) => Key::Id(id.to_owned(), ranks),
             None => self.nameless(process, ranks),
         };
-        self.add(place, Communicator { process, rank: Some(rank), key });
+        self.add(place, Communicator { process, rank: Some(rank), key }, builder, at)?;
         let largest = &mut self.processes[process as usize].largest;
         if largest.is_none_or(|(size, _)| size < ranks) {
             *largest = Some((ranks, rank));
@@ -122,7 +122,7 @@ impl Groups {
                 builder.notes.assumed("communicator whose making is not in the log", at);
                 let process = self.process(name, device);
                 let key = self.nameless(process, ranks);
-                self.add(place, Communicator { process, rank: None, key })
+                self.add(place, Communicator { process, rank: None, key }, builder, at)?
             }
         };
         if let Some(global) = call.global_rank {
@@ -144,11 +144,21 @@ impl Groups {
         Key::Order(ranks, *order - 1)
     }
 
-    fn add(&mut self, place: (String, String), communicator: Communicator) -> u32 {
+    fn add(
+        &mut self,
+        place: (String, String),
+        communicator: Communicator,
+        builder: &Builder,
+        at: At<'_>,
+    ) -> Outcome<u32> {
         let id = self.communicators.len() as u32;
+        if id >= builder.limits().members {
+            let text = format!("more than {id} communicators; take a shorter part of the run");
+            return Err(TraceError::new(at.file, at.place, text));
+        }
         self.communicators.push(communicator);
         self.current.insert(place, id);
-        id
+        Ok(id)
     }
 
     /// Tells ranks and members from what was gathered.

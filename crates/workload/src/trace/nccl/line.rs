@@ -55,6 +55,9 @@ pub(super) struct Communicator<'a> {
     pub(super) id: Option<&'a str>,
 }
 
+/// Longest name of a process, communicator or carrier: it is kept.
+const LONGEST: usize = 256;
+
 /// Reads a line; none if it is not NCCL's.
 pub(super) fn read(line: &str) -> Option<Line<'_>> {
     const INFO: &str = " NCCL INFO ";
@@ -69,6 +72,9 @@ pub(super) fn read(line: &str) -> Option<Line<'_>> {
     let device = words.next()?.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
     // host:pid:tid
     let (process, _) = words.next()?.rsplit_once(':')?;
+    if process.len() > LONGEST {
+        return None;
+    }
     let message = if warning { Message::Warning(text.trim()) } else { message(text.trim()) };
     Some(Line { process, device, message, torn })
 }
@@ -87,11 +93,11 @@ fn message(text: &str) -> Message<'_> {
     Message::Other(text)
 }
 
-/// The word after another one.
+/// The word after another one, unless it is too long to be right.
 fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let mut words = text.split_whitespace();
     words.find(|found| *found == word)?;
-    words.next()
+    words.next().filter(|word| word.len() <= LONGEST)
 }
 
 fn number(text: &str, word: &str) -> Option<u64> {
@@ -130,7 +136,7 @@ fn channel(rest: &str) -> Option<Message<'_>> {
     let (from, to) = ends.split_once(" -> ")?;
     let (_, via) = to.split_once(" via ")?;
     let rank = |text: &str| text.trim().split('[').next()?.parse().ok();
-    let via = via.split_whitespace().next()?;
+    let via = via.split_whitespace().next().filter(|via| via.len() <= LONGEST)?;
     Some(Message::Channel { from: rank(from)?, to: rank(to)?, via })
 }
 
