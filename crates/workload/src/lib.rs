@@ -21,6 +21,7 @@ mod sizes;
 pub mod stream;
 #[cfg(test)]
 mod testing;
+pub mod trace;
 
 pub use catalogue::SIZE_DISTRIBUTIONS;
 pub use error::{Place, WorkloadError};

@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod perf;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod trace;
 
 use crate::exit::{CODES, Exit, Failure};
 use clap::{Parser, Subcommand};
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Say what is in a RoCE capture: queue pairs, operations, troubles
     Inspect(inspect::Args),
+    /// Say what is in a trace of a workload: operations, groups, what is not understood
+    Trace(trace::Args),
     /// Measure a network with real packets, against another xoff or a stock perftest tool
     Perf(perf::Args),
     /// Measure the simulator's speed
@@ -61,6 +64,7 @@ impl Command {
             Command::Catalogue(args) => catalogue::execute(args),
             Command::Import(args) => import::execute(args),
             Command::Inspect(args) => inspect::execute(args),
+            Command::Trace(args) => trace::execute(args),
             Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
         }

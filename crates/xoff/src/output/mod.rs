@@ -4,6 +4,7 @@ pub(crate) mod derived;
 pub(crate) mod diagnostics;
 pub(crate) mod number;
 pub(crate) mod progress;
+pub(crate) mod reading;
 pub(crate) mod style;
 pub(crate) mod summary;
 pub(crate) mod table;

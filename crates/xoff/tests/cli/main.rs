@@ -10,6 +10,7 @@ mod mutation;
 mod run;
 mod schema;
 mod signals;
+mod trace;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

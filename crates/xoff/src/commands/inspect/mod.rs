@@ -1,12 +1,11 @@
 //! `xoff inspect`: what a person wants to know of a RoCE capture.
 
 mod page;
-mod progress;
 
 use crate::exit::{Exit, Failure, Level, say};
 use crate::interrupt::Interrupt;
+use crate::output::reading::Bar;
 use crate::output::{self, printable, stdout_width, style::Style};
-use progress::Bar;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{IsTerminal, Read};
@@ -139,7 +138,7 @@ fn read(
                 break Some(Stopped::Interrupted);
             }
             if let Some(bar) = &mut bar {
-                bar.update(reader.position(), analysis.packets());
+                bar.update(reader.position(), Some((analysis.packets(), "packets")));
             }
         }
     };

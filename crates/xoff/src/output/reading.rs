@@ -1,7 +1,7 @@
 //! The progress bar of reading a file.
 
+use super::number::{bytes, large};
 use crate::clock::Stopwatch;
-use crate::output::number::{bytes, large};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 use xoff_units::Bytes;
@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bar on standard error.
 #[derive(Debug)]
-pub(super) struct Bar {
+pub(crate) struct Bar {
     size: Option<u64>,
     clock: Stopwatch,
     bar: Option<ProgressBar>,
@@ -19,12 +19,12 @@ pub(super) struct Bar {
 
 impl Bar {
     /// A bar for a file of this size; a pipe has none.
-    pub(super) fn new(size: Option<u64>) -> Self {
+    pub(crate) fn new(size: Option<u64>) -> Self {
         Self { size, clock: Stopwatch::start(), bar: None }
     }
 
-    /// Shows how far it is.
-    pub(super) fn update(&mut self, position: u64, packets: u64) {
+    /// Shows how far it is, and how many things have been found (`packets`), if they are counted.
+    pub(crate) fn update(&mut self, position: u64, found: Option<(u64, &str)>) {
         let elapsed = self.clock.elapsed();
         if elapsed < PATIENCE {
             return;
@@ -34,12 +34,14 @@ impl Bar {
         let seconds = elapsed.as_secs_f64();
         let speed = bytes(Bytes::new((position as f64 / seconds) as u64));
         let read = bytes(Bytes::new(position));
-        bar.set_message(format!("{read} · {} packets · {speed}/s", large(packets as f64)));
+        let found = found
+            .map_or(String::new(), |(count, what)| format!(" · {} {what}", large(count as f64)));
+        bar.set_message(format!("{read}{found} · {speed}/s"));
         bar.set_position(position);
     }
 
     /// Takes the bar off the screen.
-    pub(super) fn clear(self) {
+    pub(crate) fn clear(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }

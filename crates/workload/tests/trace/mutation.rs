@@ -1,0 +1,117 @@
+//! Damaged files: every reader reads them, refuses them, or notes what it does not understand, and
+//! always in little time and memory.
+
+use super::{chakra, counts, gzip, read_as};
+use xoff_workload::stream::Stream;
+use xoff_workload::trace::{Format, OperationId, Place, Who, Work};
+
+/// Changes a few bytes, cuts, repeats or moves a piece.
+fn damage(bytes: &[u8], random: &mut Stream) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=random.below(3) {
+        let length = bytes.len() as u64;
+        if length == 0 {
+            return bytes;
+        }
+        let at = random.below(length) as usize;
+        match random.below(6) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = random.next_u64() as u8,
+            2 => bytes.truncate(at),
+            3 => bytes.insert(at, [0xff, 0, b'9', b'"', b'}', b'\n'][random.below(6) as usize]),
+            4 => {
+                let end = (at + random.below(20) as usize).min(bytes.len());
+                bytes.drain(at..end);
+            }
+            _ => {
+                let end = (at + random.below(200) as usize).min(bytes.len());
+                let piece = bytes[at..end].to_vec();
+                let to = random.below(length) as usize;
+                bytes.splice(to..to, piece);
+            }
+        }
+    }
+    bytes
+}
+
+/// What holds of every trace that was read, however damaged its file.
+fn check(format: Format, bytes: &[u8]) {
+    let trace = match read_as(format, "x.0.et", bytes) {
+        Ok(trace) => trace,
+        Err(error) => {
+            assert!(!error.message.is_empty() && !error.interrupted, "{error}");
+            return;
+        }
+    };
+    let count = trace.operations.len() as u32;
+    for (at, operation) in trace.operations.iter().enumerate() {
+        let id = OperationId(at as u32);
+        for need in trace.needs(id) {
+            assert!(need.on.0 < count && need.on != id);
+            assert_eq!(trace.operations[need.on.0 as usize].who, operation.who);
+        }
+        if let Who::One(rank) = operation.who {
+            assert!(rank.0 < trace.ranks);
+        }
+        match operation.work {
+            Work::Send(message) | Work::Receive(message) => {
+                assert!(message.peer.is_none_or(|peer| peer.0 < trace.ranks));
+            }
+            Work::Collective(one) => {
+                trace.group(one.group);
+            }
+            _ => {}
+        }
+    }
+    let summary = trace.summary();
+    let counted: u64 = summary.kinds.iter().map(|line| line.tally.count).sum();
+    let by_rank: u64 =
+        summary.ranks.iter().map(|line| line.communication.count + line.other.count).sum();
+    assert_eq!([counted, by_rank], [u64::from(count); 2]);
+    assert!(trace.notes.iter().all(|note| note.count > 0 && note.place != Place::Byte(u64::MAX)));
+}
+
+fn mutate(format: Format, bytes: &[u8], purpose: &'static str, rounds: u64) {
+    check(format, bytes);
+    for round in 0..rounds {
+        let mut random = Stream::new(7, round, purpose);
+        check(format, &damage(bytes, &mut random));
+    }
+    // Every place where a small file can be cut.
+    for end in (0..bytes.len().min(1500)).rev() {
+        check(format, &bytes[..end]);
+    }
+}
+
+#[test]
+fn chakra_files() {
+    mutate(Format::Chakra, &counts::chakra(3)[..3000.min(counts::chakra(3).len())], "et", 1500);
+    let small = chakra::file(&[chakra::metadata(), chakra::Proto::default().number(1, 1)]);
+    mutate(Format::Chakra, &small, "small et", 1500);
+}
+
+#[test]
+fn schedules() {
+    mutate(Format::Goal, counts::goal(4).as_bytes(), "goal", 1500);
+}
+
+#[test]
+fn workloads() {
+    mutate(Format::SimAi, counts::simai(6).as_bytes(), "simai", 1500);
+}
+
+#[test]
+fn profiles() {
+    mutate(Format::Kineto, counts::kineto(6).as_bytes(), "kineto", 1500);
+}
+
+#[test]
+fn logs() {
+    mutate(Format::NcclLog, counts::nccl(3).as_bytes(), "nccl", 1000);
+}
+
+#[test]
+fn packed_files() {
+    mutate(Format::Kineto, &gzip(counts::kineto(6).as_bytes()), "gzip", 500);
+    mutate(Format::Chakra, &gzip(&counts::chakra(3)), "gzip et", 500);
+}

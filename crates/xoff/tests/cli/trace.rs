@@ -1,0 +1,142 @@
+//! `xoff trace`.
+
+use super::{code, json, output, stderr, stdout, xoff};
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+const GOAL: &str = "num_ranks 3\nrank 0 {\nl1: calc 1500\nl2: send 1000000b to 1\nl2 requires l1\n}\n\
+     rank 1 {\nl1: recv 1000000b from 0\n}\n";
+
+const LOG: &str = "\
+loading
+a:1:1 [0] NCCL INFO comm 0xa rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x77 - Init COMPLETE
+b:1:1 [0] NCCL INFO comm 0xa rank 1 nranks 2 cudaDev 0 busId 1000 commId 0x77 - Init COMPLETE
+a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA
+a:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1000 datatype 7 op 0 root 0 comm 0xa [nranks=2] stream 0x5
+b:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1000 datatype 7 op 0 root 0 comm 0xa [nranks=2] stream 0x5
+b:1:1 [0] NCCL INFO Frob\u{1b}[31m: opCount 1 sendbuff 0x1 recvbuff 0x2 count 1 datatype 7 op 0 root 0 comm 0xa [nranks=2] stream 0x5
+";
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+#[test]
+fn a_schedule_as_people_see_it() {
+    let folder = folder(&[("s.goal", GOAL)]);
+    let output = output(folder.path(), &["trace", "s.goal"]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let expected = "\
+s.goal  goal: 3 ranks, 3 operations, 1 dependency
+
+Operations
+  kind     count  bytes  without size     time
+  send         1   1 MB
+  receive      1   1 MB
+  compute      1                       1.50 us
+
+Ranks
+  rank  communication  bytes  other     time
+     0              1   1 MB      1  1.50 us
+     1              1   1 MB      0
+
+Notes
+  assumed  1 x rank without statements: does nothing  (s.goal)
+";
+    assert_eq!(stdout(&output), expected);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn a_log_and_what_is_wrong_with_it() {
+    let folder = folder(&[("n.log", LOG)]);
+    let found = output(folder.path(), &["trace", "n.log"]);
+    assert_eq!(code(&found), Some(0), "{}", stderr(&found));
+    let text = stdout(&found);
+    for line in [
+        "n.log  nccl: 2 ranks, 2 operations, 0 dependencies",
+        "  AllReduce      2   8 KB",
+        "  0x77       2  all              2   8 KB",
+        "     0   1  NET/IB/0/GDRDMA      1",
+        "  unknown  1 x call `Frob\u{fffd}[31m`  (n.log line 7)",
+        "  skipped  1 x line that is not NCCL's  (n.log line 1)",
+    ] {
+        assert!(text.contains(line), "no {line:?} in\n{text}");
+    }
+    let strict = output(folder.path(), &["trace", "n.log", "--strict"]);
+    assert_eq!(code(&strict), Some(1));
+}
+
+#[test]
+fn the_same_for_machines() {
+    let folder = folder(&[("n.log", LOG)]);
+    let found = json(&output(folder.path(), &["trace", "n.log", "--json"]));
+    assert_eq!(found["format"], "nccl");
+    assert_eq!((&found["ranks"], &found["operations"]), (&2.into(), &2.into()));
+    assert_eq!(found["kinds"][0]["kind"], "AllReduce");
+    assert_eq!(found["kinds"][0]["bytes"], 8000);
+    assert_eq!(found["groups"][0]["size"], 2);
+    assert_eq!(found["by_rank"][1]["communication"]["count"], 1);
+    assert_eq!(found["connections"][0]["via"], "NET/IB/0/GDRDMA");
+    assert_eq!(found["notes"][0]["kind"], "unknown");
+    assert_eq!(found["notes"][0]["line"], 7);
+}
+
+#[test]
+fn standard_input_and_a_format() {
+    let mut child = xoff(Path::new("."))
+        .args(["trace", "-", "--json", "--format", "nccl"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let late = ["loading\n".repeat(20_000), LOG.to_owned()].concat();
+    child.stdin.take().unwrap().write_all(late.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(json(&output)["operations"], 2);
+}
+
+#[test]
+fn what_is_no_trace_is_code_2_with_a_cure() {
+    let folder = folder(&[
+        ("hello", "hello world"),
+        ("empty", ""),
+        ("far.goal", "num_ranks 1000000000000\n"),
+        ("cut.goal", "num_ranks 1\nrank 0 {\n"),
+        ("s.goal", GOAL),
+    ]);
+    for (arguments, words) in [
+        (&["trace", "hello"][..], "hello: not recognised as a trace; known are Chakra"),
+        (&["trace", "empty"], "nothing in it"),
+        (&["trace", "far.goal"], "far.goal line 1: 1000000000000 ranks"),
+        (&["trace", "cut.goal"], "cut.goal line 2: rank 0 is opened here"),
+        (&["trace", "nowhere"], "nowhere: cannot be read"),
+        (&["trace", "."], "there is another goal file"),
+        (&["trace", "hello", "--format", "xml"], "xml"),
+        (&["trace"], "Usage"),
+    ] {
+        let output = output(folder.path(), arguments);
+        assert_eq!(code(&output), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn fits_a_narrow_terminal() {
+    let folder = folder(&[("n.log", LOG)]);
+    for columns in ["40", "60"] {
+        let mut command = xoff(folder.path());
+        let output = command.args(["trace", "n.log"]).env("COLUMNS", columns).output().unwrap();
+        let tables = stdout(&output).split("\nNotes").next().unwrap();
+        let limit: usize = columns.parse().unwrap();
+        for line in tables.lines().skip(1) {
+            assert!(line.chars().count() <= limit, "{line:?}");
+        }
+    }
+}
