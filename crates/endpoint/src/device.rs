@@ -49,6 +49,8 @@ pub struct Device {
     pub(crate) posted: Posted,
     pub(crate) shared: Vec<ReceiveQueue>,
     pub(crate) schedule: Schedule,
+    /// Connections that packets came to since they were answered last.
+    pub(crate) touched: Vec<u32>,
     pub(crate) reasons: Reasons,
     pub(crate) verification: Verification,
     domains: u32,
@@ -106,6 +108,7 @@ impl Device {
             posted: Posted::new(limits.posted),
             shared: Vec::new(),
             schedule: Schedule::default(),
+            touched: Vec::new(),
             reasons: Reasons::default(),
             verification: Verification::of(settings.verify, socket.is_v6(), tap.is_some()),
             domains: 0,
@@ -162,6 +165,7 @@ impl Device {
 
     /// Gives memory back. Posted work that still needs it fails, and peers reach it no more.
     pub fn deregister(&mut self, memory: Memory) -> Result<Box<[u8]>, Error> {
+        debug_assert!(!self.outbox.is_bound());
         self.store.deregister(memory)
     }
 
@@ -177,6 +181,7 @@ impl Device {
 
     /// The bytes of registered memory, to be changed.
     pub fn bytes_mut(&mut self, memory: Memory) -> Result<&mut [u8], Error> {
+        debug_assert!(!self.outbox.is_bound());
         self.store.bytes_mut(memory)
     }
 
@@ -225,9 +230,9 @@ impl Device {
             if !self.receive(now) {
                 break;
             }
-            self.flush();
             now = self.clock.now();
         }
+        self.answer_touched(now);
         self.alarms(now);
         let answers = self.outbox.packets;
         self.transmit(now);
@@ -239,7 +244,7 @@ impl Device {
 
     /// Sends what is ready.
     pub(crate) fn flush(&mut self) {
-        self.outbox.flush(&mut self.socket, &mut self.reasons);
+        self.outbox.flush(&mut self.socket, &self.store, &mut self.reasons);
     }
 
     /// Counts packets that arrived.

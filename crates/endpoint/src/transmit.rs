@@ -1,6 +1,7 @@
 //! The way of a packet out: alarms, whose turn it is, bytes from memory.
 
 use crate::device::{Device, SLACK};
+use crate::memory::Place;
 use crate::post::route;
 use xoff_transport::{Source, Status};
 use xoff_units::Instant;
@@ -51,14 +52,14 @@ impl Device {
         let Some(header) = core.poll_transmit_within(now, SLACK) else { return false };
         let length = header.payload as usize;
         let payload = match core.payload_of(&header) {
-            Source::Nothing => Some(&[][..]),
+            Source::Nothing => Some(Place::NOTHING),
             Source::Work { id, offset } => self
                 .posted
                 .works
                 .get(id)
-                .and_then(|work| self.store.part(&work.local, offset, length)),
+                .and_then(|work| self.store.locate(&work.local, offset, length)),
             Source::Region { key, address } => {
-                self.store.remote(entry.settings.domain, key, address, length)
+                self.store.locate_remote(entry.settings.domain, key, address, length)
             }
         };
         let Some(payload) = payload else {
@@ -81,7 +82,7 @@ impl Device {
             }
         };
         let (class, runs) = (entry.settings.class, self.socket.segmentation);
-        self.outbox.push(way, class, &header, payload, runs);
+        self.outbox.push(way, class, &header, payload, &self.store, runs);
         true
     }
 
