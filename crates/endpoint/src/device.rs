@@ -55,6 +55,8 @@ pub struct Device {
     pub(crate) verification: Verification,
     domains: u32,
     packets_in: u64,
+    /// When anything moved last.
+    active: Instant,
 }
 
 /// What a call of [`Device::progress`] moved.
@@ -113,6 +115,7 @@ impl Device {
             verification: Verification::of(settings.verify, socket.is_v6(), tap.is_some()),
             domains: 0,
             packets_in: 0,
+            active: Instant::ZERO,
             tap,
             socket,
             settings,
@@ -239,7 +242,12 @@ impl Device {
         if !self.settings.hold_answers || waited || self.outbox.packets > answers {
             self.flush();
         }
-        Progress { received: self.packets_in - received, sent: self.outbox.packets - sent }
+        let progress =
+            Progress { received: self.packets_in - received, sent: self.outbox.packets - sent };
+        if !progress.is_idle() {
+            self.active = now;
+        }
+        progress
     }
 
     /// Sends what is ready.
@@ -258,16 +266,23 @@ impl Device {
         self.wait_or(timeout, None);
     }
 
-    /// The same, and wakes when `other` can be read.
-    pub(crate) fn wait_or(&mut self, timeout: Duration, other: Option<BorrowedFd<'_>>) {
+    /// The same, and wakes when `other` can be read. Says whether it slept.
+    pub(crate) fn wait_or(&mut self, timeout: Duration, other: Option<BorrowedFd<'_>>) -> bool {
         self.flush();
         if self.settings.waiting == Waiting::Spin {
             std::hint::spin_loop();
-            return;
+            return false;
         }
-        let left = until(self.clock.now(), self.schedule.due());
+        let now = self.clock.now();
+        if let Waiting::Linger(time) = self.settings.waiting
+            && now.since(self.active) < time
+        {
+            std::thread::yield_now();
+            return false;
+        }
+        let left = until(now, self.schedule.due());
         if left.is_zero() || (left < TOO_SHORT_TO_SLEEP && self.next_is_paced()) {
-            return;
+            return false;
         }
         let left = left.min(timeout);
         let mut flags = PollFlags::IN;
@@ -282,6 +297,7 @@ impl Device {
         };
         // Whatever it says, the caller looks again.
         let _ = poll(&mut both[..count], Some(&time));
+        true
     }
 
     /// Calls [`Device::progress`] and [`Device::wait`] until something ends in `completions`, or time is

@@ -21,8 +21,10 @@ use xoff_wire::{DecodeError, Operation};
 const PARTITION: u16 = 0x7fff;
 
 /// A packet that has been taken apart, and what is known of it from outside.
+#[derive(Clone, Copy)]
 struct Arrived<'a> {
-    datagram: Datagram<'a>,
+    /// Not moved: its header is too large to be copied for every packet.
+    datagram: &'a Datagram<'a>,
     from: SocketAddr,
     flow: Flow,
     /// The IPv4 identification, or what it most likely is: the place in the run.
@@ -69,7 +71,7 @@ impl Device {
                 return;
             }
             match Datagram::parse(bytes) {
-                Ok(datagram) => {
+                Ok(ref datagram) => {
                     let from = bundle.from;
                     let identification = bundle.identification.wrapping_add(n as u16);
                     self.arrive(now, &Arrived { datagram, from, flow, identification, ce });
@@ -104,7 +106,7 @@ impl Device {
             return Err(Reason::WrongPartition);
         }
         let (flow, identification) = (&arrived.flow, arrived.identification);
-        if !self.verification.accepts(&arrived.datagram, flow, identification) {
+        if !self.verification.accepts(arrived.datagram, flow, identification) {
             return Err(Reason::BadIcrc);
         }
         Ok(index)

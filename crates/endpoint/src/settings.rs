@@ -33,6 +33,10 @@ pub enum Waiting {
     /// microseconds.
     #[default]
     Sleep,
+    /// Stays awake for so long after the last packet, and then sleeps: streams are not slowed down by
+    /// sleeping between packets, and who has nothing to do costs nothing. Others who want the
+    /// processor get it meanwhile.
+    Linger(Span),
     /// Never sleeps: the shortest latency, at the price of a core.
     Spin,
 }

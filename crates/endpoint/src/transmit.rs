@@ -8,6 +8,9 @@ use xoff_units::Instant;
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
+/// Turns that are given before arrivals are looked at again, unless more are waiting: as much as a
+/// window holds, because each look costs a call.
+const TURNS: usize = 4;
 
 impl Device {
     /// Does what is due.
@@ -27,7 +30,7 @@ impl Device {
 
     /// Lets queue pairs send, each in turn, until all have had theirs or there is no more room.
     pub(crate) fn transmit(&mut self, now: Instant) {
-        for _ in 0..self.schedule.senders() {
+        for _ in 0..self.schedule.senders().max(TURNS) {
             if !self.outbox.has_room() {
                 self.flush();
                 if !self.outbox.has_room() {

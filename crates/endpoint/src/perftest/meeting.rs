@@ -2,7 +2,7 @@
 
 use super::error::PerfError;
 use super::link::{CONTROL_RECEIVES, CONTROL_ROOM, Control, Link};
-use super::settings::{Rendezvous, Role, Settings};
+use super::settings::{Measure, Rendezvous, Role, Settings};
 use super::stage::Stage;
 use crate::cm::{Agent, ConnectionId, Event, Offer, Peer};
 use crate::{Device, DeviceSettings, PairSettings, Remote};
@@ -237,6 +237,8 @@ fn open(settings: &Settings, address: IpAddr, stop: &Arc<AtomicBool>) -> Result<
     let device = Device::open(DeviceSettings {
         port: settings.device_port,
         waiting: settings.waiting,
+        // A message that answers one acknowledges it in the same piece.
+        hold_answers: settings.measure == Measure::Latency,
         ..DeviceSettings::new(address)
     })?;
     Ok(Stage::new(device, settings.patience, stop.clone()))
