@@ -3,7 +3,7 @@
 use crate::memory::{Place, Store};
 use crate::name::{Control, Name};
 use crate::outbox::Route;
-use crate::socket::Door;
+use crate::socket::{Door, USUAL_CLASS};
 use std::io::IoSlice;
 use std::ops::Range;
 use xoff_wire::icrc::{self, Flow};
@@ -97,10 +97,10 @@ impl Run {
     #[inline]
     pub(crate) fn describe(&self, v6: bool, control: &mut Control) {
         let class = i32::from(self.class.0).to_ne_bytes();
-        if v6 {
-            control.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &class);
-        } else {
-            control.push(libc::IPPROTO_IP, libc::IP_TOS, &class);
+        match self.class {
+            USUAL_CLASS => {}
+            _ if v6 => control.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &class),
+            _ => control.push(libc::IPPROTO_IP, libc::IP_TOS, &class),
         }
         if self.count > 1 {
             let segment = (self.segment as u16).to_ne_bytes();
