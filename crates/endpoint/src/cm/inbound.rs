@@ -30,6 +30,7 @@ impl Manager {
             Message::Disconnected(message) => {
                 self.disconnected(now, from, message.remote_id, message.local_id);
             }
+            Message::Lookup(_) | Message::LookedUp(_) => self.counters.unexpected += 1,
         }
     }
 
