@@ -30,7 +30,8 @@ impl Manager {
             Message::Disconnected(message) => {
                 self.disconnected(now, from, message.remote_id, message.local_id);
             }
-            Message::Lookup(_) | Message::LookedUp(_) => self.counters.unexpected += 1,
+            Message::Lookup(lookup) => self.asked(now, from, transaction, &lookup),
+            Message::LookedUp(found) => self.answered(from, &found),
         }
     }
 
