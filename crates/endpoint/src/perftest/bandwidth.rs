@@ -9,12 +9,10 @@ use super::pattern::blot;
 use super::session::Session;
 use super::settings::{AtomicKind, Extent, Measure, Role, Verb};
 use crate::{Completion, DatagramWork, Error, Outcome, Work, WorkId};
-use xoff_transport::{Atomic, Qkey};
+use xoff_transport::Atomic;
 use xoff_units::{Instant, Span};
 use xoff_wire::Service;
 
-/// The key that perftest's datagrams carry.
-const QKEY: Qkey = Qkey(0x1111_1111);
 /// Bits of a work's name that say its number; those above say its queue pair.
 const NUMBER_BITS: u32 = 48;
 /// Messages of an unreliable service that have not come so long after the peer's last word are lost.
@@ -193,9 +191,9 @@ impl Session {
             }
         };
         if self.settings.service == Service::Datagram {
-            let (to, qpn) = (lane.address, lane.remote.qpn);
+            let (to, qpn, qkey) = (lane.address, lane.remote.qpn, lane.qkey);
             let (immediate, signaled) = (None, true);
-            let work = DatagramWork { id, local, to, qpn, qkey: QKEY, immediate, signaled };
+            let work = DatagramWork { id, local, to, qpn, qkey, immediate, signaled };
             return Ok(device.post_datagram(lane.pair, work)?);
         }
         Ok(device.post(lane.pair, work.named(id))?)

@@ -27,7 +27,7 @@ pub(super) const READS: u8 = 16;
 const OVERHEAD: u32 = 80;
 
 /// Time between two attempts to connect.
-const BETWEEN_ATTEMPTS: Span = Span::from_ms(100);
+pub(super) const BETWEEN_ATTEMPTS: Span = Span::from_ms(100);
 
 /// Both sides, met.
 #[derive(Debug)]
@@ -76,6 +76,9 @@ impl Meeting {
         let mut stage = open(settings, address, stop)?;
         let mut agent = Agent::open(&mut stage.device, random())?;
         agent.manager().listen(settings.port);
+        if settings.service == Service::Datagram {
+            agent.manager().listen_for_lookups(settings.port);
+        }
         stage.agent = Some(agent);
         let control = Self::control_link(&mut stage)?;
         let most = server.map_or(4096, |server| link_mtu(address, server));

@@ -4,6 +4,7 @@ use super::area::{Area, CACHE_LINE, CYCLE, Layout};
 use super::error::PerfError;
 use super::lane::Lane;
 use super::link::Link;
+use super::lookup::{CM_KEY, PLAIN_KEY, find, say};
 use super::meeting::{Meeting, READS, accept, ask, await_request, random_psn, remote_of};
 use super::message::{DONE, Greeting, Keys, Report, greeting, mtu_of, mtu_text};
 use super::outcome::{Agreed, End};
@@ -11,7 +12,7 @@ use super::pattern::Body;
 use super::plan::Plan;
 use super::settings::{Role, Settings};
 use super::stage::Stage;
-use crate::cm::{ConnectionId, Event, Offer};
+use crate::cm::{ConnectionId, DatagramService, Event, Offer};
 use crate::{Completions, PairSettings, Remote, host_config};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -106,11 +107,13 @@ impl Session {
     fn make_lanes(&mut self, domain: ProtectionDomain) -> Result<(), PerfError> {
         let config = QpConfig { mtu: Bytes::new(self.mtu.into()), ..host_config() };
         let config = Arc::new(QpConfig { max_reads: READS, ..config });
+        let qkey = if self.control.is_some() { CM_KEY } else { PLAIN_KEY };
         let local_address = self.stage.device.address();
         let largest = self.sizes.iter().copied().max().unwrap_or(0).max(self.area.layout.cycle());
         for index in 0..self.settings.pairs {
             let pair = self.stage.device.create_pair(PairSettings {
                 receive_completions: self.receives,
+                qkey,
                 config: config.clone(),
                 ..PairSettings::new(self.settings.service, domain, self.sends)
             })?;
@@ -133,6 +136,8 @@ impl Session {
                 remote: nobody,
                 address: local_address,
                 connection: None,
+                qkey,
+                found: None,
                 posted: 0,
                 done: 0,
                 arrived: 0,
@@ -150,6 +155,10 @@ impl Session {
     fn connect_by_cm(&mut self) -> Result<(), PerfError> {
         let Some((_, server)) = self.control else { return Ok(()) };
         self.barrier()?;
+        if self.settings.service == Service::Datagram {
+            self.look_up_by_cm(server)?;
+            return self.barrier();
+        }
         for index in 0..self.lanes.len() {
             let lane = &self.lanes[index];
             let offer = Offer {
@@ -180,6 +189,25 @@ impl Session {
         self.barrier()
     }
 
+    /// Learns, or says, where the datagrams of each queue pair go.
+    fn look_up_by_cm(&mut self, peer: IpAddr) -> Result<(), PerfError> {
+        let port = self.stage.device.address().port();
+        for lane in &mut self.lanes {
+            lane.address = SocketAddr::new(peer, port);
+            match self.role {
+                Role::Client => {
+                    let service = find(&mut self.stage, peer, &self.settings, ATTEMPTS)?;
+                    (lane.found, lane.qkey) = (Some(service.qpn), service.qkey);
+                }
+                Role::Server => {
+                    let service = DatagramService { qpn: lane.pair.qpn(), qkey: CM_KEY };
+                    say(&mut self.stage, peer, service)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Learns the peer's keys and connects, then barriers until both sides are ready.
     fn introduce(&mut self) -> Result<(), PerfError> {
         for _ in 0..self.plan.first {
@@ -204,7 +232,10 @@ impl Session {
         if self.peer.ours {
             lane.theirs = Body::new(keys.psn.get(), largest as usize);
         }
-        if lane.connection.is_some() {
+        if let Some(qpn) = lane.found {
+            lane.remote.qpn = qpn;
+        }
+        if self.control.is_some() {
             return Ok(());
         }
         lane.address = address;

@@ -168,9 +168,6 @@ impl Settings {
                 "reads and atomics need a reliable connection"
             }
             Service::Datagram if self.verb != Verb::Send => "only sends go as datagrams",
-            Service::Datagram if self.rendezvous == Rendezvous::Cm => {
-                "datagrams by rdma_cm are not supported"
-            }
             _ if self.pairs == 0 || self.pairs > 1024 => "between 1 and 1024 queue pairs",
             _ if latency && self.pairs > 1 => "latency is measured on one queue pair",
             _ if latency && self.duplex => "latency is not measured both ways at once",
