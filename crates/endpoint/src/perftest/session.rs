@@ -1,6 +1,6 @@
 //! A test from the first greeting to the last goodbye.
 
-use super::area::{Area, CACHE_LINE, CYCLE, Layout};
+use super::area::{Area, CACHE_LINE, CYCLE, Layout, part_mut};
 use super::error::PerfError;
 use super::lane::Lane;
 use super::link::Link;
@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::settings::{Role, Settings};
 use super::stage::Stage;
 use crate::cm::{ConnectionId, DatagramService, Event, Offer};
-use crate::{Completions, PairSettings, Remote, host_config};
+use crate::{Completions, DatagramWork, PairSettings, Remote, WorkId, host_config};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ use xoff_transport::ProtectionDomain;
 use xoff_transport::config::QpConfig;
 use xoff_units::{Bytes, Span};
 use xoff_wire::grh::Gid;
-use xoff_wire::{Psn, Qpn, Rkey, Service};
+use xoff_wire::{Immediate, Psn, Qpn, Rkey, Service};
 
 /// How long a side that is done stays for the other's sake.
 const LINGER: Span = Span::from_ms(3000);
@@ -203,6 +203,34 @@ impl Session {
                     let service = DatagramService { qpn: lane.pair.qpn(), qkey: CM_KEY };
                     say(&mut self.stage, peer, service)?;
                 }
+            }
+        }
+        // The stock server learns from a datagram where its own go, and waits for it.
+        if self.role == Role::Client && (self.is_latency() || self.settings.duplex) {
+            self.introduce_queue_pair()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the server the number of our first queue pair, in immediate data.
+    fn introduce_queue_pair(&mut self) -> Result<(), PerfError> {
+        let Some(lane) = self.lanes.first() else { return Ok(()) };
+        let (pair, qpn) = (lane.pair, lane.pair.qpn().get());
+        let local = self.area.out(0, 0, size_of_val(&qpn) as u64);
+        part_mut(&mut self.stage.device, local)?.copy_from_slice(&qpn.to_ne_bytes());
+        let work = DatagramWork {
+            id: WorkId(0),
+            local,
+            to: lane.address,
+            qpn: lane.found.unwrap_or_default(),
+            qkey: lane.qkey,
+            immediate: Some(Immediate(qpn.to_be_bytes())),
+            signaled: true,
+        };
+        self.stage.device.post_datagram(pair, work)?;
+        while self.stage.device.poll(self.sends).is_none() {
+            if self.stage.turn()? {
+                self.stage.rest(None)?;
             }
         }
         Ok(())
