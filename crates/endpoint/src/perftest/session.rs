@@ -49,6 +49,8 @@ pub(super) struct Session {
     pub(super) sends: Completions,
     pub(super) receives: Completions,
     control: Option<(ConnectionId, IpAddr)>,
+    /// The server was told our queue pair by a datagram.
+    pub(super) introduced: bool,
 }
 
 impl Session {
@@ -97,6 +99,7 @@ impl Session {
             sends,
             receives,
             control,
+            introduced: false,
         };
         session.make_lanes(domain)?;
         session.introduce()?;
@@ -228,6 +231,7 @@ impl Session {
             signaled: true,
         };
         self.stage.device.post_datagram(pair, work)?;
+        self.introduced = true;
         while self.stage.device.poll(self.sends).is_none() {
             if self.stage.turn()? {
                 self.stage.rest(None)?;
