@@ -204,7 +204,10 @@ impl Analysis {
             Message::Ready(_) => self.management.ready += 1,
             Message::Disconnect(_) => self.management.disconnects += 1,
             Message::Reject(reject) => self.management.reject(reject.reason, at),
-            Message::Delay(_) | Message::Disconnected(_) => {}
+            Message::Delay(_)
+            | Message::Disconnected(_)
+            | Message::Lookup(_)
+            | Message::LookedUp(_) => {}
         }
         if let Some(pair) = self.pairing.learn(&message, ends) {
             self.streams.join(pair, &self.pairing);

@@ -9,6 +9,7 @@ use crate::settings::Waiting;
 use crate::socket::Socket;
 use crate::syscall::{Incoming, Outgoing, receive_many, send_many};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Duration;
 use xoff_units::Bytes;
@@ -39,7 +40,8 @@ impl Bare {
         let mut control = Control::EMPTY;
         control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &(segment as u16).to_ne_bytes());
         let name = Name::of(to);
-        let run = Outgoing { name: &name, control: &control, bytes: &bytes[..RUN * segment] };
+        let pieces = &[IoSlice::new(&bytes[..RUN * segment])];
+        let run = Outgoing { name: &name, control: &control, pieces };
         match send_many(self.socket.fd(), &[run; 2]) {
             Ok(sent) => Bytes::new((sent * RUN * segment) as u64),
             Err(_) => {
@@ -52,7 +54,8 @@ impl Bare {
     /// Sends one packet.
     pub fn send(&self, to: SocketAddr, bytes: &[u8]) -> bool {
         let name = Name::of(to);
-        let message = Outgoing { name: &name, control: &Control::EMPTY, bytes };
+        let pieces = &[IoSlice::new(bytes)];
+        let message = Outgoing { name: &name, control: &Control::EMPTY, pieces };
         matches!(send_many(self.socket.fd(), &[message]), Ok(1))
     }
 

@@ -49,10 +49,14 @@ pub struct Device {
     pub(crate) posted: Posted,
     pub(crate) shared: Vec<ReceiveQueue>,
     pub(crate) schedule: Schedule,
+    /// Connections that packets came to since they were answered last.
+    pub(crate) touched: Vec<u32>,
     pub(crate) reasons: Reasons,
     pub(crate) verification: Verification,
     domains: u32,
     packets_in: u64,
+    /// When anything moved last.
+    active: Instant,
 }
 
 /// What a call of [`Device::progress`] moved.
@@ -106,10 +110,12 @@ impl Device {
             posted: Posted::new(limits.posted),
             shared: Vec::new(),
             schedule: Schedule::default(),
+            touched: Vec::new(),
             reasons: Reasons::default(),
             verification: Verification::of(settings.verify, socket.is_v6(), tap.is_some()),
             domains: 0,
             packets_in: 0,
+            active: Instant::ZERO,
             tap,
             socket,
             settings,
@@ -162,6 +168,7 @@ impl Device {
 
     /// Gives memory back. Posted work that still needs it fails, and peers reach it no more.
     pub fn deregister(&mut self, memory: Memory) -> Result<Box<[u8]>, Error> {
+        debug_assert!(!self.outbox.is_bound());
         self.store.deregister(memory)
     }
 
@@ -177,6 +184,7 @@ impl Device {
 
     /// The bytes of registered memory, to be changed.
     pub fn bytes_mut(&mut self, memory: Memory) -> Result<&mut [u8], Error> {
+        debug_assert!(!self.outbox.is_bound());
         self.store.bytes_mut(memory)
     }
 
@@ -225,21 +233,26 @@ impl Device {
             if !self.receive(now) {
                 break;
             }
-            self.flush();
             now = self.clock.now();
         }
+        self.answer_touched(now);
         self.alarms(now);
         let answers = self.outbox.packets;
         self.transmit(now);
         if !self.settings.hold_answers || waited || self.outbox.packets > answers {
             self.flush();
         }
-        Progress { received: self.packets_in - received, sent: self.outbox.packets - sent }
+        let progress =
+            Progress { received: self.packets_in - received, sent: self.outbox.packets - sent };
+        if !progress.is_idle() {
+            self.active = now;
+        }
+        progress
     }
 
     /// Sends what is ready.
     pub(crate) fn flush(&mut self) {
-        self.outbox.flush(&mut self.socket, &mut self.reasons);
+        self.outbox.flush(&mut self.socket, &self.store, &mut self.reasons);
     }
 
     /// Counts packets that arrived.
@@ -253,16 +266,23 @@ impl Device {
         self.wait_or(timeout, None);
     }
 
-    /// The same, and wakes when `other` can be read.
-    pub(crate) fn wait_or(&mut self, timeout: Duration, other: Option<BorrowedFd<'_>>) {
+    /// The same, and wakes when `other` can be read. Says whether it slept.
+    pub(crate) fn wait_or(&mut self, timeout: Duration, other: Option<BorrowedFd<'_>>) -> bool {
         self.flush();
         if self.settings.waiting == Waiting::Spin {
             std::hint::spin_loop();
-            return;
+            return false;
         }
-        let left = until(self.clock.now(), self.schedule.due());
+        let now = self.clock.now();
+        if let Waiting::Linger(time) = self.settings.waiting
+            && now.since(self.active) < time
+        {
+            std::thread::yield_now();
+            return false;
+        }
+        let left = until(now, self.schedule.due());
         if left.is_zero() || (left < TOO_SHORT_TO_SLEEP && self.next_is_paced()) {
-            return;
+            return false;
         }
         let left = left.min(timeout);
         let mut flags = PollFlags::IN;
@@ -277,6 +297,7 @@ impl Device {
         };
         // Whatever it says, the caller looks again.
         let _ = poll(&mut both[..count], Some(&time));
+        true
     }
 
     /// Calls [`Device::progress`] and [`Device::wait`] until something ends in `completions`, or time is

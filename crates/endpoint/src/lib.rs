@@ -58,6 +58,7 @@ pub mod perftest;
 mod post;
 mod posted;
 mod receive;
+mod run;
 mod schedule;
 mod settings;
 mod slab;

@@ -110,14 +110,14 @@ impl Store {
         }
     }
 
-    /// `length` bytes of a posted slice; nothing if the memory is gone.
+    /// Where `length` bytes of a posted slice are; nothing if the memory is gone.
     #[inline]
-    pub(crate) fn part(&self, slice: &Slice, offset: u64, length: usize) -> Option<&[u8]> {
+    pub(crate) fn locate(&self, slice: &Slice, offset: u64, length: usize) -> Option<Place> {
         let (id, _) = self.regions.find(slice.memory.key)?;
-        self.bytes.get(id.index())?.get(range(slice, offset, length)?)
+        self.place(id, range(slice, offset, length)?)
     }
 
-    /// The same to be changed.
+    /// The same as bytes to be changed.
     #[inline]
     pub(crate) fn part_mut(
         &mut self,
@@ -149,19 +149,55 @@ impl Store {
         self.bytes.get_mut(at.region.index())?.get_mut(start..start.checked_add(length)?)
     }
 
-    /// Bytes that a peer of `domain` reads.
+    /// Where the bytes are that a peer of `domain` reads.
     #[inline]
-    pub(crate) fn remote(
+    pub(crate) fn locate_remote(
         &self,
         domain: ProtectionDomain,
         key: Rkey,
         address: u64,
         length: usize,
-    ) -> Option<&[u8]> {
+    ) -> Option<Place> {
         let (wanted, access) = (Bytes::new(length as u64), Access::REMOTE_READ);
         let at = self.regions.check(domain, key, address, wanted, access).ok()?;
         let start = usize::try_from(at.offset).ok()?;
-        self.bytes.get(at.region.index())?.get(start..start.checked_add(length)?)
+        self.place(at.region, start..start.checked_add(length)?)
+    }
+
+    #[inline]
+    fn place(&self, id: RegionId, range: Range<usize>) -> Option<Place> {
+        let region = id.index();
+        self.bytes.get(region)?.get(range.clone())?;
+        Some(Place { region, start: range.start, end: range.end })
+    }
+
+    /// The bytes at a place. None if its memory has been given back since it was located, which
+    /// nobody waits for.
+    #[inline]
+    pub(crate) fn at(&self, place: Place) -> &[u8] {
+        let bytes = self.bytes.get(place.region).and_then(|all| all.get(place.start..place.end));
+        let nothing = place.length() == 0;
+        debug_assert!(bytes.is_some() || nothing, "no place outlives the memory it is in");
+        bytes.unwrap_or_default()
+    }
+}
+
+/// Bytes that were found to be in a region: good for as long as nobody gives memory back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    region: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Place {
+    /// No bytes, nowhere.
+    pub(crate) const NOTHING: Self = Self { region: 0, start: 0, end: 0 };
+
+    /// How many bytes.
+    #[inline]
+    pub(crate) const fn length(self) -> usize {
+        self.end - self.start
     }
 }
 
@@ -228,8 +264,9 @@ mod tests {
             assert_eq!(check(offset, length), Err(Error::OutOfRange), "{offset} {length}");
         }
         let slice = Slice::new(memory, 10, 20);
-        assert_eq!(store.part(&slice, 0, 20).map(<[u8]>::len), Some(20));
-        assert!(store.part(&slice, 1, 20).is_none() && store.part(&slice, u64::MAX, 2).is_none());
+        assert_eq!(store.locate(&slice, 0, 20).map(|place| store.at(place).len()), Some(20));
+        assert!(store.locate(&slice, 1, 20).is_none());
+        assert!(store.locate(&slice, u64::MAX, 2).is_none());
     }
 
     #[test]
@@ -240,7 +277,7 @@ mod tests {
         assert_eq!(again, Err(Error::Limit("memory regions")));
         assert_eq!(store.deregister(memory), Ok(Box::from([5; 8])));
         assert_eq!(store.bytes(memory), Err(Error::NoSuchMemory));
-        assert!(store.part(&Slice::new(memory, 0, 1), 0, 1).is_none());
+        assert!(store.locate(&Slice::new(memory, 0, 1), 0, 1).is_none());
         assert!(store.register(DOMAIN, Box::new([5; 8]), Access::ALL, None).is_ok());
     }
 }

@@ -1,7 +1,13 @@
-//! Packets on their way out: put together in one buffer, and sent many at a time.
+//! Packets on their way out: put together, and sent many at a time.
+//!
+//! Payloads stay where they are until the kernel takes them: between putting a packet in and
+//! [`Outbox::flush`] nobody may change memory. What the kernel has no room for is copied then, so that
+//! from there on everybody may.
 
 use crate::discard::{Reason, Reasons};
+use crate::memory::{Place, Store};
 use crate::name::{Control, Name};
+use crate::run::{Packet, Run, SHORT};
 use crate::socket::{Door, Socket};
 use crate::syscall::{MOST, Outgoing, send_many};
 use std::io;
@@ -11,24 +17,20 @@ use xoff_wire::ip::TrafficClass;
 use xoff_wire::roce::MAX_DATAGRAM;
 use xoff_wire::{Header, MAX_HEADER_LEN};
 
-/// Bytes held at a time: two runs, which stay in the cache between copying and sending.
-const ROOM: usize = 160 << 10;
+/// Bytes held at a time, payloads included.
+const ROOM: usize = 320 << 10;
 /// Runs held at a time.
 const RUNS: usize = MOST;
-/// The longest run that fits a datagram of IPv4.
-const LONGEST_RUN: usize = 65_507;
-/// The longest answer: an atomic's, or a notification.
-const SHORT: usize = 32;
-/// The most packets in a run that every kernel takes.
-const MOST_IN_RUN: u16 = 64;
+/// Payloads from here on are gathered. Shorter ones are sooner copied than described.
+const GATHERED: usize = 512;
 
 /// The way to a peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
     pub(crate) address: SocketAddr,
-    name: Name,
-    flow: Flow,
-    door: Door,
+    pub(crate) name: Name,
+    pub(crate) flow: Flow,
+    pub(crate) door: Door,
 }
 
 impl Route {
@@ -43,38 +45,25 @@ impl Route {
     }
 }
 
-/// Packets for one peer that leave with one call: equally long, but the last may be shorter.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    name: Name,
-    flow: Flow,
-    door: Door,
-    class: TrafficClass,
-    start: usize,
-    end: usize,
-    /// Bytes of its first packet.
-    segment: usize,
-    count: u16,
-    /// Another packet may follow.
-    open: bool,
-}
-
 /// Packets that wait to be sent.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    buffer: Box<[u8]>,
-    filled: usize,
+    /// What is ours of the packets, one after the other.
+    own: Vec<u8>,
+    waiting: Vec<Packet>,
     runs: Vec<Run>,
     /// Runs already sent.
     sent: usize,
+    /// Bytes of all runs.
+    filled: usize,
     /// Packets put in so far.
     pub(crate) packets: u64,
 }
 
 impl Outbox {
     pub(crate) fn new() -> Self {
-        let buffer = vec![0; ROOM].into_boxed_slice();
-        Self { buffer, filled: 0, runs: Vec::with_capacity(RUNS), sent: 0, packets: 0 }
+        let runs = Vec::with_capacity(RUNS);
+        Self { own: Vec::new(), waiting: Vec::new(), runs, sent: 0, filled: 0, packets: 0 }
     }
 
     /// Whether another packet fits for sure.
@@ -87,7 +76,7 @@ impl Outbox {
         self.sent == self.runs.len()
     }
 
-    /// Adds a packet. Says whether there was room.
+    /// Adds a packet with the payload that is at a place. Says whether there was room.
     ///
     /// A lone answer lets a longer packet to the same peer go first, because then both fit one run.
     #[inline]
@@ -96,7 +85,8 @@ impl Outbox {
         route: &Route,
         class: TrafficClass,
         header: &Header,
-        payload: &[u8],
+        payload: Place,
+        store: &Store,
         segmentation: bool,
     ) -> bool {
         let mut head = [0; MAX_HEADER_LEN];
@@ -107,15 +97,16 @@ impl Outbox {
             .last()
             .filter(|run| segmentation && run.is_short() && run.is_along(route, class));
         let longer =
-            packet_len(head_len, payload.len()) > lone.map_or(usize::MAX, |run| run.segment);
+            packet_len(head_len, payload.length()) > lone.map_or(usize::MAX, |run| run.segment);
         let answer = if longer { self.step_back() } else { None };
-        if !self.append(route, class, head, payload, segmentation) {
+        if !self.append(route, class, head, (payload, store.at(payload)), segmentation) {
             return false;
         }
         self.packets += 1;
         if let Some((bytes, length)) = answer {
             // Headers alone, behind what was just written: it always finds room.
-            self.append(route, class, &bytes[..length - icrc::LEN], &[], segmentation);
+            let head = &bytes[..length - icrc::LEN];
+            self.append(route, class, head, (Place::NOTHING, &[]), segmentation);
         }
         true
     }
@@ -124,10 +115,11 @@ impl Outbox {
     fn step_back(&mut self) -> Option<([u8; SHORT], usize)> {
         let run = self.runs.pop()?;
         let mut bytes = [0; SHORT];
-        let length = run.end - run.start;
-        bytes.get_mut(..length)?.copy_from_slice(&self.buffer[run.start..run.end]);
-        self.filled = run.start;
-        Some((bytes, length))
+        bytes.get_mut(..run.length)?.copy_from_slice(&self.own[run.start..]);
+        self.own.truncate(run.start);
+        self.waiting.truncate(run.first);
+        self.filled -= run.length;
+        Some((bytes, run.length))
     }
 
     /// Puts a packet behind the last one. Its ICRC depends on its place in the run.
@@ -137,91 +129,127 @@ impl Outbox {
         route: &Route,
         class: TrafficClass,
         head: &[u8],
-        payload: &[u8],
+        (place, payload): (Place, &[u8]),
         segmentation: bool,
     ) -> bool {
         let length = packet_len(head.len(), payload.len());
-        if self.runs.len() >= RUNS {
+        if self.runs.len() >= RUNS || self.filled + length > ROOM {
             return false;
         }
-        let Some(room) = self.buffer.get_mut(self.filled..self.filled + length) else {
-            return false;
-        };
-        let (covered, sum) = room.split_at_mut(length - icrc::LEN);
-        let (start, rest) = covered.split_at_mut(head.len());
-        start.copy_from_slice(head);
-        let (body, pad) = rest.split_at_mut(payload.len());
-        body.copy_from_slice(payload);
-        pad.fill(0);
-        let sum_of = |identification| route.flow.icrc(identification, covered, &[]).to_bytes();
+        let start = self.own.len();
+        self.own.extend_from_slice(head);
+        let gathered = payload.len() >= GATHERED;
+        if !gathered {
+            self.own.extend_from_slice(payload);
+        }
+        let split = self.own.len();
+        let pad = &[0; 3][..length - icrc::LEN - head.len() - payload.len()];
+        self.own.extend_from_slice(pad);
         let joins = self
             .runs
             .last_mut()
             .filter(|run| segmentation && run.takes(length) && run.is_along(route, class));
+        let identification = joins.as_ref().map_or(0, |run| run.count);
+        let own = &self.own[start..];
+        let sum = if gathered {
+            route.flow.icrc(identification, head, &[payload, pad])
+        } else {
+            route.flow.icrc(identification, own, &[])
+        };
+        self.own.extend_from_slice(&sum.to_bytes());
         match joins {
-            Some(run) => {
-                sum.copy_from_slice(&sum_of(run.count));
-                run.open = length == run.segment;
-                run.count += 1;
-                run.end += length;
-            }
+            Some(run) => run.join(length),
             None => {
-                sum.copy_from_slice(&sum_of(0));
-                self.runs.push(Run {
-                    name: route.name,
-                    flow: route.flow,
-                    door: route.door,
-                    class,
-                    start: self.filled,
-                    end: self.filled + length,
-                    segment: length,
-                    count: 1,
-                    open: true,
-                });
+                self.runs.push(Run::new(route, class, start, self.waiting.len(), length));
             }
         }
+        let payload = if gathered { place } else { Place::NOTHING };
+        self.waiting.push(Packet { split, end: self.own.len(), payload });
         self.filled += length;
         true
     }
 
     /// Sends what it can. What the socket has no room for stays.
-    pub(crate) fn flush(&mut self, socket: &mut Socket, reasons: &mut Reasons) {
+    pub(crate) fn flush(&mut self, socket: &mut Socket, store: &Store, reasons: &mut Reasons) {
         while !self.is_empty() {
-            match self.send_some(socket) {
+            match self.send_some(socket, store) {
                 Ok(count) => self.sent += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) => self.refused(&error, socket, reasons),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.keep(store),
+                Err(error) => self.refused(&error, socket, store, reasons),
             }
         }
         self.runs.clear();
+        self.waiting.clear();
+        self.own.clear();
         (self.sent, self.filled) = (0, 0);
     }
 
-    fn send_some(&self, socket: &Socket) -> io::Result<usize> {
-        let mut controls = [Control::EMPTY; MOST];
+    fn send_some(&self, socket: &Socket, store: &Store) -> io::Result<usize> {
         let waiting = &self.runs[self.sent..];
         let Some(door) = waiting.first().map(|run| run.door) else { return Ok(0) };
         // One call is for one door.
-        let same = waiting.iter().take_while(|run| run.door == door).count();
+        let same = waiting.iter().take(MOST).take_while(|run| run.door == door).count();
         let waiting = &waiting[..same];
-        for (run, control) in waiting.iter().zip(&mut controls) {
+        let mut controls = [Control::EMPTY; MOST];
+        let mut ends = [0; MOST];
+        let packets: usize = waiting.iter().map(|run| usize::from(run.count)).sum();
+        let mut pieces = Vec::with_capacity(2 * packets + same);
+        for ((run, control), end) in waiting.iter().zip(&mut controls).zip(&mut ends) {
             run.describe(socket.is_v6(), control);
+            run.gather(&self.own, &self.waiting, store, &mut pieces);
+            *end = pieces.len();
         }
-        let empty = Outgoing { name: &Name::EMPTY, control: &Control::EMPTY, bytes: &[] };
+        let empty = Outgoing { name: &Name::EMPTY, control: &Control::EMPTY, pieces: &[] };
         let mut messages = [empty; MOST];
-        let count = waiting.len().min(MOST);
-        for ((run, control), message) in waiting.iter().zip(&controls).zip(&mut messages) {
-            let bytes = &self.buffer[run.start..run.end];
-            *message = Outgoing { name: &run.name, control, bytes };
+        let mut start = 0;
+        for (index, run) in waiting.iter().enumerate() {
+            let pieces = &pieces[start..ends[index]];
+            messages[index] = Outgoing { name: &run.name, control: &controls[index], pieces };
+            start = ends[index];
         }
-        send_many(socket.door(door), &messages[..count])
+        send_many(socket.door(door), &messages[..same])
+    }
+
+    /// Whether packets in it have payloads that are still in memory.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.waiting.iter().any(|packet| packet.payload.length() > 0)
+    }
+
+    /// Copies what is not sent yet, so that memory may change.
+    #[cold]
+    fn keep(&mut self, store: &Store) {
+        self.runs.drain(..self.sent);
+        self.sent = 0;
+        let (mut own, mut waiting) = (Vec::new(), Vec::new());
+        for run in &mut self.runs {
+            let first = waiting.len();
+            let mut from = run.start;
+            run.start = own.len();
+            for packet in &self.waiting[run.range()] {
+                own.extend_from_slice(&self.own[from..packet.split]);
+                own.extend_from_slice(store.at(packet.payload));
+                let split = own.len();
+                own.extend_from_slice(&self.own[packet.split..packet.end]);
+                from = packet.end;
+                waiting.push(Packet { split, end: own.len(), payload: Place::NOTHING });
+            }
+            run.first = first;
+        }
+        (self.own, self.waiting) = (own, waiting);
+        self.filled = self.runs.iter().map(|run| run.length).sum();
     }
 
     /// The first run was not taken: if it was one of many, its packets are tried one by one, and so
     /// is everything from then on. Otherwise it is lost, as packets are.
     #[cold]
-    fn refused(&mut self, error: &io::Error, socket: &mut Socket, reasons: &mut Reasons) {
+    fn refused(
+        &mut self,
+        error: &io::Error,
+        socket: &mut Socket,
+        store: &Store,
+        reasons: &mut Reasons,
+    ) {
         let refuses_runs = matches!(
             error.raw_os_error(),
             Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP | libc::EMSGSIZE | libc::ENOPROTOOPT)
@@ -231,7 +259,7 @@ impl Outbox {
             // Packets longer than the path allows are refused one by one as well: that says nothing
             // about runs.
             socket.segmentation &= error.raw_os_error() == Some(libc::EMSGSIZE);
-            let singles = run.taken_apart(&mut self.buffer);
+            let singles = run.taken_apart(&mut self.own, &self.waiting, store);
             self.runs.splice(self.sent..=self.sent, singles);
         } else {
             (0..run.count).for_each(|_| reasons.count(Reason::SendRefused));
@@ -245,69 +273,70 @@ const fn packet_len(head: usize, payload: usize) -> usize {
     (head + payload).next_multiple_of(4) + icrc::LEN
 }
 
-impl Run {
-    /// Whether it is one packet without payload, such as an acknowledgement.
-    #[inline]
-    fn is_short(&self) -> bool {
-        self.count == 1 && self.segment <= SHORT
-    }
-
-    /// Whether packets of this class take the same way.
-    #[inline]
-    fn is_along(&self, route: &Route, class: TrafficClass) -> bool {
-        self.class == class && self.door == route.door && self.name == route.name
-    }
-
-    /// Whether a packet of `length` bytes may join.
-    #[inline]
-    fn takes(&self, length: usize) -> bool {
-        self.open
-            && length <= self.segment
-            && self.count < MOST_IN_RUN
-            && self.end - self.start + length <= LONGEST_RUN
-    }
-
-    /// What the kernel has to know of it beside its bytes.
-    #[inline]
-    fn describe(&self, v6: bool, control: &mut Control) {
-        let class = i32::from(self.class.0).to_ne_bytes();
-        if v6 {
-            control.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &class);
-        } else {
-            control.push(libc::IPPROTO_IP, libc::IP_TOS, &class);
-        }
-        if self.count > 1 {
-            let segment = (self.segment as u16).to_ne_bytes();
-            control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &segment);
-        }
-    }
-
-    /// Its packets as runs of one, each with the ICRC that it has alone.
-    fn taken_apart(self, buffer: &mut [u8]) -> Vec<Self> {
-        let mut singles = Vec::new();
-        let mut start = self.start;
-        for packet in buffer[self.start..self.end].chunks_mut(self.segment) {
-            let end = start + packet.len();
-            if let Some((covered, sum)) = packet.split_last_chunk_mut::<{ icrc::LEN }>() {
-                *sum = self.flow.icrc(0, covered, &[]).to_bytes();
-            }
-            let segment = end - start;
-            singles.push(Self { start, end, segment, count: 1, open: false, ..self });
-            start = end;
-        }
-        singles
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::Slice;
+    use std::io::IoSlice;
+    use xoff_transport::{Access, ProtectionDomain};
     use xoff_wire::roce::Datagram;
     use xoff_wire::{Aeth, Extension, Opcode, Psn, Qpn, Service, Syndrome};
 
-    fn route() -> Route {
-        let (from, to) = ("127.0.0.1:4791".parse().unwrap(), "127.0.0.2:4791".parse().unwrap());
-        Route::new(to, crate::verify::flow(from, to).unwrap())
+    const CLASS: TrafficClass = TrafficClass(2);
+
+    /// An outbox, memory to send from, and a way.
+    struct Bench {
+        outbox: Outbox,
+        store: Store,
+        memory: crate::Memory,
+        route: Route,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let (from, to) = ("127.0.0.1:4791".parse().unwrap(), "127.0.0.2:4791".parse().unwrap());
+            let route = Route::new(to, crate::verify::flow(from, to).unwrap());
+            let mut store = Store::new(1, 1);
+            let bytes: Box<[u8]> = (0..8192u32).map(|n| ((n * n) >> 5) as u8).collect();
+            let memory = store.register(ProtectionDomain(1), bytes, Access::ALL, None).unwrap();
+            Self { outbox: Outbox::new(), store, memory, route }
+        }
+
+        fn push(&mut self, class: TrafficClass, header: &Header) -> bool {
+            let length = header.payload as usize;
+            let slice = Slice::new(self.memory, u64::from(header.psn.get() % 4096), 4096);
+            let place = self.store.locate(&slice, 0, length).unwrap();
+            self.outbox.push(&self.route, class, header, place, &self.store, true)
+        }
+
+        fn data(&mut self, psn: u32, payload: u32) -> bool {
+            self.push(CLASS, &data(psn, payload))
+        }
+
+        /// The runs, each as the payload lengths of its packets; all contents and ICRCs are checked.
+        fn runs(&self) -> Vec<Vec<usize>> {
+            self.outbox.runs.iter().map(|run| self.packets(run)).collect()
+        }
+
+        fn packets(&self, run: &Run) -> Vec<usize> {
+            let mut pieces: Vec<IoSlice<'_>> = Vec::new();
+            run.gather(&self.outbox.own, &self.outbox.waiting, &self.store, &mut pieces);
+            let bytes = pieces.iter().map(|piece| &piece[..]).collect::<Vec<_>>().concat();
+            assert_eq!(bytes.len(), run.length);
+            let chunks = bytes.chunks(run.segment).enumerate();
+            let lengths: Vec<usize> = chunks
+                .map(|(n, packet)| {
+                    let datagram = Datagram::parse(packet).unwrap();
+                    assert_eq!(datagram.expected_icrc(&self.route.flow, n as u16), datagram.icrc);
+                    let from = datagram.header.psn.get() as usize % 4096;
+                    let sent = self.store.bytes(self.memory).unwrap();
+                    assert_eq!(datagram.payload, &sent[from..from + datagram.payload.len()]);
+                    datagram.payload.len()
+                })
+                .collect();
+            assert_eq!(lengths.len(), usize::from(run.count));
+            lengths
+        }
     }
 
     fn data(psn: u32, payload: u32) -> Header {
@@ -328,74 +357,76 @@ mod tests {
         Header { opcode: Opcode::Acknowledge, extension: Extension::Aeth(aeth), ..data(0, 0) }
     }
 
-    /// The runs, each as the payload lengths of its packets; all ICRCs are checked.
-    fn runs(outbox: &Outbox, route: &Route) -> Vec<Vec<usize>> {
-        let packets = |run: &Run| {
-            let chunks = outbox.buffer[run.start..run.end].chunks(run.segment).enumerate();
-            let lengths: Vec<usize> = chunks
-                .map(|(n, packet)| {
-                    let datagram = Datagram::parse(packet).unwrap();
-                    assert_eq!(datagram.expected_icrc(&route.flow, n as u16), datagram.icrc);
-                    datagram.payload.len()
-                })
-                .collect();
-            assert_eq!(lengths.len(), usize::from(run.count));
-            lengths
-        };
-        outbox.runs.iter().map(packets).collect()
-    }
-
-    const CLASS: TrafficClass = TrafficClass(2);
-
     #[test]
     fn equally_long_packets_are_a_run() {
-        let (mut outbox, route) = (Outbox::new(), route());
+        let mut bench = Bench::new();
         for (psn, length) in [4096, 4096, 100, 4096, 4095].into_iter().enumerate() {
-            let payload = vec![7; length as usize];
-            assert!(outbox.push(&route, CLASS, &data(psn as u32, length), &payload, true));
+            assert!(bench.data(psn as u32, length));
         }
         // The last is one byte shorter, but padding makes up for it.
-        assert_eq!(runs(&outbox, &route), [vec![4096, 4096, 100], vec![4096, 4095]]);
-        assert!(outbox.push(&route, TrafficClass(6), &ack(), &[], true));
-        assert_eq!(outbox.runs.len(), 3, "another class is another run");
+        assert_eq!(bench.runs(), [vec![4096, 4096, 100], vec![4096, 4095]]);
+        assert!(bench.push(TrafficClass(6), &ack()));
+        assert_eq!(bench.outbox.runs.len(), 3, "another class is another run");
     }
 
     #[test]
     fn no_run_is_too_long() {
-        let (mut outbox, route) = (Outbox::new(), route());
-        let mut count = 0;
-        while outbox.has_room() && outbox.push(&route, CLASS, &data(count, 4096), &[1; 4096], true)
-        {
-            count += 1;
+        for (payload, most) in [(4096, 15), (4, 64)] {
+            let (mut bench, mut count) = (Bench::new(), 0);
+            while bench.outbox.has_room() && bench.data(count, payload) {
+                count += 1;
+            }
+            assert!(count > 60);
+            assert!(bench.runs().iter().rev().skip(1).all(|run| run.len() == most));
+            assert!(bench.outbox.filled <= ROOM);
         }
-        assert!(count > 30);
-        assert!(runs(&outbox, &route).iter().rev().skip(1).all(|run| run.len() == 15));
-        let (mut outbox, mut count) = (Outbox::new(), 0);
-        while outbox.has_room() && outbox.push(&route, CLASS, &data(count, 4), &[1; 4], true) {
-            count += 1;
-        }
-        assert!(runs(&outbox, &route).iter().all(|run| run.len() <= 64));
     }
 
     #[test]
     fn answers_leave_with_the_data_that_follows_them() {
-        let (mut outbox, route) = (Outbox::new(), route());
-        assert!(outbox.push(&route, CLASS, &ack(), &[], true));
-        assert!(outbox.push(&route, CLASS, &data(1, 64), &[9; 64], true));
-        assert_eq!(runs(&outbox, &route), [vec![64, 0]]);
-        assert!(outbox.push(&route, CLASS, &data(2, 64), &[9; 64], true));
-        assert_eq!(runs(&outbox, &route), [vec![64, 0], vec![64]]);
-        assert_eq!(outbox.packets, 3);
+        let mut bench = Bench::new();
+        assert!(bench.push(CLASS, &ack()));
+        assert!(bench.data(1, 64));
+        assert_eq!(bench.runs(), [vec![64, 0]]);
+        assert!(bench.data(2, 64));
+        assert_eq!(bench.runs(), [vec![64, 0], vec![64]]);
+        assert_eq!(bench.outbox.packets, 3);
+        assert!(bench.push(CLASS, &ack()) && bench.data(3, 4096));
+        assert_eq!(bench.runs(), [vec![64, 0], vec![64, 0], vec![4096]]);
     }
 
     #[test]
     fn a_run_taken_apart_has_other_sums() {
-        let (mut outbox, route) = (Outbox::new(), route());
-        for psn in 0..4 {
-            assert!(outbox.push(&route, CLASS, &data(psn, 50), &[3; 50], true));
+        for length in [50, 1111, 4096] {
+            let mut bench = Bench::new();
+            (0..4).for_each(|psn| assert!(bench.data(psn, length)));
+            let Outbox { runs, own, waiting, .. } = &mut bench.outbox;
+            *runs = runs[0].taken_apart(own, waiting, &bench.store);
+            assert_eq!(bench.runs(), vec![vec![length as usize]; 4]);
         }
-        let singles = outbox.runs[0].taken_apart(&mut outbox.buffer);
-        outbox.runs = singles;
-        assert_eq!(runs(&outbox, &route), vec![vec![50]; 4]);
+    }
+
+    #[test]
+    fn what_stays_does_not_depend_on_memory() {
+        let mut bench = Bench::new();
+        let lengths = [4096, 4096, 7, 513, 513, 100, 4096, 4093];
+        for (psn, length) in lengths.into_iter().enumerate() {
+            assert!(bench.data(psn as u32, length));
+        }
+        let before = bench.runs();
+        assert!(bench.outbox.is_bound());
+        // As if the first run had been sent.
+        bench.outbox.sent = 1;
+        bench.outbox.keep(&bench.store);
+        assert_eq!(bench.runs(), before[1..]);
+        assert!(!bench.outbox.is_bound());
+        let left: usize = bench.outbox.runs.iter().map(|run| run.length).sum();
+        assert_eq!(bench.outbox.filled, left);
+        // More may follow, and join; and then stay as well.
+        assert!(bench.data(20, 4093) && bench.data(21, 4000));
+        let after = bench.runs();
+        assert_eq!(after.concat().len(), before[1..].concat().len() + 2);
+        bench.outbox.keep(&bench.store);
+        assert_eq!(bench.runs(), after);
     }
 }

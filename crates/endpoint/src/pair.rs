@@ -57,6 +57,8 @@ pub(crate) struct Entry {
     pub(crate) receives: ReceiveQueue,
     /// In the ring of those that may send.
     pub(crate) ringed: bool,
+    /// Packets came to it that were not answered yet.
+    pub(crate) touched: bool,
     /// The earliest alarm that is set for it.
     pub(crate) alarm: Instant,
 }
@@ -131,6 +133,7 @@ impl Pairs {
             route: None,
             receives: ReceiveQueue::default(),
             ringed: false,
+            touched: false,
             alarm: Instant::MAX,
         }));
         Some(id)

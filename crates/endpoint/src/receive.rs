@@ -3,7 +3,7 @@
 use crate::device::{Device, SLACK};
 use crate::discard::Reason;
 use crate::inbox::Bundle;
-use crate::memory::Around;
+use crate::memory::{Around, Place};
 use crate::outbox::Route;
 use crate::pair::Entry;
 use crate::tap::Tap;
@@ -21,8 +21,10 @@ use xoff_wire::{DecodeError, Operation};
 const PARTITION: u16 = 0x7fff;
 
 /// A packet that has been taken apart, and what is known of it from outside.
+#[derive(Clone, Copy)]
 struct Arrived<'a> {
-    datagram: Datagram<'a>,
+    /// Not moved: its header is too large to be copied for every packet.
+    datagram: &'a Datagram<'a>,
     from: SocketAddr,
     flow: Flow,
     /// The IPv4 identification, or what it most likely is: the place in the run.
@@ -51,6 +53,7 @@ impl Device {
         let segment = datagram.len().max(1);
         let (bytes, cut, identification) = (datagram, false, 0);
         self.unbundle(now, Bundle { from, class, bytes, segment, cut, identification });
+        self.answer_touched(now);
     }
 
     fn unbundle(&mut self, now: Instant, bundle: Bundle<'_>) {
@@ -68,7 +71,7 @@ impl Device {
                 return;
             }
             match Datagram::parse(bytes) {
-                Ok(datagram) => {
+                Ok(ref datagram) => {
                     let from = bundle.from;
                     let identification = bundle.identification.wrapping_add(n as u16);
                     self.arrive(now, &Arrived { datagram, from, flow, identification, ce });
@@ -103,7 +106,7 @@ impl Device {
             return Err(Reason::WrongPartition);
         }
         let (flow, identification) = (&arrived.flow, arrived.identification);
-        if !self.verification.accepts(&arrived.datagram, flow, identification) {
+        if !self.verification.accepts(arrived.datagram, flow, identification) {
             return Err(Reason::BadIcrc);
         }
         Ok(index)
@@ -112,7 +115,7 @@ impl Device {
     /// Gives a packet to its queue pair, its payload to where it belongs, and answers.
     fn deliver(&mut self, now: Instant, index: u32, arrived: &Arrived<'_>) {
         let Some(entry) = self.pairs.at(index) else { return };
-        let Entry { core: Some(core), receives, settings, .. } = entry else { return };
+        let Entry { core: Some(core), receives, settings, .. } = &mut *entry else { return };
         let receives = match settings.shared {
             Some(shared) => self.shared.get_mut(shared.0 as usize).unwrap_or(receives),
             None => receives,
@@ -144,7 +147,24 @@ impl Device {
             Some(None) => core.fail(Status::LocalProtection),
             None => {}
         }
-        self.answer(now, index, Some(arrived));
+        let connected = entry.route.is_some();
+        if !connected {
+            // Datagrams have no peer: what there is to say depends on who sent this one.
+            self.answer(now, index, Some(arrived));
+        } else if !entry.touched {
+            entry.touched = true;
+            self.touched.push(index);
+        }
+    }
+
+    /// Answers what arrived since the last call, so that several packets get one acknowledgement.
+    pub(crate) fn answer_touched(&mut self, now: Instant) {
+        while let Some(index) = self.touched.pop() {
+            if let Some(entry) = self.pairs.at(index) {
+                entry.touched = false;
+            }
+            self.settle(now, index);
+        }
     }
 
     /// Sends what a queue pair has to say after something happened to it, takes what has ended, and
@@ -174,9 +194,9 @@ impl Device {
             };
             let runs = self.socket.segmentation;
             if !self.outbox.has_room() {
-                self.outbox.flush(&mut self.socket, &mut self.reasons);
+                self.outbox.flush(&mut self.socket, &self.store, &mut self.reasons);
             }
-            if !self.outbox.push(&route, class, &header, &[], runs) {
+            if !self.outbox.push(&route, class, &header, Place::NOTHING, &self.store, runs) {
                 self.reasons.count(Reason::NoRoomToSend);
             }
         }

@@ -10,6 +10,7 @@ use xoff_wire::Service;
 use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::udp::Port;
 
+use crate::socket::USUAL_CLASS;
 use crate::{Completions, SharedReceives};
 
 /// How much of a packet's ICRC is looked at before the packet is believed.
@@ -33,6 +34,10 @@ pub enum Waiting {
     /// microseconds.
     #[default]
     Sleep,
+    /// Stays awake for so long after the last packet, and then sleeps: streams are not slowed down by
+    /// sleeping between packets, and who has nothing to do costs nothing. Others who want the
+    /// processor get it meanwhile.
+    Linger(Span),
     /// Never sleeps: the shortest latency, at the price of a core.
     Spin,
 }
@@ -162,7 +167,7 @@ impl PairSettings {
             receive_completions: completions,
             shared: None,
             config: Arc::new(host_config()),
-            class: TrafficClass::new(26, Ecn::Capable0),
+            class: USUAL_CLASS,
             qkey: Qkey(0x1111_1111),
         }
     }

@@ -5,6 +5,10 @@ use crate::syscall::set_option;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use xoff_wire::ip::{Ecn, TrafficClass};
+
+/// The class that sockets send in without being told with each packet, which costs time.
+pub(crate) const USUAL_CLASS: TrafficClass = TrafficClass::new(26, Ecn::Capable0);
 
 /// One of the ports a device sends from: the first is the one it listens at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,12 +56,15 @@ impl Socket {
 
     fn prepare(&self, socket: &UdpSocket) -> io::Result<()> {
         let set = |level, name, value| set_option(socket.as_fd(), level, name, value);
+        let class = USUAL_CLASS.0.into();
         if self.v6 {
+            set(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class)?;
             set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)?;
             set(libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;
             // Peers send no UDP checksum, which IPv6 forbids unless one says that one knows.
             set(libc::SOL_UDP, UDP_NO_CHECK6_RX, 1)
         } else {
+            set(libc::IPPROTO_IP, libc::IP_TOS, class)?;
             // Never fragmented, so the identification is zero, or the place in a run.
             set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
             set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)
@@ -120,3 +127,48 @@ fn close_to_arrivals(socket: &UdpSocket) {
 
 /// Take packets without a checksum (linux/udp.h); the C library has no name for it.
 const UDP_NO_CHECK6_RX: i32 = 102;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discard::Reasons;
+    use crate::inbox::Inbox;
+    use crate::memory::{Place, Store};
+    use crate::outbox::{Outbox, Route};
+    use crate::verify::flow;
+    use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Service};
+
+    /// The class that a packet arrives with which was sent in `class`.
+    fn seen(from: &mut Socket, to: &Socket, class: TrafficClass) -> TrafficClass {
+        let (source, destination) = (from.address().unwrap(), to.address().unwrap());
+        let route = Route::new(destination, flow(source, destination).unwrap());
+        let header = Header {
+            service: Service::Reliable,
+            opcode: Opcode::SendOnly,
+            ack_request: false,
+            becn: false,
+            dest_qp: Qpn::new(5),
+            psn: Psn::new(0),
+            extension: Extension::None,
+            payload: 0,
+        };
+        let (mut outbox, mut inbox, store) = (Outbox::new(), Inbox::new(), Store::new(1, 1));
+        // Two of them are a run, which has a message for the kernel in any case.
+        assert!(outbox.push(&route, class, &header, Place::NOTHING, &store, true));
+        assert!(outbox.push(&route, class, &header, Place::NOTHING, &store, true));
+        outbox.flush(from, &store, &mut Reasons::default());
+        inbox.fill(to.fd());
+        inbox.bundles(None).map(|bundle| bundle.class).next().expect("it arrived")
+    }
+
+    #[test]
+    fn packets_arrive_in_the_class_they_were_sent_in() {
+        for address in ["127.91.200.1:0", "[::1]:0"] {
+            let open = || Socket::open(address.parse().unwrap(), 1 << 16, true, true).unwrap();
+            let (mut from, to) = (open(), open());
+            for class in [USUAL_CLASS.0, 0, 0xff, USUAL_CLASS.0 | 3, USUAL_CLASS.0] {
+                assert_eq!(seen(&mut from, &to, TrafficClass(class)), TrafficClass(class));
+            }
+        }
+    }
+}

@@ -8,7 +8,7 @@
 )]
 
 use crate::name::{Control, Name};
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -44,22 +44,21 @@ pub(crate) fn keep_only(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io
 pub(crate) struct Outgoing<'a> {
     pub(crate) name: &'a Name,
     pub(crate) control: &'a Control,
-    pub(crate) bytes: &'a [u8],
+    /// Its bytes, gathered from where they are: at most 1024 pieces.
+    pub(crate) pieces: &'a [IoSlice<'a>],
 }
 
 /// Sends up to [`MOST`] messages and says how many went. An error means that the first did not.
 pub(crate) fn send_many(fd: BorrowedFd<'_>, messages: &[Outgoing<'_>]) -> io::Result<usize> {
     let count = messages.len().min(MOST);
     // SAFETY: these C structures are valid with all bytes zero: null pointers and zero lengths.
-    let (mut headers, mut vectors) =
-        unsafe { (zeroed::<[libc::mmsghdr; MOST]>(), zeroed::<[libc::iovec; MOST]>()) };
-    for ((message, header), vector) in messages.iter().zip(&mut headers).zip(&mut vectors) {
+    let mut headers = unsafe { zeroed::<[libc::mmsghdr; MOST]>() };
+    for (message, header) in messages.iter().zip(&mut headers) {
         let (name, control) = (message.name.as_slice(), message.control.as_slice());
-        vector.iov_base = message.bytes.as_ptr().cast_mut().cast();
-        vector.iov_len = message.bytes.len();
         let header = &mut header.msg_hdr;
-        header.msg_iov = vector;
-        header.msg_iovlen = 1;
+        // The standard library promises that its slices look like the system's vectors.
+        header.msg_iov = message.pieces.as_ptr().cast_mut().cast();
+        header.msg_iovlen = message.pieces.len() as _;
         header.msg_name = name.as_ptr().cast_mut().cast();
         header.msg_namelen = name.len() as libc::socklen_t;
         if !control.is_empty() {
@@ -68,8 +67,8 @@ pub(crate) fn send_many(fd: BorrowedFd<'_>, messages: &[Outgoing<'_>]) -> io::Re
         }
     }
     // SAFETY: `count` headers are filled in. Their pointers are to slices that `messages` borrows, and
-    // to `vectors`; all outlive the call, and the lengths are theirs. Sending, the kernel reads through
-    // them and writes only the `msg_len` fields, which are ours.
+    // to vectors of such; all outlive the call, and the lengths are theirs. Sending, the kernel reads
+    // through them and writes only the `msg_len` fields, which are ours.
     let sent = unsafe {
         libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT as _)
     };

@@ -1,12 +1,16 @@
 //! The way of a packet out: alarms, whose turn it is, bytes from memory.
 
 use crate::device::{Device, SLACK};
+use crate::memory::Place;
 use crate::post::route;
 use xoff_transport::{Source, Status};
 use xoff_units::Instant;
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
+/// Turns that are given before arrivals are looked at again, unless more are waiting: as much as a
+/// window holds, because each look costs a call.
+const TURNS: usize = 4;
 
 impl Device {
     /// Does what is due.
@@ -26,7 +30,7 @@ impl Device {
 
     /// Lets queue pairs send, each in turn, until all have had theirs or there is no more room.
     pub(crate) fn transmit(&mut self, now: Instant) {
-        for _ in 0..self.schedule.senders() {
+        for _ in 0..self.schedule.senders().max(TURNS) {
             if !self.outbox.has_room() {
                 self.flush();
                 if !self.outbox.has_room() {
@@ -51,14 +55,14 @@ impl Device {
         let Some(header) = core.poll_transmit_within(now, SLACK) else { return false };
         let length = header.payload as usize;
         let payload = match core.payload_of(&header) {
-            Source::Nothing => Some(&[][..]),
+            Source::Nothing => Some(Place::NOTHING),
             Source::Work { id, offset } => self
                 .posted
                 .works
                 .get(id)
-                .and_then(|work| self.store.part(&work.local, offset, length)),
+                .and_then(|work| self.store.locate(&work.local, offset, length)),
             Source::Region { key, address } => {
-                self.store.remote(entry.settings.domain, key, address, length)
+                self.store.locate_remote(entry.settings.domain, key, address, length)
             }
         };
         let Some(payload) = payload else {
@@ -81,7 +85,7 @@ impl Device {
             }
         };
         let (class, runs) = (entry.settings.class, self.socket.segmentation);
-        self.outbox.push(way, class, &header, payload, runs);
+        self.outbox.push(way, class, &header, payload, &self.store, runs);
         true
     }
 

@@ -200,6 +200,23 @@ fn met_by_rdma_cm() {
 }
 
 #[test]
+fn datagrams_met_by_rdma_cm() {
+    let (service, rendezvous, size) = (Service::Datagram, Rendezvous::Cm, 2048);
+    for (pairs, duplex) in [(1, false), (3, false), (1, true)] {
+        let settings = short(Verb::Send, Measure::Bandwidth);
+        let settings = Settings { service, rendezvous, size, pairs, duplex, ..settings };
+        let [server, client] = both(settings);
+        is_verified(&server, 50 * pairs as u64, Contents::Stamped);
+        if duplex {
+            is_verified(&client, 50, Contents::Stamped);
+        }
+    }
+    let settings = short(Verb::Send, Measure::Latency);
+    let [_, client] = both(Settings { service, rendezvous, ..settings });
+    assert_eq!(client.rows[0].iterations, 50);
+}
+
+#[test]
 fn two_devices_cannot_share_an_address() {
     let one = IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]);
     let [server, client] = both_at(short(Verb::Write, Measure::Bandwidth), [one, one]);

@@ -3,15 +3,17 @@
 //!
 //! A [`Message`] is a management datagram of class 7, version 2. One side sends a [`Request`], the
 //! other a [`Reply`] or [`Reject`], the first [`Ready`]; later either side a [`Disconnect`], which
-//! the other answers with [`Disconnected`]. Reserved bits are ignored when reading and zero when
-//! writing.
+//! the other answers with [`Disconnected`]. Who wants to send datagrams asks with a [`Lookup`] where
+//! to, and a [`LookedUp`] says it. Reserved bits are ignored when reading and zero when writing.
 
 mod address;
+mod lookup;
 mod reply;
 mod request;
 mod short;
 
 pub use address::{Addressing, ServiceId};
+pub use lookup::{LookedUp, Lookup, LookupStatus};
 pub use reply::Reply;
 pub use request::{Path, PathMtu, Request};
 pub use short::{Delay, Disconnect, Disconnected, Ready, Reject, RejectReason, Rejected};
@@ -34,6 +36,8 @@ const REPLY: u16 = 0x13;
 const READY: u16 = 0x14;
 const DISCONNECT: u16 = 0x15;
 const DISCONNECTED: u16 = 0x16;
+const LOOKUP: u16 = 0x17;
+const LOOKED_UP: u16 = 0x18;
 
 /// The bytes behind a datagram's common header.
 type Data = [u8; mad::DATA_LEN];
@@ -81,6 +85,10 @@ pub enum Message {
     Disconnect(Disconnect),
     /// DREP: parted.
     Disconnected(Disconnected),
+    /// SIDR_REQ: who serves this?
+    Lookup(Lookup),
+    /// SIDR_REP: this one does, or nobody.
+    LookedUp(LookedUp),
 }
 
 /// Why bytes are not a message.
@@ -124,6 +132,8 @@ impl Message {
             READY => Self::Ready(Ready::parse(&data)),
             DISCONNECT => Self::Disconnect(Disconnect::parse(&data)),
             DISCONNECTED => Self::Disconnected(Disconnected::parse(&data)),
+            LOOKUP => Self::Lookup(Lookup::parse(&data)),
+            LOOKED_UP => Self::LookedUp(LookedUp::parse(&data)),
             other => return Err(CmError::Attribute(other)),
         };
         Ok((view.transaction(), message))
@@ -139,6 +149,8 @@ impl Message {
             Self::Ready(message) => (READY, message.emit()),
             Self::Disconnect(message) => (DISCONNECT, message.emit()),
             Self::Disconnected(message) => (DISCONNECTED, message.emit()),
+            Self::Lookup(message) => (LOOKUP, message.emit()),
+            Self::LookedUp(message) => (LOOKED_UP, message.emit()),
         };
         let header = Mad {
             base_version: 1,
@@ -158,7 +170,8 @@ impl Message {
         out
     }
 
-    /// The sender's name for the connection.
+    /// The sender's name for the connection or question; zero in the answer to a lookup, of which
+    /// nothing is kept.
     pub const fn local_id(&self) -> CommId {
         match self {
             Self::Request(message) => message.local_id,
@@ -168,19 +181,22 @@ impl Message {
             Self::Ready(message) => message.local_id,
             Self::Disconnect(message) => message.local_id,
             Self::Disconnected(message) => message.local_id,
+            Self::Lookup(message) => message.local_id,
+            Self::LookedUp(_) => CommId(0),
         }
     }
 
-    /// The receiver's name for the connection, as the sender knows it; a request does not.
+    /// The receiver's name for the connection, as the sender knows it; requests and lookups do not.
     pub const fn remote_id(&self) -> Option<CommId> {
         match self {
-            Self::Request(_) => None,
+            Self::Request(_) | Self::Lookup(_) => None,
             Self::Delay(message) => Some(message.remote_id),
             Self::Reject(message) => Some(message.remote_id),
             Self::Reply(message) => Some(message.remote_id),
             Self::Ready(message) => Some(message.remote_id),
             Self::Disconnect(message) => Some(message.remote_id),
             Self::Disconnected(message) => Some(message.remote_id),
+            Self::LookedUp(message) => Some(message.remote_id),
         }
     }
 }

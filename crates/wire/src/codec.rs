@@ -115,6 +115,7 @@ impl Header {
 
     /// Reads a header and returns it with its length. `payload` is the number of payload bytes that
     /// follow it, without padding.
+    #[inline]
     pub fn decode(bytes: &[u8], payload: u32) -> Result<(Self, usize), DecodeError> {
         let base: &[u8; BTH_LEN] = bytes.first_chunk().ok_or(DecodeError::Short)?;
         let (service, opcode) = Opcode::from_raw(base[0]).ok_or(DecodeError::Opcode(base[0]))?;
@@ -127,6 +128,11 @@ impl Header {
         if (base[1] >> 4) & 3 != padding(payload) || (payload > 0 && !opcode.has_payload()) {
             return Err(DecodeError::Payload);
         }
+        // Most packets have no extension: those need not wait for one to be written and read again.
+        let extension = match Layout::of(service, opcode) {
+            Layout::None => Extension::None,
+            layout => decode_extension(layout, rest)?,
+        };
         let header = Self {
             service,
             opcode,
@@ -134,7 +140,7 @@ impl Header {
             becn: base[4] & BECN != 0,
             dest_qp: Qpn::new(u24_at::<5, BTH_LEN>(base)),
             psn: Psn::new(u24_at::<9, BTH_LEN>(base)),
-            extension: decode_extension(Layout::of(service, opcode), rest)?,
+            extension,
             payload,
         };
         Ok((header, len))

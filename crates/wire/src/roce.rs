@@ -129,6 +129,7 @@ pub struct Datagram<'a> {
 
 impl<'a> Datagram<'a> {
     /// Takes apart what UDP carried. The ICRC is not checked: [`Datagram::expected_icrc`].
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let (covered, icrc) = bytes.split_last_chunk().ok_or(DecodeError::Short)?;
         let (bth, rest) = bth::View::split(covered).ok_or(DecodeError::Short)?;

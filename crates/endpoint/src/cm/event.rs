@@ -2,12 +2,25 @@
 
 use super::ConnectionId;
 use std::net::IpAddr;
+use xoff_transport::Qkey;
 use xoff_units::Bytes;
-use xoff_wire::cm::{RejectReason, ServiceId};
+use xoff_wire::cm::{LookupStatus, RejectReason, ServiceId};
 use xoff_wire::{Psn, Qpn, Service};
 
 /// Bytes an application may add to a request: 92, less the IP addresses.
 pub(crate) const REQUEST_DATA: usize = 56;
+
+/// Bytes an application may add to a lookup: 216, less the IP addresses.
+pub(crate) const LOOKUP_DATA: usize = 180;
+
+/// Where datagrams of a service go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatagramService {
+    /// The queue pair that takes them.
+    pub qpn: Qpn,
+    /// The key that they must carry.
+    pub qkey: Qkey,
+}
 
 /// What one side brings to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +59,7 @@ pub struct Peer {
     pub initiator_depth: u8,
 }
 
-/// What happened to a connection.
+/// What happened to a connection or lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// Somebody asks for one: accept or reject it.
@@ -74,7 +87,34 @@ pub enum Event {
         /// Why.
         reason: RejectReason,
     },
-    /// The peer did not answer.
+    /// Somebody asks where datagrams of a service go: serve or decline.
+    LookedUp {
+        /// The question's name.
+        id: ConnectionId,
+        /// The service that was asked for.
+        service: ServiceId,
+        /// Who asks.
+        from: IpAddr,
+        /// What the application added.
+        data: [u8; LOOKUP_DATA],
+    },
+    /// The peer says where datagrams go.
+    Found {
+        /// Which lookup.
+        id: ConnectionId,
+        /// Whom we asked.
+        address: IpAddr,
+        /// Where they go.
+        service: DatagramService,
+    },
+    /// The peer does not serve them.
+    NotFound {
+        /// Which lookup.
+        id: ConnectionId,
+        /// Why.
+        status: LookupStatus,
+    },
+    /// The peer did not answer, or the caller not the peer.
     TimedOut {
         /// Which.
         id: ConnectionId,

@@ -30,6 +30,8 @@ impl Manager {
             Message::Disconnected(message) => {
                 self.disconnected(now, from, message.remote_id, message.local_id);
             }
+            Message::Lookup(lookup) => self.asked(now, from, transaction, &lookup),
+            Message::LookedUp(found) => self.answered(from, &found),
         }
     }
 

@@ -5,6 +5,7 @@ use super::connection::{
 };
 use super::counters::Counters;
 use super::event::{Event, Offer, REQUEST_DATA};
+use super::lookup::Lookups;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use xoff_units::{Bytes, Instant};
@@ -43,7 +44,8 @@ pub struct Manager {
     /// Connections by the peer's address and its name for them.
     pub(super) by_peer: BTreeMap<(IpAddr, CommId), u32>,
     pub(super) pending: usize,
-    /// No connection is due before this.
+    pub(super) lookups: Lookups,
+    /// Nothing is due before this.
     next_due: Instant,
     outgoing: VecDeque<Outgoing>,
     pub(super) events: VecDeque<Event>,
@@ -62,6 +64,7 @@ impl Manager {
             connections: BTreeMap::new(),
             by_peer: BTreeMap::new(),
             pending: 0,
+            lookups: Lookups::default(),
             next_due: Instant::MAX,
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
@@ -74,9 +77,10 @@ impl Manager {
         self.services.insert(ServiceId::tcp(port));
     }
 
-    /// No more: later requests are refused.
+    /// No more: later requests and lookups are refused.
     pub fn unlisten(&mut self, port: Port) {
         self.services.remove(&ServiceId::tcp(port));
+        self.services.remove(&ServiceId::udp(port));
     }
 
     /// Asks `to` for a connection to a port. `None` if there are too many, or if the address is of
@@ -88,13 +92,8 @@ impl Manager {
         port: Port,
         offer: Offer,
     ) -> Option<ConnectionId> {
-        let addressing = Addressing {
-            source: self.local,
-            destination: to,
-            source_port: Port(0xc000 | self.next_id as u16),
-        };
         let mut data = [0; 92];
-        data[..Addressing::LEN].copy_from_slice(&addressing.emit()?);
+        data[..Addressing::LEN].copy_from_slice(&self.addressing(to)?);
         if self.connections.len() >= MAX_CONNECTIONS {
             self.counters.overflow += 1;
             return None;
@@ -118,6 +117,12 @@ impl Manager {
         self.connections.insert(id, connection);
         self.send(to, last.0, &last.1);
         Some(ConnectionId(id))
+    }
+
+    /// Who asks whom. `None` if the address is of another family than ours.
+    pub(super) fn addressing(&self, to: IpAddr) -> Option<[u8; Addressing::LEN]> {
+        let source_port = Port(0xc000 | self.next_id as u16);
+        Addressing { source: self.local, destination: to, source_port }.emit()
     }
 
     fn request(
@@ -264,8 +269,9 @@ impl Manager {
         for id in due {
             self.is_due(now, id);
         }
+        self.lookups_due(now);
         let next = self.connections.values().map(|connection| connection.due).min();
-        self.next_due = next.unwrap_or(Instant::MAX);
+        self.next_due = next.unwrap_or(Instant::MAX).min(self.lookups.due());
     }
 
     /// How many connections stand, are made or are being ended; not those that are only remembered.
@@ -360,17 +366,20 @@ impl Manager {
         self.outgoing.push_back((to, message.emit(transaction)));
     }
 
-    /// A name that no connection has. Zero means none.
-    fn fresh_id(&mut self) -> u32 {
+    /// A name that no connection and no lookup has. Zero means none.
+    pub(super) fn fresh_id(&mut self) -> u32 {
         loop {
             self.next_id = self.next_id.wrapping_add(0x9e37_79b1);
-            if self.next_id != 0 && !self.connections.contains_key(&self.next_id) {
-                return self.next_id;
+            let id = self.next_id;
+            let taken =
+                self.connections.contains_key(&id) || self.lookups.questions.contains_key(&id);
+            if id != 0 && !taken {
+                return id;
             }
         }
     }
 
-    fn transaction(&self, low: u32) -> TransactionId {
+    pub(super) fn transaction(&self, low: u32) -> TransactionId {
         TransactionId(self.guid << 32 | u64::from(low))
     }
 }

@@ -6,6 +6,9 @@
 //! 1. Ask for a connection with [`connect`](Manager::connect), or [`listen`](Manager::listen) on a
 //!    port and answer each [`Event::Requested`] with [`accept`](Manager::accept) or
 //!    [`reject`](Manager::reject).
+//!    For datagrams there is no connection: [`look_up`](Manager::look_up) where they go, or
+//!    [`listen_for_lookups`](Manager::listen_for_lookups) and answer each [`Event::LookedUp`] with
+//!    [`serve`](Manager::serve) or [`decline`](Manager::decline).
 //! 2. Give every datagram that arrives at queue pair 1 to [`handle`](Manager::handle), whoever it is
 //!    from.
 //! 3. After every call, send what [`poll_transmit`](Manager::poll_transmit) has and read
@@ -19,19 +22,20 @@
 //! and everything that is kept has a limit.
 //!
 //! What it is not: address resolution (the kernel routes), queue pairs (the caller connects his own
-//! with what an event says), alternate paths, and the datagram service's lookup (SIDR).
+//! with what an event says) and alternate paths.
 
 mod agent;
 mod connection;
 mod counters;
 mod event;
 mod inbound;
+mod lookup;
 mod manager;
 
 pub use agent::Agent;
 pub use connection::ConnectionId;
 pub use counters::Counters;
-pub use event::{Event, Offer, Peer};
+pub use event::{DatagramService, Event, Offer, Peer};
 pub use manager::Manager;
 
 #[cfg(test)]

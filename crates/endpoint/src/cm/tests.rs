@@ -1,6 +1,8 @@
 //! Two managers over a network that loses, repeats and reorders, in virtual time; and a peer that
 //! says nonsense.
 
+mod lookup;
+
 use super::connection::{MAX_RETRIES, Phase, TIME_WAIT};
 use super::manager::{MAX_CONNECTIONS, MAX_PENDING};
 use super::*;
@@ -9,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::cm::{
     CommId, Delay, Disconnect, Message, PathMtu, PrivateData, RejectReason, Rejected, Request,
+    ServiceId,
 };
 use xoff_wire::mad::TransactionId;
 use xoff_wire::udp::Port;
@@ -402,7 +405,7 @@ proptest! {
     #[test]
     fn no_input_panics(
         junk in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 256)), 1..60),
-        attributes in prop::collection::vec(0x10u8..0x18, 60),
+        attributes in prop::collection::vec(0x10u8..0x1a, 60),
     ) {
         let (mut wire, ours, theirs) = Wire::connected();
         for ((to_a, mut bytes), attribute) in junk.into_iter().zip(attributes) {

@@ -11,8 +11,9 @@ use xoff_wire::Rkey;
 pub(super) const CYCLE: u32 = 4096;
 /// The step that addresses are rounded up to.
 pub(super) const CACHE_LINE: u32 = 64;
-/// Most that one queue pair has in flight, unless two messages are more: what a cache holds.
-const IN_FLIGHT: u64 = 2 << 20;
+/// Most that one queue pair has in flight, unless two messages are more: twice its window, because more
+/// waits in vain and leaves the caches.
+const IN_FLIGHT: u64 = 512 << 10;
 /// Most that waits for messages of the peer, unless a few messages are more.
 const WAITING: u64 = 32 << 20;
 /// Receives posted at a time.

@@ -4,7 +4,7 @@ use super::message::Garbled;
 use crate::{Error, OpenError};
 use std::io;
 use xoff_transport::Status;
-use xoff_wire::cm::RejectReason;
+use xoff_wire::cm::{LookupStatus, RejectReason};
 
 /// Why a test did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,9 @@ pub enum PerfError {
     /// The peer refused the connection.
     #[error("the peer refuses the connection: {0}")]
     Rejected(RejectReason),
+    /// The peer does not say where datagrams go.
+    #[error("the peer takes no datagrams: {0}")]
+    NotFound(LookupStatus),
     /// Nothing comes any more.
     #[error("nothing from the peer for {0} s")]
     Silence(u64),

@@ -5,6 +5,8 @@ use super::pattern::Body;
 use crate::PairId;
 use crate::cm::ConnectionId;
 use std::net::SocketAddr;
+use xoff_transport::Qkey;
+use xoff_wire::Qpn;
 
 /// One queue pair of a test.
 #[derive(Debug)]
@@ -18,6 +20,9 @@ pub(super) struct Lane {
     pub(super) address: SocketAddr,
     /// The connection, if rdma_cm made it.
     pub(super) connection: Option<ConnectionId>,
+    /// The key that our datagrams carry, and the queue pair they go to if rdma_cm said so.
+    pub(super) qkey: Qkey,
+    pub(super) found: Option<Qpn>,
     /// What is in our messages.
     pub(super) ours: Body,
     /// What is in the peer's, if it is one of us.

@@ -73,11 +73,7 @@ impl Link {
                             filled += count;
                             stage.heard();
                         }
-                        Err(error) if again(&error) => {
-                            if stage.turn()? {
-                                stage.rest(Some(stream.as_fd()))?;
-                            }
-                        }
+                        Err(error) if again(&error) => stage.attend(stream.as_fd())?,
                         Err(error) => return Err(error.into()),
                     }
                 }
@@ -130,11 +126,7 @@ impl Link {
             match stream.read(&mut rest) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
-                Err(error) if again(&error) => {
-                    if stage.turn()? {
-                        stage.rest(Some(stream.as_fd()))?;
-                    }
-                }
+                Err(error) if again(&error) => stage.attend(stream.as_fd())?,
                 Err(_) => return Ok(()),
             }
         }

@@ -2,7 +2,7 @@
 
 use super::error::PerfError;
 use super::link::{CONTROL_RECEIVES, CONTROL_ROOM, Control, Link};
-use super::settings::{Rendezvous, Role, Settings};
+use super::settings::{Measure, Rendezvous, Role, Settings};
 use super::stage::Stage;
 use crate::cm::{Agent, ConnectionId, Event, Offer, Peer};
 use crate::{Device, DeviceSettings, PairSettings, Remote};
@@ -27,7 +27,7 @@ pub(super) const READS: u8 = 16;
 const OVERHEAD: u32 = 80;
 
 /// Time between two attempts to connect.
-const BETWEEN_ATTEMPTS: Span = Span::from_ms(100);
+pub(super) const BETWEEN_ATTEMPTS: Span = Span::from_ms(100);
 
 /// Both sides, met.
 #[derive(Debug)]
@@ -76,6 +76,9 @@ impl Meeting {
         let mut stage = open(settings, address, stop)?;
         let mut agent = Agent::open(&mut stage.device, random())?;
         agent.manager().listen(settings.port);
+        if settings.service == Service::Datagram {
+            agent.manager().listen_for_lookups(settings.port);
+        }
         stage.agent = Some(agent);
         let control = Self::control_link(&mut stage)?;
         let most = server.map_or(4096, |server| link_mtu(address, server));
@@ -237,6 +240,8 @@ fn open(settings: &Settings, address: IpAddr, stop: &Arc<AtomicBool>) -> Result<
     let device = Device::open(DeviceSettings {
         port: settings.device_port,
         waiting: settings.waiting,
+        // A message that answers one acknowledges it in the same piece.
+        hold_answers: settings.measure == Measure::Latency,
         ..DeviceSettings::new(address)
     })?;
     Ok(Stage::new(device, settings.patience, stop.clone()))

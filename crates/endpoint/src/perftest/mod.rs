@@ -18,6 +18,7 @@ mod error;
 mod lane;
 mod latency;
 mod link;
+mod lookup;
 mod meeting;
 mod message;
 mod outcome;

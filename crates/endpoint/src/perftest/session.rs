@@ -1,9 +1,10 @@
 //! A test from the first greeting to the last goodbye.
 
-use super::area::{Area, CACHE_LINE, CYCLE, Layout};
+use super::area::{Area, CACHE_LINE, CYCLE, Layout, part_mut};
 use super::error::PerfError;
 use super::lane::Lane;
 use super::link::Link;
+use super::lookup::{CM_KEY, PLAIN_KEY, find, say};
 use super::meeting::{Meeting, READS, accept, ask, await_request, random_psn, remote_of};
 use super::message::{DONE, Greeting, Keys, Report, greeting, mtu_of, mtu_text};
 use super::outcome::{Agreed, End};
@@ -11,8 +12,8 @@ use super::pattern::Body;
 use super::plan::Plan;
 use super::settings::{Role, Settings};
 use super::stage::Stage;
-use crate::cm::{ConnectionId, Event, Offer};
-use crate::{Completions, PairSettings, Remote, host_config};
+use crate::cm::{ConnectionId, DatagramService, Event, Offer};
+use crate::{Completions, DatagramWork, PairSettings, Remote, WorkId, host_config};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +21,7 @@ use xoff_transport::ProtectionDomain;
 use xoff_transport::config::QpConfig;
 use xoff_units::{Bytes, Span};
 use xoff_wire::grh::Gid;
-use xoff_wire::{Psn, Qpn, Rkey, Service};
+use xoff_wire::{Immediate, Psn, Qpn, Rkey, Service};
 
 /// How long a side that is done stays for the other's sake.
 const LINGER: Span = Span::from_ms(3000);
@@ -48,6 +49,8 @@ pub(super) struct Session {
     pub(super) sends: Completions,
     pub(super) receives: Completions,
     control: Option<(ConnectionId, IpAddr)>,
+    /// The server was told our queue pair by a datagram.
+    pub(super) introduced: bool,
 }
 
 impl Session {
@@ -96,6 +99,7 @@ impl Session {
             sends,
             receives,
             control,
+            introduced: false,
         };
         session.make_lanes(domain)?;
         session.introduce()?;
@@ -106,11 +110,13 @@ impl Session {
     fn make_lanes(&mut self, domain: ProtectionDomain) -> Result<(), PerfError> {
         let config = QpConfig { mtu: Bytes::new(self.mtu.into()), ..host_config() };
         let config = Arc::new(QpConfig { max_reads: READS, ..config });
+        let qkey = if self.control.is_some() { CM_KEY } else { PLAIN_KEY };
         let local_address = self.stage.device.address();
         let largest = self.sizes.iter().copied().max().unwrap_or(0).max(self.area.layout.cycle());
         for index in 0..self.settings.pairs {
             let pair = self.stage.device.create_pair(PairSettings {
                 receive_completions: self.receives,
+                qkey,
                 config: config.clone(),
                 ..PairSettings::new(self.settings.service, domain, self.sends)
             })?;
@@ -133,6 +139,8 @@ impl Session {
                 remote: nobody,
                 address: local_address,
                 connection: None,
+                qkey,
+                found: None,
                 posted: 0,
                 done: 0,
                 arrived: 0,
@@ -150,6 +158,10 @@ impl Session {
     fn connect_by_cm(&mut self) -> Result<(), PerfError> {
         let Some((_, server)) = self.control else { return Ok(()) };
         self.barrier()?;
+        if self.settings.service == Service::Datagram {
+            self.look_up_by_cm(server)?;
+            return self.barrier();
+        }
         for index in 0..self.lanes.len() {
             let lane = &self.lanes[index];
             let offer = Offer {
@@ -180,6 +192,54 @@ impl Session {
         self.barrier()
     }
 
+    /// Learns, or says, where the datagrams of each queue pair go.
+    fn look_up_by_cm(&mut self, peer: IpAddr) -> Result<(), PerfError> {
+        let port = self.stage.device.address().port();
+        for lane in &mut self.lanes {
+            lane.address = SocketAddr::new(peer, port);
+            match self.role {
+                Role::Client => {
+                    let service = find(&mut self.stage, peer, &self.settings, ATTEMPTS)?;
+                    (lane.found, lane.qkey) = (Some(service.qpn), service.qkey);
+                }
+                Role::Server => {
+                    let service = DatagramService { qpn: lane.pair.qpn(), qkey: CM_KEY };
+                    say(&mut self.stage, peer, service)?;
+                }
+            }
+        }
+        // The stock server learns from a datagram where its own go, and waits for it.
+        if self.role == Role::Client && (self.is_latency() || self.settings.duplex) {
+            self.introduce_queue_pair()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the server the number of our first queue pair, in immediate data.
+    fn introduce_queue_pair(&mut self) -> Result<(), PerfError> {
+        let Some(lane) = self.lanes.first() else { return Ok(()) };
+        let (pair, qpn) = (lane.pair, lane.pair.qpn().get());
+        let local = self.area.out(0, 0, size_of_val(&qpn) as u64);
+        part_mut(&mut self.stage.device, local)?.copy_from_slice(&qpn.to_ne_bytes());
+        let work = DatagramWork {
+            id: WorkId(0),
+            local,
+            to: lane.address,
+            qpn: lane.found.unwrap_or_default(),
+            qkey: lane.qkey,
+            immediate: Some(Immediate(qpn.to_be_bytes())),
+            signaled: true,
+        };
+        self.stage.device.post_datagram(pair, work)?;
+        self.introduced = true;
+        while self.stage.device.poll(self.sends).is_none() {
+            if self.stage.turn()? {
+                self.stage.rest(None)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Learns the peer's keys and connects, then barriers until both sides are ready.
     fn introduce(&mut self) -> Result<(), PerfError> {
         for _ in 0..self.plan.first {
@@ -204,7 +264,10 @@ impl Session {
         if self.peer.ours {
             lane.theirs = Body::new(keys.psn.get(), largest as usize);
         }
-        if lane.connection.is_some() {
+        if let Some(qpn) = lane.found {
+            lane.remote.qpn = qpn;
+        }
+        if self.control.is_some() {
             return Ok(());
         }
         lane.address = address;

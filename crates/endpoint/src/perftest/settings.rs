@@ -3,8 +3,12 @@
 use crate::Waiting;
 use std::net::IpAddr;
 use std::time::Duration;
+use xoff_units::Span;
 use xoff_wire::Service;
 use xoff_wire::udp::Port;
+
+/// How long a test stays awake for what is not there yet.
+const LINGER: Span = Span::from_us(50);
 
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +105,7 @@ pub struct Settings {
     pub gigabits: bool,
     /// The UDP port of the data: 4791 everywhere but in tests.
     pub device_port: Port,
-    /// Sleep while there is nothing to do, or not.
+    /// Sleep while there is nothing to do, or not. By default not at once: the stock tools never do.
     pub waiting: Waiting,
     /// The peer is taken for gone when nothing has come from it for so long.
     pub patience: Duration,
@@ -136,7 +140,7 @@ impl Settings {
             depth: if latency { 1 } else { 128 },
             gigabits: false,
             device_port: Port::ROCE_V2,
-            waiting: Waiting::Sleep,
+            waiting: Waiting::Linger(LINGER),
             patience: Duration::from_secs(20),
         }
     }
@@ -164,9 +168,6 @@ impl Settings {
                 "reads and atomics need a reliable connection"
             }
             Service::Datagram if self.verb != Verb::Send => "only sends go as datagrams",
-            Service::Datagram if self.rendezvous == Rendezvous::Cm => {
-                "datagrams by rdma_cm are not supported"
-            }
             _ if self.pairs == 0 || self.pairs > 1024 => "between 1 and 1024 queue pairs",
             _ if latency && self.pairs > 1 => "latency is measured on one queue pair",
             _ if latency && self.duplex => "latency is not measured both ways at once",

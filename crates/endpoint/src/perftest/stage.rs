@@ -13,6 +13,9 @@ use xoff_units::Instant;
 /// How long to sleep at most before looking whether somebody wants us to stop.
 const NAP: Duration = Duration::from_millis(100);
 
+/// Turns between two looks at something else, each of which costs a call.
+const TURNS: usize = 32;
+
 /// A device with what moves it on.
 #[derive(Debug)]
 pub(super) struct Stage {
@@ -49,16 +52,25 @@ impl Stage {
         Ok(progress.is_idle())
     }
 
-    /// Waits for packets, for what is due, or until `other` can be read. It is an error if nothing
-    /// has come for too long.
-    pub(super) fn rest(&mut self, other: Option<BorrowedFd<'_>>) -> Result<(), PerfError> {
+    /// Moves data, and rests if there is none, until `other` is worth a look.
+    pub(super) fn attend(&mut self, other: BorrowedFd<'_>) -> Result<(), PerfError> {
+        for _ in 0..TURNS {
+            if self.turn()? && self.rest(Some(other))? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for packets, for what is due, or until `other` can be read, and says whether it slept.
+    /// It is an error if nothing has come for too long.
+    pub(super) fn rest(&mut self, other: Option<BorrowedFd<'_>>) -> Result<bool, PerfError> {
         let now = self.device.now();
         if until(self.heard, now) > self.patience {
             return Err(PerfError::Silence(self.patience.as_secs()));
         }
         let agent = self.agent.as_ref().map_or(Instant::MAX, Agent::deadline);
-        self.device.wait_or(NAP.min(until(now, agent)), other);
-        Ok(())
+        Ok(self.device.wait_or(NAP.min(until(now, agent)), other))
     }
 
     /// Something came by another way.

@@ -17,7 +17,15 @@ impl ServiceId {
         Self(Self::TCP | port.0 as u64)
     }
 
-    /// The port, if this is such a service.
+    /// The same of UDP-like ports.
+    const UDP: u64 = 0x0000_0000_0111_0000;
+
+    /// The service on a port of the UDP port space, which is what rdma_cm uses for datagrams.
+    pub const fn udp(port: Port) -> Self {
+        Self(Self::UDP | port.0 as u64)
+    }
+
+    /// The port, if this is a service of the TCP port space.
     pub const fn tcp_port(self) -> Option<Port> {
         if self.0 & !0xffff == Self::TCP { Some(Port(self.0 as u16)) } else { None }
     }
@@ -82,6 +90,7 @@ mod tests {
     fn services_are_ports() {
         assert_eq!(ServiceId::tcp(Port(18515)), ServiceId(0x0106_4853));
         assert_eq!(ServiceId(0x0106_4853).tcp_port(), Some(Port(18515)));
+        assert_eq!(ServiceId::udp(Port(18515)), ServiceId(0x0111_4853));
         assert_eq!(ServiceId(0x0111_4853).tcp_port(), None, "UDP");
         assert_eq!(ServiceId(0x0001_0106_4853).tcp_port(), None);
     }

@@ -28,21 +28,6 @@ impl Contribution {
         Self(tables)
     }
 
-    /// That of two fields which always have the same value.
-    pub(super) const fn plus(self, other: Self) -> Self {
-        let mut tables = self.0;
-        let mut nibble = 0;
-        while nibble < 4 {
-            let mut value = 0;
-            while value < 16 {
-                tables[nibble][value] ^= other.0[nibble][value];
-                value += 1;
-            }
-            nibble += 1;
-        }
-        Self(tables)
-    }
-
     /// What `value` adds.
     #[inline]
     pub(super) fn of(&self, value: u16) -> u32 {

@@ -4,15 +4,15 @@
 //! difference is taken back to where the field ends, and there the field can be read off: the
 //! register of a sixteen-bit field alone is the field, shifted by a fixed distance.
 
-use super::TAIL_V4;
 use super::linear::POLYNOMIAL;
+use super::{LAST, TAIL_V4};
 
 /// The identification that makes `difference` in the CRC of an IPv4 packet with `covered` bytes from
 /// its base header on, if one does.
 pub(super) fn identification(difference: u32, covered: usize) -> Option<u16> {
     // Back before the bytes behind the field, then before its own two: what is left are the bits
     // that were fed in, and they are two bytes wide.
-    let register = back(difference, covered + TAIL_V4 - 2 + 2);
+    let register = back(difference, covered + TAIL_V4 + LAST - 2 + 2);
     let field = u16::try_from(register).ok()?;
     // The register takes the first byte lowest.
     Some(field.swap_bytes())
@@ -82,7 +82,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_field_is_found_again(value in any::<u16>(), covered in 12usize..5000) {
-            let difference = Contribution::new(covered + TAIL_V4 - 2).of(value);
+            let difference = Contribution::new(covered + TAIL_V4 + LAST - 2).of(value);
             prop_assert_eq!(identification(difference, covered), Some(value));
         }
 

@@ -56,9 +56,12 @@ pub(crate) fn management(bytes: &[u8]) {
     if let Ok((transaction, message)) = Message::parse(bytes) {
         let again = message.emit(transaction);
         assert_eq!(Message::parse(&again), Ok((transaction, message)));
-        if let Message::Request(request) = message
-            && let Some(addressing) = Addressing::parse(&request.private_data.0)
-        {
+        let data: &[u8] = match &message {
+            Message::Request(request) => &request.private_data.0,
+            Message::Lookup(lookup) => &lookup.private_data.0,
+            _ => &[],
+        };
+        if let Some(addressing) = Addressing::parse(data) {
             let again = addressing.emit().expect("both addresses are of one family");
             assert_eq!(Addressing::parse(&again), Some(addressing));
         }

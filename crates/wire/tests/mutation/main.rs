@@ -164,7 +164,7 @@ fn management() {
         Message::Request(request).emit(TransactionId(1)).to_vec(),
         Message::Ready(ready).emit(TransactionId(2)).to_vec(),
     ];
-    for attribute in 0x11..=0x16 {
+    for attribute in 0x11..=0x18 {
         let mut bytes = corpus[0].clone();
         bytes[17] = attribute;
         corpus.push(bytes);

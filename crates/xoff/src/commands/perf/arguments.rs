@@ -183,7 +183,9 @@ impl Args {
         settings.rendezvous = if self.rdma_cm { Rendezvous::Cm } else { Rendezvous::Tcp };
         settings.depth = self.tx_depth.unwrap_or(settings.depth);
         settings.gigabits = self.report_gbits;
-        settings.waiting = if self.spin { Waiting::Spin } else { Waiting::Sleep };
+        if self.spin {
+            settings.waiting = Waiting::Spin;
+        }
         settings.v6 = self.gid_index.map(|index| index == 2);
         match settings.mistake() {
             Some(mistake) => Err(mistake.into()),
