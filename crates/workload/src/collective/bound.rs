@@ -1,0 +1,333 @@
+//! [`bound`]: the time below which a collective cannot lie on an idle network, in closed form.
+//!
+//! Three terms; the first two as in every alpha-beta model (R. W. Hockney, "The communication challenge for MPP", 1994;
+//! for pipelined rings and trees: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective
+//! communication operations in MPICH", 2005):
+//!
+//! - **wire**: the bytes of the busiest port over its rate;
+//! - **path**: the longest chain of pieces that wait for each other, each with its time on the wire and its
+//!   latency.
+//!
+//! - **credit**: the pieces of the busiest connection, a buffer of them for every round trip of piece and
+//!   clear-to-send.
+//!
+//! In a ring all run side by side, and the time is the largest of them; wire and credit begin after a
+//! clear-to-send and end with the latency of the last piece. In a tree or chain the first piece goes
+//! the whole path, and the others of its channel follow as fast as the busiest port lets them.
+
+use super::exchange::Exchange;
+use super::link::{Link, Way};
+use super::machine::{Machine, Worker};
+use super::part::Part;
+use super::shape::Shape;
+use super::traffic::{Loads, of_machine};
+use super::{Algorithm, Collective, CollectiveError, Settings, program};
+use crate::ideal::Moved;
+use crate::layout::Layout;
+use crate::program::Program;
+use xoff_units::{Bytes, Rate, Ratio, Span};
+
+/// An ideal network: rates are those of the fabric, less what protocols take; latencies are fixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// From the first bit sent to the first bit received, NIC to NIC.
+    pub latency: Span,
+    /// The same, from GPU to GPU.
+    pub nvlink_latency: Span,
+    /// The share of a NIC's rate that is left for payload.
+    pub nic_share: Ratio,
+    /// The share of an NVLink's rate that is left for payload.
+    pub nvlink_share: Ratio,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            latency: Span::ZERO,
+            nvlink_latency: Span::ZERO,
+            nic_share: Ratio::ONE,
+            nvlink_share: Ratio::ONE,
+        }
+    }
+}
+
+impl Network {
+    /// What a NIC of this rate carries.
+    pub fn nic(&self, rate: Rate) -> Rate {
+        Rate::from_bps(self.nic_share.of(rate.bps()))
+    }
+
+    /// What an NVLink of this rate carries.
+    pub fn nvlink(&self, rate: Rate) -> Rate {
+        Rate::from_bps(self.nvlink_share.of(rate.bps()))
+    }
+}
+
+/// What a collective takes at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bound {
+    /// The busiest port.
+    pub wire: Span,
+    /// The longest chain of pieces.
+    pub path: Span,
+    /// The busiest connection: a buffer for every round trip.
+    pub credit: Span,
+    /// All together: the closed form of the time.
+    pub time: Span,
+}
+
+/// The bound of a collective on an ideal network.
+pub fn bound(
+    collective: Collective,
+    algorithm: Algorithm,
+    size: Bytes,
+    layout: &Layout,
+    settings: &Settings,
+    network: &Network,
+) -> Result<Bound, CollectiveError> {
+    let terms = Terms {
+        nic: network.nic(layout.nic_rate()),
+        nvlink: network.nvlink(layout.nvlink().unwrap_or(Rate::ZERO)),
+        network: *network,
+        settings: *settings,
+    };
+    Ok(match program(collective, algorithm, size, layout, settings)? {
+        Program::Machine(machine) => terms.machine(&machine),
+        Program::Exchange(exchange) => terms.exchange(&exchange),
+        Program::Graph(_) => Bound::default(),
+    })
+}
+
+struct Terms {
+    nic: Rate,
+    nvlink: Rate,
+    network: Network,
+    settings: Settings,
+}
+
+impl Terms {
+    /// The busiest port.
+    fn wire(&self, loads: &Loads) -> Span {
+        let busiest = |moved: &Moved| moved.sent.max(moved.received);
+        let nics = loads.nics.values().map(busiest).max().map(|bytes| self.nic.time_for(bytes));
+        let gpus = loads.gpus.values().map(busiest).max().map(|bytes| self.nvlink.time_for(bytes));
+        nics.max(gpus).unwrap_or(Span::ZERO)
+    }
+
+    /// What a worker spends on a piece that it receives.
+    fn work(&self, bytes: Bytes) -> Span {
+        let copying = self.settings.work.map_or(Span::ZERO, |rate| rate.time_for(bytes));
+        self.settings.overhead + copying
+    }
+
+    /// The time of a piece at the slower of the ports of a link.
+    fn slowest(&self, way: Way, bytes: Bytes) -> Span {
+        match way {
+            Way::Local => Span::ZERO,
+            Way::Nvlink { .. } => self.nvlink.time_for(bytes),
+            Way::Network { .. } => self.nic.time_for(bytes),
+        }
+    }
+
+    /// A piece over a link, from one worker's step to the next worker's.
+    fn hop(&self, way: Way, bytes: Bytes) -> Span {
+        let nvlink = || self.nvlink.time_for(bytes) + self.network.nvlink_latency;
+        self.work(bytes)
+            + match way {
+                Way::Local => Span::ZERO,
+                Way::Nvlink { .. } => nvlink(),
+                Way::Network { relay, .. } => {
+                    let before = relay.map_or(Span::ZERO, |_| nvlink());
+                    before + self.nic.time_for(bytes) + self.network.latency
+                }
+            }
+    }
+
+    /// A clear-to-send, before which nothing can leave.
+    fn clearance(&self, way: Way) -> Span {
+        match way {
+            Way::Network { .. } => {
+                self.nic.time_for(self.settings.clear_to_send) + self.network.latency
+            }
+            _ => Span::ZERO,
+        }
+    }
+
+    fn machine(&self, machine: &Machine) -> Bound {
+        let launch = self.settings.launch;
+        let wire = self.wire(&of_machine(machine));
+        let credit = self.credit(machine);
+        let ends = self.ends(machine);
+        if machine.workers.iter().all(|worker| matches!(worker.part, Part::Same(_))) {
+            let path = self.first_piece(machine);
+            let laps = machine.shapes.iter().map(|shape| shape.laps).min().unwrap_or(1);
+            let rest = self.slowest_piece(machine) * u64::from(laps - 1);
+            let time = (path + rest).max(wire + ends).max(credit);
+            return Bound { wire, path, credit, time: launch + time };
+        }
+        let path = self.rounds(machine).max(self.stages(machine));
+        Bound { wire, path, credit, time: launch + (wire + ends).max(path).max(credit) }
+    }
+
+    /// How fast pieces of one channel can follow each other: a port's time for all that the
+    /// channel sends or receives there.
+    fn slowest_piece(&self, machine: &Machine) -> Span {
+        let mut alone = machine.clone();
+        alone.links.retain(|link| alone.workers[link.receiver as usize].channel == 0);
+        let laps = machine.shapes.first().map_or(1, |shape| shape.laps);
+        Span::from_ps(self.wire(&of_machine(&alone)).as_ps() / u64::from(laps))
+    }
+
+    /// Before a busy port begins, the first clear-to-send arrives; after it has ended, its last
+    /// piece does.
+    fn ends(&self, machine: &Machine) -> Span {
+        let far = machine.links.iter().find(|link| matches!(link.way, Way::Network { .. }));
+        match far {
+            Some(link) => self.clearance(link.way) + self.network.latency,
+            None => self.network.nvlink_latency,
+        }
+    }
+
+    /// The busiest link by itself: a buffer of pieces for every round trip of piece and
+    /// clear-to-send, and the pieces of the last buffer once.
+    fn credit(&self, machine: &Machine) -> Span {
+        let window = machine.terms.window;
+        let of_link = |link: &Link| {
+            let receiver = &machine.workers[link.receiver as usize];
+            let piece = piece(&machine.shapes[receiver.channel as usize]);
+            let once = self.hop(link.way, piece);
+            let trip = match link.way {
+                Way::Network { .. } => {
+                    self.nic.time_for(piece) + self.network.latency + self.clearance(link.way)
+                }
+                Way::Local | Way::Nvlink { .. } => once,
+            };
+            let trips = link.expected.saturating_sub(1) / window;
+            self.clearance(link.way) + trip * u64::from(trips) + once
+        };
+        machine.links.iter().map(of_link).max().unwrap_or(Span::ZERO)
+    }
+
+    /// A ring by itself: lap after lap, a slice goes from hop to hop, or the chunks of the lap pass
+    /// its slowest port; a lap begins when the last slice of the one before has come.
+    fn rounds(&self, machine: &Machine) -> Span {
+        let mut longest = Span::ZERO;
+        for (number, worker) in machine.workers.iter().enumerate() {
+            let hops = match worker.part {
+                Part::AllReduce(place) => 2 * (place.of - 1),
+                Part::AllGather(place) | Part::ReduceScatter(place) => place.of - 1,
+                Part::Rail { row, .. } => 2 * (row.of - 1),
+                _ => continue,
+            };
+            let shape = &machine.shapes[worker.channel as usize];
+            let laps = u64::from(shape.laps);
+            longest = longest.max(self.chain(machine, number, hops, shape, laps));
+        }
+        longest
+    }
+
+    /// The stages inside the servers of algorithm `rail`: scattering goes row by row, and gathering the
+    /// last lap follows.
+    fn stages(&self, machine: &Machine) -> Span {
+        let of_worker = |worker: &Worker| match worker.part {
+            Part::Gather { column, row } if column.of > 1 => {
+                let shape = &machine.shapes[worker.channel as usize];
+                let hop = self.nvlink.time_for(piece(shape)) + self.network.nvlink_latency;
+                hop * u64::from(column.of - 1) * u64::from(row.of) * (u64::from(shape.laps) + 1)
+            }
+            _ => Span::ZERO,
+        };
+        machine.workers.iter().map(of_worker).max().unwrap_or(Span::ZERO)
+    }
+
+    /// So many hops along a ring from a worker on, so many times.
+    fn chain(&self, machine: &Machine, first: usize, hops: u32, shape: &Shape, laps: u64) -> Span {
+        let link = |worker: usize| machine.links.get(machine.workers[worker].outputs[0] as usize);
+        let mut at = first;
+        let (mut slices, mut slowest) = (Span::ZERO, Span::ZERO);
+        // Where every hop is as slow, the slowest port idles between laps for one latency.
+        let mut idle = self.network.latency;
+        for _ in 0..hops {
+            let Some(link) = link(at) else { break };
+            slices += self.hop(link.way, piece(shape));
+            slowest = slowest.max(self.slowest(link.way, piece(shape)));
+            if !matches!(link.way, Way::Network { .. }) {
+                idle = Span::ZERO;
+            }
+            at = link.receiver as usize;
+        }
+        // The other slices of the chunk follow the first at the slowest port.
+        let slices = slices + slowest * u64::from(shape.slices - 1);
+        let chunks = slowest * u64::from(shape.slices * hops) + idle;
+        let clearance = link(first).map_or(Span::ZERO, |link| self.clearance(link.way));
+        // Before and after a rail's ring, the first and last row go round the server.
+        let around = match machine.workers[first].part {
+            Part::Rail { column, .. } if column.of > 1 => {
+                let hop = self.nvlink.time_for(piece(shape)) + self.network.nvlink_latency;
+                (hop * u64::from(column.of - 1), hop * u64::from(column.of - 1))
+            }
+            _ => (Span::ZERO, Span::ZERO),
+        };
+        around.0.max(clearance) + slices.max(chunks) * laps + around.1
+    }
+
+    /// The way of the first piece through a tree or chain.
+    fn first_piece(&self, machine: &Machine) -> Span {
+        // Workers are made parents first or children first; so many rounds settle any of them.
+        let mut ready = vec![Span::ZERO; machine.workers.len()];
+        loop {
+            let mut moved = false;
+            for link in &machine.links {
+                let sender = &machine.workers[link.sender as usize];
+                let shape = &machine.shapes[sender.channel as usize];
+                let bytes = Bytes::new(shape.slice(0, 0, 0));
+                let begin = ready[link.sender as usize].max(self.clearance(link.way));
+                let at = begin + self.hop(link.way, bytes);
+                if at > ready[link.receiver as usize] {
+                    ready[link.receiver as usize] = at;
+                    moved = true;
+                }
+            }
+            if !moved {
+                return ready.into_iter().max().unwrap_or(Span::ZERO);
+            }
+        }
+    }
+
+    /// Rounds between pairs: each waits for its clear-to-sends, then its message comes, as fast as
+    /// the buffer lets it.
+    fn exchange(&self, exchange: &Exchange) -> Bound {
+        let wire = self.wire(&exchange.loads());
+        let latency = self.network.latency;
+        let ask = self.nic.time_for(self.settings.clear_to_send) + latency;
+        let near = self.network.nvlink_latency;
+        let window = u64::from(exchange.window());
+        let (lanes, ranks) = exchange.extent();
+        let (mut longest, mut ends) = (Span::ZERO, near);
+        // Ranks at the ends of a server have partners in other places than the first: two suffice.
+        for (rank, lane) in (0..lanes).flat_map(|lane| [(0, lane), (ranks - 1, lane)]) {
+            let mut path = Span::ZERO;
+            for round in exchange.rounds(rank, lane) {
+                let piece = Bytes::new(round.piece);
+                let (begin, wire, trip) = match round.network {
+                    true => (ask, self.nic.time_for(piece), latency),
+                    false => (Span::ZERO, self.nvlink.time_for(piece), near),
+                };
+                if round.network {
+                    ends = ask + latency;
+                }
+                let each = wire.max(Span::from_ps((wire + begin + trip).as_ps() / window));
+                path += begin + wire + trip + each * u64::from(round.pieces.saturating_sub(1));
+            }
+            longest = longest.max(path);
+        }
+        let path = longest;
+        let time = self.settings.launch + (wire + ends).max(path);
+        Bound { wire, path, credit: Span::ZERO, time }
+    }
+}
+
+/// The largest piece of a shape.
+fn piece(shape: &Shape) -> Bytes {
+    Bytes::new(shape.slice(0, 0, 0))
+}
