@@ -114,6 +114,19 @@ impl Terms {
         nics.max(gpus).unwrap_or(Span::ZERO)
     }
 
+    /// A piece over NVLink.
+    fn near(&self, bytes: Bytes) -> Span {
+        self.nvlink.time_for(bytes) + self.network.nvlink_latency
+    }
+
+    /// The way of a piece to the GPU that owns the NIC, where that is another.
+    fn relay(&self, way: Way, bytes: Bytes) -> Span {
+        match way {
+            Way::Network { relay: Some(_), .. } => self.near(bytes),
+            _ => Span::ZERO,
+        }
+    }
+
     /// What a worker spends on a piece that it receives.
     fn work(&self, bytes: Bytes) -> Span {
         let copying = self.settings.work.map_or(Span::ZERO, |rate| rate.time_for(bytes));
@@ -131,14 +144,12 @@ impl Terms {
 
     /// A piece over a link, from one worker's step to the next worker's.
     fn hop(&self, way: Way, bytes: Bytes) -> Span {
-        let nvlink = || self.nvlink.time_for(bytes) + self.network.nvlink_latency;
         self.work(bytes)
             + match way {
                 Way::Local => Span::ZERO,
-                Way::Nvlink { .. } => nvlink(),
-                Way::Network { relay, .. } => {
-                    let before = relay.map_or(Span::ZERO, |_| nvlink());
-                    before + self.nic.time_for(bytes) + self.network.latency
+                Way::Nvlink { .. } => self.near(bytes),
+                Way::Network { .. } => {
+                    self.relay(way, bytes) + self.nic.time_for(bytes) + self.network.latency
                 }
             }
     }
@@ -160,22 +171,30 @@ impl Terms {
         let ends = self.ends(machine);
         if machine.workers.iter().all(|worker| matches!(worker.part, Part::Same(_))) {
             let path = self.first_piece(machine);
-            let laps = machine.shapes.iter().map(|shape| shape.laps).min().unwrap_or(1);
-            let rest = self.slowest_piece(machine) * u64::from(laps - 1);
-            let time = (path + rest).max(wire + ends).max(credit);
+            let time = (path + self.others(machine, wire)).max(wire + ends);
             return Bound { wire, path, credit, time: launch + time };
         }
         let path = self.rounds(machine).max(self.stages(machine));
         Bound { wire, path, credit, time: launch + (wire + ends).max(path).max(credit) }
     }
 
-    /// How fast pieces of one channel can follow each other: a port's time for all that the
-    /// channel sends or receives there.
-    fn slowest_piece(&self, machine: &Machine) -> Span {
-        let mut alone = machine.clone();
-        alone.links.retain(|link| alone.workers[link.receiver as usize].channel == 0);
-        let laps = machine.shapes.first().map_or(1, |shape| shape.laps);
-        Span::from_ps(self.wire(&of_machine(&alone)).as_ps() / u64::from(laps))
+    /// The pieces that follow the first one through a tree or chain: as fast as the busiest port or the
+    /// buffers let them.
+    fn others(&self, machine: &Machine, wire: Span) -> Span {
+        let Some(shape) = machine.shapes.first() else { return Span::ZERO };
+        let (laps, window) = (u64::from(shape.laps), u64::from(machine.terms.window));
+        let bytes = piece(shape);
+        let trip = |link: &Link| {
+            let once = self.slowest(link.way, bytes);
+            let around = match link.way {
+                Way::Network { .. } => once + self.network.latency + self.clearance(link.way),
+                Way::Local | Way::Nvlink { .. } => self.near(bytes),
+            };
+            around * ((laps - 1) / window) + once * ((laps - 1) % window)
+        };
+        let trips = machine.links.iter().map(trip).max().unwrap_or(Span::ZERO);
+        let others = Ratio::new(laps - 1, laps);
+        trips.max(Span::from_ps(others.of(wire.as_ps())))
     }
 
     /// Before a busy port begins, the first clear-to-send arrives; after it has ended, its last
@@ -259,7 +278,10 @@ impl Terms {
         // The other slices of the chunk follow the first at the slowest port.
         let slices = slices + slowest * u64::from(shape.slices - 1);
         let chunks = slowest * u64::from(shape.slices * hops) + idle;
-        let clearance = link(first).map_or(Span::ZERO, |link| self.clearance(link.way));
+        // A clear-to-send arrives while the first piece goes to the GPU that owns the NIC.
+        let clearance = link(first).map_or(Span::ZERO, |link| {
+            self.clearance(link.way).saturating_sub(self.relay(link.way, piece(shape)))
+        });
         // Before and after a rail's ring, the first and last row go round the server.
         let around = match machine.workers[first].part {
             Part::Rail { column, .. } if column.of > 1 => {
@@ -281,8 +303,9 @@ impl Terms {
                 let sender = &machine.workers[link.sender as usize];
                 let shape = &machine.shapes[sender.channel as usize];
                 let bytes = Bytes::new(shape.slice(0, 0, 0));
-                let begin = ready[link.sender as usize].max(self.clearance(link.way));
-                let at = begin + self.hop(link.way, bytes);
+                let relay = self.relay(link.way, bytes);
+                let begin = (ready[link.sender as usize] + relay).max(self.clearance(link.way));
+                let at = begin + self.hop(link.way, bytes).saturating_sub(relay);
                 if at > ready[link.receiver as usize] {
                     ready[link.receiver as usize] = at;
                     moved = true;

@@ -73,6 +73,9 @@ pub struct Exchange {
     /// Ranks server by server, and where each is in that order.
     grid: Vec<u32>,
     place: Vec<u32>,
+    /// Where each is in its domain, and how many ranks the largest has.
+    local: Vec<u32>,
+    largest: u32,
     /// Ranks in every server; 1 where rounds do not go by servers.
     columns: u32,
     rounds: Rounds,
@@ -106,7 +109,13 @@ impl Exchange {
         };
         let mut place = vec![0; ranks as usize];
         grid.iter().zip(0..).for_each(|(&rank, at)| place[rank as usize] = at);
+        let mut local = vec![0; ranks as usize];
+        for domain in layout.domains() {
+            domain.iter().zip(0..).for_each(|(rank, at)| local[rank.index()] = at);
+        }
         Self {
+            local,
+            largest: layout.domains().iter().map(Vec::len).max().unwrap_or(1) as u32,
             grid,
             place,
             columns,
@@ -344,12 +353,8 @@ impl Exchange {
 
     /// The queue between the NICs of two lanes, apart from those of other ranks behind them.
     fn queue(&self, lane: usize, target: usize) -> u32 {
-        let most = self.domains.iter().map(Vec::len).max().unwrap_or(1) as u32;
-        let place = |lane: usize| {
-            let ranks = &self.domains[self.seat(lane).domain as usize];
-            ranks.partition_point(|rank| rank.0 < self.rank(lane)) as u32
-        };
-        let pair = place(lane) * most + place(target);
+        let place = |lane: usize| self.local[self.rank(lane) as usize];
+        let pair = place(lane) * self.largest + place(target);
         (pair * self.lanes + self.channel(lane)) * self.terms.queues
     }
 

@@ -43,3 +43,40 @@ fn explore2() {
         );
     }
 }
+
+#[test]
+#[ignore]
+#[expect(clippy::disallowed_methods, reason = "measures")]
+fn speed() {
+    let network = Network {
+        latency: Span::from_us(2),
+        nvlink_latency: Span::from_us(1),
+        ..Network::default()
+    };
+    for (servers, gpus, collective, size) in [
+        (512, 1, Collective::AllReduce, 1u64 << 26),
+        (32, 8, Collective::AllReduce, 1 << 28),
+        (32, 8, Collective::AllToAll, 1 << 28),
+        (512, 1, Collective::AllToAll, 1 << 24),
+    ] {
+        let fabric = cluster(servers, gpus);
+        let layout = packed(&fabric);
+        let t = std::time::Instant::now();
+        let out = run(
+            (collective, Algorithm::of(collective)[0]),
+            size,
+            &fabric,
+            &layout,
+            &Settings::default(),
+            &network,
+        );
+        let s = t.elapsed().as_secs_f64();
+        eprintln!(
+            "{servers}x{gpus} {} actions {} s {s:.2} {:.2} M/s under way {}",
+            collective.name(),
+            out.actions,
+            out.actions as f64 / s / 1e6,
+            out.most_under_way
+        );
+    }
+}
