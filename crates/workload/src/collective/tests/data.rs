@@ -146,7 +146,7 @@ fn check(collective: Collective, machine: &Machine, ranks: u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn everybody_ends_with_what_it_should(

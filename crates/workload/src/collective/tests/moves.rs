@@ -10,7 +10,7 @@ fn by_nic(outcome: &Outcome) -> BTreeMap<u32, Moved> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn every_port_moves_exactly_what_it_should(
