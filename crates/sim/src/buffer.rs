@@ -6,7 +6,6 @@
 //! limit nor its headroom has room. The rules are those of the ns-3 RoCE line, with a fixed limit
 //! and a headroom pool added; `docs/model.md` has the comparison.
 
-use crate::port::Ingress;
 use xoff_fabric::model::{Ecn, PortClass, Threshold};
 
 /// Fixed-point bits of alpha.
@@ -147,7 +146,25 @@ pub(crate) enum Admission {
     Refused,
 }
 
+/// What a switch port has taken in of one class and not yet passed on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ingress {
+    /// Buffer of its own.
+    reserved: u32,
+    /// Bytes in reserved and shared buffer.
+    pub(crate) bytes: u32,
+    /// Bytes in headroom.
+    pub(crate) headroom: u32,
+    /// Most bytes of headroom ever in use.
+    pub(crate) deepest_headroom: u32,
+}
+
 impl Ingress {
+    /// Nothing taken in yet.
+    pub(crate) fn new(profile: &Profile) -> Self {
+        Self { reserved: profile.reserved, bytes: 0, headroom: 0, deepest_headroom: 0 }
+    }
+
     /// Whether a packet could come and go in one instant without being refused or causing a pause.
     /// Sure if it says so; if not, ask [`Ingress::admit`].
     #[inline(always)]
@@ -155,16 +172,26 @@ impl Ingress {
         self.bytes + size < LITTLE && self.headroom == 0 && shared.free >= shared.calm
     }
 
-    /// Takes in a packet of `size` bytes, if there is room.
+    /// Takes in a packet that [passes](Ingress::passes).
     #[inline(always)]
+    pub(crate) fn take_in(&mut self, size: u32, shared: &mut Shared) {
+        self.bytes += size;
+        shared.free -= u64::from(self.beyond().min(size));
+    }
+
+    /// Bytes in shared buffer.
+    #[inline(always)]
+    fn beyond(&self) -> u32 {
+        self.bytes.saturating_sub(self.reserved)
+    }
+
+    /// Takes in a packet of `size` bytes, if there is room.
+    #[inline(never)]
     pub(crate) fn admit(&mut self, size: u32, profile: &Profile, shared: &mut Shared) -> Admission {
         let limit = profile.limit.given(shared.free);
-        let total = self.bytes + size;
-        let beyond = total.saturating_sub(profile.reserved);
-        let from_shared = beyond.min(size);
-        if u64::from(beyond) <= limit && u64::from(from_shared) <= shared.free {
-            self.bytes = total;
-            shared.free -= u64::from(from_shared);
+        let beyond = (self.bytes + size).saturating_sub(self.reserved);
+        if u64::from(beyond) <= limit && u64::from(beyond.min(size)) <= shared.free {
+            self.take_in(size, shared);
         } else {
             let fits =
                 size + self.headroom <= profile.headroom && u64::from(size) <= shared.headroom_free;
@@ -184,27 +211,29 @@ impl Ingress {
     /// Whether the peer should be paused.
     #[inline(always)]
     fn over(&self, profile: &Profile, shared: &Shared) -> bool {
-        let used = u64::from(self.bytes.saturating_sub(profile.reserved));
+        let used = u64::from(self.beyond());
         self.headroom > 0 || used >= profile.limit.given(shared.free)
     }
 
     /// Lets a packet of `size` bytes go.
     #[inline(always)]
-    pub(crate) fn release(&mut self, size: u32, profile: &Profile, shared: &mut Shared) {
-        let from_headroom = self.headroom.min(size);
-        self.headroom -= from_headroom;
-        shared.headroom_free += u64::from(from_headroom);
-        let rest = size - from_headroom;
+    pub(crate) fn release(&mut self, size: u32, shared: &mut Shared) {
+        let mut rest = size;
+        if self.headroom > 0 {
+            let from_headroom = self.headroom.min(size);
+            self.headroom -= from_headroom;
+            shared.headroom_free += u64::from(from_headroom);
+            rest -= from_headroom;
+        }
         debug_assert!(self.bytes >= rest, "more left the buffer than came in");
-        let in_shared = self.bytes.saturating_sub(profile.reserved);
-        shared.free += u64::from(in_shared.min(rest));
+        shared.free += u64::from(self.beyond().min(rest));
         self.bytes -= rest;
     }
 
     /// Whether a paused peer may go on.
     #[inline(always)]
     pub(crate) fn may_resume(&self, profile: &Profile, shared: &Shared) -> bool {
-        let used = u64::from(self.bytes.saturating_sub(profile.reserved));
+        let used = u64::from(self.beyond());
         self.headroom == 0
             && (used == 0 || used + profile.xon_offset <= profile.limit.given(shared.free))
     }
@@ -239,7 +268,7 @@ mod tests {
     fn pauses_at_the_dynamic_threshold_and_uses_headroom_after() {
         let profile = profile(4096, Ratio::new(1, 8), 10_000);
         let mut shared = Shared { free: 90_000, headroom_free: u64::MAX >> 1, calm: 0 };
-        let mut ingress = Ingress::default();
+        let mut ingress = Ingress::new(&profile);
         // The fifteenth packet would make 10,904 B of shared buffer where (90,000 - 9,904) / 8 are
         // allowed: it goes into headroom and pauses the peer.
         for n in 1..15 {
@@ -267,20 +296,20 @@ mod tests {
             let profile = profile(reserved, Ratio::new(alpha, 8), headroom);
             let pool = 1u64 << 40;
             let mut shared = Shared { free, headroom_free: pool, calm: 0 };
-            let mut ingress = Ingress::default();
+            let mut ingress = Ingress::new(&profile);
             let mut held = std::collections::VecDeque::new();
             for (i, &size) in sizes.iter().enumerate() {
                 if ingress.admit(size, &profile, &mut shared) != Admission::Refused {
                     held.push_back(size);
                 }
                 if i % 3 == 0 && let Some(size) = held.pop_front() {
-                    ingress.release(size, &profile, &mut shared);
+                    ingress.release(size, &mut shared);
                 }
                 prop_assert_eq!(ingress.held(), held.iter().map(|&s| u64::from(s)).sum::<u64>());
                 prop_assert_eq!(pool - shared.headroom_free, u64::from(ingress.headroom));
             }
             while let Some(size) = held.pop_front() {
-                ingress.release(size, &profile, &mut shared);
+                ingress.release(size, &mut shared);
             }
             prop_assert_eq!(ingress.held(), 0);
             prop_assert_eq!((shared.free, shared.headroom_free), (free, pool));

@@ -3,10 +3,11 @@
 use crate::buffer::{Profile, Shared};
 use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
-use crate::event::{EventQueue, MAX_ID};
+use crate::event::{EventQueue, Key, Kind, MAX_ID};
 use crate::ideal::{self, flight, leads_to_cut_through};
+use crate::letter::Letters;
 use crate::nic::NicState;
-use crate::packet::{Chunks, Flights, Letters};
+use crate::packet::Packets;
 use crate::pause::PauseState;
 use crate::port::{Lane, Port, port_flag};
 use crate::receiver::Receiver;
@@ -57,19 +58,17 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         fabric,
         now: start,
         events,
-        letters: Letters::default(),
-        flights: Flights::new(),
-        chunks: Chunks::new(),
+        letters: Letters::new(settings.check_wire, nics.iter().any(|nic| nic.collects)),
+        packets: Packets::new(),
         ports: (0..port_count as u32)
-            .map(|port| port_state(fabric, &slots, PortId(port)))
+            .map(|port| port_state(fabric, &slots, &profiles, PortId(port)))
             .collect(),
         switches: switch_states(fabric, &slots, &profiles)?,
         profiles,
         schedulers: schedulers(fabric),
         turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
-        collects: nics.iter().any(|nic| nic.collects),
         nics,
-        routing: Routing::new(fabric),
+        routing: Routing::new(fabric, routes),
         flows,
         order,
         next_flow: 0,
@@ -83,7 +82,6 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         paused_queues: 0,
         deadlock_pending: false,
         deadlocks: Vec::new(),
-        ints: Vec::new(),
         mark_streams: stream("ecn"),
         loss_streams: stream("loss"),
         counts: vec![ClassCount::default(); port_count * CLASSES],
@@ -96,7 +94,6 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         pause_bytes: fabric.pause.frame.get().max(1) as u32,
         quanta: fabric.pause.quanta,
         sample_period: settings.sample_period,
-        check_wire: settings.check_wire,
         stop: None,
         handled: 0,
         stretch: STRETCH,
@@ -137,7 +134,7 @@ fn profile_of_each_slot(fabric: &Fabric, profiles: &mut Vec<Profile>) -> Vec<u32
     slots
 }
 
-fn port_state(fabric: &Fabric, slots: &[u32], id: PortId) -> Port {
+fn port_state(fabric: &Fabric, slots: &[u32], profiles: &[Profile], id: PortId) -> Port {
     let port = &fabric.ports[id.index()];
     let cable = fabric.cable(id);
     let mut flags = 0;
@@ -150,6 +147,7 @@ fn port_state(fabric: &Fabric, slots: &[u32], id: PortId) -> Port {
     if leads_to_cut_through(fabric, id) {
         flags |= port_flag::TO_CUT_THROUGH;
     }
+    let to_nic = fabric.node_switch(fabric.ports[port.peer.index()].node).is_none();
     let (mut strict, mut limited) = (0, 0);
     for (class, rules) in port.classes.iter().enumerate() {
         if rules.egress_limit.is_some() {
@@ -164,7 +162,7 @@ fn port_state(fabric: &Fabric, slots: &[u32], id: PortId) -> Port {
         wake_at: Instant::MAX,
         flight: flight(fabric, id),
         byte_time: ByteTime::of(cable.rate),
-        peer: port.peer.0,
+        arrival: Key::new(if to_nic { Kind::Deliver } else { Kind::Arrive }, port.peer.0),
         owner: fabric.node_switch(port.node).map_or(port.node.0, |switch| switch.0),
         waiting: 0,
         paused: 0,
@@ -175,7 +173,10 @@ fn port_state(fabric: &Fabric, slots: &[u32], id: PortId) -> Port {
         limited,
         strict,
         flags,
-        lanes: std::array::from_fn(|class| Lane::new(slots[id.index() * CLASSES + class])),
+        lanes: std::array::from_fn(|class| {
+            let profile = slots[id.index() * CLASSES + class];
+            Lane::new(profile, &profiles[profile as usize])
+        }),
     }
 }
 
@@ -236,7 +237,8 @@ fn nic_states(fabric: &Fabric) -> Vec<NicState> {
         });
         let port = nic.ports.start;
         let mut state = NicState::new(port, fabric.cable(PortId(port)).rate, qp);
-        state.receiver = nic.receive.map(|limit| Receiver::new(limit, Instant::ZERO));
+        let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
+        state.receiver = nic.receive.map(receiver);
         state
     };
     fabric.nics.iter().map(state).collect()

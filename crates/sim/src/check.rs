@@ -1,7 +1,7 @@
 //! What must hold at the end of every run, in every build.
 
 use crate::engine::Engine;
-use crate::event::EventQueue;
+use crate::event::{EventQueue, Key, Kind};
 use xoff_wire::{Header, MAX_HEADER_LEN};
 
 /// Encodes and decodes a header: what the simulator speaks must be what the wire can carry.
@@ -23,7 +23,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let dropped: u64 = self.totals.dropped.iter().flatten().sum();
         let alive = self.letters.live();
         assert_eq!(
-            self.totals.created,
+            self.letters.written,
             self.totals.delivered + dropped + alive,
             "packets made, and packets delivered, dropped and alive"
         );
@@ -32,7 +32,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut charged = vec![0u64; self.ports.len() * 8];
         for queue in self.ports.iter().flat_map(|port| &port.lanes).map(|lane| &lane.queue) {
             let mut bytes = 0;
-            for packet in queue.iter(&self.chunks) {
+            for packet in queue.iter(&self.packets) {
                 queued += 1;
                 bytes += u32::from(packet.size);
                 queued_bytes += u64::from(packet.size);
@@ -42,13 +42,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             assert_eq!(bytes, queue.bytes, "a queue's length and its packets");
         }
-        assert_eq!(alive, queued + self.flights.live(), "packets queued and in flight");
+        let arrives = |key: &Key| key.is(Kind::Arrive) || key.is(Kind::Deliver);
+        let under_way = self.events.pending().filter(arrives).count() as u64;
+        assert_eq!(alive, queued + under_way, "packets queued and under way");
+        assert_eq!(alive, self.packets.live(), "letters and packets");
         let lanes = self.ports.iter().flat_map(|port| &port.lanes);
         for (lane, charged) in lanes.zip(&charged) {
             assert_eq!(lane.ingress.held(), *charged, "buffer in use and the packets in it");
         }
         let accounted = self.totals.delivered_bytes + self.totals.dropped_bytes + queued_bytes;
-        assert!(accounted <= self.totals.created_bytes, "more bytes came out than went in");
+        assert!(accounted <= self.letters.written_bytes, "more bytes came out than went in");
         for switch in &self.switches {
             assert!(switch.shared.free <= switch.shared_total, "buffer out of nowhere");
         }

@@ -5,17 +5,21 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::letter::{Letter, Letters};
 use crate::nic::Member;
-use crate::packet::{Letter, MAX_HOPS, NIL, NO_INGRESS, Packet, flag};
+use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, flag};
 use crate::port::Slot;
 use crate::report::{FlowCounters, Outcome, TraceKind};
 use xoff_fabric::scenario::Operation;
-use xoff_transport::{IntStack, PathInfo, QueuePair, Status, Verb, WorkRequest};
+use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Rkey, Service};
 
 /// No connection.
 pub(crate) const NO_CONNECTION: u32 = u32::MAX;
+
+/// No flow: the connection is free.
+pub(crate) const NO_FLOW: u32 = u32::MAX;
 
 /// A flow, from before it starts until after it ends.
 #[derive(Debug, Clone)]
@@ -48,6 +52,7 @@ pub(crate) struct Pins {
 
 /// The two ends of a flow: 0 opened it, 1 is at its destination.
 pub(crate) struct Connection {
+    /// The flow, [`NO_FLOW`] when it has ended.
     pub(crate) flow: u32,
     /// Messages that have not completed.
     messages: u64,
@@ -63,6 +68,20 @@ pub(crate) struct End {
     forms: Forms,
 }
 
+impl End {
+    /// The data packet that carries `header`, with its letter written.
+    #[inline(always)]
+    pub(crate) fn packet(&self, header: Header, now: Instant, letters: &mut Letters) -> Packet {
+        let forms = &self.forms;
+        let mut packet = forms.data;
+        if header.extension != Extension::None || header.payload != forms.mtu {
+            packet.size = self.qp.wire_len(&header) as u16;
+        }
+        packet.letter = letters.write(forms.letter(header, now), packet.size);
+        packet
+    }
+}
+
 /// The packets an end sends, filled in as far as all of a kind are alike.
 struct Forms {
     /// A full packet of data.
@@ -73,6 +92,16 @@ struct Forms {
     ack_slot: Slot,
     /// Payload of a full packet.
     mtu: u32,
+    /// The flow, and the endpoint at the other end.
+    flow: u32,
+    to: u32,
+}
+
+impl Forms {
+    #[inline(always)]
+    fn letter(&self, header: Header, sent_at: Instant) -> Letter {
+        Letter { header, sent_at, flow: self.flow, to: self.to }
+    }
 }
 
 /// A longer flow is several messages, and done when the last of them is.
@@ -98,7 +127,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let path = PathInfo { line_rate: nic.rate, base_rtt };
             let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(nics[end], class);
-            End { qp, member, timer_at: Instant::MAX, forms: self.forms(flow, end) }
+            End { qp, member, timer_at: Instant::MAX, forms: self.forms(flow, end, peer) }
         });
         let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
         let connection = Connection { flow, messages, ends };
@@ -157,7 +186,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let now = self.now;
         let Some(connection) = self.connections.get((endpoint >> 1) as usize) else { return };
         let flow = connection.flow;
-        if self.flows[flow as usize].connection != endpoint >> 1 {
+        if flow == NO_FLOW {
             return;
         }
         let end = self.end_mut(endpoint);
@@ -193,17 +222,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn queue_control(&mut self, endpoint: u32, header: Header, answered: Option<u32>) {
+        let sent_at = answered.map_or(self.now, |answered| self.letters.get(answered).sent_at);
         let forms = &self.end_mut(endpoint).forms;
-        let (mut packet, mut slot) = (forms.ack, forms.ack_slot);
+        let (mut packet, mut slot, letter) =
+            (forms.ack, forms.ack_slot, forms.letter(header, sent_at));
         if header.opcode == Opcode::Cnp {
             (packet, slot) = self.notification(endpoint, packet, &header);
         }
-        packet.letter = self.write_letter(header, packet.size);
-        if let Some(answered) = answered {
-            self.letters.get_mut(packet.letter).sent_at = self.letters.get(answered).sent_at;
-            if self.collects && header.opcode != Opcode::Cnp {
-                self.ints[packet.letter as usize] = self.ints[answered as usize];
-            }
+        packet.letter = self.letters.write(letter, packet.size);
+        if let Some(answered) = answered
+            && header.opcode != Opcode::Cnp
+        {
+            self.letters.return_collected(answered, packet.letter);
         }
         self.enqueue(slot, &packet);
     }
@@ -220,46 +250,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         (Packet { size, dscp, ..like }, Slot::new(nic.port, class))
     }
 
-    /// Makes a packet of the data an endpoint sends.
-    #[inline(always)]
-    pub(crate) fn make_packet(&mut self, endpoint: u32, header: Header) -> Packet {
-        let forms = &self.end_mut(endpoint).forms;
-        let mut packet = forms.data;
-        if header.extension != Extension::None || header.payload != forms.mtu {
-            packet.size = self.odd_size(endpoint, &header);
-        }
-        packet.letter = self.write_letter(header, packet.size);
-        packet
-    }
-
-    /// The size of a packet that is not a full one of plain data.
-    #[inline(never)]
-    fn odd_size(&self, endpoint: u32, header: &Header) -> u16 {
-        let end = &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
-        let nic = &self.nics[end.member.nic as usize];
-        nic.qp.framing.wire_len(header, nic.qp.mtu) as u16
-    }
-
-    /// Keeps what the other end will read of a packet, and counts the packet.
-    #[inline(always)]
-    fn write_letter(&mut self, header: Header, size: u16) -> u32 {
-        if self.check_wire {
-            crate::check::survives_the_wire(&header);
-        }
-        self.totals.created += 1;
-        self.totals.created_bytes += u64::from(size);
-        let letter = self.letters.add(Letter { header, sent_at: self.now });
-        if self.collects {
-            while self.ints.len() <= letter as usize {
-                self.ints.push(IntStack::EMPTY);
-            }
-            self.ints[letter as usize] = IntStack::EMPTY;
-        }
-        letter
-    }
-
     /// What the packets of one end of a flow have in common.
-    fn forms(&self, flow: u32, end: usize) -> Forms {
+    fn forms(&self, flow: u32, end: usize, to: u32) -> Forms {
         let state = &self.flows[flow as usize];
         let nics = [state.source, state.destination];
         let (nic, dst) = (&self.nics[nics[end] as usize], nics[1 - end]);
@@ -281,7 +273,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             dst,
             row: self.routing.row(dst),
             entropy: state.entropy[end],
-            flow,
+            next: NIL,
             letter: NIL,
             ingress: NO_INGRESS,
             size: nic.qp.framing.wire_len(header, nic.qp.mtu) as u16,
@@ -300,6 +292,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             ack: packet(ack_class, &ack, echo),
             ack_slot: Slot::new(nic.port, ack_class),
             mtu: nic.mtu,
+            flow,
+            to,
         }
     }
 
@@ -327,11 +321,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for end in 0..2 {
             self.leave(crate::connection::endpoint(slot, end));
         }
-        let connection = &self.connections[slot as usize];
+        let connection = &mut self.connections[slot as usize];
         let mut counters = FlowCounters::default();
         connection.ends.iter().for_each(|end| counters.add(end.qp.counters()));
         let now = self.now;
-        let flow = &mut self.flows[connection.flow as usize];
+        let number = std::mem::replace(&mut connection.flow, NO_FLOW);
+        let flow = &mut self.flows[number as usize];
         flow.connection = NO_CONNECTION;
         flow.counters = counters;
         flow.failed = failed;
@@ -340,7 +335,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             assert!(
                 now - flow.start >= flow.bound,
                 "flow {} took {} where physics needs {}",
-                connection.flow,
+                number,
                 now - flow.start,
                 flow.bound
             );

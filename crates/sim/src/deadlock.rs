@@ -6,11 +6,11 @@
 //! the blocked ones stood still, until none is left to strike out. What remains will not move by
 //! itself, and among it there is a ring, which is reported. Nobody has to wait for a time-out.
 
-use crate::buffer::Shared;
+use crate::buffer::{Ingress, Shared};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::packet::NO_INGRESS;
-use crate::port::{Ingress, Slot};
+use crate::port::Slot;
 use crate::report::{Outcome, TraceKind};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::PortId;
@@ -46,7 +46,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return;
         }
         // When nothing else is left to happen, nothing will unblock anything any more.
-        if !self.only_looks_are_left() {
+        if !self.only_looks_are_left(!self.sample_period.is_zero()) {
             self.look_for_deadlock_later();
         }
         let blocked = self.blocked();
@@ -70,7 +70,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn candidates_for_deadlock(&self) -> BTreeSet<u32> {
         let mut slots = BTreeSet::new();
         for (port, state) in self.ports.iter().enumerate() {
-            let to_switch = !self.ports[state.peer as usize].is_nic();
+            let to_switch = !self.ports[state.peer() as usize].is_nic();
             for class in 0..8u32 {
                 let slot = (port as u32) << 3 | class;
                 let paused = state.paused & 1 << class != 0;
@@ -96,7 +96,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
             }
             let stands = |slot: &u32| {
-                let ingress = self.ports[(slot >> 3) as usize].peer << 3 | (slot & 7);
+                let ingress = self.ports[(slot >> 3) as usize].peer() << 3 | (slot & 7);
                 let stuck = waits_for.get(&ingress).map_or(0, |entry| entry.0);
                 stuck > 0 && !self.would_resume(ingress, stuck, &waits_for)
             };
@@ -104,7 +104,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             blocked.retain(stands);
             if blocked.len() == before {
                 let behind = |slot: &u32| {
-                    let ingress = self.ports[(slot >> 3) as usize].peer << 3 | (slot & 7);
+                    let ingress = self.ports[(slot >> 3) as usize].peer() << 3 | (slot & 7);
                     waits_for.get(&ingress).map(|entry| entry.1.clone()).unwrap_or_default()
                 };
                 return blocked.iter().map(|slot| (*slot, behind(slot))).collect();
@@ -116,7 +116,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn held_by(&self, slot: u32) -> BTreeMap<u32, u64> {
         let mut held = BTreeMap::new();
         let queue = self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize].queue;
-        for packet in queue.iter(&self.chunks) {
+        for packet in queue.iter(&self.packets) {
             if packet.ingress != NO_INGRESS {
                 *held.entry(packet.ingress).or_default() += u64::from(packet.charged);
             }
@@ -151,13 +151,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// buffer.
     fn reduced_to(&self, slot: u32, stuck: u64) -> (Ingress, u64) {
         let lane = &self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize];
-        let profile = &self.profiles[lane.profile as usize];
         let mut scratch = Shared { free: 0, headroom_free: 0, calm: 0 };
         let mut ingress = lane.ingress;
         let gone = ingress.held().saturating_sub(stuck);
-        ingress.release(gone.min(u64::from(u32::MAX)) as u32, profile, &mut scratch);
+        ingress.release(gone.min(u64::from(u32::MAX)) as u32, &mut scratch);
         let (mut rest, before) = (ingress, scratch.free);
-        rest.release(rest.held().min(u64::from(u32::MAX)) as u32, profile, &mut scratch);
+        rest.release(rest.held().min(u64::from(u32::MAX)) as u32, &mut scratch);
         (ingress, scratch.free - before)
     }
 

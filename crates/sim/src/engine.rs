@@ -10,8 +10,9 @@ use crate::connection::{Connection, FlowState};
 use crate::deadlock::Cycle;
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::fault::TimedFault;
+use crate::letter::Letters;
 use crate::nic::NicState;
-use crate::packet::{Chunks, Flights, Letters, Packet};
+use crate::packet::{Packet, Packets};
 use crate::pause::PauseState;
 use crate::port::{Port, Slot};
 use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
@@ -19,7 +20,6 @@ use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use std::hint::black_box;
 use xoff_fabric::model::{Fabric, PortId, WatchdogAction};
-use xoff_transport::IntStack;
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
@@ -64,8 +64,6 @@ pub(crate) struct ClassCount {
 /// Totals of the run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
-    pub(crate) created: u64,
-    pub(crate) created_bytes: u64,
     pub(crate) delivered: u64,
     pub(crate) delivered_bytes: u64,
     /// Packets for a flow that had already ended.
@@ -83,8 +81,7 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) now: Instant,
     pub(crate) events: Q,
     pub(crate) letters: Letters,
-    pub(crate) flights: Flights,
-    pub(crate) chunks: Chunks,
+    pub(crate) packets: Packets,
     pub(crate) ports: Vec<Port>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) schedulers: Vec<Scheduler>,
@@ -107,9 +104,6 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) paused_queues: u32,
     pub(crate) deadlock_pending: bool,
     pub(crate) deadlocks: Vec<Cycle>,
-    /// Some NIC's packets collect telemetry, which is here, by letter.
-    pub(crate) collects: bool,
-    pub(crate) ints: Vec<IntStack>,
     pub(crate) mark_streams: Vec<Stream>,
     pub(crate) loss_streams: Vec<Stream>,
     pub(crate) counts: Vec<ClassCount>,
@@ -121,7 +115,6 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) pause_bytes: u32,
     pub(crate) quanta: Option<u16>,
     pub(crate) sample_period: Span,
-    pub(crate) check_wire: bool,
     pub(crate) stop: Option<Outcome>,
     /// Events handled before the present stretch.
     pub(crate) handled: u64,
@@ -135,12 +128,19 @@ pub(crate) struct Engine<'a, Q> {
 }
 
 /// Events between two looks at the observer.
-pub(crate) const STRETCH: u64 = 1 << 18;
+pub(crate) const STRETCH: u64 = 1 << 20;
 
 /// When nothing has been delivered for so long, nothing will be.
 const HOPELESS: Span = Span::from_ms(5_000);
 
 impl<Q: EventQueue> Engine<'_, Q> {
+    /// A packet will arrive where it was sent.
+    #[inline(always)]
+    pub(crate) fn schedule_arrival(&mut self, at: Instant, key: Key, index: u32) {
+        debug_assert!(at >= self.now, "a packet would arrive in the past");
+        self.events.push(Event { at, key, data: index });
+    }
+
     #[inline(always)]
     pub(crate) fn schedule(&mut self, at: Instant, kind: Kind, id: u32, data: u32) {
         debug_assert!(at >= self.now, "{kind:?} would lie in the past");
@@ -160,16 +160,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if !self.sample_period.is_zero() {
             self.schedule(self.now + self.sample_period, Kind::Sample, 0, 0);
         }
+        if !self.horizon.is_never() {
+            // What happens at the horizon still counts.
+            self.schedule(self.horizon + Span::from_ps(1), Kind::End, 0, 0);
+        }
         loop {
-            let Some(event) = self.events.pop() else {
+            let Some(event) = self.next_event() else {
                 return if self.unfinished == 0 { Outcome::Completed } else { Outcome::Stalled };
             };
-            if event.at > self.horizon {
-                self.now = self.horizon;
-                return if self.unfinished == 0 { Outcome::Completed } else { Outcome::TimeUp };
-            }
             self.now = event.at;
-            self.fetch_ahead();
             self.handle(event);
             self.countdown -= 1;
             if self.countdown == 0
@@ -180,26 +179,30 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// Brings what the next events need into the cache while this one is handled. A large fabric
-    /// does not fit the cache, and the loads of one event wait for each other.
+    /// The next event. Brings what the events after it need into the cache: a large fabric does not
+    /// fit there, and the loads of one event wait for each other.
     #[inline(always)]
-    fn fetch_ahead(&self) {
-        self.events.look_ahead(|key, data| {
+    fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_and_show(|key, data| {
             let port = self.ports.get(key.id() as usize);
-            let packet = self.flights.peek(data);
+            let packet = self.packets.peek(data);
             if let (Some(port), Some(packet)) = (port, packet) {
                 black_box(port.flags ^ packet.flags);
             }
-        });
+        })
     }
 
     #[inline(always)]
     fn handle(&mut self, event: Event) {
         let id = event.key.id();
-        match event.key.kind() {
-            Some(Kind::Arrive) => self.arrive(id, event.data),
-            Some(Kind::Transmit) => self.wake(id),
-            _ => self.handle_rare(event),
+        if event.key.is(Kind::Arrive) {
+            self.arrive(id, event.data);
+        } else if event.key.is(Kind::Deliver) {
+            self.receive(id, event.data);
+        } else if event.key.is(Kind::Transmit) {
+            self.wake(id);
+        } else {
+            self.handle_rare(event);
         }
     }
 
@@ -207,6 +210,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn handle_rare(&mut self, event: Event) {
         let id = event.key.id();
         match event.key.kind() {
+            Some(Kind::End) => self.end(),
             Some(Kind::Pause) => self.obey_pause(id, event.data),
             Some(Kind::PauseExpiry) => self.expire_pauses(id),
             Some(Kind::PauseRefresh) => self.refresh_pauses(id),
@@ -218,7 +222,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(Kind::Deadlock) => self.look_for_deadlock(),
             Some(Kind::Sample) => self.take_sample(),
             Some(Kind::Look) => self.look_for_progress(),
-            Some(Kind::Arrive | Kind::Transmit) | None => unreachable!("handled before"),
+            Some(Kind::Arrive | Kind::Deliver | Kind::Transmit) | None => {
+                unreachable!("handled before")
+            }
         }
     }
 
@@ -227,6 +233,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.stop = Some(outcome);
         self.handled += self.stretch - self.countdown;
         (self.stretch, self.countdown) = (1, 1);
+    }
+
+    /// Time is up.
+    fn end(&mut self) {
+        self.now = self.horizon;
+        let done = self.unfinished == 0;
+        self.stop(if done { Outcome::Completed } else { Outcome::TimeUp });
+        // This was no event of the fabric, and does not count as one.
+        self.stretch = 0;
     }
 
     /// Between two stretches of events: is it over, does anybody want to know?
@@ -250,10 +265,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule(self.now + HOPELESS, Kind::Look, 0, 0);
     }
 
-    /// Whether nothing is left to happen but looks at what happens.
-    pub(crate) fn only_looks_are_left(&self) -> bool {
-        let sampling = !self.sample_period.is_zero();
-        self.events.at_most(1 + usize::from(sampling) + usize::from(self.deadlock_pending))
+    /// Whether nothing is left to happen but looks at what happens, one of them `sampling`.
+    pub(crate) fn only_looks_are_left(&self, sampling: bool) -> bool {
+        let ends = !self.horizon.is_never();
+        let looks = [true, ends, sampling, self.deadlock_pending];
+        self.events.at_most(looks.iter().filter(|&&look| look).count())
     }
 
     /// Events handled so far.
@@ -303,7 +319,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         count.dropped_bytes += u64::from(packet.size);
         self.totals.dropped[usize::from(slot.class())][reason as usize] += 1;
         self.totals.dropped_bytes += u64::from(packet.size);
-        self.trace_packet(TraceKind::Drop(reason), slot, Some(packet.flow), packet.size.into());
+        let flow = self.letters.get(packet.letter).flow;
+        self.trace_packet(TraceKind::Drop(reason), slot, Some(flow), packet.size.into());
         self.letters.release(packet.letter);
     }
 

@@ -13,32 +13,37 @@ use xoff_units::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// The run is over. Id 0.
+    End = 0,
     /// Flows start. Id 0.
-    Start = 0,
+    Start = 1,
     /// A fault begins or ends. Id: index of the fault, twice, plus one for the end.
-    Fault = 1,
+    Fault = 2,
     /// A pause frame takes effect. Id: the port that obeys. Data: see [`crate::pause`].
-    Pause = 2,
+    Pause = 3,
     /// A pause runs out. Id: the port.
-    PauseExpiry = 3,
-    /// A packet arrives. Id: the port it arrives at. Data: the packet.
-    Arrive = 4,
+    PauseExpiry = 4,
+    /// A packet arrives at a NIC. Id: the port it arrives at. Data: the packet. Ports of NICs have
+    /// lower numbers than those of switches, so this kind is where their numbers would put it.
+    Deliver = 5,
+    /// A packet arrives at a switch. Id: the port it arrives at. Data: the packet.
+    Arrive = 6,
     /// A port may transmit. Id: the port.
-    Transmit = 5,
+    Transmit = 7,
     /// A queue pair's deadline. Id: the endpoint.
-    Deadline = 6,
+    Deadline = 8,
     /// Pause frames are sent again before they run out. Id: the port.
-    PauseRefresh = 7,
+    PauseRefresh = 9,
     /// A limited receive side has drained to its resume point. Id: the NIC.
-    Drain = 8,
+    Drain = 10,
     /// The watchdog looks at a queue. Id: port x 8 + class.
-    Watchdog = 9,
+    Watchdog = 11,
     /// Look for a deadlock. Id 0.
-    Deadlock = 10,
+    Deadlock = 12,
     /// Take a sample of all queues. Id 0.
-    Sample = 11,
+    Sample = 13,
     /// See whether anything still gets through. Id 0.
-    Look = 12,
+    Look = 14,
 }
 
 /// Bits of the id in a key; the kind stands above them.
@@ -58,22 +63,30 @@ impl Key {
         Self((kind as u32) << ID_BITS | id)
     }
 
+    /// Whether this is an event of the given kind.
+    #[inline(always)]
+    pub(crate) const fn is(self, kind: Kind) -> bool {
+        self.0 >> ID_BITS == kind as u32
+    }
+
     #[inline(always)]
     pub(crate) const fn kind(self) -> Option<Kind> {
         Some(match self.0 >> ID_BITS {
-            0 => Kind::Start,
-            1 => Kind::Fault,
-            2 => Kind::Pause,
-            3 => Kind::PauseExpiry,
-            4 => Kind::Arrive,
-            5 => Kind::Transmit,
-            6 => Kind::Deadline,
-            7 => Kind::PauseRefresh,
-            8 => Kind::Drain,
-            9 => Kind::Watchdog,
-            10 => Kind::Deadlock,
-            11 => Kind::Sample,
-            12 => Kind::Look,
+            0 => Kind::End,
+            1 => Kind::Start,
+            2 => Kind::Fault,
+            3 => Kind::Pause,
+            4 => Kind::PauseExpiry,
+            5 => Kind::Deliver,
+            6 => Kind::Arrive,
+            7 => Kind::Transmit,
+            8 => Kind::Deadline,
+            9 => Kind::PauseRefresh,
+            10 => Kind::Drain,
+            11 => Kind::Watchdog,
+            12 => Kind::Deadlock,
+            13 => Kind::Sample,
+            14 => Kind::Look,
             _ => return None,
         })
     }
@@ -109,13 +122,19 @@ pub(crate) trait EventQueue {
     fn push_in_turn(&mut self, event: Event, _turn: u64) {
         self.push(event);
     }
+    /// The next event. Now and then shows events that come soon after it, before it is handled.
+    fn pop_and_show(&mut self, show: impl FnMut(Key, u32)) -> Option<Event>;
     /// The next event.
-    fn pop(&mut self) -> Option<Event>;
-    /// Shows some of the events that come soon after the one given back last, if they are at hand.
-    #[inline(always)]
-    fn look_ahead(&self, _show: impl FnMut(Key, u32)) {}
-    /// Whether at most so many events wait. For the cold paths: it may have to count.
-    fn at_most(&self, count: usize) -> bool;
+    #[cfg(test)]
+    fn pop(&mut self) -> Option<Event> {
+        self.pop_and_show(|_, _| {})
+    }
+    /// The keys of all events that wait, in no order. For the cold paths.
+    fn pending(&self) -> impl Iterator<Item = Key>;
+    /// Whether at most so many events wait.
+    fn at_most(&self, count: usize) -> bool {
+        self.pending().nth(count).is_none()
+    }
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 let state = &mut self.nics[nic as usize];
                 state.storms[usize::from(class)] -= 1;
                 let still = state.storms[usize::from(class)] > 0
-                    || state.receiver.is_some_and(|receiver| receiver.pauses(class));
+                    || state.receiver.as_ref().is_some_and(|receiver| receiver.pauses(class));
                 let port = state.port;
                 if !still {
                     self.ask_resume(Slot::new(port, class));

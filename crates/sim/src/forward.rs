@@ -11,13 +11,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a port: all of it, or enough of it to cut through.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, port: u32, index: u32) {
-        let here = &self.ports[port as usize];
-        if here.is_nic() {
-            return self.receive(port, index);
-        }
-        let switch = here.owner;
+        let switch = self.ports[port as usize].owner;
         let state = &self.switches[switch as usize];
-        let packet = self.flights.get_mut(index);
+        let packet = self.packets.get_mut(index);
         packet.hops_left -= 1;
         let class = state.classes[usize::from(packet.dscp & 63)];
         let slot = Slot::new(port, class);
@@ -41,8 +37,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let queue = &mut egress.lane(class).queue;
             queue.deepest = queue.deepest.max(size);
             let arrival = egress.take_wire(self.now, class, size, self.gap);
-            let peer = egress.peer;
-            return self.schedule(arrival, Kind::Arrive, peer, index);
+            let key = egress.arrival;
+            return self.schedule_arrival(arrival, key, index);
         }
         self.take_in(slot, out, index);
     }
@@ -52,7 +48,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(never)]
     fn arrive_specially(&mut self, slot: Slot, index: u32) {
         let switch = self.ports[slot.port() as usize].owner;
-        match self.way(switch, self.flights.get(index)) {
+        match self.way(switch, self.packets.get(index)) {
             Ok(out) => self.take_in(slot, out, index),
             Err(reason) => self.drop_arrived(slot, index, reason),
         }
@@ -66,7 +62,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (egress_byte, special) = (egress.byte_time, egress.stuck | egress.limited);
         let here = &mut self.ports[slot.port() as usize];
         let state = &mut self.switches[here.owner as usize];
-        let packet = self.flights.get_mut(index);
+        let packet = self.packets.get_mut(index);
         packet.ingress = slot.0;
         packet.charged = state.charge(packet.size);
         let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
@@ -82,30 +78,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if special & out.bit() != 0
             && let Some(reason) = self.egress_refuses(out, size)
         {
-            let packet = self.flights.take(index);
+            let packet = self.packets.take(index);
             return self.drop_packet(&packet, out, reason);
         }
         let here = &mut self.ports[slot.port() as usize];
         let state = &mut self.switches[here.owner as usize];
-        let asked = here.xoff & slot.bit() != 0;
-        let lane = here.lane(slot.class());
-        let rules = &self.profiles[lane.profile as usize];
-        match lane.ingress.admit(charged, rules, &mut state.shared) {
-            Admission::Taken => {}
-            Admission::TakenAndPause => {
-                if !asked {
-                    self.ask_pause(slot);
-                }
-            }
-            Admission::Refused => {
-                let reason = if rules.lossless { Drop::Headroom } else { Drop::IngressLimit };
-                return self.drop_arrived(slot, index, reason);
-            }
+        let ingress = &mut here.lane(slot.class()).ingress;
+        if ingress.passes(charged, &state.shared) {
+            ingress.take_in(charged, &mut state.shared);
+        } else if let Err(reason) = self.admit(slot, charged) {
+            return self.drop_arrived(slot, index, reason);
         }
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
-        port.lane(out.class()).queue.push(&mut self.chunks, self.flights.get(index));
-        self.flights.release(index);
+        port.lane(out.class()).queue.push(&mut self.packets, index, size as u16);
         if port.paused & out.bit() != 0 {
             return;
         }
@@ -114,6 +100,25 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Wake::At(at) => self.schedule_transmit(at, out.port()),
             Wake::Now => self.transmit_now(out.port()),
         }
+    }
+
+    /// Takes so many bytes into the buffer of a port that is near a limit, and pauses the peer if that
+    /// is due. Why not, if it does not.
+    #[inline(never)]
+    fn admit(&mut self, slot: Slot, charged: u32) -> Result<(), Drop> {
+        let here = &mut self.ports[slot.port() as usize];
+        let state = &mut self.switches[here.owner as usize];
+        let asked = here.xoff & slot.bit() != 0;
+        let lane = here.lane(slot.class());
+        let rules = &self.profiles[lane.profile as usize];
+        match lane.ingress.admit(charged, rules, &mut state.shared) {
+            Admission::Taken => {}
+            Admission::TakenAndPause if asked => {}
+            Admission::TakenAndPause => self.ask_pause(slot),
+            Admission::Refused if rules.lossless => return Err(Drop::Headroom),
+            Admission::Refused => return Err(Drop::IngressLimit),
+        }
+        Ok(())
     }
 
     /// Why an egress queue that is stuck or limited does not take a packet, if it does not.
@@ -133,9 +138,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Queues a packet at a port and starts it if the port is free.
     pub(crate) fn enqueue(&mut self, out: Slot, packet: &Packet) {
+        let index = self.packets.add(packet);
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
-        port.lane(out.class()).queue.push(&mut self.chunks, packet);
+        port.lane(out.class()).queue.push(&mut self.packets, index, packet.size);
         if port.paused & out.bit() == 0 {
             self.kick(out.port());
         }
@@ -145,7 +151,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     #[inline(never)]
     fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
-        let packet = self.flights.take(index);
+        let packet = self.packets.take(index);
         self.drop_packet(&packet, slot, reason);
     }
 
@@ -154,7 +160,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if packet.hops_left == 0 {
             return Err(Drop::Loop);
         }
-        let pins = match &self.flows[packet.flow as usize].pins {
+        let pins = match &self.flows[self.letters.get(packet.letter).flow as usize].pins {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {
                 let seed = self.switches[switch as usize].mixed_seed;
@@ -170,7 +176,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A cut-through switch with a faster egress would run dry: the packet arrives again when
     /// enough of it is here. Whether that is so.
     fn waits_for_its_tail(&mut self, port: u32, out: u32, index: u32) -> bool {
-        let packet = self.flights.get_mut(index);
+        let packet = self.packets.get_mut(index);
         let egress = &self.ports[out as usize];
         let size = u32::from(packet.size) + self.gap;
         let ingress_byte = self.ports[port as usize].byte_time;

@@ -18,6 +18,7 @@ mod event;
 mod fault;
 mod forward;
 mod ideal;
+mod letter;
 mod nic;
 mod packet;
 mod pause;

@@ -5,11 +5,11 @@
 //! packets (acknowledgements, notifications) wait in the port's own queues and go before data of
 //! the same class.
 
-use crate::connection::{NO_CONNECTION, endpoint};
+use crate::connection::{End, NO_FLOW};
 use crate::engine::Engine;
-use crate::event::{EventQueue, Kind};
+use crate::event::{Event, EventQueue, Key, Kind};
 use crate::packet::flag;
-use crate::port::Slot;
+use crate::port::{Port, Slot};
 use crate::receiver::Receiver;
 use crate::report::Drop;
 use std::cmp::Reverse;
@@ -37,32 +37,37 @@ impl Member {
     }
 }
 
-/// The endpoints of one class at one NIC.
+/// The endpoints of one class at one NIC. What every packet reads comes first: a NIC with few endpoints
+/// never looks at the lists.
 #[derive(Debug, Default)]
+#[repr(C)]
 struct Group {
+    /// One bit per place whose endpoint is ready: the first 64 places,
+    ready: u64,
+    ready_count: u32,
+    /// The place that was served last, and the endpoint there.
+    cursor: u32,
+    served: u32,
+    /// and the others.
+    more_ready: Vec<u64>,
     /// Endpoint at each place.
     places: Vec<u32>,
     vacant: Vec<u32>,
-    /// One bit per place whose endpoint is ready.
-    ready: Vec<u64>,
-    ready_count: u32,
-    /// The place that was served last.
-    cursor: u32,
 }
 
 impl Group {
     fn join(&mut self, endpoint: u32) -> u32 {
-        if let Some(place) = self.vacant.pop() {
-            self.places[place as usize] = endpoint;
-            return place;
+        let place = self.vacant.pop().unwrap_or(self.places.len() as u32);
+        match self.places.get_mut(place as usize) {
+            Some(known) => *known = endpoint,
+            None => self.places.push(endpoint),
         }
-        let place = self.places.len() as u32;
-        self.places.push(endpoint);
-        if place as usize / 64 >= self.ready.len() {
-            self.ready.push(0);
+        if place as usize / 64 > self.more_ready.len() {
+            self.more_ready.push(0);
         }
-        // The first turn is the first place's.
-        self.cursor = if place == 0 { 0 } else { self.cursor };
+        if place == self.cursor {
+            self.served = endpoint;
+        }
         place
     }
 
@@ -73,14 +78,15 @@ impl Group {
 
     #[inline(always)]
     fn set_ready(&mut self, place: u32, ready: bool) {
-        let (word, bit) = (&mut self.ready[place as usize / 64], 1u64 << (place % 64));
+        let word = match (place as usize / 64).checked_sub(1) {
+            None => &mut self.ready,
+            Some(more) => &mut self.more_ready[more],
+        };
+        let bit = 1u64 << (place % 64);
         let was = *word & bit != 0;
-        if ready && !was {
-            *word |= bit;
-            self.ready_count += 1;
-        } else if !ready && was {
-            *word &= !bit;
-            self.ready_count -= 1;
+        if ready != was {
+            *word ^= bit;
+            self.ready_count = self.ready_count.wrapping_add(if ready { 1 } else { u32::MAX });
         }
     }
 
@@ -90,34 +96,57 @@ impl Group {
         if self.ready_count == 0 {
             return None;
         }
-        let words = self.ready.len();
+        let place = if self.more_ready.is_empty() {
+            let start = self.cursor.wrapping_add(1);
+            start.wrapping_add(self.ready.rotate_right(start).trailing_zeros()) % 64
+        } else {
+            self.next_of_many()
+        };
+        if place != self.cursor {
+            self.cursor = place;
+            self.served = self.places[place as usize];
+        }
+        Some(self.served)
+    }
+
+    /// The place of the next ready endpoint, which there is, among more than 64.
+    #[inline(never)]
+    fn next_of_many(&self) -> u32 {
+        let words = self.more_ready.len() + 1;
+        let ready = |word: usize| match word.checked_sub(1) {
+            None => self.ready,
+            Some(more) => self.more_ready[more],
+        };
         let start = (self.cursor + 1) as usize % (words * 64);
         let mut word = start / 64;
-        let mut bits = self.ready[word] & (u64::MAX << (start % 64));
+        let mut bits = ready(word) & (u64::MAX << (start % 64));
         while bits == 0 {
             word = if word + 1 == words { 0 } else { word + 1 };
-            bits = self.ready[word];
+            bits = ready(word);
         }
-        self.cursor = word as u32 * 64 + bits.trailing_zeros();
-        Some(self.places[self.cursor as usize])
+        word as u32 * 64 + bits.trailing_zeros()
     }
 }
 
-/// A NIC.
+/// A NIC. What every packet reads comes first.
+#[repr(C)]
 pub(crate) struct NicState {
+    /// When the next paced endpoint's time comes.
+    next_paced: Instant,
     pub(crate) port: u32,
-    pub(crate) rate: Rate,
-    pub(crate) qp: Arc<QpConfig>,
-    pub(crate) mtu: u32,
+    /// Classes with a ready endpoint.
+    pub(crate) ready: u8,
     /// Its packets collect telemetry for HPCC.
     pub(crate) collects: bool,
     /// Marks travel back in acknowledgements, which can be marked themselves.
     pub(crate) echo_marks: bool,
-    /// Classes with a ready endpoint.
-    pub(crate) ready: u8,
+    /// Its host, where that may be slower than the wire.
+    pub(crate) receiver: Option<Box<Receiver>>,
     groups: [Group; 8],
+    pub(crate) mtu: u32,
+    pub(crate) rate: Rate,
+    pub(crate) qp: Arc<QpConfig>,
     pace: BinaryHeap<Reverse<(Instant, u32)>>,
-    pub(crate) receiver: Option<Receiver>,
     /// Storms under way: pauses without end, by class.
     pub(crate) storms: [u32; 8],
 }
@@ -126,6 +155,7 @@ impl NicState {
     pub(crate) fn new(port: u32, rate: Rate, qp: Arc<QpConfig>) -> Self {
         use xoff_transport::config::{Congestion, Notification};
         Self {
+            next_paced: Instant::MAX,
             port,
             rate,
             mtu: qp.mtu.get() as u32,
@@ -157,10 +187,44 @@ impl NicState {
         storming.fold(0, |classes, (class, _)| classes | 1 << class)
     }
 
-    /// When the next paced endpoint's time comes.
+    /// Puts an endpoint among the ready or the paced ones; when it can send next. Nobody sends
+    /// before the wire is free: who may send by then need not stand in the heap.
     #[inline(always)]
-    fn next_paced(&self) -> Instant {
-        self.pace.peek().map_or(Instant::MAX, |&Reverse((at, _))| at)
+    fn place(&mut self, endpoint: u32, end: &mut End, free: Instant) -> Instant {
+        let at = end.qp.next_send();
+        let member = &mut end.member;
+        let ready = at <= free;
+        self.set_ready(member.class, member.place, ready);
+        if !ready && at < member.paced_at {
+            member.paced_at = at;
+            self.pace.push(Reverse((at, endpoint)));
+            self.next_paced = self.next_paced.min(at);
+        }
+        at
+    }
+
+    /// An endpoint whose time has come by `now`, and when it was.
+    fn take_paced(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        let &Reverse((at, endpoint)) = self.pace.peek()?;
+        if at > now {
+            return None;
+        }
+        self.pace.pop();
+        self.next_paced = self.pace.peek().map_or(Instant::MAX, |&Reverse((at, _))| at);
+        Some((at, endpoint))
+    }
+
+    /// When its port, which is `here`, can send next; never if nothing waits.
+    #[inline(always)]
+    fn next_transmit(&self, here: &Port, now: Instant) -> Instant {
+        let waiting = (here.waiting | self.ready) & !here.paused;
+        if waiting | here.to_tell() != 0 {
+            here.busy_until.max(now)
+        } else if self.next_paced.is_never() {
+            Instant::MAX
+        } else {
+            self.next_paced.max(here.busy_until).max(now)
+        }
     }
 }
 
@@ -184,13 +248,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Sets an endpoint's turn by when it can send next, and wakes its port if that is sooner.
     #[inline(always)]
     pub(crate) fn update_member(&mut self, endpoint: u32) {
-        let at = self.place_member(endpoint);
+        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+        let nic = &mut self.nics[end.member.nic as usize];
+        let port = nic.port;
+        let here = &mut self.ports[port as usize];
+        let at = nic.place(endpoint, end, self.now.max(here.busy_until));
         if at.is_never() {
             return;
         }
-        let nic =
-            self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize].member.nic;
-        let port = self.nics[nic as usize].port;
         if at <= self.now {
             self.kick(port);
         } else {
@@ -198,43 +263,21 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// Puts an endpoint among the ready or the paced ones; when it can send next.
-    #[inline(always)]
-    fn place_member(&mut self, endpoint: u32) -> Instant {
-        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
-        let at = end.qp.next_send();
-        let member = end.member;
-        let nic = &mut self.nics[member.nic as usize];
-        // Nobody sends before the wire is free: who may send by then need not stand in the heap.
-        let ready = at <= self.now.max(self.ports[nic.port as usize].busy_until);
-        nic.set_ready(member.class, member.place, ready);
-        if !ready && at < member.paced_at {
-            end.member.paced_at = at;
-            nic.pace.push(Reverse((at, endpoint)));
-        }
-        at
-    }
-
     /// Endpoints whose time has come become ready.
-    #[inline(always)]
+    #[inline(never)]
     fn release_paced(&mut self, nic: u32) {
-        while let Some(&Reverse((at, endpoint))) = self.nics[nic as usize].pace.peek() {
-            if at > self.now {
-                break;
-            }
-            self.nics[nic as usize].pace.pop();
+        let nic_state = &mut self.nics[nic as usize];
+        let free = self.now.max(self.ports[nic_state.port as usize].busy_until);
+        while let Some((at, endpoint)) = nic_state.take_paced(self.now) {
             let connection = &mut self.connections[(endpoint >> 1) as usize];
-            let flow = connection.flow;
+            let ended = connection.flow == NO_FLOW;
             let end = &mut connection.ends[(endpoint & 1) as usize];
             // The flow may have ended, and its connection may serve another one elsewhere.
-            let stale = self.flows[flow as usize].connection != endpoint >> 1
-                || end.member.nic != nic
-                || end.member.paced_at != at;
-            if stale {
+            if ended || end.member.nic != nic || end.member.paced_at != at {
                 continue;
             }
             end.member.paced_at = Instant::MAX;
-            self.place_member(endpoint);
+            nic_state.place(endpoint, end, free);
         }
     }
 
@@ -242,73 +285,73 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(never)]
     pub(crate) fn transmit_nic(&mut self, port: u32) {
         let nic = self.ports[port as usize].owner;
-        self.release_paced(nic);
-        let here = &self.ports[port as usize];
-        let eligible = (here.waiting | self.nics[nic as usize].ready) & !here.paused;
-        if eligible != 0 {
-            let class = if eligible & (eligible - 1) == 0 {
-                eligible.trailing_zeros() as u8
-            } else {
-                self.choose(port, eligible)
-            };
-            let slot = Slot::new(port, class);
-            let waits = self.ports[port as usize].waiting & slot.bit() != 0;
-            if waits {
-                self.send_first_control(slot);
-            } else {
-                self.send_data(nic, slot);
-            }
+        if self.nics[nic as usize].next_paced <= self.now {
+            self.release_paced(nic);
         }
-        self.schedule_next_nic(port);
+        let here = &self.ports[port as usize];
+        let waiting = here.waiting;
+        let eligible = (waiting | self.nics[nic as usize].ready) & !here.paused;
+        if eligible == 0 {
+            return self.schedule_next_nic(port);
+        }
+        let class = if eligible & (eligible - 1) == 0 {
+            eligible.trailing_zeros() as u8
+        } else {
+            self.choose(port, eligible)
+        };
+        let slot = Slot::new(port, class);
+        if waiting & slot.bit() != 0 {
+            self.send_first_control(slot);
+        } else {
+            self.send_data(nic, slot);
+        }
     }
 
     /// Sends the first control packet of a class.
+    #[inline(always)]
     fn send_first_control(&mut self, slot: Slot) {
         let here = &mut self.ports[slot.port() as usize];
         let queue = &mut here.lane(slot.class()).queue;
-        let packet = queue.pop(&mut self.chunks, &mut self.flights);
+        let (index, packet) = queue.pop(&mut self.packets);
+        let size = packet.size;
         if queue.is_empty() {
             here.waiting &= !slot.bit();
         }
-        self.launch(slot, packet.index, packet.size.into());
+        self.launch(slot, index, size.into());
+        self.schedule_next_nic(slot.port());
     }
 
     /// Sends the next data packet of a class.
     #[inline(always)]
     fn send_data(&mut self, nic: u32, slot: Slot) {
-        let group = &mut self.nics[nic as usize].groups[usize::from(slot.class())];
-        let Some(endpoint) = group.next() else { return };
         let now = self.now;
+        let host = &mut self.nics[nic as usize];
+        let Some(endpoint) = host.groups[usize::from(slot.class())].next() else { return };
         let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
         let header = end.qp.poll_transmit(now);
         let deadline = end.qp.deadline();
         if deadline < end.timer_at {
             let at = deadline.max(now);
             end.timer_at = at;
-            self.schedule(at, Kind::Deadline, endpoint, 0);
+            self.events.push(Event { at, key: Key::new(Kind::Deadline, endpoint), data: 0 });
         }
         if let Some(header) = header {
-            let packet = self.make_packet(endpoint, header);
-            self.put_on_wire(slot, &packet);
+            let packet = end.packet(header, now, &mut self.letters);
+            let index = self.packets.add(&packet);
+            self.launch(slot, index, packet.size.into());
         }
-        self.place_member(endpoint);
+        let host = &mut self.nics[nic as usize];
+        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+        let here = &mut self.ports[slot.port() as usize];
+        host.place(endpoint, end, now.max(here.busy_until));
+        self.schedule_next_nic(slot.port());
     }
 
     /// Sees to it that the NIC's port wakes up when it can send again.
     #[inline(always)]
     pub(crate) fn schedule_next_nic(&mut self, port: u32) {
         let here = &mut self.ports[port as usize];
-        let nic = &self.nics[here.owner as usize];
-        let waiting = (here.waiting | nic.ready) & !here.paused;
-        let at = if waiting | here.to_tell() != 0 {
-            here.busy_until.max(self.now)
-        } else {
-            let paced = nic.next_paced();
-            if paced.is_never() {
-                return;
-            }
-            paced.max(here.busy_until).max(self.now)
-        };
+        let at = self.nics[here.owner as usize].next_transmit(here, self.now);
         if at < here.wake_at {
             here.wake_at = at;
             self.schedule_transmit(at, port);
@@ -320,7 +363,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn receive(&mut self, port: u32, index: u32) {
         let nic = self.ports[port as usize].owner;
         let host = &self.nics[nic as usize];
-        let packet = self.flights.get(index);
+        let packet = self.packets.get(index);
         if packet.dst != nic || host.receiver.is_some() {
             return self.receive_carefully(nic, port, index);
         }
@@ -330,45 +373,44 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a NIC whose host is slow, or which it is not for.
     #[cold]
     fn receive_carefully(&mut self, nic: u32, port: u32, index: u32) {
-        let packet = *self.flights.get(index);
+        let packet = *self.packets.get(index);
         if packet.dst != nic {
-            self.flights.release(index);
+            self.packets.release(index);
             let slot = Slot::new(port, self.class_of(packet.dscp));
             self.drop_packet(&packet, slot, Drop::NotMine);
         } else if self.take_into_host(nic, &packet) {
             self.deliver(nic, index);
         } else {
-            self.flights.release(index);
+            self.packets.release(index);
         }
     }
 
     /// Hands a packet to its queue pair.
     #[inline(always)]
     fn deliver(&mut self, nic: u32, index: u32) {
-        let packet = self.flights.get(index);
+        let packet = self.packets.get(index);
         let (letter_at, flags) = (packet.letter, packet.flags);
         self.totals.delivered += 1;
         self.totals.delivered_bytes += u64::from(packet.size);
-        let slot = self.flows[packet.flow as usize].connection;
-        self.flights.release(index);
-        if slot == NO_CONNECTION {
+        self.packets.release(index);
+        let letter = self.letters.get(letter_at);
+        let endpoint = letter.to;
+        let connection = &mut self.connections[(endpoint >> 1) as usize];
+        if connection.flow != letter.flow {
             self.totals.late += 1;
             return self.letters.release(letter_at);
         }
-        let end = usize::from(flags & flag::TO_INITIATOR == 0);
-        let endpoint = endpoint(slot, end);
-        let letter = self.letters.get(letter_at);
         let operation = letter.header.opcode.operation();
         self.totals.cnps += u64::from(operation == Opcode::Cnp);
         let answers = operation == Opcode::Acknowledge;
         let int = if answers && self.nics[nic as usize].collects {
-            self.ints.get(letter_at as usize)
+            self.letters.collected(letter_at)
         } else {
             None
         };
         let sent_at = answers.then_some(letter.sent_at);
         let signals = Signals { ce: flags & flag::CE != 0, sent_at, int };
-        let qp = &mut self.connections[slot as usize].ends[end].qp;
+        let qp = &mut connection.ends[(endpoint & 1) as usize].qp;
         qp.handle(self.now, &letter.header, signals);
         self.send_control(endpoint, Some(letter_at));
         self.letters.release(letter_at);

@@ -1,12 +1,8 @@
-//! Packets, and the three places they live in.
+//! Packets, and the queues they wait in.
 //!
-//! A packet is a small value ([`Packet`], half a cache line) that is copied from place to place
-//! rather than pointed at: into a place of [`Flights`] while it is on a wire, into a queue's
-//! [`Chunks`] while it waits. Both are reused last-in-first-out, so what is touched stays in cache
-//! however many packets are queued elsewhere. What only the two ends need is a [`Letter`].
-
-use xoff_units::Instant;
-use xoff_wire::Header;
+//! A packet on its way is a small value ([`Packet`], half a cache line) that stays where it is from
+//! NIC to NIC: events and queues have its number. Places are reused last-in-first-out, so that what is
+//! touched stays in cache. What only the two ends need is in a [letter](crate::letter).
 
 /// Nothing.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -27,8 +23,8 @@ pub(crate) struct Packet {
     pub(crate) row: u32,
     /// Hash of its flow's fields.
     pub(crate) entropy: u32,
-    /// The flow it belongs to.
-    pub(crate) flow: u32,
+    /// The one behind it in its queue, or the next free place.
+    pub(crate) next: u32,
     /// Where the rest of it is.
     pub(crate) letter: u32,
     /// Port and class it is charged to in the switch that holds it.
@@ -61,85 +57,14 @@ pub(crate) mod flag {
     pub(crate) const INT: u8 = 32;
 }
 
-impl Packet {
-    const NONE: Self = Self {
-        dst: NIL,
-        row: 0,
-        entropy: 0,
-        flow: 0,
-        letter: NIL,
-        ingress: NO_INGRESS,
-        size: 0,
-        charged: 0,
-        dscp: 0,
-        flags: 0,
-        hops_left: MAX_HOPS,
-    };
-}
-
-/// What only the ends of a flow read of a packet.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Letter {
-    /// The transport header.
-    pub(crate) header: Header,
-    /// When the data packet that this is, or answers, left its NIC.
-    pub(crate) sent_at: Instant,
-}
-
-/// The letters of all packets alive.
-#[derive(Default)]
-pub(crate) struct Letters {
-    letters: Vec<Letter>,
-    free: Vec<u32>,
-}
-
-impl Letters {
-    pub(crate) fn add(&mut self, letter: Letter) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.letters[index as usize] = letter;
-                index
-            }
-            None => {
-                self.letters.push(letter);
-                self.letters.len() as u32 - 1
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn get(&self, index: u32) -> &Letter {
-        &self.letters[index as usize]
-    }
-
-    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Letter {
-        &mut self.letters[index as usize]
-    }
-
-    #[inline(always)]
-    pub(crate) fn release(&mut self, index: u32) {
-        self.free.push(index);
-    }
-
-    /// Packets alive.
-    pub(crate) fn live(&self) -> u64 {
-        (self.letters.len() - self.free.len()) as u64
-    }
-
-    /// The most packets ever alive at once.
-    pub(crate) fn most(&self) -> u64 {
-        self.letters.len() as u64
-    }
-}
-
-/// The packets on wires.
-pub(crate) struct Flights {
+/// All packets alive.
+pub(crate) struct Packets {
     packets: Vec<Packet>,
-    /// First free place; the next one is in its `dst`.
+    /// First free place.
     free: u32,
 }
 
-impl Flights {
+impl Packets {
     pub(crate) fn new() -> Self {
         Self { packets: Vec::new(), free: NIL }
     }
@@ -150,7 +75,7 @@ impl Flights {
         match self.packets.get_mut(self.free as usize) {
             Some(place) => {
                 let index = self.free;
-                self.free = place.dst;
+                self.free = place.next;
                 *place = *packet;
                 index
             }
@@ -180,85 +105,35 @@ impl Flights {
     /// Gives a place back.
     #[inline(always)]
     pub(crate) fn release(&mut self, index: u32) {
-        self.packets[index as usize].dst = self.free;
+        self.packets[index as usize].next = self.free;
         self.free = index;
     }
 
-    /// Takes a packet off its wire.
+    /// Takes a packet out of its place.
     pub(crate) fn take(&mut self, index: u32) -> Packet {
         let packet = *self.get(index);
         self.release(index);
         packet
     }
 
-    /// Packets on wires.
+    /// Packets alive.
     pub(crate) fn live(&self) -> u64 {
         let mut free = 0;
         let mut index = self.free;
         while index != NIL {
             free += 1;
-            index = self.packets[index as usize].dst;
+            index = self.packets[index as usize].next;
         }
         self.packets.len() as u64 - free
     }
 }
 
-/// Packets in one chunk of a queue.
-const CHUNK: usize = 8;
-
-/// Storage for queues, in chunks of a few packets.
-pub(crate) struct Chunks {
-    chunks: Vec<[Packet; CHUNK]>,
-    /// The chunk that follows, in its queue or in the free list.
-    next: Vec<u32>,
-    free: u32,
-}
-
-impl Chunks {
-    pub(crate) fn new() -> Self {
-        Self { chunks: Vec::new(), next: Vec::new(), free: NIL }
-    }
-
-    fn allocate(&mut self) -> u32 {
-        let index = self.free;
-        match self.next.get(index as usize) {
-            Some(&next) => {
-                self.free = next;
-                index
-            }
-            None => {
-                self.chunks.push([Packet::NONE; CHUNK]);
-                self.next.push(NIL);
-                self.chunks.len() as u32 - 1
-            }
-        }
-    }
-
-    fn release(&mut self, index: u32) {
-        self.next[index as usize] = self.free;
-        self.free = index;
-    }
-}
-
-/// A packet that has left its queue: its place among the flights, and what its port asks about it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Popped {
-    pub(crate) index: u32,
-    pub(crate) ingress: u32,
-    pub(crate) size: u16,
-    pub(crate) charged: u16,
-    pub(crate) flags: u8,
-}
-
 /// A queue of packets, and how long it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queue {
-    head_chunk: u32,
-    tail_chunk: u32,
-    /// Place of the first packet in the first chunk.
-    head: u8,
-    /// Place after the last packet in the last chunk.
-    tail: u8,
+    first: u32,
+    /// Only if there is a first.
+    last: u32,
     /// Bytes queued.
     pub(crate) bytes: u32,
     /// Most bytes ever queued.
@@ -267,75 +142,46 @@ pub(crate) struct Queue {
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { head_chunk: NIL, tail_chunk: NIL, head: 0, tail: 0, bytes: 0, deepest: 0 }
+        Self { first: NIL, last: NIL, bytes: 0, deepest: 0 }
     }
 }
 
 impl Queue {
+    /// Appends a packet of `size` bytes.
     #[inline(always)]
-    pub(crate) fn push(&mut self, chunks: &mut Chunks, packet: &Packet) {
-        if self.tail_chunk == NIL {
-            self.head_chunk = chunks.allocate();
-            self.tail_chunk = self.head_chunk;
-            (self.head, self.tail) = (0, 0);
-        } else if usize::from(self.tail) == CHUNK {
-            let chunk = chunks.allocate();
-            chunks.next[self.tail_chunk as usize] = chunk;
-            self.tail_chunk = chunk;
-            self.tail = 0;
+    pub(crate) fn push(&mut self, packets: &mut Packets, index: u32, size: u16) {
+        if self.first == NIL {
+            self.first = index;
+        } else {
+            packets.get_mut(self.last).next = index;
         }
-        chunks.chunks[self.tail_chunk as usize][usize::from(self.tail) % CHUNK] = *packet;
-        self.tail += 1;
-        self.bytes += u32::from(packet.size);
+        self.last = index;
+        self.bytes += u32::from(size);
         self.deepest = self.deepest.max(self.bytes);
     }
 
-    /// Takes the first packet, which the caller knows is there, and puts it among the flights.
+    /// Takes the first packet, which the caller knows is there, and shows it.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, chunks: &mut Chunks, flights: &mut Flights) -> Popped {
+    pub(crate) fn pop<'a>(&mut self, packets: &'a mut Packets) -> (u32, &'a mut Packet) {
         debug_assert!(!self.is_empty(), "an empty queue was served");
-        let packet = &chunks.chunks[self.head_chunk as usize][usize::from(self.head) % CHUNK];
-        let popped = Popped {
-            index: flights.add(packet),
-            ingress: packet.ingress,
-            size: packet.size,
-            charged: packet.charged,
-            flags: packet.flags,
-        };
-        self.head += 1;
+        let index = self.first;
+        let packet = packets.get_mut(index);
+        self.first = if index == self.last { NIL } else { packet.next };
         self.bytes -= u32::from(packet.size);
-        if self.head_chunk == self.tail_chunk {
-            if self.head == self.tail {
-                chunks.release(self.head_chunk);
-                (self.head_chunk, self.tail_chunk) = (NIL, NIL);
-            }
-        } else if usize::from(self.head) == CHUNK {
-            let next = chunks.next[self.head_chunk as usize];
-            chunks.release(self.head_chunk);
-            self.head_chunk = next;
-            self.head = 0;
-        }
-        popped
+        (index, packet)
     }
 
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.head_chunk == NIL
+        self.first == NIL
     }
 
     /// The packets in order.
-    pub(crate) fn iter<'a>(&self, chunks: &'a Chunks) -> impl Iterator<Item = &'a Packet> {
-        let mut rest = *self;
+    pub(crate) fn iter<'a>(&self, packets: &'a Packets) -> impl Iterator<Item = &'a Packet> {
+        let (mut index, last) = (self.first, self.last);
         std::iter::from_fn(move || {
-            if rest.is_empty() || rest.head_chunk == rest.tail_chunk && rest.head == rest.tail {
-                return None;
-            }
-            let packet = &chunks.chunks[rest.head_chunk as usize][usize::from(rest.head) % CHUNK];
-            rest.head += 1;
-            if usize::from(rest.head) == CHUNK && rest.head_chunk != rest.tail_chunk {
-                rest.head_chunk = chunks.next[rest.head_chunk as usize];
-                rest.head = 0;
-            }
+            let packet = packets.peek(index)?;
+            index = if index == last { NIL } else { packet.next };
             Some(packet)
         })
     }
@@ -347,30 +193,46 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    const NONE: Packet = Packet {
+        dst: NIL,
+        row: 0,
+        entropy: 0,
+        next: NIL,
+        letter: NIL,
+        ingress: NO_INGRESS,
+        size: 0,
+        charged: 0,
+        dscp: 0,
+        flags: 0,
+        hops_left: MAX_HOPS,
+    };
+
     proptest! {
         /// Several queues over one storage behave as if each were alone.
         #[test]
         fn queues_keep_their_order(steps in proptest::collection::vec((0usize..3, 0u8..5), 1..400)) {
-            let (mut chunks, mut flights) = (Chunks::new(), Flights::new());
+            let mut packets = Packets::new();
             let mut queues = [Queue::default(); 3];
             let mut models: [VecDeque<u32>; 3] = Default::default();
             let mut serial = 0;
             for (which, action) in steps {
                 if action < 3 {
                     serial += 1;
-                    let packet = Packet { flow: serial, size: 100, ..Packet::NONE };
-                    queues[which].push(&mut chunks, &packet);
+                    let index = packets.add(&Packet { letter: serial, size: 100, ..NONE });
+                    queues[which].push(&mut packets, index, 100);
                     models[which].push_back(serial);
                 } else if let Some(expected) = models[which].pop_front() {
-                    let popped = queues[which].pop(&mut chunks, &mut flights);
-                    prop_assert_eq!(flights.take(popped.index).flow, expected);
+                    let (index, _) = queues[which].pop(&mut packets);
+                    prop_assert_eq!(packets.take(index).letter, expected);
                 }
                 for (queue, model) in queues.iter().zip(&models) {
-                    let flows: VecDeque<u32> = queue.iter(&chunks).map(|packet| packet.flow).collect();
-                    prop_assert_eq!(&flows, model);
+                    let letters: VecDeque<u32> =
+                        queue.iter(&packets).map(|packet| packet.letter).collect();
+                    prop_assert_eq!(&letters, model);
                     prop_assert_eq!(queue.bytes as usize, 100 * model.len());
                     prop_assert_eq!(queue.is_empty(), model.is_empty());
                 }
+                prop_assert_eq!(packets.live() as usize, models.iter().map(VecDeque::len).sum::<usize>());
             }
         }
     }

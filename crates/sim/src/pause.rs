@@ -67,7 +67,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         here.refresh = 0;
         here.busy_until = self.now + here.byte_time.times(self.pause_bytes);
         let end = here.busy_until;
-        let peer = here.peer;
+        let peer = here.peer();
         if Q::BY_TURN {
             self.turns[port as usize] = self.events.take_turn();
         }

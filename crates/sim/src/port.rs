@@ -4,6 +4,8 @@
 //! packet's passage reads and writes of a port lies in one cache line, and of a lane in another:
 //! what is only counted now and then is elsewhere.
 
+use crate::buffer::{Ingress, Profile};
+use crate::event::Key;
 use crate::packet::Queue;
 use xoff_units::{ByteTime, Instant, Span};
 
@@ -83,8 +85,8 @@ pub(crate) struct Port {
     pub(crate) flight: Span,
     /// Time of a byte on this wire.
     pub(crate) byte_time: ByteTime,
-    /// The port at the other end.
-    pub(crate) peer: u32,
+    /// The event that a packet sent here becomes at the other end.
+    pub(crate) arrival: Key,
     /// The NIC or switch this port belongs to, counted among its kind.
     pub(crate) owner: u32,
     /// Classes served before all others.
@@ -129,6 +131,11 @@ impl Port {
     #[inline(always)]
     pub(crate) fn eligible(&self) -> u8 {
         self.waiting & !self.paused
+    }
+
+    /// The port at the other end.
+    pub(crate) fn peer(&self) -> u32 {
+        self.arrival.id()
     }
 
     #[inline(always)]
@@ -207,6 +214,8 @@ pub(crate) struct Lane {
     pub(crate) ingress: Ingress,
     /// Thresholds: index into the profiles.
     pub(crate) profile: u32,
+    /// Of these, the queue length up to which nothing is marked.
+    pub(crate) kmin: u32,
     /// Packets sent.
     pub(crate) tx_packets: u32,
     /// Bytes sent.
@@ -214,24 +223,15 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(profile: u32) -> Self {
+    /// A lane with the thresholds `rules`, which have this index.
+    pub(crate) fn new(profile: u32, rules: &Profile) -> Self {
         Self {
             queue: Queue::default(),
-            ingress: Ingress::default(),
+            ingress: Ingress::new(rules),
             profile,
+            kmin: rules.kmin,
             tx_packets: 0,
             tx_bytes: 0,
         }
     }
-}
-
-/// What a switch port has taken in of one class and not yet passed on.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ingress {
-    /// Bytes in reserved and shared buffer.
-    pub(crate) bytes: u32,
-    /// Bytes in headroom.
-    pub(crate) headroom: u32,
-    /// Most bytes of headroom ever in use.
-    pub(crate) deepest_headroom: u32,
 }

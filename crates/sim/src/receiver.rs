@@ -117,13 +117,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let before = state.receiver.take();
         match limit {
             Some(limit) => {
-                let mut receiver = before.unwrap_or(Receiver::new(limit, now));
+                let mut receiver = before.unwrap_or_else(|| Box::new(Receiver::new(limit, now)));
                 receiver.drain_to(now);
                 receiver.at = now;
                 receiver.limit = limit;
                 let resume = receiver.paused != 0;
-                state.receiver = Some(receiver);
                 let at = receiver.resumes_at();
+                state.receiver = Some(receiver);
                 if resume && !at.is_never() {
                     self.schedule(at.max(now), Kind::Drain, nic, 0);
                 }

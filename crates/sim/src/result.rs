@@ -55,7 +55,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             end: self.now,
             events: self.events_handled(),
             packet_hops: self.packet_hops(),
-            packets: (self.totals.created, self.totals.delivered, self.totals.late),
+            packets: (self.letters.written, self.totals.delivered, self.totals.late),
             most_packets: self.letters.most(),
             cnps: self.totals.cnps,
             flows,

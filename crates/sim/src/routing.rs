@@ -50,8 +50,7 @@ pub(crate) struct Routing {
 }
 
 impl Routing {
-    pub(crate) fn new(fabric: &Fabric) -> Self {
-        let routes = Routes::new(fabric);
+    pub(crate) fn new(fabric: &Fabric, routes: Routes) -> Self {
         let simple = fabric.static_routes.is_empty()
             && fabric.nics.iter().all(|nic| nic.ports.len() == 1)
             && fabric.nics.iter().all(|nic| attachment(fabric, nic.ports.start).is_some());

@@ -27,7 +27,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         }
         // The sample itself is no longer among the events that wait.
-        if !self.events.at_most(1 + usize::from(self.deadlock_pending)) {
+        if !self.only_looks_are_left(false) {
             self.schedule(self.now + self.sample_period, Kind::Sample, 0, 0);
         }
     }

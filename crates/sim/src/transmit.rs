@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::packet::{NO_INGRESS, Packet, Popped, flag};
+use crate::packet::{NO_INGRESS, flag};
 use crate::port::{Slot, Wake, port_flag};
 use crate::report::{Drop, TraceKind};
 use xoff_fabric::model::PortId;
@@ -60,8 +60,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.choose(port, eligible)
         };
         let slot = Slot::new(port, class);
-        let packet = self.dequeue(slot);
-        self.launch(slot, packet.index, packet.size.into());
+        let (index, size) = self.dequeue(slot);
+        self.launch(slot, index, size);
         let here = &mut self.ports[port as usize];
         if here.eligible() | here.to_tell() == 0 {
             here.wake_at = Instant::MAX;
@@ -80,38 +80,38 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if strict != 0 {
             return 7 - strict.leading_zeros() as u8;
         }
-        let (lanes, chunks) = (&here.lanes, &self.chunks);
+        let (lanes, packets) = (&here.lanes, &self.packets);
         let mtu = self.nics.first().map_or(4096, |nic| nic.mtu);
         self.schedulers[port as usize].pick(eligible, |class| {
             let queue = &lanes[usize::from(class & 7)].queue;
-            queue.iter(chunks).next().map_or(mtu, |packet| packet.size.into())
+            queue.iter(packets).next().map_or(mtu, |packet| packet.size.into())
         })
     }
 
-    /// Takes a class's first packet out of queue and buffer, and marks it if the queue is long.
+    /// Takes a class's first packet out of queue and buffer, and marks it if the queue is long. Its
+    /// number and size.
     #[inline(always)]
-    fn dequeue(&mut self, slot: Slot) -> Popped {
+    fn dequeue(&mut self, slot: Slot) -> (u32, u32) {
         let here = &mut self.ports[slot.port() as usize];
         let lane = here.lane(slot.class());
-        let packet = lane.queue.pop(&mut self.chunks, &mut self.flights);
-        let (left, profile) = (lane.queue.bytes, lane.profile);
+        let (index, packet) = lane.queue.pop(&mut self.packets);
+        let (size, flags) = (packet.size, packet.flags);
+        let (ingress, charged) = (packet.ingress, packet.charged);
+        let (left, kmin) = (lane.queue.bytes, lane.kmin);
         if lane.queue.is_empty() {
             here.waiting &= !slot.bit();
         }
-        if packet.flags & flag::ECT != 0
-            && left > self.profiles[profile as usize].kmin
-            && self.marks(slot, left)
-        {
-            self.flights.get_mut(packet.index).flags |= flag::CE;
+        if left > kmin && flags & flag::ECT != 0 && self.marks(slot, left) {
+            self.packets.get_mut(index).flags |= flag::CE;
         }
-        if packet.flags & flag::INT != 0 {
-            let letter = self.flights.get(packet.index).letter;
+        if flags & flag::INT != 0 {
+            let letter = self.packets.get(index).letter;
             self.stamp(slot.port(), letter);
         }
-        if packet.ingress != NO_INGRESS {
-            self.release(Slot(packet.ingress), packet.charged);
+        if ingress != NO_INGRESS {
+            self.release(Slot(ingress), charged);
         }
-        packet
+        (index, size.into())
     }
 
     /// The queue is longer than Kmin: whether the packet gets a mark.
@@ -133,7 +133,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let here = &self.ports[port as usize];
         let rate = self.fabric.cable(PortId(port)).rate;
         let (tx_bytes, queue) = (here.tx_bytes(), here.queued());
-        self.ints[letter as usize].push(IntHop { at: self.now, tx_bytes, queue, rate });
+        self.letters.collect(letter, IntHop { at: self.now, tx_bytes, queue, rate });
     }
 
     /// Gives buffer back, and lets the peer go on if that was enough.
@@ -142,19 +142,21 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let here = &mut self.ports[slot.port() as usize];
         let asked = here.xoff & slot.bit() != 0;
         let shared = &mut self.switches[here.owner as usize].shared;
-        let lane = here.lane(slot.class());
-        let profile = &self.profiles[lane.profile as usize];
-        lane.ingress.release(u32::from(charged), profile, shared);
-        if asked && lane.ingress.may_resume(profile, shared) {
-            self.ask_resume(slot);
+        here.lane(slot.class()).ingress.release(u32::from(charged), shared);
+        if asked {
+            self.resume_if_room(slot);
         }
     }
 
-    /// Puts a packet on the wire.
-    #[inline(always)]
-    pub(crate) fn put_on_wire(&mut self, slot: Slot, packet: &Packet) {
-        let index = self.flights.add(packet);
-        self.launch(slot, index, u32::from(packet.size));
+    /// Lets a paused peer go on if there is room for what it sends.
+    #[inline(never)]
+    fn resume_if_room(&mut self, slot: Slot) {
+        let here = &mut self.ports[slot.port() as usize];
+        let shared = &self.switches[here.owner as usize].shared;
+        let lane = here.lane(slot.class());
+        if lane.ingress.may_resume(&self.profiles[lane.profile as usize], shared) {
+            self.ask_resume(slot);
+        }
     }
 
     /// Sends a packet that has its place among the flights.
@@ -164,21 +166,21 @@ impl<Q: EventQueue> Engine<'_, Q> {
         debug_assert!(here.paused & slot.bit() == 0, "a paused class sends");
         debug_assert!(here.busy_until <= self.now, "two packets on one wire");
         let arrival = here.take_wire(self.now, slot.class(), size, self.gap);
-        let (flags, peer) = (here.flags, here.peer);
+        let (flags, key) = (here.flags, here.arrival);
         if Q::BY_TURN {
             self.turns[slot.port() as usize] = self.events.take_turn();
         }
         if flags & port_flag::LOSSY != 0 && self.gets_lost(slot.port(), size) {
             return self.lose(slot, index);
         }
-        self.schedule(arrival, Kind::Arrive, peer, index);
+        self.schedule_arrival(arrival, key, index);
     }
 
     /// A packet does not reach the other end.
     #[cold]
     fn lose(&mut self, slot: Slot, index: u32) {
         self.trace(TraceKind::Loss, slot);
-        let packet = self.flights.take(index);
+        let packet = self.packets.take(index);
         self.drop_packet(&packet, slot, Drop::Wire);
     }
 

@@ -82,11 +82,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         while self.ports[slot.port() as usize].waiting & slot.bit() != 0 {
             let here = &mut self.ports[slot.port() as usize];
             let queue = &mut here.lane(slot.class()).queue;
-            let popped = queue.pop(&mut self.chunks, &mut self.flights);
+            let (index, _) = queue.pop(&mut self.packets);
             if queue.is_empty() {
                 here.waiting &= !slot.bit();
             }
-            let packet = self.flights.take(popped.index);
+            let packet = self.packets.take(index);
             self.release(Slot(packet.ingress), packet.charged);
             self.drop_packet(&packet, slot, Drop::Watchdog);
         }

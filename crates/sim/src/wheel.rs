@@ -235,6 +235,19 @@ impl Wheel {
         u64::MAX
     }
 
+    /// Shows the events of the bucket after the current one, if that is near.
+    #[inline(always)]
+    fn look_ahead(&self, show: &mut impl FnMut(Key, u32)) {
+        let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
+        let Some(bucket) = self.buckets.get(self.slot + bits.trailing_zeros() as usize) else {
+            return;
+        };
+        let events = bucket.orders.iter().zip(&bucket.data);
+        for (&order, &data) in events.take(bucket.count as usize) {
+            show(Key(order as u32), data);
+        }
+    }
+
     /// Takes what the current bucket has spilled, if it has.
     #[inline(never)]
     fn gather(&mut self) {
@@ -251,6 +264,13 @@ impl Wheel {
             index = next;
         }
         self.crowd.sort_unstable_by_key(|&event| !event);
+    }
+
+    /// The orders of a chain of spilled events.
+    fn chain(&self, head: u32) -> impl Iterator<Item = u64> {
+        let first = self.spilled.get(head as usize);
+        let next = |event: &&Spilled| self.spilled.get(event.next as usize);
+        std::iter::successors(first, next).map(|event| event.order)
     }
 
     /// Moves what is left in the current bucket to the crowd, which then is empty.
@@ -277,7 +297,7 @@ impl EventQueue for Wheel {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Event> {
+    fn pop_and_show(&mut self, mut show: impl FnMut(Key, u32)) -> Option<Event> {
         let (order, data) = loop {
             if self.done < self.count {
                 let (bucket, at) = (&self.buckets[self.slot], self.done as usize);
@@ -288,41 +308,24 @@ impl EventQueue for Wheel {
                 break ((event >> 32) as u64, event as u32);
             }
             self.turn()?;
+            self.look_ahead(&mut show);
         };
         let at = Instant::from_ps(self.high | order >> 32);
         Some(Event { at, key: Key(order as u32), data })
     }
 
-    #[inline(always)]
-    fn look_ahead(&self, mut show: impl FnMut(Key, u32)) {
-        if self.done != 1 {
-            return;
-        }
-        let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
-        let Some(bucket) = self.buckets.get(self.slot + bits.trailing_zeros() as usize) else {
-            return;
-        };
-        for (&order, &data) in bucket.orders.iter().zip(&bucket.data).take(bucket.count as usize) {
-            show(Key(order as u32), data);
-        }
-    }
-
-    fn at_most(&self, count: usize) -> bool {
-        let mut waiting = (self.count - self.done) as usize;
-        waiting += self.crowd.len() + self.overflow.len();
-        let occupied: u32 = self.occupied.iter().map(|word| word.count_ones()).sum();
-        if waiting + occupied as usize > count {
-            return false;
-        }
-        waiting += self.buckets.iter().map(|bucket| bucket.count as usize).sum::<usize>();
-        for &head in self.chains.iter().filter(|&&head| head != NIL) {
-            let mut index = head;
-            while index != NIL {
-                waiting += 1;
-                index = self.spilled[index as usize].next;
-            }
-        }
-        waiting <= count
+    fn pending(&self) -> impl Iterator<Item = Key> {
+        let here = &self.buckets[self.slot].orders[self.done as usize..self.count as usize];
+        let crowd = self.crowd.iter().map(|&event| (event >> 32) as u64);
+        let occupied = self.occupied.iter().zip(0..).filter(|(bits, _)| **bits != 0);
+        let words = occupied.map(|(_, word)| 64 * word..64 * (word + 1));
+        let ahead = words.clone().flat_map(|slots| &self.buckets[slots]);
+        let ahead = ahead.flat_map(|bucket| &bucket.orders[..bucket.count as usize]);
+        let spilled =
+            words.flat_map(|slots| &self.chains[slots]).flat_map(|&head| self.chain(head));
+        let far = self.overflow.iter().map(|Reverse(event)| event.key);
+        let near = here.iter().chain(ahead).copied().chain(crowd).chain(spilled);
+        near.map(|order| Key(order as u32)).chain(far)
     }
 }
 
@@ -337,12 +340,12 @@ impl EventQueue for Heap {
         self.heap.push(Reverse(event));
     }
 
-    fn pop(&mut self) -> Option<Event> {
+    fn pop_and_show(&mut self, _show: impl FnMut(Key, u32)) -> Option<Event> {
         self.heap.pop().map(|Reverse(event)| event)
     }
 
-    fn at_most(&self, count: usize) -> bool {
-        self.heap.len() <= count
+    fn pending(&self) -> impl Iterator<Item = Key> {
+        self.heap.iter().map(|Reverse(event)| event.key)
     }
 }
 
@@ -370,12 +373,12 @@ impl EventQueue for TurnHeap {
         self.heap.push(Reverse((event.at, turn, event)));
     }
 
-    fn pop(&mut self) -> Option<Event> {
+    fn pop_and_show(&mut self, _show: impl FnMut(Key, u32)) -> Option<Event> {
         self.heap.pop().map(|Reverse((_, _, event))| event)
     }
 
-    fn at_most(&self, count: usize) -> bool {
-        self.heap.len() <= count
+    fn pending(&self) -> impl Iterator<Item = Key> {
+        self.heap.iter().map(|Reverse((_, _, event))| event.key)
     }
 }
 

@@ -147,6 +147,11 @@ impl QueuePair {
         self.responder.transmit()
     }
 
+    /// Bytes a packet of this queue pair takes in buffers: see [`crate::config::Framing::wire_len`].
+    pub fn wire_len(&self, header: &Header) -> u32 {
+        self.config.framing.wire_len(header, self.config.mtu)
+    }
+
     /// The next acknowledgement, NAK or congestion notification packet. These are not paced.
     #[inline]
     pub fn poll_control(&mut self, _now: Instant) -> Option<Header> {
