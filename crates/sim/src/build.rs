@@ -6,6 +6,7 @@ use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
 use crate::ideal::{self, flight, leads_to_cut_through};
+use crate::job::{Job, Jobs};
 use crate::letter::Letters;
 use crate::nic::NicState;
 use crate::packet::Packets;
@@ -35,7 +36,7 @@ const PACKETS_PER_NIC: usize = 128;
 /// Builds an engine around an event queue.
 pub(crate) fn engine<'a, Q: EventQueue>(
     fabric: &'a Fabric,
-    flows: &[Flow],
+    (flows, jobs): (&[Flow], Vec<Job>),
     faults: &[Fault],
     settings: &Settings,
     events: Q,
@@ -50,7 +51,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let mut profiles = Vec::new();
     let slots = profile_of_each_slot(fabric, &mut profiles);
     let flows = flow_states(fabric, &routes, flows)?;
-    let unfinished = flows.len();
+    let unfinished = flows.len() + jobs.len();
+    let jobs = Jobs::new(fabric, &routes, jobs);
     let mut order: Vec<u32> = (0..flows.len() as u32).collect();
     order.sort_by_key(|&flow| flows[flow as usize].start);
     let port_count = fabric.ports.len();
@@ -85,6 +87,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         order,
         next_flow: 0,
         unfinished,
+        jobs,
         connections: Vec::new(),
         free_connections: Vec::new(),
         pauses: vec![PauseState::NONE; port_count * CLASSES],

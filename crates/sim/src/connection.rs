@@ -5,6 +5,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::job::Carried;
 use crate::letter::{Letter, Letters};
 use crate::nic::Member;
 use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, flag};
@@ -56,7 +57,21 @@ pub(crate) struct Connection {
     pub(crate) flow: u32,
     /// Messages that have not completed.
     messages: u64,
+    /// What it carries for jobs, if it does not carry a flow.
+    pub(crate) carried: Option<Box<Carried>>,
     pub(crate) ends: [End; 2],
+}
+
+/// Where a connection goes, and how.
+pub(crate) struct Way {
+    /// The flow, or a number beyond all flows.
+    pub(crate) flow: u32,
+    pub(crate) nics: [u32; 2],
+    /// Of packets from each end.
+    pub(crate) entropy: [u32; 2],
+    pub(crate) class: u8,
+    pub(crate) pinned: bool,
+    pub(crate) base_rtt: Span,
 }
 
 /// One end of a flow.
@@ -115,30 +130,19 @@ pub(crate) const fn endpoint(connection: u32, end: usize) -> u32 {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Starts a flow.
     pub(crate) fn open(&mut self, flow: u32) {
-        let slot = self.free_connections.pop().unwrap_or(self.connections.len() as u32);
-        let state = &mut self.flows[flow as usize];
-        state.connection = slot;
-        let (nics, class) = ([state.source, state.destination], state.class);
-        let base_rtt = state.base_rtt;
+        let state = &self.flows[flow as usize];
+        let way = Way {
+            flow,
+            nics: [state.source, state.destination],
+            entropy: state.entropy,
+            class: state.class,
+            pinned: state.pins.is_some(),
+            base_rtt: state.base_rtt,
+        };
         let (bytes, operation) = (state.bytes, state.operation);
-        let ends = [0usize, 1].map(|end| {
-            let nic = &self.nics[nics[end] as usize];
-            let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
-            let path = PathInfo { line_rate: nic.rate, base_rtt };
-            let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
-            let member = Member::new(nics[end], class);
-            End { qp, member, timer_at: Instant::MAX, forms: self.forms(flow, end, peer) }
-        });
         let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
-        let connection = Connection { flow, messages, ends };
-        if slot as usize == self.connections.len() {
-            self.connections.push(connection);
-        } else {
-            self.connections[slot as usize] = connection;
-        }
-        for end in 0..2 {
-            self.join(endpoint(slot, end));
-        }
+        let slot = self.connect(&way, messages, None);
+        self.flows[flow as usize].connection = slot;
         let verb = match operation {
             Operation::Write => Verb::Write,
             Operation::Send => Verb::Send,
@@ -155,6 +159,34 @@ impl<Q: EventQueue> Engine<'_, Q> {
             debug_assert!(posted.is_ok(), "a message of legal size was refused");
         }
         self.after_input(initiator);
+    }
+
+    /// Makes a pair of queue pairs.
+    pub(crate) fn connect(
+        &mut self,
+        way: &Way,
+        messages: u64,
+        carried: Option<Box<Carried>>,
+    ) -> u32 {
+        let slot = self.free_connections.pop().unwrap_or(self.connections.len() as u32);
+        let ends = [0usize, 1].map(|end| {
+            let nic = &self.nics[way.nics[end] as usize];
+            let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
+            let path = PathInfo { line_rate: nic.rate, base_rtt: way.base_rtt };
+            let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
+            let member = Member::new(way.nics[end], way.class);
+            End { qp, member, timer_at: Instant::MAX, forms: self.forms(way, end, peer) }
+        });
+        let connection = Connection { flow: way.flow, messages, carried, ends };
+        if slot as usize == self.connections.len() {
+            self.connections.push(connection);
+        } else {
+            self.connections[slot as usize] = connection;
+        }
+        for end in 0..2 {
+            self.join(endpoint(slot, end));
+        }
+        slot
     }
 
     #[inline(always)]
@@ -251,12 +283,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// What the packets of one end of a flow have in common.
-    fn forms(&self, flow: u32, end: usize, to: u32) -> Forms {
-        let state = &self.flows[flow as usize];
-        let nics = [state.source, state.destination];
-        let (nic, dst) = (&self.nics[nics[end] as usize], nics[1 - end]);
+    fn forms(&self, way: &Way, end: usize, to: u32) -> Forms {
+        let (nic, dst) = (&self.nics[way.nics[end] as usize], way.nics[1 - end]);
         let mut flags = if end == 1 { flag::TO_INITIATOR } else { 0 };
-        if state.pins.is_some() {
+        if way.pinned {
             flags |= flag::PINNED;
         }
         let header = |opcode, payload, extension| Header {
@@ -272,7 +302,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let packet = |class: u8, header: &Header, more: u8| Packet {
             dst,
             row: self.routing.row(dst),
-            entropy: state.entropy[end],
+            entropy: way.entropy[end],
             next: NIL,
             letter: NIL,
             ingress: NO_INGRESS,
@@ -284,15 +314,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         let full = header(Opcode::WriteMiddle, nic.mtu, Extension::None);
         let ack = header(Opcode::Acknowledge, 0, Extension::None);
-        let ack_class = self.fabric.ack_class.map_or(state.class, |class| class.0);
+        let ack_class = self.fabric.ack_class.map_or(way.class, |class| class.0);
         let int = if nic.collects { flag::INT } else { 0 };
         let echo = if nic.echo_marks { flag::ECT } else { 0 };
         Forms {
-            data: packet(state.class, &full, flag::ECT | int),
+            data: packet(way.class, &full, flag::ECT | int),
             ack: packet(ack_class, &ack, echo),
             ack_slot: Slot::new(nic.port, ack_class),
             mtu: nic.mtu,
-            flow,
+            flow: way.flow,
             to,
         }
     }
@@ -300,10 +330,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Ends the flow if its initiator has completed all of it; whether it did.
     #[inline(always)]
     pub(crate) fn finish_if_done(&mut self, endpoint: u32) -> bool {
+        let connection = &mut self.connections[(endpoint >> 1) as usize];
+        if connection.carried.is_some() {
+            self.post_backlog(endpoint);
+            return false;
+        }
         if endpoint & 1 != 0 {
             return false;
         }
-        let connection = &mut self.connections[(endpoint >> 1) as usize];
         let mut failed = false;
         while let Some(completion) = connection.ends[0].qp.poll_completion() {
             failed |= completion.status != Status::Ok;

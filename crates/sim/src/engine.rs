@@ -11,6 +11,7 @@ use crate::connection::{Connection, FlowState};
 use crate::deadlock::Cycle;
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::fault::TimedFault;
+use crate::job::Jobs;
 use crate::letter::Letters;
 use crate::nic::NicState;
 use crate::packet::{Packet, Packets};
@@ -99,7 +100,9 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) order: Vec<u32>,
     /// The first of these that has not started.
     pub(crate) next_flow: usize,
+    /// Flows and jobs that have not ended.
     pub(crate) unfinished: usize,
+    pub(crate) jobs: Jobs,
     pub(crate) connections: Vec<Connection>,
     pub(crate) free_connections: Vec<u32>,
     pub(crate) pauses: Vec<PauseState>,
@@ -158,6 +161,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         self.schedule(self.now + HOPELESS, Kind::Look, 0, 0);
         self.schedule_start();
+        self.schedule_jobs();
         for index in 0..self.faults.len() {
             self.schedule(self.faults[index].at, Kind::Fault, index as u32, 0);
         }
@@ -226,6 +230,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(Kind::Deadlock) => self.look_for_deadlock(),
             Some(Kind::Sample) => self.take_sample(),
             Some(Kind::Look) => self.look_for_progress(),
+            Some(Kind::Job) => self.go_on(id),
             Some(Kind::Arrive | Kind::Deliver | Kind::Transmit) | None => {
                 unreachable!("handled before")
             }
@@ -292,8 +297,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             now: self.now,
             events: self.events_handled(),
             packet_hops: self.packet_hops(),
-            flows_finished: (self.flows.len() - self.unfinished) as u64,
-            flows: self.flows.len() as u64,
+            flows_finished: (self.flows.len() + self.jobs.count() - self.unfinished) as u64,
+            flows: (self.flows.len() + self.jobs.count()) as u64,
             packets_alive: self.letters.live(),
         };
         self.observer.progress(&progress)

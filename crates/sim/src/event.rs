@@ -44,6 +44,8 @@ pub(crate) enum Kind {
     Sample = 13,
     /// See whether anything still gets through. Id 0.
     Look = 14,
+    /// A job begins, or something it waited for is done. Id: which, see [`crate::job`].
+    Job = 15,
 }
 
 /// Bits of the id in a key; the kind stands above them.
@@ -87,6 +89,7 @@ impl Key {
             12 => Kind::Deadlock,
             13 => Kind::Sample,
             14 => Kind::Look,
+            15 => Kind::Job,
             _ => return None,
         })
     }

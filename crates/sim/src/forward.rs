@@ -161,7 +161,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if packet.hops_left == 0 {
             return Err(Drop::Loop);
         }
-        let pins = match &self.flows[self.letters.get(packet.letter).flow as usize].pins {
+        let flow = self.letters.get(packet.letter).flow as usize;
+        let pins = match self.flows.get(flow).and_then(|flow| flow.pins.as_ref()) {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {
                 let seed = self.switches[switch as usize].mixed_seed;

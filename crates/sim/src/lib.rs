@@ -19,6 +19,7 @@ mod event;
 mod fault;
 mod forward;
 mod ideal;
+mod job;
 mod letter;
 mod nic;
 mod packet;
@@ -35,6 +36,7 @@ mod watchdog;
 mod wheel;
 
 pub use deadlock::Cycle;
+pub use job::{Job, JobResult, JobRun};
 pub use report::{
     ClassResult, Drop, FlowCounters, FlowResult, Observer, Outcome, Progress, Report, Sample,
     Silent, Trace, TraceKind,
@@ -107,7 +109,7 @@ pub enum SimError {
     Name(String),
 }
 
-/// Runs traffic on a fabric.
+/// Runs flows on a fabric.
 pub fn run(
     fabric: &Fabric,
     flows: &[Flow],
@@ -115,26 +117,39 @@ pub fn run(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Report, SimError> {
+    run_jobs(fabric, flows, Vec::new(), faults, settings, observer)
+}
+
+/// Runs flows and jobs on a fabric.
+pub fn run_jobs(
+    fabric: &Fabric,
+    flows: &[Flow],
+    jobs: Vec<Job>,
+    faults: &[Fault],
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<Report, SimError> {
+    let traffic = (flows, jobs);
     if fabric.ties == Ties::Insertion {
-        return run_on(fabric, flows, faults, settings, wheel::TurnHeap::default(), observer);
+        return run_on(fabric, traffic, faults, settings, wheel::TurnHeap::default(), observer);
     }
     if settings.queue == QueueKind::Heap {
-        return run_on(fabric, flows, faults, settings, wheel::Heap::default(), observer);
+        return run_on(fabric, traffic, faults, settings, wheel::Heap::default(), observer);
     }
     let (density, horizon) = build::event_density(fabric);
     let wheel = wheel::Wheel::new(density, horizon);
-    run_on(fabric, flows, faults, settings, wheel, observer)
+    run_on(fabric, traffic, faults, settings, wheel, observer)
 }
 
 fn run_on<Q: EventQueue>(
     fabric: &Fabric,
-    flows: &[Flow],
+    traffic: (&[Flow], Vec<Job>),
     faults: &[Fault],
     settings: &Settings,
     events: Q,
     observer: &mut dyn Observer,
 ) -> Result<Report, SimError> {
-    let mut engine = build::engine(fabric, flows, faults, settings, events, observer)?;
+    let mut engine = build::engine(fabric, traffic, faults, settings, events, observer)?;
     let outcome = engine.run();
     engine.assert_conserved();
     Ok(engine.into_report(outcome))

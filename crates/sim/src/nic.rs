@@ -417,6 +417,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if matches!(operation, Opcode::Write | Opcode::Send) {
             // Data does not change what its receiver has to send, answers apart.
             self.update_deadline(endpoint);
+            if self.connections[(endpoint >> 1) as usize].carried.is_some() {
+                self.transfers_arrive(endpoint);
+            }
         } else if !self.finish_if_done(endpoint) {
             self.after_input(endpoint);
         }

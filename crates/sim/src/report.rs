@@ -1,6 +1,7 @@
 //! What a run tells: while it runs to its [`Observer`], and at its end as a [`Report`].
 
 use crate::deadlock::Cycle;
+use crate::job::JobResult;
 use xoff_fabric::model::PortId;
 use xoff_units::{Bytes, Instant, Rate, Span};
 
@@ -270,6 +271,8 @@ pub struct Report {
     pub cnps: u64,
     /// Flows in the order they were given.
     pub flows: Vec<FlowResult>,
+    /// Jobs in the order they were given.
+    pub jobs: Vec<JobResult>,
     /// By port, then class.
     pub ports: Vec<[ClassResult; 8]>,
     /// Packets dropped, by class and reason.

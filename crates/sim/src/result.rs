@@ -3,6 +3,7 @@
 use crate::connection::NO_CONNECTION;
 use crate::engine::Engine;
 use crate::event::EventQueue;
+use crate::job::JobResult;
 use crate::report::{ClassResult, FlowCounters, FlowResult, Outcome, Report};
 use xoff_transport::Counters;
 use xoff_units::{Bytes, Span};
@@ -49,7 +50,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let ports: Vec<[ClassResult; 8]> = (0..self.ports.len())
             .map(|port| std::array::from_fn(|class| self.class_result(port, class)))
             .collect();
-        let hash = self.digest(&flows, &ports);
+        let jobs = self.job_results();
+        let hash = self.digest(&flows, &jobs, &ports);
         Report {
             outcome,
             end: self.now,
@@ -59,6 +61,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             most_packets: self.letters.most(),
             cnps: self.totals.cnps,
             flows,
+            jobs,
             ports,
             dropped: self.totals.dropped,
             deadlocks: self.deadlocks,
@@ -98,13 +101,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    fn digest(&self, flows: &[FlowResult], ports: &[[ClassResult; 8]]) -> u64 {
+    fn digest(&self, flows: &[FlowResult], jobs: &[JobResult], ports: &[[ClassResult; 8]]) -> u64 {
         let mut digest = Digest(self.packet_hops());
         digest.add(self.now.as_ps());
         for flow in flows {
             digest.add(flow.end.map_or(u64::MAX, |end| end.as_ps()));
             digest.add(flow.counters.retransmitted);
             digest.add(flow.counters.cnps);
+        }
+        for run in jobs.iter().flat_map(|job| &job.runs) {
+            digest.add(run.end.map_or(u64::MAX, |end| end.as_ps()));
         }
         for class in ports.iter().flatten().filter(|class| !class.is_idle()) {
             for value in [

@@ -9,13 +9,17 @@
 
 mod arrivals;
 mod catalogue;
+pub mod collective;
 mod csv;
 mod error;
 mod expand;
 mod flow;
+pub mod ideal;
+pub mod layout;
 mod list;
 mod logarithm;
 mod patterns;
+pub mod program;
 mod resolve;
 mod sizes;
 pub mod stream;

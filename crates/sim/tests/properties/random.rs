@@ -115,7 +115,8 @@ impl Plan {
         )
         .unwrap();
         let (kind, per) = s.balancing;
-        write!(text, "[switch.balancing]\nkind = \"{kind}\"\nper = \"{per}\"\ngap = \"1us\"\n").unwrap();
+        write!(text, "[switch.balancing]\nkind = \"{kind}\"\nper = \"{per}\"\ngap = \"1us\"\n")
+            .unwrap();
         if s.two_lossless {
             text += "[[class]]\nid = 4\nlossless = true\n";
         }

@@ -1,0 +1,386 @@
+//! Jobs: programs that unroll while they run, on the packets of the fabric.
+//!
+//! A [`Job`] is one program after another: the sizes of a sweep, the repetitions of a collective, the
+//! steps of a training run. What a program asks for ([`Action`]) becomes
+//!
+//! - a message on a queue pair between two NICs, which is made when it is first asked for and stays. It
+//!   is done when its last byte is in place at the receiver, not when the sender hears of it;
+//! - a transfer inside a server, which has the NVLink of both its GPUs to itself, first come first
+//!   served;
+//! - a pause.
+//!
+//! Deliveries are events, so a program is never called from within itself.
+
+use crate::connection::{FlowState, NO_CONNECTION, Way, endpoint};
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use crate::ideal;
+use crate::report::{FlowCounters, Outcome};
+use std::collections::{BTreeMap, VecDeque};
+use xoff_fabric::model::{ClassId, Fabric, HashFields, NicId};
+use xoff_fabric::route::Routes;
+use xoff_fabric::rules::hash;
+use xoff_fabric::scenario::Operation;
+use xoff_transport::{Verb, WorkRequest};
+use xoff_units::{Bytes, Instant, Rate, Span};
+use xoff_wire::Rkey;
+use xoff_workload::layout::GpuId;
+use xoff_workload::program::{Action, Program, Token, Traffic};
+
+/// Programs to run one after the other.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// When the first begins.
+    pub start: Instant,
+    /// Class of its data.
+    pub class: ClassId,
+    /// Class of its clear-to-sends. In the class of the data they share its queue pairs.
+    pub clear_to_send: ClassId,
+    /// The programs.
+    pub programs: Vec<Program>,
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobResult {
+    /// Its programs, as far as they began.
+    pub runs: Vec<JobRun>,
+    /// What its queue pairs counted.
+    pub counters: FlowCounters,
+}
+
+/// One program of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobRun {
+    /// When it began.
+    pub start: Instant,
+    /// When it finished.
+    pub end: Option<Instant>,
+}
+
+impl JobRun {
+    /// How long it took.
+    pub fn time(&self) -> Option<Span> {
+        self.end.map(|end| end - self.start)
+    }
+}
+
+/// What a connection carries for a job.
+pub(crate) struct Carried {
+    job: u32,
+    /// Bytes that each end was asked to send so far.
+    posted: [u64; 2],
+    /// Transfers on their way to each end, in order.
+    due: [VecDeque<Due>; 2],
+    /// Messages that each end has still to post, in order: its queue was full.
+    backlog: [VecDeque<Bytes>; 2],
+}
+
+/// A transfer that has arrived when so many bytes have.
+struct Due {
+    bytes: u64,
+    token: Token,
+}
+
+/// A queue pair of a job: both its NICs, the lower first, its number and its class.
+type LinkKey = (u32, NicId, NicId, u32, u8);
+
+/// What a [`Kind::Job`] event means.
+#[derive(Clone, Copy)]
+enum Next {
+    Start { job: u32 },
+    Done { job: u32, token: Token },
+}
+
+/// A job under way.
+struct Running {
+    start: Instant,
+    class: ClassId,
+    clear_to_send: ClassId,
+    programs: VecDeque<Program>,
+    runs: Vec<JobRun>,
+}
+
+/// All jobs, and what they wait for.
+pub(crate) struct Jobs {
+    running: Vec<Running>,
+    links: BTreeMap<LinkKey, u32>,
+    /// What pending events mean, by id, and the ids that are free.
+    pending: Vec<Next>,
+    free: Vec<u32>,
+    /// When each GPU's NVLink is free: out and in.
+    out_free: Vec<Instant>,
+    in_free: Vec<Instant>,
+    nvlink: Vec<Rate>,
+    /// What goes into the hash of a packet.
+    fields: HashFields,
+    base_rtt: Span,
+    /// What a program asked for, while it is carried out.
+    actions: Vec<Action>,
+}
+
+impl Jobs {
+    pub(crate) fn new(fabric: &Fabric, routes: &Routes, jobs: Vec<Job>) -> Self {
+        let gpus = fabric.servers.iter();
+        let nvlink: Vec<Rate> =
+            gpus.flat_map(|server| (0..server.gpus).map(|_| server.nvlink)).collect();
+        let plain = HashFields { addresses: true, source_port: true, dest_qp: false };
+        let none = jobs.is_empty();
+        let running = jobs.into_iter().map(|job| Running {
+            start: job.start,
+            class: job.class,
+            clear_to_send: job.clear_to_send,
+            programs: job.programs.into(),
+            runs: Vec::new(),
+        });
+        Self {
+            running: running.collect(),
+            links: BTreeMap::new(),
+            pending: Vec::new(),
+            free: Vec::new(),
+            out_free: vec![Instant::ZERO; nvlink.len()],
+            in_free: vec![Instant::ZERO; nvlink.len()],
+            nvlink,
+            fields: fabric.switches.first().map_or(plain, |switch| switch.hash.fields),
+            base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes) },
+            actions: Vec::new(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.running.len()
+    }
+
+    /// An id for an event that means this.
+    fn remember(&mut self, next: Next) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.pending[id as usize] = next;
+                id
+            }
+            None => {
+                self.pending.push(next);
+                self.pending.len() as u32 - 1
+            }
+        }
+    }
+
+    /// When a transfer between two GPUs is done that is asked for at `now`.
+    fn take_nvlink(&mut self, now: Instant, from: GpuId, to: GpuId, bytes: Bytes) -> Instant {
+        let (from, to) = (from.index(), to.index());
+        let free = self.out_free[from].max(self.in_free[to]);
+        let rate = self.nvlink[from].min(self.nvlink[to]);
+        let end = free.max(now) + rate.time_for(bytes);
+        (self.out_free[from], self.in_free[to]) = (end, end);
+        end
+    }
+}
+
+/// The base round trip for congestion control: that of the longest path from the first NIC.
+fn longest_round_trip(fabric: &Fabric, routes: &Routes) -> Span {
+    let times = (1..fabric.nics.len() as u32).filter_map(|nic| {
+        let flow = FlowState {
+            start: Instant::ZERO,
+            end: Instant::MAX,
+            bytes: Bytes::new(1),
+            source: 0,
+            destination: nic,
+            entropy: [0; 2],
+            connection: NO_CONNECTION,
+            class: 0,
+            operation: Operation::Write,
+            failed: false,
+            pins: None,
+            bound: Span::ZERO,
+            base_rtt: Span::ZERO,
+            counters: FlowCounters::default(),
+        };
+        ideal::ideal(fabric, routes, &flow, &fabric.nics[0].qp).map(|ideal| ideal.base_rtt)
+    });
+    times.max().unwrap_or(Span::ZERO)
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// Sees to it that every job begins.
+    pub(crate) fn schedule_jobs(&mut self) {
+        for job in 0..self.jobs.count() as u32 {
+            let start = self.jobs.running[job as usize].start;
+            self.schedule_job(start, Next::Start { job });
+        }
+    }
+
+    fn schedule_job(&mut self, at: Instant, next: Next) {
+        let id = self.jobs.remember(next);
+        self.schedule(at, Kind::Job, id, 0);
+    }
+
+    /// Something a job waited for has happened.
+    pub(crate) fn go_on(&mut self, id: u32) {
+        let next = self.jobs.pending[id as usize];
+        self.jobs.free.push(id);
+        match next {
+            Next::Start { job } => self.begin(job),
+            Next::Done { job, token } => self.tell(job, token),
+        }
+    }
+
+    /// Begins a job's next program; ends the job if there is none.
+    fn begin(&mut self, job: u32) {
+        let running = &mut self.jobs.running[job as usize];
+        let mut actions = std::mem::take(&mut self.jobs.actions);
+        if let Some(program) = running.programs.front_mut() {
+            running.runs.push(JobRun { start: self.now, end: None });
+            program.start(&mut actions);
+        } else {
+            self.unfinished -= 1;
+            if self.unfinished == 0 {
+                self.stop(Outcome::Completed);
+            }
+        }
+        self.carry_out(job, actions);
+    }
+
+    /// Tells a job's program that something is done.
+    fn tell(&mut self, job: u32, token: Token) {
+        let mut actions = std::mem::take(&mut self.jobs.actions);
+        if let Some(program) = self.jobs.running[job as usize].programs.front_mut() {
+            program.done(token, &mut actions);
+        }
+        self.carry_out(job, actions);
+    }
+
+    /// Does what a program asks for, and keeps the emptied buffer for the next time.
+    fn carry_out(&mut self, job: u32, mut actions: Vec<Action>) {
+        for action in actions.drain(..) {
+            match action {
+                Action::Network { token, from, to, queue, traffic, bytes } => {
+                    let class = match traffic {
+                        Traffic::Data => self.jobs.running[job as usize].class,
+                        Traffic::ClearToSend => self.jobs.running[job as usize].clear_to_send,
+                    };
+                    let endpoint = self.link(job, from, to, queue.0, class);
+                    self.send_transfer(endpoint, bytes, token);
+                }
+                Action::Nvlink { token, from, to, bytes } => {
+                    let at = self.jobs.take_nvlink(self.now, from, to, bytes);
+                    self.schedule_job(at, Next::Done { job, token });
+                }
+                Action::Wait { token, span, .. } => {
+                    self.schedule_job(self.now + span, Next::Done { job, token });
+                }
+                Action::Finished => self.end_run(job),
+            }
+        }
+        self.jobs.actions = actions;
+    }
+
+    /// A program has finished: the next one begins at the same instant.
+    fn end_run(&mut self, job: u32) {
+        let now = self.now;
+        let running = &mut self.jobs.running[job as usize];
+        running.programs.pop_front();
+        if let Some(run) = running.runs.last_mut() {
+            run.end = Some(now);
+        }
+        self.schedule_job(now, Next::Start { job });
+    }
+
+    /// The endpoint at `from` of a job's queue pair to `to`, which is made if there is none.
+    fn link(&mut self, job: u32, from: NicId, to: NicId, queue: u32, class: ClassId) -> u32 {
+        let (low, high) = (from.min(to), from.max(to));
+        let end = usize::from(from != low);
+        let key = (job, low, high, queue, class.0);
+        if let Some(&slot) = self.jobs.links.get(&key) {
+            return endpoint(slot, end);
+        }
+        let number = self.jobs.links.len() as u32;
+        let flow = self.flows.len() as u32 + number;
+        // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
+        let port = 0xc000 | (number.wrapping_mul(0x9e37_79b1) >> 18) as u16;
+        let entropy = |a: NicId, b: NicId, end: u32| {
+            hash::flow_entropy(self.jobs.fields, a.0, b.0, port, flow << 1 | end)
+        };
+        let way = Way {
+            flow,
+            nics: [low.0, high.0],
+            entropy: [entropy(low, high, 1), entropy(high, low, 0)],
+            class: class.0,
+            pinned: false,
+            base_rtt: self.jobs.base_rtt,
+        };
+        let carried =
+            Carried { job, posted: [0; 2], due: Default::default(), backlog: Default::default() };
+        let slot = self.connect(&way, 0, Some(Box::new(carried)));
+        self.jobs.links.insert(key, slot);
+        endpoint(slot, end)
+    }
+
+    /// Sends bytes from an endpoint of a job.
+    fn send_transfer(&mut self, endpoint: u32, bytes: Bytes, token: Token) {
+        let (slot, end) = ((endpoint >> 1) as usize, (endpoint & 1) as usize);
+        let Some(carried) = &mut self.connections[slot].carried else { return };
+        carried.posted[end] += bytes.get();
+        carried.due[1 - end].push_back(Due { bytes: carried.posted[end], token });
+        let mut left = bytes.get();
+        while left > 0 {
+            let length = left.min(1 << 30);
+            carried.backlog[end].push_back(Bytes::new(length));
+            left -= length;
+        }
+        self.post_backlog(endpoint);
+        self.after_input(endpoint);
+    }
+
+    /// Posts what an endpoint of a job has to send, as far as its queue takes it. Completions have
+    /// nothing to say that the receiver's side has not said before.
+    pub(crate) fn post_backlog(&mut self, endpoint: u32) {
+        let now = self.now;
+        let connection = &mut self.connections[(endpoint >> 1) as usize];
+        let side = (endpoint & 1) as usize;
+        let qp = &mut connection.ends[side].qp;
+        while qp.poll_completion().is_some() {}
+        let Some(carried) = &mut connection.carried else { return };
+        while let Some(&length) = carried.backlog[side].front() {
+            let work =
+                WorkRequest { id: 0, operation: Verb::Write, length, address: 0, rkey: Rkey(0) };
+            if qp.post(now, work).is_err() {
+                break;
+            }
+            carried.backlog[side].pop_front();
+        }
+    }
+
+    /// Data has arrived at an endpoint of a job: what is complete is done.
+    #[inline(never)]
+    pub(crate) fn transfers_arrive(&mut self, endpoint: u32) {
+        let (slot, end) = ((endpoint >> 1) as usize, (endpoint & 1) as usize);
+        let delivered = self.connections[slot].ends[end].qp.delivered();
+        loop {
+            let Some(carried) = &mut self.connections[slot].carried else { return };
+            let job = carried.job;
+            match carried.due[end].front() {
+                Some(due) if due.bytes <= delivered => {
+                    let token = due.token;
+                    carried.due[end].pop_front();
+                    self.tell(job, token);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// What became of the jobs.
+    pub(crate) fn job_results(&self) -> Vec<JobResult> {
+        let result = |running: &Running| JobResult {
+            runs: running.runs.clone(),
+            counters: FlowCounters::default(),
+        };
+        let mut results: Vec<JobResult> = self.jobs.running.iter().map(result).collect();
+        for (&(job, ..), &slot) in &self.jobs.links {
+            for end in &self.connections[slot as usize].ends {
+                results[job as usize].counters.add(end.qp.counters());
+            }
+        }
+        results
+    }
+}

@@ -1,0 +1,394 @@
+//! Collectives as NCCL runs them: [`program`] makes a [`Program`] of a [`Collective`].
+//!
+//! | collective | algorithms | what is cut how |
+//! | --- | --- | --- |
+//! | AllReduce | ring, tree, rail | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail |
+//! | AllGather, ReduceScatter | ring | as AllReduce |
+//! | Broadcast | ring (a chain), tree | pieces of 1 step |
+//! | AllToAll, SendRecv | pairwise, PXN | pieces of 128 KiB |
+//!
+//! Each channel has its share of the data and its own way through the servers ([`Layout`]). Over the
+//! network every piece waits for the receiver's clear-to-send, of which at most a buffer of 8 steps
+//! is outstanding. Small amounts: fewer channels (none with less than 16 KiB of traffic), then smaller
+//! chunks, then one slice instead of two below 32 KiB; trees halve their pieces, down to
+//! 32 KiB, until there are four times as many as levels.
+//!
+//! What it is not: the Simple protocol only. LL and LL128 are in the [`tuner`]'s estimates, not in
+//! the programs; neither are NVLS and in-network reduction. Read [`Settings`] first.
+
+mod bound;
+mod build;
+mod exchange;
+mod figures;
+mod link;
+mod machine;
+mod part;
+mod path;
+mod shape;
+mod traffic;
+mod tree;
+pub mod tuner;
+
+#[cfg(test)]
+mod tests;
+
+use crate::layout::{Layout, RankId};
+use crate::program::Program;
+use link::MOST_WINDOW;
+use machine::Terms;
+use part::Part;
+use shape::Shape;
+use xoff_units::{Bytes, Rate, Span};
+
+pub use bound::{Bound, Network, bound};
+pub use exchange::Exchange;
+pub use figures::Figures;
+pub use machine::Machine;
+pub use traffic::{Loads, loads};
+
+/// What ranks do together. The size that goes with it is counted as nccl-tests counts: of the
+/// larger buffer of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collective {
+    /// Everybody ends with the sum of everybody's data.
+    AllReduce,
+    /// Everybody ends with everybody's data; the size is that of the result.
+    AllGather,
+    /// Everybody ends with its share of the sum; the size is that of the input.
+    ReduceScatter,
+    /// Everybody has a piece for everybody; the size is that of all pieces of a rank.
+    AllToAll,
+    /// Everybody ends with the data of one.
+    Broadcast {
+        /// The one.
+        root: RankId,
+    },
+    /// Everybody sends to the rank after it.
+    SendRecv,
+}
+
+impl Collective {
+    /// Its name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Collective::AllReduce => "all-reduce",
+            Collective::AllGather => "all-gather",
+            Collective::ReduceScatter => "reduce-scatter",
+            Collective::AllToAll => "all-to-all",
+            Collective::Broadcast { .. } => "broadcast",
+            Collective::SendRecv => "send-recv",
+        }
+    }
+}
+
+/// How it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Along a ring through all ranks; a chain for Broadcast.
+    Ring,
+    /// Along two binary trees over the servers, and chains inside them.
+    Tree,
+    /// Scattered inside the server, along a ring per rail, gathered inside the server.
+    Rail,
+    /// From rank to rank, each by its own NIC.
+    Pairwise,
+    /// From rank to rank, by the NIC of the sender's server that is on the receiver's rail (PXN).
+    Pxn,
+}
+
+impl Algorithm {
+    /// Its name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::Ring => "ring",
+            Algorithm::Tree => "tree",
+            Algorithm::Rail => "rail",
+            Algorithm::Pairwise => "pairwise",
+            Algorithm::Pxn => "pxn",
+        }
+    }
+
+    /// The algorithms there are for a collective, the usual one first.
+    pub const fn of(collective: Collective) -> &'static [Algorithm] {
+        match collective {
+            Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree, Algorithm::Rail],
+            Collective::AllGather | Collective::ReduceScatter => &[Algorithm::Ring],
+            Collective::Broadcast { .. } => &[Algorithm::Ring, Algorithm::Tree],
+            Collective::AllToAll | Collective::SendRecv => &[Algorithm::Pxn, Algorithm::Pairwise],
+        }
+    }
+}
+
+/// How collectives are cut and paced. The defaults are NCCL's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Channels; by rule if not set: for rings and trees two per NIC of a server, along a rail two,
+    /// between pairs one for every 14 GB/s of a NIC; at most 64.
+    pub channels: Option<u32>,
+    /// Queue pairs of a connection, used in turn.
+    pub queues: u32,
+    /// One step: an eighth of a connection's buffer.
+    pub step: Bytes,
+    /// Most bytes of a piece between pairs.
+    pub pair_piece: Bytes,
+    /// Bytes of a clear-to-send.
+    pub clear_to_send: Bytes,
+    /// Time from the start to the first step.
+    pub launch: Span,
+    /// Time a worker spends on every slice that it receives, before it can go on to the next.
+    pub overhead: Span,
+    /// How fast one channel of a GPU copies on and adds up what it receives; without it that costs
+    /// nothing.
+    pub work: Option<Rate>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            channels: None,
+            queues: 1,
+            step: Bytes::new(512 << 10),
+            pair_piece: Bytes::new(128 << 10),
+            clear_to_send: Bytes::new(64),
+            launch: Span::ZERO,
+            overhead: Span::ZERO,
+            work: None,
+        }
+    }
+}
+
+/// Steps of a connection's buffer, of a ring's chunk and of a ring's slice.
+const STEPS: u32 = 8;
+const CHUNK_STEPS: u32 = 4;
+const SLICE_STEPS: u32 = 2;
+/// Most channels.
+pub const MOST_CHANNELS: u32 = 64;
+/// Most queue pairs of a connection.
+pub const MOST_QUEUES: u32 = 128;
+/// A channel with less traffic than this is not worth having.
+const LEAST_TRAFFIC: u64 = 16 << 10;
+/// Network bandwidth that one channel between pairs is good for.
+const PAIR_CHANNEL: Rate = Rate::from_gbps(14 * 8);
+/// Least piece of a tree.
+const LEAST_PIECE: u64 = 32 << 10;
+/// Largest step: pieces are counted in 32 bits.
+const MOST_STEP: u64 = 64 << 20;
+
+/// Why a collective cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CollectiveError {
+    /// An algorithm of another collective.
+    #[error("{} has no algorithm `{}`", .0.name(), .1.name())]
+    NoAlgorithm(Collective, Algorithm),
+    /// Rail needs as many ranks in every server.
+    #[error("algorithm `rail` needs as many ranks in every server")]
+    Uneven,
+    /// Nothing to move.
+    #[error("a collective of no bytes")]
+    Empty,
+    /// A size whose pieces cannot be counted.
+    #[error("{0} make more pieces than can be counted; use fewer bytes or larger steps")]
+    TooLarge(Bytes),
+    /// A root that is not there.
+    #[error("rank {root} is the root, and there are {ranks} ranks")]
+    NoRoot {
+        /// The root.
+        root: u32,
+        /// Ranks there are.
+        ranks: u32,
+    },
+    /// A setting out of its range.
+    #[error("`{name}` is {value}; it goes from 1 to {most}")]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// What it is.
+        value: u64,
+        /// What it may be.
+        most: u64,
+    },
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), CollectiveError> {
+        let ranges = [
+            ("channels", u64::from(self.channels.unwrap_or(1)), u64::from(MOST_CHANNELS)),
+            ("queues", u64::from(self.queues), u64::from(MOST_QUEUES)),
+            ("step", self.step.get(), MOST_STEP),
+            ("pair-piece", self.pair_piece.get(), MOST_STEP),
+            ("clear-to-send", self.clear_to_send.get(), MOST_STEP),
+            ("work", self.work.map_or(1, Rate::bps), u64::MAX),
+        ];
+        let wrong = ranges.into_iter().find(|&(_, value, most)| value == 0 || value > most);
+        match wrong {
+            Some((name, value, most)) => Err(CollectiveError::Setting { name, value, most }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A collective with everything about its cut decided.
+#[derive(Debug, Clone)]
+pub(crate) struct Cut {
+    pub(crate) channels: u32,
+    /// By channel; none between pairs.
+    pub(crate) shapes: Vec<Shape>,
+    /// Pieces in a buffer.
+    pub(crate) window: u32,
+}
+
+impl Cut {
+    fn new(
+        collective: Collective,
+        algorithm: Algorithm,
+        size: Bytes,
+        layout: &Layout,
+        settings: &Settings,
+    ) -> Result<Self, CollectiveError> {
+        check(collective, algorithm, size, layout, settings)?;
+        let bytes = size.get();
+        let most = settings.channels.unwrap_or_else(|| channels_by_rule(algorithm, layout));
+        let moved = match collective {
+            Collective::AllReduce => bytes.saturating_mul(2),
+            _ => bytes,
+        };
+        let channels = (moved / LEAST_TRAFFIC).clamp(1, u64::from(most)) as u32;
+        let step = settings.step.get();
+        let chunk = step * u64::from(CHUNK_STEPS);
+        let slices = CHUNK_STEPS / SLICE_STEPS;
+        let ranks = layout.ranks();
+        let ring = matches!(collective, Collective::Broadcast { .. });
+        let shape = |channel| {
+            let bytes = shape::part(bytes, channels, channel);
+            match algorithm {
+                Algorithm::Ring if !ring => Shape::new(bytes, ranks, chunk, slices),
+                Algorithm::Rail => Shape::new(bytes, ranks, chunk, slices),
+                Algorithm::Ring => Shape::new(bytes, 1, piece(bytes, ranks, step), 1),
+                _ => Shape::new(bytes, 1, piece(bytes, levels(layout), step), 1),
+            }
+        };
+        let window = match algorithm {
+            Algorithm::Ring if !ring => STEPS / SLICE_STEPS,
+            Algorithm::Rail => STEPS / SLICE_STEPS,
+            _ => STEPS,
+        };
+        debug_assert!(window <= MOST_WINDOW);
+        let between_pairs = matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn);
+        if between_pairs {
+            u32::try_from(bytes / settings.pair_piece.get())
+                .map_err(|_| CollectiveError::TooLarge(size))?;
+            let most = if collective == Collective::SendRecv { 1 } else { ranks.max(2) - 1 };
+            return Ok(Self { channels: channels.min(most), shapes: Vec::new(), window });
+        }
+        let shapes: Option<Vec<_>> = (0..channels).map(shape).collect();
+        let shapes = shapes.ok_or(CollectiveError::TooLarge(size))?;
+        Ok(Self { channels, shapes, window })
+    }
+}
+
+fn check(
+    collective: Collective,
+    algorithm: Algorithm,
+    size: Bytes,
+    layout: &Layout,
+    settings: &Settings,
+) -> Result<(), CollectiveError> {
+    settings.check()?;
+    if !Algorithm::of(collective).contains(&algorithm) {
+        return Err(CollectiveError::NoAlgorithm(collective, algorithm));
+    }
+    if size.is_zero() {
+        return Err(CollectiveError::Empty);
+    }
+    if algorithm == Algorithm::Rail && layout.ranks_per_domain().is_none() {
+        return Err(CollectiveError::Uneven);
+    }
+    match collective {
+        Collective::Broadcast { root } if root.0 >= layout.ranks() => {
+            Err(CollectiveError::NoRoot { root: root.0, ranks: layout.ranks() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Channels by NCCL's habits: rings are doubled so that a NIC always has one to send for.
+fn channels_by_rule(algorithm: Algorithm, layout: &Layout) -> u32 {
+    let channels = match algorithm {
+        Algorithm::Ring | Algorithm::Tree => u64::from(layout.rails()) * 2,
+        Algorithm::Rail => 2,
+        Algorithm::Pairwise | Algorithm::Pxn => {
+            layout.nic_rate().bps().div_ceil(PAIR_CHANNEL.bps())
+        }
+    };
+    channels.clamp(1, u64::from(MOST_CHANNELS)) as u32
+}
+
+/// Levels of a tree: those of the servers, and the chain in each.
+fn levels(layout: &Layout) -> u32 {
+    let servers = layout.domains().len() as u32;
+    let chain = layout.domains().iter().map(Vec::len).max().unwrap_or(1) as u32;
+    servers.next_power_of_two().ilog2() + chain
+}
+
+/// The piece of a pipeline over so many hops: a step, halved while there are fewer than four
+/// pieces per hop.
+fn piece(bytes: u64, hops: u32, step: u64) -> u64 {
+    let mut piece = step;
+    while piece / 2 >= LEAST_PIECE && bytes / piece < 4 * u64::from(hops) {
+        piece /= 2;
+    }
+    piece
+}
+
+/// The program of a collective over the ranks of a layout.
+pub fn program(
+    collective: Collective,
+    algorithm: Algorithm,
+    size: Bytes,
+    layout: &Layout,
+    settings: &Settings,
+) -> Result<Program, CollectiveError> {
+    let Cut { channels, shapes, window } = Cut::new(collective, algorithm, size, layout, settings)?;
+    let terms = Terms {
+        window,
+        queues: settings.queues,
+        clear_to_send: settings.clear_to_send,
+        launch: settings.launch,
+        overhead: settings.overhead,
+        work: settings.work,
+    };
+    let alone = layout.ranks() == 1;
+    if !alone && matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {
+        let rounds = match collective {
+            Collective::SendRecv => exchange::Rounds::Next,
+            _ => exchange::Rounds::All,
+        };
+        let exchange = Exchange::new(layout, rounds, size.get(), terms);
+        let by_rail = algorithm == Algorithm::Pxn;
+        let exchange = exchange.with(channels, settings.pair_piece.get(), by_rail);
+        return Ok(Program::Exchange(exchange));
+    }
+    let columns = layout.ranks_per_domain().unwrap_or(1);
+    let lanes = if algorithm == Algorithm::Rail { columns } else { 2 };
+    let mut machine = Machine::new(terms, lanes, shapes);
+    if !alone {
+        match (algorithm, collective) {
+            (Algorithm::Ring, Collective::Broadcast { root }) => {
+                build::chains(&mut machine, layout, channels, root);
+            }
+            (_, Collective::Broadcast { root }) => {
+                build::broadcast_trees(&mut machine, layout, channels, root);
+            }
+            (Algorithm::Tree, _) => build::trees(&mut machine, layout, channels),
+            (Algorithm::Rail, _) => build::rails(&mut machine, layout, channels, columns),
+            (_, Collective::AllGather) => {
+                build::rings(&mut machine, layout, channels, Part::AllGather);
+            }
+            (_, Collective::ReduceScatter) => {
+                build::rings(&mut machine, layout, channels, Part::ReduceScatter);
+            }
+            _ => build::rings(&mut machine, layout, channels, Part::AllReduce),
+        }
+    }
+    machine.complete().map(Program::Machine).ok_or(CollectiveError::TooLarge(size))
+}

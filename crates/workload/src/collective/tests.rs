@@ -1,0 +1,64 @@
+mod data;
+mod moves;
+mod published;
+mod times;
+
+use super::*;
+use crate::ideal::{self, Outcome};
+use crate::layout::Placement;
+use proptest::prelude::*;
+use xoff_fabric::model::Fabric;
+
+/// So many servers of so many GPUs with a 400G NIC each, on one switch.
+pub(super) fn cluster(servers: u32, gpus: u32) -> Fabric {
+    shared_nics(servers, gpus, gpus)
+}
+
+/// The same with so many NICs in a server.
+pub(super) fn shared_nics(servers: u32, gpus: u32, nics: u32) -> Fabric {
+    // The switch is nothing to a program; its ports only have to suffice.
+    let text = format!(
+        "[cluster]\ngpus = {}\ngpus-per-server = {gpus}\nnics-per-server = {nics}\n\
+         [fabric]\nkind = 'single'\nleaf = 'tomahawk-5'\n",
+        servers * gpus
+    );
+    let mut one = Fabric::from_toml(
+        &text.replace(&format!("gpus = {}\n", servers * gpus), &format!("gpus = {gpus}\n")),
+    )
+    .unwrap();
+    // Ports of the model are used for rates alone.
+    let (server, nic) = (one.servers[0].clone(), one.nics[0].clone());
+    one.servers.clear();
+    one.nics.clear();
+    for number in 0..servers {
+        let nics = number * nics..(number + 1) * nics;
+        one.nics.extend(nics.clone().map(|_| nic.clone()));
+        one.servers.push(xoff_fabric::model::Server { nics, ..server.clone() });
+    }
+    one
+}
+
+pub(super) fn packed(fabric: &Fabric) -> Layout {
+    Layout::new(fabric, None, &Placement::Packed).unwrap()
+}
+
+pub(super) const COLLECTIVES: [Collective; 6] = [
+    Collective::AllReduce,
+    Collective::AllGather,
+    Collective::ReduceScatter,
+    Collective::AllToAll,
+    Collective::Broadcast { root: RankId(0) },
+    Collective::SendRecv,
+];
+
+pub(super) fn run(
+    (collective, algorithm): (Collective, Algorithm),
+    size: u64,
+    fabric: &Fabric,
+    layout: &Layout,
+    settings: &Settings,
+    network: &Network,
+) -> Outcome {
+    let mut program = program(collective, algorithm, Bytes::new(size), layout, settings).unwrap();
+    ideal::run(&mut program, fabric, network).unwrap()
+}

@@ -1,0 +1,268 @@
+//! [`Layout`]: which GPU of a fabric each rank of a job is.
+
+use crate::stream::Stream;
+use std::collections::BTreeMap;
+use xoff_fabric::model::{Fabric, NicId};
+use xoff_units::Rate;
+
+/// A GPU, counted through the servers of a fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GpuId(pub u32);
+
+impl GpuId {
+    /// The id as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A rank of a job, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RankId(pub u32);
+
+impl RankId {
+    /// The id as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How the ranks of a job come to sit on GPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placement {
+    /// The first GPUs of the fabric, in order.
+    Packed,
+    /// Whole servers, but any of them in any order: what a scheduler leaves after a while.
+    Fragmented {
+        /// Seed of the draw.
+        seed: u64,
+    },
+    /// These GPUs, rank by rank.
+    Listed(Vec<GpuId>),
+}
+
+/// Why a job cannot be placed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// More ranks than GPUs.
+    #[error("{wanted} ranks are to be placed, and the fabric has {there} GPUs with a NIC")]
+    TooMany {
+        /// Ranks wanted.
+        wanted: u32,
+        /// GPUs there.
+        there: u32,
+    },
+    /// No ranks at all.
+    #[error("a job needs at least one rank")]
+    Empty,
+    /// A GPU that the fabric does not have, or one in a server without a NIC.
+    #[error("there is no GPU {0} with a NIC in its server")]
+    NoGpu(u32),
+    /// A GPU listed twice.
+    #[error("GPU {0} is listed twice")]
+    Twice(u32),
+    /// Two ranks that could talk to each other by no way.
+    #[error("GPU {0} shares its NIC with another rank, and their server has no NVLink")]
+    NoWay(u32),
+}
+
+/// Where a rank sits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// Its GPU.
+    pub gpu: GpuId,
+    /// The NIC that is nearest to it.
+    pub nic: NicId,
+    /// The number of that NIC within its server.
+    pub rail: u32,
+    /// The NVLink domain it is in, counted through the job.
+    pub domain: u32,
+}
+
+/// Which GPU each rank of a job is, and which ranks share an NVLink domain.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    seats: Vec<Seat>,
+    /// Ranks of each domain, in rank order. Domains in the order of their first rank.
+    domains: Vec<Vec<RankId>>,
+    /// NICs of the server that has most.
+    rails: u32,
+    /// The slowest of the job's NICs.
+    nic_rate: Rate,
+    /// The slowest NVLink of the job's domains with more than one rank.
+    nvlink: Option<Rate>,
+}
+
+impl Layout {
+    /// Places `ranks` ranks, or as many as there are GPUs (or entries in the list) if that is not
+    /// said. GPUs of a server without NVLink are each a domain of their own: what they have to say
+    /// to each other goes over the network.
+    pub fn new(
+        fabric: &Fabric,
+        ranks: Option<u32>,
+        placement: &Placement,
+    ) -> Result<Self, LayoutError> {
+        let gpus = gpus(fabric);
+        let there = gpus.iter().flatten().count() as u32;
+        let wanted = match placement {
+            Placement::Listed(list) => ranks.unwrap_or(list.len() as u32),
+            _ => ranks.unwrap_or(there),
+        };
+        let order = match placement {
+            Placement::Packed => all(&gpus),
+            Placement::Fragmented { seed } => fragmented(fabric, &gpus, *seed),
+            Placement::Listed(list) => checked(list, &gpus)?,
+        };
+        if wanted == 0 {
+            return Err(LayoutError::Empty);
+        }
+        if wanted as usize > order.len() {
+            return Err(LayoutError::TooMany { wanted, there: order.len() as u32 });
+        }
+        let layout = Self::seated(fabric, &gpus, &order[..wanted as usize]);
+        layout.check()?;
+        Ok(layout)
+    }
+
+    /// Ranks of different domains have different NICs.
+    fn check(&self) -> Result<(), LayoutError> {
+        let mut domain_of = BTreeMap::<NicId, u32>::new();
+        let mut alone =
+            |seat: &Seat| *domain_of.entry(seat.nic).or_insert(seat.domain) != seat.domain;
+        match self.seats.iter().find(|seat| alone(seat)) {
+            Some(seat) => Err(LayoutError::NoWay(seat.gpu.0)),
+            None => Ok(()),
+        }
+    }
+
+    fn seated(fabric: &Fabric, gpus: &[Option<Gpu>], order: &[GpuId]) -> Self {
+        let mut found = BTreeMap::<u32, u32>::new();
+        let mut domains: Vec<Vec<RankId>> = Vec::new();
+        let mut seats = Vec::with_capacity(order.len());
+        let (mut rails, mut nic_rate) = (0, Rate::from_bps(u64::MAX));
+        for (&id, rank) in order.iter().zip(0..) {
+            let Some(gpu) = gpus[id.index()] else { continue };
+            let server = &fabric.servers[gpu.server as usize];
+            // A domain is a server, or with no NVLink a GPU; numbers of the two do not meet.
+            let key = if server.nvlink == Rate::ZERO { u32::MAX - id.0 } else { gpu.server };
+            let domain = *found.entry(key).or_insert(domains.len() as u32);
+            if domain as usize == domains.len() {
+                domains.push(Vec::new());
+            }
+            domains[domain as usize].push(RankId(rank));
+            rails = rails.max(server.nics.len() as u32);
+            nic_rate = nic_rate.min(rate(fabric, gpu.nic));
+            seats.push(Seat { gpu: id, nic: gpu.nic, rail: gpu.nic.0 - server.nics.start, domain });
+        }
+        let shared = domains.iter().filter(|ranks| ranks.len() > 1);
+        let nvlink = shared
+            .filter_map(|ranks| gpus[seats[ranks[0].index()].gpu.index()])
+            .map(|gpu| fabric.servers[gpu.server as usize].nvlink)
+            .min();
+        Self { seats, domains, rails, nic_rate, nvlink }
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.seats.len() as u32
+    }
+
+    /// Where a rank sits.
+    pub fn seat(&self, rank: RankId) -> Seat {
+        self.seats[rank.index()]
+    }
+
+    /// The ranks of each NVLink domain: of each server, where servers have NVLink.
+    pub fn domains(&self) -> &[Vec<RankId>] {
+        &self.domains
+    }
+
+    /// Ranks in a domain, if all domains have as many.
+    pub fn ranks_per_domain(&self) -> Option<u32> {
+        let size = self.domains[0].len();
+        self.domains.iter().all(|ranks| ranks.len() == size).then_some(size as u32)
+    }
+
+    /// NICs of the server that has most.
+    pub fn rails(&self) -> u32 {
+        self.rails
+    }
+
+    /// The rate of the slowest NIC.
+    pub fn nic_rate(&self) -> Rate {
+        self.nic_rate
+    }
+
+    /// The rate of one GPU into the slowest NVLink domain that has more than one rank.
+    pub fn nvlink(&self) -> Option<Rate> {
+        self.nvlink
+    }
+}
+
+/// The rate of a NIC: of all its ports together.
+pub(crate) fn rate(fabric: &Fabric, nic: NicId) -> Rate {
+    let ports = fabric.node_ports(fabric.nic_node(nic));
+    Rate::from_bps(ports.map(|port| fabric.cable(port).rate.bps()).sum())
+}
+
+/// The rate of every GPU into its NVLink domain, zero where there is none.
+pub(crate) fn nvlinks(fabric: &Fabric) -> Vec<Rate> {
+    let nvlink = |gpu: &Gpu| fabric.servers[gpu.server as usize].nvlink;
+    gpus(fabric).iter().map(|gpu| gpu.as_ref().map_or(Rate::ZERO, nvlink)).collect()
+}
+
+/// A GPU that can take part.
+#[derive(Debug, Clone, Copy)]
+struct Gpu {
+    server: u32,
+    nic: NicId,
+}
+
+/// All GPUs of the fabric; none where a server has no NIC. A server that lists no GPUs is taken to
+/// have one per NIC, as the hosts of a custom fabric are meant.
+fn gpus(fabric: &Fabric) -> Vec<Option<Gpu>> {
+    let mut gpus = Vec::new();
+    for (server, number) in fabric.servers.iter().zip(0..) {
+        let nics = server.nics.len() as u32;
+        let count = if server.gpus == 0 { nics } else { server.gpus };
+        for gpu in 0..count {
+            // Neighbouring GPUs share a NIC where there are fewer NICs, and where there are more,
+            // each GPU has its own.
+            let nic = u64::from(gpu) * u64::from(nics) / u64::from(count);
+            let nic = NicId(server.nics.start + nic as u32);
+            gpus.push((nics > 0).then_some(Gpu { server: number, nic }));
+        }
+    }
+    gpus
+}
+
+fn all(gpus: &[Option<Gpu>]) -> Vec<GpuId> {
+    (0..).zip(gpus).filter(|gpu| gpu.1.is_some()).map(|gpu| GpuId(gpu.0)).collect()
+}
+
+fn fragmented(fabric: &Fabric, gpus: &[Option<Gpu>], seed: u64) -> Vec<GpuId> {
+    let mut servers: Vec<Vec<GpuId>> = vec![Vec::new(); fabric.servers.len()];
+    for (gpu, id) in gpus.iter().zip(0..) {
+        if let Some(gpu) = gpu {
+            servers[gpu.server as usize].push(GpuId(id));
+        }
+    }
+    Stream::new(seed, 0, "placement").shuffle(&mut servers);
+    servers.concat()
+}
+
+fn checked(list: &[GpuId], gpus: &[Option<Gpu>]) -> Result<Vec<GpuId>, LayoutError> {
+    let mut taken = vec![false; gpus.len()];
+    for &gpu in list {
+        if !gpus.get(gpu.index()).is_some_and(Option::is_some) {
+            return Err(LayoutError::NoGpu(gpu.0));
+        }
+        if std::mem::replace(&mut taken[gpu.index()], true) {
+            return Err(LayoutError::Twice(gpu.0));
+        }
+    }
+    Ok(list.to_vec())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! [`Program`]: traffic that unrolls while it runs, as a collective or a training step does.
+//!
+//! The contract is sans-IO. Whoever runs a program (the packet simulator, or [`crate::ideal`]) calls
+//! [`Program::start`] once, carries out every [`Action`] that the program pushes into the caller's
+//! buffer, and calls [`Program::done`] with the action's [`Token`] as each completes, in any order
+//! that time brings. A program never asks the time: delays are actions, too.
+//!
+//! - A transfer is done when its last byte has arrived at the receiver. Transfers of one queue
+//!   between two NICs arrive in the order in which they were pushed; others may overtake.
+//! - A wait is done when its time has passed.
+//! - [`Action::Finished`] comes exactly once, last, and with nothing of the program under way.
+//!
+//! The same calls in the same order give the same actions. A running collective allocates nothing,
+//! and holds memory in proportion to ranks and channels, never to transfers: a ring AllReduce of
+//! 1 GiB over 1,024 GPUs has seventeen million of them.
+//!
+//! What it is not: a program knows neither packets nor classes nor routes. Read [`Action`] first.
+
+mod graph;
+
+use crate::collective::{Exchange, Machine};
+use crate::layout::GpuId;
+use xoff_fabric::model::NicId;
+use xoff_units::{Bytes, Span};
+
+pub use graph::{Graph, GraphBuilder, GraphError, NodeId, Work};
+
+/// What a program asks for, and what comes back when that is done. Opaque to whoever runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(u64);
+
+impl Token {
+    /// A token out of what kind of thing is done, its slot, and the index of what it is done to.
+    pub(crate) const fn new(kind: u8, slot: u8, index: u32) -> Self {
+        Self((kind as u64) << 40 | (slot as u64) << 32 | index as u64)
+    }
+
+    pub(crate) const fn kind(self) -> u8 {
+        (self.0 >> 40) as u8
+    }
+
+    pub(crate) const fn slot(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
+/// Which of the queue pairs between two NICs a transfer goes by. A queue pair is named by its two
+/// NICs and this number, whichever of the two sends: a clear-to-send goes the other way on the
+/// queue pair of the data it calls for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Queue(pub u32);
+
+/// What a transfer over the network is for. Networks may treat the two differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Traffic {
+    /// Payload.
+    Data,
+    /// A receiver's "my buffer is free": small, and its delay is the sender's delay.
+    ClearToSend,
+}
+
+/// What a program asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Bytes from NIC to NIC over the network.
+    Network {
+        /// Comes back when the last byte has arrived.
+        token: Token,
+        /// The NIC that sends.
+        from: NicId,
+        /// The NIC that receives.
+        to: NicId,
+        /// The queue pair between them.
+        queue: Queue,
+        /// What it is for.
+        traffic: Traffic,
+        /// How much; never zero.
+        bytes: Bytes,
+    },
+    /// Bytes from GPU to GPU inside a server.
+    Nvlink {
+        /// Comes back when the last byte has arrived.
+        token: Token,
+        /// The GPU that sends.
+        from: GpuId,
+        /// The GPU that receives, in the same server.
+        to: GpuId,
+        /// How much; never zero.
+        bytes: Bytes,
+    },
+    /// Time that passes on a GPU: compute, or the overhead of a launch or of a step.
+    Wait {
+        /// Comes back when the time has passed.
+        token: Token,
+        /// Where it passes. Waits of one GPU may overlap: they are not a queue.
+        gpu: GpuId,
+        /// How long; never zero.
+        span: Span,
+    },
+    /// All is done.
+    Finished,
+}
+
+/// A program of any kind.
+#[derive(Debug, Clone)]
+pub enum Program {
+    /// Workers that pass pieces along fixed connections: ring, tree and rail collectives.
+    Machine(Machine),
+    /// Every rank sends to some or all others: all-to-all and point-to-point.
+    Exchange(Exchange),
+    /// A list of nodes with dependencies.
+    Graph(Graph),
+}
+
+impl Program {
+    /// Begins. To be called once, before anything is done.
+    pub fn start(&mut self, out: &mut Vec<Action>) {
+        match self {
+            Program::Machine(machine) => machine.start(out),
+            Program::Exchange(exchange) => exchange.start(out),
+            Program::Graph(graph) => graph.start(out),
+        }
+    }
+
+    /// Says that what carries this token is done, and takes what follows from it. A token that the
+    /// program did not hand out, or that comes back twice, is a mistake of the caller: the program
+    /// may then never finish, but does not panic in release builds.
+    pub fn done(&mut self, token: Token, out: &mut Vec<Action>) {
+        match self {
+            Program::Machine(machine) => machine.done(token, out),
+            Program::Exchange(exchange) => exchange.done(token, out),
+            Program::Graph(graph) => graph.done(token, out),
+        }
+    }
+}
