@@ -152,7 +152,12 @@ fn onward_ports(fabric: &Fabric, routes: &Routes, reached: &[PortId], to: NicId)
 /// them, and only the time of a single packet counts there.
 fn train(path: &Path, full: u64, size: u32, last: u32, gap: u32) -> Span {
     let hops = &path.hops;
-    let first = if full > 0 { size } else { last };
+    // A short packet may overtake a long one on another path.
+    let first = match full {
+        0 => last,
+        _ if path.spreads => size.min(last),
+        _ => size,
+    };
     let mut best = Span::ZERO;
     let mut reach = Span::ZERO;
     for (at, hop) in hops.iter().enumerate() {

@@ -15,7 +15,7 @@ use xoff_workload::Flow;
 /// What a reader of the results must know about the model.
 const NOTES: [&str; 4] = [
     "GPUs, PCIe and NVLink take no time: traffic is between NICs, and each NIC uses one port",
-    "routes are fixed for the run; a flow stays on the path its hash chose",
+    "routes are fixed for the run; which of several equal ports is taken says `switch.balancing`",
     "bit errors and loss take whole packets; pause frames are never lost",
     "one flow is one message on a queue pair of its own",
 ];

@@ -114,7 +114,12 @@ impl Plan {
             t.notification, t.cnp_delay_ns, t.congestion, s.reserved,
         )
         .unwrap();
-        let (kind, per) = s.balancing;
+        // Where every packet can overtake, go-back-N repeats most of them, and cases take minutes.
+        let (kind, per) = match (t.recovery, s.balancing) {
+            ("go-back-n", ("spray", _)) => ("flowlet", "flowlet"),
+            ("go-back-n", (kind, _)) => (kind, "flowlet"),
+            (_, balancing) => balancing,
+        };
         write!(text, "[switch.balancing]\nkind = \"{kind}\"\nper = \"{per}\"\ngap = \"1us\"\n")
             .unwrap();
         if s.two_lossless {
