@@ -113,6 +113,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         handled: 0,
         stretch: STRETCH,
         countdown: STRETCH,
+        looks: 0,
+        seen_hops: 0,
         seen_delivered: 0,
         horizon: settings.until.unwrap_or(Instant::MAX),
     })

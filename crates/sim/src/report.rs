@@ -145,7 +145,7 @@ pub struct Progress {
     pub now: Instant,
     /// Events handled.
     pub events: u64,
-    /// Packets sent over links.
+    /// Packets sent over links, a moment ago.
     pub packet_hops: u64,
     /// Flows that have ended.
     pub flows_finished: u64,
