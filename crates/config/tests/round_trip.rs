@@ -37,16 +37,14 @@ fn check(device: &Device) {
 
 fn check_all(file: &str, balancing: Balancing) {
     let setup = setup(file);
-    for system in [SystemId::Sonic, SystemId::Eos, SystemId::NxOs] {
+    for system in SystemId::ALL.into_iter().filter(|id| *id != SystemId::Host) {
         let intent = Intent::with(&setup, Choices { balancing, ..Choices::all(system) });
         // One switch per tier and one host have seen it all.
         let mut seen = Vec::new();
         for device in &intent.devices {
             let kind: String = device.name.chars().filter(|c| !c.is_ascii_digit()).collect();
             if !seen.contains(&kind) {
-                if !device.is_host() {
-                    check(device);
-                }
+                check(device);
                 seen.push(kind);
             }
         }

@@ -78,31 +78,35 @@ pub(crate) fn mtu_at_most(device: &mut Device, most: Bytes, limits: &mut Vec<Str
 
 /// Weights as whole percentages that add up to 100, in proportion, none of them zero.
 pub(crate) fn shares(turns: &mut [Option<Scheduling>; 8]) {
-    let weight = |turn: &Option<Scheduling>| match turn {
-        Some(Scheduling::Weighted(weight)) => Some(u64::from(*weight).max(1)),
-        _ => None,
-    };
-    let total: u64 = turns.iter().filter_map(weight).sum();
-    let weighted = turns.iter().filter_map(weight).count() as u64;
-    if weighted == 0 {
+    let weights: [u128; 8] = turns.map(|turn| match turn {
+        Some(Scheduling::Weighted(weight)) => u128::from(weight).max(1),
+        _ => 0,
+    });
+    let total: u128 = weights.iter().sum();
+    if total == 0 {
         return;
     }
-    // Everyone gets one percent, and the rest in proportion; what rounding leaves over goes to the
-    // heaviest, which notices it least.
-    let rest = 100 - weighted;
-    let mut given = 0;
-    let mut heaviest: Option<(u64, usize)> = None;
-    for (index, turn) in turns.iter_mut().enumerate() {
-        let Some(own) = weight(turn) else { continue };
-        let share = 1 + rest * own / total;
-        given += share;
-        if heaviest.is_none_or(|(most, _)| own > most) {
-            heaviest = Some((own, index));
-        }
-        *turn = Some(Scheduling::Weighted(share as u32));
+    let exact = |index: usize| weights[index] * 100;
+    let mut shares: [u128; 8] = std::array::from_fn(|index| match weights[index] {
+        0 => 0,
+        _ => (exact(index) / total).max(1),
+    });
+    // What rounding took goes to those that lost most; what the least share of one percent took
+    // comes from the largest.
+    while shares.iter().sum::<u128>() < 100 {
+        let lost = |index: &usize| exact(*index) as i128 - (shares[*index] * total) as i128;
+        let weighted = (0..8).rev().filter(|index| weights[*index] > 0);
+        let Some(most) = weighted.max_by_key(lost) else { break };
+        shares[most] += 1;
     }
-    if let Some(Some(Scheduling::Weighted(share))) = heaviest.map(|(_, i)| &mut turns[i]) {
-        *share += (100 - given) as u32;
+    while shares.iter().sum::<u128>() > 100 {
+        let Some(largest) = (0..8).max_by_key(|index| shares[*index]) else { break };
+        shares[largest] -= 1;
+    }
+    for (turn, share) in turns.iter_mut().zip(shares) {
+        if let Some(Scheduling::Weighted(weight)) = turn {
+            *weight = share as u32;
+        }
     }
 }
 
@@ -125,6 +129,18 @@ mod tests {
         assert_eq!(percent(Ratio::new(1, 5)), 20);
         assert_eq!(percent(Ratio::new(1, 1000)), 1);
         assert_eq!(percent(Ratio::new(7, 1)), 100);
+    }
+
+    #[test]
+    fn equal_weights_get_equal_shares() {
+        let weights = [50, 1, 1, 50, 1, 1, 0, 1];
+        let mut turns = weights.map(|w| Some(Scheduling::Weighted(w)).filter(|_| w > 0));
+        shares(&mut turns);
+        let shares = turns.map(|turn| match turn {
+            Some(Scheduling::Weighted(share)) => share,
+            _ => 0,
+        });
+        assert_eq!(shares, [48, 1, 1, 47, 1, 1, 0, 1]);
     }
 
     proptest! {
