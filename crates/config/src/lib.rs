@@ -4,12 +4,13 @@
 //! [`Intent`] says what a fabric file wants of every device. [`Device`] is the model of one device,
 //! of the same shape whatever its vendor; every value in it knows the lines that said it. A
 //! [`System`](system::System) turns a device into the text of its operating system and back.
-//! The audit checks devices, links and the way of a packet from NIC to NIC.
+//! [`audit()`] checks devices, links and the way of a packet from NIC to NIC.
 //!
 //! What it is not: it configures nothing but RoCE (no addresses, no routing), it talks to no device,
 //! and it never refuses a file: what is not understood is kept, counted and listed. Read [`device`]
-//! first, then [`system`].
+//! first, then [`system`] and [`audit`](mod@audit).
 
+pub mod audit;
 pub mod device;
 mod facts;
 pub mod intent;
@@ -25,6 +26,7 @@ mod nxos;
 mod sonic;
 mod text;
 
+pub use audit::audit;
 pub use device::Device;
 pub use facts::{Difference, Facts};
 pub use intent::Intent;

@@ -25,6 +25,14 @@ struct Section {
     queues: [QueueSettings; 8],
 }
 
+/// What the text says of one port.
+#[derive(Debug, Default)]
+struct Own {
+    profile: Option<String>,
+    section: Section,
+    routed: bool,
+}
+
 pub(super) fn parse(input: &Input<'_>) -> Device {
     let outline = outline(input.text);
     let mut parser = Parser {
@@ -34,7 +42,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         groups: [GroupSettings::default(); 8],
         mmu: BTreeMap::new(),
         profiles: BTreeMap::new(),
-        ports: Vec::new(),
+        ports: BTreeMap::new(),
         watchdog: WatchdogSettings::default(),
     };
     if let Some((_, host)) = outline.prompts.first() {
@@ -56,7 +64,7 @@ struct Parser {
     groups: [GroupSettings; 8],
     mmu: BTreeMap<String, [GroupSettings; 8]>,
     profiles: BTreeMap<String, Section>,
-    ports: Vec<(String, Option<String>, Section, bool)>,
+    ports: BTreeMap<String, Own>,
     watchdog: WatchdogSettings,
 }
 
@@ -256,8 +264,11 @@ impl Parser {
         if name.starts_with("Ethernet") || profile.is_some() || !qos.is_empty() {
             self.port(name).place = Some(place);
             let section = self.section(&qos);
-            let bound = profile.map(|(_, name)| name.to_owned());
-            self.ports.push((name.to_owned(), bound, section, routed));
+            // A port may be described in several places: each adds to the others.
+            let own = self.ports.entry(name.to_owned()).or_default();
+            own.profile = profile.map(|(_, name)| name.to_owned()).or(own.profile.take());
+            own.section = own.section.overlaid(&section);
+            own.routed |= routed;
         } else {
             self.device.ports.remove(&crate::device::PortName::new(name));
         }
@@ -384,13 +395,13 @@ impl Parser {
         let maps = Arc::new(self.maps);
         let groups = Arc::new(self.groups);
         let mut queues = Vec::new();
-        for (name, bound, own, routed) in std::mem::take(&mut self.ports) {
-            let base = bound.and_then(|name| self.profiles.get(&name)).cloned();
-            let section = base.unwrap_or_default().overlaid(&own);
+        for (name, own) in std::mem::take(&mut self.ports) {
+            let base = own.profile.and_then(|name| self.profiles.get(&name)).cloned();
+            let section = base.unwrap_or_default().overlaid(&own.section);
             let port = self.device.port(&name);
             port.maps = Arc::clone(&maps);
             port.groups = Arc::clone(&groups);
-            let usual = if routed { Trust::Dscp } else { Trust::Pcp };
+            let usual = if own.routed { Trust::Dscp } else { Trust::Pcp };
             port.trust = section.trust.or_default(usual);
             port.pfc = section.pfc();
             port.watchdog = section.watchdog_with(&self.watchdog);

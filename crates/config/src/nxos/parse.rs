@@ -9,11 +9,11 @@ use crate::qos::{Maps, Trust};
 use crate::system::{Input, System};
 use crate::text::notes::{Notes, bytes, share, speed};
 use crate::text::outline::{Statement, outline};
+use std::collections::BTreeMap;
 
 /// What a port refers to.
 #[derive(Debug, Default)]
 struct Bindings {
-    name: String,
     pfc: Said<bool>,
     classify: Option<(String, Place)>,
     queuing: Option<(String, Place)>,
@@ -26,7 +26,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         device: Device::new(input.name, NxOs.id()),
         notes: Notes::new(input.file),
         policies: Policies::default(),
-        ports: Vec::new(),
+        ports: BTreeMap::new(),
         system: Bindings::default(),
         network: None,
         balanced: Vec::new(),
@@ -44,7 +44,7 @@ struct Parser {
     device: Device,
     notes: Notes,
     policies: Policies,
-    ports: Vec<Bindings>,
+    ports: BTreeMap<String, Bindings>,
     /// What holds for all ports that do not say otherwise.
     system: Bindings,
     network: Option<(String, Place)>,
@@ -144,7 +144,8 @@ impl Parser {
             self.notes.foreign(statement);
             return;
         }
-        let mut bindings = Bindings { name: name.to_owned(), ..Bindings::default() };
+        // A port may be described in several places: each adds to the others.
+        let mut bindings = self.ports.remove(name).unwrap_or_default();
         let whole = self.notes.whole(statement);
         self.device.port(name).place = Some(whole);
         for child in &statement.children {
@@ -188,7 +189,7 @@ impl Parser {
                 _ => self.notes.foreign(child),
             }
         }
-        self.ports.push(bindings);
+        self.ports.insert(name.to_owned(), bindings);
     }
 
     fn finish(mut self) -> Device {
@@ -198,7 +199,7 @@ impl Parser {
         let priorities: Priorities = pauses.iter().filter_map(|(_, cos)| cos.get()).collect();
         let pause_place = pauses.iter().find_map(|(_, cos)| cos.place());
         let (mut maps_known, mut queues_known, mut groups_known) = (vec![], vec![], vec![]);
-        for own in std::mem::take(&mut self.ports) {
+        for (name, own) in std::mem::take(&mut self.ports) {
             let mut maps = Maps::default();
             let bound = own.classify.as_ref().or(self.system.classify.as_ref());
             let classified =
@@ -229,7 +230,7 @@ impl Parser {
             let queues = queues.and_then(|(name, _)| self.policies.queuing.get(name));
             let groups = own.input.as_ref().or(self.system.input.as_ref());
             let groups = groups.and_then(|(name, _)| self.policies.input.get(name));
-            let port = self.device.port(&own.name);
+            let port = self.device.port(&name);
             port.trust = trust;
             port.maps = share(&mut maps_known, maps);
             port.queues = share(&mut queues_known, queues.copied().unwrap_or_default());
@@ -240,7 +241,7 @@ impl Parser {
                 _ => Said::Default(Priorities::NONE),
             };
             port.watchdog.on = port.watchdog.on.or_default(false);
-            let balanced = self.balanced.iter().find(|(name, _)| *name == own.name);
+            let balanced = self.balanced.iter().find(|(other, _)| *other == name);
             port.balancing = match balanced {
                 Some((_, place)) => Said::At(true, *place),
                 None => Said::Default(false),
