@@ -26,22 +26,56 @@ use finding::Collector;
 use scene::{Scene, Site};
 use xoff_fabric::FabricSetup;
 
-/// The devices that files describe, and the files that look like no system's.
-pub fn read(files: &Files) -> (Vec<Device>, Vec<FileId>) {
-    let mut devices = Vec::new();
-    let mut strange = Vec::new();
+/// A comment in files that belong to a host and describe none.
+pub(crate) const NOT_READ: &str = "xoff: not read by the audit";
+
+/// What files describe.
+#[derive(Debug, Default)]
+pub struct Collection {
+    /// The devices. A host may be described by several files.
+    pub devices: Vec<Device>,
+    /// Files that look like no system's.
+    pub strange: Vec<FileId>,
+}
+
+/// The devices that files describe.
+pub fn read(files: &Files) -> Collection {
+    let mut found = Collection::default();
     for (id, file) in files.iter() {
+        if file.text.lines().take(5).any(|line| line.contains(NOT_READ)) {
+            continue;
+        }
         let stem = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
         let name = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
         match SystemId::recognise(&file.text) {
             Some(system) => {
                 let input = Input { name, file: id, text: &file.text };
-                devices.push(system.system().parse(&input));
+                found.add(system.system().parse(&input));
             }
-            None => strange.push(id),
+            None => found.strange.push(id),
         }
     }
-    (devices, strange)
+    found
+}
+
+impl Collection {
+    /// Adds a device; what is said of a host elsewhere stays.
+    fn add(&mut self, device: Device) {
+        let same = |known: &&mut Device| known.is_host() && known.name == device.name;
+        let known = self.devices.iter_mut().filter(|_| device.is_host()).find(same);
+        let Some(known) = known else { return self.devices.push(device) };
+        for (name, port) in device.ports {
+            known.ports.entry(name).or_insert(port);
+        }
+        let (old, new) = (&mut known.nccl, device.nccl);
+        if new.traffic_class.is_said() {
+            old.traffic_class = new.traffic_class;
+        }
+        if new.gid_index.is_said() {
+            old.gid_index = new.gid_index;
+        }
+        known.remarks.extend(device.remarks);
+    }
 }
 
 /// The intent of a fabric file for devices that run the systems they run.

@@ -35,6 +35,9 @@ pub struct Device {
     pub nccl: Nccl,
     /// Statements that are not in the model.
     pub remarks: Vec<Remark>,
+    /// Whether this is only a part of a device, to be merged into it: then profiles get names that
+    /// the rest of the device does not use, and nothing is applied to ports that are not here.
+    pub partial: bool,
 }
 
 impl Device {
@@ -52,6 +55,7 @@ impl Device {
             guards: Vec::new(),
             nccl: Nccl::default(),
             remarks: Vec::new(),
+            partial: false,
         }
     }
 

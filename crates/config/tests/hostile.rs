@@ -100,7 +100,7 @@ proptest! {
             prop_assert!(remark.place.first <= remark.place.last);
             prop_assert!(remark.place.last <= lines, "{remark:?} of {lines}");
         }
-        let _ = xoff_config::audit(&[device.clone()], None);
+        let _ = xoff_config::audit(std::slice::from_ref(&device), None);
         let setup = common::setup(common::POD);
         let intent = intent_for(&setup, Balancing::Flowlet, std::slice::from_ref(&device));
         let _ = xoff_config::audit(&[device], Some(&intent));
@@ -170,7 +170,7 @@ fn a_thousand_devices() {
         files.add(rendered.name, rendered.text);
     }
     assert!(intent.devices.len() > 500, "{}", intent.devices.len());
-    let (devices, strange) = audit::read(&files);
+    let audit::Collection { devices, strange } = audit::read(&files);
     assert!(strange.is_empty());
     let intent = intent_for(&setup, Balancing::Hash, &devices);
     let report = xoff_config::audit(&devices, Some(&intent));

@@ -39,7 +39,10 @@ pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: A
     let Some(device) = scene.devices.get(index) else { return String::new() };
     let mut wanted = Device::new(&device.name, device.system);
     wanted.hardware = device.hardware.clone();
-    let meant = scene.intended(index);
+    wanted.partial = true;
+    // As the system says it: what follows from all ports of a device must not be worked out again
+    // from some of them.
+    let meant = scene.fitted(index);
     let model = meant.or_else(|| scene.model(index));
     if aspect == Aspect::Balancing {
         wanted.balancing = model.map_or(Said::Absent, |model| meant_again(&model.balancing));
@@ -72,37 +75,32 @@ fn meant_again<T: Clone>(said: &Said<T>) -> Said<T> {
 
 fn part(good: &Port, aspect: Aspect) -> Port {
     let mut port = Port { rate: good.rate, neighbour: good.neighbour.clone(), ..Port::default() };
-    let whole = aspect == Aspect::All;
-    if whole || aspect == Aspect::Maps || aspect == Aspect::Pfc {
+    // Classes, queues and pauses of a port stand in policies that are applied as a whole: a policy
+    // with only the wrong part in it would take away the rest.
+    let whole = matches!(
+        aspect,
+        Aspect::All
+            | Aspect::Maps
+            | Aspect::Pfc
+            | Aspect::Marking
+            | Aspect::Turns
+            | Aspect::Watchdog
+    );
+    if whole {
         port.trust = meant_again(&good.trust);
         port.maps = Arc::clone(&good.maps);
-    }
-    if whole || aspect == Aspect::Pfc {
         port.pfc = meant_again(&good.pfc);
-    }
-    let queue = |queue: QueueSettings| QueueSettings {
-        scheduling: if whole || aspect == Aspect::Turns {
-            meant_again(&queue.scheduling)
-        } else {
-            Said::Absent
-        },
-        wred: if whole || aspect == Aspect::Marking {
-            meant_again(&queue.wred)
-        } else {
-            Said::Absent
-        },
-    };
-    port.queues = Arc::new(good.queues.map(queue));
-    if whole || aspect == Aspect::Buffers {
-        port.groups = Arc::clone(&good.groups);
-        port.cable = good.cable;
-        if aspect == Aspect::Buffers {
-            port.pfc = meant_again(&good.pfc);
-        }
-    }
-    if whole || aspect == Aspect::Watchdog {
+        port.queues = Arc::new(good.queues.map(|queue| QueueSettings {
+            scheduling: meant_again(&queue.scheduling),
+            wred: meant_again(&queue.wred),
+        }));
         port.watchdog = good.watchdog;
         port.watchdog.on = meant_again(&good.watchdog.on);
+    }
+    if whole || aspect == Aspect::Buffers {
+        port.pfc = meant_again(&good.pfc);
+        port.groups = Arc::clone(&good.groups);
+        port.cable = good.cable;
     }
     if whole || aspect == Aspect::Mtu {
         port.mtu = meant_again(&good.mtu);

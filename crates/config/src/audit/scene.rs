@@ -232,7 +232,7 @@ impl<'a> Scene<'a> {
     /// leads to the same kind of device.
     pub(super) fn good_port(&self, index: usize, name: &PortName) -> Option<&Port> {
         let alias = self.aliases.get(index)?.get(name).unwrap_or(name);
-        if let Some(meant) = self.intended(index).and_then(|meant| meant.ports.get(alias)) {
+        if let Some(meant) = self.fitted(index).and_then(|meant| meant.ports.get(alias)) {
             return Some(meant);
         }
         let own = self.devices.get(index)?.ports.get(name)?;

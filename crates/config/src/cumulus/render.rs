@@ -17,6 +17,8 @@ type Pairs = Vec<(usize, u8)>;
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
+    /// What they are called.
+    stem: &'static str,
     mapping: Vec<(Option<Trust>, Pairs)>,
     queue_mapping: Vec<Pairs>,
     scheduler: Vec<Vec<(usize, Scheduling)>>,
@@ -25,7 +27,8 @@ struct Profiles {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let mut profiles = Profiles::default();
+    let stem = if device.partial { "ROCEFIX" } else { "ROCE" };
+    let mut profiles = Profiles { stem, ..Profiles::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut profiles);
@@ -53,8 +56,11 @@ pub(super) fn polls(detect: Span) -> (u64, u64) {
     (ms / USUAL_ROBUSTNESS, USUAL_ROBUSTNESS)
 }
 
-fn profile(number: usize) -> String {
-    if number == 0 { "ROCE".to_owned() } else { format!("ROCE{}", number + 1) }
+impl Profiles {
+    fn name(&self, number: usize) -> String {
+        let stem = self.stem;
+        if number == 0 { stem.to_owned() } else { format!("{stem}{}", number + 1) }
+    }
 }
 
 fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles) {
@@ -70,26 +76,26 @@ fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles
     let dscps = numbered(&port.maps.dscp_to_class, |class| class.get());
     if trust.is_some() || !dscps.is_empty() {
         let number = number_of(&mut profiles.mapping, &(trust, dscps));
-        let _ = writeln!(text, "{set} qos mapping profile {}", profile(number));
+        let _ = writeln!(text, "{set} qos mapping profile {}", profiles.name(number));
     }
     let queues = numbered(&port.maps.class_to_queue, |queue| queue.get());
     if !queues.is_empty() {
         let number = number_of(&mut profiles.queue_mapping, &queues);
-        let _ = writeln!(text, "{set} qos egress-queue-mapping profile {}", profile(number));
+        let _ = writeln!(text, "{set} qos egress-queue-mapping profile {}", profiles.name(number));
     }
     let turns: Vec<(usize, Scheduling)> = turns(&port.queues);
     if !turns.is_empty() {
         let number = number_of(&mut profiles.scheduler, &turns);
-        let _ = writeln!(text, "{set} qos egress-scheduler profile {}", profile(number));
+        let _ = writeln!(text, "{set} qos egress-scheduler profile {}", profiles.name(number));
     }
     if port.queues.iter().any(|queue| queue.wred.is_said()) {
         let marking = port.queues.map(|queue| QueueSettings { scheduling: Said::Absent, ..queue });
         let number = number_of(&mut profiles.congestion, &marking);
-        let _ = writeln!(text, "{set} qos congestion-control profile {}", profile(number));
+        let _ = writeln!(text, "{set} qos congestion-control profile {}", profiles.name(number));
     }
     if let Some(priorities) = port.pfc.said().filter(|set| !set.is_empty()) {
         let number = number_of(&mut profiles.pfc, &(*priorities, port.cable.said().copied()));
-        let _ = writeln!(text, "{set} qos pfc profile {}", profile(number));
+        let _ = writeln!(text, "{set} qos pfc profile {}", profiles.name(number));
     }
     if port.watchdog.on.said() == Some(&true) {
         let _ = writeln!(text, "{set} qos pfc-watchdog");
@@ -111,7 +117,7 @@ fn turns(queues: &[QueueSettings; 8]) -> Vec<(usize, Scheduling)> {
 
 fn mappings(text: &mut String, profiles: &Profiles) {
     for (number, (trust, dscps)) in profiles.mapping.iter().enumerate() {
-        let set = format!("nv set qos mapping {}", profile(number));
+        let set = format!("nv set qos mapping {}", profiles.name(number));
         if let Some(trust) = trust {
             let word = match trust {
                 Trust::Dscp => "l3",
@@ -130,7 +136,7 @@ fn mappings(text: &mut String, profiles: &Profiles) {
         }
     }
     for (number, queues) in profiles.queue_mapping.iter().enumerate() {
-        let set = format!("nv set qos egress-queue-mapping {}", profile(number));
+        let set = format!("nv set qos egress-queue-mapping {}", profiles.name(number));
         for (class, queue) in queues {
             let _ = writeln!(text, "{set} switch-priority {class} traffic-class {queue}");
         }
@@ -139,7 +145,7 @@ fn mappings(text: &mut String, profiles: &Profiles) {
 
 fn schedulers(text: &mut String, profiles: &Profiles) {
     for (number, turns) in profiles.scheduler.iter().enumerate() {
-        let set = format!("nv set qos egress-scheduler {}", profile(number));
+        let set = format!("nv set qos egress-scheduler {}", profiles.name(number));
         for (queue, turn) in turns {
             match turn {
                 Scheduling::Strict => {
@@ -156,7 +162,7 @@ fn schedulers(text: &mut String, profiles: &Profiles) {
 
 fn congestion(text: &mut String, profiles: &Profiles) {
     for (number, queues) in profiles.congestion.iter().enumerate() {
-        let set = format!("nv set qos congestion-control {}", profile(number));
+        let set = format!("nv set qos congestion-control {}", profiles.name(number));
         for (queue, settings) in queues.iter().enumerate() {
             let Some(wred) = settings.wred.said() else { continue };
             let Levels::Sizes(ecn) = wred.levels else { continue };
@@ -175,7 +181,7 @@ fn congestion(text: &mut String, profiles: &Profiles) {
 
 fn pauses(text: &mut String, profiles: &Profiles) {
     for (number, (priorities, cable)) in profiles.pfc.iter().enumerate() {
-        let set = format!("nv set qos pfc {}", profile(number));
+        let set = format!("nv set qos pfc {}", profiles.name(number));
         for priority in priorities.iter() {
             let _ = writeln!(text, "{set} switch-priority {priority}");
         }

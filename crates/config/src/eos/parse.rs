@@ -103,7 +103,8 @@ impl Parser {
             ["hostname", name] => self.device.name = name.to_owned(),
             ["qos", "profile", name] => {
                 let section = self.section(&statement.children);
-                self.profiles.insert(name.to_owned(), section);
+                let known = self.profiles.entry(name.to_owned()).or_default();
+                *known = known.overlaid(&section);
             }
             ["interface", name] => self.interface(name, statement),
             ["interface", kind, number] => self.interface(&format!("{kind}{number}"), statement),

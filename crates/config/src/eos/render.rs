@@ -58,12 +58,12 @@ pub(super) fn render(device: &Device) -> String {
             let _ = writeln!(ports, "   mtu {}", mtu.get());
         }
         if let Some(number) = number {
-            let _ = writeln!(ports, "   service-profile {}", profile_name(number));
+            let _ = writeln!(ports, "   service-profile {}", profile_name(device, number));
         }
         ports += "!\n";
     }
     for (number, profile) in profiles.iter().enumerate() {
-        write_profile(&mut text, &profile_name(number), profile);
+        write_profile(&mut text, &profile_name(device, number), profile);
     }
     // Profiles first: an interface cannot refer to what is not there.
     text += &ports;
@@ -75,8 +75,9 @@ pub(super) fn render(device: &Device) -> String {
     text
 }
 
-fn profile_name(number: usize) -> String {
-    if number == 0 { "ROCE".to_owned() } else { format!("ROCE-{}", number + 1) }
+fn profile_name(device: &Device, number: usize) -> String {
+    let stem = if device.partial { "ROCE-FIX" } else { "ROCE" };
+    if number == 0 { stem.to_owned() } else { format!("{stem}-{}", number + 1) }
 }
 
 fn buffers(text: &mut String, device: &Device) {

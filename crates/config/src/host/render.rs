@@ -1,5 +1,6 @@
 //! Writing the files of a host.
 
+use crate::audit::NOT_READ;
 use crate::device::{Device, Port};
 use crate::place::Said;
 use crate::qos::Trust;
@@ -117,7 +118,7 @@ fn marks(text: &mut String, port: &Port) {
 
 fn unit() -> String {
     format!(
-        "[Unit]\nDescription=RoCE settings of the NICs\nAfter=network-online.target openibd.service\n\
+        "# {NOT_READ}\n[Unit]\nDescription=RoCE settings of the NICs\nAfter=network-online.target openibd.service\n\
          Wants=network-online.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n\
          ExecStart={HOME}/xoff-roce.sh\n\n[Install]\nWantedBy=multi-user.target\n"
     )
@@ -137,7 +138,7 @@ fn environment(device: &Device) -> String {
 /// Prints what the auditor reads.
 fn check(device: &Device) -> String {
     let mut text = format!(
-        "#!/bin/sh\n# Prints the RoCE settings of {} for `xoff audit`\necho \"hostname $(hostname)\"\n",
+        "#!/bin/sh\n# Prints the RoCE settings of {} for `xoff audit`\n# {NOT_READ}\necho \"hostname $(hostname)\"\n",
         device.name
     );
     text += "env | grep ^NCCL_ || true\n";

@@ -13,13 +13,15 @@ use xoff_units::Bytes;
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Policies {
+    /// Only some ports of a device: names of their own, and nothing applied to all.
+    partial: bool,
     classify: Vec<Vec<Vec<usize>>>,
     queuing: Vec<[QueueSettings; 8]>,
     input: Vec<[GroupSettings; 8]>,
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let mut policies = Policies::default();
+    let mut policies = Policies { partial: device.partial, ..Policies::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut policies);
@@ -29,12 +31,13 @@ pub(super) fn render(device: &Device) -> String {
     let network = network_qos(&mut text, device);
     queuing(&mut text, &policies);
     input(&mut text, &policies);
-    if network || !policies.queuing.is_empty() {
+    let queuing_for_all = !policies.queuing.is_empty() && !device.partial;
+    if network || queuing_for_all {
         text += "system qos\n";
         if network {
             text += "  service-policy type network-qos ROCE-NETWORK\n";
         }
-        if !policies.queuing.is_empty() {
+        if queuing_for_all {
             text += "  service-policy type queuing output ROCE-QUEUING\n";
         }
     }
@@ -46,8 +49,12 @@ pub(super) fn render(device: &Device) -> String {
     text + &ports
 }
 
-fn suffix(number: usize) -> String {
-    if number == 0 { String::new() } else { format!("-{}", number + 1) }
+impl Policies {
+    /// What tells the policies of one kind apart.
+    fn suffix(&self, number: usize) -> String {
+        let fix = if self.partial { "-FIX" } else { "" };
+        if number == 0 { fix.to_owned() } else { format!("{fix}-{}", number + 1) }
+    }
 }
 
 fn interface(text: &mut String, name: &str, port: &Port, policies: &mut Policies) {
@@ -63,20 +70,22 @@ fn interface(text: &mut String, name: &str, port: &Port, policies: &mut Policies
     }
     let classes = dscps(&port.maps);
     if classes.iter().any(|dscps| !dscps.is_empty()) {
-        let number = suffix(number_of(&mut policies.classify, &classes));
+        let number = number_of(&mut policies.classify, &classes);
+        let number = policies.suffix(number);
         let _ = writeln!(lines, "  service-policy type qos input ROCE-CLASSIFY{number}");
     }
     let turns = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
     if port.queues.iter().any(turns) {
         let number = number_of(&mut policies.queuing, &port.queues);
         // The first is the box's; a port of another speed has its own.
-        if number > 0 {
-            let number = suffix(number);
+        if number > 0 || policies.partial {
+            let number = policies.suffix(number);
             let _ = writeln!(lines, "  service-policy type queuing output ROCE-QUEUING{number}");
         }
     }
     if port.groups.iter().any(|group| !group.is_absent()) {
-        let number = suffix(number_of(&mut policies.input, &port.groups));
+        let number = number_of(&mut policies.input, &port.groups);
+        let number = policies.suffix(number);
         let _ = writeln!(lines, "  service-policy type queuing input ROCE-INPUT{number}");
     }
     if lines.is_empty() {
@@ -100,7 +109,7 @@ fn dscps(maps: &Maps) -> Vec<Vec<usize>> {
 
 fn classify(text: &mut String, policies: &Policies) {
     for (number, classes) in policies.classify.iter().enumerate() {
-        let end = suffix(number);
+        let end = policies.suffix(number);
         let named = || (1..).zip(classes).filter(|(_, dscps)| !dscps.is_empty());
         for (class, dscps) in named() {
             let list: Vec<String> = dscps.iter().map(usize::to_string).collect();
@@ -118,7 +127,9 @@ fn classify(text: &mut String, policies: &Policies) {
 fn network_qos(text: &mut String, device: &Device) -> bool {
     let pauses = device.ports.values().find_map(|port| port.pfc.said());
     let mtu = device.ports.values().filter_map(|port| port.mtu.said()).max();
-    if pauses.is_none_or(|set| set.is_empty()) && mtu.is_none() {
+    let lossy = pauses.is_none_or(|set| set.is_empty());
+    // The policy is the box's: an MTU of some ports is no reason to replace it.
+    if lossy && (mtu.is_none() || device.partial) {
         return false;
     }
     *text += "policy-map type network-qos ROCE-NETWORK\n";
@@ -146,7 +157,7 @@ fn queue_class(direction: &str, number: usize) -> String {
 
 fn queuing(text: &mut String, policies: &Policies) {
     for (number, queues) in policies.queuing.iter().enumerate() {
-        let _ = writeln!(text, "policy-map type queuing ROCE-QUEUING{}", suffix(number));
+        let _ = writeln!(text, "policy-map type queuing ROCE-QUEUING{}", policies.suffix(number));
         // Of strict queues the higher comes first.
         let mut level = 0;
         for (number, queue) in queues.iter().enumerate().rev() {
@@ -182,7 +193,7 @@ fn queuing(text: &mut String, policies: &Policies) {
 fn input(text: &mut String, policies: &Policies) {
     for (number, groups) in policies.input.iter().enumerate() {
         *text += "! headroom beyond the pause threshold for long cables\n";
-        let _ = writeln!(text, "policy-map type queuing ROCE-INPUT{}", suffix(number));
+        let _ = writeln!(text, "policy-map type queuing ROCE-INPUT{}", policies.suffix(number));
         for (number, group) in groups.iter().enumerate() {
             let Some(Threshold::Static(pause)) = group.threshold.get() else { continue };
             let headroom = group.headroom.get().unwrap_or(Bytes::ZERO);

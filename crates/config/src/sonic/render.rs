@@ -34,6 +34,8 @@ type Fields = Vec<(String, String)>;
 
 #[derive(Default)]
 struct Document {
+    /// What maps and profiles are called.
+    stem: &'static str,
     tables: BTreeMap<&'static str, Vec<(String, Fields)>>,
 }
 
@@ -97,7 +99,8 @@ fn quoted(text: &str) -> String {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let mut document = Document::default();
+    let stem = if device.partial { "ROCE_FIX" } else { "ROCE" };
+    let mut document = Document { stem, ..Document::default() };
     pools(&mut document, device);
     let included = headroom_included(device);
     for (name, port) in &device.ports {
@@ -135,7 +138,7 @@ fn qos_map(document: &mut Document, name: &str, port: &Port) {
     let mut fields = Vec::new();
     for (table, binding, entries) in tables {
         if !entries.is_empty() {
-            let key = document.shared(table, "ROCE", entries);
+            let key = document.shared(table, document.stem, entries);
             fields.push(field(binding, key));
         }
     }
@@ -161,7 +164,10 @@ fn queues(document: &mut Document, name: &str, port: &Port) {
             fields.push(field("scheduler", document.shared("SCHEDULER", &profile, settings)));
         }
         if let Some(settings) = queue.wred.said().and_then(wred) {
-            fields.push(field("wred_profile", document.shared("WRED_PROFILE", "ROCE", settings)));
+            fields.push(field(
+                "wred_profile",
+                document.shared("WRED_PROFILE", document.stem, settings),
+            ));
         }
         document.entry("QUEUE", format!("{name}|{number}"), fields);
     }

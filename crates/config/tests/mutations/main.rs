@@ -80,6 +80,34 @@ fn run(system: SystemId) {
     assert!(with.problems.is_empty(), "{}", with.problems.join("\n"));
 }
 
+/// What a finding says would fix it does, when it is entered into the device: for systems whose
+/// configuration is a list of commands.
+#[test]
+fn fixes_fix() {
+    for system in [SystemId::Eos, SystemId::NxOs, SystemId::Cumulus] {
+        let pod = Pod::of(system);
+        for mistake in mistakes::of(system) {
+            let mut texts = pod.clean.clone();
+            mistake.make(&mut texts);
+            let report = pod.audit(&texts, true);
+            let rules: Vec<&str> = report.findings.iter().map(|f| f.rule.id).collect();
+            // Software is not fixed by configuration.
+            if rules == ["versions-differ"] {
+                continue;
+            }
+            let fixes: Vec<&str> = report.findings.iter().map(|f| f.fix.as_str()).collect();
+            assert!(fixes.iter().all(|fix| !fix.is_empty()), "{}: no fix", mistake.name);
+            let name = texts.keys().find(|name| name.starts_with(mistake.device)).unwrap().clone();
+            let text = texts.get_mut(&name).unwrap();
+            *text += &format!("{}\n", fixes.join("\n"));
+            let after = pod.audit(&texts, true);
+            let left: Vec<&str> = after.findings.iter().map(|f| f.message.as_str()).collect();
+            assert!(left.is_empty(), "{system}, {}: {left:?}\n{}", mistake.name, fixes.join("\n"));
+            assert_eq!((after.unknown, after.malformed), (0, 0), "{}", mistake.name);
+        }
+    }
+}
+
 #[test]
 fn eos() {
     run(SystemId::Eos);
