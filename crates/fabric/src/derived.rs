@@ -3,7 +3,7 @@
 
 mod group;
 
-use crate::build::{PortUse, claims, ports_needed};
+use crate::build::{PortUse, ports_needed};
 use crate::load::FabricSetup;
 use crate::model::{CLASSES, ClassId, Fabric, NicId, PortId, Switch, Threshold, Tier};
 use crate::route::Routes;
@@ -191,7 +191,7 @@ fn switches(setup: &FabricSetup) -> Vec<SwitchRow> {
     for switch in &fabric.switches {
         let used = port_use(fabric, switch);
         let silicon = setup.catalogue.silicon.get(&switch.silicon).filter(|s| !s.unlimited());
-        let (headroom, reserved) = claims(fabric, switch);
+        let (headroom, reserved) = buffer::claims(fabric, switch);
         let row = SwitchRow {
             names: String::new(),
             count: 0,
@@ -288,7 +288,7 @@ fn links(fabric: &Fabric) -> Vec<LinkRow> {
 fn thresholds(fabric: &Fabric) -> Vec<ThresholdRow> {
     let mut rows = Grouped::default();
     for switch in &fabric.switches {
-        let (headroom, reserved) = claims(fabric, switch);
+        let (headroom, reserved) = buffer::claims(fabric, switch);
         let shared = buffer::shared(switch.buffer, headroom, reserved);
         for port in switch.ports.clone().map(PortId) {
             for class in (0..CLASSES).filter(|&id| fabric.classes[id].lossless) {

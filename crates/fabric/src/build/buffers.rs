@@ -130,16 +130,6 @@ fn lossy(plan: &ClassPlan) -> Threshold {
     Threshold::Dynamic(plan.alpha.unwrap_or(Ratio::new(8, 1)))
 }
 
-/// Headroom and reservations of a switch.
-pub(crate) fn claims(fabric: &Fabric, switch: &Switch) -> (Bytes, Bytes) {
-    let ports = &fabric.ports[switch.ports.start as usize..switch.ports.end as usize];
-    let sum = |get: fn(&PortClass) -> Bytes| -> Bytes {
-        ports.iter().flat_map(|port| port.classes.iter().map(get)).sum()
-    };
-    let headroom = switch.headroom_pool.unwrap_or_else(|| sum(|class| class.headroom));
-    (headroom, sum(|class| class.reserved))
-}
-
 /// Reports, once per kind of switch, headroom that does not fit and ECN that marks after PFC.
 pub(super) fn check(fabric: &Fabric, wiring: &Wiring, classes: &Classes, report: &mut Report<'_>) {
     let mut seen = vec![false; wiring.switch_kinds.len()];
@@ -151,7 +141,7 @@ pub(super) fn check(fabric: &Fabric, wiring: &Wiring, classes: &Classes, report:
         if seen[kind] {
             continue;
         }
-        let (headroom, reserved) = claims(fabric, switch);
+        let (headroom, reserved) = buffer::claims(fabric, switch);
         if headroom + reserved >= switch.buffer {
             seen[kind] = true;
             too_much_headroom(fabric, switch, (headroom, reserved), report);

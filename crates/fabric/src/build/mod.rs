@@ -18,7 +18,6 @@ mod three_tier;
 mod wiring;
 
 pub(crate) use assemble::receive;
-pub(crate) use buffers::claims;
 pub(crate) use fit::{PortUse, ports_needed};
 
 use crate::catalogue::Catalogue;

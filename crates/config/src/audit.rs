@@ -1,0 +1,129 @@
+//! What is wrong with devices: each for itself, along every cable, and end to end.
+//!
+//! With an intent, devices are held against it; without, against each other and the rules of the
+//! trade. A packet of RDMA data and a notification are followed through every map of every port
+//! they can come by. One mistake is reported once: what follows from it is not.
+
+mod buffers;
+mod classify;
+mod cure;
+mod finding;
+mod fleet;
+mod link;
+mod nic;
+mod queues;
+mod rule;
+mod scene;
+
+pub use finding::{Finding, Report};
+pub use rule::{RULES, Rule};
+
+use crate::device::{Balancing, Device, RemarkKind};
+use crate::intent::Intent;
+use crate::place::{FileId, Files};
+use crate::system::{Input, SystemId};
+use finding::Collector;
+use scene::{Scene, Site};
+use xoff_fabric::FabricSetup;
+
+/// A comment in files that belong to a host and describe none.
+pub(crate) const NOT_READ: &str = "xoff: not read by the audit";
+
+/// What files describe.
+#[derive(Debug, Default)]
+pub struct Collection {
+    /// The devices. A host may be described by several files.
+    pub devices: Vec<Device>,
+    /// Files that look like no system's.
+    pub strange: Vec<FileId>,
+}
+
+/// The devices that files describe.
+pub fn read(files: &Files) -> Collection {
+    let mut found = Collection::default();
+    for (id, file) in files.iter() {
+        if file.text.lines().take(5).any(|line| line.contains(NOT_READ)) {
+            continue;
+        }
+        let stem = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
+        let name = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+        match SystemId::recognise(&file.text) {
+            Some(system) => {
+                let input = Input { name, file: id, text: &file.text };
+                found.add(system.system().parse(&input));
+            }
+            None => found.strange.push(id),
+        }
+    }
+    found
+}
+
+impl Collection {
+    /// Adds a device; what is said of a host elsewhere stays.
+    fn add(&mut self, device: Device) {
+        let same = |known: &&mut Device| known.is_host() && known.name == device.name;
+        let known = self.devices.iter_mut().filter(|_| device.is_host()).find(same);
+        let Some(known) = known else { return self.devices.push(device) };
+        for (name, port) in device.ports {
+            known.ports.entry(name).or_insert(port);
+        }
+        let (old, new) = (&mut known.nccl, device.nccl);
+        if new.traffic_class.is_said() {
+            old.traffic_class = new.traffic_class;
+        }
+        if new.gid_index.is_said() {
+            old.gid_index = new.gid_index;
+        }
+        known.remarks.extend(device.remarks);
+    }
+}
+
+/// The intent of a fabric file for devices that run the systems they run.
+pub fn intent_for(setup: &FabricSetup, balancing: Balancing, devices: &[Device]) -> Intent {
+    Intent::of(setup, balancing, |switch| {
+        let found = devices.iter().find(|device| device.name == switch.name && !device.is_host());
+        found.map_or(SystemId::Sonic, |device| device.system)
+    })
+}
+
+/// Checks devices against an intent, or against each other.
+pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
+    let scene = Scene::new(devices, intent);
+    let mut found = Collector::new(&scene);
+    for site in scene.sites() {
+        check_port(&site, &mut found);
+    }
+    link::check(&scene, &mut found);
+    fleet::check(&scene, &mut found);
+    let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
+    Report {
+        findings: found.into_findings(),
+        devices: devices.len(),
+        links: scene.wires.len(),
+        unknown: remarks(RemarkKind::Unknown),
+        malformed: remarks(RemarkKind::Malformed),
+        foreign: remarks(RemarkKind::Foreign),
+    }
+}
+
+/// The rules of one port, from the wire inwards. A port without QoS has one mistake, not twelve.
+fn check_port(site: &Site<'_>, found: &mut Collector<'_>) {
+    if classify::not_applied(site, found) {
+        return;
+    }
+    let standing = classify::check(site, found);
+    if site.device.is_host() {
+        nic::check(site, found);
+        queues::shares(site, found);
+    } else {
+        if standing.class {
+            queues::check(site, found);
+        }
+        if standing.pause {
+            buffers::check(site, found);
+        }
+        buffers::watchdog(site, found);
+        classify::drift(site, found);
+    }
+    buffers::mtu(site, found);
+}

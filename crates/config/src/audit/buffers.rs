@@ -1,0 +1,141 @@
+//! Headroom, watchdog and MTU of a port.
+
+use super::cure::Aspect;
+use super::finding::{Collector, Fault};
+use super::rule;
+use super::scene::Site;
+use crate::number::Group;
+use crate::qos::Reaction;
+use xoff_fabric::rules::pause;
+use xoff_units::{Bytes, Length, Rate};
+
+pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
+    let lossless = site.agreement().lossless.is_some_and(|set| !set.is_empty());
+    let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
+    if !lossless || !pauses {
+        return;
+    }
+    let Some(dscp) = site.agreement().data_dscp else { return };
+    let Some(group) = site.port.maps.group_of(dscp) else { return };
+    headroom(site, found, group);
+    cable(site, found);
+    pool(site, found);
+}
+
+fn headroom(site: &Site<'_>, found: &mut Collector<'_>, group: Group) {
+    let own = &site.port.groups[group.index()].headroom;
+    let meant = site.meant.and_then(|m| m.groups[group.index()].headroom.get());
+    let needed = site.wire.and_then(|(wire, side)| wire.headroom[side]);
+    let needed = needed.or_else(|| in_flight(site));
+    let Some(given) = own.get() else {
+        // A system that sizes headroom itself says nothing, and the intent knows it.
+        let usual = site.scene.sized.contains(&site.device.system);
+        let others = meant.is_some() || (site.scene.intent.is_none() && usual);
+        if others {
+            let message = format!("priority group {group} of RDMA data has no headroom");
+            let fault = Fault::new(&rule::HEADROOM_MISSING, message)
+                .at(site.port.place)
+                .cured_by(Aspect::Buffers);
+            found.port(site, fault);
+        }
+        return;
+    };
+    let short = |wanted: Bytes| {
+        let message = format!("headroom of {given} for a cable that needs {wanted}");
+        Fault::new(&rule::HEADROOM_SMALL, message).at(own.place()).cured_by(Aspect::Buffers)
+    };
+    match (needed, meant) {
+        (Some(needed), _) if given < needed => found.port(site, short(needed)),
+        (_, Some(meant)) if given < meant => found.port(site, short(meant).warning()),
+        _ => {}
+    }
+}
+
+/// Without an intent: what the said cable holds both ways, what the peer may still send, and a
+/// packet at each end. Less cannot be enough.
+fn in_flight(site: &Site<'_>) -> Option<Bytes> {
+    let (rate, cable) = (site.rate()?, site.port.cable.get()?);
+    let mtu = site.port.mtu.get().unwrap_or(site.agreement().packet);
+    Some(bytes_of(rate, cable) + mtu + mtu)
+}
+
+fn bytes_of(rate: Rate, cable: Length) -> Bytes {
+    rate.bytes_in(cable.propagation() * 2 + pause::response_time(rate))
+}
+
+/// The cable that the device believes in is shorter than the real one.
+fn cable(site: &Site<'_>, found: &mut Collector<'_>) {
+    let own = &site.port.cable;
+    let real = site.intended.and_then(|port| port.cable.get());
+    let real = real.or_else(|| site.wire.and_then(|(wire, _)| wire.length));
+    let (Some(believed), Some(real)) = (own.get(), real) else { return };
+    if believed < real {
+        let how = if own.is_said() { "" } else { " by default" };
+        let message =
+            format!("headroom is sized for {believed}{how}, and the cable is {real} long");
+        let fault = Fault::new(&rule::HEADROOM_SMALL, message)
+            .at(own.place().or(site.port.pfc.place()))
+            .cured_by(Aspect::Buffers);
+        found.port(site, fault);
+    }
+}
+
+/// The pool of a system that has headroom in one piece.
+fn pool(site: &Site<'_>, found: &mut Collector<'_>) {
+    let Some(meant) = site.scene.fitted(site.index).and_then(|d| d.headroom_pool.get()) else {
+        return;
+    };
+    let own = &site.device.headroom_pool;
+    // One word per device is enough: it is said at its first port.
+    if site.device.ports.keys().next() != Some(site.name) {
+        return;
+    }
+    let fault = match own.get() {
+        None => Fault::new(&rule::HEADROOM_MISSING, format!("no headroom pool; {meant} is meant")),
+        Some(given) if given < meant => {
+            let message = format!("a headroom pool of {given}; {meant} is meant");
+            Fault::new(&rule::HEADROOM_SMALL, message).at(own.place())
+        }
+        Some(_) => return,
+    };
+    found.device(site.index, fault.cured_by(Aspect::Buffers));
+}
+
+pub(super) fn watchdog(site: &Site<'_>, found: &mut Collector<'_>) {
+    let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
+    if !site.agreement().watchdog || !pauses {
+        return;
+    }
+    let watchdog = &site.port.watchdog;
+    if watchdog.on.get() != Some(true) {
+        let fault = Fault::new(&rule::WATCHDOG, "no watchdog ends a pause that does not end")
+            .at(watchdog.on.place().or(site.port.place))
+            .cured_by(Aspect::Watchdog);
+        found.port(site, fault);
+    } else if watchdog.reaction.get() == Some(Reaction::Alert) {
+        let fault = Fault::new(&rule::WATCHDOG_ALERT, "the watchdog only raises an alert")
+            .at(watchdog.reaction.place())
+            .cured_by(Aspect::Watchdog);
+        found.port(site, fault);
+    }
+}
+
+pub(super) fn mtu(site: &Site<'_>, found: &mut Collector<'_>) {
+    let own = &site.port.mtu;
+    let Some(mtu) = own.get() else { return };
+    let needed = site.agreement().packet;
+    if mtu < needed {
+        let message = format!("an MTU of {} for RDMA packets of {}", mtu.get(), needed.get());
+        let fault = Fault::new(&rule::MTU_SMALL, message).at(own.place()).cured_by(Aspect::Mtu);
+        return found.port(site, fault);
+    }
+    let Some(meant) = site.meant.and_then(|m| m.mtu.get()) else { return };
+    // Whether a system counts Ethernet's own bytes makes no difference to RoCE.
+    if mtu.get().abs_diff(meant.get()) > 18 {
+        let message = format!("an MTU of {}; {} is meant", mtu.get(), meant.get());
+        found.port(
+            site,
+            Fault::new(&rule::MTU_DRIFT, message).at(own.place()).cured_by(Aspect::Mtu),
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! From the wire to class, group and pause: trust, maps and PFC of a port.
+
+use super::cure::Aspect;
+use super::finding::{Collector, Fault};
+use super::rule;
+use super::scene::Site;
+use crate::number::{Class, Dscp, Priorities};
+use crate::place::Said;
+
+/// Whether a port has no QoS at all, which is then the one thing to say about it.
+pub(super) fn not_applied(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
+    let lossless = site.agreement().lossless.is_some_and(|set| !set.is_empty());
+    let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
+    let reads = site.port.trust.get().is_some_and(|trust| trust.reads_dscp());
+    let turns = site.port.queues.iter().any(|queue| queue.scheduling.is_said());
+    if !lossless || pauses || site.port.trust.is_said() || (reads && turns) {
+        return false;
+    }
+    let peer = site.wire.map(|(wire, side)| site.scene.name(wire.ends[1 - side].0));
+    let towards = peer.map_or(String::new(), |name| format!(" towards {name}"));
+    let fault = Fault::new(&rule::NOT_APPLIED, format!("no QoS policy is applied{towards}"))
+        .at(site.port.place)
+        .cured_by(Aspect::All);
+    found.port(site, fault);
+    true
+}
+
+/// How far RDMA data comes as it is meant to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// It is in its class, so that its queue is worth a look.
+    pub(super) class: bool,
+    /// Its buffer pauses, so that its headroom is worth a look.
+    pub(super) pause: bool,
+}
+
+/// Trust, maps and PFC.
+pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) -> Standing {
+    pfc(site, found);
+    let class = trust(site, found) && data_class(site, found);
+    let pause = class && pauses(site, found);
+    if class && !site.device.is_host() {
+        mixed(site, found);
+    }
+    Standing { class, pause }
+}
+
+fn trust(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
+    let trust = site.port.trust;
+    if trust.get().is_some_and(|trust| trust.reads_dscp()) {
+        return true;
+    }
+    let word = match trust.get() {
+        Some(trust) => format!("the port trusts {}, not DSCP", trust.name()),
+        None => "nothing says what the port trusts".to_owned(),
+    };
+    let fault =
+        Fault::new(&rule::TRUST, word).at(trust.place().or(site.port.place)).cured_by(Aspect::Maps);
+    found.port(site, fault);
+    false
+}
+
+fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
+    let Some(wanted) = site.agreement().lossless else { return };
+    let on = site.port.pfc.get().unwrap_or(Priorities::NONE);
+    let places = site.port.pfc.place().or(site.port.place);
+    let fault = if on == Priorities::ALL && wanted != Priorities::ALL {
+        Fault::new(&rule::PFC_ALL, format!("PFC is on for all priorities; {wanted} is meant"))
+    } else if wanted.minus(on).is_empty() {
+        let extra = on.minus(wanted);
+        if extra.is_empty() {
+            return;
+        }
+        Fault::new(&rule::PFC_EXTRA, format!("PFC is on for {on}; {wanted} is meant"))
+    } else if on.is_empty() {
+        Fault::new(&rule::PFC_MISSING, format!("PFC is off; {wanted} is meant"))
+    } else {
+        Fault::new(&rule::PFC_PRIORITY, format!("PFC is on for {on}; {wanted} is meant"))
+    };
+    found.port(site, fault.at(places).cured_by(Aspect::Pfc));
+}
+
+fn data_class(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
+    let Some(dscp) = site.agreement().data_dscp else { return true };
+    let Some(wanted) = site.agreement().data_class else { return true };
+    let said = &site.port.maps.dscp_to_class[dscp.index()];
+    if said.get() == Some(wanted) {
+        return true;
+    }
+    let message = match said.get() {
+        Some(class) => {
+            format!("DSCP {dscp} of RDMA data is in class {class}; class {wanted} is meant")
+        }
+        None => format!("DSCP {dscp} of RDMA data is in no class; class {wanted} is meant"),
+    };
+    let fault = Fault::new(&rule::DATA_CLASS, message)
+        .at(said.place().or(site.port.place))
+        .cured_by(Aspect::Maps);
+    found.port(site, fault);
+    false
+}
+
+/// The group of RDMA data pauses, and its pause stops the queue of RDMA data.
+fn pauses(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
+    let maps = &site.port.maps;
+    let Some(dscp) = site.agreement().data_dscp else { return false };
+    let on = site.port.pfc.get().unwrap_or(Priorities::NONE);
+    let (Some(group), Some(queue)) = (maps.group_of(dscp), maps.queue_of(dscp)) else {
+        return false;
+    };
+    if on.is_empty() || site.agreement().lossless.is_some_and(|set| !set.minus(on).is_empty()) {
+        return false;
+    }
+    let class = site.class(dscp).map_or(0, Class::index);
+    let sends: Priorities =
+        on.iter().filter(|p| maps.pfc_to_group[p.index()].get() == Some(group)).collect();
+    if sends.is_empty() {
+        let places = on.iter().filter_map(|p| maps.pfc_to_group[p.index()].place());
+        let message = format!(
+            "RDMA data is in priority group {group}, which no priority of {on} \
+                               pauses"
+        );
+        let fault = Fault::new(&rule::PAUSE_GROUP, message)
+            .at(places.chain(maps.class_to_group[class].place()))
+            .cured_by(Aspect::Maps);
+        found.port(site, fault);
+        return false;
+    }
+    let stops = |p: &crate::number::Priority| maps.pfc_to_queue[p.index()].get() == Some(queue);
+    if !sends.iter().any(|p| stops(&p)) {
+        let places = sends.iter().filter_map(|p| maps.pfc_to_queue[p.index()].place());
+        let message = format!("a pause of {sends} does not stop queue {queue} of RDMA data");
+        let fault = Fault::new(&rule::PAUSE_QUEUE, message)
+            .at(places.chain(maps.class_to_queue[class].place()))
+            .cured_by(Aspect::Maps);
+        found.port(site, fault);
+    }
+    true
+}
+
+/// Nothing else in the class or queue of RDMA data.
+fn mixed(site: &Site<'_>, found: &mut Collector<'_>) {
+    let maps = &site.port.maps;
+    let Some(data) = site.agreement().data_dscp else { return };
+    let (Some(class), Some(queue)) = (site.class(data), maps.queue_of(data)) else { return };
+    let intended = |dscp: Dscp| site.meant.map(|m| m.maps.dscp_to_class[dscp.index()].get());
+    // Without an intent only best effort is surely not meant to be lossless.
+    let stranger = |dscp: &Dscp| match intended(*dscp) {
+        Some(meant) => meant != Some(class),
+        None => dscp.get() == 0,
+    };
+    let inside: Vec<Dscp> =
+        Dscp::all().filter(|d| site.class(*d) == Some(class)).filter(stranger).collect();
+    if !inside.is_empty() && inside.iter().all(|d| Some(*d) != site.agreement().cnp_dscp) {
+        let list: Vec<String> = inside.iter().map(|d| d.to_string()).collect();
+        let message = format!("DSCP {} is in class {class} of RDMA data", list.join(", "));
+        let places = inside.iter().filter_map(|d| maps.dscp_to_class[d.index()].place());
+        let fault = Fault::new(&rule::MIXED, message).at(places).cured_by(Aspect::Maps);
+        found.port(site, fault);
+    }
+    for other in Class::all().filter(|other| *other != class) {
+        let used = Dscp::all().any(|d| site.class(d) == Some(other));
+        let shared = maps.class_to_queue[other.index()].get() == Some(queue);
+        if used && shared {
+            let message = format!("class {other} shares queue {queue} with RDMA data");
+            let fault = Fault::new(&rule::MIXED, message)
+                .at(maps.class_to_queue[other.index()].place())
+                .cured_by(Aspect::Maps);
+            found.port(site, fault);
+        }
+    }
+}
+
+/// Other differences from the intent. What breaks RDMA or its notifications has rules of its own,
+/// and may be the reason for these.
+pub(super) fn drift(site: &Site<'_>, found: &mut Collector<'_>) {
+    let Some(meant) = site.meant.filter(|_| !found.is_broken(site.index, site.name)) else {
+        return;
+    };
+    let (real, wanted) = (&site.port.maps, &meant.maps);
+    let data = site.agreement().data_dscp.and_then(|dscp| site.class(dscp));
+    let special = [site.agreement().data_dscp, site.agreement().cnp_dscp];
+    let differs = |dscp: &Dscp| {
+        let (own, other) = (&real.dscp_to_class[dscp.index()], &wanted.dscp_to_class[dscp.index()]);
+        own.get() != other.get() && !special.contains(&Some(*dscp)) && own.get() != data
+    };
+    let dscps: Vec<Dscp> = Dscp::all().filter(differs).collect();
+    let maps_differ = |own: &[Said<_>; 8], other: &[Said<_>; 8]| {
+        own.iter().zip(other).any(|(own, other)| own.get() != other.get())
+    };
+    if !dscps.is_empty() {
+        let list: Vec<String> = dscps.iter().map(|d| d.to_string()).collect();
+        let message = format!("DSCP {} is in another class than meant", list.join(", "));
+        let places = dscps.iter().filter_map(|d| real.dscp_to_class[d.index()].place());
+        found.port(site, Fault::new(&rule::MAP_DRIFT, message).at(places).cured_by(Aspect::Maps));
+    } else if maps_differ(&real.class_to_queue, &wanted.class_to_queue) {
+        let places = real.class_to_queue.iter().filter_map(Said::place);
+        let message = "classes are in other queues than meant";
+        found.port(site, Fault::new(&rule::MAP_DRIFT, message).at(places).cured_by(Aspect::Maps));
+    }
+}

@@ -1,0 +1,115 @@
+//! The fix of a finding: the part of a port that is wrong, as it should be, rendered.
+
+use super::scene::Scene;
+use crate::device::{Device, Port, PortName};
+use crate::place::{Place, Said};
+use crate::qos::QueueSettings;
+use std::sync::Arc;
+
+/// What part of a device a fix configures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aspect {
+    /// Classification, maps, queues, pauses: a whole port.
+    All,
+    /// Trust and the maps.
+    Maps,
+    /// Which priorities pause, and how that is mapped.
+    Pfc,
+    /// Marking of queues.
+    Marking,
+    /// Turns of queues.
+    Turns,
+    /// Buffers and cable.
+    Buffers,
+    /// Watchdog.
+    Watchdog,
+    /// MTU.
+    Mtu,
+    /// Load balancing.
+    Balancing,
+    /// What a NIC writes and answers to.
+    Nic,
+    /// What NCCL is told.
+    Nccl,
+}
+
+/// The fix for some ports of a device. With an intent it is the intent's; without, what other ports
+/// of the same system have.
+pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: Aspect) -> String {
+    let Some(device) = scene.devices.get(index) else { return String::new() };
+    let mut wanted = Device::new(&device.name, device.system);
+    wanted.hardware = device.hardware.clone();
+    wanted.partial = true;
+    // As the system says it: what follows from all ports of a device must not be worked out again
+    // from some of them.
+    let meant = scene.fitted(index);
+    let model = meant.or_else(|| scene.model(index));
+    if aspect == Aspect::Balancing {
+        wanted.balancing = model.map_or(Said::Absent, |model| meant_again(&model.balancing));
+    }
+    if aspect == Aspect::Nccl {
+        wanted.nccl = model.map(|model| model.nccl).unwrap_or_default();
+    }
+    if aspect == Aspect::Buffers {
+        let model = model.filter(|_| meant.is_some());
+        wanted.headroom_pool = model.map_or(Said::Absent, |model| model.headroom_pool);
+        wanted.shared_buffer = model.map_or(Said::Absent, |model| model.shared_buffer);
+    }
+    for name in ports {
+        let Some(good) = scene.good_port(index, name) else { continue };
+        wanted.ports.insert(name.clone(), part(good, aspect));
+    }
+    let system = device.system.system();
+    let rendered = system.render(&system.fit(&wanted, &mut Vec::new()));
+    let text = rendered.into_iter().next().map(|file| file.text).unwrap_or_default();
+    // The first comment names the whole file; a fix is a piece of one.
+    let comment = |line: &&str| !(line.starts_with("! RoCE") || line.starts_with("# RoCE"));
+    let lines: Vec<&str> = text.lines().filter(comment).collect();
+    lines.join("\n")
+}
+
+/// A setting that the renderer writes, wherever it came from.
+fn meant_again<T: Clone>(said: &Said<T>) -> Said<T> {
+    said.value().map_or(Said::Absent, |value| Said::At(value.clone(), Place::INTENT))
+}
+
+fn part(good: &Port, aspect: Aspect) -> Port {
+    let mut port = Port { rate: good.rate, neighbour: good.neighbour.clone(), ..Port::default() };
+    // Classes, queues and pauses of a port stand in policies that are applied as a whole: a policy
+    // with only the wrong part in it would take away the rest.
+    let whole = matches!(
+        aspect,
+        Aspect::All
+            | Aspect::Maps
+            | Aspect::Pfc
+            | Aspect::Marking
+            | Aspect::Turns
+            | Aspect::Watchdog
+    );
+    if whole {
+        port.trust = meant_again(&good.trust);
+        port.maps = Arc::clone(&good.maps);
+        port.pfc = meant_again(&good.pfc);
+        port.queues = Arc::new(good.queues.map(|queue| QueueSettings {
+            scheduling: meant_again(&queue.scheduling),
+            wred: meant_again(&queue.wred),
+        }));
+        port.watchdog = good.watchdog;
+        port.watchdog.on = meant_again(&good.watchdog.on);
+    }
+    if whole || aspect == Aspect::Buffers {
+        port.pfc = meant_again(&good.pfc);
+        port.groups = Arc::clone(&good.groups);
+        port.cable = good.cable;
+    }
+    if whole || aspect == Aspect::Mtu {
+        port.mtu = meant_again(&good.mtu);
+    }
+    if aspect == Aspect::Balancing {
+        port.balancing = good.balancing;
+    }
+    if aspect == Aspect::Nic {
+        port.nic = good.nic;
+    }
+    port
+}

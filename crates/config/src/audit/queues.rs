@@ -1,0 +1,247 @@
+//! Egress queues: marking, notifications, turns.
+
+use super::cure::Aspect;
+use super::finding::{Collector, Fault};
+use super::rule;
+use super::scene::Site;
+use crate::facts;
+use crate::number::{Class, Dscp, Queue};
+use crate::qos::{Levels, QueueSettings, Wred};
+use crate::system::SystemId;
+use xoff_fabric::model::{Ecn, Scheduling};
+use xoff_fabric::rules::buffer;
+use xoff_units::{Bytes, Rate};
+
+pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
+    marking(site, found);
+    notifications(site, found);
+    turns(site, found);
+    shares(site, found);
+}
+
+fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
+    let Some(queue) = site.data_queue().filter(|_| site.agreement().marking) else { return };
+    let said = &site.port.queues[queue.index()].wred;
+    let Some(wred) = said.get() else {
+        let fault =
+            Fault::new(&rule::ECN_MISSING, format!("queue {queue} of RDMA data does not mark"))
+                .at(site.port.place)
+                .cured_by(Aspect::Marking);
+        return found.port(site, fault);
+    };
+    if !wred.marks {
+        let message = format!("queue {queue} of RDMA data drops where it should mark");
+        let fault = Fault::new(&rule::ECN_OFF, message).at(said.place()).cured_by(Aspect::Marking);
+        return found.port(site, fault);
+    }
+    if !above_xoff(site, found, queue, &wred) {
+        marking_drift(site, found, queue, &wred);
+    }
+}
+
+/// Whether marking comes after the pause, at the best XOFF point that the buffer allows.
+fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) -> bool {
+    let Some(ecn) = wred.levels.sizes(None) else { return false };
+    let Some(xoff) = best_xoff(site) else { return false };
+    if ecn.kmax <= xoff {
+        return false;
+    }
+    let place = site.port.queues[queue.index()].wred.place();
+    let (start, late) = (ecn.kmin, ecn.kmin >= xoff);
+    let message = if late {
+        format!("marking starts at {start}, and the buffer pauses at {xoff} at the latest")
+    } else {
+        format!("marking is certain at {}, and the buffer pauses at {xoff} at the latest", ecn.kmax)
+    };
+    let fault = Fault::new(&rule::ECN_ABOVE_XOFF, message).at(place).cured_by(Aspect::Marking);
+    let intended = site.meant.and_then(|m| m.queues[queue.index()].wred.get());
+    if !late && intended == Some(*wred) {
+        // The fabric file was warned about it when it was read.
+        return false;
+    }
+    found.port(site, if late { fault } else { fault.warning() });
+    true
+}
+
+fn best_xoff(site: &Site<'_>) -> Option<Bytes> {
+    let group = site.port.maps.group_of(site.agreement().data_dscp?)?;
+    let own = &site.port.groups[group.index()];
+    let meant = site.intended.map(|port| &port.groups[group.index()]);
+    let threshold = own.threshold.get().or_else(|| meant?.threshold.get())?;
+    let reserved = own.reserved.get().or_else(|| meant?.reserved.get()).unwrap_or(Bytes::ZERO);
+    let intended = site.scene.intended(site.index);
+    let shared = site.device.shared_buffer.get();
+    let shared = shared.or_else(|| intended?.shared_buffer.get());
+    let fixed = matches!(threshold, xoff_fabric::model::Threshold::Static(_));
+    if shared.is_none() && !fixed {
+        return None;
+    }
+    Some(reserved + buffer::xoff(threshold, shared.unwrap_or(Bytes::ZERO), 1))
+}
+
+fn marking_drift(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) {
+    let place = site.port.queues[queue.index()].wred.place();
+    let usual = site.usual_queues().and_then(|queues| queues[queue.index()].wred.get());
+    let Some(meant) = usual.filter(|meant| !close(wred, meant)) else {
+        return copied(site, found, queue, wred);
+    };
+    // Thresholds of another speed are a mistake of their own kind.
+    let (rule, about) = match other_speed(site, queue, wred) {
+        Some(rate) => (&rule::ECN_SPEED, format!(", which is for {rate}")),
+        None => (&rule::ECN_DRIFT, String::new()),
+    };
+    let message =
+        format!("queue {queue} {}{about}; it {} is meant", facts::wred(wred), facts::wred(&meant));
+    found.port(site, Fault::new(rule, message).at(place).cured_by(Aspect::Marking));
+}
+
+/// Equal within what units and rounding do.
+fn close(a: &Wred, b: &Wred) -> bool {
+    let (Levels::Sizes(a), Levels::Sizes(b)) = (a.levels, b.levels) else { return a == b };
+    let near = |x: Bytes, y: Bytes| {
+        let (low, high) = (x.min(y).get(), x.max(y).get());
+        high - low <= high / 40
+    };
+    let Ecn { kmin, kmax, pmax } = a;
+    let percent = crate::text::fit::percent;
+    near(kmin, b.kmin) && near(kmax, b.kmax) && percent(pmax) == percent(b.pmax)
+}
+
+/// Another speed for which these are the thresholds.
+fn other_speed(site: &Site<'_>, queue: Queue, wred: &Wred) -> Option<Rate> {
+    let same = |wanted: Option<Wred>| wanted.is_some_and(|wanted| close(wred, &wanted));
+    let intended = site.scene.intended(site.index).into_iter().flat_map(|d| d.ports.values());
+    let mut rates = intended
+        .filter(|port| same(port.queues[queue.index()].wred.get()))
+        .filter_map(|port| port.rate.get());
+    let meant = rates.find(|rate| Some(*rate) != site.rate());
+    let usual = || {
+        let mut speeds = site.scene.usual_speeds(site.device.system);
+        let other = speeds
+            .find(|(rate, queues)| *rate != site.rate() && same(queues[queue.index()].wred.get()));
+        other.and_then(|(rate, _)| rate)
+    };
+    meant.or_else(usual)
+}
+
+/// Without an intent: thresholds that a whole fabric has copied from another speed.
+fn copied(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) {
+    if site.scene.intent.is_some() {
+        return;
+    }
+    let faster = other_speed(site, queue, wred).zip(site.rate());
+    let Some((faster, rate)) = faster.filter(|(faster, rate)| faster > rate) else { return };
+    let message = format!("queue {queue} {} at {rate} and at {faster} alike", facts::wred(wred));
+    let place = site.port.queues[queue.index()].wred.place();
+    found.port(site, Fault::new(&rule::ECN_SPEED, message).at(place));
+}
+
+fn notifications(site: &Site<'_>, found: &mut Collector<'_>) {
+    let maps = &site.port.maps;
+    let agreement = site.agreement();
+    let (Some(cnp), Some(data)) = (agreement.cnp_dscp, agreement.data_dscp) else { return };
+    if !agreement.cnp_apart {
+        return;
+    }
+    let (Some(queue), Some(data_queue)) = (maps.queue_of(cnp), maps.queue_of(data)) else { return };
+    let said = &maps.dscp_to_class[cnp.index()];
+    let class = said.get().map_or(0, Class::index);
+    let places = said.place().into_iter().chain(maps.class_to_queue[class].place());
+    let meant = site.meant.and_then(|m| m.maps.queue_of(cnp));
+    if queue == data_queue {
+        let message = format!("CNPs (DSCP {cnp}) wait in queue {queue} with RDMA data");
+        let fault = Fault::new(&rule::CNP_CLASS, message).at(places).cured_by(Aspect::Maps);
+        return found.port(site, fault);
+    }
+    let turn = &site.port.queues[queue.index()].scheduling;
+    let wanted = site.meant.map(|m| &m.queues).and_then(|q| q[meant?.index()].scheduling.get());
+    let strict_meant = wanted.is_none_or(|turn| turn == Scheduling::Strict);
+    let moved = meant.is_some_and(|meant| meant != queue);
+    let others = shares_queue(site, cnp, queue);
+    if moved || (meant.is_none() && others) {
+        let message = format!("CNPs (DSCP {cnp}) wait in queue {queue} with other traffic");
+        let fault = Fault::new(&rule::CNP_TURN, message).at(places).cured_by(Aspect::Maps);
+        found.port(site, fault);
+    } else if strict_meant && turn.get() != Some(Scheduling::Strict) {
+        let message = format!("queue {queue} of CNPs is not strict");
+        let fault = Fault::new(&rule::CNP_TURN, message)
+            .at(turn.place().or(site.port.place))
+            .cured_by(Aspect::Turns);
+        found.port(site, fault);
+    }
+}
+
+/// Whether best effort waits in this queue, too.
+fn shares_queue(site: &Site<'_>, cnp: Dscp, queue: Queue) -> bool {
+    Dscp::new(0).is_some_and(|zero| zero != cnp && site.port.maps.queue_of(zero) == Some(queue))
+}
+
+/// Strict queues that were meant to have a weight, or that carry best effort.
+fn turns(site: &Site<'_>, found: &mut Collector<'_>) {
+    let cnp = site.agreement().cnp_dscp.and_then(|dscp| site.port.maps.queue_of(dscp));
+    let data = site.data_queue();
+    for queue in Queue::all() {
+        let turn = &site.port.queues[queue.index()].scheduling;
+        let strict = turn.get() == Some(Scheduling::Strict);
+        let meant = site.meant.and_then(|m| m.queues[queue.index()].scheduling.get());
+        let best_effort =
+            Dscp::new(0).and_then(|zero| site.port.maps.queue_of(zero)) == Some(queue);
+        let wrong = match meant {
+            Some(meant) => meant != Scheduling::Strict,
+            None => best_effort && Some(queue) != data,
+        };
+        if strict && wrong && (Some(queue) != cnp || Some(queue) == data) {
+            let message = format!("queue {queue} is strict and was not meant to be");
+            let fault = Fault::new(&rule::STRICT, message)
+                .at(turn.place().or(site.port.place))
+                .cured_by(Aspect::Turns);
+            found.port(site, fault);
+        }
+    }
+}
+
+fn weight_of(queue: &QueueSettings) -> Option<u64> {
+    match queue.scheduling.get()? {
+        Scheduling::Weighted(weight) => Some(weight.into()),
+        Scheduling::Strict => None,
+    }
+}
+
+/// Weights that do not add up, or that are not the intent's.
+pub(super) fn shares(site: &Site<'_>, found: &mut Collector<'_>) {
+    let weights = || {
+        let queues = Queue::all().zip(site.port.queues.iter());
+        queues.filter_map(|(queue, settings)| match settings.scheduling.get()? {
+            Scheduling::Weighted(weight) => Some((queue, weight, settings.scheduling.place())),
+            Scheduling::Strict => None,
+        })
+    };
+    let sum: u64 = weights().map(|(_, weight, _)| u64::from(weight)).sum();
+    // SONiC's weights are relative; the others are percentages.
+    let relative = site.device.system == SystemId::Sonic;
+    if !relative && sum != 100 && weights().next().is_some() {
+        let places = weights().filter_map(|(_, _, place)| place);
+        let message = format!("the weights add up to {sum}%");
+        let fault = Fault::new(&rule::SHARES, message).at(places).cured_by(Aspect::Turns);
+        return found.port(site, fault);
+    }
+    let Some(meant) = site.usual_queues() else { return };
+    let total: u64 = meant.iter().filter_map(weight_of).sum();
+    let same = |(own, meant): (&QueueSettings, &QueueSettings)| {
+        weight_of(own).is_some() == weight_of(meant).is_some()
+    };
+    // A queue that became strict changes all shares, and has a rule of its own.
+    if !site.port.queues.iter().zip(meant).all(same) {
+        return;
+    }
+    for (queue, weight, place) in weights() {
+        let share = (u64::from(weight) * 100).checked_div(sum).unwrap_or(0);
+        let wanted = weight_of(&meant[queue.index()]).unwrap_or(0) * 100;
+        let wanted = wanted.checked_div(total).unwrap_or(0);
+        if share.abs_diff(wanted) > 3 {
+            let message = format!("queue {queue} has {share}% of the link; {wanted}% is meant");
+            let fault = Fault::new(&rule::SHARE_DRIFT, message).at(place).cured_by(Aspect::Turns);
+            found.port(site, fault);
+        }
+    }
+}

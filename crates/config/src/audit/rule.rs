@@ -1,0 +1,204 @@
+//! The rules: what each is about, why it hurts and what cures it.
+
+use xoff_fabric::Severity;
+
+/// A rule of the audit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name in reports, stable.
+    pub id: &'static str,
+    /// How bad a finding usually is.
+    pub severity: Severity,
+    /// What is wrong, in a few words.
+    pub title: &'static str,
+    /// Why it hurts.
+    pub why: &'static str,
+    /// What to do.
+    pub cure: &'static str,
+}
+
+macro_rules! rules {
+    ($($name:ident = $severity:ident $id:literal: $title:literal, $why:literal, $cure:literal;)*) => {
+        $(
+            pub(super) static $name: Rule = Rule {
+                id: $id,
+                severity: Severity::$severity,
+                title: $title,
+                why: $why,
+                cure: $cure,
+            };
+        )*
+
+        /// All rules.
+        pub static RULES: &[&Rule] = &[$(&$name),*];
+    };
+}
+
+rules! {
+    NOT_APPLIED = Error "qos-not-applied":
+        "a port that carries RoCE has no QoS",
+        "Everything on this port is best effort and without pause: RoCE loses packets here as soon as \
+         a queue fills, however well the rest of the fabric is configured.",
+        "Apply the classification, queuing and PFC policy of the other ports to this one.";
+    TRUST = Error "trust":
+        "the port does not read DSCPs",
+        "The class of a packet is taken from elsewhere (VLAN priority, port default), so RDMA data and \
+         notifications are queued with everything else and PFC protects the wrong packets.",
+        "Trust DSCP on every port that carries RoCE.";
+    DATA_CLASS = Error "data-class":
+        "the DSCP of RDMA data is in the wrong class",
+        "Data that is lossless elsewhere is lossy here, or waits in a queue that no pause stops.",
+        "Map the DSCP of RDMA data to the lossless class.";
+    MIXED = Error "mixed-queue":
+        "lossy traffic shares the lossless class or queue",
+        "Other traffic fills the lossless buffer, causes pauses and is paused with it; RDMA flows \
+         suffer from senders that react to neither marks nor pauses.",
+        "Give the lossless class a queue and DSCPs of its own.";
+    MAP_DRIFT = Warning "map-drift":
+        "a class or queue map differs from the intent",
+        "Traffic is treated differently on this device than on its neighbours.",
+        "Restore the map of the intent.";
+    PFC_ALL = Error "pfc-all-priorities":
+        "PFC is on for all priorities",
+        "Every class can stop the link: one slow receiver of any traffic pauses whole rows of \
+         switches, and no class is left that can always move.",
+        "Enable PFC for the lossless priority only.";
+    PFC_EXTRA = Warning "pfc-extra":
+        "PFC is on for more priorities than meant",
+        "Every lossless priority takes headroom and can spread congestion; vendors' defaults have two.",
+        "Disable PFC for priorities that carry no RDMA.";
+    PFC_MISSING = Error "pfc-missing":
+        "PFC is off where the class is lossless",
+        "Nothing stops the sender when the buffer fills: the port drops, and go-back-N makes much of \
+         every loss.",
+        "Enable PFC for the lossless priority.";
+    PFC_PRIORITY = Error "pfc-priority":
+        "PFC is on for another priority than elsewhere",
+        "Pauses name a priority that the peer does not stop: both ends look configured, and packets \
+         are lost.",
+        "Use one priority for RDMA on all devices.";
+    PAUSE_GROUP = Error "pause-group":
+        "the buffer of RDMA data sends no pause",
+        "The priority group that RDMA data is charged to belongs to no priority with PFC, so it \
+         overflows silently.",
+        "Map the class and the PFC priority to the same priority group.";
+    PAUSE_QUEUE = Error "pause-queue":
+        "a received pause stops the wrong queue",
+        "The queue of RDMA data goes on sending while another one is stopped.",
+        "Map the PFC priority to the queue of the lossless class.";
+    PAUSE_LINK = Error "pause-link":
+        "the pause of one end does not stop the data of the other",
+        "Along this cable the receiver asks for silence in a priority in which the sender has no \
+         RDMA data.",
+        "Make priority, queue and group maps agree at both ends.";
+    ECN_MISSING = Error "ecn-missing":
+        "the lossless queue does not mark",
+        "Congestion control never hears of congestion: senders slow down only when pauses stop them, \
+         and pauses spread.",
+        "Configure ECN marking on the queue of RDMA data.";
+    ECN_OFF = Error "ecn-off":
+        "thresholds are set, but packets are dropped instead of marked",
+        "Random early detection without ECN drops RDMA packets in a class that is meant to be \
+         lossless.",
+        "Turn ECN on in the profile.";
+    ECN_ABOVE_XOFF = Error "ecn-above-xoff":
+        "marking starts after the pause",
+        "The buffer pauses the sender before its queue is long enough to be marked: PFC does the work \
+         of congestion control.",
+        "Lower the thresholds below the XOFF point, or raise alpha.";
+    ECN_SPEED = Warning "ecn-speed":
+        "the same thresholds at different speeds",
+        "A threshold is a queueing time: what is right at 400G is four times as late at 100G.",
+        "Scale the thresholds with the speed of the port.";
+    ECN_DRIFT = Warning "ecn-drift":
+        "thresholds differ from the intent",
+        "Queues of one path mark at different lengths; flows get unequal shares.",
+        "Restore the thresholds of the intent.";
+    CNP_CLASS = Error "cnp-class":
+        "notifications wait with RDMA data",
+        "The packets that tell senders to slow down stand in the very queue that is too long.",
+        "Give CNPs a class of their own.";
+    CNP_TURN = Error "cnp-not-strict":
+        "notifications have no strict queue",
+        "CNPs wait behind other traffic; senders react late and congestion grows meanwhile.",
+        "Make the queue of CNPs strict.";
+    STRICT = Error "strict-starves":
+        "a strict queue can starve RDMA",
+        "What waits in it is always sent first, so that enough of it stops the lossless queue.",
+        "Give the queue a weight.";
+    SHARES = Error "weights-sum":
+        "weights do not add up to 100 percent",
+        "The device refuses the configuration or scales it to shares nobody has chosen.",
+        "Correct the weights.";
+    SHARE_DRIFT = Warning "weights-drift":
+        "weights differ from the intent",
+        "RDMA gets another share of the link than planned when it is contended.",
+        "Restore the weights of the intent.";
+    HEADROOM_MISSING = Error "headroom-missing":
+        "the lossless class has no headroom",
+        "What is on its way when the pause is sent finds no buffer and is lost.",
+        "Give the lossless priority group headroom for its cable.";
+    HEADROOM_SMALL = Error "headroom-small":
+        "headroom is too small for the cable",
+        "A cable holds more in flight than the buffer beyond XOFF: every pause can lose packets.",
+        "Size headroom from rate, length and MTU.";
+    WATCHDOG = Warning "watchdog-missing":
+        "no PFC watchdog",
+        "One NIC that pauses forever stops the fabric behind it, and nothing ends it.",
+        "Turn the PFC watchdog on.";
+    WATCHDOG_ALERT = Warning "watchdog-alert-only":
+        "the watchdog only tells",
+        "A stuck queue stays stuck until somebody reads the alert.",
+        "Let the watchdog drop or forward.";
+    MTU_SMALL = Error "mtu-small":
+        "the MTU is smaller than RDMA packets",
+        "Packets of the configured RDMA MTU do not pass; connections come up and then hang.",
+        "Raise the MTU above the largest RDMA packet.";
+    MTU_LINK = Error "mtu-mismatch":
+        "the two ends of a cable have different MTUs",
+        "Large packets pass in one direction and vanish in the other.",
+        "Set the same MTU at both ends.";
+    MTU_DRIFT = Warning "mtu-drift":
+        "the MTU differs from the intent",
+        "Headroom and neighbours are sized for another one.",
+        "Restore the MTU of the intent.";
+    NIC_DSCP = Error "nic-data-dscp":
+        "the NIC writes another DSCP into RDMA data",
+        "The fabric treats its data as best effort: it is dropped under load while all switches are \
+         configured well.",
+        "Set the traffic class of the NIC to the DSCP of RDMA data.";
+    NCCL = Error "nccl-traffic-class":
+        "NCCL asks for another traffic class",
+        "What NCCL says comes before the NIC's default: collectives leave the lossless class.",
+        "Set NCCL_IB_TC to the ToS byte of RDMA data.";
+    NCCL_MISSING = Warning "nccl-unset":
+        "NCCL is not told a traffic class",
+        "Queue pairs that bypass the NIC's default go out as best effort.",
+        "Set NCCL_IB_TC in the environment of jobs.";
+    NIC_CNP = Error "nic-cnp-dscp":
+        "the NIC sends CNPs with another DSCP than the switches expect",
+        "Notifications are queued as best effort and arrive late, or not at all; each device alone \
+         looks right.",
+        "Set cnp_dscp of the NIC to the DSCP of the CNP class.";
+    NIC_CONTROL = Error "nic-congestion-control":
+        "congestion control is off for the priority of RDMA",
+        "Marks are written and nobody answers them, or notifications come and nobody slows down.",
+        "Enable roce_np and roce_rp for the priority.";
+    BALANCING = Warning "balancing-missing":
+        "dynamic load balancing is off",
+        "Few large flows hashed onto equal paths collide: some links are full and others idle.",
+        "Enable dynamic load balancing as on the other switches.";
+    VERSIONS = Warning "versions-differ":
+        "devices of one kind run different software",
+        "Defaults and buffer models change between versions: the same configuration is not the same \
+         behaviour.",
+        "Bring devices of one kind to one version.";
+    GUARD = Warning "roce-unguarded":
+        "no access list on RoCE where others have one",
+        "Packets to UDP port 4791 from outside reach queue pairs; RoCE itself checks little.",
+        "Apply the access list for UDP port 4791 here, too.";
+    NOT_SEEN = Warning "not-seen":
+        "no configuration of a device",
+        "What was not seen was not checked.",
+        "Collect the configuration of this device.";
+}

@@ -1,0 +1,107 @@
+//! NVIDIA Cumulus Linux, as NVUE commands.
+//!
+//! Settings stand in profiles that ports refer to; `default-global` holds for ports that refer to
+//! none, but for congestion control and PFC, which are off without a profile. `nv set qos roce`
+//! stands for a whole configuration, which is read as what it stands for. Switch priorities,
+//! priority groups and pauses have one number; headroom follows from the cable length, whose
+//! default of 10 m is short for a row of racks.
+
+mod parse;
+mod render;
+
+use crate::device::{Balancing, Device};
+use crate::place::Said;
+use crate::qos::{GroupSettings, Maps, Reaction};
+use crate::system::{Cage, Input, Rendered, System, SystemId};
+use crate::text::fit;
+use std::sync::Arc;
+use xoff_fabric::model::WatchdogAction;
+use xoff_units::{Bytes, Length, Span};
+
+/// NVIDIA Cumulus Linux.
+pub(crate) struct Cumulus;
+
+/// Cable length that headroom is sized for when nothing is said.
+const USUAL_CABLE: Length = Length::from_m(10);
+/// Polls of the watchdog after which a queue is stuck, when nothing is said.
+const USUAL_ROBUSTNESS: u64 = 3;
+/// Milliseconds between two polls, when nothing is said.
+const USUAL_POLL_MS: u64 = 100;
+
+impl System for Cumulus {
+    fn id(&self) -> SystemId {
+        SystemId::Cumulus
+    }
+
+    fn likeness(&self, text: &str) -> u32 {
+        let commands = text.lines().filter(|line| line.contains("nv set ")).take(50).count();
+        10 * commands as u32
+    }
+
+    fn parse(&self, input: &Input<'_>) -> Device {
+        parse::parse(input)
+    }
+
+    fn fit(&self, device: &Device, limits: &mut Vec<String>) -> Device {
+        let mut device = device.clone();
+        fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
+        fit::queues(&mut device, fit::whole_percent);
+        // Headroom follows from the cable; the rest is the box's.
+        fit::groups(&mut device, |group| *group = GroupSettings::default());
+        device.shared_buffer = Said::Absent;
+        device.headroom_pool = Said::Absent;
+        let mut timed = false;
+        for port in device.ports.values_mut() {
+            own_numbers(Arc::make_mut(&mut port.maps));
+            if port.pfc.get().is_none_or(|set| set.is_empty()) {
+                port.cable = Said::Absent;
+            } else {
+                port.cable = port.cable.or_default(USUAL_CABLE);
+            }
+            let watchdog = &mut port.watchdog;
+            timed |= watchdog.restore.is_said();
+            watchdog.detect =
+                watchdog.detect.map(|span| Span::from_ms(render::polls(span).0 * USUAL_ROBUSTNESS));
+            watchdog.restore = Said::Absent;
+            watchdog.reaction = watchdog.reaction.map(|_| Reaction::Act(WatchdogAction::Drop));
+            if port.balancing.get() != Some(true) {
+                port.balancing = Said::Default(false);
+            }
+        }
+        if timed {
+            limits.push("the watchdog drops until pauses end; no restore time is set".to_owned());
+        }
+        device.balancing = match device.balancing.get() {
+            None | Some(Balancing::Hash) => Said::Default(Balancing::Hash),
+            // Adaptive routing decides packet by packet for RoCE.
+            Some(_) => Said::meant(Balancing::Packet),
+        };
+        device
+    }
+
+    fn render(&self, device: &Device) -> Vec<Rendered> {
+        vec![Rendered { name: format!("{}.nv", device.name), text: render::render(device) }]
+    }
+
+    fn port_name(&self, cage: Cage) -> String {
+        match cage.links {
+            1 => format!("swp{}", cage.cage + 1),
+            _ => format!("swp{}s{}", cage.cage + 1, cage.link),
+        }
+    }
+}
+
+/// Groups and pauses have the number of the switch priority; a pause of a priority stops the queue
+/// that the priority's packets are in.
+fn own_numbers(maps: &mut Maps) {
+    maps.class_to_group = [Said::Absent; 8];
+    maps.pfc_to_queue = [Said::Absent; 8];
+    maps.pfc_to_group = [Said::Absent; 8];
+    let queues = maps.class_to_queue;
+    for (pause, queue) in maps.pfc_to_queue.iter_mut().zip(queues) {
+        if let Some(queue) = queue.get() {
+            *pause = Said::Default(queue);
+        }
+    }
+    maps.identity_by_default();
+}

@@ -1,0 +1,495 @@
+//! Reading NVUE commands, as `nv config show -o commands` prints them.
+
+use super::{Cumulus, USUAL_CABLE, USUAL_POLL_MS, USUAL_ROBUSTNESS, own_numbers};
+use crate::device::{Balancing, Device, Neighbour, RemarkKind};
+use crate::number::{Class, Dscp, Priorities, Priority, Queue, ranges};
+use crate::place::{Place, Said};
+use crate::qos::{Levels, Maps, QueueSettings, Reaction, Trust, Wred};
+use crate::system::{Input, System};
+use crate::text::notes::{Notes, bytes, share, speed};
+use std::collections::BTreeMap;
+use xoff_fabric::model::{Ecn, Scheduling, WatchdogAction};
+use xoff_units::{Bytes, Length, Ratio, Span};
+
+/// Profiles of one kind, and the name that holds where none is bound.
+type Profiles<T> = BTreeMap<String, T>;
+const GLOBAL: &str = "default-global";
+
+#[derive(Debug, Clone)]
+struct Mapping {
+    trust: Said<Trust>,
+    classes: [Said<Class>; Dscp::COUNT],
+}
+
+impl Default for Mapping {
+    fn default() -> Self {
+        Self { trust: Said::Absent, classes: [Said::Absent; Dscp::COUNT] }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Marking {
+    on: Said<bool>,
+    kmin: Said<Bytes>,
+    kmax: Said<Bytes>,
+    percent: Said<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Pausing {
+    priorities: Said<Priorities>,
+    cable: Said<Length>,
+    off: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Bound {
+    mapping: Option<String>,
+    queue_mapping: Option<String>,
+    scheduler: Option<String>,
+    congestion: Option<String>,
+    pfc: Option<String>,
+}
+
+struct Parser {
+    device: Device,
+    notes: Notes,
+    mapping: Profiles<Mapping>,
+    queue_mapping: Profiles<[Said<Queue>; 8]>,
+    scheduler: Profiles<[(Said<bool>, Said<u32>); 8]>,
+    congestion: Profiles<[Marking; 8]>,
+    pfc: Profiles<Pausing>,
+    bound: BTreeMap<String, Bound>,
+    poll: Said<u64>,
+    robustness: Said<u64>,
+    roce: Option<Place>,
+}
+
+pub(super) fn parse(input: &Input<'_>) -> Device {
+    let mut parser = Parser {
+        device: Device::new(input.name, Cumulus.id()),
+        notes: Notes::new(input.file),
+        mapping: BTreeMap::new(),
+        queue_mapping: BTreeMap::new(),
+        scheduler: BTreeMap::new(),
+        congestion: BTreeMap::new(),
+        pfc: BTreeMap::new(),
+        bound: BTreeMap::new(),
+        poll: Said::Absent,
+        robustness: Said::Absent,
+        roce: None,
+    };
+    for (line, number) in input.text.lines().zip(1u32..) {
+        let line = line.trim();
+        // `cumulus@leaf0:mgmt:~$ nv set …`
+        let command = match line.find("nv set ") {
+            Some(at) => &line[at..],
+            None => line,
+        };
+        if command.is_empty() || command.starts_with('#') {
+            continue;
+        }
+        let words: Vec<&str> = command.split_whitespace().collect();
+        match words[..] {
+            ["nv", "set", ref path @ ..] => parser.command(number, path),
+            _ => {
+                if let Some((_, rest)) = line.split_once('@') {
+                    let host = rest.split([':', '$', '#', ' ']).next().unwrap_or_default();
+                    if !host.is_empty() {
+                        parser.device.name = host.to_owned();
+                    }
+                }
+                parser.notes.mark(number, RemarkKind::Foreign);
+            }
+        }
+    }
+    parser.finish()
+}
+
+impl Parser {
+    fn command(&mut self, line: u32, path: &[&str]) {
+        let place = self.notes.line(line);
+        match path {
+            ["system", "hostname", name] => self.device.name = (*name).to_owned(),
+            ["qos", "roce", rest @ ..] => self.roce_mode(line, rest),
+            ["qos", "mapping", profile, rest @ ..] => self.map(line, profile, rest),
+            [
+                "qos",
+                "egress-queue-mapping",
+                profile,
+                "switch-priority",
+                from,
+                "traffic-class",
+                to,
+            ] => {
+                let entry = self.queue_mapping.entry((*profile).to_owned()).or_default();
+                match (Class::read(from), Queue::read(to)) {
+                    (Some(class), Some(queue)) => entry[class.index()] = Said::At(queue, place),
+                    _ => self.notes.mark(line, RemarkKind::Malformed),
+                }
+            }
+            ["qos", "egress-scheduler", profile, "traffic-class", list, rest @ ..] => {
+                self.turn(line, profile, list, rest);
+            }
+            ["qos", "congestion-control", profile, "traffic-class", list, rest @ ..] => {
+                self.marking(line, profile, list, rest);
+            }
+            ["qos", "pfc", profile, rest @ ..] => self.pausing(line, profile, rest),
+            ["qos", "pfc-watchdog", "polling-interval", ms] => {
+                self.poll = self.notes.said(line, ms.parse().ok().filter(|ms| *ms < 1_000_000));
+            }
+            ["qos", "pfc-watchdog", "robustness", count] => {
+                self.robustness = self.notes.said(line, count.parse().ok().filter(|n| *n < 10_000));
+            }
+            ["router", "adaptive-routing", "state" | "enable", word] => {
+                let on = matches!(*word, "enabled" | "on");
+                let value = if on { Balancing::Packet } else { Balancing::Hash };
+                self.device.balancing = Said::At(value, place);
+            }
+            ["router", "adaptive-routing", ..] => {}
+            ["interface", list, rest @ ..] => self.interface(line, list, rest),
+            ["qos", ..] => self.notes.mark(line, RemarkKind::Unknown),
+            _ => self.notes.mark(line, RemarkKind::Foreign),
+        }
+    }
+
+    fn roce_mode(&mut self, line: u32, rest: &[&str]) {
+        match rest {
+            []
+            | ["mode", "lossless" | "lossless-single-ipool"]
+            | ["enable", "on"]
+            | ["state", "enabled"] => self.roce = Some(self.notes.line(line)),
+            ["cable-length", metres] => {
+                let cable = metres.parse().ok().map(Length::from_m);
+                let entry = self.pfc.entry(GLOBAL.to_owned()).or_default();
+                entry.cable = self.notes.said(line, cable);
+            }
+            _ => self.notes.mark(line, RemarkKind::Unknown),
+        }
+    }
+
+    fn map(&mut self, line: u32, profile: &str, rest: &[&str]) {
+        let place = self.notes.line(line);
+        let entry = self.mapping.entry(profile.to_owned()).or_default();
+        match rest {
+            ["trust", word] => {
+                let trust = match *word {
+                    "l3" => Some(Trust::Dscp),
+                    "l2" => Some(Trust::Pcp),
+                    "both" => Some(Trust::Both),
+                    "port" => Some(Trust::Nothing),
+                    _ => None,
+                };
+                entry.trust = self.notes.said(line, trust);
+            }
+            ["dscp", list, "switch-priority", class] => {
+                match ranges(list, Dscp::COUNT).zip(Class::read(class)) {
+                    Some((dscps, class)) => {
+                        for dscp in dscps {
+                            entry.classes[usize::from(dscp)] = Said::At(class, place);
+                        }
+                    }
+                    None => self.notes.mark(line, RemarkKind::Malformed),
+                }
+            }
+            ["pcp" | "port-default-sp", ..] => {}
+            _ => self.notes.mark(line, RemarkKind::Unknown),
+        }
+    }
+
+    fn turn(&mut self, line: u32, profile: &str, list: &str, rest: &[&str]) {
+        let place = self.notes.line(line);
+        let Some(queues) = ranges(list, 8) else {
+            return self.notes.mark(line, RemarkKind::Malformed);
+        };
+        let entry = self.scheduler.entry(profile.to_owned()).or_default();
+        for queue in queues.into_iter().map(usize::from) {
+            match rest {
+                ["mode", "strict"] => entry[queue].0 = Said::At(true, place),
+                ["mode", "dwrr"] => entry[queue].0 = Said::At(false, place),
+                ["bw-percent", share] => {
+                    entry[queue].1 = self.notes.said(line, share.parse().ok());
+                }
+                _ => self.notes.mark(line, RemarkKind::Unknown),
+            }
+        }
+    }
+
+    fn marking(&mut self, line: u32, profile: &str, list: &str, rest: &[&str]) {
+        let Some(queues) = ranges(list, 8) else {
+            return self.notes.mark(line, RemarkKind::Malformed);
+        };
+        let entry = self.congestion.entry(profile.to_owned()).or_default();
+        for queue in queues.into_iter().map(usize::from) {
+            let marking = &mut entry[queue];
+            match rest {
+                ["ecn", word] => {
+                    let on = matches!(*word, "enabled" | "enable" | "on");
+                    marking.on = Said::At(on, self.notes.line(line));
+                }
+                ["min-threshold" | "min-threshold-bytes", size] => {
+                    marking.kmin = self.notes.said(line, bytes(size));
+                }
+                ["max-threshold" | "max-threshold-bytes", size] => {
+                    marking.kmax = self.notes.said(line, bytes(size));
+                }
+                ["probability", percent] => {
+                    let percent = percent.parse().ok().filter(|percent| *percent <= 100);
+                    marking.percent = self.notes.said(line, percent);
+                }
+                ["red", _] => {}
+                _ => self.notes.mark(line, RemarkKind::Unknown),
+            }
+        }
+    }
+
+    fn pausing(&mut self, line: u32, profile: &str, rest: &[&str]) {
+        let place = self.notes.line(line);
+        let entry = self.pfc.entry(profile.to_owned()).or_default();
+        match rest {
+            ["switch-priority", list] => {
+                let old = entry.priorities.get().unwrap_or(Priorities::NONE);
+                let read = ranges(list, 8).map(|numbers| {
+                    numbers.into_iter().filter_map(Priority::new).fold(old, Priorities::with)
+                });
+                entry.priorities = self.notes.said(line, read);
+            }
+            ["cable-length", metres] => {
+                entry.cable = self.notes.said(line, metres.parse().ok().map(Length::from_m));
+            }
+            ["tx" | "rx", word] => {
+                if matches!(*word, "disabled" | "disable" | "off") {
+                    entry.off = true;
+                    entry.priorities = Said::At(Priorities::NONE, place);
+                }
+            }
+            ["port-buffer" | "xoff-threshold" | "xon-threshold", size] => {
+                let _ = self.notes.said(line, bytes(size));
+            }
+            _ => self.notes.mark(line, RemarkKind::Unknown),
+        }
+    }
+
+    fn interface(&mut self, line: u32, list: &str, rest: &[&str]) {
+        let place = self.notes.line(line);
+        for name in names(list) {
+            let port = name.starts_with("swp");
+            match rest {
+                _ if !port => {
+                    self.notes.mark(line, RemarkKind::Foreign);
+                    break;
+                }
+                ["link", "mtu", mtu] => {
+                    self.device.port(&name).mtu = self.notes.said(line, bytes(mtu));
+                }
+                ["link", "speed", word] => {
+                    if let Some(rate) = speed(word) {
+                        self.device.port(&name).rate = Said::At(rate, place);
+                    }
+                }
+                ["link", "state", word] => {
+                    self.device.port(&name).enabled = Said::At(*word == "up", place);
+                }
+                ["description", words @ ..] => {
+                    let device = words.join(" ").trim_matches(['\'', '"']).to_owned();
+                    self.device.port(&name).neighbour =
+                        Said::At(Neighbour { device, port: None }, place);
+                }
+                ["qos", kind, "profile", profile] => {
+                    let bound = self.bound.entry(name.clone()).or_default();
+                    let slot = match *kind {
+                        "mapping" => &mut bound.mapping,
+                        "egress-queue-mapping" => &mut bound.queue_mapping,
+                        "egress-scheduler" => &mut bound.scheduler,
+                        "congestion-control" => &mut bound.congestion,
+                        "pfc" => &mut bound.pfc,
+                        _ => {
+                            self.notes.mark(line, RemarkKind::Unknown);
+                            continue;
+                        }
+                    };
+                    *slot = Some((*profile).to_owned());
+                }
+                ["qos", "pfc-watchdog"] => {
+                    self.device.port(&name).watchdog.on = Said::At(true, place);
+                }
+                ["qos", "pfc-watchdog", "state", word] => {
+                    let on = matches!(*word, "enable" | "enabled" | "on");
+                    self.device.port(&name).watchdog.on = Said::At(on, place);
+                }
+                ["router", "adaptive-routing", "state" | "enable", word] => {
+                    let on = matches!(*word, "enabled" | "on");
+                    self.device.port(&name).balancing = Said::At(on, place);
+                }
+                ["qos", ..] => self.notes.mark(line, RemarkKind::Unknown),
+                _ => self.notes.mark(line, RemarkKind::Foreign),
+            }
+            let port = self.device.port(&name);
+            port.place = Some(port.place.map_or(place, |old| Place { last: line, ..old }));
+        }
+    }
+
+    fn finish(mut self) -> Device {
+        self.device.balancing = self.device.balancing.or_default(Balancing::Hash);
+        let poll = self.poll.get().unwrap_or(USUAL_POLL_MS);
+        let robustness = self.robustness.get().unwrap_or(USUAL_ROBUSTNESS);
+        let detect = Span::from_ms(poll * robustness);
+        let detect = match self.poll.place().or(self.robustness.place()) {
+            Some(place) => Said::At(detect, place),
+            None => Said::Default(detect),
+        };
+        let names: Vec<String> = self.device.ports.keys().map(ToString::to_string).collect();
+        let (mut maps_known, mut queues_known) = (Vec::new(), Vec::new());
+        for name in names {
+            let bound = self.bound.remove(&name).unwrap_or_default();
+            let (trust, maps) = self.maps(&bound);
+            let queues = self.queues(&bound);
+            let pausing = self.pausing_of(&bound);
+            let port = self.device.port(&name);
+            port.trust = trust;
+            port.maps = share(&mut maps_known, maps);
+            port.queues = share(&mut queues_known, queues);
+            port.pfc = pausing.priorities.or_default(Priorities::NONE);
+            if port.pfc.get().is_some_and(|set| !set.is_empty()) {
+                port.cable = pausing.cable.or_default(USUAL_CABLE);
+            }
+            port.watchdog.on = port.watchdog.on.or_default(false);
+            if port.watchdog.on.get() == Some(true) {
+                port.watchdog.detect = detect;
+                port.watchdog.reaction = Said::Default(Reaction::Act(WatchdogAction::Drop));
+            }
+            port.balancing = port.balancing.or_default(false);
+        }
+        self.device.remarks = self.notes.remarks;
+        self.device
+    }
+
+    fn maps(&self, bound: &Bound) -> (Said<Trust>, Maps) {
+        let mut maps = Maps::default();
+        let mapping = pick(&self.mapping, bound.mapping.as_ref());
+        let mut trust = Said::Default(if self.roce.is_some() { Trust::Both } else { Trust::Pcp });
+        if let Some(mapping) = mapping {
+            if mapping.trust.is_said() {
+                trust = mapping.trust;
+            }
+            maps.dscp_to_class = mapping.classes;
+        }
+        for dscp in Dscp::all() {
+            if let Some(class) = Class::new(dscp.get() >> 3) {
+                let entry = &mut maps.dscp_to_class[dscp.index()];
+                *entry = entry.or_default(class);
+            }
+        }
+        if let Some(queues) = pick(&self.queue_mapping, bound.queue_mapping.as_ref()) {
+            maps.class_to_queue = *queues;
+        }
+        if let Some(place) = self.roce {
+            self.roce_queues(place, &mut maps);
+        }
+        for (number, entry) in (0u8..).zip(&mut maps.class_to_queue) {
+            if let Some(queue) = Queue::new(number) {
+                *entry = entry.or_default(queue);
+            }
+        }
+        own_numbers(&mut maps);
+        (trust, maps)
+    }
+
+    /// RoCE mode puts all but data and notifications into queue 0.
+    fn roce_queues(&self, place: Place, maps: &mut Maps) {
+        for (number, entry) in (0u8..).zip(&mut maps.class_to_queue) {
+            let queue = Queue::new(if matches!(number, 3 | 6) { number } else { 0 });
+            if let (Said::Absent, Some(queue)) = (*entry, queue) {
+                *entry = Said::At(queue, place);
+            }
+        }
+    }
+
+    fn queues(&self, bound: &Bound) -> [QueueSettings; 8] {
+        let mut queues = [QueueSettings::default(); 8];
+        if let Some(place) = self.roce {
+            let half = Said::At(Scheduling::Weighted(50), place);
+            let ecn =
+                Ecn { kmin: Bytes::new(150_000), kmax: Bytes::new(1_500_000), pmax: Ratio::ONE };
+            let wred = Said::At(Wred { levels: Levels::Sizes(ecn), marks: true }, place);
+            queues[0] = QueueSettings { scheduling: half, wred };
+            queues[3] = QueueSettings { scheduling: half, wred };
+            queues[6].scheduling = Said::At(Scheduling::Strict, place);
+        }
+        if let Some(turns) = pick(&self.scheduler, bound.scheduler.as_ref()) {
+            for (queue, (strict, share)) in queues.iter_mut().zip(turns) {
+                queue.scheduling = match (*strict, *share) {
+                    (Said::At(true, place), _) => Said::At(Scheduling::Strict, place),
+                    (_, Said::At(share, place)) => Said::At(Scheduling::Weighted(share), place),
+                    _ => queue.scheduling,
+                };
+            }
+        }
+        if let Some(markings) = pick(&self.congestion, bound.congestion.as_ref()) {
+            for (queue, marking) in queues.iter_mut().zip(markings) {
+                if let Some(said) = marking.settle() {
+                    queue.wred = said;
+                }
+            }
+        }
+        queues
+    }
+
+    fn pausing_of(&self, bound: &Bound) -> Pausing {
+        let mut pausing = pick(&self.pfc, bound.pfc.as_ref()).copied().unwrap_or_default();
+        if pausing.off {
+            pausing.priorities = pausing.priorities.map(|_| Priorities::NONE);
+        }
+        if let (Some(place), Said::Absent, Some(three)) =
+            (self.roce, pausing.priorities, Priority::new(3))
+        {
+            pausing.priorities = Said::At(Priorities::only(three), place);
+        }
+        pausing
+    }
+}
+
+impl Marking {
+    fn settle(&self) -> Option<Said<Wred>> {
+        let (kmin, kmax) = (self.kmin.get()?, self.kmax.get()?);
+        let place = self.on.place().or(self.kmin.place())?;
+        let place = Place { last: self.kmax.place()?.last.max(place.last), ..place };
+        let ecn = Ecn { kmin, kmax, pmax: Ratio::new(self.percent.get().unwrap_or(100), 100) };
+        let marks = self.on.get().unwrap_or(false);
+        Some(Said::At(Wred { levels: Levels::Sizes(ecn), marks }, place))
+    }
+}
+
+/// The profile a port is bound to, or the one for all.
+fn pick<'a, T>(profiles: &'a Profiles<T>, bound: Option<&String>) -> Option<&'a T> {
+    match bound {
+        Some(name) => profiles.get(name),
+        None => profiles.get(GLOBAL),
+    }
+}
+
+/// Interfaces of a list like `swp1,swp3-5`; at most as many as a box can have.
+fn names(list: &str) -> Vec<String> {
+    const MOST: usize = 1024;
+    let mut names = Vec::new();
+    for part in list.split(',').take(MOST) {
+        let range = part.split_once('-').and_then(|(from, to)| {
+            let digits = from.find(|c: char| c.is_ascii_digit())?;
+            let (stem, first) = from.split_at(digits);
+            let first: u32 = first.parse().ok()?;
+            let last: u32 = to.trim_start_matches(stem).parse().ok()?;
+            (first <= last && last - first < MOST as u32).then_some((stem, first, last))
+        });
+        match range {
+            Some((stem, first, last)) => {
+                names.extend((first..=last).map(|number| format!("{stem}{number}")));
+            }
+            None => names.push(part.to_owned()),
+        }
+        if names.len() > MOST {
+            break;
+        }
+    }
+    names.truncate(MOST);
+    names
+}

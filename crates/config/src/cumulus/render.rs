@@ -1,0 +1,193 @@
+//! Writing NVUE commands.
+
+use super::{USUAL_POLL_MS, USUAL_ROBUSTNESS};
+use crate::device::{Balancing, Device, Port};
+use crate::number::{Class, Priorities};
+use crate::place::Said;
+use crate::qos::{Levels, QueueSettings, Trust};
+use crate::text::fit;
+use crate::text::notes::number_of;
+use std::fmt::Write;
+use xoff_fabric::model::Scheduling;
+use xoff_units::{Length, Span};
+
+/// From one number to another.
+type Pairs = Vec<(usize, u8)>;
+
+/// What ports refer to, in the order of their numbers.
+#[derive(Default)]
+struct Profiles {
+    /// What they are called.
+    stem: &'static str,
+    mapping: Vec<(Option<Trust>, Pairs)>,
+    queue_mapping: Vec<Pairs>,
+    scheduler: Vec<Vec<(usize, Scheduling)>>,
+    congestion: Vec<[QueueSettings; 8]>,
+    pfc: Vec<(Priorities, Option<Length>)>,
+}
+
+pub(super) fn render(device: &Device) -> String {
+    let stem = if device.partial { "ROCEFIX" } else { "ROCE" };
+    let mut profiles = Profiles { stem, ..Profiles::default() };
+    let mut ports = String::new();
+    for (name, port) in &device.ports {
+        interface(&mut ports, name.as_str(), port, &mut profiles);
+    }
+    let mut text = format!("# RoCE configuration of {} for Cumulus Linux (NVUE)\n", device.name);
+    mappings(&mut text, &profiles);
+    schedulers(&mut text, &profiles);
+    congestion(&mut text, &profiles);
+    pauses(&mut text, &profiles);
+    let watching = device.ports.values().find(|port| port.watchdog.on.said() == Some(&true));
+    if let Some(detect) = watching.and_then(|port| port.watchdog.detect.get()) {
+        let (poll, robustness) = polls(detect);
+        let _ = writeln!(text, "nv set qos pfc-watchdog polling-interval {poll}");
+        let _ = writeln!(text, "nv set qos pfc-watchdog robustness {robustness}");
+    }
+    if device.balancing.said().is_some_and(|balancing| *balancing != Balancing::Hash) {
+        text += "nv set router adaptive-routing state enabled\n";
+    }
+    text + &ports
+}
+
+/// Polling interval in milliseconds and polls for a time.
+pub(super) fn polls(detect: Span) -> (u64, u64) {
+    let ms = fit::millis(detect, USUAL_POLL_MS * USUAL_ROBUSTNESS, 15_000);
+    (ms / USUAL_ROBUSTNESS, USUAL_ROBUSTNESS)
+}
+
+impl Profiles {
+    fn name(&self, number: usize) -> String {
+        let stem = self.stem;
+        if number == 0 { stem.to_owned() } else { format!("{stem}{}", number + 1) }
+    }
+}
+
+fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles) {
+    if let Some(peer) = port.neighbour.value() {
+        let rate = port.rate.get().map_or(String::new(), |rate| format!(", {rate}"));
+        let _ = writeln!(text, "# {name} to {}{rate}", peer.device);
+    }
+    let set = format!("nv set interface {name}");
+    if let Some(mtu) = port.mtu.said() {
+        let _ = writeln!(text, "{set} link mtu {}", mtu.get());
+    }
+    let trust = port.trust.said().copied();
+    let dscps = numbered(&port.maps.dscp_to_class, |class| class.get());
+    if trust.is_some() || !dscps.is_empty() {
+        let number = number_of(&mut profiles.mapping, &(trust, dscps));
+        let _ = writeln!(text, "{set} qos mapping profile {}", profiles.name(number));
+    }
+    let queues = numbered(&port.maps.class_to_queue, |queue| queue.get());
+    if !queues.is_empty() {
+        let number = number_of(&mut profiles.queue_mapping, &queues);
+        let _ = writeln!(text, "{set} qos egress-queue-mapping profile {}", profiles.name(number));
+    }
+    let turns: Vec<(usize, Scheduling)> = turns(&port.queues);
+    if !turns.is_empty() {
+        let number = number_of(&mut profiles.scheduler, &turns);
+        let _ = writeln!(text, "{set} qos egress-scheduler profile {}", profiles.name(number));
+    }
+    if port.queues.iter().any(|queue| queue.wred.is_said()) {
+        let marking = port.queues.map(|queue| QueueSettings { scheduling: Said::Absent, ..queue });
+        let number = number_of(&mut profiles.congestion, &marking);
+        let _ = writeln!(text, "{set} qos congestion-control profile {}", profiles.name(number));
+    }
+    if let Some(priorities) = port.pfc.said().filter(|set| !set.is_empty()) {
+        let number = number_of(&mut profiles.pfc, &(*priorities, port.cable.said().copied()));
+        let _ = writeln!(text, "{set} qos pfc profile {}", profiles.name(number));
+    }
+    if port.watchdog.on.said() == Some(&true) {
+        let _ = writeln!(text, "{set} qos pfc-watchdog");
+    }
+    if port.balancing.said() == Some(&true) {
+        let _ = writeln!(text, "{set} router adaptive-routing state enabled");
+    }
+}
+
+fn numbered<T>(map: &[Said<T>], number: impl Fn(&T) -> u8) -> Pairs {
+    let said = map.iter().enumerate().filter_map(|(from, to)| Some((from, to.said()?)));
+    said.map(|(from, to)| (from, number(to))).collect()
+}
+
+fn turns(queues: &[QueueSettings; 8]) -> Vec<(usize, Scheduling)> {
+    let numbered = queues.iter().enumerate();
+    numbered.filter_map(|(number, queue)| Some((number, *queue.scheduling.said()?))).collect()
+}
+
+fn mappings(text: &mut String, profiles: &Profiles) {
+    for (number, (trust, dscps)) in profiles.mapping.iter().enumerate() {
+        let set = format!("nv set qos mapping {}", profiles.name(number));
+        if let Some(trust) = trust {
+            let word = match trust {
+                Trust::Dscp => "l3",
+                Trust::Pcp => "l2",
+                Trust::Both => "both",
+                Trust::Nothing => "port",
+            };
+            let _ = writeln!(text, "{set} trust {word}");
+        }
+        for class in Class::all().map(Class::get) {
+            let of_class = dscps.iter().filter(|(_, own)| *own == class);
+            let list: Vec<String> = of_class.map(|(dscp, _)| dscp.to_string()).collect();
+            if !list.is_empty() {
+                let _ = writeln!(text, "{set} dscp {} switch-priority {class}", list.join(","));
+            }
+        }
+    }
+    for (number, queues) in profiles.queue_mapping.iter().enumerate() {
+        let set = format!("nv set qos egress-queue-mapping {}", profiles.name(number));
+        for (class, queue) in queues {
+            let _ = writeln!(text, "{set} switch-priority {class} traffic-class {queue}");
+        }
+    }
+}
+
+fn schedulers(text: &mut String, profiles: &Profiles) {
+    for (number, turns) in profiles.scheduler.iter().enumerate() {
+        let set = format!("nv set qos egress-scheduler {}", profiles.name(number));
+        for (queue, turn) in turns {
+            match turn {
+                Scheduling::Strict => {
+                    let _ = writeln!(text, "{set} traffic-class {queue} mode strict");
+                }
+                Scheduling::Weighted(share) => {
+                    let _ = writeln!(text, "{set} traffic-class {queue} mode dwrr");
+                    let _ = writeln!(text, "{set} traffic-class {queue} bw-percent {share}");
+                }
+            }
+        }
+    }
+}
+
+fn congestion(text: &mut String, profiles: &Profiles) {
+    for (number, queues) in profiles.congestion.iter().enumerate() {
+        let set = format!("nv set qos congestion-control {}", profiles.name(number));
+        for (queue, settings) in queues.iter().enumerate() {
+            let Some(wred) = settings.wred.said() else { continue };
+            let Levels::Sizes(ecn) = wred.levels else { continue };
+            let set = format!("{set} traffic-class {queue}");
+            let word = if wred.marks { "enable" } else { "disable" };
+            let _ = writeln!(text, "{set} ecn {word}");
+            if !wred.marks {
+                let _ = writeln!(text, "{set} red enable");
+            }
+            let _ = writeln!(text, "{set} min-threshold {}", ecn.kmin.get());
+            let _ = writeln!(text, "{set} max-threshold {}", ecn.kmax.get());
+            let _ = writeln!(text, "{set} probability {}", fit::percent(ecn.pmax));
+        }
+    }
+}
+
+fn pauses(text: &mut String, profiles: &Profiles) {
+    for (number, (priorities, cable)) in profiles.pfc.iter().enumerate() {
+        let set = format!("nv set qos pfc {}", profiles.name(number));
+        for priority in priorities.iter() {
+            let _ = writeln!(text, "{set} switch-priority {priority}");
+        }
+        let _ = writeln!(text, "{set} tx enable\n{set} rx enable");
+        if let Some(cable) = cable {
+            let _ = writeln!(text, "{set} cable-length {}", cable.as_mm().div_ceil(1000));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One device as it is configured, of the same shape whatever its vendor.
+
+use crate::number::{Dscp, Group, Priorities, Queue};
+use crate::place::{Place, Said};
+use crate::qos::{GroupSettings, Maps, QueueSettings, Trust, WatchdogSettings};
+use crate::system::SystemId;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use xoff_units::{Bytes, Length, Rate};
+
+/// A switch or a host.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its operating system.
+    pub system: SystemId,
+    /// Version of its software.
+    pub version: Said<String>,
+    /// Its hardware.
+    pub hardware: Said<String>,
+    /// Its ports by name.
+    pub ports: BTreeMap<PortName, Port>,
+    /// How it spreads flows over equal paths.
+    pub balancing: Said<Balancing>,
+    /// Buffer that all ports share, beside headroom and reservations.
+    pub shared_buffer: Said<Bytes>,
+    /// Headroom that all ports share.
+    pub headroom_pool: Said<Bytes>,
+    /// Access lists that name RoCE's UDP port.
+    pub guards: Vec<Guard>,
+    /// What the collective library on a host is told.
+    pub nccl: Nccl,
+    /// Statements that are not in the model.
+    pub remarks: Vec<Remark>,
+    /// Whether this is only a part of a device, to be merged into it: then profiles get names that
+    /// the rest of the device does not use, and nothing is applied to ports that are not here.
+    pub partial: bool,
+}
+
+impl Device {
+    /// A device of which nothing is known but its name.
+    pub fn new(name: impl Into<String>, system: SystemId) -> Self {
+        Self {
+            name: name.into(),
+            system,
+            version: Said::Absent,
+            hardware: Said::Absent,
+            ports: BTreeMap::new(),
+            balancing: Said::Absent,
+            shared_buffer: Said::Absent,
+            headroom_pool: Said::Absent,
+            guards: Vec::new(),
+            nccl: Nccl::default(),
+            remarks: Vec::new(),
+            partial: false,
+        }
+    }
+
+    /// Whether it is a host, whose ports are NICs.
+    pub fn is_host(&self) -> bool {
+        self.system == SystemId::Host
+    }
+
+    /// How many statements there are of a kind.
+    pub fn count(&self, kind: RemarkKind) -> usize {
+        self.remarks.iter().filter(|remark| remark.kind == kind).count()
+    }
+
+    /// The port of that name, made if it is new.
+    pub fn port(&mut self, name: &str) -> &mut Port {
+        let name = PortName::new(name);
+        self.ports.entry(name).or_default()
+    }
+}
+
+/// The name of an interface. Numbers in it count as numbers: `Ethernet2` comes before `Ethernet10`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PortName(String);
+
+impl PortName {
+    /// The name as it is written.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Ord for PortName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (mut a, mut b) = (self.0.as_str(), other.0.as_str());
+        loop {
+            match (next_piece(&mut a), next_piece(&mut b)) {
+                (None, None) => return self.0.cmp(&other.0),
+                (None, Some(_)) => return Ordering::Less,
+                (Some(_), None) => return Ordering::Greater,
+                (Some(left), Some(right)) => match compare_pieces(left, right) {
+                    Ordering::Equal => {}
+                    unequal => return unequal,
+                },
+            }
+        }
+    }
+}
+
+impl PartialOrd for PortName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The longest run of digits, or of anything else, at the start of `text`.
+fn next_piece<'a>(text: &mut &'a str) -> Option<&'a str> {
+    let digits = text.chars().next()?.is_ascii_digit();
+    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
+    let (piece, rest) = text.split_at(end);
+    *text = rest;
+    Some(piece)
+}
+
+fn compare_pieces(a: &str, b: &str) -> Ordering {
+    let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    if !(number(a) && number(b)) {
+        return a.cmp(b);
+    }
+    let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
+impl fmt::Display for PortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A port of a switch, or a NIC of a host.
+#[derive(Debug, Clone, Default)]
+pub struct Port {
+    /// Where the port itself is described.
+    pub place: Option<Place>,
+    /// Whether it is up, as far as the configuration says.
+    pub enabled: Said<bool>,
+    /// Its speed.
+    pub rate: Said<Rate>,
+    /// Largest packet.
+    pub mtu: Said<Bytes>,
+    /// What is at the other end, as the configuration says.
+    pub neighbour: Said<Neighbour>,
+    /// Length of the cable, as the configuration says.
+    pub cable: Said<Length>,
+    /// What it believes of an arriving packet.
+    pub trust: Said<Trust>,
+    /// From DSCP to queue, group and pause.
+    pub maps: Arc<Maps>,
+    /// Priorities that PFC is on for.
+    pub pfc: Said<Priorities>,
+    /// Egress queues.
+    pub queues: Arc<[QueueSettings; Queue::COUNT]>,
+    /// Ingress priority groups.
+    pub groups: Arc<[GroupSettings; Group::COUNT]>,
+    /// PFC watchdog.
+    pub watchdog: WatchdogSettings,
+    /// Whether it takes part in dynamic load balancing, on systems that say so per port.
+    pub balancing: Said<bool>,
+    /// What a NIC writes into packets and answers to.
+    pub nic: Nic,
+}
+
+/// What a NIC writes into packets and answers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Nic {
+    /// DSCP of RDMA data, for all queue pairs.
+    pub data_dscp: Said<Dscp>,
+    /// DSCP of connections made by rdma_cm.
+    pub cm_dscp: Said<Dscp>,
+    /// DSCP of congestion notification packets.
+    pub cnp_dscp: Said<Dscp>,
+    /// Priorities on which marked packets are answered with a CNP.
+    pub notifies: Said<Priorities>,
+    /// Priorities on which CNPs slow the sender.
+    pub reacts: Said<Priorities>,
+}
+
+/// What is at the other end of a cable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The device, or a description that may name it.
+    pub device: String,
+    /// Its port, if said.
+    pub port: Option<String>,
+}
+
+/// How flows are spread over equal paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Balancing {
+    /// By a hash of the headers alone.
+    Hash,
+    /// Flowlets move to the less loaded path.
+    Flowlet,
+    /// Every packet takes the less loaded path.
+    Packet,
+}
+
+impl Balancing {
+    /// The word for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Balancing::Hash => "hash",
+            Balancing::Flowlet => "flowlet",
+            Balancing::Packet => "per-packet",
+        }
+    }
+}
+
+/// An access list that names RoCE's UDP port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// What the collective library is told by its environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Nccl {
+    /// `NCCL_IB_TC`: ToS byte of its packets.
+    pub traffic_class: Said<u8>,
+    /// `NCCL_IB_GID_INDEX`.
+    pub gid_index: Said<u8>,
+}
+
+/// A statement that is not in the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remark {
+    /// Where it is.
+    pub place: Place,
+    /// Why it is not in the model.
+    pub kind: RemarkKind,
+}
+
+/// Why a statement is not in the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RemarkKind {
+    /// It is about something else than RoCE.
+    Foreign,
+    /// It stands where RoCE is configured, and is not known.
+    Unknown,
+    /// It is known, but its value cannot be read.
+    Malformed,
+}
+
+impl RemarkKind {
+    /// The word for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RemarkKind::Foreign => "foreign",
+            RemarkKind::Unknown => "unknown",
+            RemarkKind::Malformed => "malformed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_sort_as_people_count() {
+        let mut names = ["Ethernet1/10", "Ethernet1/2", "Ethernet10/1", "Ethernet2", "swp1s10"];
+        names.sort_by_key(|name| PortName::new(*name));
+        assert_eq!(names, ["Ethernet1/2", "Ethernet1/10", "Ethernet2", "Ethernet10/1", "swp1s10"]);
+        assert_ne!(PortName::new("eth01").cmp(&PortName::new("eth1")), Ordering::Equal);
+        let long = "9".repeat(100);
+        assert!(PortName::new(format!("e{long}")) > PortName::new("e1"));
+    }
+}

@@ -1,0 +1,150 @@
+//! What a fabric file wants of every device.
+//!
+//! The values are those of [`xoff_fabric::model`]: the thresholds that the simulator obeys are the
+//! ones that are rendered and audited. Only the form differs: weights become shares in percent,
+//! because that is what devices are told.
+
+mod cabling;
+mod hosts;
+mod switches;
+
+pub use cabling::{End, Link};
+
+use crate::device::{Balancing, Device};
+use crate::number::{Class, Dscp, Priorities, Priority};
+use crate::system::SystemId;
+use xoff_fabric::FabricSetup;
+use xoff_fabric::model::{Fabric, Switch, Tier};
+use xoff_fabric::rules::packet;
+use xoff_units::Bytes;
+
+/// What a fabric file does not say about devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choices {
+    /// System of the leaves.
+    pub leaf: SystemId,
+    /// System of the spines.
+    pub spine: SystemId,
+    /// System of the cores.
+    pub core: SystemId,
+    /// How flows are to be spread over equal paths.
+    pub balancing: Balancing,
+}
+
+impl Choices {
+    /// The same system on all switches.
+    pub const fn all(system: SystemId) -> Self {
+        Self { leaf: system, spine: system, core: system, balancing: Balancing::Hash }
+    }
+
+    /// The system of a switch.
+    pub const fn system(&self, tier: Tier) -> SystemId {
+        match tier {
+            Tier::Leaf => self.leaf,
+            Tier::Spine => self.spine,
+            Tier::Core => self.core,
+        }
+    }
+}
+
+/// What the whole fabric wants.
+#[derive(Debug, Clone)]
+pub struct Intent {
+    /// What all devices have to agree on.
+    pub agreement: Agreement,
+    /// Every device as it is meant to be: switches, then hosts. What a device's system cannot say
+    /// is still in there; [`System::fit`](crate::system::System::fit) takes it out.
+    pub devices: Vec<Device>,
+    /// The cables between them.
+    pub links: Vec<Link>,
+}
+
+/// What all devices of a fabric have to agree on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agreement {
+    /// Class of RDMA data.
+    pub data_class: Option<Class>,
+    /// DSCP of RDMA data.
+    pub data_dscp: Option<Dscp>,
+    /// DSCP of congestion notification packets.
+    pub cnp_dscp: Option<Dscp>,
+    /// Whether notifications are meant to have a queue of their own.
+    pub cnp_apart: bool,
+    /// Priorities that PFC protects.
+    pub lossless: Option<Priorities>,
+    /// Whether the lossless class is meant to be marked.
+    pub marking: bool,
+    /// Whether a watchdog is meant to watch.
+    pub watchdog: bool,
+    /// Largest packet that RDMA sends, as IP sees it.
+    pub packet: Bytes,
+    /// Dynamic load balancing, if it is meant.
+    pub balancing: Option<Balancing>,
+}
+
+impl Intent {
+    /// The intent of a fabric file. `choose` says what system a switch runs.
+    pub fn of(
+        setup: &FabricSetup,
+        balancing: Balancing,
+        choose: impl Fn(&Switch) -> SystemId,
+    ) -> Self {
+        let fabric = &setup.fabric;
+        let agreement = agreement(fabric, balancing);
+        let ports = cabling::name_ports(setup, &choose);
+        let mut devices = switches::devices(setup, &ports, &agreement, &choose);
+        devices.extend(hosts::devices(setup, &ports, &agreement));
+        let links = cabling::links(fabric, &ports);
+        Self { agreement, devices, links }
+    }
+
+    /// The intent of a fabric file with a system per tier.
+    pub fn with(setup: &FabricSetup, choices: Choices) -> Self {
+        Self::of(setup, choices.balancing, |switch| choices.system(switch.tier))
+    }
+
+    /// The device of that name.
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.iter().find(|device| device.name == name)
+    }
+}
+
+fn agreement(fabric: &Fabric, balancing: Balancing) -> Agreement {
+    let data = fabric.data_class;
+    let cnp = fabric.cnp_class.unwrap_or(data);
+    let dscp = |class: xoff_fabric::model::ClassId| {
+        Dscp::new(fabric.classes.get(usize::from(class.0))?.dscp)
+    };
+    let marks = |port: &xoff_fabric::model::Port| {
+        port.classes.get(usize::from(data.0)).is_some_and(|class| class.ecn.is_some())
+    };
+    Agreement {
+        data_class: Class::of(data),
+        data_dscp: dscp(data),
+        cnp_dscp: dscp(cnp),
+        cnp_apart: cnp != data,
+        lossless: Some(lossless(fabric)),
+        marking: fabric.ports.iter().any(marks),
+        watchdog: fabric.switches.iter().any(|switch| switch.watchdog.is_some()),
+        packet: largest_packet(fabric),
+        balancing: (balancing != Balancing::Hash).then_some(balancing),
+    }
+}
+
+fn lossless(fabric: &Fabric) -> Priorities {
+    if !fabric.pause.enabled {
+        return Priorities::NONE;
+    }
+    let numbered = Priority::all().zip(&fabric.classes);
+    numbered.filter(|(_, class)| class.lossless).map(|(priority, _)| priority).collect()
+}
+
+/// The largest RDMA packet as an IP MTU counts it: without the Ethernet header and checksum.
+fn largest_packet(fabric: &Fabric) -> Bytes {
+    const ETHERNET: Bytes = Bytes::new(18);
+    let sizes = fabric.nics.iter().map(|nic| packet::largest(&nic.qp));
+    sizes.max().unwrap_or(Bytes::ZERO).saturating_sub(ETHERNET)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Hosts as they are meant to be.
+
+use super::switches::{port_mtu, queues, whole_metres};
+use super::{Agreement, End, cabling};
+use crate::device::{Device, Nccl, Neighbour, Nic, Port};
+use crate::number::{Class, Dscp, Priorities, Priority};
+use crate::place::Said;
+use crate::qos::{Maps, Trust};
+use crate::system::SystemId;
+use std::sync::Arc;
+use xoff_fabric::FabricSetup;
+use xoff_fabric::model::{PortId, ServerId, Tier};
+use xoff_units::{Bytes, Length};
+
+/// The usual MTU of hosts; a smaller one of the switches comes first.
+const USUAL_MTU: Bytes = Bytes::new(9000);
+/// The entry of a NIC's address table for RoCEv2 over IPv4, on most machines.
+const USUAL_GID_INDEX: u8 = 3;
+
+pub(super) fn devices(setup: &FabricSetup, ports: &[End], agreement: &Agreement) -> Vec<Device> {
+    let servers = (0..setup.fabric.servers.len() as u32).map(ServerId);
+    servers.map(|server| device(setup, ports, agreement, server)).collect()
+}
+
+fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: ServerId) -> Device {
+    let fabric = &setup.fabric;
+    let mut device = Device::new(&fabric.servers[server.index()].name, SystemId::Host);
+    device.nccl = Nccl {
+        traffic_class: said(agreement.data_dscp.map(Dscp::tos_with_ecn)),
+        gid_index: Said::meant(USUAL_GID_INDEX),
+    };
+    let mut maps = Maps::default();
+    for (class, settings) in Class::all().zip(&fabric.classes) {
+        if let Some(dscp) = Dscp::new(settings.dscp) {
+            maps.dscp_to_class[dscp.index()] = Said::meant(class);
+        }
+    }
+    let maps = Arc::new(maps);
+    let data = agreement.data_class.and_then(|class| Priority::new(class.get()));
+    let controlled = said(data.filter(|_| agreement.marking).map(Priorities::only));
+    for id in cabling::server_ports(fabric, server) {
+        let port = &fabric.ports[id.index()];
+        let cable = fabric.cable(id);
+        let peer = cabling::peer(fabric, ports, id);
+        let mut settings = queues(&port.classes);
+        // A NIC marks nothing: it takes turns.
+        settings.iter_mut().for_each(|queue| queue.wred = Said::Absent);
+        let meant = Port {
+            rate: Said::meant(cable.rate),
+            mtu: Said::meant(USUAL_MTU.min(port_mtu(setup, Tier::Leaf))),
+            neighbour: Said::meant(Neighbour {
+                device: peer.device.clone(),
+                port: Some(peer.port.to_string()),
+            }),
+            cable: match cable.length {
+                length if length == Length::default() => Said::Absent,
+                length => Said::meant(whole_metres(length)),
+            },
+            trust: Said::meant(Trust::Dscp),
+            maps: Arc::clone(&maps),
+            pfc: said(agreement.lossless),
+            queues: Arc::new(settings),
+            nic: Nic {
+                data_dscp: said(agreement.data_dscp),
+                cm_dscp: said(agreement.data_dscp),
+                cnp_dscp: said(agreement.cnp_dscp),
+                notifies: controlled,
+                reacts: controlled,
+            },
+            ..Port::default()
+        };
+        device.ports.insert(name(ports, id), meant);
+    }
+    device
+}
+
+fn name(ports: &[End], id: PortId) -> crate::device::PortName {
+    ports[id.index()].port.clone()
+}
+
+fn said<T>(value: Option<T>) -> Said<T> {
+    value.map_or(Said::Absent, Said::meant)
+}

@@ -1,0 +1,165 @@
+//! Switches as they are meant to be.
+
+use super::{Agreement, End, cabling};
+use crate::device::{Balancing, Device, Neighbour, Port};
+use crate::number::{Class, Dscp, Group, Priority, Queue};
+use crate::place::Said;
+use crate::qos::{
+    GroupSettings, Levels, Maps, QueueSettings, Reaction, Trust, WatchdogSettings, Wred,
+};
+use crate::system::SystemId;
+use crate::text::fit;
+use std::sync::Arc;
+use xoff_fabric::FabricSetup;
+use xoff_fabric::model::{Fabric, PortClass, PortId, Switch, Tier, Watchdog};
+use xoff_fabric::rules::buffer;
+use xoff_units::{Bytes, Length};
+
+pub(super) fn devices(
+    setup: &FabricSetup,
+    ports: &[End],
+    agreement: &Agreement,
+    choose: &impl Fn(&Switch) -> SystemId,
+) -> Vec<Device> {
+    let of = |switch| device(setup, ports, agreement, switch, choose(switch));
+    setup.fabric.switches.iter().map(of).collect()
+}
+
+fn device(
+    setup: &FabricSetup,
+    ports: &[End],
+    agreement: &Agreement,
+    switch: &Switch,
+    system: SystemId,
+) -> Device {
+    let fabric = &setup.fabric;
+    let mut device = Device::new(&switch.name, system);
+    device.hardware = Said::meant(switch.silicon.clone());
+    let balancing = agreement.balancing.unwrap_or(Balancing::Hash);
+    device.balancing = Said::meant(balancing);
+    let (headroom, reserved) = buffer::claims(fabric, switch);
+    device.shared_buffer = Said::meant(buffer::shared(switch.buffer, headroom, reserved));
+    device.headroom_pool = switch.headroom_pool.map_or(Said::Absent, Said::meant);
+    let maps = Arc::new(maps(fabric, switch));
+    let mut profiles = Profiles::default();
+    for id in switch.ports.clone().map(PortId) {
+        let cable = fabric.cable(id);
+        let peer = cabling::peer(fabric, ports, id);
+        let (queues, groups) = profiles.of(fabric, &fabric.ports[id.index()].classes);
+        let port = Port {
+            rate: Said::meant(cable.rate),
+            mtu: Said::meant(port_mtu(setup, switch.tier)),
+            neighbour: Said::meant(Neighbour {
+                device: peer.device.clone(),
+                port: Some(peer.port.to_string()),
+            }),
+            cable: match cable.length {
+                length if length == Length::default() => Said::Absent,
+                length => Said::meant(whole_metres(length)),
+            },
+            trust: Said::meant(Trust::Dscp),
+            maps: Arc::clone(&maps),
+            pfc: agreement.lossless.map_or(Said::Absent, Said::meant),
+            queues,
+            groups,
+            watchdog: watchdog(switch.watchdog),
+            balancing: Said::meant(balancing != Balancing::Hash),
+            ..Port::default()
+        };
+        device.ports.insert(ports[id.index()].port.clone(), port);
+    }
+    device
+}
+
+/// Devices count metres; a longer cable is the safe error.
+pub(super) fn whole_metres(length: Length) -> Length {
+    Length::from_m(length.as_mm().div_ceil(1000))
+}
+
+pub(super) fn port_mtu(setup: &FabricSetup, tier: Tier) -> Bytes {
+    let section = &setup.file.switch;
+    let own = match tier {
+        Tier::Leaf => &section.leaf,
+        Tier::Spine => &section.spine,
+        Tier::Core => &section.core,
+    };
+    own.mtu.or(section.all.mtu).unwrap_or(Bytes::new(9216))
+}
+
+/// Queues, groups and pauses have the number of their class. Lossy classes share one group.
+fn maps(fabric: &Fabric, switch: &Switch) -> Maps {
+    let mut maps = Maps::default();
+    for dscp in Dscp::all() {
+        let class = Class::of(switch.dscp_to_class[dscp.index()]);
+        maps.dscp_to_class[dscp.index()] = class.map_or(Said::Absent, Said::meant);
+    }
+    let lossy = fabric.classes.iter().position(|class| !class.lossless).unwrap_or(0);
+    for (index, class) in fabric.classes.iter().enumerate() {
+        let number = index as u8;
+        let group = if class.lossless { number } else { lossy as u8 };
+        maps.class_to_queue[index] = Queue::new(number).map_or(Said::Absent, Said::meant);
+        maps.class_to_group[index] = Group::new(group).map_or(Said::Absent, Said::meant);
+        maps.pfc_to_queue[index] = Queue::new(number).map_or(Said::Absent, Said::meant);
+        maps.pfc_to_group[index] = Group::new(number).map_or(Said::Absent, Said::meant);
+    }
+    maps
+}
+
+fn watchdog(watchdog: Option<Watchdog>) -> WatchdogSettings {
+    let on = Said::meant(watchdog.is_some());
+    match watchdog {
+        None => WatchdogSettings { on, ..WatchdogSettings::default() },
+        Some(watchdog) => WatchdogSettings {
+            on,
+            detect: Said::meant(watchdog.detect),
+            restore: Said::meant(watchdog.restore),
+            reaction: Said::meant(Reaction::Act(watchdog.action)),
+        },
+    }
+}
+
+/// Settings of a port's queues and groups, shared by the ports that have the same.
+type Shared = (Arc<[QueueSettings; 8]>, Arc<[GroupSettings; 8]>);
+
+#[derive(Default)]
+struct Profiles(Vec<([PortClass; 8], Shared)>);
+
+impl Profiles {
+    fn of(&mut self, fabric: &Fabric, classes: &[PortClass; 8]) -> Shared {
+        if let Some((_, shared)) = self.0.iter().find(|(known, _)| known == classes) {
+            return shared.clone();
+        }
+        let shared = (Arc::new(queues(classes)), Arc::new(groups(fabric, classes)));
+        self.0.push((*classes, shared.clone()));
+        shared
+    }
+}
+
+pub(super) fn queues(classes: &[PortClass; 8]) -> [QueueSettings; 8] {
+    let mut turns = classes.map(|class| Some(class.scheduling));
+    fit::shares(&mut turns);
+    std::array::from_fn(|index| QueueSettings {
+        scheduling: turns[index].map_or(Said::Absent, Said::meant),
+        wred: match classes[index].ecn {
+            Some(ecn) => Said::meant(Wred { levels: Levels::Sizes(ecn), marks: true }),
+            None => Said::Absent,
+        },
+    })
+}
+
+fn groups(fabric: &Fabric, classes: &[PortClass; 8]) -> [GroupSettings; 8] {
+    let numbered: [Option<Priority>; 8] = std::array::from_fn(|index| Priority::new(index as u8));
+    numbered.map(|number| {
+        let Some(index) = number.map(Priority::index) else { return GroupSettings::default() };
+        if !fabric.classes[index].lossless {
+            return GroupSettings::default();
+        }
+        let class = &classes[index];
+        GroupSettings {
+            reserved: Said::meant(class.reserved),
+            threshold: Said::meant(class.threshold),
+            xon_offset: Said::meant(class.xon_offset),
+            headroom: Said::meant(class.headroom),
+        }
+    })
+}

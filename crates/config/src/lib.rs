@@ -1,0 +1,34 @@
+//! One intent, every device: the RoCE part of a device's configuration rendered from a fabric, read
+//! back from whatever is really on the device, and checked end to end.
+//!
+//! [`Intent`] says what a fabric file wants of every device. [`Device`] is the model of one device,
+//! of the same shape whatever its vendor; every value in it knows the lines that said it. A
+//! [`System`](system::System) turns a device into the text of its operating system and back.
+//! [`audit()`] checks devices, links and the way of a packet from NIC to NIC.
+//!
+//! What it is not: it configures nothing but RoCE (no addresses, no routing), it talks to no device,
+//! and it never refuses a file: what is not understood is kept, counted and listed. Read [`device`]
+//! first, then [`system`] and [`audit`](mod@audit).
+
+pub mod audit;
+pub mod device;
+mod facts;
+pub mod intent;
+pub mod number;
+pub mod place;
+pub mod qos;
+pub mod system;
+
+mod cumulus;
+mod eos;
+mod host;
+mod nxos;
+mod sonic;
+mod text;
+
+pub use audit::audit;
+pub use device::Device;
+pub use facts::{Difference, Facts};
+pub use intent::Intent;
+pub use place::{Files, Place, Said};
+pub use system::SystemId;

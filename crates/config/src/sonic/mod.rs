@@ -1,0 +1,99 @@
+//! SONiC: the QoS tables of `config_db.json`.
+//!
+//! Table and field names are those of SONiC's YANG models. What SONiC says by binding a map is
+//! modelled so: a port trusts DSCPs exactly when a `dscp_to_tc_map` is bound to it. `size` of a
+//! lossless profile includes the headroom on NVIDIA silicon and excludes it on others; a `size`
+//! below `xoff` cannot include it.
+
+mod parse;
+mod render;
+
+use crate::device::{Balancing, Device};
+use crate::place::Said;
+use crate::qos::{Reaction, Trust};
+use crate::system::{Cage, Input, Rendered, System, SystemId};
+use crate::text::fit;
+use xoff_fabric::model::Threshold;
+use xoff_units::{Bytes, Span};
+
+/// SONiC.
+pub(crate) struct Sonic;
+
+/// Exponents that `dynamic_th` can have.
+const ALPHA: (i32, i32) = (-8, 7);
+
+impl System for Sonic {
+    fn id(&self) -> SystemId {
+        SystemId::Sonic
+    }
+
+    fn likeness(&self, text: &str) -> u32 {
+        let tables = ["\"DSCP_TO_TC_MAP\"", "\"PORT_QOS_MAP\"", "\"PORT\"", "\"DEVICE_METADATA\""];
+        let shape = text.contains('{') && text.contains('"');
+        let known = tables.iter().filter(|table| text.contains(**table)).count() as u32;
+        let qos = ["\"BUFFER_PG\"", "\"QUEUE\"", "\"WRED_PROFILE\"", "\"SCHEDULER\"", "\"PFC_WD\""];
+        let more = qos.iter().filter(|table| text.contains(**table)).count() as u32;
+        if shape { 10 * known + 5 * more } else { 0 }
+    }
+
+    fn parse(&self, input: &Input<'_>) -> Device {
+        parse::parse(input)
+    }
+
+    fn fit(&self, device: &Device, limits: &mut Vec<String>) -> Device {
+        let mut device = device.clone();
+        fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
+        fit::queues(&mut device, fit::whole_percent);
+        let included = headroom_included(&device);
+        fit::groups(&mut device, |group| {
+            fit::power_of_two(group, ALPHA.0, ALPHA.1);
+            if let (false, Some(headroom)) = (included, group.headroom.get()) {
+                let most = headroom.saturating_sub(Bytes::new(1));
+                group.reserved = group.reserved.map(|reserved| reserved.min(most));
+            }
+        });
+        if device.balancing.get().is_some_and(|balancing| balancing != Balancing::Hash) {
+            limits.push("dynamic load balancing has no stable configuration in SONiC".to_owned());
+        }
+        device.balancing = Said::Default(Balancing::Hash);
+        for port in device.ports.values_mut() {
+            port.balancing = Said::Absent;
+            let classified = port.maps.dscp_to_class.iter().any(Said::is_said);
+            port.trust = if classified { Said::meant(Trust::Dscp) } else { Said::Absent };
+            let watchdog = &mut port.watchdog;
+            let ms = |span, low, high| Span::from_ms(fit::millis(span, low, high));
+            watchdog.detect = watchdog.detect.map(|span| ms(span, 100, 5_000));
+            watchdog.restore = watchdog.restore.map(|span| ms(span, 100, 60_000));
+        }
+        device
+    }
+
+    fn render(&self, device: &Device) -> Vec<Rendered> {
+        vec![Rendered { name: format!("{}.json", device.name), text: render::render(device) }]
+    }
+
+    fn port_name(&self, cage: Cage) -> String {
+        format!("Ethernet{}", cage.cage * 8 + cage.link * (8 / cage.links.clamp(1, 8)))
+    }
+}
+
+/// Whether `size` of a lossless profile includes its headroom.
+fn headroom_included(device: &Device) -> bool {
+    let hardware = device.hardware.value().map(|text| text.to_ascii_lowercase());
+    hardware.is_some_and(|text| {
+        ["spectrum", "mlnx", "mellanox", "nvidia", "msn", "sn5"].iter().any(|w| text.contains(w))
+    })
+}
+
+/// The words of `PFC_WD` actions.
+const fn action(reaction: Reaction) -> &'static str {
+    reaction.name()
+}
+
+/// The pool's mode that a threshold needs.
+const fn mode(threshold: Threshold) -> &'static str {
+    match threshold {
+        Threshold::Dynamic(_) => "dynamic",
+        Threshold::Static(_) => "static",
+    }
+}

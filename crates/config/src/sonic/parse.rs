@@ -1,0 +1,498 @@
+//! Reading `config_db.json`.
+
+use super::Sonic;
+use crate::device::{Balancing, Device, Guard, Neighbour, PortName, Remark, RemarkKind};
+use crate::number::{Class, Dscp, Group, Priorities, Priority, Queue, ranges};
+use crate::place::{Place, Said};
+use crate::qos::{GroupSettings, Levels, Maps, QueueSettings, Reaction, Trust, Wred};
+use crate::system::{Input, System};
+use crate::text::fit::power;
+use crate::text::json::{self, Key, Node};
+use crate::text::notes::share;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use xoff_fabric::model::{Ecn, Scheduling, Threshold, WatchdogAction};
+use xoff_units::{Bytes, Length, Rate, Ratio, Span};
+
+/// Tables that are read here.
+const KNOWN: [&str; 21] = [
+    "ACL_RULE",
+    "BUFFER_PG",
+    "BUFFER_POOL",
+    "BUFFER_PROFILE",
+    "BUFFER_QUEUE",
+    "CABLE_LENGTH",
+    "DEVICE_METADATA",
+    "DEVICE_NEIGHBOR",
+    "DOT1P_TO_TC_MAP",
+    "DSCP_TO_TC_MAP",
+    "MAP_PFC_PRIORITY_TO_QUEUE",
+    "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
+    "PFC_WD",
+    "PORT",
+    "PORT_QOS_MAP",
+    "QUEUE",
+    "SCHEDULER",
+    "TC_TO_PRIORITY_GROUP_MAP",
+    "TC_TO_QUEUE_MAP",
+    "VERSIONS",
+    "WRED_PROFILE",
+];
+
+pub(super) fn parse(input: &Input<'_>) -> Device {
+    let read = json::read(input.text);
+    let mut parser = Parser {
+        device: Device::new(input.name, Sonic.id()),
+        input: *input,
+        root: read.root.as_ref(),
+        maps: Vec::new(),
+        queues: Vec::new(),
+        groups: Vec::new(),
+    };
+    parser.device.balancing = Said::Default(Balancing::Hash);
+    for line in &read.around {
+        parser.remark(*line, *line, RemarkKind::Foreign);
+    }
+    if let Some(line) = read.broken {
+        parser.remark(line, line, RemarkKind::Malformed);
+    }
+    parser.foreign();
+    parser.metadata();
+    parser.ports();
+    parser.bindings();
+    parser.queues();
+    parser.groups();
+    parser.pools();
+    parser.watchdogs();
+    parser.neighbours();
+    parser.device
+}
+
+struct Parser<'a> {
+    device: Device,
+    input: Input<'a>,
+    root: Option<&'a Node>,
+    maps: Vec<Arc<Maps>>,
+    queues: Vec<Arc<[QueueSettings; 8]>>,
+    groups: Vec<Arc<[GroupSettings; 8]>>,
+}
+
+impl<'a> Parser<'a> {
+    fn remark(&mut self, first: u32, last: u32, kind: RemarkKind) {
+        let place = Place { file: self.input.file, first, last };
+        self.device.remarks.push(Remark { place, kind });
+    }
+
+    fn place(&self, node: &Node) -> Place {
+        Place { file: self.input.file, first: node.first, last: node.last }
+    }
+
+    fn table(&self, name: &str) -> &'a [(Key, Node)] {
+        self.root.and_then(|root| root.get(name)).map_or(&[], Node::entries)
+    }
+
+    fn foreign(&mut self) {
+        for (key, node) in self.root.map_or(&[][..], Node::entries) {
+            if !KNOWN.contains(&key.text.as_str()) {
+                self.remark(key.line, node.last, RemarkKind::Foreign);
+            }
+        }
+    }
+
+    /// A field's value as `read` takes it; remarks what cannot be read.
+    fn value<T>(&mut self, node: &Node, read: impl FnOnce(&str) -> Option<T>) -> Said<T> {
+        match node.text().and_then(read) {
+            Some(value) => Said::At(value, self.place(node)),
+            None => {
+                self.remark(node.first, node.last, RemarkKind::Malformed);
+                Said::Absent
+            }
+        }
+    }
+
+    fn unknown(&mut self, key: &Key, node: &Node) {
+        self.remark(key.line, node.last, RemarkKind::Unknown);
+    }
+
+    fn metadata(&mut self) {
+        let Some((_, local)) =
+            self.table("DEVICE_METADATA").iter().find(|(key, _)| key.text == "localhost")
+        else {
+            return;
+        };
+        for (key, node) in local.entries() {
+            let text = |text: &str| Some(text.to_owned());
+            match key.text.as_str() {
+                "hostname" => {
+                    if let Some(name) = node.text() {
+                        self.device.name = name.to_owned();
+                    }
+                }
+                "hwsku" | "platform" => {
+                    let said = self.value(node, text);
+                    // The SKU names the box; the platform is second best.
+                    if key.text == "hwsku" || !self.device.hardware.is_said() {
+                        self.device.hardware = said;
+                    }
+                }
+                "sonic_version" | "version" | "build_version" => {
+                    self.device.version = self.value(node, text);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn ports(&mut self) {
+        for (key, node) in self.table("PORT") {
+            let place = self.place(node);
+            self.device.port(&key.text).place = Some(place);
+            for (name, value) in node.entries() {
+                match name.text.as_str() {
+                    "mtu" => self.device.port(&key.text).mtu = self.value(value, bytes),
+                    "speed" => self.device.port(&key.text).rate = self.value(value, megabits),
+                    "admin_status" => {
+                        let up = self.value(value, |text| Some(text == "up"));
+                        self.device.port(&key.text).enabled = up;
+                    }
+                    "description" => {
+                        let said = self.value(value, |text| {
+                            Some(Neighbour { device: text.to_owned(), port: None })
+                        });
+                        self.device.port(&key.text).neighbour = said;
+                    }
+                    // Lanes, FEC, names: the port's own business.
+                    _ => {}
+                }
+            }
+        }
+        for (_, list) in self.table("CABLE_LENGTH") {
+            for (key, node) in list.entries() {
+                let said = self.value(node, |text| text.parse::<Length>().ok());
+                self.device.port(&key.text).cable = said;
+            }
+        }
+    }
+
+    /// The entry that a field refers to, by `NAME` or by `[TABLE|NAME]`.
+    fn target(&mut self, table: &str, node: &Node) -> Option<&'a Node> {
+        let text = node.text().unwrap_or_default();
+        let name = text.trim_matches(['[', ']']);
+        let name = name.rsplit_once('|').map_or(name, |(_, name)| name);
+        let found = self.table(table).iter().rev().find(|(key, _)| key.text == name);
+        if found.is_none() {
+            self.remark(node.first, node.last, RemarkKind::Malformed);
+        }
+        found.map(|(_, entry)| entry)
+    }
+
+    fn bindings(&mut self) {
+        let mut known: BTreeMap<Vec<String>, Arc<Maps>> = BTreeMap::new();
+        for (key, node) in self.table("PORT_QOS_MAP") {
+            if key.text == "global" {
+                continue;
+            }
+            let mut trust = Said::Default(Trust::Nothing);
+            let mut pfc = Said::Default(Priorities::NONE);
+            let mut names = Vec::new();
+            for (name, value) in node.entries() {
+                match name.text.as_str() {
+                    "pfc_enable" => pfc = self.value(value, Priorities::read),
+                    "pfcwd_sw_enable" => {
+                        let _ = self.value(value, Priorities::read);
+                    }
+                    "dscp_to_tc_map" => trust = Said::At(Trust::Dscp, self.place(value)),
+                    "dot1p_to_tc_map" if !trust.is_said() => {
+                        trust = Said::At(Trust::Pcp, self.place(value));
+                    }
+                    "dot1p_to_tc_map" | "tc_to_queue_map" | "tc_to_pg_map" => {}
+                    "pfc_to_queue_map" | "pfc_to_pg_map" | "tc_to_dscp_map" | "scheduler" => {}
+                    _ => self.unknown(name, value),
+                }
+                names.push(format!("{}={}", name.text, value.text().unwrap_or_default()));
+            }
+            names.retain(|name| name.contains("_map="));
+            let maps = match known.get(&names) {
+                Some(maps) => Arc::clone(maps),
+                None => {
+                    let read = self.maps(node);
+                    let shared = share(&mut self.maps, read);
+                    known.insert(names, Arc::clone(&shared));
+                    shared
+                }
+            };
+            let place = self.place(node);
+            for name in key.text.split(',') {
+                let port = self.device.port(name.trim());
+                port.place = port.place.or(Some(place));
+                port.trust = trust;
+                port.pfc = pfc;
+                port.maps = Arc::clone(&maps);
+            }
+        }
+    }
+
+    fn maps(&mut self, binding: &'a Node) -> Maps {
+        let mut maps = Maps::default();
+        if let Some(node) = binding.get("dscp_to_tc_map") {
+            self.map("DSCP_TO_TC_MAP", node, &mut maps.dscp_to_class, Dscp::COUNT, Class::read);
+        }
+        if let Some(node) = binding.get("tc_to_queue_map") {
+            self.map("TC_TO_QUEUE_MAP", node, &mut maps.class_to_queue, 8, Queue::read);
+        }
+        if let Some(node) = binding.get("tc_to_pg_map") {
+            self.map("TC_TO_PRIORITY_GROUP_MAP", node, &mut maps.class_to_group, 8, Group::read);
+        }
+        if let Some(node) = binding.get("pfc_to_queue_map") {
+            self.map("MAP_PFC_PRIORITY_TO_QUEUE", node, &mut maps.pfc_to_queue, 8, Queue::read);
+        }
+        if let Some(node) = binding.get("pfc_to_pg_map") {
+            let table = "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP";
+            self.map(table, node, &mut maps.pfc_to_group, Priority::COUNT, Group::read);
+        }
+        maps.identity_by_default();
+        maps
+    }
+
+    fn map<T>(
+        &mut self,
+        table: &str,
+        reference: &Node,
+        map: &mut [Said<T>],
+        count: usize,
+        read: fn(&str) -> Option<T>,
+    ) {
+        let Some(entry) = self.target(table, reference) else { return };
+        for (key, node) in entry.entries() {
+            match key.text.trim().parse::<usize>().ok().filter(|from| *from < count) {
+                Some(from) => map[from] = self.value(node, read),
+                None => self.remark(key.line, node.last, RemarkKind::Malformed),
+            }
+        }
+    }
+
+    /// Ports and numbers of a key like `Ethernet0,Ethernet4|3-4`.
+    fn numbered_key(&mut self, key: &Key) -> Vec<(String, usize)> {
+        let parts = key.text.rsplit_once('|');
+        let numbers = parts.and_then(|(_, numbers)| ranges(numbers, 64));
+        let (Some((ports, _)), Some(numbers)) = (parts, numbers) else {
+            self.remark(key.line, key.line, RemarkKind::Malformed);
+            return Vec::new();
+        };
+        // A chassis puts its own name before the port's.
+        let ports = ports.split(',').map(|port| port.rsplit('|').next().unwrap_or(port).trim());
+        // Multicast queues above 7 are not in the model.
+        let numbers: Vec<usize> =
+            numbers.into_iter().map(usize::from).filter(|number| *number < 8).collect();
+        ports
+            .flat_map(|port| numbers.iter().map(move |number| (port.to_owned(), *number)))
+            .collect()
+    }
+
+    fn queues(&mut self) {
+        let mut all: BTreeMap<String, [QueueSettings; 8]> = BTreeMap::new();
+        for (key, node) in self.table("QUEUE") {
+            let mut settings = QueueSettings::default();
+            for (name, value) in node.entries() {
+                match name.text.as_str() {
+                    "scheduler" => {
+                        let target = self.target("SCHEDULER", value);
+                        settings.scheduling =
+                            target.map_or(Said::Absent, |entry| self.scheduler(entry));
+                    }
+                    "wred_profile" => {
+                        let target = self.target("WRED_PROFILE", value);
+                        settings.wred = target.map_or(Said::Absent, |entry| self.wred(entry));
+                    }
+                    _ => self.unknown(name, value),
+                }
+            }
+            for (port, number) in self.numbered_key(key) {
+                let entry = all.entry(port).or_default();
+                let old = entry[number];
+                entry[number] = QueueSettings {
+                    scheduling: if settings.scheduling.is_said() {
+                        settings.scheduling
+                    } else {
+                        old.scheduling
+                    },
+                    wred: if settings.wred.is_said() { settings.wred } else { old.wred },
+                };
+            }
+        }
+        for (port, queues) in all {
+            let shared = share(&mut self.queues, queues);
+            self.device.port(&port).queues = shared;
+        }
+    }
+
+    fn scheduler(&mut self, entry: &Node) -> Said<Scheduling> {
+        let kind = entry.get("type").and_then(Node::text).unwrap_or_default();
+        let weight = entry.get("weight").and_then(Node::text).map(str::parse::<u32>);
+        let turn = match (kind, weight) {
+            ("STRICT", _) => Some(Scheduling::Strict),
+            ("DWRR" | "WRR", Some(Ok(weight))) => Some(Scheduling::Weighted(weight)),
+            ("DWRR" | "WRR", None) => Some(Scheduling::Weighted(1)),
+            _ => None,
+        };
+        match turn {
+            Some(turn) => Said::At(turn, self.place(entry)),
+            None => {
+                self.remark(entry.first, entry.last, RemarkKind::Malformed);
+                Said::Absent
+            }
+        }
+    }
+
+    fn wred(&mut self, entry: &Node) -> Said<Wred> {
+        let number = |field: &str| entry.get(field).and_then(Node::text)?.parse::<u64>().ok();
+        let colours = ["green", "yellow", "red"];
+        // RoCE is green, unless a profile speaks of other colours only.
+        let colour = colours.into_iter().find(|c| number(&format!("{c}_max_threshold")).is_some());
+        let ecn = colour.and_then(|colour| {
+            Some(Ecn {
+                kmin: Bytes::new(number(&format!("{colour}_min_threshold"))?),
+                kmax: Bytes::new(number(&format!("{colour}_max_threshold"))?),
+                pmax: Ratio::new(
+                    number(&format!("{colour}_drop_probability")).unwrap_or(100).min(100),
+                    100,
+                ),
+            })
+        });
+        let marks = match entry.get("ecn").and_then(Node::text) {
+            Some(word) => word == "ecn_all" || word.contains("green"),
+            None => false,
+        };
+        match ecn {
+            Some(ecn) => Said::At(Wred { levels: Levels::Sizes(ecn), marks }, self.place(entry)),
+            None => {
+                self.remark(entry.first, entry.last, RemarkKind::Malformed);
+                Said::Absent
+            }
+        }
+    }
+
+    fn groups(&mut self) {
+        let mut all: BTreeMap<String, [GroupSettings; 8]> = BTreeMap::new();
+        for (key, node) in self.table("BUFFER_PG") {
+            let Some(reference) = node.get("profile") else { continue };
+            // Profiles that the box computes itself are not written down.
+            let computed = reference.text() == Some("NULL");
+            let profile = if computed { None } else { self.target("BUFFER_PROFILE", reference) };
+            let settings = profile.and_then(|profile| self.profile(profile));
+            for (port, number) in self.numbered_key(key) {
+                if let Some(settings) = settings {
+                    all.entry(port).or_default()[number] = settings;
+                }
+            }
+        }
+        for (port, groups) in all {
+            let shared = share(&mut self.groups, groups);
+            self.device.port(&port).groups = shared;
+        }
+    }
+
+    /// A lossless profile: one with headroom. Others only bound what may be dropped.
+    fn profile(&mut self, profile: &Node) -> Option<GroupSettings> {
+        let mut read = |field: &str| profile.get(field).map(|node| self.value(node, bytes));
+        let headroom = read("xoff")?;
+        let size = read("size").unwrap_or_default();
+        let offset = read("xon_offset").or_else(|| read("xon")).unwrap_or_default();
+        let fixed = read("static_th").map(|said| said.map(Threshold::Static));
+        let dynamic = profile.get("dynamic_th").map(|node| {
+            let exponent = |text: &str| {
+                let exponent = text.parse::<i32>().ok().filter(|e| (-8..=7).contains(e))?;
+                Some(Threshold::Dynamic(power(exponent)))
+            };
+            self.value(node, exponent)
+        });
+        let beyond = headroom.get().unwrap_or(Bytes::ZERO);
+        let reserved = size.map(|size| if size >= beyond { size - beyond } else { size });
+        let threshold = dynamic.or(fixed).unwrap_or_default();
+        Some(GroupSettings { reserved, threshold, xon_offset: offset, headroom })
+    }
+
+    fn pools(&mut self) {
+        let pools = self.table("BUFFER_POOL");
+        let Some((_, pool)) = pools.iter().find(|(key, _)| key.text == "ingress_lossless_pool")
+        else {
+            return;
+        };
+        if let Some(size) = pool.get("size") {
+            self.device.shared_buffer = self.value(size, bytes);
+        }
+        if let Some(xoff) = pool.get("xoff") {
+            self.device.headroom_pool = self.value(xoff, bytes);
+        }
+    }
+
+    fn watchdogs(&mut self) {
+        let entries = self.table("PFC_WD");
+        for (key, node) in entries {
+            if key.text == "GLOBAL" {
+                continue;
+            }
+            let mut found = crate::qos::WatchdogSettings {
+                on: Said::At(true, self.place(node)),
+                ..Default::default()
+            };
+            for (name, value) in node.entries() {
+                match name.text.as_str() {
+                    "action" => found.reaction = self.value(value, reaction),
+                    "detection_time" => found.detect = self.value(value, milliseconds),
+                    "restoration_time" => found.restore = self.value(value, milliseconds),
+                    "pfc_stat_history" => {}
+                    _ => self.unknown(name, value),
+                }
+            }
+            self.device.port(&key.text).watchdog = found;
+        }
+        for port in self.device.ports.values_mut() {
+            port.watchdog.on = port.watchdog.on.or_default(false);
+        }
+    }
+
+    fn neighbours(&mut self) {
+        for (key, node) in self.table("DEVICE_NEIGHBOR") {
+            let Some(device) = node.get("name").and_then(Node::text) else { continue };
+            let port = node.get("port").and_then(Node::text).map(str::to_owned);
+            let neighbour = Neighbour { device: device.to_owned(), port };
+            let place = self.place(node);
+            let name = PortName::new(key.text.as_str());
+            if let Some(port) = self.device.ports.get_mut(&name) {
+                port.neighbour = Said::At(neighbour, place);
+            }
+        }
+        for (key, node) in self.table("ACL_RULE") {
+            let names_roce = node.get("L4_DST_PORT").and_then(Node::text) == Some("4791");
+            if names_roce {
+                let place = self.place(node);
+                self.device.guards.push(Guard { name: key.text.clone(), place });
+            }
+        }
+    }
+}
+
+fn bytes(text: &str) -> Option<Bytes> {
+    text.trim().parse().ok().map(Bytes::new)
+}
+
+fn megabits(text: &str) -> Option<Rate> {
+    let mbps: u64 = text.trim().parse().ok()?;
+    mbps.checked_mul(1_000_000).map(Rate::from_bps)
+}
+
+fn milliseconds(text: &str) -> Option<Span> {
+    let ms: u64 = text.trim().parse().ok()?;
+    // A longer time than this does not fit the clock, and no watchdog waits so long.
+    (ms < 1_000_000_000).then(|| Span::from_ms(ms))
+}
+
+fn reaction(text: &str) -> Option<Reaction> {
+    match text {
+        "drop" => Some(Reaction::Act(WatchdogAction::Drop)),
+        "forward" => Some(Reaction::Act(WatchdogAction::Forward)),
+        "alert" => Some(Reaction::Alert),
+        _ => None,
+    }
+}

@@ -1,0 +1,158 @@
+//! Steps and ranges that systems put on values.
+
+use crate::device::Device;
+use crate::qos::{GroupSettings, Levels, QueueSettings};
+use std::sync::Arc;
+use xoff_fabric::model::{Scheduling, Threshold};
+use xoff_units::{Bytes, Ratio, Span};
+
+/// A probability in whole percent, at least one.
+pub(crate) fn percent(ratio: Ratio) -> u64 {
+    let scaled = u128::from(ratio.numerator()) * 100 + u128::from(ratio.denominator()) / 2;
+    u64::try_from(scaled / u128::from(ratio.denominator())).unwrap_or(100).clamp(1, 100)
+}
+
+/// The power of two at or below `alpha`, as an exponent between `low` and `high`.
+pub(crate) fn exponent(alpha: Ratio, low: i32, high: i32) -> i32 {
+    let fits = |exponent: i32| power(exponent) <= alpha;
+    (low..=high).rev().find(|exponent| fits(*exponent)).unwrap_or(low)
+}
+
+/// Two to the power of `exponent`.
+pub(crate) fn power(exponent: i32) -> Ratio {
+    let size = 1u64 << exponent.unsigned_abs().min(63);
+    if exponent < 0 { Ratio::new(1, size) } else { Ratio::new(size, 1) }
+}
+
+/// A time in whole milliseconds, within a range.
+pub(crate) fn millis(span: Span, low: u64, high: u64) -> u64 {
+    const PS: u64 = 1_000_000_000;
+    (span.as_ps() / PS).clamp(low, high)
+}
+
+/// Changes all queues of all ports.
+pub(crate) fn queues(device: &mut Device, change: impl Fn(&mut QueueSettings)) {
+    for port in device.ports.values_mut() {
+        Arc::make_mut(&mut port.queues).iter_mut().for_each(&change);
+    }
+}
+
+/// Changes all priority groups of all ports.
+pub(crate) fn groups(device: &mut Device, change: impl Fn(&mut GroupSettings)) {
+    for port in device.ports.values_mut() {
+        Arc::make_mut(&mut port.groups).iter_mut().for_each(&change);
+    }
+}
+
+/// Marking probability in whole percent.
+pub(crate) fn whole_percent(queue: &mut QueueSettings) {
+    queue.wred = queue.wred.map(|mut wred| {
+        if let Levels::Sizes(ecn) = &mut wred.levels {
+            ecn.pmax = Ratio::new(percent(ecn.pmax), 100);
+        }
+        wred
+    });
+}
+
+/// Dynamic thresholds as powers of two.
+pub(crate) fn power_of_two(group: &mut GroupSettings, low: i32, high: i32) {
+    group.threshold = group.threshold.map(|threshold| match threshold {
+        Threshold::Dynamic(alpha) => Threshold::Dynamic(power(exponent(alpha, low, high))),
+        other => other,
+    });
+}
+
+/// A packet size within what a system allows.
+pub(crate) fn mtu_at_most(device: &mut Device, most: Bytes, limits: &mut Vec<String>) {
+    let mut cut = false;
+    for port in device.ports.values_mut() {
+        port.mtu = port.mtu.map(|mtu| {
+            cut |= mtu > most;
+            mtu.min(most)
+        });
+    }
+    if cut {
+        limits.push(format!("an MTU of more than {} cannot be set", most.get()));
+    }
+}
+
+/// Weights as whole percentages that add up to 100, in proportion, none of them zero.
+pub(crate) fn shares(turns: &mut [Option<Scheduling>; 8]) {
+    let weights: [u128; 8] = turns.map(|turn| match turn {
+        Some(Scheduling::Weighted(weight)) => u128::from(weight).max(1),
+        _ => 0,
+    });
+    let total: u128 = weights.iter().sum();
+    if total == 0 {
+        return;
+    }
+    let exact = |index: usize| weights[index] * 100;
+    let mut shares: [u128; 8] = std::array::from_fn(|index| match weights[index] {
+        0 => 0,
+        _ => (exact(index) / total).max(1),
+    });
+    // What rounding took goes to those that lost most; what the least share of one percent took
+    // comes from the largest.
+    while shares.iter().sum::<u128>() < 100 {
+        let lost = |index: &usize| exact(*index) as i128 - (shares[*index] * total) as i128;
+        let weighted = (0..8).rev().filter(|index| weights[*index] > 0);
+        let Some(most) = weighted.max_by_key(lost) else { break };
+        shares[most] += 1;
+    }
+    while shares.iter().sum::<u128>() > 100 {
+        let Some(largest) = (0..8).max_by_key(|index| shares[*index]) else { break };
+        shares[largest] -= 1;
+    }
+    for (turn, share) in turns.iter_mut().zip(shares) {
+        if let Some(Scheduling::Weighted(weight)) = turn {
+            *weight = share as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn alphas_become_powers_of_two() {
+        assert_eq!(exponent(Ratio::new(1, 8), -8, 7), -3);
+        assert_eq!(exponent(Ratio::new(1, 5), -8, 7), -3);
+        assert_eq!(exponent(Ratio::new(9, 1), -8, 7), 3);
+        assert_eq!(exponent(Ratio::new(1, 1000), -8, 7), -8);
+        assert_eq!(power(-3), Ratio::new(1, 8));
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(percent(Ratio::new(1, 5)), 20);
+        assert_eq!(percent(Ratio::new(1, 1000)), 1);
+        assert_eq!(percent(Ratio::new(7, 1)), 100);
+    }
+
+    #[test]
+    fn equal_weights_get_equal_shares() {
+        let weights = [50, 1, 1, 50, 1, 1, 0, 1];
+        let mut turns = weights.map(|w| Some(Scheduling::Weighted(w)).filter(|_| w > 0));
+        shares(&mut turns);
+        let shares = turns.map(|turn| match turn {
+            Some(Scheduling::Weighted(share)) => share,
+            _ => 0,
+        });
+        assert_eq!(shares, [48, 1, 1, 47, 1, 1, 0, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up(weights in prop::array::uniform8(prop::option::of(0u32..100_000))) {
+            let mut turns = weights.map(|w| w.map(Scheduling::Weighted));
+            shares(&mut turns);
+            let sum: u32 = turns.iter().map(|turn| match turn {
+                Some(Scheduling::Weighted(share)) => { assert!(*share > 0); *share }
+                _ => 0,
+            }).sum();
+            prop_assert!(sum == 100 || weights.iter().all(Option::is_none));
+        }
+    }
+}

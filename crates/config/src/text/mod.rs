@@ -1,0 +1,6 @@
+//! The shapes of configuration text: indented statements, `set` commands, JSON.
+
+pub(crate) mod fit;
+pub(crate) mod json;
+pub(crate) mod notes;
+pub(crate) mod outline;

@@ -1,0 +1,134 @@
+//! Single mistakes in a clean fabric: each is found, at its device, by its rule, and nothing else
+//! is. `cargo test -p xoff-config --test mutations -- --nocapture` prints precision and recall.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod mistakes;
+mod pod;
+
+use mistakes::Mistake;
+use pod::{Pod, Texts};
+use xoff_config::SystemId;
+
+/// What came of one system.
+#[derive(Default)]
+struct Score {
+    mistakes: usize,
+    found: usize,
+    right: usize,
+    wrong: usize,
+    problems: Vec<String>,
+}
+
+impl Score {
+    fn line(&self, label: &str) -> String {
+        let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+        format!(
+            "{label:<22} {:>3} mistakes  recall {:>5.1}%  precision {:>5.1}%",
+            self.mistakes,
+            percent(self.found, self.mistakes),
+            percent(self.right, self.right + self.wrong)
+        )
+    }
+}
+
+fn judge(pod: &Pod, mistakes: &[Mistake], with_fabric: bool) -> Score {
+    let mut score = Score::default();
+    for mistake in mistakes {
+        let mut texts: Texts = pod.clean.clone();
+        mistake.make(&mut texts);
+        let report = pod.audit(&texts, with_fabric);
+        score.mistakes += 1;
+        let hit = |f: &&xoff_config::audit::Finding| {
+            f.device == mistake.device && mistake.rules.contains(&f.rule.id)
+        };
+        let right = report.findings.iter().filter(hit).count();
+        score.right += right;
+        score.wrong += report.findings.len() - right;
+        if right > 0 {
+            score.found += 1;
+        }
+        if right == 0 || right < report.findings.len() {
+            let seen: Vec<String> = report
+                .findings
+                .iter()
+                .map(|f| format!("{} {} {:?}: {}", f.device, f.rule.id, f.ports, f.message))
+                .collect();
+            score.problems.push(format!("{}: {seen:#?}", mistake.name));
+        }
+    }
+    score
+}
+
+fn run(system: SystemId) {
+    let pod = Pod::of(if system == SystemId::Host { SystemId::Sonic } else { system });
+    for with_fabric in [true, false] {
+        let clean = pod.audit(&pod.clean, with_fabric);
+        assert!(clean.findings.is_empty(), "fabric {with_fabric}: {:#?}", clean.findings);
+        assert_eq!((clean.unknown, clean.malformed), (0, 0));
+        assert_eq!(clean.links, pod.setup.fabric.cables.len());
+    }
+    let mistakes = mistakes::of(system);
+    assert!(mistakes.len() >= 15, "{} mistakes only", mistakes.len());
+    let with = judge(&pod, &mistakes, true);
+    println!("{}", with.line(&format!("{system}, with fabric")));
+    let without = judge(&pod, &mistakes, false);
+    println!("{}", without.line(&format!("{system}, without")));
+    for problem in &without.problems {
+        println!("  without fabric: {}", problem.lines().take(3).collect::<String>());
+    }
+    assert!(with.problems.is_empty(), "{}", with.problems.join("\n"));
+}
+
+/// What a finding says would fix it does, when it is entered into the device: for systems whose
+/// configuration is a list of commands.
+#[test]
+fn fixes_fix() {
+    for system in [SystemId::Eos, SystemId::NxOs, SystemId::Cumulus] {
+        let pod = Pod::of(system);
+        for mistake in mistakes::of(system) {
+            let mut texts = pod.clean.clone();
+            mistake.make(&mut texts);
+            let report = pod.audit(&texts, true);
+            let rules: Vec<&str> = report.findings.iter().map(|f| f.rule.id).collect();
+            // Software is not fixed by configuration.
+            if rules == ["versions-differ"] {
+                continue;
+            }
+            let fixes: Vec<&str> = report.findings.iter().map(|f| f.fix.as_str()).collect();
+            assert!(fixes.iter().all(|fix| !fix.is_empty()), "{}: no fix", mistake.name);
+            let name = texts.keys().find(|name| name.starts_with(mistake.device)).unwrap().clone();
+            let text = texts.get_mut(&name).unwrap();
+            *text += &format!("{}\n", fixes.join("\n"));
+            let after = pod.audit(&texts, true);
+            let left: Vec<&str> = after.findings.iter().map(|f| f.message.as_str()).collect();
+            assert!(left.is_empty(), "{system}, {}: {left:?}\n{}", mistake.name, fixes.join("\n"));
+            assert_eq!((after.unknown, after.malformed), (0, 0), "{}", mistake.name);
+        }
+    }
+}
+
+#[test]
+fn eos() {
+    run(SystemId::Eos);
+}
+
+#[test]
+fn nx_os() {
+    run(SystemId::NxOs);
+}
+
+#[test]
+fn sonic() {
+    run(SystemId::Sonic);
+}
+
+#[test]
+fn cumulus() {
+    run(SystemId::Cumulus);
+}
+
+#[test]
+fn hosts() {
+    run(SystemId::Host);
+}

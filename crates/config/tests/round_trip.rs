@@ -1,0 +1,76 @@
+//! What is rendered is read back as it was meant, for every system and random intents.
+
+mod common;
+
+use common::{fabric_files, facts_of, setup};
+use proptest::prelude::*;
+use xoff_config::device::{Balancing, RemarkKind};
+use xoff_config::intent::{Choices, Intent};
+use xoff_config::system::{Input, SystemId};
+use xoff_config::{Device, Facts};
+
+fn check(device: &Device) {
+    let system = device.system.system();
+    let meant = system.fit(device, &mut Vec::new());
+    let rendered = system.render(&meant);
+    assert_eq!(rendered, system.render(&meant), "rendering is not deterministic");
+    let text = &rendered[0].text;
+    let input = Input { name: &device.name, file: xoff_config::place::FileId(0), text };
+    assert_eq!(SystemId::recognise(text), Some(device.system), "not recognised:\n{text}");
+    let read = system.parse(&input);
+    assert_eq!(read.name, device.name);
+    for kind in [RemarkKind::Foreign, RemarkKind::Unknown, RemarkKind::Malformed] {
+        let lines: Vec<&str> = read
+            .remarks
+            .iter()
+            .filter(|remark| remark.kind == kind)
+            .filter_map(|remark| text.lines().nth(remark.place.first as usize - 1))
+            .collect();
+        assert!(lines.is_empty(), "{} {kind:?}: {lines:#?}", device.system);
+    }
+    let different = Facts::of(&meant).differences(&Facts::of(&read));
+    assert!(different.is_empty(), "{}: {different:#?}\n{text}", device.system);
+    // What is meant survives being fitted twice.
+    let again = system.fit(&meant, &mut Vec::new());
+    assert_eq!(Facts::of(&again), Facts::of(&meant));
+}
+
+fn check_all(file: &str, balancing: Balancing) {
+    let setup = setup(file);
+    for system in SystemId::ALL.into_iter().filter(|id| *id != SystemId::Host) {
+        let intent = Intent::with(&setup, Choices { balancing, ..Choices::all(system) });
+        // One switch per tier and one host have seen it all.
+        let mut seen = Vec::new();
+        for device in &intent.devices {
+            let kind: String = device.name.chars().filter(|c| !c.is_ascii_digit()).collect();
+            if !seen.contains(&kind) {
+                check(device);
+                seen.push(kind);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pod_survives_the_round_trip() {
+    check_all(common::POD, Balancing::Hash);
+    check_all(common::POD, Balancing::Flowlet);
+}
+
+#[test]
+fn facts_do_not_depend_on_places() {
+    assert_eq!(facts_of(SystemId::Sonic), facts_of(SystemId::Sonic));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn random_intents_survive_the_round_trip(
+        file in fabric_files(),
+        balancing in prop_oneof![
+            Just(Balancing::Hash), Just(Balancing::Flowlet), Just(Balancing::Packet)
+        ],
+    ) {
+        check_all(&file, balancing);
+    }
+}
