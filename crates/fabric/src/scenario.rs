@@ -4,9 +4,15 @@
 //! These are the types of the file itself; names of nodes are resolved against a fabric by
 //! whoever runs it ([`crate::names`]).
 
+mod collective;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Ratio, Span};
+
+pub use collective::{
+    AlgorithmSetting, Broadcast, Collective, PlacementRule, PlacementSetting, SizeRange,
+};
 
 /// A scenario file.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +61,68 @@ pub enum Workload {
     Flows(Flows),
     /// Random arrivals at a given load.
     Poisson(Poisson),
+    /// A collective: every rank ends with the sum of all data.
+    AllReduce(Collective),
+    /// A collective: every rank ends with all data.
+    AllGather(Collective),
+    /// A collective: every rank ends with its share of the sum of all data.
+    ReduceScatter(Collective),
+    /// A collective: every rank has a piece for every other. (Kind `all-to-all` is the plain
+    /// pattern: flows that all start at once, without ranks, channels or clear-to-sends.)
+    AllToAllCollective(Collective),
+    /// A collective: every rank ends with the data of one.
+    Broadcast(Broadcast),
+    /// A collective: every rank sends to the next.
+    SendRecv(Collective),
+}
+
+impl Workload {
+    /// What all kinds have in common.
+    pub fn common(&self) -> &Common {
+        match self {
+            Workload::Permutation(w) => &w.common,
+            Workload::Incast(w) => &w.common,
+            Workload::AllToAll(w) => &w.common,
+            Workload::Flows(w) => &w.common,
+            Workload::Poisson(w) => &w.common,
+            Workload::AllReduce(w)
+            | Workload::AllGather(w)
+            | Workload::ReduceScatter(w)
+            | Workload::AllToAllCollective(w)
+            | Workload::SendRecv(w) => &w.common,
+            Workload::Broadcast(w) => &w.collective.common,
+        }
+    }
+
+    /// Its kind, as the file writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Workload::Permutation(_) => "permutation",
+            Workload::Incast(_) => "incast",
+            Workload::AllToAll(_) => "all-to-all",
+            Workload::Flows(_) => "flows",
+            Workload::Poisson(_) => "poisson",
+            Workload::AllReduce(_) => "all-reduce",
+            Workload::AllGather(_) => "all-gather",
+            Workload::ReduceScatter(_) => "reduce-scatter",
+            Workload::AllToAllCollective(_) => "all-to-all-collective",
+            Workload::Broadcast(_) => "broadcast",
+            Workload::SendRecv(_) => "send-recv",
+        }
+    }
+
+    /// What it says as a collective, if it is one.
+    pub fn collective(&self) -> Option<&Collective> {
+        match self {
+            Workload::AllReduce(w)
+            | Workload::AllGather(w)
+            | Workload::ReduceScatter(w)
+            | Workload::AllToAllCollective(w)
+            | Workload::SendRecv(w) => Some(w),
+            Workload::Broadcast(w) => Some(&w.collective),
+            _ => None,
+        }
+    }
 }
 
 /// What all kinds of traffic have in common.

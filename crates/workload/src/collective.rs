@@ -24,6 +24,7 @@ mod link;
 mod machine;
 mod part;
 mod path;
+mod rounds;
 mod shape;
 mod traffic;
 mod tree;
@@ -37,6 +38,7 @@ use crate::program::Program;
 use link::MOST_WINDOW;
 use machine::Terms;
 use part::Part;
+use rounds::{Pattern, Rounds};
 use shape::Shape;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -359,13 +361,14 @@ pub fn program(
     };
     let alone = layout.ranks() == 1;
     if !alone && matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {
-        let rounds = match collective {
-            Collective::SendRecv => exchange::Rounds::Next,
-            _ => exchange::Rounds::All,
+        let pattern = match collective {
+            Collective::SendRecv => Pattern::Next,
+            _ => Pattern::All,
         };
-        let exchange = Exchange::new(layout, rounds, size.get(), terms);
         let by_rail = algorithm == Algorithm::Pxn;
-        let exchange = exchange.with(channels, settings.pair_piece.get(), by_rail);
+        let rounds = Rounds::new(layout, pattern, size.get());
+        let rounds = rounds.with(channels, settings.pair_piece.get(), by_rail);
+        let exchange = Exchange::new(rounds, terms);
         return Ok(Program::Exchange(exchange));
     }
     let columns = layout.ranks_per_domain().unwrap_or(1);

@@ -40,17 +40,10 @@ pub fn input_files(workloads: &[Workload]) -> Vec<String> {
 
 /// The name of a workload in tables: its own, or that of its kind.
 pub fn label(workload: &Workload) -> &str {
-    let (common, kind) = match workload {
-        Workload::Permutation(w) => (&w.common, "permutation"),
-        Workload::Incast(w) => (&w.common, "incast"),
-        Workload::AllToAll(w) => (&w.common, "all-to-all"),
-        Workload::Flows(w) => (&w.common, "flows"),
-        Workload::Poisson(w) => (&w.common, "poisson"),
-    };
-    common.name.as_deref().unwrap_or(kind)
+    workload.common().name.as_deref().unwrap_or(workload.kind())
 }
 
-/// The flows of all workloads, sorted by start, then source, then their order in the scenario. All
+/// The flows of all workloads but collectives, sorted by start, then source, then their order in the scenario. All
 /// that is wrong is said at once.
 pub fn expand(
     workloads: &[Workload],
@@ -116,6 +109,13 @@ impl Plan<'_> {
             Workload::AllToAll(all_to_all) => patterns::all_to_all(self, all_to_all),
             Workload::Flows(flows) => list::flows(self, flows, open),
             Workload::Poisson(poisson) => arrivals::poisson(self, poisson, open),
+            // Not flows but programs: see `crate::programs`.
+            Workload::AllReduce(_)
+            | Workload::AllGather(_)
+            | Workload::ReduceScatter(_)
+            | Workload::AllToAllCollective(_)
+            | Workload::Broadcast(_)
+            | Workload::SendRecv(_) => {}
         }
     }
 

@@ -1,11 +1,13 @@
-//! What is sent when: the traffic of a scenario as a list of [`Flow`]s on a fabric.
+//! What is sent when: the traffic of a scenario as a list of [`Flow`]s on a fabric, and as
+//! [`program::Program`]s that unroll while they run.
 //!
-//! [`expand`] turns the `[[workload]]` entries of a scenario into flows, sorted by start. The list is
-//! a function of scenario, fabric, files and seed: every random draw comes from a [`stream`] of its
-//! own, so that one more workload or NIC moves no other draw.
+//! [`expand`] turns the `[[workload]]` entries of a scenario into flows, sorted by start; [`programs`]
+//! turns collectives into [`Job`]s. Both are functions of scenario, fabric, files and seed: every random
+//! draw comes from a [`stream`] of its own, so that one more workload or NIC moves no other draw.
 //!
-//! What it is not: it moves no bytes, and a flow knows nothing of packets. Read [`Flow`] and
-//! [`expand`] first; each kind of traffic is a module beside them.
+//! What it is not: it moves no bytes, and neither flow nor program knows anything of packets. Read
+//! [`Flow`] and [`expand`] first, then [`program`] and [`collective`]; each kind of traffic is a module
+//! beside them. [`ideal`] runs programs without a network's troubles.
 
 mod arrivals;
 mod catalogue;
@@ -15,6 +17,7 @@ mod error;
 mod expand;
 mod flow;
 pub mod ideal;
+mod job;
 pub mod layout;
 mod list;
 mod logarithm;
@@ -31,3 +34,4 @@ pub use catalogue::SIZE_DISTRIBUTIONS;
 pub use error::{Place, WorkloadError};
 pub use expand::{MOST_FLOWS, Open, expand, folder, input_files, label};
 pub use flow::{Flow, Pinned};
+pub use job::{Job, Run, programs};

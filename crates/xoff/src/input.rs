@@ -127,6 +127,17 @@ fn expand(
     seed: u64,
     base: &Path,
 ) -> Result<Vec<Flow>, Vec<WorkloadError>> {
+    let collectives = scenario.workloads.iter().zip(0..).filter(|w| w.0.collective().is_some());
+    let not_yet: Vec<WorkloadError> = collectives
+        .map(|(entry, workload)| WorkloadError {
+            workload,
+            place: xoff_workload::Place::Entry,
+            message: format!("`{}` is a collective, and those cannot be run yet", entry.kind()),
+        })
+        .collect();
+    if !not_yet.is_empty() {
+        return Err(not_yet);
+    }
     let mut open = xoff_workload::folder(base);
     let flows = xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, &mut open)?;
     let long = flows.iter().filter(|flow| flow.bytes > LONGEST_FLOW);

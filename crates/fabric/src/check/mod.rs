@@ -1,5 +1,6 @@
 //! What a file says, checked beyond its shape: numbers that cannot be, names that are not there.
 
+mod collective;
 mod quantities;
 mod scenario;
 mod transport;

@@ -1,10 +1,11 @@
 //! A scenario against its fabric: names that are not there, numbers that cannot be.
 
+use super::collective;
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::model::{CLASSES, Fabric};
 use crate::names::{NameError, Names};
-use crate::scenario::{Common, Fault, Flows, NodeRef, Scenario, Workload};
+use crate::scenario::{Fault, Flows, NodeRef, Scenario, Workload};
 use xoff_units::{Bytes, Ratio, Span};
 
 pub(crate) fn scenario(scenario: &Scenario, fabric: &Fabric, report: &mut Report<'_>) {
@@ -56,11 +57,8 @@ impl Check<'_, '_, '_> {
 
     fn workload(&mut self, index: usize, workload: &Workload) {
         let at = |key: &'static str| [Step::Key("workload"), Step::Index(index), Step::Key(key)];
-        let common: &Common = match workload {
-            Workload::Permutation(w) => {
-                self.size(&at("size"), w.size);
-                &w.common
-            }
+        match workload {
+            Workload::Permutation(w) => self.size(&at("size"), w.size),
             Workload::Incast(w) => {
                 self.size(&at("size"), w.size);
                 if let Some(target) = &w.target {
@@ -71,25 +69,22 @@ impl Check<'_, '_, '_> {
                     let message = format!("there are {others} NICs to send to another one");
                     self.impossible(&at("senders"), message, "give 1 or more, at most that many");
                 }
-                &w.common
             }
-            Workload::AllToAll(w) => {
-                self.size(&at("size"), w.size);
-                &w.common
-            }
-            Workload::Flows(w) => {
-                self.flows(index, w);
-                &w.common
-            }
+            Workload::AllToAll(w) => self.size(&at("size"), w.size),
+            Workload::Flows(w) => self.flows(index, w),
             Workload::Poisson(w) => {
                 if w.load.is_zero() || w.load > Ratio::new(2, 1) {
                     let help = "a load of 1 is the NICs' full rate";
                     self.impossible(&at("load"), format!("a load of {}", w.load), help);
                 }
-                &w.common
             }
-        };
-        self.class(&at("class"), common.class);
+            other => {
+                if let Some(entry) = other.collective() {
+                    collective::check(index, other, entry, self.fabric, self.report);
+                }
+            }
+        }
+        self.class(&at("class"), workload.common().class);
     }
 
     fn flows(&mut self, index: usize, flows: &Flows) {

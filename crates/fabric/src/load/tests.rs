@@ -254,6 +254,38 @@ fn overrides_point_into_the_scenario() {
 }
 
 #[test]
+fn collectives_are_checked_on_their_lines() {
+    let scenario = "fabric = 'x'\n\
+        [[workload]]\nkind = 'all-reduce'\nsizes = '1MiB..8GiB'\nrepeat = 3\nalgorithm = 'rail'\n\
+        channels = 16\nqps = 4\nranks = 16\nplacement = 'fragmented'\n\
+        [[workload]]\nkind = 'broadcast'\nsize = '1MiB'\nroot = 7\nplacement = [0, 1, 9, 2, 3, 4, 5, 6]\n\
+        [[workload]]\nkind = 'all-to-all-collective'\nsize = '1MiB'\nalgorithm = 'pxn'\n";
+    let fabric = "[cluster]\ngpus = 16\n[fabric]\nkind = 'single'\n";
+    let loaded = load_scenario(scenario, fabric);
+    assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
+
+    let scenario = "fabric = 'x'\n\
+        [[workload]]\nkind = 'all-reduce'\nsize = '0B'\nrepeat = 0\nalgorithm = 'pxn'\nchannels = 65\n\
+        qps = 0\nranks = 17\noperation = 'read'\nclass = 8\n\
+        [[workload]]\nkind = 'broadcast'\nsize = '1MiB'\nsizes = '1MiB..2MiB'\nroot = 3\n\
+        placement = [0, 0, 16]\n\
+        [[workload]]\nkind = 'all-gather'\nsizes = '2MiB..1MiB'\n\
+        [[workload]]\nkind = 'send-recv'\nchanels = 2\nsize = '1B'\n";
+    let found = lines(&load_scenario(scenario, fabric).diagnostics, scenario, fabric);
+    for expected in ["scenario 20: error[xoff::wrong-value", "scenario 23: error[xoff::unknown-key"]
+    {
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+    let scenario = scenario.split("[[workload]]\nkind = 'all-gather'").next().unwrap();
+    let found = lines(&load_scenario(scenario, fabric).diagnostics, scenario, fabric);
+    for line in [4, 5, 6, 7, 8, 9, 10, 11, 15, 16, 17] {
+        let expected = format!("scenario {line}: error[xoff::impossible");
+        assert!(found.iter().any(|f| f.starts_with(&expected)), "{expected}\n{found:#?}");
+    }
+    assert_eq!(found.len(), 12, "{found:#?}");
+}
+
+#[test]
 fn scenario_names_are_looked_up() {
     let scenario = "fabric = 'x'\n[[workload]]\nkind = 'incast'\nsize = '1MB'\ntarget = 'server9-nic0'\nsenders = 9\n\
                     [[workload]]\nkind = 'flows'\nclass = 8\n[[workload.list]]\nsource = 99\ndestination = 'server0'\nsize = 0\npath = ['spine7']\n\

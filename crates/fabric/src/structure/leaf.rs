@@ -2,11 +2,13 @@
 
 use crate::document::Value;
 use crate::file::{HeadroomSetting, ResponseSetting};
+use crate::scenario::SizeRange;
 use serde_json::Value as Json;
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
 /// Quantities are recognised by the example their schema carries.
-const QUANTITIES: [&str; 7] = ["2us", "150KB", "400Gbps", "30m", "0.2", "auto", "standard"];
+const QUANTITIES: [&str; 8] =
+    ["2us", "150KB", "400Gbps", "30m", "0.2", "auto", "standard", "1MiB..8GiB"];
 
 /// The quantity that a schema stands for, by its example.
 pub(super) fn name_of(schema: &Json) -> Option<&'static str> {
@@ -45,6 +47,7 @@ pub(super) fn check(example: &str, value: &Value) -> Result<(), String> {
         "400Gbps" => read::<Rate>(&text),
         "30m" => read::<Length>(&text),
         "0.2" => read::<Ratio>(&text),
+        "1MiB..8GiB" => expect_text(value).and_then(|()| read::<SizeRange>(&text)),
         "auto" => expect_text(value).and_then(|()| read::<HeadroomSetting>(&text)),
         _ => expect_text(value).and_then(|()| read::<ResponseSetting>(&text)),
     }

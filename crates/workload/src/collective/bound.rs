@@ -371,17 +371,17 @@ impl Terms {
     /// Rounds between pairs: each waits for its clear-to-sends, then its message comes, as fast as
     /// the buffer lets it.
     fn exchange(&self, exchange: &Exchange) -> Bound {
-        let wire = self.wire(&exchange.loads());
+        let wire = self.wire(&exchange.rounds().loads());
         let latency = self.network.latency;
         let ask = self.nic.time_for(self.settings.clear_to_send) + latency;
         let near = self.network.nvlink_latency;
         let window = u64::from(exchange.window());
-        let (lanes, ranks) = exchange.extent();
+        let (lanes, ranks) = exchange.rounds().extent();
         let (mut longest, mut ends) = (Span::ZERO, near);
         // Ranks at the ends of a server have partners in other places than the first: two suffice.
         for (rank, lane) in (0..lanes).flat_map(|lane| [(0, lane), (ranks - 1, lane)]) {
             let mut path = Span::ZERO;
-            for round in exchange.rounds(rank, lane) {
+            for round in exchange.rounds().of(rank, lane) {
                 let piece = Bytes::new(round.piece);
                 let (begin, wire, trip) = match round.network {
                     true => (ask, self.nic.time_for(piece), latency),

@@ -1,44 +1,21 @@
 //! [`Exchange`]: every rank sends to others, round after round: all-to-all and point-to-point.
 //!
-//! In round `(d, e)` GPU `g` of server `s` sends to GPU `g + e` of server `s + d`: all ranks are busy in
-//! every round, and all of them inside their servers or all outside. (Where servers have different
-//! numbers of ranks, round `d` is from rank `r` to rank `r + d`.) A rank works on several rounds at once, one
-//! per lane; lane `l` of `k` takes every `k`-th, and rounds inside and outside have lanes of their own.
+//! Who sends to whom in which round is in [`super::rounds`].
 //!
 //! Only the round in hand has state, so memory grows with ranks and lanes, not with pairs: a receiver
 //! that is in a round can be written to by one rank only, and a sender that comes first waits for the
 //! receiver to get there.
 
-use super::link::{SLOTS, Way};
+use super::link::SLOTS;
 use super::machine::Terms;
-use super::shape::part;
-use super::traffic::Loads;
-use crate::layout::{Layout, RankId, Seat};
+use super::rounds::Rounds;
 use crate::program::{Action, Queue, Token, Traffic};
-use xoff_units::Bytes;
 
 mod kind {
     pub(super) const LANDED: u8 = 0;
     pub(super) const STAGED: u8 = 1;
     pub(super) const CLEARED: u8 = 2;
     pub(super) const LAUNCHED: u8 = 3;
-}
-
-/// Which rounds there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rounds {
-    /// Every rank to every other.
-    All,
-    /// Every rank to the one after it.
-    Next,
-}
-
-/// One message of a round.
-pub(super) struct Round {
-    pub(super) network: bool,
-    pub(super) pieces: u32,
-    /// Bytes of the first piece, which is the largest.
-    pub(super) piece: u64,
 }
 
 /// What a rank sends on a channel.
@@ -67,28 +44,8 @@ struct Receiver {
 /// Every rank sends to others. Made by [`super::program`].
 #[derive(Debug, Clone)]
 pub struct Exchange {
-    seats: Vec<Seat>,
-    /// Ranks of each domain.
-    domains: Vec<Vec<RankId>>,
-    /// Ranks server by server, and where each is in that order.
-    grid: Vec<u32>,
-    place: Vec<u32>,
-    /// Where each is in its domain, and how many ranks the largest has.
-    local: Vec<u32>,
-    largest: u32,
-    /// Ranks in every server; 1 where rounds do not go by servers.
-    columns: u32,
     rounds: Rounds,
-    /// What a rank has to send, to itself included; cut evenly over the ranks.
-    bytes: u64,
-    /// Most bytes of a piece.
-    piece: u64,
-    channels: u32,
-    /// One per channel, and again for rounds inside servers.
-    lanes: u32,
     terms: Terms,
-    /// Whether data goes by the NIC that is on the receiver's rail.
-    by_rail: bool,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     launched: Vec<bool>,
@@ -97,52 +54,31 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    pub(crate) fn new(layout: &Layout, rounds: Rounds, bytes: u64, terms: Terms) -> Self {
-        let ranks = layout.ranks();
-        let columns = match rounds {
-            Rounds::All => layout.ranks_per_domain().unwrap_or(1),
-            Rounds::Next => 1,
-        };
-        let grid: Vec<u32> = match columns {
-            1 => (0..ranks).collect(),
-            _ => layout.domains().iter().flatten().map(|rank| rank.0).collect(),
-        };
-        let mut place = vec![0; ranks as usize];
-        grid.iter().zip(0..).for_each(|(&rank, at)| place[rank as usize] = at);
-        let mut local = vec![0; ranks as usize];
-        for domain in layout.domains() {
-            domain.iter().zip(0..).for_each(|(rank, at)| local[rank.index()] = at);
-        }
+    pub(super) fn new(rounds: Rounds, terms: Terms) -> Self {
+        let lanes = rounds.lanes_in_all();
         Self {
-            local,
-            largest: layout.domains().iter().map(Vec::len).max().unwrap_or(1) as u32,
-            grid,
-            place,
-            columns,
-            seats: (0..ranks).map(|rank| layout.seat(RankId(rank))).collect(),
-            domains: layout.domains().to_vec(),
             rounds,
-            bytes,
-            piece: 1,
-            channels: 1,
-            lanes: 1,
             terms,
-            by_rail: false,
-            senders: Vec::new(),
-            receivers: Vec::new(),
-            launched: Vec::new(),
+            senders: vec![Sender::default(); lanes],
+            receivers: vec![Receiver::default(); lanes],
+            launched: vec![false; lanes],
             active: 0,
         }
     }
 
-    /// With so many channels, pieces of at most so many bytes, and PXN if `by_rail`.
-    pub(crate) fn with(mut self, channels: u32, piece: u64, by_rail: bool) -> Self {
-        let lanes = if self.columns > 1 { 2 * channels } else { channels };
-        let count = self.seats.len() * lanes as usize;
-        self.senders = vec![Sender::default(); count];
-        self.receivers = vec![Receiver::default(); count];
-        self.launched = vec![false; count];
-        Self { channels, lanes, piece, by_rail, ..self }
+    /// The rounds it goes through.
+    pub(super) fn rounds(&self) -> &Rounds {
+        &self.rounds
+    }
+
+    /// The lane that a sender's round leads to.
+    fn target(&self, lane: usize) -> Option<usize> {
+        self.rounds.target(lane, self.senders[lane].round)
+    }
+
+    /// The lane that a receiver's round comes from.
+    fn source(&self, lane: usize) -> Option<usize> {
+        self.rounds.source(lane, self.receivers[lane].round)
     }
 
     pub(crate) fn start(&mut self, out: &mut Vec<Action>) {
@@ -162,7 +98,7 @@ impl Exchange {
             if span.is_zero() {
                 self.launch(lane, out);
             } else {
-                let gpu = self.seats[self.rank(lane) as usize].gpu;
+                let gpu = self.rounds.seat(lane).gpu;
                 let token = Token::new(kind::LAUNCHED, 0, lane as u32);
                 out.push(Action::Wait { token, gpu, span });
             }
@@ -189,51 +125,9 @@ impl Exchange {
         }
     }
 
-    /// What goes over every NIC and NVLink.
-    pub(super) fn loads(&self) -> Loads {
-        let ranks = self.seats.len() as u32;
-        let shifts = match self.rounds {
-            Rounds::All => 1..ranks,
-            Rounds::Next => 1..2,
-        };
-        let mut loads = Loads::default();
-        for from in 0..ranks {
-            for to in shifts.clone().map(|shift| (from + shift) % ranks) {
-                let (lane, target) = (from * self.lanes, to * self.lanes);
-                let (own, peer) = (self.seats[from as usize], self.seats[to as usize]);
-                let way = match self.exit(lane as usize, target as usize) {
-                    None => Way::Nvlink { from: own.gpu, to: peer.gpu },
-                    Some(exit) => {
-                        let relay = (exit.nic != own.nic).then_some((own.gpu, exit.gpu));
-                        Way::Network { from: exit.nic, to: peer.nic, queue: 0, relay }
-                    }
-                };
-                loads.add(way, Bytes::new(self.message(to)));
-            }
-        }
-        loads
-    }
-
     /// Pieces in a buffer.
     pub(super) fn window(&self) -> u32 {
         self.terms.window
-    }
-
-    /// The rounds of a rank on a lane, and how many lanes there are.
-    pub(super) fn rounds(&self, rank: u32, lane: u32) -> impl Iterator<Item = Round> + '_ {
-        let shifts = (0..).map_while(move |round| self.shift(lane, round));
-        shifts.map(move |shift| {
-            let to = self.at(rank, shift);
-            let pieces = self.pieces(to);
-            let piece = if pieces == 0 { 0 } else { part(self.message(to), pieces, 0) };
-            let ends = [rank, to].map(|rank| (rank * self.lanes) as usize);
-            Round { network: self.exit(ends[0], ends[1]).is_some(), pieces, piece }
-        })
-    }
-
-    /// How many lanes a rank has, and how many ranks there are.
-    pub(super) fn extent(&self) -> (u32, u32) {
-        (self.lanes, self.seats.len() as u32)
     }
 
     fn launch(&mut self, lane: usize, out: &mut Vec<Action>) {
@@ -241,65 +135,6 @@ impl Exchange {
         self.grant(lane, out);
         self.fill(lane, out);
         self.serve(lane, out);
-    }
-
-    fn rank(&self, lane: usize) -> u32 {
-        lane as u32 / self.lanes
-    }
-
-    fn channel(&self, lane: usize) -> u32 {
-        lane as u32 % self.lanes
-    }
-
-    /// How far the partner of a lane's round is, in servers and GPUs; none after the last round.
-    fn shift(&self, lane: u32, round: u32) -> Option<(u32, u32)> {
-        let rows = match self.rounds {
-            Rounds::All => self.seats.len() as u32 / self.columns,
-            Rounds::Next => 2,
-        };
-        let inside = lane >= self.channels;
-        let number = round.checked_mul(self.channels)?.checked_add(lane % self.channels)?;
-        match inside {
-            true => (number + 1 < self.columns).then_some((0, number + 1)),
-            false => (number < (rows - 1) * self.columns)
-                .then(|| (1 + number / self.columns, number % self.columns)),
-        }
-    }
-
-    /// The rank so many servers and GPUs further on.
-    fn at(&self, rank: u32, (rows, columns): (u32, u32)) -> u32 {
-        let (place, count) = (self.place[rank as usize], self.seats.len() as u32 / self.columns);
-        let row = (place / self.columns + rows) % count;
-        let column = (place % self.columns + columns) % self.columns;
-        self.grid[(row * self.columns + column) as usize]
-    }
-
-    /// The lane that a sender's round leads to.
-    fn target(&self, lane: usize) -> Option<usize> {
-        let (rank, channel) = (self.rank(lane), self.channel(lane));
-        let shift = self.shift(channel, self.senders[lane].round)?;
-        Some((self.at(rank, shift) * self.lanes + channel) as usize)
-    }
-
-    /// The lane that a receiver's round comes from.
-    fn source(&self, lane: usize) -> Option<usize> {
-        let (rank, channel) = (self.rank(lane), self.channel(lane));
-        let (rows, columns) = self.shift(channel, self.receivers[lane].round)?;
-        let count = self.seats.len() as u32 / self.columns;
-        let back = (count - rows % count, self.columns - columns % self.columns);
-        Some((self.at(rank, back) * self.lanes + channel) as usize)
-    }
-
-    /// What goes to a rank.
-    fn message(&self, to: u32) -> u64 {
-        match self.rounds {
-            Rounds::All => part(self.bytes, self.seats.len() as u32, to),
-            Rounds::Next => self.bytes,
-        }
-    }
-
-    fn pieces(&self, to: u32) -> u32 {
-        self.message(to).div_ceil(self.piece) as u32
     }
 
     fn sender_is_done(&self, lane: usize) -> bool {
@@ -313,7 +148,7 @@ impl Exchange {
     /// Goes to the next round that has something to send, the one in hand included.
     fn open_sender(&mut self, lane: usize) {
         while let Some(target) = self.target(lane) {
-            let pieces = self.pieces(self.rank(target));
+            let pieces = self.rounds.pieces(target);
             let round = self.senders[lane].round;
             self.senders[lane] = Sender { round, pieces, ..Sender::default() };
             if pieces > 0 {
@@ -324,7 +159,7 @@ impl Exchange {
     }
 
     fn open_receiver(&mut self, lane: usize) {
-        let pieces = self.pieces(self.rank(lane));
+        let pieces = self.rounds.pieces(lane);
         while self.source(lane).is_some() {
             let round = self.receivers[lane].round;
             self.receivers[lane] = Receiver { round, pieces, ..Receiver::default() };
@@ -335,35 +170,12 @@ impl Exchange {
         }
     }
 
-    /// The seat whose NIC a sender uses towards a receiver; none inside a server.
-    fn exit(&self, lane: usize, target: usize) -> Option<Seat> {
-        let (from, to) = (self.seat(lane), self.seat(target));
-        if from.domain == to.domain {
-            return None;
-        }
-        let on_rail = |rank: &&RankId| self.seats[rank.index()].rail == to.rail;
-        let near = self.by_rail && from.rail != to.rail;
-        let other = near.then(|| self.domains[from.domain as usize].iter().find(on_rail));
-        Some(other.flatten().map_or(from, |rank| self.seats[rank.index()]))
-    }
-
-    fn seat(&self, lane: usize) -> Seat {
-        self.seats[self.rank(lane) as usize]
-    }
-
-    /// The queue between the NICs of two lanes, apart from those of other ranks behind them.
-    fn queue(&self, lane: usize, target: usize) -> u32 {
-        let place = |lane: usize| self.local[self.rank(lane) as usize];
-        let pair = place(lane) * self.largest + place(target);
-        (pair * self.lanes + self.channel(lane)) * self.terms.queues
-    }
-
     /// Tells the sender of a receiver's round of the buffers that are free.
     fn grant(&mut self, lane: usize, out: &mut Vec<Action>) {
         let Some(source) = self.source(lane) else { return };
-        let Some(exit) = self.exit(source, lane) else { return };
-        let (from, to) = (self.seat(lane).nic, exit.nic);
-        let queue = Queue(self.queue(source, lane));
+        let Some(exit) = self.rounds.exit(source, lane) else { return };
+        let (from, to) = (self.rounds.seat(lane).nic, exit.nic);
+        let queue = Queue(self.rounds.queue(source, lane) * self.terms.queues);
         let bytes = self.terms.clear_to_send;
         let window = self.terms.window;
         let receiver = &mut self.receivers[lane];
@@ -387,9 +199,9 @@ impl Exchange {
     /// Puts pieces into the sender's buffer: of the GPU that owns the NIC, or of the receiver.
     fn fill(&mut self, lane: usize, out: &mut Vec<Action>) {
         let Some(target) = self.target(lane) else { return };
-        let exit = self.exit(lane, target);
+        let exit = self.rounds.exit(lane, target);
         let met = self.met(lane, target);
-        let (own, peer) = (self.seat(lane), self.seat(target));
+        let (own, peer) = (self.rounds.seat(lane), self.rounds.seat(target));
         loop {
             let sender = &mut self.senders[lane];
             let full = sender.filled - sender.landed >= self.terms.window;
@@ -407,7 +219,7 @@ impl Exchange {
                 }
             };
             let slot = (piece % SLOTS) as u8;
-            let bytes = self.size(target, piece);
+            let bytes = self.rounds.size(target, piece);
             let token = Token::new(step, slot, lane as u32);
             out.push(Action::Nvlink { token, from: own.gpu, to, bytes });
         }
@@ -419,25 +231,20 @@ impl Exchange {
         self.receivers[target].round == self.senders[lane].round && self.launched[target]
     }
 
-    fn size(&self, target: usize, piece: u32) -> Bytes {
-        let rank = self.rank(target);
-        Bytes::new(part(self.message(rank), self.pieces(rank), piece))
-    }
-
     /// Hands pieces to the NIC as far as the receiver is ready for them.
     fn pump(&mut self, lane: usize, out: &mut Vec<Action>) {
         let Some(target) = self.target(lane) else { return };
-        let Some(exit) = self.exit(lane, target) else { return };
+        let Some(exit) = self.rounds.exit(lane, target) else { return };
         let cleared = match self.met(lane, target) {
             true => self.receivers[target].cleared,
             false => 0,
         };
-        let (from, to) = (exit.nic, self.seat(target).nic);
-        let first = self.queue(lane, target);
+        let (from, to) = (exit.nic, self.rounds.seat(target).nic);
+        let first = self.rounds.queue(lane, target) * self.terms.queues;
         while self.senders[lane].posted < self.senders[lane].staged.min(cleared) {
             let piece = self.senders[lane].posted;
             self.senders[lane].posted += 1;
-            let bytes = self.size(target, piece);
+            let bytes = self.rounds.size(target, piece);
             let token = Token::new(kind::LANDED, (piece % SLOTS) as u8, lane as u32);
             let (queue, traffic) = (Queue(first + piece % self.terms.queues), Traffic::Data);
             out.push(Action::Network { token, from, to, queue, traffic, bytes });

@@ -5,14 +5,12 @@ use super::machine::{Machine, Worker};
 use super::part::{MAIN, Part, Place};
 use super::shape::Shape;
 use super::{Algorithm, Collective, CollectiveError, Settings, program};
-use crate::layout::Layout;
+use crate::ideal::Moved;
+use crate::layout::{GpuId, Layout};
 use crate::program::Program;
 use std::collections::BTreeMap;
 use xoff_fabric::model::NicId;
 use xoff_units::Bytes;
-
-use crate::ideal::Moved;
-use crate::layout::GpuId;
 
 /// What a collective moves over every NIC and NVLink that it uses, without clear-to-sends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,7 +35,7 @@ pub fn loads(
 ) -> Result<Loads, CollectiveError> {
     Ok(match program(collective, algorithm, size, layout, settings)? {
         Program::Machine(machine) => of_machine(&machine),
-        Program::Exchange(exchange) => exchange.loads(),
+        Program::Exchange(exchange) => exchange.rounds().loads(),
         Program::Graph(_) => Loads::default(),
     })
 }

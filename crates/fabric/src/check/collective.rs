@@ -1,0 +1,108 @@
+//! Collectives against their fabric.
+
+use crate::diagnostic::code;
+use crate::document::{Report, Step};
+use crate::model::Fabric;
+use crate::scenario::{AlgorithmSetting, Collective, Operation, PlacementSetting, Workload};
+
+/// Most channels and queue pairs of a connection, as in NCCL.
+const MOST_CHANNELS: u32 = 64;
+const MOST_QPS: u32 = 128;
+
+/// Checks what is particular to collectives; `workload` is one of them.
+pub(super) fn check(
+    index: usize,
+    workload: &Workload,
+    entry: &Collective,
+    fabric: &Fabric,
+    report: &mut Report<'_>,
+) {
+    let mut wrong = |key: &'static str, message: String, help: &str| {
+        let path = [Step::Key("workload"), Step::Index(index), Step::Key(key)];
+        report.error(code::IMPOSSIBLE, &path, message, help);
+    };
+    match (entry.size, entry.sizes) {
+        (None, None) => wrong("size", "no size".into(), "give `size` or `sizes`"),
+        (Some(_), Some(_)) => {
+            wrong("sizes", "`size` and `sizes` both say how much".into(), "keep one of them");
+        }
+        (Some(size), None) if size.is_zero() => {
+            wrong("size", "nothing is sent".into(), "give a size like \"1GiB\"");
+        }
+        _ => {}
+    }
+    for (key, value, most) in [
+        ("repeat", entry.repeat, u32::MAX),
+        ("channels", entry.channels, MOST_CHANNELS),
+        ("qps", entry.qps, MOST_QPS),
+    ] {
+        if let Some(value) = value.filter(|&value| value == 0 || value > most) {
+            let help = format!("give 1 or more, at most {most}");
+            wrong(key, format!("`{key}` is {value}"), &help);
+        }
+    }
+    if entry.common.operation != Operation::Write {
+        wrong("operation", "collectives write".into(), "leave `operation` out");
+    }
+    if !fits(workload, entry.algorithm) {
+        let help = format!("it has {}", algorithms(workload));
+        wrong("algorithm", "this collective has no such algorithm".into(), &help);
+    }
+    ranks(workload, entry, fabric, &mut wrong);
+}
+
+/// GPUs that there are, those that take part, and the root among them.
+fn ranks(
+    workload: &Workload,
+    entry: &Collective,
+    fabric: &Fabric,
+    wrong: &mut impl FnMut(&'static str, String, &str),
+) {
+    let count = |server: &crate::model::Server| match server.gpus {
+        0 => server.nics.len() as u64,
+        gpus => u64::from(gpus),
+    };
+    let mut there: u64 = fabric.servers.iter().map(count).sum();
+    if let PlacementSetting::Gpus(list) = &entry.placement {
+        if let Some(gpu) = list.iter().find(|&&gpu| u64::from(gpu) >= there) {
+            let help = format!("the fabric has {there} GPUs, counted from 0");
+            wrong("placement", format!("there is no GPU {gpu}"), &help);
+        }
+        let mut sorted = list.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            wrong("placement", format!("GPU {} is listed twice", pair[0]), "list it once");
+        }
+        there = list.len() as u64;
+    }
+    let ranks = entry.ranks.map_or(there, u64::from);
+    if ranks < 2 || ranks > there {
+        let help = "give 2 or more, at most that many";
+        wrong("ranks", format!("{ranks} ranks on {there} GPUs"), help);
+    }
+    if let Workload::Broadcast(broadcast) = workload
+        && u64::from(broadcast.root) >= ranks
+    {
+        let help = format!("there are {ranks} ranks, counted from 0");
+        wrong("root", format!("there is no rank {}", broadcast.root), &help);
+    }
+}
+
+fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
+    use AlgorithmSetting::{Auto, Pairwise, Pxn, Rail, Ring, Tree};
+    match workload {
+        Workload::AllReduce(_) => matches!(algorithm, Auto | Ring | Tree | Rail),
+        Workload::AllGather(_) | Workload::ReduceScatter(_) => matches!(algorithm, Auto | Ring),
+        Workload::Broadcast(_) => matches!(algorithm, Auto | Ring | Tree),
+        _ => matches!(algorithm, Auto | Pairwise | Pxn),
+    }
+}
+
+fn algorithms(workload: &Workload) -> &'static str {
+    match workload {
+        Workload::AllReduce(_) => "`auto`, `ring`, `tree` and `rail`",
+        Workload::AllGather(_) | Workload::ReduceScatter(_) => "`auto` and `ring`",
+        Workload::Broadcast(_) => "`auto`, `ring` and `tree`",
+        _ => "`auto`, `pairwise` and `pxn`",
+    }
+}

@@ -1,0 +1,240 @@
+//! [`Rounds`]: who sends to whom, in which order, in all-to-all and point-to-point.
+//!
+//! In round `(d, e)` GPU `g` of server `s` sends to GPU `g + e` of server `s + d`: all ranks are busy in
+//! every round, and all of them inside their servers or all outside. (Where servers have different
+//! numbers of ranks, round `d` is from rank `r` to rank `r + d`.) A rank works on several rounds at once, one
+//! per lane; lane `l` of `k` takes every `k`-th, and rounds inside and outside have lanes of their own.
+
+use super::link::Way;
+use super::shape::part;
+use super::traffic::Loads;
+use crate::layout::{Layout, RankId, Seat};
+use xoff_units::Bytes;
+
+/// Who sends to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// Every rank to every other.
+    All,
+    /// Every rank to the one after it.
+    Next,
+}
+
+/// One message of a round.
+pub(super) struct Round {
+    pub(super) network: bool,
+    pub(super) pieces: u32,
+    /// Bytes of the first piece, which is the largest.
+    pub(super) piece: u64,
+}
+
+/// Who sends to whom, in which order. A lane is one of a rank's several rows of rounds; lanes are
+/// counted through all ranks.
+#[derive(Debug, Clone)]
+pub(super) struct Rounds {
+    seats: Vec<Seat>,
+    /// Ranks of each domain.
+    domains: Vec<Vec<RankId>>,
+    /// Ranks server by server, and where each is in that order.
+    grid: Vec<u32>,
+    place: Vec<u32>,
+    /// Where each is in its domain, and how many ranks the largest has.
+    local: Vec<u32>,
+    largest: u32,
+    /// Ranks in every server; 1 where rounds do not go by servers.
+    columns: u32,
+    pattern: Pattern,
+    /// What a rank has to send, to itself included; cut evenly over the ranks.
+    bytes: u64,
+    /// Most bytes of a piece.
+    piece: u64,
+    channels: u32,
+    /// One per channel, and again for rounds inside servers.
+    lanes: u32,
+    /// Whether data goes by the NIC that is on the receiver's rail.
+    by_rail: bool,
+}
+
+impl Rounds {
+    /// The rounds of a layout in which each rank has `bytes` to send.
+    pub(super) fn new(layout: &Layout, pattern: Pattern, bytes: u64) -> Self {
+        let ranks = layout.ranks();
+        let columns = match pattern {
+            Pattern::All => layout.ranks_per_domain().unwrap_or(1),
+            Pattern::Next => 1,
+        };
+        let grid: Vec<u32> = match columns {
+            1 => (0..ranks).collect(),
+            _ => layout.domains().iter().flatten().map(|rank| rank.0).collect(),
+        };
+        let mut place = vec![0; ranks as usize];
+        grid.iter().zip(0..).for_each(|(&rank, at)| place[rank as usize] = at);
+        let mut local = vec![0; ranks as usize];
+        for domain in layout.domains() {
+            domain.iter().zip(0..).for_each(|(rank, at)| local[rank.index()] = at);
+        }
+        Self {
+            local,
+            largest: layout.domains().iter().map(Vec::len).max().unwrap_or(1) as u32,
+            grid,
+            place,
+            columns,
+            seats: (0..ranks).map(|rank| layout.seat(RankId(rank))).collect(),
+            domains: layout.domains().to_vec(),
+            pattern,
+            bytes,
+            piece: 1,
+            channels: 1,
+            lanes: 1,
+            by_rail: false,
+        }
+    }
+
+    /// With so many channels, pieces of at most so many bytes, and PXN if `by_rail`.
+    pub(super) fn with(self, channels: u32, piece: u64, by_rail: bool) -> Self {
+        let lanes = if self.columns > 1 { 2 * channels } else { channels };
+        Self { channels, lanes, piece, by_rail, ..self }
+    }
+
+    /// Lanes of all ranks.
+    pub(super) fn lanes_in_all(&self) -> usize {
+        self.seats.len() * self.lanes as usize
+    }
+
+    fn rank(&self, lane: usize) -> u32 {
+        lane as u32 / self.lanes
+    }
+
+    fn channel(&self, lane: usize) -> u32 {
+        lane as u32 % self.lanes
+    }
+
+    /// How far the partner of a lane's round is, in servers and GPUs; none after the last round.
+    fn shift(&self, lane: u32, round: u32) -> Option<(u32, u32)> {
+        let rows = match self.pattern {
+            Pattern::All => self.seats.len() as u32 / self.columns,
+            Pattern::Next => 2,
+        };
+        let inside = lane >= self.channels;
+        let number = round.checked_mul(self.channels)?.checked_add(lane % self.channels)?;
+        match inside {
+            true => (number + 1 < self.columns).then_some((0, number + 1)),
+            false => (number < (rows - 1) * self.columns)
+                .then(|| (1 + number / self.columns, number % self.columns)),
+        }
+    }
+
+    /// The rank so many servers and GPUs further on.
+    fn at(&self, rank: u32, (rows, columns): (u32, u32)) -> u32 {
+        let (place, count) = (self.place[rank as usize], self.seats.len() as u32 / self.columns);
+        let row = (place / self.columns + rows) % count;
+        let column = (place % self.columns + columns) % self.columns;
+        self.grid[(row * self.columns + column) as usize]
+    }
+
+    /// The lane that a sender's round leads to; none after the last round.
+    pub(super) fn target(&self, lane: usize, round: u32) -> Option<usize> {
+        let (rank, channel) = (self.rank(lane), self.channel(lane));
+        let shift = self.shift(channel, round)?;
+        Some((self.at(rank, shift) * self.lanes + channel) as usize)
+    }
+
+    /// The lane that a receiver's round comes from; none after the last round.
+    pub(super) fn source(&self, lane: usize, round: u32) -> Option<usize> {
+        let (rank, channel) = (self.rank(lane), self.channel(lane));
+        let (rows, columns) = self.shift(channel, round)?;
+        let count = self.seats.len() as u32 / self.columns;
+        let back = (count - rows % count, self.columns - columns % self.columns);
+        Some((self.at(rank, back) * self.lanes + channel) as usize)
+    }
+
+    /// What goes to a rank.
+    fn message(&self, to: u32) -> u64 {
+        match self.pattern {
+            Pattern::All => part(self.bytes, self.seats.len() as u32, to),
+            Pattern::Next => self.bytes,
+        }
+    }
+
+    fn pieces_to(&self, to: u32) -> u32 {
+        self.message(to).div_ceil(self.piece) as u32
+    }
+
+    /// Pieces of every message to the rank of a lane.
+    pub(super) fn pieces(&self, target: usize) -> u32 {
+        self.pieces_to(self.rank(target))
+    }
+
+    /// The bytes of a piece to the rank of a lane.
+    pub(super) fn size(&self, target: usize, piece: u32) -> Bytes {
+        let rank = self.rank(target);
+        Bytes::new(part(self.message(rank), self.pieces_to(rank), piece))
+    }
+
+    /// The seat whose NIC a sender uses towards a receiver; none inside a server.
+    pub(super) fn exit(&self, lane: usize, target: usize) -> Option<Seat> {
+        let (from, to) = (self.seat(lane), self.seat(target));
+        if from.domain == to.domain {
+            return None;
+        }
+        let on_rail = |rank: &&RankId| self.seats[rank.index()].rail == to.rail;
+        let near = self.by_rail && from.rail != to.rail;
+        let other = near.then(|| self.domains[from.domain as usize].iter().find(on_rail));
+        Some(other.flatten().map_or(from, |rank| self.seats[rank.index()]))
+    }
+
+    /// Where the rank of a lane sits.
+    pub(super) fn seat(&self, lane: usize) -> Seat {
+        self.seats[self.rank(lane) as usize]
+    }
+
+    /// The number of a connection between the NICs of two lanes, apart from those of other ranks
+    /// behind them.
+    pub(super) fn queue(&self, lane: usize, target: usize) -> u32 {
+        let place = |lane: usize| self.local[self.rank(lane) as usize];
+        let pair = place(lane) * self.largest + place(target);
+        pair * self.lanes + self.channel(lane)
+    }
+
+    /// What goes over every NIC and NVLink.
+    pub(super) fn loads(&self) -> Loads {
+        let ranks = self.seats.len() as u32;
+        let shifts = match self.pattern {
+            Pattern::All => 1..ranks,
+            Pattern::Next => 1..2,
+        };
+        let mut loads = Loads::default();
+        for from in 0..ranks {
+            for to in shifts.clone().map(|shift| (from + shift) % ranks) {
+                let (lane, target) = (from * self.lanes, to * self.lanes);
+                let (own, peer) = (self.seats[from as usize], self.seats[to as usize]);
+                let way = match self.exit(lane as usize, target as usize) {
+                    None => Way::Nvlink { from: own.gpu, to: peer.gpu },
+                    Some(exit) => {
+                        let relay = (exit.nic != own.nic).then_some((own.gpu, exit.gpu));
+                        Way::Network { from: exit.nic, to: peer.nic, queue: 0, relay }
+                    }
+                };
+                loads.add(way, Bytes::new(self.message(to)));
+            }
+        }
+        loads
+    }
+
+    /// The messages of a rank on a lane, round by round.
+    pub(super) fn of(&self, rank: u32, lane: u32) -> impl Iterator<Item = Round> + '_ {
+        let shifts = (0..).map_while(move |round| self.shift(lane, round));
+        shifts.map(move |shift| {
+            let to = self.at(rank, shift);
+            let pieces = self.pieces_to(to);
+            let piece = if pieces == 0 { 0 } else { part(self.message(to), pieces, 0) };
+            let ends = [rank, to].map(|rank| (rank * self.lanes) as usize);
+            Round { network: self.exit(ends[0], ends[1]).is_some(), pieces, piece }
+        })
+    }
+
+    /// How many lanes a rank has, and how many ranks there are.
+    pub(super) fn extent(&self) -> (u32, u32) {
+        (self.lanes, self.seats.len() as u32)
+    }
+}

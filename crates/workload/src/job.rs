@@ -1,0 +1,263 @@
+//! [`programs`]: from the collectives of a scenario to programs on a fabric.
+
+use crate::collective::{self, Algorithm, Collective, CollectiveError, Settings, tuner};
+use crate::error::{Findings, Place, WorkloadError};
+use crate::layout::{GpuId, Layout, Placement, RankId};
+use crate::program::Program;
+use crate::resolve::Resolver;
+use crate::stream;
+use xoff_fabric::model::{ClassId, Fabric};
+use xoff_fabric::scenario::{self, AlgorithmSetting, PlacementRule, PlacementSetting, Workload};
+use xoff_units::{Bytes, Instant};
+
+/// A collective of a scenario, over its sizes.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Which `[[workload]]` it is, counted from 0.
+    pub workload: u32,
+    /// When its first run starts; each other starts when the one before has finished.
+    pub start: Instant,
+    /// The class its data travels in.
+    pub class: ClassId,
+    /// Its ranks.
+    pub layout: Layout,
+    /// How it is cut.
+    pub settings: Settings,
+    /// What it runs, in this order.
+    pub runs: Vec<Run>,
+}
+
+/// One size of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// What is done.
+    pub collective: Collective,
+    /// How.
+    pub algorithm: Algorithm,
+    /// How much.
+    pub size: Bytes,
+    /// How often.
+    pub repeat: u32,
+}
+
+impl Job {
+    /// The program of one of its runs, ready to start.
+    pub fn program(&self, run: &Run) -> Result<Program, CollectiveError> {
+        collective::program(run.collective, run.algorithm, run.size, &self.layout, &self.settings)
+    }
+}
+
+/// Most sizes and repetitions of a job together: far beyond what can be simulated.
+const MOST_RUNS: u64 = 1_000_000;
+
+/// The jobs of all collectives among the workloads, in their order. All that is wrong is said at
+/// once.
+pub fn programs(
+    workloads: &[Workload],
+    fabric: &Fabric,
+    seed: u64,
+) -> Result<Vec<Job>, Vec<WorkloadError>> {
+    let names = Resolver::new(fabric);
+    let mut findings = Findings::default();
+    let mut jobs = Vec::new();
+    for (workload, index) in workloads.iter().zip(0..) {
+        let Some(entry) = workload.collective() else { continue };
+        match job(workload, entry, index, fabric, &names, seed) {
+            Ok(job) => jobs.push(job),
+            Err(message) => findings.add(index, Place::Entry, message),
+        }
+    }
+    findings.into_result()?;
+    Ok(jobs)
+}
+
+fn job(
+    workload: &Workload,
+    entry: &scenario::Collective,
+    index: u32,
+    fabric: &Fabric,
+    names: &Resolver<'_>,
+    seed: u64,
+) -> Result<Job, String> {
+    let start = Instant::ZERO + entry.common.start;
+    if start.is_never() {
+        return Err("`start` is beyond simulated time (213 days)".into());
+    }
+    let placement = placement(&entry.placement, stream::hash(seed, u64::from(index)));
+    let layout = Layout::new(fabric, entry.ranks, &placement).map_err(|error| error.to_string())?;
+    let settings = Settings {
+        channels: entry.channels,
+        queues: entry.qps.unwrap_or(1),
+        ..Settings::default()
+    };
+    let sizes: Vec<Bytes> = match (entry.size, entry.sizes) {
+        (Some(size), None) => vec![size],
+        (None, Some(range)) => range.iter().collect(),
+        _ => return Err("give either `size` or `sizes`".into()),
+    };
+    let repeat = entry.repeat.unwrap_or(1);
+    if repeat == 0 || u64::from(repeat).saturating_mul(sizes.len() as u64) > MOST_RUNS {
+        return Err(format!("`repeat` is {repeat}; 1 to {MOST_RUNS} runs can be made"));
+    }
+    let collective = collective(workload);
+    let run = |size| {
+        let algorithm = algorithm(entry.algorithm, collective, size, &layout);
+        Run { collective, algorithm, size, repeat }
+    };
+    let runs = sizes.into_iter().map(run).collect();
+    let class = names.class(entry.common.class)?;
+    let job = Job { workload: index, start, class, layout, settings, runs };
+    for run in &job.runs {
+        job.program(run).map_err(|error| error.to_string())?;
+    }
+    Ok(job)
+}
+
+fn placement(setting: &PlacementSetting, seed: u64) -> Placement {
+    match setting {
+        PlacementSetting::Rule(PlacementRule::Packed) => Placement::Packed,
+        PlacementSetting::Rule(PlacementRule::Fragmented) => Placement::Fragmented { seed },
+        PlacementSetting::Gpus(list) => {
+            Placement::Listed(list.iter().map(|&gpu| GpuId(gpu)).collect())
+        }
+    }
+}
+
+fn collective(workload: &Workload) -> Collective {
+    match workload {
+        Workload::AllGather(_) => Collective::AllGather,
+        Workload::ReduceScatter(_) => Collective::ReduceScatter,
+        Workload::AllToAllCollective(_) => Collective::AllToAll,
+        Workload::Broadcast(entry) => Collective::Broadcast { root: RankId(entry.root) },
+        Workload::SendRecv(_) => Collective::SendRecv,
+        _ => Collective::AllReduce,
+    }
+}
+
+fn algorithm(
+    setting: AlgorithmSetting,
+    collective: Collective,
+    size: Bytes,
+    layout: &Layout,
+) -> Algorithm {
+    match setting {
+        AlgorithmSetting::Auto => match tuner::choose(collective, size, layout) {
+            Some(choice) => choice.algorithm,
+            None => Algorithm::of(collective)[0],
+        },
+        AlgorithmSetting::Ring => Algorithm::Ring,
+        AlgorithmSetting::Tree => Algorithm::Tree,
+        AlgorithmSetting::Rail => Algorithm::Rail,
+        AlgorithmSetting::Pairwise => Algorithm::Pairwise,
+        AlgorithmSetting::Pxn => Algorithm::Pxn,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::Network;
+    use crate::testing::workloads;
+    use crate::{expand, ideal};
+
+    fn pod() -> Fabric {
+        Fabric::from_toml("[cluster]\ngpus = 32\n[fabric]\nkind = 'rail'\n").unwrap()
+    }
+
+    fn jobs(text: &str) -> Vec<Job> {
+        programs(&workloads(text), &pod(), 1).unwrap()
+    }
+
+    fn refused(text: &str) -> String {
+        let wrong = programs(&workloads(text), &pod(), 1).unwrap_err();
+        wrong.iter().map(|error| format!("{error}\n")).collect()
+    }
+
+    #[test]
+    fn every_kind_becomes_a_job_that_runs() {
+        let text = "kind='permutation'\nsize='1MB'\n\
+            [[workload]]\nkind='all-reduce'\nsizes='1KiB..4MiB'\nrepeat=3\nstart='5us'\n\
+            [[workload]]\nkind='all-gather'\nsize='1MiB'\nranks=16\nchannels=4\n\
+            [[workload]]\nkind='reduce-scatter'\nsize='1MiB'\nplacement='fragmented'\nqps=4\n\
+            [[workload]]\nkind='all-to-all-collective'\nsize='1MiB'\nalgorithm='pairwise'\n\
+            [[workload]]\nkind='broadcast'\nsize='1MiB'\nroot=7\nalgorithm='tree'\n\
+            [[workload]]\nkind='send-recv'\nsize='1MiB'\nplacement=[3, 9, 27]\nclass=2\n\
+            [[workload]]\nkind='all-reduce'\nsize='1MiB'\nalgorithm='rail'";
+        let jobs = jobs(text);
+        let numbers: Vec<u32> = jobs.iter().map(|job| job.workload).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(jobs[0].runs.len(), 13);
+        assert_eq!((jobs[0].start, jobs[0].runs[0].repeat), (Instant::from_ps(5_000_000), 3));
+        assert_eq!((jobs[1].layout.ranks(), jobs[1].settings.channels), (16, Some(4)));
+        assert_eq!((jobs[5].layout.ranks(), jobs[5].class), (3, ClassId(2)));
+        // Small ones by trees, large ones by rings.
+        assert_eq!(jobs[0].runs[0].algorithm, Algorithm::Tree);
+        let fabric = pod();
+        for job in &jobs {
+            for run in &job.runs {
+                let mut program = job.program(run).unwrap();
+                ideal::run(&mut program, &fabric, &Network::default()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn collectives_are_no_flows() {
+        let text = "kind='all-reduce'\nsize='1MB'\nname='step'\n\
+                    [[workload]]\nkind='permutation'\nsize='1MB'";
+        let workloads = workloads(text);
+        let mut none = crate::testing::files(&[]);
+        let flows = expand(&workloads, &pod(), 1, &mut none).unwrap();
+        assert!(flows.len() == 32 && flows.iter().all(|flow| flow.workload == 1));
+        let labels: Vec<_> = workloads.iter().map(crate::label).collect();
+        assert_eq!(labels, ["step", "permutation"]);
+    }
+
+    #[test]
+    fn places_depend_on_seed_and_workload_alone() {
+        let one = "kind='all-reduce'\nsize='1MB'\nranks=16\nplacement='fragmented'";
+        let text = format!("{one}\n[[workload]]\n{one}\n[[workload]]\n{one}");
+        let seats = |seed| -> Vec<Vec<u32>> {
+            let jobs = programs(&workloads(&text), &pod(), seed).unwrap();
+            let gpus = |job: &Job| (0..16).map(|r| job.layout.seat(RankId(r)).gpu.0).collect();
+            jobs.iter().map(gpus).collect()
+        };
+        assert_eq!(seats(1), seats(1));
+        assert_ne!(seats(1), seats(2));
+        assert!(seats(1).windows(2).any(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn mistakes_are_all_said() {
+        let said = refused(
+            "kind='all-reduce'\nsize='1MB'\nranks=33\n\
+             [[workload]]\nkind='all-reduce'\n\
+             [[workload]]\nkind='all-reduce'\nsize='0B'\n\
+             [[workload]]\nkind='all-gather'\nsize='1MB'\nalgorithm='tree'\n\
+             [[workload]]\nkind='broadcast'\nsize='1MB'\nroot=32\n\
+             [[workload]]\nkind='all-reduce'\nsize='1MB'\nchannels=65\n\
+             [[workload]]\nkind='all-reduce'\nsize='1MB'\nqps=0\n\
+             [[workload]]\nkind='all-reduce'\nsize='1MB'\nrepeat=0\n\
+             [[workload]]\nkind='all-reduce'\nsize='1MB'\nalgorithm='rail'\nranks=12\n\
+             [[workload]]\nkind='all-reduce'\nsize='18446744073709551615B'\n\
+             [[workload]]\nkind='all-reduce'\nsize='1MB'\nplacement=[1, 1]\n\
+             [[workload]]\nkind='all-to-all-collective'\nsize='18446744073709551615B'",
+        );
+        for text in [
+            "workload 0: 33 ranks",
+            "workload 1: give either",
+            "workload 2: a collective of no bytes",
+            "workload 3: all-gather has no algorithm `tree`",
+            "workload 4: rank 32 is the root",
+            "workload 5: `channels` is 65",
+            "workload 6: `queues` is 0",
+            "workload 7: `repeat` is 0",
+            "workload 8: algorithm `rail`",
+            "workload 9: 18446744073709551.615KB make more pieces",
+            "workload 10: GPU 1 is listed twice",
+            "workload 11: 18446744073709551.615KB make more pieces",
+        ] {
+            assert!(said.contains(text), "{text}\n{said}");
+        }
+    }
+}
