@@ -36,8 +36,8 @@ pub struct Job {
     pub class: ClassId,
     /// Class of its clear-to-sends. In the class of the data they share its queue pairs.
     pub clear_to_send: ClassId,
-    /// The programs.
-    pub programs: Vec<Program>,
+    /// The programs, and how often each runs.
+    pub programs: Vec<(Program, u32)>,
 }
 
 /// What became of a job.
@@ -97,8 +97,28 @@ struct Running {
     start: Instant,
     class: ClassId,
     clear_to_send: ClassId,
-    programs: VecDeque<Program>,
+    /// What is still to begin, and how often.
+    programs: VecDeque<(Program, u32)>,
+    /// What runs now.
+    now: Option<Program>,
     runs: Vec<JobRun>,
+}
+
+impl Running {
+    /// A program that has still to run, if there is one.
+    fn next_program(&mut self) -> Option<Program> {
+        while let Some((program, times)) = self.programs.front_mut() {
+            if *times > 1 {
+                *times -= 1;
+                return Some(program.clone());
+            }
+            let last = self.programs.pop_front().filter(|(_, times)| *times == 1);
+            if let Some((program, _)) = last {
+                return Some(program);
+            }
+        }
+        None
+    }
 }
 
 /// All jobs, and what they wait for.
@@ -131,6 +151,7 @@ impl Jobs {
             class: job.class,
             clear_to_send: job.clear_to_send,
             programs: job.programs.into(),
+            now: None,
             runs: Vec::new(),
         });
         Self {
@@ -228,7 +249,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn begin(&mut self, job: u32) {
         let running = &mut self.jobs.running[job as usize];
         let mut actions = std::mem::take(&mut self.jobs.actions);
-        if let Some(program) = running.programs.front_mut() {
+        running.now = running.next_program();
+        if let Some(program) = &mut running.now {
             running.runs.push(JobRun { start: self.now, end: None });
             program.start(&mut actions);
         } else {
@@ -243,7 +265,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Tells a job's program that something is done.
     fn tell(&mut self, job: u32, token: Token) {
         let mut actions = std::mem::take(&mut self.jobs.actions);
-        if let Some(program) = self.jobs.running[job as usize].programs.front_mut() {
+        if let Some(program) = &mut self.jobs.running[job as usize].now {
             program.done(token, &mut actions);
         }
         self.carry_out(job, actions);
@@ -278,7 +300,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn end_run(&mut self, job: u32) {
         let now = self.now;
         let running = &mut self.jobs.running[job as usize];
-        running.programs.pop_front();
         if let Some(run) = running.runs.last_mut() {
             run.end = Some(now);
         }

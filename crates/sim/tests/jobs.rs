@@ -20,7 +20,7 @@ fn job(fabric: &Fabric, collective: Collective, algorithm: Algorithm, size: Byte
     let settings = xoff_workload::collective::Settings::default();
     let program = program(collective, algorithm, size, &layout, &settings).expect("a program");
     let class = fabric.data_class;
-    Job { start: Instant::ZERO, class, clear_to_send: class, programs: vec![program] }
+    Job { start: Instant::ZERO, class, clear_to_send: class, programs: vec![(program, 1)] }
 }
 
 fn run(fabric: &Fabric, jobs: Vec<Job>, settings: &Settings) -> Report {
@@ -86,7 +86,7 @@ fn jobs_repeat_whatever_the_queue() {
     let jobs = || {
         let size = Bytes::new(4 << 20);
         let mut one = job(&fabric, Collective::AllReduce, Algorithm::Ring, size);
-        one.programs.push(one.programs[0].clone());
+        one.programs[0].1 = 2;
         let two = job(&fabric, Collective::AllToAll, Algorithm::Pxn, Bytes::new(1 << 20));
         vec![one, two]
     };

@@ -37,6 +37,8 @@ pub struct Summary {
     pub peak_memory_bytes: u64,
     /// All flows.
     pub flows: FlowSummary,
+    /// Collectives, size by size.
+    pub collectives: Vec<CollectiveSummary>,
     /// Pauses, marks and drops by tier.
     pub tiers: Vec<TierSummary>,
     /// Congestion notification packets sent by receivers.
@@ -93,6 +95,29 @@ pub enum Outcome {
         /// What.
         reasons: Vec<String>,
     },
+}
+
+/// One size of a collective, as nccl-tests reports it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CollectiveSummary {
+    /// The workload's name.
+    pub name: String,
+    /// Ranks that take part.
+    pub ranks: u32,
+    /// How it is done.
+    pub algorithm: String,
+    /// How much.
+    pub size_bytes: u64,
+    /// Repetitions that finished.
+    pub finished: u32,
+    /// Repetitions asked for.
+    pub asked: u32,
+    /// Mean time of those that finished.
+    pub mean_us: f64,
+    /// Size over time, in gigabytes per second.
+    pub algbw_gbps: f64,
+    /// What that asks of the slowest link, in gigabytes per second.
+    pub busbw_gbps: f64,
 }
 
 /// Drops of one class for one reason.

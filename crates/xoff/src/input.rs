@@ -13,7 +13,7 @@ use xoff_fabric::diagnostic::{Diagnostic, Origin, code};
 use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
 use xoff_units::Bytes;
-use xoff_workload::{Flow, WorkloadError};
+use xoff_workload::{Flow, Job, WorkloadError};
 
 /// Larger files are not what they seem; the libraries refuse them too.
 const MOST_BYTES: u64 = 64 << 20;
@@ -30,6 +30,8 @@ pub(crate) struct Scene {
     pub(crate) setup: FabricSetup,
     /// Its traffic.
     pub(crate) flows: Vec<Flow>,
+    /// Its collectives.
+    pub(crate) jobs: Vec<Job>,
     /// The seed it runs with.
     pub(crate) seed: u64,
     /// Every file it was made from.
@@ -108,10 +110,10 @@ fn scene(file: SourceFile, places: &Places, seed: Option<u64>) -> (Option<Scene>
     let (scenario, setup) = (setup.scenario, setup.setup);
     let seed = seed.unwrap_or(scenario.seed);
     match expand(&scenario, &setup, seed, &base) {
-        Ok(flows) => {
+        Ok((flows, jobs)) => {
             let named = xoff_workload::input_files(&scenario.workloads);
             inputs.extend(named.iter().map(|name| base.join(name)));
-            (Some(Scene { scenario, setup, flows, seed, inputs }), findings)
+            (Some(Scene { scenario, setup, flows, jobs, seed, inputs }), findings)
         }
         Err(errors) => {
             findings.list.extend(errors.into_iter().map(|error| traffic(error, places)));
@@ -126,18 +128,7 @@ fn expand(
     setup: &FabricSetup,
     seed: u64,
     base: &Path,
-) -> Result<Vec<Flow>, Vec<WorkloadError>> {
-    let collectives = scenario.workloads.iter().zip(0..).filter(|w| w.0.collective().is_some());
-    let not_yet: Vec<WorkloadError> = collectives
-        .map(|(entry, workload)| WorkloadError {
-            workload,
-            place: xoff_workload::Place::Entry,
-            message: format!("`{}` is a collective, and those cannot be run yet", entry.kind()),
-        })
-        .collect();
-    if !not_yet.is_empty() {
-        return Err(not_yet);
-    }
+) -> Result<(Vec<Flow>, Vec<Job>), Vec<WorkloadError>> {
     let mut open = xoff_workload::folder(base);
     let flows = xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, &mut open)?;
     let long = flows.iter().filter(|flow| flow.bytes > LONGEST_FLOW);
@@ -147,11 +138,11 @@ fn expand(
         place: xoff_workload::Place::Entry,
         message: format!("a flow is at most {LONGEST_FLOW} long"),
     };
-    if workloads.is_empty() {
-        Ok(flows)
-    } else {
-        Err(workloads.into_iter().map(too_long).collect())
+    if !workloads.is_empty() {
+        return Err(workloads.into_iter().map(too_long).collect());
     }
+    let jobs = xoff_workload::programs(&scenario.workloads, &setup.fabric, seed)?;
+    Ok((flows, jobs))
 }
 
 /// The fabric file cannot be read: says so where it is named, beside the mistakes that the scenario

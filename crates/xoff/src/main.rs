@@ -10,6 +10,7 @@ mod exit;
 mod import;
 mod input;
 mod interrupt;
+mod jobs;
 mod memory;
 mod output;
 mod recorder;

@@ -1,7 +1,7 @@
 //! From the simulator's report to the tables and the summary of the run folder.
 
-use crate::memory;
 use crate::recorder::Seen;
+use crate::{jobs, memory};
 use xoff_fabric::model::{Fabric, NodeId, PortId};
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{ClassResult, Drop, Report};
@@ -10,14 +10,14 @@ use xoff_telemetry::{
     PortTally, RunError, RunFolder, Summary, WorkloadNumber,
 };
 use xoff_units::{Bytes, Instant};
-use xoff_workload::Flow;
+use xoff_workload::{Flow, Job};
 
 /// What a reader of the results must know about the model.
 const NOTES: [&str; 4] = [
-    "GPUs, PCIe and NVLink take no time: traffic is between NICs, and each NIC uses one port",
+    "PCIe and host memory take no time, NVLink only its rate; each NIC uses one port",
     "routes are fixed for the run; which of several equal ports is taken says `switch.balancing`",
     "bit errors and loss take whole packets; pause frames are never lost",
-    "one flow is one message on a queue pair of its own",
+    "a flow is one message on a queue pair of its own; a collective keeps its queue pairs",
 ];
 
 /// A run that is over.
@@ -25,6 +25,7 @@ pub(crate) struct Results<'a> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) workloads: &'a [Workload],
     pub(crate) flows: &'a [Flow],
+    pub(crate) jobs: &'a [Job],
     pub(crate) report: &'a Report,
     pub(crate) seen: &'a Seen,
     pub(crate) wall_seconds: f64,
@@ -47,6 +48,7 @@ impl Results<'_> {
         summary.cnps_sent = report.cnps;
         summary.events_left_out = self.seen.events_left_out;
         summary.notes = NOTES.map(str::to_owned).to_vec();
+        summary.collectives = jobs::summarise(self.jobs, &report.jobs, self.workloads);
         self.write_flows(folder, &mut summary, &mut errors);
         self.write_ports(folder, &mut summary, &mut errors);
         self.add_drops(&mut summary);

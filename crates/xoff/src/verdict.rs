@@ -35,6 +35,7 @@ impl Verdict {
         seen: &Seen,
         allow: &Allow,
         flow_name: &dyn Fn(usize) -> String,
+        open_jobs: &[String],
     ) -> Self {
         let drops = lossless_drops(fabric, report, seen);
         let deadlocks = report.deadlocks.iter().map(|cycle| deadlock(fabric, cycle));
@@ -46,7 +47,10 @@ impl Verdict {
         let breach = |allowed| move |message| Breach { message, allowed };
         let all = drops.into_iter().map(breach(allow.lossless_drops));
         let all = all.chain(deadlocks.map(breach(allow.deadlock)));
-        let flows = unfinished.into_iter().chain(failed).map(breach(allow.unfinished));
+        let jobs = (!open_jobs.is_empty() && !stopped)
+            .then(|| format!("collectives did not finish ({})", open_jobs.join(", ")));
+        let flows = unfinished.into_iter().chain(failed).chain(jobs);
+        let flows = flows.map(breach(allow.unfinished));
         Self { breaches: all.chain(flows).collect() }
     }
 

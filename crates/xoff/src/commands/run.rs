@@ -4,6 +4,7 @@ use crate::clock::Stopwatch;
 use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input::{self, Scene};
 use crate::interrupt::Interrupt;
+use crate::jobs;
 use crate::output::number::time;
 use crate::output::progress::{Bar, Work};
 use crate::output::style::Style;
@@ -70,8 +71,12 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         check_wire: args.check_wire,
         ..Settings::default()
     };
+    let jobs = match jobs::for_the_simulator(&scene.jobs) {
+        Ok(jobs) => jobs,
+        Err(error) => return Err(could_not_begin(&folder, &scene, &error.to_string())),
+    };
     let clock = Stopwatch::start();
-    let ran = xoff_sim::run(fabric, &scene.flows, faults, &settings, &mut recorder);
+    let ran = xoff_sim::run_jobs(fabric, &scene.flows, jobs, faults, &settings, &mut recorder);
     let wall_seconds = clock.seconds();
     let end = ran.as_ref().map_or(Instant::ZERO, |report| report.end);
     let (seen, errors) = recorder.finish(end);
@@ -79,7 +84,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Ok(report) => {
             let (workloads, flows) = (&scenario.workloads, &scene.flows);
             let (report, seen) = (&report, &seen);
-            let results = Results { fabric, workloads, flows, report, seen, wall_seconds };
+            let jobs = &scene.jobs;
+            let results = Results { fabric, workloads, flows, jobs, report, seen, wall_seconds };
             conclude(args, &scene, &folder, &results, errors)
         }
         Err(error) => Err(could_not_begin(&folder, &scene, &error.to_string())),
@@ -99,8 +105,9 @@ fn conclude(
     let stopped_by_disk = !errors.is_empty() && report.outcome == xoff_sim::Outcome::Interrupted;
     let flow_name = |flow| flow_name(scene, flow);
     let allow = &scene.scenario.allow;
-    let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name);
     let (mut summary, failed) = results.write(folder, scene.seed);
+    let open = jobs::unfinished(&summary.collectives);
+    let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name, &open);
     errors.extend(failed);
     summary.outcome = verdict.outcome(fabric, report);
     summary.notes.extend(errors.iter().map(RunError::to_string));

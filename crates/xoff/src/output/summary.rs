@@ -28,6 +28,7 @@ pub(crate) fn render(
         outcome(&summary.outcome, style),
         summary.seed
     );
+    page.collectives(summary);
     page.flows(summary);
     page.tiers(summary);
     page.drops(summary);
@@ -63,8 +64,37 @@ impl Page {
         }
     }
 
+    fn collectives(&mut self, summary: &Summary) {
+        let right = |name| (name, Align::Right);
+        let columns = [
+            ("collective", Align::Left),
+            ("algorithm", Align::Left),
+            right("ranks"),
+            right("size"),
+            right("time"),
+            right("algbw"),
+            right("busbw"),
+        ];
+        let mut table = Table::new(&columns);
+        for row in summary.collectives.iter().filter(|row| row.finished > 0) {
+            table.row([
+                row.name.clone(),
+                row.algorithm.clone(),
+                count(row.ranks.into()),
+                bytes(Bytes::new(row.size_bytes)),
+                microseconds(row.mean_us),
+                format!("{} GB/s", plain(row.algbw_gbps)),
+                format!("{} GB/s", plain(row.busbw_gbps)),
+            ]);
+        }
+        self.section("Collectives", &table);
+    }
+
     fn flows(&mut self, summary: &Summary) {
         let flows = &summary.flows;
+        if flows.count == 0 && !summary.collectives.is_empty() {
+            return;
+        }
         let right = |name| (name, Align::Right);
         let columns = [("", Align::Left), right("mean"), right("p50"), right("p99"), right("max")];
         let mut times = Table::new(&columns);

@@ -1,0 +1,71 @@
+//! The collectives of a scenario: from the file to the simulator, and from its report to the figures
+//! that nccl-tests prints.
+
+use xoff_fabric::scenario::Workload;
+use xoff_sim::{JobResult, JobRun};
+use xoff_telemetry::CollectiveSummary;
+use xoff_units::{Bytes, Span};
+use xoff_workload::collective::Figures;
+use xoff_workload::{Job, Run, WorkloadError};
+
+/// The jobs as the simulator runs them.
+pub(crate) fn for_the_simulator(jobs: &[Job]) -> Result<Vec<xoff_sim::Job>, WorkloadError> {
+    let job = |job: &Job| {
+        let program = |run: &Run| match job.program(run) {
+            Ok(program) => Ok((program, run.repeat)),
+            Err(error) => Err(WorkloadError {
+                workload: job.workload,
+                place: xoff_workload::Place::Entry,
+                message: error.to_string(),
+            }),
+        };
+        let programs = job.runs.iter().map(program).collect::<Result<_, _>>()?;
+        Ok(xoff_sim::Job { start: job.start, class: job.class, clear_to_send: job.class, programs })
+    };
+    jobs.iter().map(job).collect()
+}
+
+/// What the jobs did, size by size.
+pub(crate) fn summarise(
+    jobs: &[Job],
+    results: &[JobResult],
+    workloads: &[Workload],
+) -> Vec<CollectiveSummary> {
+    let mut rows = Vec::new();
+    for (job, result) in jobs.iter().zip(results) {
+        let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
+        let mut left = result.runs.as_slice();
+        for run in &job.runs {
+            let (own, rest) = left.split_at(left.len().min(run.repeat as usize));
+            left = rest;
+            rows.push(summary(name, job, run, own));
+        }
+    }
+    rows
+}
+
+fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummary {
+    let times: Vec<Span> = own.iter().filter_map(JobRun::time).collect();
+    let total: u64 = times.iter().map(|time| time.as_ps()).sum();
+    let mean = Span::from_ps(total / times.len().max(1) as u64);
+    let ranks = job.layout.ranks();
+    let figures = Figures::new(run.collective, run.size, ranks, mean);
+    CollectiveSummary {
+        name: name.to_owned(),
+        ranks,
+        algorithm: format!("{:?}", run.algorithm).to_lowercase(),
+        size_bytes: run.size.get(),
+        finished: times.len() as u32,
+        asked: run.repeat,
+        mean_us: mean.as_us_f64(),
+        algbw_gbps: figures.algorithm_bandwidth / 1e9,
+        busbw_gbps: figures.bus_bandwidth / 1e9,
+    }
+}
+
+/// Names of the jobs that have something left to do.
+pub(crate) fn unfinished(rows: &[CollectiveSummary]) -> Vec<String> {
+    let open = rows.iter().filter(|row| row.finished < row.asked);
+    let name = |row: &CollectiveSummary| format!("{} of {}", row.name, Bytes::new(row.size_bytes));
+    open.map(name).collect()
+}
