@@ -3,8 +3,18 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 8] =
-    ["run", "check", "schema", "catalogue", "import", "inspect", "perf", "bench"];
+const COMMANDS: [&str; 10] = [
+    "run",
+    "check",
+    "schema",
+    "catalogue",
+    "import",
+    "inspect",
+    "config",
+    "audit",
+    "perf",
+    "bench",
+];
 
 fn help(arguments: &[&str]) -> String {
     let output = output(Path::new("."), arguments);
