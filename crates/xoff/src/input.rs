@@ -70,6 +70,17 @@ pub(crate) fn any(path: &Path) -> Result<Checked, Failure> {
     Ok(Checked { is_scenario: false, content, findings: Findings { files: vec![file], list } })
 }
 
+/// Reads a fabric file, or the fabric of a scenario. What is wrong with it is shown.
+pub(crate) fn fabric(path: &Path) -> Result<FabricSetup, Failure> {
+    let checked = any(path)?;
+    checked.findings.show(false);
+    match checked.content {
+        Some(Content::Fabric(setup)) => Ok(*setup),
+        Some(Content::Scenario(scene)) => Ok(scene.setup),
+        None => Err(Failure::shown()),
+    }
+}
+
 /// Reads a scenario file with its fabric and traffic. What is wrong with them is shown; `quiet`
 /// shows errors only.
 pub(crate) fn scenario(path: &Path, seed: Option<u64>, quiet: bool) -> Result<Scene, Failure> {

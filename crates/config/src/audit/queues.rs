@@ -81,7 +81,10 @@ fn best_xoff(site: &Site<'_>) -> Option<Bytes> {
 
 fn marking_drift(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) {
     let place = site.port.queues[queue.index()].wred.place();
-    let usual = site.usual_queues().and_then(|queues| queues[queue.index()].wred.get());
+    // What is usual depends on the speed: where that is not known, nothing is.
+    let comparable = site.meant.is_some() || site.rate().is_some();
+    let usual = site.usual_queues().filter(|_| comparable);
+    let usual = usual.and_then(|queues| queues[queue.index()].wred.get());
     let Some(meant) = usual.filter(|meant| !close(wred, meant)) else {
         return copied(site, found, queue, wred);
     };

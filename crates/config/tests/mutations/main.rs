@@ -80,6 +80,21 @@ fn run(system: SystemId) {
     assert!(with.problems.is_empty(), "{}", with.problems.join("\n"));
 }
 
+/// Ports of two speeds that say neither: their thresholds differ, and nobody may call that a mistake.
+#[test]
+fn unknown_speeds_are_not_compared() {
+    let pod = Pod::of(SystemId::Eos);
+    let without_speeds = |text: &String| {
+        let lines = text.lines().filter(|line| !line.trim().starts_with("speed "));
+        lines.fold(String::new(), |all, line| all + line + "\n")
+    };
+    let texts: Texts =
+        pod.clean.iter().map(|(name, t)| (name.clone(), without_speeds(t))).collect();
+    assert_ne!(texts, pod.clean);
+    let report = pod.audit(&texts, false);
+    assert!(report.findings.is_empty(), "{:#?}", report.findings);
+}
+
 /// What a finding says would fix it does, when it is entered into the device: for systems whose
 /// configuration is a list of commands.
 #[test]

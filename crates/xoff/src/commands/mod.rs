@@ -1,8 +1,10 @@
 //! The commands, one module each.
 
+pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod catalogue;
 pub(crate) mod check;
+pub(crate) mod config;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod perf;
@@ -17,7 +19,9 @@ const EXAMPLES: &str = "Examples:
   xoff check examples/pod-256.toml
   xoff run examples/permutation.toml
   xoff catalogue silicon
-  xoff inspect slow.pcap";
+  xoff inspect slow.pcap
+  xoff config examples/pod-256.toml --out devices
+  xoff audit devices --fabric examples/pod-256.toml";
 
 /// Design, run and explain RoCEv2 lossless Ethernet for GPU clusters.
 ///
@@ -48,6 +52,10 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     /// Say what is in a trace of a workload: operations, groups, what is not understood
     Trace(trace::Args),
+    /// Write the RoCE configuration of every switch and host of a fabric
+    Config(config::Args),
+    /// Check device configurations: each, along every cable, and end to end
+    Audit(audit::Args),
     /// Measure a network with real packets, against another xoff or a stock perftest tool
     Perf(perf::Args),
     /// Measure the simulator's speed
@@ -65,6 +73,8 @@ impl Command {
             Command::Import(args) => import::execute(args),
             Command::Inspect(args) => inspect::execute(args),
             Command::Trace(args) => trace::execute(args),
+            Command::Config(args) => config::execute(args),
+            Command::Audit(args) => audit::execute(args),
             Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
         }

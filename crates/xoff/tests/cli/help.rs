@@ -3,8 +3,19 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 9] =
-    ["run", "check", "schema", "catalogue", "import", "inspect", "trace", "perf", "bench"];
+const COMMANDS: [&str; 11] = [
+    "run",
+    "check",
+    "schema",
+    "catalogue",
+    "import",
+    "inspect",
+    "trace",
+    "config",
+    "audit",
+    "perf",
+    "bench",
+];
 
 fn help(arguments: &[&str]) -> String {
     let output = output(Path::new("."), arguments);

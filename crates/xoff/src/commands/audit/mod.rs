@@ -1,0 +1,214 @@
+//! `xoff audit`: what is wrong with the configurations of devices.
+
+mod page;
+
+use super::config::{balancing, usual_system};
+use crate::exit::{Exit, Failure, Level, say};
+use crate::input;
+use crate::output::{self, style::Style};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use xoff_config::audit::{Collection, RULES, Report, read};
+use xoff_config::device::{Balancing, Device, RemarkKind};
+use xoff_config::{Files, Intent, SystemId};
+use xoff_fabric::Severity;
+
+const EXAMPLES: &str = "Examples:
+  xoff audit devices
+  xoff audit devices --fabric examples/pod-256.toml --json | jq '.findings[].rule'
+  xoff audit --explain ecn-above-xoff
+
+Reads running configurations of SONiC (config_db.json), Arista EOS, Cisco
+NX-OS and NVIDIA Cumulus (NVUE commands), and what the check scripts of
+`xoff config` print on hosts, mixed as they come; what each file is, is seen
+from what is in it. With a fabric file devices are held against it and its
+cables, without against each other.
+
+Exit codes:
+  0    nothing, or warnings only
+  1    a finding is an error
+  2    bad usage, or nothing to read
+  3    results could not be written";
+
+/// Arguments of `xoff audit`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A folder with configurations, or one file
+    #[arg(required_unless_present = "explain")]
+    dir: Option<PathBuf>,
+    /// The fabric file that says what is meant
+    #[arg(long, value_name = "FILE")]
+    fabric: Option<PathBuf>,
+    /// How flows are meant to be spread: hash, flowlet or per-packet
+    #[arg(long, default_value = "hash", value_parser = balancing, requires = "fabric")]
+    balancing: Balancing,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// List the statements that were not understood
+    #[arg(long)]
+    unknown: bool,
+    /// Explain a rule
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["dir", "fabric", "json", "unknown"])]
+    explain: Option<String>,
+}
+
+pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    if let Some(id) = &args.explain {
+        return explain(id);
+    }
+    let dir = args.dir.as_deref().unwrap_or(Path::new("."));
+    let mut files = Files::default();
+    collect(dir, 0, &mut files)?;
+    let Collection { devices, strange } = read(&files);
+    if devices.is_empty() {
+        return Err(Failure::input(format!(
+            "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
+             EOS, Cisco NX-OS, NVUE commands and the output of host check scripts",
+            dir.display()
+        )));
+    }
+    for file in strange.iter().filter_map(|id| files.get(*id)) {
+        say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
+    }
+    let intent = intent(args, &devices)?;
+    let report = xoff_config::audit(&devices, intent.as_ref());
+    if args.json {
+        output::stdout_json(&Answer::of(&report, &devices, &files, args.unknown))?;
+    } else {
+        output::stdout(&page::render(&report, &files, Style::stdout()))?;
+        if args.unknown {
+            output::stdout(&page::unknown(&devices, &files, Style::stdout()))?;
+        }
+    }
+    Ok(if report.has_errors() { Exit::BrokeARule } else { Exit::Fine })
+}
+
+fn intent(args: &Args, devices: &[Device]) -> Result<Option<Intent>, Failure> {
+    let Some(path) = &args.fabric else { return Ok(None) };
+    let setup = input::fabric(path)?;
+    Ok(Some(Intent::of(&setup, args.balancing, |switch| {
+        let found = devices.iter().find(|device| device.name == switch.name && !device.is_host());
+        found.map_or_else(|| usual_system(&setup, switch), |device| device.system)
+    })))
+}
+
+/// Reads a file, or all files below a folder in the order of their names.
+fn collect(path: &Path, depth: usize, files: &mut Files) -> Result<(), Failure> {
+    /// Larger files are not configurations.
+    const MOST_BYTES: u64 = 64 << 20;
+    const DEEPEST: usize = 8;
+    let failed = |error: std::io::Error| {
+        Failure::input(format!("cannot read `{}`: {error}", path.display()))
+    };
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if metadata.is_dir() {
+        let entries = fs::read_dir(path).map_err(failed)?;
+        let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+        paths.sort();
+        for path in paths.iter().filter(|_| depth < DEEPEST) {
+            collect(path, depth + 1, files)?;
+        }
+        return Ok(());
+    }
+    if metadata.len() > MOST_BYTES {
+        say(Level::Warning, &format!("`{}` is too large for a configuration", path.display()));
+        return Ok(());
+    }
+    let bytes = fs::read(path).map_err(failed)?;
+    files.add(path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
+    Ok(())
+}
+
+fn explain(id: &str) -> Result<Exit, Failure> {
+    let Some(rule) = RULES.iter().find(|rule| rule.id == id) else {
+        let names: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        return Err(Failure::input(format!(
+            "there is no rule `{id}`; rules are {}",
+            names.join(", ")
+        )));
+    };
+    output::stdout(&page::explain(rule, output::stdout_width(), Style::stdout()))?;
+    Ok(Exit::Fine)
+}
+
+/// The result for machines.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    tool: &'static str,
+    version: &'static str,
+    devices: Vec<DeviceEntry<'a>>,
+    links: usize,
+    findings: Vec<FindingEntry<'a>>,
+    unknown: usize,
+    malformed: usize,
+    foreign: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    statements: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct DeviceEntry<'a> {
+    name: &'a str,
+    system: &'static str,
+    version: Option<&'a str>,
+    ports: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct FindingEntry<'a> {
+    rule: &'static str,
+    severity: &'static str,
+    device: &'a str,
+    ports: Vec<&'a str>,
+    lines: Vec<String>,
+    message: &'a str,
+    why: &'static str,
+    fix: &'a str,
+}
+
+impl<'a> Answer<'a> {
+    fn of(report: &'a Report, devices: &'a [Device], files: &Files, unknown: bool) -> Self {
+        let entry = |device: &'a Device| DeviceEntry {
+            name: &device.name,
+            system: SystemId::name(device.system),
+            version: device.version.value().map(String::as_str),
+            ports: device.ports.len(),
+        };
+        let finding = |finding: &'a xoff_config::audit::Finding| FindingEntry {
+            rule: finding.rule.id,
+            severity: severity(finding.severity),
+            device: &finding.device,
+            ports: finding.ports.iter().map(|port| port.as_str()).collect(),
+            lines: finding.places.iter().map(|place| files.label(*place)).collect(),
+            message: &finding.message,
+            why: finding.rule.why,
+            fix: &finding.fix,
+        };
+        let remarks = devices.iter().flat_map(|device| &device.remarks).filter(|_| unknown);
+        let statements = remarks
+            .filter(|remark| remark.kind != RemarkKind::Foreign)
+            .map(|remark| files.label(remark.place))
+            .collect();
+        Self {
+            tool: "xoff",
+            version: env!("CARGO_PKG_VERSION"),
+            devices: devices.iter().map(entry).collect(),
+            links: report.links,
+            findings: report.findings.iter().map(finding).collect(),
+            unknown: report.unknown,
+            malformed: report.malformed,
+            foreign: report.foreign,
+            statements,
+        }
+    }
+}
+
+const fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}

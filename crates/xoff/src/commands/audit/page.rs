@@ -1,0 +1,131 @@
+//! Findings as people read them.
+
+use crate::output::printable;
+use crate::output::style::Style;
+use std::fmt::Write;
+use xoff_config::Files;
+use xoff_config::audit::{Finding, Report, Rule};
+use xoff_config::device::{Device, PortName, RemarkKind};
+use xoff_fabric::Severity;
+
+/// Lines of a configuration that are shown for one finding.
+const MOST_LINES: usize = 8;
+/// Ports that are named.
+const MOST_PORTS: usize = 6;
+
+pub(super) fn render(report: &Report, files: &Files, style: Style) -> String {
+    let mut text = String::new();
+    for finding in &report.findings {
+        write_finding(&mut text, finding, files, style);
+    }
+    let count = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
+    let _ = writeln!(
+        text,
+        "{} devices, {} cables: {} errors, {} warnings; {} statements not understood, {} unreadable",
+        report.devices,
+        report.links,
+        count(Severity::Error),
+        count(Severity::Warning),
+        report.unknown,
+        report.malformed
+    );
+    text
+}
+
+fn word(finding: &Finding, style: Style) -> String {
+    match finding.severity {
+        Severity::Error => style.red("error"),
+        Severity::Warning => style.yellow("warning"),
+    }
+}
+
+fn write_finding(text: &mut String, finding: &Finding, files: &Files, style: Style) {
+    let _ = writeln!(
+        text,
+        "{}[{}]: {}{}: {}",
+        word(finding, style),
+        finding.rule.id,
+        style.bold(&printable(&finding.device)),
+        ports(&finding.ports),
+        printable(&finding.message)
+    );
+    let lines = finding.places.iter().flat_map(|place| {
+        let name = files.get(place.file).map_or("", |file| file.name.as_str());
+        files.lines(*place, MOST_LINES).into_iter().map(move |(number, line)| (name, number, line))
+    });
+    for (name, number, line) in lines.take(MOST_LINES) {
+        let _ = writeln!(
+            text,
+            "  {} {}",
+            style.dim(&format!("{}:{number} |", printable(name))),
+            printable(line)
+        );
+    }
+    let _ = writeln!(text, "  {} {}", style.cyan("why:"), finding.rule.why);
+    if finding.fix.is_empty() {
+        let _ = writeln!(text, "  {} {}", style.green("fix:"), finding.rule.cure);
+    } else {
+        let _ = writeln!(text, "  {} {}", style.green("fix:"), finding.rule.cure);
+        for line in finding.fix.lines() {
+            let _ = writeln!(text, "    {}", printable(line));
+        }
+    }
+    text.push('\n');
+}
+
+fn ports(ports: &[PortName]) -> String {
+    let named: Vec<String> =
+        ports.iter().take(MOST_PORTS).map(|port| printable(port.as_str())).collect();
+    match ports.len() {
+        0 => String::new(),
+        count if count > MOST_PORTS => format!(" {} … ({count} ports)", named.join(", ")),
+        _ => format!(" {}", named.join(", ")),
+    }
+}
+
+/// Statements that were not understood, with their lines.
+pub(super) fn unknown(devices: &[Device], files: &Files, style: Style) -> String {
+    let mut text = String::new();
+    for device in devices {
+        for remark in device.remarks.iter().filter(|remark| remark.kind != RemarkKind::Foreign) {
+            let label = files.label(remark.place);
+            let line = files.lines(remark.place, 1).first().map_or("", |(_, line)| line.trim());
+            let _ = writeln!(
+                text,
+                "{} {} {}",
+                style.dim(&printable(&label)),
+                remark.kind.name(),
+                printable(line)
+            );
+        }
+    }
+    text
+}
+
+/// The page of a rule.
+pub(super) fn explain(rule: &Rule, width: usize, style: Style) -> String {
+    let severity = match rule.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    format!(
+        "{}  {severity}\n{}.\n\n{}\n\n{}\n",
+        style.bold(rule.id),
+        rule.title,
+        wrapped(rule.why, width),
+        wrapped(rule.cure, width)
+    )
+}
+
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let current = lines.last_mut().filter(|line| line.len() + word.len() < width.min(100));
+        match current {
+            Some(line) if line.is_empty() => *line = word.to_owned(),
+            Some(line) => *line = format!("{line} {word}"),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}

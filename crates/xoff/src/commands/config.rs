@@ -1,0 +1,141 @@
+//! `xoff config`: the RoCE configuration of every device of a fabric.
+
+use crate::exit::{CODES, Exit, Failure, Level, say};
+use crate::input;
+use crate::output::{self, printable, style::Style};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use xoff_config::device::Balancing;
+use xoff_config::system::Rendered;
+use xoff_config::{Intent, SystemId};
+use xoff_fabric::FabricSetup;
+use xoff_fabric::model::{Switch, Tier};
+
+const EXAMPLES: &str = "Examples:
+  xoff config examples/pod-256.toml --out devices
+  xoff config examples/pod-256.toml --leaf eos --spine nx-os --out devices
+
+Writes a file per switch, and per host a script, a systemd unit, the
+environment of NCCL and a check script whose output `xoff audit` reads. Only
+RoCE is configured: merge the files into what the devices have. The same
+fabric file gives the same bytes. Without a system, silicon of NVIDIA runs
+cumulus, of Cisco nx-os, and any other sonic.";
+
+/// Arguments of `xoff config`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
+pub(crate) struct Args {
+    /// The fabric file
+    fabric: PathBuf,
+    /// Folder for the files
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// System of all switches: sonic, eos, nx-os or cumulus
+    #[arg(long, value_parser = switch_system)]
+    system: Option<SystemId>,
+    /// System of the leaves
+    #[arg(long, value_name = "SYSTEM", value_parser = switch_system)]
+    leaf: Option<SystemId>,
+    /// System of the spines
+    #[arg(long, value_name = "SYSTEM", value_parser = switch_system)]
+    spine: Option<SystemId>,
+    /// System of the cores
+    #[arg(long, value_name = "SYSTEM", value_parser = switch_system)]
+    core: Option<SystemId>,
+    /// How flows are spread over equal paths: hash, flowlet or per-packet
+    #[arg(long, default_value = "hash", value_parser = balancing)]
+    balancing: Balancing,
+    /// Replace files that are there and differ
+    #[arg(long)]
+    force: bool,
+}
+
+fn switch_system(text: &str) -> Result<SystemId, String> {
+    match text.parse()? {
+        SystemId::Host => Err("`host` is no system of a switch".to_owned()),
+        system => Ok(system),
+    }
+}
+
+/// A way to spread flows, by its name.
+pub(super) fn balancing(text: &str) -> Result<Balancing, String> {
+    let all = [Balancing::Hash, Balancing::Flowlet, Balancing::Packet];
+    let found = all.into_iter().find(|balancing| balancing.name() == text);
+    found.ok_or_else(|| "it is one of hash, flowlet and per-packet".to_owned())
+}
+
+/// The system of a switch whose owner does not say: that of its silicon's maker.
+pub(super) fn usual_system(setup: &FabricSetup, switch: &Switch) -> SystemId {
+    let silicon = setup.catalogue.silicon.get(&switch.silicon);
+    match silicon.map(|silicon| silicon.vendor.as_str()) {
+        Some("NVIDIA") => SystemId::Cumulus,
+        Some("Cisco") => SystemId::NxOs,
+        _ => SystemId::Sonic,
+    }
+}
+
+impl Args {
+    fn choose(&self, setup: &FabricSetup, switch: &Switch) -> SystemId {
+        let own = match switch.tier {
+            Tier::Leaf => self.leaf,
+            Tier::Spine => self.spine,
+            Tier::Core => self.core,
+        };
+        own.or(self.system).unwrap_or_else(|| usual_system(setup, switch))
+    }
+}
+
+pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    let setup = input::fabric(&args.fabric)?;
+    let intent = Intent::of(&setup, args.balancing, |switch| args.choose(&setup, switch));
+    let mut limits: BTreeMap<(SystemId, String), usize> = BTreeMap::new();
+    let mut files = Vec::new();
+    let mut counts: BTreeMap<SystemId, usize> = BTreeMap::new();
+    for device in &intent.devices {
+        let system = device.system.system();
+        let mut changed = Vec::new();
+        files.extend(system.render(&system.fit(device, &mut changed)));
+        *counts.entry(device.system).or_default() += 1;
+        for limit in changed {
+            *limits.entry((device.system, limit)).or_default() += 1;
+        }
+    }
+    write(&args.out, &files, args.force)?;
+    for ((system, limit), devices) in &limits {
+        say(Level::Note, &format!("{system}: {limit} ({devices} devices)"));
+    }
+    let style = Style::stdout();
+    let folder = printable(&args.out.display().to_string());
+    let mut text = format!("{}  {} files\n", style.bold(&folder), files.len());
+    for (system, count) in counts {
+        text += &format!("{system:<8} {count:>6} devices\n");
+    }
+    output::stdout(&text)?;
+    Ok(Exit::Fine)
+}
+
+/// Writes the files. One that is there and says something else is somebody's work.
+fn write(folder: &Path, files: &[Rendered], force: bool) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::write(format!(
+            "cannot write `{}`: {error}; choose another folder with --out",
+            path.display()
+        ))
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let differs = |file: &&Rendered| {
+        fs::read(folder.join(&file.name)).is_ok_and(|there| there != file.text.as_bytes())
+    };
+    if let Some(file) = files.iter().filter(|_| !force).find(differs) {
+        return Err(Failure::write(format!(
+            "`{}` is already there and differs; use --force to replace it",
+            folder.join(&file.name).display()
+        )));
+    }
+    for file in files {
+        let path = folder.join(&file.name);
+        fs::write(&path, &file.text).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
