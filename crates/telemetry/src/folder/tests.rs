@@ -116,6 +116,17 @@ fn the_summary_is_written_as_documented() {
         packets: 1,
         bytes: 4096,
     });
+    summary.collectives.push(crate::CollectiveSummary {
+        name: "all-reduce".into(),
+        ranks: 8,
+        algorithm: "ring".into(),
+        size_bytes: 1 << 20,
+        finished: 1,
+        asked: 1,
+        mean_us: 50.0,
+        algbw_gbps: 21.0,
+        busbw_gbps: 36.75,
+    });
     summary.notes.push("no host memory".into());
     let temp = tempdir().unwrap();
     let mut folder = RunFolder::create(temp.path()).unwrap();
