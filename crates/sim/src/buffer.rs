@@ -120,8 +120,8 @@ pub(crate) struct Shared {
     pub(crate) calm: u64,
 }
 
-/// A dozen packets' worth of buffer.
-const LITTLE: u32 = 128 << 10;
+/// A few dozen packets' worth of buffer.
+const LITTLE: u32 = 256 << 10;
 
 impl Shared {
     /// The common part of a switch whose ports have these rules.

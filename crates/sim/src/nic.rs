@@ -209,6 +209,11 @@ impl NicState {
         if at > now {
             return None;
         }
+        if self.pace.len() == 1 {
+            self.pace.clear();
+            self.next_paced = Instant::MAX;
+            return Some((at, endpoint));
+        }
         self.pace.pop();
         self.next_paced = self.pace.peek().map_or(Instant::MAX, |&Reverse((at, _))| at);
         Some((at, endpoint))
@@ -268,7 +273,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn release_paced(&mut self, nic: u32) {
         let nic_state = &mut self.nics[nic as usize];
         let free = self.now.max(self.ports[nic_state.port as usize].busy_until);
-        while let Some((at, endpoint)) = nic_state.take_paced(self.now) {
+        while nic_state.next_paced <= self.now
+            && let Some((at, endpoint)) = nic_state.take_paced(self.now)
+        {
             let connection = &mut self.connections[(endpoint >> 1) as usize];
             let ended = connection.flow == NO_FLOW;
             let end = &mut connection.ends[(endpoint & 1) as usize];

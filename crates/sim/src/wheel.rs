@@ -263,7 +263,7 @@ impl Wheel {
             self.free = index;
             index = next;
         }
-        self.crowd.sort_unstable_by_key(|&event| !event);
+        self.crowd.sort_unstable_by(|one, other| other.cmp(one));
     }
 
     /// The orders of a chain of spilled events.
