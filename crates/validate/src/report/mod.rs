@@ -28,6 +28,8 @@ pub use figure::{
 };
 pub use unit::{Number, Unit};
 
+use serde::{Deserialize, Serialize};
+
 /// A whole report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
@@ -57,7 +59,8 @@ impl Report {
 }
 
 /// How something ended, worst last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// As it should be.
     Pass,

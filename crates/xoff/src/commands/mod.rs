@@ -11,11 +11,13 @@ pub(crate) mod perf;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod trace;
+pub(crate) mod validate;
 
 use crate::exit::{CODES, Exit, Failure};
 use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "Examples:
+  xoff validate examples/pod-256.toml
   xoff check examples/pod-256.toml
   xoff run examples/permutation.toml
   xoff catalogue silicon
@@ -38,6 +40,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Put a fabric through six phases: a verdict, evidence, and what to change
+    Validate(validate::Args),
     /// Simulate a scenario and write its results to a run folder
     Run(run::Args),
     /// Check a fabric or scenario file and show what follows from it
@@ -66,6 +70,7 @@ impl Command {
     /// Does it.
     pub(crate) fn execute(&self) -> Result<Exit, Failure> {
         match self {
+            Command::Validate(args) => validate::execute(args),
             Command::Run(args) => run::execute(args),
             Command::Check(args) => check::execute(args),
             Command::Schema(args) => schema::execute(args),
