@@ -15,6 +15,7 @@ pub mod diagnostic;
 mod document;
 pub mod file;
 pub mod load;
+mod miscabling;
 pub mod model;
 pub mod names;
 pub mod route;

@@ -95,9 +95,10 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
     diagnostics.extend(found);
     let OwnPart { document, overrides, scenario } = own;
     let setup = finish_fabric(base, overrides.clone(), &mut diagnostics);
-    let value = scenario.zip(setup).map(|(mut scenario, setup)| {
+    let value = scenario.zip(setup).map(|(mut scenario, mut setup)| {
         let mut report = Report::new(&document, Origin::Scenario);
         check::scenario(&scenario, &setup.fabric, &mut report);
+        setup.fabric = setup.fabric.miscabled(&scenario);
         diagnostics.extend(report.diagnostics);
         if let Some(toml::Value::Table(table)) = overrides.map(|node| node.plain()) {
             scenario.overrides = table;

@@ -1,7 +1,7 @@
 //! From the names that files use to the numbers that a [`Fabric`] uses.
 
-use crate::model::{CableId, Fabric, NicId, NodeId, SwitchId};
-use crate::scenario::NodeRef;
+use crate::model::{CableId, Fabric, NicId, NodeId, PortId, ServerId, SwitchId};
+use crate::scenario::{NodeRef, Setting};
 use crate::suggest;
 use std::collections::BTreeMap;
 
@@ -99,8 +99,65 @@ impl<'a> Names<'a> {
         })
     }
 
+    /// A server by name.
+    pub fn server(&self, name: &str) -> Result<ServerId, NameError> {
+        match self.servers.get(name.trim()) {
+            Some(&server) => Ok(ServerId(server as u32)),
+            None => Err(NameError {
+                message: format!("there is no server `{}`", name.trim()),
+                help: suggest::help(name, self.servers.keys().copied().take(2_000)),
+            }),
+        }
+    }
+
     /// The cables between two nodes, like `"leaf1 spine2"`: several if they run in parallel.
     pub fn cables(&self, ends: &str) -> Result<Vec<CableId>, NameError> {
+        let ports = self.ports(ends)?;
+        Ok(ports.into_iter().map(|port| self.fabric.ports[port.index()].cable).collect())
+    }
+
+    /// One cable between two nodes: the first, or that of an `index` counted from 0.
+    pub fn cable(&self, ends: &str, index: Option<u32>) -> Result<CableId, NameError> {
+        let port = self.port(ends, index)?;
+        Ok(self.fabric.ports[port.index()].cable)
+    }
+
+    /// The two ports of the first cable between two nodes, in the order of the names.
+    pub fn cable_ends(&self, ends: &str) -> Result<(PortId, PortId), NameError> {
+        let port = self.port(ends, None)?;
+        Ok((port, self.fabric.ports[port.index()].peer))
+    }
+
+    /// The port of the first node that leads to the second, like `"leaf1 spine2"`: the first, or that
+    /// of an `index` counted from 0.
+    pub fn port(&self, ends: &str, index: Option<u32>) -> Result<PortId, NameError> {
+        let ports = self.ports(ends)?;
+        let index = index.unwrap_or(0);
+        ports.get(index as usize).copied().ok_or_else(|| NameError {
+            message: format!("there is no cable {index} between `{}`", ends.trim()),
+            help: format!("they are joined by {}, counted from 0", ports.len()),
+        })
+    }
+
+    /// The ports that a [`Setting`] is about: those of a switch, or one of them.
+    pub fn setting_ports(&self, setting: &Setting) -> Result<Vec<PortId>, NameError> {
+        if let Some(switch) = &setting.switch {
+            let switch = self.switch(switch)?;
+            return Ok(self.fabric.switches[switch.index()].ports.clone().map(PortId).collect());
+        }
+        let ends = setting.port.as_deref().unwrap_or("");
+        let port = self.port(ends, setting.index)?;
+        match self.fabric.node_switch(self.fabric.ports[port.index()].node) {
+            Some(_) => Ok(vec![port]),
+            None => Err(NameError {
+                message: format!("`{ends}` is the port of a NIC"),
+                help: "name the switch first, like `leaf1 server0-nic0`".to_owned(),
+            }),
+        }
+    }
+
+    /// The ports of the first node that lead to the second.
+    fn ports(&self, ends: &str) -> Result<Vec<PortId>, NameError> {
         let words: Vec<&str> = ends.split_whitespace().collect();
         let [a, b] = words[..] else {
             return Err(NameError {
@@ -109,19 +166,18 @@ impl<'a> Names<'a> {
             });
         };
         let (from, to) = (self.node(a)?, self.node(b)?);
-        let ports = self.fabric.node_ports(from);
-        let cables: Vec<CableId> = ports
-            .map(|port| &self.fabric.ports[port.index()])
-            .filter(|port| self.fabric.ports[port.peer.index()].node == to)
-            .map(|port| port.cable)
-            .collect();
-        if cables.is_empty() {
+        let leads = |port: &PortId| {
+            let peer = self.fabric.ports[port.index()].peer;
+            self.fabric.ports[peer.index()].node == to
+        };
+        let ports: Vec<PortId> = self.fabric.node_ports(from).filter(leads).collect();
+        if ports.is_empty() {
             return Err(NameError {
                 message: format!("there is no cable between `{a}` and `{b}`"),
                 help: format!("`{a}` has cables to {}", self.neighbours(from)),
             });
         }
-        Ok(cables)
+        Ok(ports)
     }
 
     fn neighbours(&self, node: NodeId) -> String {

@@ -4,8 +4,13 @@
 //! attached to, not on the destination itself. So one breadth-first search per *attachment* fills
 //! one row of group numbers; a group is a list of equal-cost ports, stored once per switch.
 
-use crate::model::{Fabric, NicId, NodeId, PortId, SwitchId};
-use std::collections::BTreeMap;
+mod around;
+mod views;
+
+pub use views::{Forced, Views};
+
+use crate::model::{CableId, Fabric, NicId, NodeId, PortId, SwitchId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Next hops for every switch and destination.
 #[derive(Debug, Clone)]
@@ -36,21 +41,27 @@ const HERE: u32 = u32::MAX;
 impl Routes {
     /// The routes of `fabric`, its static ones included.
     pub fn new(fabric: &Fabric) -> Self {
-        let mut routes = Self::with_direct(fabric);
+        let mut routes = Self::with_direct(fabric, &BTreeSet::new());
         let targets = routes.attach(fabric);
-        routes.fill(fabric, &targets);
-        routes.overrides =
+        let graph = Graph::of(fabric, &BTreeSet::new());
+        routes.fill(&graph, &targets, |attached, found| graph.search(attached, found));
+        routes.set_overrides(fabric);
+        routes
+    }
+
+    fn set_overrides(&mut self, fabric: &Fabric) {
+        self.overrides =
             fabric.static_routes.iter().map(|route| ((route.at, route.to), route.via)).collect();
         // Of several routes for the same pair the last one written counts.
-        routes.overrides.reverse();
-        routes.overrides.sort_by_key(|(pair, _)| *pair);
-        routes.overrides.dedup_by_key(|(pair, _)| *pair);
-        routes
+        self.overrides.reverse();
+        self.overrides.sort_by_key(|(pair, _)| *pair);
+        self.overrides.dedup_by_key(|(pair, _)| *pair);
     }
 
     /// Entries of the table that the routes of `fabric` take.
     pub(crate) fn table_size(fabric: &Fabric) -> u64 {
-        let attachments = Self::with_direct(fabric).attach(fabric).len() as u64;
+        let routes = &mut Self::with_direct(fabric, &BTreeSet::new());
+        let attachments = routes.attach(fabric).len() as u64;
         attachments * fabric.switches.len() as u64
     }
 
@@ -99,11 +110,15 @@ impl Routes {
         &self.direct[first..last]
     }
 
-    fn with_direct(fabric: &Fabric) -> Self {
+    /// The ports that lead to NICs, those of `dead` cables left out where a NIC has others.
+    fn with_direct(fabric: &Fabric, dead: &BTreeSet<CableId>) -> Self {
         let mut direct_starts = vec![0];
         let (mut direct, mut direct_at) = (Vec::new(), Vec::new());
         for nic in &fabric.nics {
-            let ports = nic.ports.clone().map(|port| fabric.ports[port as usize].peer);
+            let works = |port: &u32| !dead.contains(&fabric.ports[*port as usize].cable);
+            let any_works = nic.ports.clone().any(|port| works(&port));
+            let ports = nic.ports.clone().filter(|port| !any_works || works(port));
+            let ports = ports.map(|port| fabric.ports[port as usize].peer);
             let mut here: Vec<(SwitchId, PortId)> = ports
                 .filter_map(|p| Some((fabric.node_switch(fabric.ports[p.index()].node)?, p)))
                 .collect();
@@ -144,23 +159,26 @@ impl Routes {
     }
 
     /// One search per attachment.
-    fn fill(&mut self, fabric: &Fabric, targets: &[Vec<SwitchId>]) {
-        let graph = Graph::of(fabric);
-        let switches = fabric.switches.len();
+    fn fill(
+        &mut self,
+        graph: &Graph,
+        targets: &[Vec<SwitchId>],
+        mut search: impl FnMut(&[SwitchId], &mut Found),
+    ) {
+        let switches = graph.starts.len() - 1;
         self.table = vec![UNREACHABLE; switches * targets.len()];
         let mut groups = Groups::of(switches);
-        let mut distance = vec![u32::MAX; switches];
-        let mut order: Vec<u32> = Vec::with_capacity(switches);
+        let mut found = Found::of(switches);
         let mut hops: Vec<PortId> = Vec::new();
         for (target, attached) in targets.iter().enumerate() {
-            graph.search(attached, &mut distance, &mut order);
-            for &switch in &order {
+            search(attached, &mut found);
+            for &switch in &found.order {
                 let slot = switch as usize * targets.len() + target;
-                if distance[switch as usize] == 0 {
+                if found.distance[switch as usize] == 0 {
                     self.table[slot] = HERE;
                     continue;
                 }
-                graph.closer(switch, &distance, &mut hops);
+                graph.closer(switch, &found.distance, &mut hops);
                 let group = groups.number(switch as usize, &hops, self);
                 self.table[slot] = group;
             }
@@ -274,6 +292,30 @@ impl Groups {
     }
 }
 
+/// What a search found.
+struct Found {
+    /// Links to the nearest target, by switch; the largest number where there is no way.
+    distance: Vec<u32>,
+    /// The switches reached, in order of distance.
+    order: Vec<u32>,
+}
+
+impl Found {
+    fn of(switches: usize) -> Self {
+        Self { distance: vec![u32::MAX; switches], order: Vec::with_capacity(switches) }
+    }
+
+    /// Forgets everything but the targets.
+    fn start(&mut self, targets: &[SwitchId]) {
+        self.distance.fill(u32::MAX);
+        self.order.clear();
+        for target in targets {
+            self.distance[target.index()] = 0;
+            self.order.push(target.0);
+        }
+    }
+}
+
 /// Links between switches, in flat lists.
 struct Graph {
     starts: Vec<u32>,
@@ -282,13 +324,15 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(fabric: &Fabric) -> Self {
+    /// The links of `fabric` but the `dead` ones.
+    fn of(fabric: &Fabric, dead: &BTreeSet<CableId>) -> Self {
         let mut graph = Graph { starts: vec![0], edges: Vec::new() };
         for switch in &fabric.switches {
-            for port in switch.ports.clone() {
-                let peer = fabric.ports[port as usize].peer;
-                if let Some(other) = fabric.node_switch(fabric.ports[peer.index()].node) {
-                    graph.edges.push((PortId(port), other.0));
+            for id in switch.ports.clone() {
+                let port = &fabric.ports[id as usize];
+                let other = fabric.node_switch(fabric.ports[port.peer.index()].node);
+                if let Some(other) = other.filter(|_| !dead.contains(&port.cable)) {
+                    graph.edges.push((PortId(id), other.0));
                 }
             }
             graph.starts.push(graph.edges.len() as u32);
@@ -301,21 +345,26 @@ impl Graph {
         &self.edges[self.starts[switch] as usize..self.starts[switch + 1] as usize]
     }
 
-    /// Distances to the nearest of `targets`, and the switches reached in order of distance.
-    fn search(&self, targets: &[SwitchId], distance: &mut [u32], order: &mut Vec<u32>) {
-        distance.fill(u32::MAX);
-        order.clear();
-        for target in targets {
-            distance[target.index()] = 0;
-            order.push(target.0);
-        }
+    /// Distances to the nearest of `targets`.
+    fn search(&self, targets: &[SwitchId], found: &mut Found) {
+        self.search_over(targets, found, |_, _| true);
+    }
+
+    /// The same over those links (from a switch to one nearer to the targets) that are `usable`.
+    fn search_over(
+        &self,
+        targets: &[SwitchId],
+        found: &mut Found,
+        usable: impl Fn(u32, u32) -> bool,
+    ) {
+        found.start(targets);
         let mut next = 0;
-        while let Some(&switch) = order.get(next) {
+        while let Some(&switch) = found.order.get(next) {
             next += 1;
             for &(_, other) in self.edges(switch) {
-                if distance[other as usize] == u32::MAX {
-                    distance[other as usize] = distance[switch as usize] + 1;
-                    order.push(other);
+                if found.distance[other as usize] == u32::MAX && usable(other, switch) {
+                    found.distance[other as usize] = found.distance[switch as usize] + 1;
+                    found.order.push(other);
                 }
             }
         }
@@ -325,7 +374,8 @@ impl Graph {
     fn closer(&self, switch: u32, distance: &[u32], hops: &mut Vec<PortId>) {
         let here = distance[switch as usize];
         hops.clear();
-        let closer = self.edges(switch).iter().filter(|(_, s)| distance[*s as usize] + 1 == here);
+        let nearer = |other: u32| distance[other as usize].saturating_add(1) == here;
+        let closer = self.edges(switch).iter().filter(|(_, other)| nearer(*other));
         hops.extend(closer.map(|(port, _)| *port));
     }
 }

@@ -5,13 +5,18 @@
 //! whoever runs it ([`crate::names`]).
 
 mod collective;
+mod fault;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Rate, Ratio, Span};
+use xoff_units::{Bytes, Ratio, Span};
 
 pub use collective::{
     AlgorithmSetting, Broadcast, Collective, PlacementRule, PlacementSetting, SizeRange,
+};
+pub use fault::{
+    Among, Degraded, Fault, LinkChoice, LinkDegraded, LinkDown, LinkFlap, Miscabling, Reaction,
+    RouteChange, ServerDown, Setting, SwitchDown, TierWord,
 };
 
 /// A scenario file.
@@ -250,36 +255,6 @@ pub struct Poisson {
     /// What all kinds have in common.
     #[serde(flatten)]
     pub common: Common,
-}
-
-/// Something that breaks.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Fault {
-    /// A NIC sends pause frames without end.
-    PauseStorm {
-        /// The NIC.
-        nic: NodeRef,
-        /// When it starts.
-        #[serde(default)]
-        at: Span,
-        /// How long; without it, to the end of the run.
-        #[serde(rename = "for")]
-        duration: Option<Span>,
-    },
-    /// A NIC's receive side becomes slow.
-    SlowReceiver {
-        /// The NIC.
-        nic: NodeRef,
-        /// When it starts.
-        #[serde(default)]
-        at: Span,
-        /// The rate at which it still takes data.
-        rate: Rate,
-        /// How long; without it, to the end of the run.
-        #[serde(rename = "for")]
-        duration: Option<Span>,
-    },
 }
 
 /// What a run may do without failing.

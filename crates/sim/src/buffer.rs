@@ -84,7 +84,7 @@ impl Profile {
 
     /// So much free that the limit is above [`LITTLE`] even when that much of it is taken;
     /// `u64::MAX` if the limit never is.
-    fn calm(&self) -> u64 {
+    pub(crate) fn calm(&self) -> u64 {
         let enough = |free: u64| self.limit.given(free) > u64::from(LITTLE);
         let little = u64::from(LITTLE);
         let mut free = little;

@@ -3,14 +3,17 @@
 use crate::balance::{Balancer, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{FlowState, NO_CONNECTION, Pins};
+use crate::convergence::Convergence;
 use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
 use crate::ideal::{self, flight, leads_to_cut_through};
 use crate::job::{Job, Jobs};
 use crate::letter::Letters;
+use crate::link::{Link, cable_ends};
 use crate::nic::NicState;
 use crate::packet::Packets;
 use crate::pause::PauseState;
+use crate::plane::Planes;
 use crate::port::{Lane, Port, port_flag};
 use crate::receiver::Receiver;
 use crate::report::{FlowCounters, Observer};
@@ -22,7 +25,7 @@ use xoff_fabric::model::{
     Balancing, CLASSES, Discipline, Fabric, HashFields, NodeId, PortId, Scheduling, Switch,
     SwitchId,
 };
-use xoff_fabric::route::Routes;
+use xoff_fabric::route::{Routes, Views};
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Fault;
 use xoff_units::{ByteTime, Instant, Span};
@@ -48,9 +51,10 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         return Err(SimError::TooLarge);
     }
     let routes = Routes::new(fabric);
+    let ways_change = faults.iter().any(Fault::changes_routes);
     let mut profiles = Vec::new();
     let slots = profile_of_each_slot(fabric, &mut profiles);
-    let flows = flow_states(fabric, &routes, flows)?;
+    let flows = flow_states(fabric, &routes, flows, ways_change)?;
     let unfinished = flows.len() + jobs.len();
     let jobs = Jobs::new(fabric, &routes, jobs);
     let mut order: Vec<u32> = (0..flows.len() as u32).collect();
@@ -60,6 +64,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         (0..port_count as u64).map(|port| Stream::new(settings.seed, port, purpose)).collect()
     };
     let gap = fabric.nics.first().map_or(0, |nic| nic.qp.framing.gap.get() as u32);
+    let planes = Planes::of(fabric);
     let nics = nic_states(fabric);
     let balancers = balancers(fabric, settings.seed);
     let uses = if balancers.is_empty() { 0 } else { port_count };
@@ -73,14 +78,15 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         letters: Letters::new(expected, settings.check_wire, collects),
         packets: Packets::new(expected),
         ports: (0..port_count as u32)
-            .map(|port| port_state(fabric, &slots, &profiles, PortId(port)))
+            .map(|port| port_state(fabric, &planes, &slots, &profiles, PortId(port)))
             .collect(),
         switches: switch_states(fabric, &slots, &profiles)?,
         profiles,
         schedulers: schedulers(fabric),
         turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
         nics,
-        routing: Routing::new(fabric, routes),
+        planes,
+        routing: Routing::new(fabric, Views::common(routes, fabric.switches.len())),
         balancers,
         uses: vec![Use::default(); uses],
         flows,
@@ -101,8 +107,14 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         loss_streams: stream("loss"),
         counts: vec![ClassCount::default(); port_count * CLASSES],
         totals: Totals::default(),
-        faults: crate::fault::plan(fabric, faults)
+        links: (0..port_count as u32).map(|port| Link::new(fabric.cable(PortId(port)))).collect(),
+        cable_ends: if faults.is_empty() { Vec::new() } else { cable_ends(fabric) },
+        degraded: Vec::new(),
+        settings: Vec::new(),
+        convergence: Convergence::default(),
+        faults: crate::fault::plan(fabric, faults, settings.seed)
             .map_err(|error| SimError::Name(error.message))?,
+        faults_left: 0,
         observer,
         gap,
         // A frame without length would make two pauses of one port indistinguishable in time.
@@ -151,7 +163,13 @@ fn profile_of_each_slot(fabric: &Fabric, profiles: &mut Vec<Profile>) -> Vec<u32
     slots
 }
 
-fn port_state(fabric: &Fabric, slots: &[u32], profiles: &[Profile], id: PortId) -> Port {
+fn port_state(
+    fabric: &Fabric,
+    planes: &Planes,
+    slots: &[u32],
+    profiles: &[Profile],
+    id: PortId,
+) -> Port {
     let port = &fabric.ports[id.index()];
     let cable = fabric.cable(id);
     let mut flags = 0;
@@ -180,7 +198,13 @@ fn port_state(fabric: &Fabric, slots: &[u32], profiles: &[Profile], id: PortId) 
         flight: flight(fabric, id),
         byte_time: ByteTime::of(cable.rate),
         arrival: Key::new(if to_nic { Kind::Deliver } else { Kind::Arrive }, port.peer.0),
-        owner: fabric.node_switch(port.node).map_or(port.node.0, |switch| switch.0),
+        owner: match fabric.node_switch(port.node) {
+            Some(switch) => switch.0,
+            None => {
+                let first = fabric.nics[port.node.index()].ports.start;
+                planes.plane(port.node.0, (id.0 - first) as usize)
+            }
+        },
         waiting: 0,
         paused: 0,
         xoff: 0,
@@ -257,25 +281,28 @@ fn switch_states(
 
 fn nic_states(fabric: &Fabric) -> Vec<NicState> {
     let mut configs: Vec<Arc<xoff_transport::config::QpConfig>> = Vec::new();
-    let state = |nic: &xoff_fabric::model::Nic| {
+    let state = |nic: &xoff_fabric::model::Nic, port: u32| {
         let known = configs.iter().find(|config| ***config == nic.qp).cloned();
         let qp = known.unwrap_or_else(|| {
             configs.push(Arc::new(nic.qp.clone()));
             configs[configs.len() - 1].clone()
         });
-        let port = nic.ports.start;
         let mut state = NicState::new(port, fabric.cable(PortId(port)).rate, qp);
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
         state.receiver = nic.receive.map(receiver);
         state
     };
-    fabric.nics.iter().map(state).collect()
+    let mut state = state;
+    let first = fabric.nics.iter().map(|nic| (nic, nic.ports.start));
+    let more = fabric.nics.iter().flat_map(|nic| nic.ports.clone().skip(1).map(move |p| (nic, p)));
+    first.chain(more).map(|(nic, port)| state(nic, port)).collect()
 }
 
 fn flow_states(
     fabric: &Fabric,
     routes: &Routes,
     flows: &[Flow],
+    ways_change: bool,
 ) -> Result<Vec<FlowState>, SimError> {
     let fields = fabric
         .switches
@@ -304,6 +331,7 @@ fn flow_states(
             failed: false,
             pins,
             bound: Span::ZERO,
+            floor: Span::ZERO,
             base_rtt: Span::ZERO,
             counters: FlowCounters::default(),
         };
@@ -311,7 +339,11 @@ fn flow_states(
         // A flow that cannot arrive is not an error: the run shows what becomes of it.
         if let Some(ideal) = ideal::ideal(fabric, routes, &state, qp) {
             state.bound = ideal.bound;
+            state.floor = ideal.bound;
             state.base_rtt = ideal.base_rtt;
+        }
+        if ways_change && state.pins.is_none() {
+            state.floor = state.floor.min(ideal::floor(fabric, &state, qp));
         }
         states.push(state);
     }
@@ -331,26 +363,27 @@ fn pins(fabric: &Fabric, flow: &Flow, path: &xoff_workload::Pinned) -> Result<Bo
     } else {
         &path.ack
     };
-    let forth = ports_along(fabric, source, &path.data, destination)?;
-    let back = ports_along(fabric, destination, back, source)?;
-    Ok(Box::new(Pins { forth, back }))
+    let (first, forth) = ports_along(fabric, source, &path.data, destination)?;
+    let (last, back) = ports_along(fabric, destination, back, source)?;
+    Ok(Box::new(Pins { forth, back, first: [first, last] }))
 }
 
+/// The port by which a node sends, and those of the switches after it.
 fn ports_along(
     fabric: &Fabric,
     from: NodeId,
     switches: &[SwitchId],
     to: NodeId,
-) -> Result<Vec<u32>, SimError> {
+) -> Result<(u32, Vec<u32>), SimError> {
     let nodes: Vec<NodeId> = switches.iter().map(|&s| fabric.switch_node(s)).collect();
     let mut ports = Vec::with_capacity(nodes.len());
     let first = nodes.first().copied().unwrap_or(to);
-    port_between(fabric, from, first)?;
+    let own = port_between(fabric, from, first)?;
     for (at, &node) in nodes.iter().enumerate() {
         let next = nodes.get(at + 1).copied().unwrap_or(to);
         ports.push(port_between(fabric, node, next)?);
     }
-    Ok(ports)
+    Ok((own, ports))
 }
 
 /// The first port of `from` that leads to `to`.

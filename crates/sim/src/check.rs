@@ -42,7 +42,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             assert_eq!(bytes, queue.bytes, "a queue's length and its packets");
         }
-        let arrives = |key: &Key| key.is(Kind::Arrive) || key.is(Kind::Deliver);
+        let arrives = |(key, _): &(Key, u32)| key.is(Kind::Arrive) || key.is(Kind::Deliver);
         let under_way = self.events.pending().filter(arrives).count() as u64;
         assert_eq!(alive, queued + under_way, "packets queued and under way");
         assert_eq!(alive, self.packets.live(), "letters and packets");

@@ -40,6 +40,8 @@ pub(crate) struct FlowState {
     pub(crate) pins: Option<Box<Pins>>,
     /// Shortest time the flow could take on an idle fabric.
     pub(crate) bound: Span,
+    /// Shortest time it could take whatever way it went: `bound`, unless ways change.
+    pub(crate) floor: Span,
     pub(crate) base_rtt: Span,
     pub(crate) counters: FlowCounters,
 }
@@ -49,6 +51,8 @@ pub(crate) struct FlowState {
 pub(crate) struct Pins {
     pub(crate) forth: Vec<u32>,
     pub(crate) back: Vec<u32>,
+    /// The ports by which the two ends send.
+    pub(crate) first: [u32; 2],
 }
 
 /// The two ends of a flow: 0 opened it, 1 is at its destination.
@@ -84,6 +88,18 @@ pub(crate) struct End {
 }
 
 impl End {
+    /// Hash of the packets it sends, unless they have a path of their own.
+    pub(crate) fn hashed(&self) -> Option<u32> {
+        let data = &self.forms.data;
+        (data.flags & flag::PINNED == 0).then_some(data.entropy)
+    }
+
+    /// Sends by another plane, whose port this is, from now on.
+    pub(crate) fn move_to(&mut self, plane: u32, port: u32) {
+        self.member = Member::new(plane, self.member.class);
+        self.forms.ack_slot = Slot::new(port, self.forms.ack_slot.class());
+    }
+
     /// The data packet that carries `header`, with its letter written.
     #[inline(always)]
     pub(crate) fn packet(&self, header: Header, now: Instant, letters: &mut Letters) -> Packet {
@@ -170,12 +186,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
     ) -> u32 {
         let slot = self.free_connections.pop().unwrap_or(self.connections.len() as u32);
         let ends = [0usize, 1].map(|end| {
-            let nic = &self.nics[way.nics[end] as usize];
+            let plane = self.plane_of(way, end);
+            let nic = &self.nics[plane as usize];
             let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
             let path = PathInfo { line_rate: nic.rate, base_rtt: way.base_rtt };
             let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
-            let member = Member::new(way.nics[end], way.class);
-            End { qp, member, timer_at: Instant::MAX, forms: self.forms(way, end, peer) }
+            let member = Member::new(plane, way.class);
+            End { qp, member, timer_at: Instant::MAX, forms: self.forms(way, end, plane, peer) }
         });
         let connection = Connection { flow: way.flow, messages, carried, ends };
         if slot as usize == self.connections.len() {
@@ -283,8 +300,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// What the packets of one end of a flow have in common.
-    fn forms(&self, way: &Way, end: usize, to: u32) -> Forms {
-        let (nic, dst) = (&self.nics[way.nics[end] as usize], way.nics[1 - end]);
+    fn forms(&self, way: &Way, end: usize, plane: u32, to: u32) -> Forms {
+        let (nic, dst) = (&self.nics[plane as usize], way.nics[1 - end]);
         let mut flags = if end == 1 { flag::TO_INITIATOR } else { 0 };
         if way.pinned {
             flags |= flag::PINNED;
@@ -367,11 +384,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if !failed {
             flow.end = now;
             assert!(
-                now - flow.start >= flow.bound,
+                now - flow.start >= flow.floor,
                 "flow {} took {} where physics needs {}",
                 number,
                 now - flow.start,
-                flow.bound
+                flow.floor
             );
         }
         self.free_connections.push(slot);

@@ -2,24 +2,29 @@
 //!
 //! The methods live with what they are about: [`crate::forward`] (a packet arrives at a switch),
 //! [`crate::transmit`] (a port sends), [`crate::pause`] (PFC), [`crate::nic`] (the ends),
-//! [`crate::watchdog`], [`crate::deadlock`], [`crate::fault`]. Everything is in vectors by id, so
+//! [`crate::watchdog`], [`crate::deadlock`], [`crate::fault`] and what follows from faults:
+//! [`crate::link`], [`crate::convergence`], [`crate::setting`]. Everything is in vectors by id, so
 //! that an event is a few loads and stores and nothing is allocated while the loop runs.
 
 use crate::balance::{Balancer, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{Connection, FlowState};
+use crate::convergence::Convergence;
 use crate::deadlock::Cycle;
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::fault::TimedFault;
 use crate::job::Jobs;
 use crate::letter::Letters;
+use crate::link::{Degradation, Link};
 use crate::nic::NicState;
 use crate::packet::{Packet, Packets};
 use crate::pause::PauseState;
+use crate::plane::Planes;
 use crate::port::{Port, Slot};
 use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
+use crate::setting::ActiveSetting;
 use std::hint::black_box;
 use xoff_fabric::model::{Fabric, PortId, WatchdogAction};
 use xoff_units::{Instant, Span};
@@ -90,7 +95,9 @@ pub(crate) struct Engine<'a, Q> {
     /// The turn of each port's last transmission, where turns count.
     pub(crate) turns: Vec<u64>,
     pub(crate) switches: Vec<SwitchState>,
+    /// NICs, and behind them the further ports of those that have several.
     pub(crate) nics: Vec<NicState>,
+    pub(crate) planes: Planes,
     pub(crate) routing: Routing,
     /// By switch, where any balances; then also what each port was used for lately.
     pub(crate) balancers: Vec<Option<Balancer>>,
@@ -115,7 +122,18 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) loss_streams: Vec<Stream>,
     pub(crate) counts: Vec<ClassCount>,
     pub(crate) totals: Totals,
+    /// The link at each port.
+    pub(crate) links: Vec<Link>,
+    /// The first port of each cable, where anything breaks.
+    pub(crate) cable_ends: Vec<PortId>,
+    pub(crate) degraded: Vec<Degradation>,
+    pub(crate) settings: Vec<ActiveSetting>,
+    /// What switches know of links that are down.
+    pub(crate) convergence: Convergence,
+    /// What breaks and is mended, and when it is heard of.
     pub(crate) faults: Vec<TimedFault>,
+    /// Of these, how many have not happened.
+    pub(crate) faults_left: usize,
     pub(crate) observer: &'a mut dyn Observer,
     /// Bytes of preamble and gap around every packet.
     pub(crate) gap: u32,
@@ -168,6 +186,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule(self.now + HOPELESS, Kind::Look, 0, 0);
         self.schedule_start();
         self.schedule_jobs();
+        self.faults_left = self.faults.len();
         for index in 0..self.faults.len() {
             self.schedule(self.faults[index].at, Kind::Fault, index as u32, 0);
         }
@@ -270,10 +289,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         (!self.report_progress()).then_some(Outcome::Interrupted)
     }
 
-    /// Ends the run if nothing has got through for long, flows that start later apart.
+    /// Ends the run if nothing has got through for long, and neither flows nor repairs are to come.
     fn look_for_progress(&mut self) {
         let hopeless = self.totals.delivered == self.seen_delivered;
-        if hopeless && self.unfinished > 0 && self.next_flow == self.order.len() {
+        let nothing_comes = self.next_flow == self.order.len() && self.faults_left == 0;
+        if hopeless && self.unfinished > 0 && nothing_comes {
             return self.stop(Outcome::Stalled);
         }
         self.seen_delivered = self.totals.delivered;

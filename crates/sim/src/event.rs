@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     End = 0,
     /// Flows start. Id 0.
     Start = 1,
-    /// A fault begins or ends. Id: index of the fault, twice, plus one for the end.
+    /// A fault begins, ends, or is heard of. Id: index of the change.
     Fault = 2,
     /// A pause frame takes effect. Id: the port that obeys. Data: see [`crate::pause`].
     Pause = 3,
@@ -132,8 +132,8 @@ pub(crate) trait EventQueue {
     fn pop(&mut self) -> Option<Event> {
         self.pop_and_show(|_, _| {})
     }
-    /// The keys of all events that wait, in no order. For the cold paths.
-    fn pending(&self) -> impl Iterator<Item = Key>;
+    /// The keys and data of all events that wait, in no order. For the cold paths.
+    fn pending(&self) -> impl Iterator<Item = (Key, u32)>;
     /// Whether at most so many events wait.
     fn at_most(&self, count: usize) -> bool {
         self.pending().nth(count).is_none()

@@ -1,13 +1,21 @@
 //! What breaks during a run, and when.
 
+mod plan;
+
+pub(crate) use plan::plan;
+
 use crate::engine::Engine;
-use crate::event::EventQueue;
+use crate::event::{EventQueue, Kind};
+use crate::link::Degradation;
 use crate::port::Slot;
 use crate::receiver::Receiver;
-use xoff_fabric::model::{Fabric, ReceiveLimit};
-use xoff_fabric::names::{NameError, Names};
-use xoff_fabric::scenario::Fault;
-use xoff_units::{Instant, Rate, Span};
+use crate::report::TraceKind;
+use crate::setting::ActiveSetting;
+use std::sync::Arc;
+use xoff_fabric::model::{CableId, PortId, ReceiveLimit, SwitchId};
+use xoff_fabric::route::Forced;
+use xoff_fabric::scenario::Reaction;
+use xoff_units::{Instant, Rate};
 
 /// A change at a point in time.
 #[derive(Debug, Clone)]
@@ -16,73 +24,123 @@ pub(crate) struct TimedFault {
     change: Change,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Change {
-    StormBegins { nic: u32 },
-    StormEnds { nic: u32 },
-    ReceiverSlows { nic: u32, rate: Rate },
-    ReceiverRecovers { nic: u32 },
+    /// A fault begins or ends.
+    Fault { number: u32, begins: bool, what: Arc<What> },
+    /// Switches hear of cables that went down or came up.
+    Heard { cables: Arc<[CableId]>, everybody: bool },
 }
 
-/// The changes a scenario's faults make, in the order of the file.
-pub(crate) fn plan(fabric: &Fabric, faults: &[Fault]) -> Result<Vec<TimedFault>, NameError> {
-    let names = Names::of(fabric);
-    let mut changes = Vec::new();
-    let mut add = |at: Span, duration: Option<Span>, begin: Change, end: Change| {
-        let at = Instant::ZERO + at;
-        changes.push(TimedFault { at, change: begin });
-        if let Some(duration) = duration {
-            changes.push(TimedFault { at: at + duration, change: end });
-        }
-    };
-    for fault in faults {
-        match fault {
-            Fault::PauseStorm { nic, at, duration } => {
-                let nic = names.nic_ref(nic)?.0;
-                add(*at, *duration, Change::StormBegins { nic }, Change::StormEnds { nic });
-            }
-            Fault::SlowReceiver { nic, at, rate, duration } => {
-                let nic = names.nic_ref(nic)?.0;
-                let begin = Change::ReceiverSlows { nic, rate: *rate };
-                add(*at, *duration, begin, Change::ReceiverRecovers { nic });
-            }
-        }
-    }
-    Ok(changes)
+/// What a fault is, with its numbers.
+#[derive(Debug, Clone)]
+struct What {
+    /// A port at each place that breaks, for whoever watches.
+    places: Vec<PortId>,
+    effect: Effect,
+}
+
+#[derive(Debug, Clone)]
+enum Effect {
+    Storm {
+        nic: u32,
+    },
+    SlowReceiver {
+        nic: u32,
+        rate: Rate,
+    },
+    /// Cables are dead, and what is in these switches is lost.
+    Outage {
+        cables: Vec<CableId>,
+        switches: Vec<SwitchId>,
+        reaction: Reaction,
+    },
+    Degraded(Degradation),
+    Setting(ActiveSetting),
+    Route(Forced),
 }
 
 impl<Q: EventQueue> Engine<'_, Q> {
-    /// A fault begins or ends.
+    /// A fault begins, ends, or is heard of.
     pub(crate) fn change_fault(&mut self, index: u32) {
+        self.faults_left -= 1;
+        match self.faults[index as usize].change.clone() {
+            Change::Fault { number, begins, what } => {
+                let kind = if begins { TraceKind::Fault } else { TraceKind::FaultEnd };
+                for place in &what.places {
+                    let class = self.fabric.data_class.0;
+                    self.trace(kind(number), Slot::new(place.0, class));
+                }
+                self.change(number, begins, &what.effect);
+            }
+            Change::Heard { cables, everybody } => self.hear_of(&cables, everybody),
+        }
+    }
+
+    fn change(&mut self, number: u32, begins: bool, effect: &Effect) {
+        match effect {
+            &Effect::Storm { nic } => {
+                for plane in self.planes.of_nic(nic) {
+                    if begins { self.begin_storm(plane) } else { self.end_storm(plane) }
+                }
+            }
+            &Effect::SlowReceiver { nic, rate } => {
+                let own = self.fabric.nics[nic as usize].receive;
+                let slow = || {
+                    let limit = own.unwrap_or(Receiver::default_limit(rate));
+                    Some(ReceiveLimit { rate, ..limit })
+                };
+                for plane in self.planes.of_nic(nic) {
+                    self.limit_receiver(plane, if begins { slow() } else { own });
+                }
+            }
+            Effect::Outage { cables, switches, reaction } => {
+                let changed = if begins { self.cut(cables) } else { self.restore(cables) };
+                if begins {
+                    switches.iter().for_each(|&switch| self.empty_switch(switch));
+                }
+                self.spread(changed.into(), *reaction);
+            }
+            Effect::Degraded(degradation) => self.degrade(degradation.clone(), begins),
+            Effect::Setting(setting) => self.change_setting(setting.clone(), begins),
+            &Effect::Route(forced) => self.force(number, forced, begins),
+        }
+    }
+
+    fn begin_storm(&mut self, nic: u32) {
         let class = self.fabric.data_class.0;
-        match self.faults[index as usize].change {
-            Change::StormBegins { nic } => {
-                let state = &mut self.nics[nic as usize];
-                state.storms[usize::from(class)] += 1;
-                let port = state.port;
-                if self.ports[port as usize].xoff & 1 << class == 0 {
-                    self.ask_pause(Slot::new(port, class));
-                }
-            }
-            Change::StormEnds { nic } => {
-                let state = &mut self.nics[nic as usize];
-                state.storms[usize::from(class)] -= 1;
-                let still = state.storms[usize::from(class)] > 0
-                    || state.receiver.as_ref().is_some_and(|receiver| receiver.pauses(class));
-                let port = state.port;
-                if !still {
-                    self.ask_resume(Slot::new(port, class));
-                }
-            }
-            Change::ReceiverSlows { nic, rate } => {
-                let own = self.fabric.nics[nic as usize].receive;
-                let limit = own.unwrap_or(Receiver::default_limit(rate));
-                self.limit_receiver(nic, Some(ReceiveLimit { rate, ..limit }));
-            }
-            Change::ReceiverRecovers { nic } => {
-                let own = self.fabric.nics[nic as usize].receive;
-                self.limit_receiver(nic, own);
-            }
+        let state = &mut self.nics[nic as usize];
+        state.storms[usize::from(class)] += 1;
+        let port = state.port;
+        if self.ports[port as usize].xoff & 1 << class == 0 {
+            self.ask_pause(Slot::new(port, class));
+        }
+    }
+
+    fn end_storm(&mut self, nic: u32) {
+        let class = self.fabric.data_class.0;
+        let state = &mut self.nics[nic as usize];
+        state.storms[usize::from(class)] -= 1;
+        let still = state.storms[usize::from(class)] > 0
+            || state.receiver.as_ref().is_some_and(|receiver| receiver.pauses(class));
+        let port = state.port;
+        if !still {
+            self.ask_resume(Slot::new(port, class));
+        }
+    }
+
+    /// The word of cables that went down or came up goes round: first to their ends, then to all.
+    fn spread(&mut self, cables: Arc<[CableId]>, reaction: Reaction) {
+        if cables.is_empty() {
+            return;
+        }
+        let late = reaction.late.max(reaction.converge);
+        for (after, everybody) in [(reaction.converge, false), (late, true)] {
+            let index = self.faults.len() as u32;
+            let (at, cables) = (self.now + after, cables.clone());
+            self.faults.push(TimedFault { at, change: Change::Heard { cables, everybody } });
+            self.faults_left += 1;
+            self.schedule(at, Kind::Fault, index, 0);
         }
     }
 }

@@ -7,6 +7,9 @@ use crate::packet::{MAX_HOPS, Packet, flag};
 use crate::port::{Slot, Wake, bit, head_time};
 use crate::report::Drop;
 
+/// Packets with any of these do not take the short way through a switch.
+const SPECIAL: u8 = flag::PINNED | flag::INT | flag::WHOLE | flag::LOST;
+
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a port: all of it, or enough of it to cut through.
     #[inline(always)]
@@ -17,7 +20,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         packet.hops_left -= 1;
         let class = state.classes[usize::from(packet.dscp & 63)];
         let slot = Slot::new(port, class);
-        if packet.hops_left == 0 || packet.flags & (flag::PINNED | flag::INT | flag::WHOLE) != 0 {
+        if packet.hops_left == 0 || packet.flags & SPECIAL != 0 {
             return self.arrive_specially(slot, index);
         }
         let (size, charged) = (u32::from(packet.size), u32::from(state.charge(packet.size)));
@@ -44,13 +47,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The same for a packet whose way is pinned or not hashed, which has been going round, which
-    /// waited for its tail, or which collects telemetry.
+    /// waited for its tail, which collects telemetry, or whose cable went dead.
     #[inline(never)]
     fn arrive_specially(&mut self, slot: Slot, index: u32) {
         let switch = self.ports[slot.port() as usize].owner;
         let packet = *self.packets.get(index);
+        if packet.flags & flag::LOST != 0 {
+            return self.lose_arrived(slot, index);
+        }
         match self.way(switch, &packet, slot.class()) {
             Ok(out) => self.take_in(slot, out, index),
+            Err(Drop::NoRoute) => self.drop_unrouted(slot, index),
             Err(reason) => self.drop_arrived(slot, index, reason),
         }
     }
@@ -154,6 +161,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
         let packet = self.packets.take(index);
         self.drop_packet(&packet, slot, reason);
+    }
+
+    /// Drops a packet that has nowhere to go. If that is because of a fault, it says so.
+    #[cold]
+    #[inline(never)]
+    fn drop_unrouted(&mut self, slot: Slot, index: u32) {
+        let broken = self.convergence.is_disturbed();
+        self.drop_arrived(slot, index, if broken { Drop::LinkDown } else { Drop::NoRoute });
     }
 
     /// The port by which a packet leaves a switch, if there is one.

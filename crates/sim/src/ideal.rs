@@ -2,6 +2,7 @@
 //! which no completion can lie.
 
 use crate::connection::FlowState;
+use crate::plane;
 use crate::port::HEAD_BYTES;
 use xoff_fabric::model::{Balancing, Fabric, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
@@ -43,7 +44,12 @@ fn path(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Vec<P
         if back { (flow.destination, flow.source) } else { (flow.source, flow.destination) };
     let entropy = flow.entropy[usize::from(back)];
     let pinned = flow.pins.as_deref().map(|pins| if back { &pins.back } else { &pins.forth });
-    let mut ports = vec![PortId(fabric.nics[from as usize].ports.start)];
+    let own = &fabric.nics[from as usize].ports;
+    let first = match &flow.pins {
+        Some(pins) => pins.first[usize::from(back)],
+        None => own.start + plane::preferred(own.len(), entropy) as u32,
+    };
+    let mut ports = vec![PortId(first)];
     for hop in 0..usize::from(crate::packet::MAX_HOPS) {
         let peer = fabric.ports[ports[hop].index()].peer;
         let node = fabric.ports[peer.index()].node;
@@ -204,6 +210,37 @@ pub(crate) fn ideal(
 ) -> Option<Ideal> {
     let forth = Path::of(fabric, routes, flow, false)?;
     let back = Path::of(fabric, routes, flow, true)?;
+    let bound = bound(&forth, &back, flow, qp);
+    let mtu = qp.mtu.get().max(1) as u32;
+    let flights = forth.hops.iter().chain(&back.hops).fold(Span::ZERO, |sum, hop| sum + hop.flight);
+    let payloads = forth.hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.byte_time.times(mtu));
+    Some(Ideal { bound, base_rtt: flights + payloads })
+}
+
+/// The time below which no completion lies whatever way the packets take: nothing is known but the
+/// first link and the last one.
+pub(crate) fn floor(fabric: &Fabric, flow: &FlowState, qp: &QpConfig) -> Span {
+    let way = |from, to| {
+        let hops = vec![edge(fabric, from, false)?, edge(fabric, to, true)?];
+        Some(Path { hops, spreads: true })
+    };
+    let (source, destination) = (flow.source, flow.destination);
+    match (way(source, destination), way(destination, source)) {
+        (Some(forth), Some(back)) => bound(&forth, &back, flow, qp),
+        _ => Span::ZERO,
+    }
+}
+
+/// The best of a NIC's links, out of it or into it.
+fn edge(fabric: &Fabric, nic: u32, into: bool) -> Option<Hop> {
+    let own = fabric.nics[nic as usize].ports.clone().map(PortId);
+    let ports = own.map(|port| if into { fabric.ports[port.index()].peer } else { port });
+    let hops = ports.map(|port| Hop { cut_through: true, ..Hop::of(fabric, port) });
+    hops.reduce(Hop::faster)
+}
+
+/// The least time over given links.
+fn bound(forth: &Path, back: &Path, flow: &FlowState, qp: &QpConfig) -> Span {
     let framing = &qp.framing;
     let gap = framing.gap.get() as u32;
     let (mtu, bytes) = (qp.mtu.get().max(1), flow.bytes.get());
@@ -213,14 +250,10 @@ pub(crate) fn ideal(
     let size = (header + mtu) as u32;
     let last = if framing.pad_last { size } else { (header + rest) as u32 };
     let ack = if framing.ack.is_zero() { header.max(64) } else { framing.ack.get() } as u32;
-    let bound = if flow.operation == Operation::Read {
+    if flow.operation == Operation::Read {
         // A request one way, the data the other.
-        train(&forth, 0, 0, header as u32, gap) + train(&back, packets - 1, size, last, gap)
+        train(forth, 0, 0, header as u32, gap) + train(back, packets - 1, size, last, gap)
     } else {
-        train(&forth, packets - 1, size, last, gap) + train(&back, 0, 0, ack, gap)
-    };
-    let flights = forth.hops.iter().chain(&back.hops).fold(Span::ZERO, |sum, hop| sum + hop.flight);
-    let payloads =
-        forth.hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.byte_time.times(mtu as u32));
-    Some(Ideal { bound, base_rtt: flights + payloads })
+        train(forth, packets - 1, size, last, gap) + train(back, 0, 0, ack, gap)
+    }
 }

@@ -223,6 +223,7 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes) -> Span {
             failed: false,
             pins: None,
             bound: Span::ZERO,
+            floor: Span::ZERO,
             base_rtt: Span::ZERO,
             counters: FlowCounters::default(),
         };

@@ -3,7 +3,7 @@
 //! An endpoint that may send at once is *ready*; one that must wait for its pace sits in a heap
 //! until its time. Ready endpoints of a class take turns in the order of their places. Control
 //! packets (acknowledgements, notifications) wait in the port's own queues and go before data of
-//! the same class.
+//! the same class. A NIC with several ports is several of these: see [`crate::plane`].
 
 use crate::connection::{End, NO_FLOW};
 use crate::engine::Engine;
@@ -23,6 +23,7 @@ use xoff_wire::Operation as Opcode;
 /// An endpoint as its NIC sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Member {
+    /// The NIC, or which of its ports (see [`crate::plane`]).
     pub(crate) nic: u32,
     pub(crate) class: u8,
     /// Place in its class's turn-taking.
@@ -128,7 +129,7 @@ impl Group {
     }
 }
 
-/// A NIC. What every packet reads comes first.
+/// A NIC, or one port of a NIC with several. What every packet reads comes first.
 #[repr(C)]
 pub(crate) struct NicState {
     /// When the next paced endpoint's time comes.
@@ -377,11 +378,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.deliver(nic, index);
     }
 
-    /// A packet has arrived at a NIC whose host is slow, or which it is not for.
+    /// A packet has arrived at a NIC whose host is slow, by its second port, or where it is not wanted;
+    /// or it has not arrived.
     #[cold]
     fn receive_carefully(&mut self, nic: u32, port: u32, index: u32) {
         let packet = *self.packets.get(index);
-        if packet.dst != nic {
+        if packet.flags & flag::LOST != 0 {
+            let slot = Slot::new(port, self.class_of(packet.dscp));
+            self.lose_arrived(slot, index);
+        } else if packet.dst != self.planes.home(nic) {
             self.packets.release(index);
             let slot = Slot::new(port, self.class_of(packet.dscp));
             self.drop_packet(&packet, slot, Drop::NotMine);

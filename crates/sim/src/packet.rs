@@ -55,6 +55,8 @@ pub(crate) mod flag {
     pub(crate) const WHOLE: u8 = 16;
     /// Collects telemetry at every hop.
     pub(crate) const INT: u8 = 32;
+    /// Was on a cable that went dead: it arrives nowhere.
+    pub(crate) const LOST: u8 = 64;
 }
 
 /// All packets alive.

@@ -2,7 +2,8 @@
 //!
 //! A port holds the classes it wants paused ([`Port::xoff`]) and those the peer was last told about
 //! ([`Port::told`]); a pause frame carries the difference, so that changes that cancel out while the
-//! wire is busy cost nothing. The event that takes effect at the peer carries both masks.
+//! wire is busy cost nothing. The event that takes effect at the peer carries both masks, and the epoch of
+//! the link.
 //!
 //! [`Port::xoff`]: crate::port::Port::xoff
 //! [`Port::told`]: crate::port::Port::told
@@ -40,7 +41,7 @@ impl PauseState {
 }
 
 /// The classes in a mask.
-fn classes(mask: u8) -> impl Iterator<Item = u8> {
+pub(crate) fn classes(mask: u8) -> impl Iterator<Item = u8> {
     (0..8).filter(move |class| mask & 1 << class != 0)
 }
 
@@ -80,7 +81,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         }
         let effect = end + self.pause_flight[port as usize];
-        self.schedule(effect, Kind::Pause, peer, u32::from(tell) | u32::from(xoff) << 8);
+        // A frame on a link that goes down or comes up meanwhile has no effect.
+        let epoch = u32::from(self.links[port as usize].epoch);
+        let data = u32::from(tell) | u32::from(xoff) << 8 | epoch << 16;
+        self.schedule(effect, Kind::Pause, peer, data);
         if xoff != 0 {
             self.schedule_refresh(port);
         }
@@ -102,7 +106,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// How long the pauses of this port's peer last.
     fn pause_time(&self, port: u32) -> Span {
-        let rate = self.fabric.cable(xoff_fabric::model::PortId(port)).rate;
+        let rate = self.links[port as usize].rate;
         self.quanta.map_or(Span::MAX, |quanta| quanta_time(quanta, rate))
     }
 
@@ -131,7 +135,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A pause frame takes effect here.
     pub(crate) fn obey_pause(&mut self, port: u32, data: u32) {
-        let (tell, xoff) = (data as u8, (data >> 8) as u8);
+        let link = &self.links[port as usize];
+        if link.is_down() || u32::from(link.epoch) != data >> 16 {
+            return;
+        }
+        let (tell, xoff) = (data as u8 & !link.deaf, (data >> 8) as u8);
         let mut resumed = false;
         for class in classes(tell) {
             let slot = Slot::new(port, class);

@@ -42,11 +42,15 @@ pub enum Drop {
     NotMine,
     /// The host's receive buffer was full.
     HostBuffer,
+    /// The link was down, as a fault asked, or links that are left no way.
+    LinkDown,
+    /// It was in a switch that went down.
+    NodeDown,
 }
 
 impl Drop {
     /// How many reasons there are.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 11;
 
     /// All reasons.
     pub const ALL: [Drop; Self::COUNT] = [
@@ -59,6 +63,8 @@ impl Drop {
         Drop::Loop,
         Drop::NotMine,
         Drop::HostBuffer,
+        Drop::LinkDown,
+        Drop::NodeDown,
     ];
 
     /// The word for tables.
@@ -73,7 +79,16 @@ impl Drop {
             Drop::Loop => "loop",
             Drop::NotMine => "not-mine",
             Drop::HostBuffer => "host-buffer",
+            Drop::LinkDown => "link-down",
+            Drop::NodeDown => "node-down",
         }
+    }
+
+    /// Whether a lossless class must not lose packets for this reason. What a cable or something that
+    /// broke on purpose takes is no failure of flow control; everything else is, also while
+    /// something is broken.
+    pub const fn breaks_lossless(self) -> bool {
+        !matches!(self, Drop::Wire | Drop::LinkDown | Drop::NodeDown)
     }
 }
 
@@ -100,6 +115,10 @@ pub enum TraceKind {
     Deadlock,
     /// A queue pair heard nothing for too long.
     Timeout,
+    /// The fault of this number in the scenario has begun here.
+    Fault(u32),
+    /// It is over.
+    FaultEnd(u32),
 }
 
 /// A [`TraceKind`] with its time and place.
@@ -293,10 +312,11 @@ impl Report {
         Rate::of(bytes, last.since(first))
     }
 
-    /// Packets of lossless classes that were dropped, other than on the wire.
+    /// Packets of lossless classes that were dropped, other than on the wire or by a fault.
     pub fn lossless_drops(&self, lossless: &[bool; 8]) -> u64 {
         let classes = self.dropped.iter().zip(lossless).filter(|(_, lossless)| **lossless);
-        classes.map(|(reasons, _)| reasons.iter().sum::<u64>() - reasons[Drop::Wire as usize]).sum()
+        let counts = Drop::ALL.into_iter().filter(|reason| reason.breaks_lossless());
+        classes.flat_map(|(reasons, _)| counts.clone().map(|reason| reasons[reason as usize])).sum()
     }
 
     /// Pause frames sent that stop a class.

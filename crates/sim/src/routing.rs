@@ -1,10 +1,10 @@
 //! Routes as the hot path wants them: one load for the group of equal ports, one for the port.
 //!
-//! Built from [`Routes`], which knows how to find them. A packet carries the number of its
+//! Built from [`Views`], which knows how to find them. A packet carries the number of its
 //! destination's row, so that a switch looks up `row + its own number`.
 
 use xoff_fabric::model::{Balancing, Fabric, NicId, PortId, SwitchId};
-use xoff_fabric::route::Routes;
+use xoff_fabric::route::Views;
 use xoff_fabric::rules::hash;
 
 /// Where a group of equal ports starts and how many there are, in one word so that the table of a
@@ -51,11 +51,13 @@ pub(crate) struct Routing {
     /// The switch port each NIC hangs on, if it is one.
     direct: Vec<PortId>,
     /// Routes that a row cannot express: static ones, NICs on several switches.
-    exact: Option<Routes>,
+    exact: Option<Views>,
+    /// Rows were never worked out.
+    only_exact: bool,
 }
 
 impl Routing {
-    pub(crate) fn new(fabric: &Fabric, routes: Routes) -> Self {
+    pub(crate) fn new(fabric: &Fabric, routes: Views) -> Self {
         let simple = fabric.static_routes.is_empty()
             && fabric.nics.iter().all(|nic| nic.ports.len() == 1)
             && fabric.nics.iter().all(|nic| attachment(fabric, nic.ports.start).is_some());
@@ -68,18 +70,46 @@ impl Routing {
             rows: vec![0; fabric.nics.len()],
             direct: vec![PortId(0); fabric.nics.len()],
             exact: None,
+            only_exact: false,
         };
-        if !simple || routing.fill(fabric, &routes).is_none() {
-            routing.groups.clear();
-            routing.exact = Some(routes);
-        } else if routing.balances.contains(&true) {
-            routing.set_balanced_apart();
-        }
+        routing.only_exact = !routing.set(fabric, routes, simple);
         routing
     }
 
+    /// Other routes on the same fabric. Packets under way keep their rows.
+    pub(crate) fn again(&self, fabric: &Fabric, routes: Views) -> Self {
+        let mut routing = Self {
+            groups: Vec::new(),
+            switches: self.switches,
+            ports: Vec::new(),
+            balanced: Vec::new(),
+            balances: self.balances.clone(),
+            rows: self.rows.clone(),
+            direct: self.direct.clone(),
+            exact: None,
+            only_exact: self.only_exact,
+        };
+        let simple = !self.only_exact && !routes.tells_nics_apart();
+        routing.set(fabric, routes, simple);
+        routing.rows.clone_from(&self.rows);
+        routing
+    }
+
+    /// Takes over routes, in tables if they are simple and fit; whether they are and did.
+    fn set(&mut self, fabric: &Fabric, routes: Views, simple: bool) -> bool {
+        if !simple || self.fill(fabric, &routes).is_none() {
+            self.groups.clear();
+            self.exact = Some(routes);
+            return false;
+        }
+        if self.balances.contains(&true) {
+            self.set_balanced_apart();
+        }
+        true
+    }
+
     /// Fills the tables; nothing if the numbers do not fit.
-    fn fill(&mut self, fabric: &Fabric, routes: &Routes) -> Option<()> {
+    fn fill(&mut self, fabric: &Fabric, routes: &Views) -> Option<()> {
         let switches = fabric.switches.len();
         let mut row_of: Vec<Option<u32>> = vec![None; switches];
         for (nic, state) in fabric.nics.iter().enumerate() {
@@ -110,7 +140,7 @@ impl Routing {
 
     fn add_group(
         &mut self,
-        routes: &Routes,
+        routes: &Views,
         from: SwitchId,
         to: SwitchId,
         nic: NicId,

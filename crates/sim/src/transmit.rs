@@ -5,7 +5,6 @@ use crate::event::{Event, EventQueue, Key, Kind};
 use crate::packet::{NO_INGRESS, flag};
 use crate::port::{Slot, Wake, port_flag};
 use crate::report::{Drop, TraceKind};
-use xoff_fabric::model::PortId;
 use xoff_transport::IntHop;
 use xoff_units::Instant;
 
@@ -131,7 +130,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn stamp(&mut self, port: u32, letter: u32) {
         let here = &self.ports[port as usize];
-        let rate = self.fabric.cable(PortId(port)).rate;
+        let rate = self.links[port as usize].rate;
         let (tx_bytes, queue) = (here.tx_bytes(), here.queued());
         self.letters.collect(letter, IntHop { at: self.now, tx_bytes, queue, rate });
     }
@@ -170,18 +169,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if Q::BY_TURN {
             self.turns[slot.port() as usize] = self.events.take_turn();
         }
-        if flags & port_flag::LOSSY != 0 && self.gets_lost(slot.port(), size) {
-            return self.lose(slot, index);
+        if flags & port_flag::LOSSY != 0
+            && let Some(reason) = self.fate(slot.port(), size)
+        {
+            return self.lose(slot, index, reason);
         }
         self.schedule_arrival(arrival, key, index);
     }
 
     /// A packet does not reach the other end.
     #[cold]
-    fn lose(&mut self, slot: Slot, index: u32) {
+    fn lose(&mut self, slot: Slot, index: u32, reason: Drop) {
         self.trace(TraceKind::Loss, slot);
         let packet = self.packets.take(index);
-        self.drop_packet(&packet, slot, Drop::Wire);
+        self.drop_packet(&packet, slot, reason);
     }
 
     /// The port will be able to send at `at`. Where turns count, its turn is that of the
@@ -193,16 +194,5 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return self.events.push_in_turn(event, self.turns[port as usize]);
         }
         self.schedule(at, Kind::Transmit, port, 0);
-    }
-
-    /// Whether bit errors or plain loss take this packet.
-    #[cold]
-    fn gets_lost(&mut self, port: u32, size: u32) -> bool {
-        let cable = self.fabric.cable(PortId(port));
-        let bits = (u64::from(size) + u64::from(self.gap)) * 8;
-        // 1 - (1 - e)^n is n x e for every rate at which a link is of any use.
-        let by_bits = cable.bit_error_rate.as_threshold().saturating_mul(bits);
-        let threshold = by_bits.saturating_add(cable.loss.as_threshold());
-        self.loss_streams[port as usize].next_u64() < threshold
     }
 }

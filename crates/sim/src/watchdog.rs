@@ -73,12 +73,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.resume_class(slot);
         match action {
             WatchdogAction::Forward => self.kick(slot.port()),
-            WatchdogAction::Drop => self.flush(slot),
+            WatchdogAction::Drop => self.flush(slot, Drop::Watchdog),
         }
     }
 
-    /// Drops everything in a queue.
-    fn flush(&mut self, slot: Slot) {
+    /// Drops everything in a queue of a switch.
+    pub(crate) fn flush(&mut self, slot: Slot, reason: Drop) {
         while self.ports[slot.port() as usize].waiting & slot.bit() != 0 {
             let here = &mut self.ports[slot.port() as usize];
             let queue = &mut here.lane(slot.class()).queue;
@@ -88,7 +88,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             let packet = self.packets.take(index);
             self.release(Slot(packet.ingress), packet.charged);
-            self.drop_packet(&packet, slot, Drop::Watchdog);
+            self.drop_packet(&packet, slot, reason);
         }
     }
 }

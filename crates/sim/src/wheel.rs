@@ -266,11 +266,11 @@ impl Wheel {
         self.crowd.sort_unstable_by(|one, other| other.cmp(one));
     }
 
-    /// The orders of a chain of spilled events.
-    fn chain(&self, head: u32) -> impl Iterator<Item = u64> {
+    /// The orders and data of a chain of spilled events.
+    fn chain(&self, head: u32) -> impl Iterator<Item = (u64, u32)> {
         let first = self.spilled.get(head as usize);
         let next = |event: &&Spilled| self.spilled.get(event.next as usize);
-        std::iter::successors(first, next).map(|event| event.order)
+        std::iter::successors(first, next).map(|event| (event.order, event.data))
     }
 
     /// Moves what is left in the current bucket to the crowd, which then is empty.
@@ -314,18 +314,22 @@ impl EventQueue for Wheel {
         Some(Event { at, key: Key(order as u32), data })
     }
 
-    fn pending(&self) -> impl Iterator<Item = Key> {
-        let here = &self.buckets[self.slot].orders[self.done as usize..self.count as usize];
-        let crowd = self.crowd.iter().map(|&event| (event >> 32) as u64);
+    fn pending(&self) -> impl Iterator<Item = (Key, u32)> {
+        let current = (self.done as usize..self.count as usize)
+            .map(|at| (self.buckets[self.slot].orders[at], self.buckets[self.slot].data[at]));
+        let crowd = self.crowd.iter().map(|&event| ((event >> 32) as u64, event as u32));
         let occupied = self.occupied.iter().zip(0..).filter(|(bits, _)| **bits != 0);
         let words = occupied.map(|(_, word)| 64 * word..64 * (word + 1));
         let ahead = words.clone().flat_map(|slots| &self.buckets[slots]);
-        let ahead = ahead.flat_map(|bucket| &bucket.orders[..bucket.count as usize]);
+        let ahead = ahead.flat_map(|bucket| {
+            let events = bucket.orders.iter().zip(&bucket.data);
+            events.take(bucket.count as usize).map(|(order, data)| (*order, *data))
+        });
         let spilled =
             words.flat_map(|slots| &self.chains[slots]).flat_map(|&head| self.chain(head));
-        let far = self.overflow.iter().map(|Reverse(event)| event.key);
-        let near = here.iter().chain(ahead).copied().chain(crowd).chain(spilled);
-        near.map(|order| Key(order as u32)).chain(far)
+        let far = self.overflow.iter().map(|Reverse(event)| (event.key, event.data));
+        let near = current.chain(ahead).chain(crowd).chain(spilled);
+        near.map(|(order, data)| (Key(order as u32), data)).chain(far)
     }
 }
 
@@ -344,8 +348,8 @@ impl EventQueue for Heap {
         self.heap.pop().map(|Reverse(event)| event)
     }
 
-    fn pending(&self) -> impl Iterator<Item = Key> {
-        self.heap.iter().map(|Reverse(event)| event.key)
+    fn pending(&self) -> impl Iterator<Item = (Key, u32)> {
+        self.heap.iter().map(|Reverse(event)| (event.key, event.data))
     }
 }
 
@@ -377,8 +381,8 @@ impl EventQueue for TurnHeap {
         self.heap.pop().map(|Reverse((_, _, event))| event)
     }
 
-    fn pending(&self) -> impl Iterator<Item = Key> {
-        self.heap.iter().map(|Reverse((_, _, event))| event.key)
+    fn pending(&self) -> impl Iterator<Item = (Key, u32)> {
+        self.heap.iter().map(|Reverse((_, _, event))| (event.key, event.data))
     }
 }
 

@@ -5,15 +5,14 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::number;
 use crate::output::progress::Bar;
-use std::collections::VecDeque;
 use xoff_fabric::model::{CLASSES, Fabric};
-use xoff_fabric::scenario::{Fault, NodeRef};
+use xoff_fabric::scenario::{Degraded, Fault, Setting};
 use xoff_sim::{Drop, Observer, Progress, Sample, Trace, TraceKind};
 use xoff_telemetry::{
     ClassNumber, EventKind, EventLog, EventRow, FlowNumber, Name, QueueRow, RunError, RunFolder,
     Table,
 };
-use xoff_units::{Bytes, Instant, Span};
+use xoff_units::Bytes;
 
 /// Watches a run.
 pub(crate) struct Recorder<'a> {
@@ -21,8 +20,8 @@ pub(crate) struct Recorder<'a> {
     names: Names,
     events: EventLog,
     queues: Table<QueueRow>,
-    /// Faults that have not happened yet, in order.
-    faults: VecDeque<EventRow>,
+    /// The faults of the scenario.
+    faults: Vec<FaultNote>,
     /// Bytes sent at the last sample, by port and class.
     sent: Vec<u64>,
     bar: Option<Bar>,
@@ -35,7 +34,7 @@ pub(crate) struct Recorder<'a> {
 /// What the recorder has noticed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
-    /// The first drop in a lossless class, other than on the wire.
+    /// The first drop in a lossless class, other than on the wire or by a fault.
     pub(crate) first_lossless_drop: Option<Trace>,
     /// Bytes dropped, by class and reason.
     pub(crate) dropped: [[u64; Drop::COUNT]; CLASSES],
@@ -79,7 +78,7 @@ impl<'a> Recorder<'a> {
             names: Names::of(fabric),
             events: EventLog::new(folder.table()?, max_events),
             queues: folder.table()?,
-            faults: fault_events(fabric, faults),
+            faults: faults.iter().map(FaultNote::of).collect(),
             sent: vec![0; fabric.ports.len() * CLASSES],
             bar,
             interrupt,
@@ -88,10 +87,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Completes the tables of a run that ended at `end`: what was seen, and what could not be
-    /// written.
-    pub(crate) fn finish(mut self, end: Instant) -> (Seen, Vec<RunError>) {
-        self.record_faults(end);
+    /// Completes the tables: what was seen, and what could not be written.
+    pub(crate) fn finish(mut self) -> (Seen, Vec<RunError>) {
         if let Some(bar) = &self.bar {
             bar.clear();
         }
@@ -109,19 +106,10 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Records the faults that have begun or ended by `now`.
-    fn record_faults(&mut self, now: Instant) {
-        while self.faults.front().is_some_and(|fault| fault.time <= now) {
-            if let Some(fault) = self.faults.pop_front() {
-                self.push_event(&fault);
-            }
-        }
-    }
-
     fn notice_drop(&mut self, trace: &Trace, reason: Drop) {
         let class = usize::from(trace.class) % CLASSES;
         self.seen.dropped[class][reason as usize] += u64::from(trace.bytes);
-        let counts = self.fabric.classes[class].lossless && reason != Drop::Wire;
+        let counts = self.fabric.classes[class].lossless && reason.breaks_lossless();
         if counts && self.seen.first_lossless_drop.is_none() {
             self.seen.first_lossless_drop = Some(*trace);
         }
@@ -136,6 +124,11 @@ impl<'a> Recorder<'a> {
             // A loss is also reported as a drop on the wire, which knows its packet.
             TraceKind::Loss => return None,
             TraceKind::Drop(Drop::Wire) => (EventKind::Loss, None),
+            TraceKind::Drop(Drop::LinkDown) => {
+                (EventKind::Loss, Some(self.names.reasons[Drop::LinkDown as usize].clone()))
+            }
+            TraceKind::Fault(number) => return self.fault(trace, number, EventKind::Fault),
+            TraceKind::FaultEnd(number) => return self.fault(trace, number, EventKind::FaultEnd),
             TraceKind::Drop(reason) => {
                 (EventKind::Drop, Some(self.names.reasons[reason as usize].clone()))
             }
@@ -158,12 +151,29 @@ impl<'a> Recorder<'a> {
     }
 }
 
+impl Recorder<'_> {
+    /// A fault of the scenario begins or ends.
+    fn fault(&self, trace: &Trace, number: u32, kind: EventKind) -> Option<EventRow> {
+        let note = self.faults.get(number as usize)?;
+        let port = trace.port.index();
+        Some(EventRow {
+            time: trace.at,
+            kind,
+            node: self.names.nodes[self.fabric.ports[port].node.index()].clone(),
+            port: note.at_port.then(|| self.names.ports[port].clone()),
+            class: None,
+            flow: None,
+            size: None,
+            detail: Some(note.detail.clone()),
+        })
+    }
+}
+
 impl Observer for Recorder<'_> {
     fn trace(&mut self, trace: &Trace) {
         if let TraceKind::Drop(reason) = trace.kind {
             self.notice_drop(trace, reason);
         }
-        self.record_faults(trace.at);
         if let Some(row) = self.event(trace) {
             self.push_event(&row);
         }
@@ -195,39 +205,49 @@ impl Observer for Recorder<'_> {
     }
 }
 
-/// The beginnings and ends of a scenario's faults as events, in order of time.
-fn fault_events(fabric: &Fabric, faults: &[Fault]) -> VecDeque<EventRow> {
-    let mut rows = Vec::new();
-    let mut add = |at: Span, duration: Option<Span>, nic: &NodeRef, detail: String| {
-        let node = match nic {
-            NodeRef::Number(number) => fabric.nics.get(*number as usize).map(|nic| &nic.name),
-            NodeRef::Name(name) => Some(name),
-        };
-        let node: Name = node.map_or("", String::as_str).into();
-        let (detail, at): (Name, _) = (detail.into(), Instant::ZERO + at);
-        let row = |time, kind| EventRow {
-            time,
-            kind,
-            node: node.clone(),
-            port: None,
-            class: None,
-            flow: None,
-            size: None,
-            detail: Some(detail.clone()),
-        };
-        rows.push(row(at, EventKind::Fault));
-        rows.extend(duration.map(|span| row(at + span, EventKind::FaultEnd)));
-    };
-    for fault in faults {
+/// A fault as events show it.
+struct FaultNote {
+    detail: Name,
+    /// It happens to a port, and not to all of a NIC or switch.
+    at_port: bool,
+}
+
+impl FaultNote {
+    fn of(fault: &Fault) -> Self {
+        let mut detail = fault.name().to_owned();
         match fault {
-            Fault::PauseStorm { nic, at, duration } => {
-                add(*at, *duration, nic, "pause-storm".to_owned());
-            }
-            Fault::SlowReceiver { nic, at, rate, duration } => {
-                add(*at, *duration, nic, format!("slow-receiver {}", number::rate(*rate)));
-            }
+            Fault::SlowReceiver { rate, .. } => detail += &format!(" {}", number::rate(*rate)),
+            Fault::LinkDegraded(fault) => detail += &degraded(&fault.degraded),
+            Fault::Setting(setting) => detail += &set(setting),
+            _ => {}
+        }
+        let at_port = match fault {
+            Fault::PauseStorm { .. } | Fault::SlowReceiver { .. } | Fault::SwitchDown(_) => false,
+            Fault::Setting(setting) => setting.port.is_some(),
+            _ => true,
+        };
+        Self { detail: detail.into(), at_port }
+    }
+}
+
+fn degraded(fault: &Degraded) -> String {
+    let mut text = String::new();
+    if let Some(rate) = fault.rate {
+        text += &format!(" {}", number::rate(rate));
+    }
+    for (name, share) in [("bit-error-rate", fault.bit_error_rate), ("loss", fault.loss)] {
+        if !share.is_zero() {
+            text += &format!(" {name} {share}");
         }
     }
-    rows.sort_by_key(|row| row.time);
-    rows.into()
+    text
+}
+
+fn set(setting: &Setting) -> String {
+    let sizes = [("kmin", setting.kmin), ("kmax", setting.kmax)];
+    let sizes = sizes.into_iter().filter_map(|(key, size)| Some(format!(" {key} {}", size?)));
+    let shares = [("pmax", setting.pmax), ("alpha", setting.alpha)];
+    let shares = shares.into_iter().filter_map(|(key, share)| Some(format!(" {key} {}", share?)));
+    let pfc = setting.pfc.map(|on| format!(" pfc {}", if on { "on" } else { "off" }));
+    pfc.into_iter().chain(sizes).chain(shares).collect()
 }

@@ -14,9 +14,9 @@ use xoff_workload::{Flow, Job};
 
 /// What a reader of the results must know about the model.
 const NOTES: [&str; 4] = [
-    "PCIe and host memory take no time, NVLink only its rate; each NIC uses one port",
-    "routes are fixed for the run; which of several equal ports is taken says `switch.balancing`",
-    "bit errors and loss take whole packets; pause frames are never lost",
+    "PCIe and host memory take no time, NVLink only its rate; a queue pair uses one port of its NIC",
+    "routes change only by faults; which of several equal ports is taken says `switch.balancing`",
+    "bit errors and loss take whole packets; pause frames are lost on dead links only",
     "a flow is one message on a queue pair of its own; a collective keeps its queue pairs",
 ];
 

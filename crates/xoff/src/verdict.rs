@@ -89,7 +89,7 @@ fn lossless_drops(fabric: &Fabric, report: &Report, seen: &Seen) -> Option<Strin
     for (class, reasons) in report.dropped.iter().enumerate().filter(|(class, _)| lossless[*class])
     {
         let reasons =
-            Drop::ALL.iter().filter(|&&reason| reason != Drop::Wire).filter_map(|&reason| {
+            Drop::ALL.iter().filter(|reason| reason.breaks_lossless()).filter_map(|&reason| {
                 let dropped = reasons[reason as usize];
                 (dropped > 0).then(|| format!("{} {}", count(dropped), reason.name()))
             });

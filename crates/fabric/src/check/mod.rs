@@ -1,6 +1,7 @@
 //! What a file says, checked beyond its shape: numbers that cannot be, names that are not there.
 
 mod collective;
+mod fault;
 mod quantities;
 mod scenario;
 mod transport;

@@ -5,7 +5,7 @@ use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::model::{CLASSES, Fabric};
 use crate::names::{NameError, Names};
-use crate::scenario::{Fault, Flows, NodeRef, Scenario, Workload};
+use crate::scenario::{Flows, NodeRef, Scenario, Workload};
 use xoff_units::{Bytes, Ratio, Span};
 
 pub(crate) fn scenario(scenario: &Scenario, fabric: &Fabric, report: &mut Report<'_>) {
@@ -21,29 +21,29 @@ pub(crate) fn scenario(scenario: &Scenario, fabric: &Fabric, report: &mut Report
     }
 }
 
-struct Check<'a, 'r, 'd> {
-    names: Names<'a>,
-    fabric: &'a Fabric,
+pub(super) struct Check<'a, 'r, 'd> {
+    pub(super) names: Names<'a>,
+    pub(super) fabric: &'a Fabric,
     report: &'r mut Report<'d>,
 }
 
 impl Check<'_, '_, '_> {
-    fn impossible(&mut self, path: &Path<'_>, message: impl Into<String>, help: &str) {
+    pub(super) fn impossible(&mut self, path: &Path<'_>, message: impl Into<String>, help: &str) {
         self.report.error(code::IMPOSSIBLE, path, message, help);
     }
 
-    fn name(&mut self, path: &Path<'_>, error: Option<NameError>) {
+    pub(super) fn name(&mut self, path: &Path<'_>, error: Option<NameError>) {
         if let Some(error) = error {
             self.report.error(code::UNKNOWN_NAME, path, error.message, error.help);
         }
     }
 
-    fn nic(&mut self, path: &Path<'_>, reference: &NodeRef) {
+    pub(super) fn nic(&mut self, path: &Path<'_>, reference: &NodeRef) {
         let error = self.names.nic_ref(reference).err();
         self.name(path, error);
     }
 
-    fn class(&mut self, path: &Path<'_>, class: Option<u8>) {
+    pub(super) fn class(&mut self, path: &Path<'_>, class: Option<u8>) {
         if let Some(class) = class.filter(|&class| usize::from(class) >= CLASSES) {
             self.impossible(path, format!("there is no class {class}"), "classes go from 0 to 7");
         }
@@ -110,20 +110,6 @@ impl Check<'_, '_, '_> {
                 let help = "source and destination have to differ";
                 self.impossible(&at("destination"), "a NIC does not send to itself", help);
             }
-        }
-    }
-
-    fn fault(&mut self, index: usize, fault: &Fault) {
-        match fault {
-            Fault::PauseStorm { nic, .. } | Fault::SlowReceiver { nic, .. } => {
-                self.nic(keys!["fault", index, "nic"], nic);
-            }
-        }
-        if let Fault::SlowReceiver { rate, .. } = fault
-            && rate.bps() == 0
-        {
-            let help = "use kind `pause-storm` for a NIC that takes nothing";
-            self.impossible(keys!["fault", index, "rate"], "a receiver of rate zero", help);
         }
     }
 }

@@ -127,3 +127,83 @@ proptest! {
         }
     }
 }
+
+/// The cables between two nodes.
+fn dead(fabric: &Fabric, links: &[&str]) -> BTreeSet<CableId> {
+    let names = crate::names::Names::of(fabric);
+    links.iter().flat_map(|link| names.cables(link).unwrap()).collect()
+}
+
+fn neighbours(fabric: &Fabric, routes: &Routes, switch: &str, nic: u32) -> Vec<String> {
+    let switch = crate::names::Names::of(fabric).switch(switch).unwrap();
+    let ports = routes.candidates(switch, NicId(nic)).iter();
+    let peers = ports.map(|port| fabric.ports[fabric.ports[port.index()].peer.index()].node);
+    peers.map(|node| fabric.node_name(node).to_owned()).collect()
+}
+
+#[test]
+fn a_spine_without_its_leaf_does_not_send_packets_back_up() {
+    let fabric = fabric("[cluster]\nhosts = 9\n[fabric]\nleaves = 3\nspines = 3");
+    let routes = Routes::around(&fabric, &dead(&fabric, &["leaf0 spine1"]));
+    assert_eq!(neighbours(&fabric, &routes, "leaf1", 0), ["spine0", "spine2"]);
+    assert_eq!(neighbours(&fabric, &routes, "leaf0", 8), ["spine0", "spine2"]);
+    assert_eq!(neighbours(&fabric, &routes, "leaf1", 8), ["spine0", "spine1", "spine2"]);
+    assert_eq!(neighbours(&fabric, &routes, "spine1", 0), [""; 0]);
+}
+
+#[test]
+fn the_long_way_round_is_taken_where_it_is_the_only_one() {
+    let mut text = "[fabric]\nkind = 'custom'\nleaf = 'ideal'\n".to_owned();
+    for n in 0..4 {
+        text += &format!(
+            "[[node]]\nname = 's{n}'\nkind = 'switch'\n[[node]]\nname = 'h{n}'\nkind = 'nic'\n\
+             [[link]]\nends = 'h{n} s{n}'\n[[link]]\nends = 's{n} s{}'\n",
+            (n + 1) % 4
+        );
+    }
+    let fabric = fabric(&text);
+    assert_eq!(hops(&fabric, &Routes::new(&fabric), 0, 1), 3);
+    let routes = Routes::around(&fabric, &dead(&fabric, &["s0 s1"]));
+    assert_eq!(hops(&fabric, &routes, 0, 1), 5);
+    let cut = Routes::around(&fabric, &dead(&fabric, &["s0 s1", "s2 s3"]));
+    assert_eq!(cut.shortest_path(&fabric, NicId(0), NicId(1)), None);
+    assert_eq!(hops(&fabric, &cut, 0, 3), 3);
+}
+
+proptest! {
+    /// Whatever dies, what is still joined has a way, no way uses a dead cable, and without deaths
+    /// the routes are the usual ones.
+    #[test]
+    fn routes_around_the_dead_lead_to_the_living(
+        leaves in 2u32..5, spines in 1u32..5, deaths in prop::collection::btree_set(0u32..24, 0..8),
+    ) {
+        let fabric = fabric(&format!("[cluster]\nhosts = {}\n[fabric]\nleaf = 'ideal'\n\
+            leaves = {leaves}\nhosts-per-leaf = 2\nspines = {spines}", leaves * 2));
+        let between = |c: &CableId| fabric.ports.iter().filter(|p| p.cable == *c)
+            .all(|p| fabric.node_switch(p.node).is_some());
+        let cables: Vec<CableId> =
+            (0..fabric.cables.len() as u32).map(CableId).filter(between).collect();
+        let dead: BTreeSet<CableId> =
+            deaths.iter().filter_map(|d| cables.get(*d as usize)).copied().collect();
+        let (usual, routes) = (Routes::new(&fabric), Routes::around(&fabric, &dead));
+        let alive = Graph::of(&fabric, &dead);
+        let mut found = Found::of(fabric.switches.len());
+        for to in 0..fabric.nics.len() as u32 {
+            let leaf = SwitchId(to / 2);
+            alive.search(&[leaf], &mut found);
+            for from in 0..leaves {
+                let ports = routes.candidates(SwitchId(from), NicId(to));
+                if dead.is_empty() {
+                    prop_assert_eq!(ports, usual.candidates(SwitchId(from), NicId(to)));
+                }
+                prop_assert!(ports.iter().all(|p| !dead.contains(&fabric.ports[p.index()].cable)));
+                prop_assert_eq!(ports.is_empty(), found.distance[from as usize] == u32::MAX);
+            }
+            for from in 0..fabric.nics.len() as u32 {
+                let joined = found.distance[from as usize / 2] != u32::MAX;
+                let path = routes.shortest_path(&fabric, NicId(from), NicId(to));
+                prop_assert_eq!(path.is_some(), joined, "{} to {}", from, to);
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod deadlock;
 mod fairness;
 mod headroom;
 mod loss;
+mod outage;
 mod scene;
 mod storm;
 mod victim;

@@ -11,12 +11,19 @@ use xoff_sim::{Observer, Report, Sample, Settings, Silent, Trace, TraceKind};
 use xoff_units::{Bytes, Instant, Span};
 
 /// Checks that classes stand still while they are paused.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Watcher {
     /// Paused queues: since when, and what they had sent when that was last seen.
     paused: BTreeMap<(PortId, u8), (Instant, Option<u64>)>,
     total: BTreeMap<(PortId, u8), Span>,
     wrong: Vec<String>,
+}
+
+impl Watcher {
+    /// Whether nothing was wrong.
+    pub(crate) fn is_content(&self) -> bool {
+        self.wrong.is_empty()
+    }
 }
 
 impl Observer for Watcher {

@@ -72,6 +72,12 @@ pub(crate) enum Wiring {
         hosts: u32,
         parallel: u32,
     },
+    /// NICs with a port on each of so many switches, which spines join.
+    Dual {
+        hosts: u32,
+        leaves: u32,
+        spines: u32,
+    },
 }
 
 /// A random fabric.
@@ -92,7 +98,7 @@ impl Plan {
         let mut text = self.wiring_text();
         let name = ["host", "leaf-spine", "spine-core"];
         for (name, Link(rate, length)) in name.iter().zip(&self.links) {
-            if !matches!(self.wiring, Wiring::Line { .. }) {
+            if !matches!(self.wiring, Wiring::Line { .. } | Wiring::Dual { .. }) {
                 let loss = self.loss;
                 write!(
                     text,
@@ -153,6 +159,7 @@ impl Plan {
                 2 * leaves * hosts
             ),
             Wiring::Line { switches, hosts, parallel } => self.line_text(switches, hosts, parallel),
+            Wiring::Dual { hosts, leaves, spines } => self.dual_text(hosts, leaves, spines),
         }
     }
 
@@ -182,6 +189,34 @@ impl Plan {
                      length = \"{length}m\"\nloss = {loss}\n"
                 )
                 .unwrap();
+            }
+        }
+        text
+    }
+
+    fn dual_text(&self, hosts: u32, leaves: u32, spines: u32) -> String {
+        let mut text = "[fabric]\nkind = \"custom\"\nleaf = \"ideal\"\n".to_string();
+        let loss = self.loss;
+        let [host, near, _] = self.links;
+        let link = |ends: String, Link(rate, length): Link| {
+            format!(
+                "[[link]]\nends = \"{ends}\"\nrate = \"{rate}Gbps\"\nlength = \"{length}m\"\nloss = {loss}\n"
+            )
+        };
+        for leaf in 0..leaves {
+            write!(text, "[[node]]\nname = \"l{leaf}\"\nkind = \"switch\"\n").unwrap();
+        }
+        for spine in 0..spines {
+            write!(text, "[[node]]\nname = \"s{spine}\"\nkind = \"switch\"\ntier = \"spine\"\n")
+                .unwrap();
+            for leaf in 0..leaves {
+                text += &link(format!("l{leaf} s{spine}"), near);
+            }
+        }
+        for nic in 0..hosts {
+            write!(text, "[[node]]\nname = \"h{nic}\"\nkind = \"nic\"\n").unwrap();
+            for port in 0..1 + (nic + 1) % 2 {
+                text += &link(format!("h{nic} l{}", (nic + port) % leaves), host);
             }
         }
         text
@@ -231,6 +266,11 @@ fn wiring() -> impl Strategy<Value = Wiring> {
             switches,
             hosts,
             parallel
+        }),
+        (2u32..6, 2u32..4, 1u32..3).prop_map(|(hosts, leaves, spines)| Wiring::Dual {
+            hosts,
+            leaves,
+            spines
         }),
     ]
 }

@@ -78,8 +78,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let clock = Stopwatch::start();
     let ran = xoff_sim::run_jobs(fabric, &scene.flows, jobs, faults, &settings, &mut recorder);
     let wall_seconds = clock.seconds();
-    let end = ran.as_ref().map_or(Instant::ZERO, |report| report.end);
-    let (seen, errors) = recorder.finish(end);
+    let (seen, errors) = recorder.finish();
     match ran {
         Ok(report) => {
             let (workloads, flows) = (&scenario.workloads, &scene.flows);

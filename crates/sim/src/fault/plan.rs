@@ -1,0 +1,190 @@
+//! From the faults of a scenario, with their names and random choices, to changes at points in time.
+
+use super::{Change, Effect, TimedFault, What};
+use crate::link::{Degradation, cable_ends};
+use crate::setting::ActiveSetting;
+use std::sync::Arc;
+use xoff_fabric::model::{CableId, Fabric, NicId, PortId, SwitchId};
+use xoff_fabric::names::{NameError, Names};
+use xoff_fabric::route::Forced;
+use xoff_fabric::scenario::{
+    Fault, LinkChoice, LinkFlap, Reaction, RouteChange, ServerDown, Setting, SwitchDown,
+};
+use xoff_units::{Instant, Span};
+use xoff_workload::stream::Stream;
+
+/// The changes a scenario's faults make, in the order of the file.
+pub(crate) fn plan(
+    fabric: &Fabric,
+    faults: &[Fault],
+    seed: u64,
+) -> Result<Vec<TimedFault>, NameError> {
+    if faults.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut plan = Plan {
+        fabric,
+        names: Names::of(fabric),
+        cable_ends: cable_ends(fabric),
+        changes: Vec::new(),
+    };
+    for (number, fault) in faults.iter().enumerate() {
+        let mut stream = Stream::new(seed, number as u64, "fault");
+        plan.add(number as u32, fault, &mut stream)?;
+    }
+    Ok(plan.changes)
+}
+
+struct Plan<'a> {
+    fabric: &'a Fabric,
+    names: Names<'a>,
+    cable_ends: Vec<PortId>,
+    changes: Vec<TimedFault>,
+}
+
+impl Plan<'_> {
+    fn add(&mut self, number: u32, fault: &Fault, stream: &mut Stream) -> Result<(), NameError> {
+        let (at, duration, what) = match fault {
+            Fault::PauseStorm { nic, at, duration } => {
+                let nic = self.names.nic_ref(nic)?;
+                (at, *duration, self.at_nic(nic, Effect::Storm { nic: nic.0 }))
+            }
+            Fault::SlowReceiver { nic, at, rate, duration } => {
+                let nic = self.names.nic_ref(nic)?;
+                let effect = Effect::SlowReceiver { nic: nic.0, rate: *rate };
+                (at, *duration, self.at_nic(nic, effect))
+            }
+            Fault::LinkDown(fault) => {
+                let cables = self.cables(&fault.links, stream)?;
+                (&fault.at, fault.restore_after, self.outage(cables, fault.reaction))
+            }
+            Fault::LinkFlap(fault) => {
+                let cables = self.cables(&fault.links, stream)?;
+                self.flap(number, fault, self.outage(cables, fault.reaction));
+                return Ok(());
+            }
+            Fault::LinkDegraded(fault) => {
+                let cables = self.cables(&fault.links, stream)?;
+                let places = self.ends(&cables);
+                let to = fault.degraded;
+                let effect = Effect::Degraded(Degradation { number, cables: cables.into(), to });
+                (&fault.at, fault.duration, What { places, effect })
+            }
+            Fault::SwitchDown(fault) => {
+                (&fault.at, fault.restore_after, self.switch_down(fault, stream)?)
+            }
+            Fault::ServerDown(fault) => {
+                (&fault.at, fault.restore_after, self.server_down(fault, stream)?)
+            }
+            Fault::RouteChange(fault) => (&fault.at, fault.duration, self.route_change(fault)?),
+            Fault::Setting(setting) => {
+                (&setting.at, setting.duration, self.setting(number, setting)?)
+            }
+            // Has happened before the fabric came here.
+            Fault::Miscabling(_) => return Ok(()),
+        };
+        self.during(number, *at, duration, Arc::new(what));
+        Ok(())
+    }
+
+    fn during(&mut self, number: u32, at: Span, duration: Option<Span>, what: Arc<What>) {
+        let at = Instant::ZERO + at;
+        let fault = |begins| Change::Fault { number, begins, what: what.clone() };
+        self.changes.push(TimedFault { at, change: fault(true) });
+        if let Some(duration) = duration {
+            self.changes.push(TimedFault { at: at + duration, change: fault(false) });
+        }
+    }
+
+    fn flap(&mut self, number: u32, fault: &LinkFlap, what: What) {
+        let what = Arc::new(what);
+        let down = Span::from_ps(fault.duty.of(fault.period.as_ps()));
+        for time in 0..u64::from(fault.times) {
+            self.during(number, fault.at + fault.period * time, Some(down), what.clone());
+        }
+    }
+
+    fn at_nic(&self, nic: NicId, effect: Effect) -> What {
+        What { places: vec![PortId(self.fabric.nics[nic.index()].ports.start)], effect }
+    }
+
+    /// The links that are named or drawn.
+    fn cables(&self, choice: &LinkChoice, stream: &mut Stream) -> Result<Vec<CableId>, NameError> {
+        match &choice.link {
+            Some(link) => Ok(vec![self.names.cable(link, choice.index)?]),
+            None => Ok(draw(choice.candidates(self.fabric), choice.count, stream)),
+        }
+    }
+
+    /// The first port of each cable.
+    fn ends(&self, cables: &[CableId]) -> Vec<PortId> {
+        cables.iter().map(|cable| self.cable_ends[cable.index()]).collect()
+    }
+
+    fn outage(&self, cables: Vec<CableId>, reaction: Reaction) -> What {
+        let places = self.ends(&cables);
+        What { places, effect: Effect::Outage { cables, switches: Vec::new(), reaction } }
+    }
+
+    /// The cables at some ports, each once.
+    fn cables_at(&self, ports: impl Iterator<Item = u32>) -> Vec<CableId> {
+        let cables = ports.map(|port| self.fabric.ports[port as usize].cable);
+        let cables: std::collections::BTreeSet<CableId> = cables.collect();
+        cables.into_iter().collect()
+    }
+
+    fn switch_down(&self, fault: &SwitchDown, stream: &mut Stream) -> Result<What, NameError> {
+        let switches = match &fault.switch {
+            Some(name) => vec![self.names.switch(name)?],
+            None => {
+                let tier = fault.tier.map(|word| word.tier());
+                let all = self.fabric.switches.iter().enumerate();
+                let fits = all.filter(|(_, switch)| tier.is_none_or(|tier| switch.tier == tier));
+                let fits = fits.map(|(switch, _)| SwitchId(switch as u32)).collect();
+                draw(fits, fault.count, stream)
+            }
+        };
+        let ports = |switch: &SwitchId| self.fabric.switches[switch.index()].ports.clone();
+        let cables = self.cables_at(switches.iter().flat_map(ports));
+        let places = switches.iter().filter_map(|switch| ports(switch).next()).map(PortId);
+        let places = places.collect();
+        Ok(What { places, effect: Effect::Outage { cables, switches, reaction: fault.reaction } })
+    }
+
+    fn server_down(&self, fault: &ServerDown, stream: &mut Stream) -> Result<What, NameError> {
+        let servers = match &fault.server {
+            Some(name) => vec![self.names.server(name)?.index()],
+            None => draw((0..self.fabric.servers.len()).collect(), fault.count, stream),
+        };
+        let nics = servers.iter().flat_map(|&server| self.fabric.servers[server].nics.clone());
+        let ports = nics.flat_map(|nic| self.fabric.nics[nic as usize].ports.clone());
+        Ok(self.outage(self.cables_at(ports), fault.reaction))
+    }
+
+    fn route_change(&self, fault: &RouteChange) -> Result<What, NameError> {
+        let at = self.names.switch(&fault.switch)?;
+        let to = fault.to.as_ref().map(|nic| self.names.nic_ref(nic)).transpose()?;
+        let via = self.names.port(&format!("{} {}", fault.switch, fault.via), None)?;
+        Ok(What { places: vec![via], effect: Effect::Route(Forced { at, to, via }) })
+    }
+
+    fn setting(&self, number: u32, setting: &Setting) -> Result<What, NameError> {
+        let ports: Arc<[PortId]> = self.names.setting_ports(setting)?.into();
+        let places = match &setting.switch {
+            Some(_) => ports.iter().take(1).copied().collect(),
+            None => ports.to_vec(),
+        };
+        let class = setting.class.unwrap_or(self.fabric.data_class.0) & 7;
+        let setting = Arc::new(setting.clone());
+        let effect = Effect::Setting(ActiveSetting { number, ports, class, setting });
+        Ok(What { places, effect })
+    }
+}
+
+/// So many of a list (one without a number), in its order.
+fn draw<T: Ord>(mut list: Vec<T>, count: Option<u32>, stream: &mut Stream) -> Vec<T> {
+    stream.shuffle(&mut list);
+    list.truncate(count.unwrap_or(1) as usize);
+    list.sort_unstable();
+    list
+}

@@ -1,0 +1,202 @@
+//! NICs with several ports: which flow uses which, and what happens when one of them is down.
+//!
+//! Every port of a NIC takes its turns by itself ([`crate::nic::NicState`]): a *plane*. A NIC's first
+//! plane has the NIC's number, further ones have numbers behind those of all NICs, so that nothing
+//! changes for NICs with one port. Each end of a flow sends by one plane, chosen by the flow's hash among
+//! those whose link the NIC takes to be up; packets to a NIC come by whatever plane the switches choose.
+//! When the NIC hears that a link went down or came up, the flows choose again.
+
+use crate::connection::{NO_FLOW, Way, endpoint};
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use xoff_fabric::model::Fabric;
+use xoff_fabric::rules::hash;
+
+/// The planes of all NICs.
+#[derive(Debug, Default)]
+pub(crate) struct Planes {
+    nics: u32,
+    /// The first of a NIC's further planes, by NIC; empty if no NIC has any.
+    more: Vec<u32>,
+    /// The NIC of each further plane.
+    homes: Vec<u32>,
+    /// Planes that their NIC takes to be down.
+    down: Vec<u32>,
+}
+
+/// The hash by which NICs choose is none that a switch uses.
+const SEED: u32 = hash::mixed(hash::seed_of(u32::MAX));
+
+/// The port by which an end of a flow sends when all are up, counted from 0.
+pub(crate) fn preferred(ports: usize, entropy: u32) -> usize {
+    if ports < 2 { 0 } else { hash::pick_mixed(entropy, SEED, ports) }
+}
+
+impl Planes {
+    pub(crate) fn of(fabric: &Fabric) -> Self {
+        let nics = fabric.nics.len() as u32;
+        let mut planes = Self { nics, ..Self::default() };
+        if fabric.nics.iter().all(|nic| nic.ports.len() < 2) {
+            return planes;
+        }
+        for (nic, state) in fabric.nics.iter().enumerate() {
+            planes.more.push(nics + planes.homes.len() as u32);
+            planes.homes.extend(state.ports.clone().skip(1).map(|_| nic as u32));
+        }
+        planes
+    }
+
+    /// The plane of a NIC's port, counted from 0 at the NIC.
+    pub(crate) fn plane(&self, nic: u32, port: usize) -> u32 {
+        match (port as u32).checked_sub(1) {
+            None => nic,
+            Some(further) => self.more[nic as usize] + further,
+        }
+    }
+
+    /// The NIC of a plane.
+    pub(crate) fn home(&self, plane: u32) -> u32 {
+        match plane.checked_sub(self.nics) {
+            None => plane,
+            Some(further) => self.homes[further as usize],
+        }
+    }
+
+    /// All planes of a NIC.
+    pub(crate) fn of_nic(&self, nic: u32) -> impl Iterator<Item = u32> + use<> {
+        let first = self.more.get(nic as usize).copied().unwrap_or(0);
+        let next = self.more.get(nic as usize + 1).copied();
+        let further = match self.more.is_empty() {
+            true => 0..0,
+            false => first..next.unwrap_or(self.nics + self.homes.len() as u32),
+        };
+        std::iter::once(nic).chain(further)
+    }
+
+    fn is_up(&self, plane: u32) -> bool {
+        !self.down.contains(&plane)
+    }
+
+    /// The plane by which a NIC sends packets of this hash.
+    pub(crate) fn choose(&self, nic: u32, entropy: u32) -> u32 {
+        let count = self.of_nic(nic).count();
+        let first = self.plane(nic, preferred(count, entropy));
+        if count < 2 || self.is_up(first) {
+            return first;
+        }
+        let up: Vec<u32> = self.of_nic(nic).filter(|&plane| self.is_up(plane)).collect();
+        up.get(hash::pick_mixed(entropy, SEED, up.len().max(1))).copied().unwrap_or(first)
+    }
+
+    /// A NIC hears how a plane is. Whether that is news, and of any use.
+    fn hear(&mut self, plane: u32, is_down: bool) -> bool {
+        if self.is_up(plane) != is_down || self.of_nic(self.home(plane)).count() < 2 {
+            return false;
+        }
+        if is_down {
+            self.down.push(plane);
+        } else {
+            self.down.retain(|&other| other != plane);
+        }
+        true
+    }
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// The plane by which an end of a connection sends.
+    pub(crate) fn plane_of(&self, way: &Way, end: usize) -> u32 {
+        let nic = way.nics[end];
+        let flow = self.flows.get(way.flow as usize).filter(|_| way.pinned);
+        match flow.and_then(|flow| flow.pins.as_ref()) {
+            Some(pins) => {
+                let own = self.fabric.nics[nic as usize].ports.start;
+                self.planes.plane(nic, (pins.first[end] - own) as usize)
+            }
+            None => self.planes.choose(nic, way.entropy[end]),
+        }
+    }
+
+    /// A NIC hears how the link of one of its ports is: its flows choose again.
+    pub(crate) fn nic_hears(&mut self, port: u32, is_down: bool) {
+        let plane = self.ports[port as usize].owner;
+        if !self.planes.hear(plane, is_down) {
+            return;
+        }
+        let home = self.planes.home(plane);
+        for connection in 0..self.connections.len() as u32 {
+            let live = self.connections[connection as usize].flow != NO_FLOW;
+            for end in (0..2).filter(|_| live) {
+                let state = &self.connections[connection as usize].ends[end];
+                let now = state.member.nic;
+                if self.planes.home(now) == home
+                    && let Some(entropy) = state.hashed()
+                    && self.planes.choose(home, entropy) != now
+                {
+                    self.move_to(endpoint(connection, end), self.planes.choose(home, entropy));
+                }
+            }
+        }
+    }
+
+    /// An end of a flow sends by another plane from now on. Answers that wait at the old one stay there.
+    fn move_to(&mut self, endpoint: u32, plane: u32) {
+        self.leave(endpoint);
+        let port = self.nics[plane as usize].port;
+        self.end_mut(endpoint).move_to(plane, port);
+        self.join(endpoint);
+        self.after_input(endpoint);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fabric(ports: [u32; 3]) -> Fabric {
+        let mut text = "[fabric]\nkind = 'custom'\nleaf = 'ideal'\n".to_owned();
+        for name in ["s", "t", "u"] {
+            text += &format!("[[node]]\nname = '{name}'\nkind = 'switch'\n");
+        }
+        text += "[[link]]\nends = 's t'\n[[link]]\nends = 't u'\n";
+        for (nic, count) in ports.into_iter().enumerate() {
+            text += &format!("[[node]]\nname = 'n{nic}'\nkind = 'nic'\n");
+            for switch in ["s", "t", "u"].into_iter().take(count as usize) {
+                text += &format!("[[link]]\nends = 'n{nic} {switch}'\n");
+            }
+        }
+        Fabric::from_toml(&text).unwrap_or_else(|errors| panic!("{errors:#?}"))
+    }
+
+    #[test]
+    fn planes_are_numbered_behind_the_nics() {
+        let planes = Planes::of(&fabric([2, 1, 3]));
+        let of = |nic| planes.of_nic(nic).collect::<Vec<_>>();
+        assert_eq!((of(0), of(1), of(2)), (vec![0, 3], vec![1], vec![2, 4, 5]));
+        assert_eq!((0..6).map(|plane| planes.home(plane)).collect::<Vec<_>>(), [0, 1, 2, 0, 2, 2]);
+        assert_eq!((planes.plane(2, 0), planes.plane(2, 2), planes.plane(0, 1)), (2, 5, 3));
+        let single = Planes::of(&fabric([1, 1, 1]));
+        assert_eq!(single.of_nic(2).collect::<Vec<_>>(), [2]);
+        assert_eq!(single.choose(2, 12_345), 2);
+    }
+
+    #[test]
+    fn flows_spread_and_move_to_what_is_up() {
+        let mut planes = Planes::of(&fabric([2, 1, 3]));
+        let share = |planes: &Planes, plane| {
+            (0..3000u32).filter(|n| planes.choose(2, n.wrapping_mul(0x9e37_79b9)) == plane).count()
+        };
+        for plane in [2, 4, 5] {
+            assert!((900..1100).contains(&share(&planes, plane)), "{}", share(&planes, plane));
+        }
+        assert!(planes.hear(4, true) && !planes.hear(4, true));
+        assert_eq!(share(&planes, 4), 0);
+        assert!(planes.hear(2, true));
+        assert_eq!(share(&planes, 5), 3000);
+        // With nothing up a flow stays where it would be.
+        assert!(planes.hear(5, true));
+        assert!(share(&planes, 2) > 900 && share(&planes, 5) > 900);
+        assert!(planes.hear(4, false));
+        assert_eq!(share(&planes, 4), 3000);
+        assert!(!planes.hear(1, true), "a NIC with one port has no choice");
+    }
+}

@@ -1,0 +1,78 @@
+//! PFC and ECN settings that are wrong at a port, or change while the run goes on.
+
+use crate::buffer::Profile;
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use crate::port::Slot;
+use std::sync::Arc;
+use xoff_fabric::model::PortId;
+use xoff_fabric::scenario::Setting;
+
+/// A setting in force.
+#[derive(Debug, Clone)]
+pub(crate) struct ActiveSetting {
+    /// The fault.
+    pub(crate) number: u32,
+    pub(crate) ports: Arc<[PortId]>,
+    pub(crate) class: u8,
+    pub(crate) setting: Arc<Setting>,
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// A setting comes into force, or goes out of it.
+    pub(crate) fn change_setting(&mut self, active: ActiveSetting, begins: bool) {
+        let (ports, class) = (active.ports.clone(), active.class);
+        if begins {
+            self.settings.push(active);
+        } else {
+            self.settings.retain(|other| other.number != active.number);
+        }
+        for port in ports.iter() {
+            self.set_rules(Slot::new(port.0, class));
+        }
+    }
+
+    /// Gives a port and class the rules of the fabric with all that is set besides.
+    fn set_rules(&mut self, slot: Slot) {
+        let (port, class) = (PortId(slot.port()), usize::from(slot.class()));
+        let mut rules = self.fabric.ports[port.index()].classes[class];
+        let mut lossless = self.fabric.classes[class].lossless && self.fabric.pause.enabled;
+        let own = |other: &&ActiveSetting| {
+            usize::from(other.class) == class && other.ports.contains(&port)
+        };
+        for active in self.settings.iter().filter(own) {
+            rules = active.setting.applied(&rules);
+            lossless = lossless && active.setting.pfc.unwrap_or(true);
+        }
+        let profile = Profile::new(&rules, lossless);
+        let here = &mut self.ports[port.index()];
+        let calm = &mut self.switches[here.owner as usize].shared.calm;
+        *calm = (*calm).max(profile.calm());
+        let known = self.profiles.iter().position(|other| *other == profile);
+        let index = known.unwrap_or(self.profiles.len());
+        if known.is_none() {
+            self.profiles.push(profile);
+        }
+        let lane = here.lane(slot.class());
+        lane.profile = index as u32;
+        lane.kmin = profile.kmin;
+        self.set_obedience(slot, lossless);
+    }
+
+    /// A port where PFC is off for a class neither asks for pauses nor obeys them.
+    fn set_obedience(&mut self, slot: Slot, lossless: bool) {
+        let deaf = &mut self.links[slot.port() as usize].deaf;
+        let protected = self.fabric.classes[usize::from(slot.class())].lossless;
+        if lossless || !protected {
+            *deaf &= !slot.bit();
+            return;
+        }
+        *deaf |= slot.bit();
+        if self.ports[slot.port() as usize].xoff & slot.bit() != 0 {
+            self.ask_resume(slot);
+        }
+        if self.resume_class(slot) {
+            self.kick(slot.port());
+        }
+    }
+}
