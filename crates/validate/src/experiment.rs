@@ -2,7 +2,7 @@
 
 use crate::check::overlay;
 use crate::phase::Phase;
-use xoff_fabric::scenario::{Allow, Record, Scenario, Workload};
+use xoff_fabric::scenario::{Allow, Fault, Record, Scenario, Workload};
 use xoff_units::Span;
 
 /// A scenario that is run to answer a question. Its text is an ordinary scenario file: whoever doubts
@@ -17,6 +17,8 @@ pub struct Experiment {
     pub title: String,
     /// What is run.
     pub scenario: Scenario,
+    /// Nodes that it breaks.
+    pub hurts: Vec<String>,
 }
 
 impl Experiment {
@@ -32,12 +34,24 @@ impl Experiment {
             record: Record { period: Span::ZERO, ..Record::default() },
             overrides: toml::Table::new(),
         };
-        Self { id: id.into(), phase, title: title.into(), scenario }
+        Self { id: id.into(), phase, title: title.into(), scenario, hurts: Vec::new() }
     }
 
     /// With this traffic, too.
     pub fn with(mut self, workload: Workload) -> Self {
         self.scenario.workloads.push(workload);
+        self
+    }
+
+    /// With something that breaks.
+    pub fn breaking(mut self, fault: Fault) -> Self {
+        self.scenario.faults.push(fault);
+        self
+    }
+
+    /// Saying which nodes that hurts.
+    pub fn hurting<'a>(mut self, nodes: impl IntoIterator<Item = &'a str>) -> Self {
+        self.hurts.extend(nodes.into_iter().map(str::to_owned));
         self
     }
 

@@ -5,7 +5,9 @@
 mod advice;
 mod baseline;
 mod broken;
+mod failures;
 mod laboratory;
+mod operations;
 mod synthetic;
 mod words;
 mod workload;
@@ -19,6 +21,7 @@ use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
 
 pub use broken::{is_a_rule, judge_broken};
+pub use failures::predicted_left;
 
 /// All that judges look at.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +50,8 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
             Phase::Baseline => checks.extend(baseline::checks(evidence)),
             Phase::Synthetic => checks.extend(synthetic::checks(evidence, &derived)),
             Phase::Workload => checks.extend(workload::checks(evidence)),
-            Phase::Failures | Phase::Operations => {}
+            Phase::Failures => checks.extend(failures::checks(evidence)),
+            Phase::Operations => checks.extend(operations::checks(evidence)),
         }
     }
     checks.extend(refused(evidence));

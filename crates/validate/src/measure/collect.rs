@@ -132,12 +132,15 @@ impl Run<'_> {
         let report = self.report;
         let classes = &self.fabric().classes;
         let lossless = std::array::from_fn(|class| classes[class].lossless);
-        let (mut lossy, mut wire) = (0, 0);
+        let (mut lossy, mut wire, mut fault) = (0, 0, 0);
         for (class, reasons) in report.dropped.iter().enumerate() {
-            let on_wire = reasons[Drop::Wire as usize];
-            wire += on_wire;
-            if !lossless[class] {
-                lossy += reasons.iter().sum::<u64>() - on_wire;
+            for (reason, &number) in Drop::ALL.into_iter().zip(reasons) {
+                match reason {
+                    Drop::Wire => wire += number,
+                    Drop::LinkDown | Drop::NodeDown => fault += number,
+                    _ if !lossless[class] => lossy += number,
+                    _ => {}
+                }
             }
         }
         let flows = report.flows.iter().map(|flow| &flow.counters);
@@ -151,6 +154,7 @@ impl Run<'_> {
             lossless_drops: report.lossless_drops(&lossless),
             lossy_drops: lossy,
             wire_drops: wire,
+            fault_drops: fault,
             retransmitted: all.iter().map(|counters| counters.retransmitted).sum(),
             out_of_sequence: all.iter().map(|counters| counters.out_of_sequence).sum(),
             timeouts: all.iter().map(|counters| counters.timeouts).sum(),
@@ -203,7 +207,7 @@ impl Run<'_> {
                 let deepest = classes.iter().map(|class| class.deepest_queue.get()).max();
                 PortFigures {
                     name: name(fabric, port),
-                    node: node_name(fabric, fabric.ports[port].node),
+                    near: self.is_near(port),
                     xoff_sent: sum(|class| class.xoff_sent),
                     pauses_received: sum(|class| class.pauses_received),
                     paused_us: classes.iter().map(|class| class.paused.as_us_f64()).sum(),
@@ -219,8 +223,26 @@ impl Run<'_> {
         };
         all.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.name.cmp(&b.name)));
         all.retain(|port| weight(port) != (0, 0, 0, 0, 0));
-        all.truncate(PORTS);
+        let mut rank = 0;
+        all.retain(|port| {
+            rank += 1;
+            rank <= PORTS || port.near
+        });
         all
+    }
+
+    /// Whether a port belongs to what the experiment breaks, or leads there.
+    fn is_near(&self, port: usize) -> bool {
+        let fabric = self.fabric();
+        let ends = [fabric.ports[port].node, fabric.ports[fabric.ports[port].peer.index()].node];
+        let names = ends.map(|node| node_name(fabric, node));
+        let hurt = |name: &String| self.experiment.hurts.contains(name);
+        match self.experiment.hurts.as_slice() {
+            [] => false,
+            // A link: only its own ports.
+            [_, _] => names.iter().all(hurt),
+            _ => names.iter().any(hurt),
+        }
     }
 
     fn series(&self) -> Vec<Series> {

@@ -168,6 +168,8 @@ pub struct Counters {
     pub lossy_drops: u64,
     /// Packets lost or damaged on cables.
     pub wire_drops: u64,
+    /// Packets lost in links and switches that went down.
+    pub fault_drops: u64,
     /// Packets sent again.
     pub retransmitted: u64,
     /// Packets that arrived with others missing before them.
@@ -206,8 +208,8 @@ pub struct TierFigures {
 pub struct PortFigures {
     /// Like `leaf0→spine1`.
     pub name: String,
-    /// The node it belongs to.
-    pub node: String,
+    /// Whether it belongs to what the experiment breaks, or leads there.
+    pub near: bool,
     /// Pause frames it sent.
     pub xoff_sent: u64,
     /// Pause frames it obeyed.

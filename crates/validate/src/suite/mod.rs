@@ -4,6 +4,7 @@
 //! people wait.
 
 mod baseline;
+mod failures;
 mod synthetic;
 mod workload;
 
@@ -13,6 +14,7 @@ use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::NodeRef;
 
 pub use baseline::{Pair, Relation, pairs};
+pub use failures::{DEAD_SPINE, UNDISTURBED, Victims};
 pub use synthetic::INCASTS;
 
 /// Which experiments to make.
@@ -48,6 +50,13 @@ pub fn suite(fabric: &Fabric, choice: &Choice) -> Vec<Experiment> {
     }
     if choice.has(Phase::Workload) {
         all.extend(workload::experiments(fabric, choice.quick));
+    }
+    if choice.has(Phase::Failures) || choice.has(Phase::Operations) {
+        all.extend(failures::experiments(fabric, choice.quick));
+        if !choice.has(Phase::Synthetic) {
+            // What a dead spine costs is held against this.
+            all.push(synthetic::everybody(fabric, choice.quick));
+        }
     }
     all
 }

@@ -42,7 +42,7 @@ fn permutation(quick: bool) -> Experiment {
 }
 
 /// Load on every path at once: what the fabric carries when hashing has averaged out.
-fn everybody(fabric: &Fabric, quick: bool) -> Experiment {
+pub(super) fn everybody(fabric: &Fabric, quick: bool) -> Experiment {
     let nics = fabric.nics.len();
     let experiment = |title| Experiment::new("all-to-all", Phase::Synthetic, title);
     if nics <= EVERYBODY {
