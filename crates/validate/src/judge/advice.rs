@@ -3,6 +3,7 @@
 use crate::check::Advice;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
+use xoff_fabric::file::{CustomLink, Kind};
 use xoff_fabric::model::{CLASSES, Scheduling};
 use xoff_units::{Bytes, Rate};
 
@@ -117,7 +118,7 @@ pub(super) fn mtu(setup: &FabricSetup) -> Advice {
 pub(super) fn balance() -> Advice {
     Advice::change(
         "let switches choose the least loaded link packet by packet, with receivers that reorder",
-        "[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n[transport]\nreorder-window = \"1MiB\"",
+        "[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n[transport]\nreorder-window = 256",
     )
 }
 
@@ -132,4 +133,38 @@ pub(super) fn faster_recovery(setup: &FabricSetup) -> Advice {
          additive-increase = \"{additive}\"\nhyper-increase = \"{hyper}\""
     );
     Advice::change("let DCQCN come back sooner after a cut", &keys)
+}
+
+/// Cables as their neighbours are: no slower, and without loss. What a file says of single cables is a list,
+/// so all of it is written again.
+pub(super) fn clean_cables(setup: &FabricSetup, slow: bool) -> Advice {
+    const WORDS: &str =
+        "replace or clean the optics of these cables, and bring them to the rate of the others";
+    let mut change = toml::Table::new();
+    if setup.file.fabric.kind == Kind::Custom {
+        let link = |link: &CustomLink| {
+            let link = CustomLink {
+                rate: link.rate.filter(|_| !slow),
+                bit_error_rate: None,
+                loss: None,
+                ..link.clone()
+            };
+            toml::Table::try_from(link).map(toml::Value::Table).ok()
+        };
+        let links: Option<Vec<toml::Value>> = setup.file.custom_links.iter().map(link).collect();
+        change.extend(links.map(|links| ("link".to_owned(), toml::Value::Array(links))));
+        return Advice { text: WORDS.to_owned(), change };
+    }
+    let links = &setup.file.links;
+    let tiers = [
+        ("links", &links.all),
+        ("links.host", &links.host),
+        ("links.leaf-spine", &links.leaf_spine),
+        ("links.spine-core", &links.spine_core),
+    ];
+    let dirty =
+        tiers.iter().filter(|(_, link)| link.loss.is_some() || link.bit_error_rate.is_some());
+    let keys: String =
+        dirty.map(|(table, _)| format!("[{table}]\nloss = 0\nbit-error-rate = 0\n")).collect();
+    Advice::change(WORDS, &keys)
 }

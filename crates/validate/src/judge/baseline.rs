@@ -5,7 +5,8 @@ use super::words::{count, percent, time};
 use crate::check::{Advice, Check};
 use crate::phase::Phase;
 use crate::report::Verdict;
-use crate::suite::pairs;
+use crate::suite::{LONG, SHORT, pairs};
+use xoff_units::Bytes;
 
 const EXPERIMENT: &str = "baseline-pairs";
 
@@ -19,24 +20,23 @@ pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     let pairs = pairs(&evidence.setup.fabric);
     let check =
         |name: &str, title: &str| Check::new(Phase::Baseline, name, title).from([EXPERIMENT]);
-    let half = measured.flows.len() / 2;
-    let rows = |from: usize| {
-        let flows = measured.flows.iter().skip(from).take(half).zip(&pairs);
-        flows.map(|(flow, pair)| {
+    // Long and short flows in the order of the pairs.
+    let rows = |size: Bytes| {
+        let flows = measured.flows.iter().filter(move |flow| flow.bytes == size.get());
+        flows.zip(&pairs).map(|(flow, pair)| {
             let slower = flow.completion_us.map_or(f64::INFINITY, |time| time / flow.ideal_us);
             (pair, flow, slower)
         })
     };
-    let worst = |from: usize| rows(from).map(|row| row.2).fold(0.0, f64::max);
-    let rate_words = rows(0).map(|(pair, _, slower)| {
+    let worst = |size| rows(size).map(|row| row.2).fold(0.0, f64::max);
+    let rate_words = rows(LONG).map(|(pair, _, slower)| {
         format!("{} over {} links {}", pair.relation.name(), pair.links, percent(1.0 / slower))
     });
-    let late = |limit: f64, from: usize| {
-        rows(from)
-            .filter(move |row| row.2 > limit)
-            .map(|(_, flow, _)| format!("{} to {}", flow.from, flow.to))
+    let late = |limit: f64, size| {
+        let late = rows(size).filter(move |row| row.2 > limit);
+        late.map(|(_, flow, _)| format!("{} to {}", flow.from, flow.to))
     };
-    let latency_words = rows(half).map(|(pair, flow, _)| {
+    let latency_words = rows(SHORT).map(|(pair, flow, _)| {
         let time = flow.completion_us.map_or("never".to_owned(), time);
         format!("{} over {} links {time}", pair.relation.name(), pair.links)
     });
@@ -52,8 +52,8 @@ pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
                 rate_words.collect::<Vec<_>>().join(", "),
                 "98 % of the slowest link's rate or more",
             )
-            .verdict(judged(worst(0) <= LINE_RATE))
-            .places(late(LINE_RATE, 0))
+            .verdict(judged(worst(LONG) <= LINE_RATE))
+            .places(late(LINE_RATE, LONG))
             .advise(Some(Advice::words(clean))),
         check("latency", "A short message takes what its path takes, and no longer")
             .done("wrote 64 bytes alone, and waited for the acknowledgement")
@@ -61,8 +61,8 @@ pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
                 latency_words.collect::<Vec<_>>().join(", "),
                 "within 2 % of cables, switches and NICs",
             )
-            .verdict(judged(worst(half) <= LATENCY))
-            .places(late(LATENCY, half))
+            .verdict(judged(worst(SHORT) <= LATENCY))
+            .places(late(LATENCY, SHORT))
             .advise(Some(Advice::words(clean))),
         check("at-rest", "No pauses, marks, drops or retransmissions at rest")
             .done("counted them while one flow at a time was under way")

@@ -24,7 +24,7 @@ pub(super) fn checks(setup: &FabricSetup, derived: &Derived) -> Vec<Check> {
         ecn(setup, derived),
         headroom(derived),
         watchdog(setup),
-        cables(&setup.fabric),
+        cables(setup),
         rails(&setup.fabric),
         oversubscription(setup, derived),
         hash_seeds(setup),
@@ -189,7 +189,8 @@ fn watchdog(setup: &FabricSetup) -> Check {
 }
 
 /// Cables between the same tiers should be alike, and lose nothing.
-fn cables(fabric: &Fabric) -> Check {
+fn cables(setup: &FabricSetup) -> Check {
+    let fabric = &setup.fabric;
     let mut fastest: BTreeMap<(u8, u8), Rate> = BTreeMap::new();
     let tier = |port: PortId| {
         let node = fabric.ports[port.index()].node;
@@ -234,14 +235,13 @@ fn cables(fabric: &Fabric) -> Check {
     if measured.is_empty() {
         measured.push(format!("all {} cables", fabric.cables.len()));
     }
-    let advice =
-        "replace or clean the optics of these cables, and bring them to the rate of the others";
+    let advice = advice::clean_cables(setup, !slow.is_empty());
     check("cables", "Cables of a tier are alike, and lose nothing")
         .done("compared rate, bit errors and loss of every cable with its neighbours")
         .seen(measured.join("; "), "the same rate, no errors left after FEC")
         .verdict(verdict)
         .places(slow.into_iter().chain(lossy))
-        .advise(Some(crate::check::Advice::words(advice)))
+        .advise(Some(advice))
 }
 
 fn rails(fabric: &Fabric) -> Check {

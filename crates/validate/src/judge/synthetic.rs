@@ -68,6 +68,7 @@ fn carried(evidence: &Evidence<'_>, measured: &Measurement) -> Check {
             format!("{} of the NICs' line rate or more", percent(CARRIED)),
         )
         .verdict(verdict)
+        .places((verdict != Verdict::Pass && marked && !narrowest).then_some("ecn.kmin"))
         .advise(Some(advice))
 }
 
@@ -113,12 +114,17 @@ fn spread(derived: &Derived, measured: &Measurement) -> Check {
     let uneven = |tier: &TierFigures| if tier.mean > 0.0 { tier.max / tier.mean } else { 0.0 };
     let tiers: Vec<&TierFigures> = measured.tiers.iter().filter(between).collect();
     let idle = |tier: &TierFigures| (tier.links - tier.used) as f64 / tier.links.max(1) as f64;
-    // Some idle links are chance: with f flows on n links, about n·exp(-f/n) stay idle.
-    let flows = measured.group("permutation").map_or(0, |group| group.flows) as f64;
-    let chance = |tier: &TierFigures| (-(flows / tier.links.max(1) as f64)).exp();
+    // Some idle links are chance: with f flows on n links a share of about exp(-f/n) stays idle, give or
+    // take its deviation. As many flows cross a tier as its bytes hold.
+    let size = measured.group("permutation").map_or(0.0, |group| group.bytes_per_flow);
+    let chance = |tier: &TierFigures| {
+        let links = tier.links.max(1) as f64;
+        let idle = (-(tier.bytes as f64 / size.max(1.0) / links)).exp();
+        idle + 3.0 * (idle * (1.0 - idle) / links).sqrt() + 0.02
+    };
     let polarised: Vec<String> = tiers
         .iter()
-        .filter(|tier| idle(tier) > chance(tier) + 0.25)
+        .filter(|tier| idle(tier) > chance(tier))
         .map(|tier| {
             format!("{} ({} of {} links idle)", tier.name, tier.links - tier.used, tier.links)
         })

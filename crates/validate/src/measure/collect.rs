@@ -112,14 +112,14 @@ impl Run<'_> {
         rows
     }
 
-    /// The same program on a network that has nothing but its rates, headers and the delay of its longest way.
+    /// The same program on a network that has nothing but its rates, headers and the delay of its shortest way.
     fn ideal(&self, job: &Job, run: &xoff_workload::Run) -> Span {
         let fabric = self.fabric();
         let Some(qp) = fabric.nics.first().map(|nic| &nic.qp) else { return Span::ZERO };
         let mtu = qp.mtu.get();
-        let farthest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).max();
+        let nearest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).min();
         let network = Network {
-            latency: Span::from_ps(farthest.unwrap_or_default().as_ps() / 2),
+            latency: Span::from_ps(nearest.unwrap_or_default().as_ps() / 2),
             nic_share: Ratio::new(mtu, mtu + OVERHEAD),
             ..Network::default()
         };
@@ -162,11 +162,16 @@ impl Run<'_> {
         }
     }
 
+    /// Bytes that a port sent.
+    fn sent(&self, port: usize) -> u64 {
+        self.report.ports[port].iter().map(|class| class.tx_bytes).sum()
+    }
+
     /// The share of the run that a port sent.
     fn used(&self, port: usize) -> f64 {
         let fabric = self.fabric();
         let rate = fabric.cables[fabric.ports[port].cable.index()].rate;
-        let bytes: u64 = self.report.ports[port].iter().map(|class| class.tx_bytes).sum();
+        let bytes = self.sent(port);
         let seconds = (self.report.end - Instant::ZERO).as_s_f64();
         if seconds == 0.0 { 0.0 } else { bytes as f64 * 8.0 / (rate.bps() as f64 * seconds) }
     }
@@ -186,6 +191,7 @@ impl Run<'_> {
             TierFigures {
                 name: format!("{}→{}", NAMES[usize::from(from)], NAMES[usize::from(to)]),
                 links: ports.len() as u64,
+                bytes: ports.iter().map(|&port| self.sent(port)).sum(),
                 used: shares.iter().filter(|share| **share > 0.0).count() as u64,
                 mean,
                 max: busiest.map_or(0.0, |at| shares[at]),
@@ -318,6 +324,7 @@ fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
     let first = flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
     let last = flows.iter().filter_map(|flow| flow.end).max().unwrap_or(first);
     let bytes: Bytes = done().map(|(flow, _)| flow.bytes).sum();
+    let all: Bytes = flows.iter().map(|flow| flow.bytes).sum();
     let seconds = (last - first).as_s_f64();
     let goodput_bps = if seconds > 0.0 { bytes.get() as f64 * 8.0 / seconds } else { 0.0 };
     let inverse: f64 = slowdowns.iter().map(|slowdown| 1.0 / slowdown.max(1.0)).sum();
@@ -326,6 +333,7 @@ fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
         flows: flows.len() as u64,
         finished: slowdowns.len() as u64,
         failed: flows.iter().filter(|flow| flow.failed).count() as u64,
+        bytes_per_flow: all.get() as f64 / flows.len().max(1) as f64,
         goodput_bps,
         share_of_ideal: inverse / flows.len().max(1) as f64,
         completion: Distribution::of(done().map(|(_, time)| time.as_us_f64()).collect()),

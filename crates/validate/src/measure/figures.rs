@@ -66,6 +66,8 @@ pub struct GroupFigures {
     pub finished: u64,
     /// How many queue pairs gave up.
     pub failed: u64,
+    /// Mean size.
+    pub bytes_per_flow: f64,
     /// What they moved over the time from first start to last end.
     pub goodput_bps: f64,
     /// Mean over flows of what each got, as a share of what its idle path gives.
@@ -190,6 +192,8 @@ pub struct TierFigures {
     pub links: u64,
     /// How many carried data.
     pub used: u64,
+    /// What they carried together.
+    pub bytes: u64,
     /// Mean share of the time that they sent.
     pub mean: f64,
     /// The same, of the busiest.

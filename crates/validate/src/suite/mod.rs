@@ -13,6 +13,7 @@ use crate::phase::Phase;
 use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::NodeRef;
 
+pub(crate) use baseline::{LONG, SHORT};
 pub use baseline::{Pair, Relation, pairs};
 pub use failures::{DEAD_SPINE, UNDISTURBED, Victims};
 pub use synthetic::INCASTS;

@@ -24,7 +24,7 @@ pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
     let incasts = INCASTS.into_iter().filter(|&senders| senders <= widest);
     let incasts = incasts.filter(|senders| !quick || [8, 64].contains(senders));
     all.extend(incasts.map(incast));
-    all.push(flood(widest.min(if quick { 32 } else { 128 })));
+    all.push(flood(fabric, widest.min(32)));
     all.push(bursts(fabric, widest.min(16)));
     all.push(mixed(quick));
     all
@@ -68,17 +68,23 @@ fn incast(senders: u32) -> Experiment {
         .sampled(Span::from_us(5))
 }
 
-/// Senders that do not slow down: only PFC stands between them and loss.
-fn flood(senders: u32) -> Experiment {
+/// Senders that do not slow down: only PFC stands between them and loss. They send twice what the
+/// receiver's switch can hold.
+fn flood(fabric: &Fabric, senders: u32) -> Experiment {
     let title =
         format!("{senders} NICs without congestion control send to one: PFC alone must hold");
-    let size = Bytes::new(2_000_000);
+    let buffer = fabric.switches.iter().map(|switch| switch.buffer.get()).max().unwrap_or(0);
+    let each = (2 * buffer / u64::from(senders.max(1))).clamp(1_000_000, 32_000_000);
+    let size = Bytes::new(each);
+    let slowest = fabric.cables.iter().map(|cable| cable.rate).min().unwrap_or_default();
+    let bound = slowest.time_for(Bytes::new(each * u64::from(senders)));
     let traffic = Incast { size, senders: Some(senders), target: None, common: named("flood") };
     // Nobody gives up while a pause lasts.
     Experiment::new("flood", Phase::Synthetic, title)
         .with(Workload::Incast(traffic))
-        .but("[transport]\ntimeout = \"100ms\"\ncongestion = { kind = \"none\" }")
-        .sampled(Span::from_us(10))
+        .but("[transport]\ntimeout = \"1000ms\"\ncongestion = { kind = \"none\" }")
+        .sampled(Span::from_us(20))
+        .within(Span::from_ps(bound.as_ps().saturating_mul(4)))
 }
 
 /// Ten bursts of 16:1 that are over before congestion control can act.
