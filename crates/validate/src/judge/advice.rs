@@ -118,7 +118,8 @@ pub(super) fn mtu(setup: &FabricSetup) -> Advice {
 pub(super) fn balance() -> Advice {
     Advice::change(
         "let switches choose the least loaded link packet by packet, with receivers that reorder",
-        "[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n[transport]\nreorder-window = 256",
+        "[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n\
+         [transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256",
     )
 }
 
