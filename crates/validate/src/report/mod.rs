@@ -14,10 +14,8 @@
 
 pub mod block;
 mod csv;
-#[allow(dead_code, reason = "plots are drawn in a later step")]
 mod draw;
 pub mod figure;
-#[allow(dead_code, unused_imports, reason = "plots are drawn in a later step")]
 mod html;
 pub mod unit;
 

@@ -28,6 +28,8 @@ pub(in crate::report) enum Ink {
     Fail,
     /// A threshold.
     Mark,
+    /// Something that is broken, in dashes.
+    Down,
     /// A stretch of time that matters.
     Shade,
     /// One of [`Ink::SERIES`] series.
@@ -36,9 +38,12 @@ pub(in crate::report) enum Ink {
     Heat(u8),
 }
 
-use Ink::{Accent, Card, Fail, Grid, Heat, Mark, Muted, Paper, Pass, Series, Shade, Text, Warn};
+use Ink::{
+    Accent, Card, Down, Fail, Grid, Heat, Mark, Muted, Paper, Pass, Series, Shade, Text, Warn,
+};
 
-const PLAIN: [Ink; 11] = [Paper, Card, Text, Muted, Grid, Accent, Pass, Warn, Fail, Mark, Shade];
+const PLAIN: [Ink; 12] =
+    [Paper, Card, Text, Muted, Grid, Accent, Pass, Warn, Fail, Mark, Down, Shade];
 
 /// After Okabe and Ito, whose colours people with any kind of colour vision tell apart; darker on white and
 /// lighter on black, so that each has a contrast of 3 and more.
@@ -112,6 +117,7 @@ impl Ink {
             Warn => "warn".to_owned(),
             Fail => "fail".to_owned(),
             Mark => "mark".to_owned(),
+            Down => "down".to_owned(),
             Shade => "shade".to_owned(),
             Series(at) => format!("s{at}"),
             Heat(step) => format!("h{step}"),
@@ -144,6 +150,7 @@ impl Ink {
             Pass => either("#0b7a4b", "#3fcf8e"),
             Warn => either("#8f5b00", "#f2b53c"),
             Fail => either("#b3261e", "#ff7b72"),
+            Down => either("#b3261e", "#ff7b72"),
             Mark => either("#b3261e", "#ff8f85"),
             Shade => either("#d08a00", "#f2b53c"),
             Series(at) => series(SERIES[usize::from(at % Self::SERIES)]),

@@ -1,7 +1,14 @@
 //! Plots as pictures, each for a wide and for a narrow page.
 
+mod bars;
+mod chart;
+mod heat;
 mod ink;
+mod panel;
+mod ruler;
 pub(super) mod thin;
+mod timeline;
+mod topology;
 
 pub(super) use ink::Ink;
 
@@ -44,6 +51,36 @@ pub(super) enum Form {
     Line,
     Dashes,
     Box,
+    /// A mark across bars.
+    Upright,
+    Thick,
+    /// From cold to hot.
+    Ramp,
+}
+
+/// What page a picture is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    Wide,
+    Narrow,
+}
+
+impl Width {
+    /// Width of the picture in pixels of the page.
+    fn pixels(self) -> f64 {
+        match self {
+            Width::Wide => 860.0,
+            Width::Narrow => 350.0,
+        }
+    }
+
+    /// Room for names at the left, in pixels.
+    fn names(self) -> f64 {
+        match self {
+            Width::Wide => 190.0,
+            Width::Narrow => 110.0,
+        }
+    }
 }
 
 impl Key {
@@ -53,12 +90,23 @@ impl Key {
             Form::Line => "line",
             Form::Dashes => "dashes",
             Form::Box => "box",
+            Form::Upright => "upright",
+            Form::Thick => "thick",
+            Form::Ramp => "ramp",
         };
         format!("{form} {}", self.ink.name())
     }
 }
 
 /// Draws a plot.
-pub(super) fn draw(_plot: &Plot) -> Drawing {
-    Drawing::default()
+pub(super) fn draw(plot: &Plot) -> Drawing {
+    match plot {
+        Plot::Lines(lines) => chart::chart(lines, false),
+        Plot::Steps(steps) => chart::chart(steps, true),
+        Plot::Bars(bars) => bars::bars(bars),
+        Plot::Distribution(curves) => chart::distribution(curves),
+        Plot::Heat(heat) => heat::heat(heat),
+        Plot::Timeline(timeline) => timeline::timeline(timeline),
+        Plot::Topology(topology) => topology::topology(topology),
+    }
 }

@@ -18,7 +18,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 form-action 'none'; script-src 'sha256-SCRIPT_HASH'";
 
 /// SHA-256 of [`SCRIPT`], as the policy names it.
-const SCRIPT_HASH: &str = "AAAA";
+const SCRIPT_HASH: &str = "FeBCbWDIZUVQ+CRBPLHRQH5YN344ce/qWiA9RqzFoJ0=";
 
 /// Where the facts are.
 const FACTS: &str = "facts";

@@ -15,8 +15,19 @@ pub(super) fn sheet() -> String {
          @media print{{:root,:root[data-theme=dark],:root:not([data-theme=light]){{color-scheme:light;{light}}}}}\n"
     );
     out += RULES;
+    let ramp: Vec<String> =
+        (0..Ink::HEAT).map(|step| format!("var(--{})", Ink::Heat(step).name())).collect();
+    out += &format!(".legend .ramp{{background:linear-gradient(90deg,{})}}\n", ramp.join(","));
+    let (mark, down) = (Ink::Mark.drawn(), Ink::Down.drawn());
+    // Thresholds and what is broken are told by their dashes, too; names on lines have a halo.
+    out += &format!(
+        "[stroke=\"{mark}\"]{{stroke-dasharray:12 8}}\n[stroke=\"{down}\"]{{stroke-dasharray:10 7}}\n\
+         text[fill=\"{mark}\"]{{stroke:var(--card);stroke-width:7;paint-order:stroke;stroke-linejoin:round}}\n\
+         polyline{{stroke-linejoin:round}}\n"
+    );
     for ink in Ink::all() {
         let (name, drawn) = (ink.name(), ink.drawn());
+        out += &format!(".legend .{name}{{border-color:var(--{name})}}");
         out += &format!("[fill=\"{drawn}\"]{{fill:var(--{name})}}");
         out += &format!("[stroke=\"{drawn}\"]{{stroke:var(--{name})}}\n");
     }
