@@ -4,7 +4,7 @@
 //! [`plan`] turns a few wishes into a fabric, its parts, its cables and its alternatives. A validation is a
 //! [`suite`](mod@suite) of [`Experiment`]s, each an ordinary scenario; [`measure`](mod@measure) runs one and
 //! keeps what matters, [`judge`](mod@judge) turns all that was measured into [`Check`]s with advice.
-//! [`report`] turns figures and findings into one page that needs no network.
+//! [`page`](mod@page) makes a report of them; [`report`] turns figures and findings into one page that needs no network.
 //!
 //! What it is not: it reads no files, starts no threads and prints nothing; the binary does that. It has no
 //! model of its own: whatever it says of a fabric it has from `fabric`'s rules or from a run of `sim`. Read
@@ -15,6 +15,7 @@ pub mod experiment;
 pub mod judge;
 mod junit;
 pub mod measure;
+pub mod page;
 pub mod phase;
 pub mod plan;
 pub mod report;
@@ -26,6 +27,7 @@ pub use experiment::Experiment;
 pub use judge::{Evidence, judge};
 pub use junit::junit;
 pub use measure::{MeasureError, Measurement, measure};
+pub use page::page;
 pub use phase::Phase;
 pub use report::Verdict;
 pub use suite::{Choice, suite};

@@ -84,7 +84,10 @@ fn visible(id: &str, title: &str, base: &Measurement, measured: &Measurement) ->
         }
         let place =
             if places.is_empty() { String::new() } else { format!(" at {}", some(&places)) };
-        seen.push(format!("{} ({before} to {after}){place}", signal.names));
+        match seen.is_empty() {
+            true => seen.push(format!("{} ({before} to {after}){place}", signal.names)),
+            false => seen.push(format!("also {} ({before} to {after})", signal.names)),
+        }
         alerts.push(signal.alert);
         near.extend(places);
     }

@@ -1,8 +1,8 @@
 //! From a run to its [`Measurement`].
 
 use super::figures::{
-    CollectiveFigures, Counters, Distribution, FlowFigure, GroupFigures, Measurement, PauseSpan,
-    PortFigures, Series, TierFigures,
+    CollectiveFigures, Counters, Distribution, FlowFigure, GroupFigures, Measurement, PairLoad,
+    PauseSpan, PortFigures, RateSeries, Series, TierFigures,
 };
 use super::{Run, watch};
 use std::collections::BTreeMap;
@@ -19,7 +19,10 @@ const SINGLE_FLOWS: usize = 64;
 /// Ports, queues and shares that are kept.
 const PORTS: usize = 40;
 const SERIES: usize = 4;
+const RATES: usize = 8;
 const SHARES: usize = 512;
+const LOADS: usize = 4_096;
+const HOST_LOADS: usize = 1_024;
 const POINTS: usize = 2_000;
 
 impl Run<'_> {
@@ -42,7 +45,9 @@ impl Run<'_> {
             totals: self.totals(),
             tiers: self.tiers(),
             ports: self.ports(),
+            loads: self.loads(),
             series: self.series(),
+            rates: self.rates(),
             pauses: self.pauses(),
             first_pause_us: self.seen.first_pause.map(us),
             first_lossless_drop,
@@ -251,6 +256,36 @@ impl Run<'_> {
         }
     }
 
+    /// Load between neighbours; of large fabrics only between switches.
+    fn loads(&self) -> Vec<PairLoad> {
+        let fabric = self.fabric();
+        let mut all: BTreeMap<(NodeId, NodeId), f64> = BTreeMap::new();
+        for (index, port) in fabric.ports.iter().enumerate() {
+            let (here, there) = (port.node, fabric.ports[port.peer.index()].node);
+            let (low, high) = if height(fabric, here) <= height(fabric, there) {
+                (here, there)
+            } else {
+                (there, here)
+            };
+            if height(fabric, low) == 0 && fabric.nics.len() > HOST_LOADS {
+                continue;
+            }
+            let low = match fabric.node_switch(low) {
+                // All NICs of a server stand for it.
+                None => NodeId(fabric.servers[fabric.nics[low.index()].server.index()].nics.start),
+                Some(_) => low,
+            };
+            let load = all.entry((low, high)).or_default();
+            *load = self.used(index).max(*load);
+        }
+        let name = |node: NodeId| match fabric.node_switch(node) {
+            None => fabric.servers[fabric.nics[node.index()].server.index()].name.clone(),
+            Some(_) => node_name(fabric, node),
+        };
+        let pair = |((from, to), load)| PairLoad { from: name(from), to: name(to), load };
+        all.into_iter().take(LOADS).map(pair).collect()
+    }
+
     fn series(&self) -> Vec<Series> {
         let fabric = self.fabric();
         let mut queues: Vec<(u32, watch::Queue)> = self
@@ -277,6 +312,27 @@ impl Run<'_> {
             }
         };
         queues.iter().map(series).collect()
+    }
+
+    /// The NICs that sent most, in the order of their names.
+    fn rates(&self) -> Vec<RateSeries> {
+        let fabric = self.fabric();
+        let most = |points: &Vec<(Instant, u64)>| points.last().map_or(0, |point| point.1);
+        let mut all: Vec<_> = self.seen.sent.iter().collect();
+        all.sort_by_key(|(queue, points)| (std::cmp::Reverse(most(points)), **queue));
+        all.truncate(RATES);
+        all.sort_by_key(|(queue, _)| **queue);
+        let series = |(queue, points): (&watch::Queue, &Vec<(Instant, u64)>)| {
+            let step = points.len().div_ceil(POINTS / 4).max(1);
+            let kept: Vec<_> = points.iter().step_by(step).collect();
+            let rate = |pair: &[&(Instant, u64)]| {
+                let seconds = (pair[1].0 - pair[0].0).as_s_f64();
+                (us(pair[1].0), (pair[1].1 - pair[0].1) as f64 * 8.0 / seconds)
+            };
+            let node = fabric.ports[queue.0.index()].node;
+            RateSeries { nic: node_name(fabric, node), points: kept.windows(2).map(rate).collect() }
+        };
+        all.into_iter().map(series).collect()
     }
 
     fn pauses(&self) -> Vec<PauseSpan> {

@@ -29,8 +29,12 @@ pub struct Measurement {
     pub tiers: Vec<TierFigures>,
     /// Ports where most happened.
     pub ports: Vec<PortFigures>,
+    /// Load between neighbours, parallel cables and both directions together.
+    pub loads: Vec<PairLoad>,
     /// Queues over time.
     pub series: Vec<Series>,
+    /// What NICs sent over time: the rates of flows, where each NIC sends one.
+    pub rates: Vec<RateSeries>,
     /// Pauses as they were obeyed.
     pub pauses: Vec<PauseSpan>,
     /// First pause and first drop in a lossless class.
@@ -230,6 +234,18 @@ pub struct PortFigures {
     pub used: f64,
 }
 
+/// Load between two neighbours.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PairLoad {
+    /// The lower one; of NICs their server.
+    pub from: String,
+    /// The upper one.
+    pub to: String,
+    /// Share of the time that the busiest cable sent, in either direction.
+    pub load: f64,
+}
+
 /// A queue over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -244,6 +260,16 @@ pub struct Series {
     pub kmax: Option<u64>,
     /// Time and depth.
     pub points: Vec<Depth>,
+}
+
+/// What a NIC sent over time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RateSeries {
+    /// The NIC.
+    pub nic: String,
+    /// Time in microseconds and bits per second since the point before.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// A queue at a time: microseconds and bytes.

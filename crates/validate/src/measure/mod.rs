@@ -9,7 +9,7 @@ mod watch;
 
 pub use figures::{
     CollectiveFigures, Counters, Depth, Distribution, FlowFigure, GroupFigures, Measurement,
-    PauseSpan, PortFigures, Series, TierFigures,
+    PairLoad, PauseSpan, PortFigures, RateSeries, Series, TierFigures,
 };
 
 use crate::experiment::Experiment;

@@ -23,6 +23,10 @@ pub(super) struct Seen {
     open: BTreeMap<Queue, Instant>,
     pub(super) pauses: Vec<(Queue, Instant, Instant)>,
     samples: usize,
+    /// Nodes below this number are NICs.
+    nics: u32,
+    owner: Vec<u32>,
+    pub(super) sent: BTreeMap<Queue, Vec<(Instant, u64)>>,
     pub(super) depths: BTreeMap<Queue, Vec<(Instant, u32)>>,
 }
 
@@ -36,6 +40,9 @@ impl Seen {
             open: BTreeMap::new(),
             pauses: Vec::new(),
             samples: 0,
+            nics: fabric.nics.len() as u32,
+            owner: fabric.ports.iter().map(|port| port.node.0).collect(),
+            sent: BTreeMap::new(),
             depths: BTreeMap::new(),
         }
     }
@@ -67,6 +74,10 @@ impl Seen {
             return;
         }
         let queue = (sample.port, sample.class);
+        if self.owner[sample.port.index()] < self.nics && sample.tx_bytes > 0 {
+            self.sent.entry(queue).or_default().push((sample.at, sample.tx_bytes));
+            self.samples += 1;
+        }
         // A queue is followed from when it is first seen with something in it.
         match self.depths.get_mut(&queue) {
             Some(points) => points.push((sample.at, sample.queue)),

@@ -15,6 +15,7 @@ use xoff_fabric::scenario::NodeRef;
 
 pub(crate) use baseline::{LONG, SHORT};
 pub use baseline::{Pair, Relation, pairs};
+pub(crate) use failures::{BEGIN, OUTAGE};
 pub use failures::{DEAD_SPINE, UNDISTURBED, Victims};
 pub use synthetic::INCASTS;
 

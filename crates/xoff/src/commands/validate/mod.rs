@@ -5,7 +5,7 @@
 //! interrupted goes on where it was and ends with the same verdict.
 
 mod folder;
-mod page;
+mod screen;
 mod work;
 
 use crate::exit::{Exit, Failure, Level, say};
@@ -20,6 +20,7 @@ use work::Worker;
 use xoff_fabric::diagnostic::Diagnostic;
 use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
 use xoff_validate::judge::{is_a_rule, judge_broken};
+use xoff_validate::page::{Material, page};
 use xoff_validate::suite::Choice;
 use xoff_validate::validation::{Subject, Validation};
 use xoff_validate::{Evidence, Experiment, Measurement, Phase, Verdict, judge, junit, suite};
@@ -111,20 +112,37 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen();
     let folder = Folder::open(args.folder(), &text, args.fresh)?;
-    let mut validation = match &loaded.value {
-        None => Validation::new(
-            args.subject(&text),
-            judge_broken(&loaded.diagnostics, loaded.draft.as_ref()),
-        ),
+    let (mut validation, results) = match &loaded.value {
+        None => {
+            let checks = judge_broken(&loaded.diagnostics, loaded.draft.as_ref());
+            (Validation::new(args.subject(&text), checks), Results::default())
+        }
         Some(setup) => {
             Session { args, text: &text, folder: &folder, interrupt: &interrupt }.run(setup)?
         }
     };
     validation.order_changes();
+    let report = page(&Material {
+        validation: &validation,
+        setup: loaded.value.as_ref(),
+        measured: &results.measured,
+        command: &args.command(),
+    });
+    folder.write("report.html", &report.html())?;
     conclude(args, &folder, &text, &validation, &loaded.diagnostics)
 }
 
 impl Args {
+    /// What repeats the validation, without where it is written.
+    fn command(&self) -> String {
+        let mut words = vec!["xoff validate".to_owned(), self.fabric.display().to_string()];
+        words.extend(self.phase.iter().map(|phase| format!("--phase {}", phase.name())));
+        words.extend(self.quick.then(|| "--quick".to_owned()));
+        words.extend(self.what_if.then(|| "--what-if".to_owned()));
+        words.push(format!("--seed {}", self.seed));
+        words.join(" ")
+    }
+
     fn subject(&self, text: &str) -> Subject {
         Subject {
             fabric: self.fabric.display().to_string(),
@@ -145,7 +163,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn run(&self, setup: &FabricSetup) -> Result<Validation, Failure> {
+    fn run(&self, setup: &FabricSetup) -> Result<(Validation, Results), Failure> {
         let unchanged = toml::Table::new();
         let experiments = suite(&setup.fabric, &self.args.choice());
         let measured = self.measure(&experiments, &unchanged)?;
@@ -153,7 +171,7 @@ impl Session<'_> {
         if self.args.what_if {
             self.try_changes(&experiments, &measured, &mut validation)?;
         }
-        Ok(validation)
+        Ok((validation, measured))
     }
 
     fn measure(
@@ -248,7 +266,7 @@ fn conclude(
         for warning in found.iter().filter(|found| !found.is_error()) {
             say(Level::Warning, &warning.message);
         }
-        let page = page::render(validation, folder.path(), stdout_width(), Style::stdout());
+        let page = screen::render(validation, folder.path(), stdout_width(), Style::stdout());
         output::stdout(&page)?;
     }
     Ok(if validation.verdict == Verdict::Fail { Exit::BrokeARule } else { Exit::Fine })
