@@ -5,6 +5,8 @@
 
 mod collect;
 mod figures;
+mod links;
+mod times;
 mod watch;
 
 pub use figures::{

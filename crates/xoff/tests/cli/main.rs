@@ -12,6 +12,7 @@ mod run;
 mod schema;
 mod signals;
 mod trace;
+mod validate;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
