@@ -11,6 +11,7 @@
 //! [`experiment`] first, then [`measure`](mod@measure) and [`judge`](mod@judge).
 
 pub mod check;
+pub mod compare;
 pub mod experiment;
 pub mod judge;
 mod junit;

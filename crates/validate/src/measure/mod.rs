@@ -18,7 +18,7 @@ use crate::experiment::Experiment;
 use xoff_fabric::{FabricSetup, load_scenario};
 use xoff_sim::{Observer, Progress, Settings, SimError};
 use xoff_units::Instant;
-use xoff_workload::{Flow, Job};
+use xoff_workload::{Flow, Job, Open};
 
 /// Why an experiment was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +53,19 @@ pub fn measure(
     change: &toml::Table,
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Measurement, MeasureError> {
+    let mut no_files = |_: &str| Err(std::io::Error::other("experiments have no files"));
+    measure_with_files(experiment, fabric, seed, change, &mut no_files, go_on)
+}
+
+/// The same for a scenario that names files, which `open` opens.
+pub fn measure_with_files(
+    experiment: &Experiment,
+    fabric: &str,
+    seed: u64,
+    change: &toml::Table,
+    open: Open<'_>,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Measurement, MeasureError> {
     let text = experiment.text("fabric.toml", seed, change);
     let loaded = load_scenario(&text, fabric).into_result().map_err(|found| {
         let errors = found.iter().filter(|diagnostic| diagnostic.is_error());
@@ -64,8 +77,7 @@ pub fn measure(
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         MeasureError::Setup(errors.join("; "))
     };
-    let mut no_files = |_: &str| Err(std::io::Error::other("experiments have no files"));
-    let flows = xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, &mut no_files)
+    let flows = xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, open)
         .map_err(setup_error)?;
     let jobs =
         xoff_workload::programs(&scenario.workloads, &setup.fabric, seed).map_err(setup_error)?;

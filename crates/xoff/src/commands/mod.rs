@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod catalogue;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod import;
 pub(crate) mod inspect;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Validate(validate::Args),
     /// Simulate a scenario and write its results to a run folder
     Run(run::Args),
+    /// Run a scenario under several rules of load balancing or congestion control
+    Compare(compare::Args),
     /// Check a fabric or scenario file and show what follows from it
     Check(check::Args),
     /// Print the JSON schema of the fabric or the scenario file
@@ -72,6 +75,7 @@ impl Command {
         match self {
             Command::Validate(args) => validate::execute(args),
             Command::Run(args) => run::execute(args),
+            Command::Compare(args) => compare::execute(args),
             Command::Check(args) => check::execute(args),
             Command::Schema(args) => schema::execute(args),
             Command::Catalogue(args) => catalogue::execute(args),

@@ -3,7 +3,8 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
+    "compare",
     "validate",
     "run",
     "check",
