@@ -12,6 +12,7 @@
 
 pub mod check;
 pub mod compare;
+pub mod configured;
 pub mod experiment;
 pub mod judge;
 mod junit;

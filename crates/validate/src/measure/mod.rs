@@ -15,6 +15,7 @@ pub use figures::{
 };
 
 use crate::experiment::Experiment;
+use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_scenario};
 use xoff_sim::{Observer, Progress, Settings, SimError};
 use xoff_units::Instant;
@@ -72,7 +73,19 @@ pub fn measure_with_files(
         let errors: Vec<String> = errors.map(ToString::to_string).collect();
         MeasureError::Setup(errors.join("; "))
     })?;
-    let (scenario, setup) = (&loaded.scenario, &loaded.setup);
+    measure_on(experiment, &loaded.scenario, &loaded.setup, seed, open, go_on)
+}
+
+/// Runs an experiment whose scenario and fabric are there already, changed perhaps in ways that no file
+/// can say.
+pub fn measure_on(
+    experiment: &Experiment,
+    scenario: &Scenario,
+    setup: &FabricSetup,
+    seed: u64,
+    open: Open<'_>,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Measurement, MeasureError> {
     let setup_error = |errors: Vec<xoff_workload::WorkloadError>| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         MeasureError::Setup(errors.join("; "))
