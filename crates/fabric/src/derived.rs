@@ -22,6 +22,8 @@ pub struct Derived {
     pub gpus: u64,
     /// NICs in all servers.
     pub nics: u64,
+    /// Ports of a NIC; where they differ, of the one with most.
+    pub ports_per_nic: u64,
     /// Switches, alike ones together.
     pub switches: Vec<SwitchRow>,
     /// Bandwidth per tier.
@@ -168,6 +170,7 @@ impl Derived {
             servers: fabric.servers.len() as u64,
             gpus: fabric.servers.iter().map(|server| u64::from(server.gpus)).sum(),
             nics: fabric.nics.len() as u64,
+            ports_per_nic: fabric.nics.iter().map(|nic| nic.ports.len() as u64).max().unwrap_or(0),
             switches: switches(setup),
             tiers: tiers(fabric),
             links: links(fabric),

@@ -99,12 +99,9 @@ impl Routes {
     fn direct(&self, switch: SwitchId, destination: NicId) -> &[PortId] {
         let start = self.direct_starts[destination.index()] as usize;
         let end = self.direct_starts[destination.index() + 1] as usize;
-        let all = start..end;
-        if all.len() == 1 {
-            return &self.direct[all];
-        }
-        // A NIC with several ports: those on this switch stand together.
-        let at = &self.direct_at[all];
+        // The ports on one switch stand together. None of them may be on this one, where a cable of
+        // the NIC is dead.
+        let at = &self.direct_at[start..end];
         let first = start + at.partition_point(|s| *s < switch);
         let last = start + at.partition_point(|s| *s <= switch);
         &self.direct[first..last]

@@ -75,6 +75,8 @@ pub(crate) struct Way {
     pub(crate) entropy: [u32; 2],
     pub(crate) class: u8,
     pub(crate) pinned: bool,
+    /// Which of its NICs' ports it uses, counted on; by hash without it.
+    pub(crate) turn: Option<u32>,
     pub(crate) base_rtt: Span,
 }
 
@@ -153,6 +155,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             entropy: state.entropy,
             class: state.class,
             pinned: state.pins.is_some(),
+            turn: None,
             base_rtt: state.base_rtt,
         };
         let (bytes, operation) = (state.bytes, state.operation);

@@ -1,8 +1,9 @@
 //! Who knows which links are down, and when: routes follow what switches know.
 //!
-//! The switches at the two ends of a link know that it went down or came up after one time, all others
-//! after another. In between they disagree, as they do in real fabrics, and packets that are sent to a
-//! switch which has no way any more are lost there.
+//! The switches at the two ends of a link know after one time that it went down and send nothing into it
+//! any more: they do with what is left of the ways they had. Other ways are found when all switches
+//! know, after another time. So nobody sends packets to a switch that would send them back; packets
+//! for which a switch has no way any more are lost there. A link that came up is used by its ends first.
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
@@ -14,6 +15,8 @@ use xoff_fabric::route::{Forced, Routes, Views};
 /// What switches know.
 #[derive(Debug, Default)]
 pub(crate) struct Convergence {
+    /// Cables that everybody takes to be dead.
+    common: BTreeSet<CableId>,
     /// By switch; empty until one has heard of anything.
     known: Vec<Arc<Knowledge>>,
     /// What was known of late: links that flap need the same again and again.
@@ -26,14 +29,20 @@ pub(crate) struct Convergence {
 /// What a switch knows.
 #[derive(Debug)]
 struct Knowledge {
+    /// Cables that it takes to be dead.
     dead: BTreeSet<CableId>,
+    /// Those among them that the others know of, too: only around these are there other ways.
+    shared: BTreeSet<CableId>,
     routes: Arc<Routes>,
 }
 
 impl Knowledge {
-    fn new(fabric: &Fabric, dead: BTreeSet<CableId>) -> Arc<Self> {
-        let routes = Arc::new(Routes::around(fabric, &dead));
-        Arc::new(Self { dead, routes })
+    fn new(fabric: &Fabric, dead: BTreeSet<CableId>, shared: BTreeSet<CableId>) -> Arc<Self> {
+        let mut routes = Routes::around(fabric, &shared);
+        if dead != shared {
+            routes = routes.without(fabric, &dead);
+        }
+        Arc::new(Self { dead, shared, routes: Arc::new(routes) })
     }
 }
 
@@ -46,12 +55,14 @@ impl Convergence {
         self.disturbed
     }
 
-    /// Routes with these cables dead.
+    /// Routes of a switch that takes these cables to be dead.
     fn knowledge(&mut self, fabric: &Fabric, dead: BTreeSet<CableId>) -> Arc<Knowledge> {
-        if let Some(known) = self.recent.iter().find(|known| known.dead == dead) {
+        let shared: BTreeSet<CableId> = dead.intersection(&self.common).copied().collect();
+        let same = |known: &&Arc<Knowledge>| known.dead == dead && known.shared == shared;
+        if let Some(known) = self.recent.iter().find(same) {
             return known.clone();
         }
-        let new = Knowledge::new(fabric, dead);
+        let new = Knowledge::new(fabric, dead, shared);
         if self.recent.len() == REMEMBERED {
             self.recent.remove(0);
         }
@@ -59,11 +70,20 @@ impl Convergence {
         new
     }
 
-    /// Switches learn about cables whether they are dead. Whether that was news to any.
-    fn learn(&mut self, fabric: &Fabric, who: &[usize], news: &[(CableId, bool)]) -> bool {
+    /// Switches learn about cables whether they are dead: some, or all. Whether that was news to any.
+    fn learn(
+        &mut self,
+        fabric: &Fabric,
+        who: &[usize],
+        everybody: bool,
+        news: &[(CableId, bool)],
+    ) -> bool {
         if self.known.is_empty() {
             let whole = self.knowledge(fabric, BTreeSet::new());
             self.known = vec![whole; fabric.switches.len()];
+        }
+        if everybody {
+            set(&mut self.common, news);
         }
         let mut changed = false;
         // Most switches know the same: work out once what becomes of it.
@@ -74,19 +94,13 @@ impl Convergence {
                 Some((from, to)) if Arc::ptr_eq(from, &before) => to.clone(),
                 _ => {
                     let mut dead = before.dead.clone();
-                    for &(cable, is_dead) in news {
-                        if is_dead {
-                            dead.insert(cable);
-                        } else {
-                            dead.remove(&cable);
-                        }
-                    }
+                    set(&mut dead, news);
                     let after = self.knowledge(fabric, dead);
                     last = Some((before.clone(), after.clone()));
                     after
                 }
             };
-            changed |= before.dead != after.dead;
+            changed |= before.dead != after.dead || before.shared != after.shared;
             self.known[switch] = after;
         }
         changed
@@ -102,6 +116,17 @@ impl Convergence {
         self.disturbed = !whole || !self.forced.is_empty();
         let known = self.known.iter().map(|known| known.routes.clone()).collect();
         Views::new(known, self.forced.iter().map(|(_, forced)| *forced).collect())
+    }
+}
+
+/// Puts cables into a set that are dead, and takes out those that are not.
+fn set(dead: &mut BTreeSet<CableId>, news: &[(CableId, bool)]) {
+    for &(cable, is_dead) in news {
+        if is_dead {
+            dead.insert(cable);
+        } else {
+            dead.remove(&cable);
+        }
     }
 }
 
@@ -128,7 +153,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             true => (0..self.fabric.switches.len()).collect(),
             false => ends.into_iter().collect(),
         };
-        if self.convergence.learn(self.fabric, &who, &news) {
+        if self.convergence.learn(self.fabric, &who, everybody, &news) {
             self.change_routes();
         }
     }

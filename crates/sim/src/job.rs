@@ -78,6 +78,8 @@ impl JobRun {
 /// What a connection carries for a job.
 pub(crate) struct Carried {
     job: u32,
+    /// Which of its NICs' ports it uses (see [`crate::plane`]).
+    pub(crate) turn: u32,
     /// Bytes that each end was asked to send so far.
     posted: [u64; 2],
     /// Transfers on their way to each end, in order.
@@ -194,6 +196,15 @@ impl Jobs {
                 self.pending.len() as u32 - 1
             }
         }
+    }
+
+    /// The turn of a new queue pair: those between the same two NICs take the NICs' ports one after the
+    /// other, as bonded NICs give them out, and start anywhere.
+    fn turn(&self, (job, low, high, _, class): LinkKey) -> u32 {
+        let all = self.links.range((job, low, high, 0, 0)..=(job, low, high, u32::MAX, u8::MAX));
+        let before = all.filter(|((.., other), _)| *other == class).count() as u32;
+        let start = hash::mixed(low.0.rotate_left(16) ^ high.0) >> 24;
+        start + before
     }
 
     /// When a transfer between two GPUs is done that is asked for at `now`.
@@ -338,10 +349,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
             entropy: [entropy(low, high, 1), entropy(high, low, 0)],
             class: class.0,
             pinned: false,
+            turn: Some(self.jobs.turn(key)),
             base_rtt: self.jobs.base_rtt,
         };
-        let carried =
-            Carried { job, posted: [0; 2], due: Default::default(), backlog: Default::default() };
+        let carried = Carried {
+            job,
+            turn: self.jobs.turn(key),
+            posted: [0; 2],
+            due: Default::default(),
+            backlog: Default::default(),
+        };
         let slot = self.connect(&way, 0, Some(Box::new(carried)));
         self.jobs.links.insert(key, slot);
         endpoint(slot, end)

@@ -2,9 +2,9 @@
 //!
 //! Every port of a NIC takes its turns by itself ([`crate::nic::NicState`]): a *plane*. A NIC's first
 //! plane has the NIC's number, further ones have numbers behind those of all NICs, so that nothing
-//! changes for NICs with one port. Each end of a flow sends by one plane, chosen by the flow's hash among
-//! those whose link the NIC takes to be up; packets to a NIC come by whatever plane the switches choose.
-//! When the NIC hears that a link went down or came up, the flows choose again.
+//! changes for NICs with one port. Each end of a queue pair sends by one plane, chosen among those whose
+//! link the NIC takes to be up ([`Pick`]); packets to a NIC come by whatever plane the switches choose.
+//! When the NIC hears that a link went down or came up, the queue pairs choose again.
 
 use crate::connection::{NO_FLOW, Way, endpoint};
 use crate::engine::Engine;
@@ -24,12 +24,32 @@ pub(crate) struct Planes {
     down: Vec<u32>,
 }
 
+/// By what a queue pair's port is chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pick {
+    /// The hash of a flow.
+    Hash(u32),
+    /// Queue pairs that do one thing together take the ports in turn.
+    Turn(u32),
+}
+
+impl Pick {
+    /// Which of so many.
+    fn among(self, count: usize) -> usize {
+        match self {
+            _ if count < 2 => 0,
+            Pick::Hash(entropy) => hash::pick_mixed(entropy, SEED, count),
+            Pick::Turn(turn) => turn as usize % count,
+        }
+    }
+}
+
 /// The hash by which NICs choose is none that a switch uses.
 const SEED: u32 = hash::mixed(hash::seed_of(u32::MAX));
 
 /// The port by which an end of a flow sends when all are up, counted from 0.
 pub(crate) fn preferred(ports: usize, entropy: u32) -> usize {
-    if ports < 2 { 0 } else { hash::pick_mixed(entropy, SEED, ports) }
+    Pick::Hash(entropy).among(ports)
 }
 
 impl Planes {
@@ -77,15 +97,15 @@ impl Planes {
         !self.down.contains(&plane)
     }
 
-    /// The plane by which a NIC sends packets of this hash.
-    pub(crate) fn choose(&self, nic: u32, entropy: u32) -> u32 {
+    /// The plane by which a NIC sends the packets of a queue pair.
+    pub(crate) fn choose(&self, nic: u32, pick: Pick) -> u32 {
         let count = self.of_nic(nic).count();
-        let first = self.plane(nic, preferred(count, entropy));
+        let first = self.plane(nic, pick.among(count));
         if count < 2 || self.is_up(first) {
             return first;
         }
         let up: Vec<u32> = self.of_nic(nic).filter(|&plane| self.is_up(plane)).collect();
-        up.get(hash::pick_mixed(entropy, SEED, up.len().max(1))).copied().unwrap_or(first)
+        up.get(pick.among(up.len())).copied().unwrap_or(first)
     }
 
     /// A NIC hears how a plane is. Whether that is news, and of any use.
@@ -112,7 +132,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 let own = self.fabric.nics[nic as usize].ports.start;
                 self.planes.plane(nic, (pins.first[end] - own) as usize)
             }
-            None => self.planes.choose(nic, way.entropy[end]),
+            None => {
+                let hash = Pick::Hash(way.entropy[end]);
+                self.planes.choose(nic, way.turn.map_or(hash, Pick::Turn))
+            }
         }
     }
 
@@ -124,15 +147,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let home = self.planes.home(plane);
         for connection in 0..self.connections.len() as u32 {
-            let live = self.connections[connection as usize].flow != NO_FLOW;
+            let state = &self.connections[connection as usize];
+            let (live, turn) = (state.flow != NO_FLOW, state.carried.as_ref().map(|c| c.turn));
             for end in (0..2).filter(|_| live) {
                 let state = &self.connections[connection as usize].ends[end];
                 let now = state.member.nic;
+                let pick = turn.map(Pick::Turn).or(state.hashed().map(Pick::Hash));
                 if self.planes.home(now) == home
-                    && let Some(entropy) = state.hashed()
-                    && self.planes.choose(home, entropy) != now
+                    && let Some(pick) = pick
+                    && self.planes.choose(home, pick) != now
                 {
-                    self.move_to(endpoint(connection, end), self.planes.choose(home, entropy));
+                    self.move_to(endpoint(connection, end), self.planes.choose(home, pick));
                 }
             }
         }
@@ -176,14 +201,16 @@ mod tests {
         assert_eq!((planes.plane(2, 0), planes.plane(2, 2), planes.plane(0, 1)), (2, 5, 3));
         let single = Planes::of(&fabric([1, 1, 1]));
         assert_eq!(single.of_nic(2).collect::<Vec<_>>(), [2]);
-        assert_eq!(single.choose(2, 12_345), 2);
+        assert_eq!(single.choose(2, Pick::Hash(12_345)), 2);
+        assert_eq!(single.choose(2, Pick::Turn(1)), 2);
     }
 
     #[test]
     fn flows_spread_and_move_to_what_is_up() {
         let mut planes = Planes::of(&fabric([2, 1, 3]));
         let share = |planes: &Planes, plane| {
-            (0..3000u32).filter(|n| planes.choose(2, n.wrapping_mul(0x9e37_79b9)) == plane).count()
+            let pick = |n: u32| Pick::Hash(n.wrapping_mul(0x9e37_79b9));
+            (0..3000u32).filter(|&n| planes.choose(2, pick(n)) == plane).count()
         };
         for plane in [2, 4, 5] {
             assert!((900..1100).contains(&share(&planes, plane)), "{}", share(&planes, plane));
@@ -198,5 +225,12 @@ mod tests {
         assert!(planes.hear(4, false));
         assert_eq!(share(&planes, 4), 3000);
         assert!(!planes.hear(1, true), "a NIC with one port has no choice");
+        // In turn, over what is up.
+        let turns = |planes: &Planes| [0, 1, 2, 3].map(|turn| planes.choose(2, Pick::Turn(turn)));
+        assert_eq!(turns(&planes), [4; 4]);
+        assert!(planes.hear(2, false));
+        assert_eq!(turns(&planes), [2, 4, 4, 2]);
+        assert!(planes.hear(5, false));
+        assert_eq!(turns(&planes), [2, 4, 5, 2]);
     }
 }

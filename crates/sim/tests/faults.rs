@@ -405,3 +405,91 @@ fn random_links_are_drawn_from_the_seed() {
         assert!(places.iter().all(switch), "links of NICs are not drawn");
     }
 }
+
+/// A fabric and its faults from the text of a scenario.
+fn scene(fabric: &str, faults: &str) -> (Fabric, Vec<Fault>) {
+    let loaded = xoff_fabric::load_scenario(&format!("fabric = 'a.toml'\n{faults}"), fabric);
+    let Some(setup) = loaded.value else { panic!("{:#?}", loaded.diagnostics) };
+    (setup.setup.fabric, setup.scenario.faults)
+}
+
+const POD: &str = "[cluster]\ngpus = 16\n[fabric]\nkind = 'rail'\nleaf = 'ideal'\nspines = 2\n\
+                   [transport]\ncongestion = { kind = 'none' }\n";
+
+/// A server that is down stops its own flows on all rails until it is back, and no others.
+#[test]
+fn a_server_that_is_down_stops_its_flows() {
+    let (fabric, faults) = scene(
+        &POD.replace("gpus = 16", "gpus = 32"),
+        "[[fault]]\nkind = 'server-down'\nserver = 'server1'\nat = '5us'\nrestore-after = '300us'",
+    );
+    // Servers 0 and 1, and servers 2 and 3, on every rail.
+    let pairs = (0..8).flat_map(|rail| [(rail, rail + 8), (rail + 16, rail + 24)]);
+    let flows: Vec<Flow> = pairs.map(|(a, b)| flow(&fabric, a, b, 1_000_000)).collect();
+    let (clean, _) = run(&fabric, &flows, &[]);
+    let (report, told) = run(&fabric, &flows, &faults);
+    assert_eq!(report.outcome, Outcome::Completed);
+    for (flow, (now, before)) in flows.iter().zip(report.flows.iter().zip(&clean.flows)) {
+        let (now, before) = (now.completion().unwrap(), before.completion().unwrap());
+        if flow.source.0 < 8 {
+            assert!(now > Span::from_us(305), "{now}");
+        } else {
+            assert_eq!(now, before);
+        }
+    }
+    let places: Vec<String> = told
+        .iter()
+        .filter(|trace| trace.kind == TraceKind::Fault(0))
+        .map(|trace| fabric.port_name(trace.port))
+        .collect();
+    assert_eq!(places.len(), 8, "{places:?}");
+    assert!(places.iter().all(|name| name.starts_with("server1-nic")), "{places:?}");
+}
+
+/// Two rails swapped at one server: what stayed on a leaf goes over the spines, and arrives.
+#[test]
+fn swapped_rails_send_their_traffic_over_the_spines() {
+    let swap =
+        "[[fault]]\nkind = 'miscabling'\nlinks = ['server0-nic2 leaf2', 'server0-nic3 leaf3']";
+    let up = |faults: &str| {
+        let (fabric, faults) = scene(POD, faults);
+        let flows: Vec<Flow> = (0..8).map(|rail| flow(&fabric, rail, rail + 8, 500_000)).collect();
+        let (report, _) = run(&fabric, &flows, &faults);
+        assert_eq!(report.outcome, Outcome::Completed);
+        let data = |leaf: usize| -> u64 {
+            let ports = (0..2).flat_map(|spine| ports_to(&fabric, leaf, &format!("spine{spine}")));
+            ports.map(|port| report.ports[port as usize][3].tx_bytes).sum()
+        };
+        [0, 1, 2, 3].map(data)
+    };
+    assert_eq!(up(""), [0; 4]);
+    let [a, b, c, d] = up(swap);
+    assert_eq!((a, b), (0, 0));
+    assert!(c > 500_000 && d > 500_000, "{c} and {d} bytes to the spines");
+}
+
+/// A leaf that lost its link to a NIC on two leaves drops what comes for it until all switches know,
+/// and then sends it over the spines to the other leaf. Nothing ever goes round in circles.
+#[test]
+fn other_ways_are_found_when_everybody_knows() {
+    let dual = "[cluster]\nhosts = 8\nnic-rate = '200Gbps'\n[fabric]\nleaf = 'ideal'\nleaves = 4\n\
+                spines = 2\nhoming = 'dual'\n[transport]\ncongestion = { kind = 'none' }\n\
+                timeout = '100us'\n";
+    let fault = "[[fault]]\nkind = 'link-down'\nlink = 'server0-nic0 leaf0'\nat = '10us'\n\
+                 converge = '5us'\nlate = '400us'\n";
+    let (fabric, faults) = scene(dual, fault);
+    let port = |n: u32| Flow { source_port: 0xc000 + n as u16, ..flow(&fabric, 1, 0, 2_000_000) };
+    let flows: Vec<Flow> = (0..16).map(port).collect();
+    let (report, told) = run(&fabric, &flows, &faults);
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(dropped(&report, Drop::Loop), 0);
+    let first = fabric.switches[0].ports.clone();
+    let lost = told.iter().filter(|trace| {
+        matches!(trace.kind, TraceKind::Drop(Drop::LinkDown)) && first.contains(&trace.port.0)
+    });
+    let last = lost.map(|trace| trace.at).max().expect("losses at the leaf");
+    assert!(last > at(Span::from_us(15)) && last <= at(Span::from_us(411)), "{last:?}");
+    let up = ports_to(&fabric, 0, "spine0").into_iter().chain(ports_to(&fabric, 0, "spine1"));
+    let sent: u64 = up.map(|port| report.ports[port as usize][3].tx_bytes).sum();
+    assert!(sent > 2_000_000, "{sent} bytes over the spines");
+}

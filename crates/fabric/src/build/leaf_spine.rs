@@ -5,21 +5,26 @@ use super::terms::Terms;
 use super::wiring::{End, Stop, Wiring};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
+use crate::file::Kind;
 use std::ops::Range;
 use xoff_units::Ratio;
 
 pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring, Stop> {
     let hosts = terms.cluster.all_nics();
     let layout = &terms.file.fabric;
-    let given = layout.leaves.map(|leaves| hosts.div_ceil(u64::from(leaves.max(1))).max(1));
+    // Leaves that the same NICs hang on are a set: one, or a pair.
+    let side = layout.homing.ports();
+    let sets = leaf_sets(terms, u64::from(side), report)?;
+    let given = sets.map(|sets| hosts.div_ceil(sets.max(1)).max(1));
     let per_leaf = hosts_per_leaf(terms, hosts, given, report)?;
-    let leaves = layout.leaves.map_or(hosts.div_ceil(per_leaf), u64::from);
-    if leaves.saturating_mul(per_leaf) < hosts {
+    let sets = sets.unwrap_or_else(|| hosts.div_ceil(per_leaf));
+    let leaves = sets.saturating_mul(side.into());
+    if sets.saturating_mul(per_leaf) < hosts {
         report.error(
             code::TOPOLOGY,
             keys!["fabric", "leaves"],
             format!("{leaves} leaves with {per_leaf} hosts each hold fewer than {hosts} NICs"),
-            format!("{} leaves would hold them", hosts.div_ceil(per_leaf)),
+            format!("{} leaves would hold them", hosts.div_ceil(per_leaf) * u64::from(side)),
         );
         return Err(Stop::Reported);
     }
@@ -27,11 +32,37 @@ pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring,
     let leaf_range = wiring.add_tier(&terms.leaf, leaves)?;
     let cable = wiring.add_cable(&terms.host_cable);
     for nic in 0..wiring.nics.len() as u32 {
-        let leaf = leaf_range.start + nic / per_leaf as u32;
-        wiring.connect(End::Nic(nic), End::Switch(leaf), cable, 1)?;
+        let first = leaf_range.start + nic / per_leaf as u32 * side;
+        wiring.connect_to_set(nic, first..first + side, cable)?;
     }
     add_spines(&mut wiring, terms, leaf_range, per_leaf, report)?;
     Ok(wiring)
+}
+
+/// How many sets of `each` leaves the file asks for, if it says so: they must come out even.
+pub(super) fn leaf_sets(
+    terms: &Terms<'_>,
+    each: u64,
+    report: &mut Report<'_>,
+) -> Result<Option<u64>, Stop> {
+    let Some(leaves) = terms.file.fabric.leaves.map(u64::from) else { return Ok(None) };
+    if leaves.is_multiple_of(each) {
+        return Ok(Some(leaves / each));
+    }
+    let (rail, dual) = (terms.file.fabric.kind == Kind::Rail, terms.file.fabric.homing.ports() > 1);
+    let rails = terms.cluster.nics;
+    let (what, why) = match (rail, dual) {
+        (true, false) => (format!("{rails} rails"), "one leaf per rail and pod"),
+        (true, true) => (format!("pairs for {rails} rails"), "two leaves per rail and pod"),
+        _ => ("pairs".to_owned(), "every NIC is on two leaves"),
+    };
+    report.error(
+        code::TOPOLOGY,
+        keys!["fabric", "leaves"],
+        format!("{leaves} leaves do not come out even for {what}"),
+        format!("use a multiple of {each}: {why}"),
+    );
+    Err(Stop::Reported)
 }
 
 /// NICs on one leaf: as the file says, or as many as leave room for the uplinks.

@@ -23,7 +23,7 @@ pub(crate) use fit::{PortUse, ports_needed};
 use crate::catalogue::Catalogue;
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
-use crate::file::{FabricFile, Kind};
+use crate::file::{FabricFile, Homing, Kind};
 use crate::model::Fabric;
 use terms::Terms;
 use wiring::{Stop, Wiring};
@@ -35,6 +35,7 @@ pub(crate) fn build(
     catalogue: &Catalogue,
     report: &mut Report<'_>,
 ) -> Option<Fabric> {
+    check_homing(file, report);
     let terms = Terms::settle(file, catalogue, report)?;
     let wiring = match wire(&terms, report) {
         Ok(wiring) => wiring,
@@ -55,6 +56,23 @@ pub(crate) fn build(
     routes::resolve(&mut fabric, file, report);
     routes::check_size(&fabric, report);
     Some(fabric)
+}
+
+/// Only where leaves are in rows of their own can a NIC be on two of them.
+fn check_homing(file: &FabricFile, report: &mut Report<'_>) {
+    let layout = &file.fabric;
+    if layout.homing != Homing::Single && !matches!(layout.kind, Kind::LeafSpine | Kind::Rail) {
+        let help = match layout.kind {
+            Kind::Custom => "list two links for each NIC instead",
+            _ => "use kind `leaf-spine` or `rail`, or list the links with kind `custom`",
+        };
+        report.error(
+            code::TOPOLOGY,
+            keys!["fabric", "homing"],
+            "only kinds `leaf-spine` and `rail` have pairs of leaves",
+            help,
+        );
+    }
 }
 
 fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring, Stop> {

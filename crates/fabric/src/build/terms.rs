@@ -93,7 +93,8 @@ impl<'a> Terms<'a> {
             cables::cable(&given, catalogue, report)
         };
         let links = &file.links;
-        let host_cable = cable(&links.host, "host", nic.rate, 5);
+        let port_rate = Rate::from_bps(nic.rate.bps() / u64::from(layout.homing.ports()));
+        let host_cable = cable(&links.host, "host", port_rate, 5);
         let uplink = |lower: &SwitchKind, upper: &SwitchKind| {
             default_uplink(file, host_cable.rate, lower, upper)
         };

@@ -137,6 +137,69 @@ fn rails_go_up_three_tiers() {
     }
 }
 
+/// The leaves of a NIC, by name.
+fn leaves_of(fabric: &Fabric, nic: usize) -> Vec<String> {
+    let peers = fabric.nics[nic].ports.clone().map(|port| fabric.ports[port as usize].peer);
+    peers.map(|peer| fabric.node_name(fabric.ports[peer.index()].node).to_owned()).collect()
+}
+
+#[test]
+fn dual_homed_nics_are_on_two_leaves() {
+    let text = "[cluster]\ngpus = 256\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\n\
+                leaf = 'tomahawk-5'\nhosts-per-leaf = 16\nhoming = 'dual'";
+    let dual = fabric(text);
+    // Two pods of 16 servers, two leaves for each of 8 rails.
+    assert_eq!(tiers(&dual)[0], 32);
+    for server in 0..16 {
+        assert_eq!(leaves_of(&dual, server * 8 + 3), ["leaf6", "leaf7"]);
+        assert_eq!(leaves_of(&dual, (server + 16) * 8), ["leaf16", "leaf17"]);
+    }
+    // Each port has half the NIC's rate, and leaves have as much upwards as downwards.
+    let rate = |port: u32| dual.cable(PortId(port)).rate;
+    assert!(dual.nics[0].ports.clone().all(|port| rate(port) == Rate::from_gbps(200)));
+    for leaf in dual.switches.iter().filter(|switch| switch.tier == Tier::Leaf) {
+        let total: u64 = leaf.ports.clone().map(|port| rate(port).bps()).sum();
+        assert_eq!(total, 2 * 16 * Rate::from_gbps(200).bps(), "{}", leaf.name);
+    }
+
+    let text = "[cluster]\nhosts = 48\n[fabric]\nkind = 'leaf-spine'\nleaf = 'ideal'\n\
+                leaves = 6\nspines = 2\nhoming = 'dual'\n[links.host]\nrate = '100Gbps'";
+    let dual = fabric(text);
+    assert_eq!(tiers(&dual), [6, 2, 0]);
+    assert_eq!(leaves_of(&dual, 15), ["leaf0", "leaf1"]);
+    assert_eq!(leaves_of(&dual, 16), ["leaf2", "leaf3"]);
+    assert_eq!(leaves_of(&dual, 47), ["leaf4", "leaf5"]);
+    assert_eq!(dual.cable(PortId(dual.nics[0].ports.start)).rate, Rate::from_gbps(100));
+}
+
+#[test]
+fn homing_that_cannot_be_is_reported_on_its_line() {
+    let problem = |text: &str| {
+        let loaded = load_fabric(text);
+        let errors: Vec<_> = loaded.diagnostics.iter().filter(|found| found.is_error()).collect();
+        let [problem] = errors[..] else { panic!("{:#?}", loaded.diagnostics) };
+        assert_eq!(problem.code, code::TOPOLOGY);
+        (problem.line(text), problem.message.clone(), problem.help.clone().unwrap_or_default())
+    };
+    let dual = "[cluster]\ngpus = 32\n[fabric]\nleaf = 'ideal'\nhoming = 'dual'\n";
+    for kind in ["single", "fat-tree", "three-tier"] {
+        let (line, message, help) = problem(&format!("{dual}kind = '{kind}'"));
+        assert_eq!(line, 5, "{message}");
+        assert!(message.contains("pairs of leaves"), "{message}");
+        assert!(help.contains("`rail`"), "{help}");
+    }
+    let (line, message, help) = problem(&format!("{dual}kind = 'leaf-spine'\nleaves = 5"));
+    assert_eq!(line, 7);
+    assert!(message.contains("5 leaves do not come out even for pairs"), "{message}");
+    assert!(help.contains("multiple of 2"), "{help}");
+    let (_, message, help) = problem(&format!("{dual}kind = 'rail'\nleaves = 8"));
+    assert!(message.contains("pairs for 8 rails") && help.contains("multiple of 16"), "{help}");
+    assert!(codes(&format!("{dual}kind = 'rail'\nleaves = 0")).contains(&code::IMPOSSIBLE.0));
+    let (_, _, help) =
+        problem(&format!("{dual}kind = 'leaf-spine'\nleaves = 2\nhosts-per-leaf = 5"));
+    assert!(help.contains("14 leaves"), "{help}");
+}
+
 #[test]
 fn too_few_ports_are_counted() {
     let text = "[cluster]\nhosts = 300\nnic = 'connectx-7'\n[fabric]\nkind = 'single'\nleaf = 'tomahawk-5'";

@@ -132,6 +132,16 @@ impl Wiring {
         Ok(())
     }
 
+    /// Plugs a NIC into each of these switches.
+    pub(super) fn connect_to_set(
+        &mut self,
+        nic: u32,
+        mut switches: Range<u32>,
+        cable: usize,
+    ) -> Result<(), Stop> {
+        switches.try_for_each(|switch| self.connect(End::Nic(nic), End::Switch(switch), cable, 1))
+    }
+
     pub(super) fn tier(&self, switch: u32) -> Tier {
         self.kind(switch).tier
     }

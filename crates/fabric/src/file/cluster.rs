@@ -18,7 +18,7 @@ pub struct Cluster {
     pub nics_per_server: Option<u32>,
     /// NIC from the catalogue (default `generic-400g`).
     pub nic: Option<String>,
-    /// Rate of the NIC's port, if not the catalogue's.
+    /// Rate of the NIC, if not the catalogue's. Its ports share it where it has several.
     pub nic_rate: Option<Rate>,
     /// Rate of one GPU into the NVLink domain of its server (default 3.6Tbps; 0 without one).
     pub nvlink: Option<Rate>,
@@ -43,19 +43,43 @@ pub enum Kind {
     Custom,
 }
 
+/// To how many leaves a NIC is cabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Homing {
+    /// One, at the NIC's rate.
+    #[default]
+    Single,
+    /// A pair of leaves (dual ToR): two ports at half the NIC's rate each, so that either leaf can go.
+    Dual,
+}
+
+impl Homing {
+    /// Ports of a NIC, each on a leaf of its own.
+    pub const fn ports(self) -> u32 {
+        match self {
+            Homing::Single => 1,
+            Homing::Dual => 2,
+        }
+    }
+}
+
 /// Switches and how they are wired.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Layout {
     /// The wiring (default `leaf-spine`).
     pub kind: Kind,
+    /// To how many leaves each NIC is cabled (default `single`; `dual` with kinds `leaf-spine` and
+    /// `rail`).
+    pub homing: Homing,
     /// Silicon of the leaves (default `generic`).
     pub leaf: Option<String>,
     /// Silicon of the spines (default: as the leaves).
     pub spine: Option<String>,
     /// Silicon of the cores (default: as the spines).
     pub core: Option<String>,
-    /// Number of leaves (default: as few as hold the hosts).
+    /// Number of leaves (default: as few as hold the hosts); with `homing = "dual"` they go in pairs.
     pub leaves: Option<u32>,
     /// Number of spines; in three tiers, per pod (default: as few as carry the uplinks).
     pub spines: Option<u32>,

@@ -10,7 +10,7 @@ mod lossless;
 mod switch;
 
 pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
-pub use cluster::{Cluster, Kind, Layout, NicSettings, ReceiveSettings};
+pub use cluster::{Cluster, Homing, Kind, Layout, NicSettings, ReceiveSettings};
 pub use custom::{CustomLink, CustomNode, NodeKind, RouteEntry, TierName};
 pub use links::{LinkSettings, Links};
 pub use lossless::{EcnSettings, HeadroomSetting, Pfc, Quanta, ResponseSetting, UntilResume};

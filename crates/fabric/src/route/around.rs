@@ -8,7 +8,7 @@
 //! shortest paths searched anew in what is left.
 
 use super::{Found, Graph, Routes};
-use crate::model::{CableId, Fabric, SwitchId};
+use crate::model::{CableId, Fabric, PortId, SwitchId};
 use std::collections::BTreeSet;
 
 impl Routes {
@@ -27,8 +27,43 @@ impl Routes {
             search.run(attached, &mut whole, found);
         });
         routes.set_overrides(fabric);
-        let works = |port: crate::model::PortId| !dead.contains(&fabric.ports[port.index()].cable);
+        let works = |port: PortId| !dead.contains(&fabric.ports[port.index()].cable);
         routes.overrides.retain(|(_, port)| works(*port));
+        routes
+    }
+}
+
+impl Routes {
+    /// The same routes without what uses the `dead` cables: no other way is looked for. This is what a
+    /// switch does by itself as soon as its own links are down. A NIC that hangs on these cables alone
+    /// stays where it was.
+    pub fn without(&self, fabric: &Fabric, dead: &BTreeSet<CableId>) -> Self {
+        let works = |port: &PortId| !dead.contains(&fabric.ports[port.index()].cable);
+        let mut routes = Self {
+            attachment: self.attachment.clone(),
+            attachments: self.attachments,
+            table: self.table.clone(),
+            starts: vec![0],
+            ports: Vec::with_capacity(self.ports.len()),
+            direct_starts: vec![0],
+            direct: Vec::with_capacity(self.direct.len()),
+            direct_at: Vec::with_capacity(self.direct.len()),
+            overrides: self.overrides.iter().filter(|(_, port)| works(port)).copied().collect(),
+        };
+        for group in 0..self.starts.len() as u32 - 1 {
+            routes.ports.extend(self.group(group).iter().filter(|port| works(port)));
+            routes.starts.push(routes.ports.len() as u32);
+        }
+        for nic in self.direct_starts.windows(2) {
+            let all = nic[0] as usize..nic[1] as usize;
+            let any_works = self.direct[all.clone()].iter().any(works);
+            let left = all.filter(|&at| !any_works || works(&self.direct[at]));
+            for at in left {
+                routes.direct.push(self.direct[at]);
+                routes.direct_at.push(self.direct_at[at]);
+            }
+            routes.direct_starts.push(routes.direct.len() as u32);
+        }
         routes
     }
 }

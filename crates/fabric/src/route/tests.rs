@@ -170,6 +170,27 @@ fn the_long_way_round_is_taken_where_it_is_the_only_one() {
     assert_eq!(hops(&fabric, &cut, 0, 3), 3);
 }
 
+#[test]
+fn a_switch_by_itself_uses_what_is_left() {
+    let fabric = fabric(
+        "[cluster]\nhosts = 8\n[fabric]\nleaf = 'ideal'\nleaves = 4\nspines = 2\nhoming = 'dual'",
+    );
+    let dead = dead(&fabric, &["server0-nic0 leaf0", "leaf0 spine1"]);
+    let routes = Routes::new(&fabric).without(&fabric, &dead);
+    let next = |switch: &str, nic| neighbours(&fabric, &routes, switch, nic);
+    // No way down from here, though there is one over the spines; nothing else has changed.
+    assert_eq!(next("leaf0", 0), [""; 0]);
+    assert_eq!(next("leaf0", 1), ["server1-nic0"]);
+    assert_eq!(next("leaf1", 0), ["server0-nic0"]);
+    assert_eq!(next("leaf0", 4), ["spine0"]);
+    assert_eq!(next("spine0", 0), ["leaf0", "leaf1"]);
+    assert_eq!(next("spine1", 1), ["leaf1"]);
+    // With the whole fabric in mind, there is.
+    let around = Routes::around(&fabric, &dead);
+    assert_eq!(neighbours(&fabric, &around, "leaf0", 0), ["spine0"]);
+    assert_eq!(neighbours(&fabric, &around, "spine0", 0), ["leaf1"]);
+}
+
 proptest! {
     /// Whatever dies, what is still joined has a way, no way uses a dead cable, and without deaths
     /// the routes are the usual ones.

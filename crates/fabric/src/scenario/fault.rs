@@ -117,10 +117,10 @@ pub enum Among {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Reaction {
-    /// The switches at the two ends use other links after this time; until then what they send
-    /// into a dead link is lost.
+    /// The switches at the two ends do without it after this time (default 50us); until then what
+    /// they send into a dead link is lost.
     pub converge: Span,
-    /// All other switches know of it after this time.
+    /// All switches know of it after this time, and use other ways (default 10ms).
     pub late: Span,
 }
 

@@ -6,6 +6,7 @@
 
 mod balance;
 mod deadlock;
+mod dual_tor;
 mod fairness;
 mod headroom;
 mod loss;

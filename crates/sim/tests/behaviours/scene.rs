@@ -18,6 +18,8 @@ pub(crate) struct Scene {
     pub(crate) fabric: Fabric,
     pub(crate) scenario: Scenario,
     pub(crate) flows: Vec<Flow>,
+    /// Its collectives.
+    pub(crate) jobs: Vec<xoff_workload::Job>,
 }
 
 /// What came of a run.
@@ -62,7 +64,9 @@ impl Scene {
             panic!("{name} names {file}")
         };
         let flows = xoff_workload::expand(&scenario.workloads, &fabric, scenario.seed, &mut open);
-        Self { flows: flows.expect("sound traffic"), scenario, fabric }
+        let jobs = xoff_workload::programs(&scenario.workloads, &fabric, scenario.seed);
+        let (flows, jobs) = (flows.expect("sound traffic"), jobs.expect("sound collectives"));
+        Self { flows, jobs, scenario, fabric }
     }
 
     /// Runs it with its own seed.
@@ -102,8 +106,24 @@ impl Scene {
         let settings = Settings { seed, until, check_wire: true, ..Settings::default() };
         let mut watch = Watch::default();
         let faults = &self.scenario.faults;
-        let ran = xoff_sim::run(&self.fabric, &self.flows, faults, &settings, &mut watch);
+        let (fabric, flows) = (&self.fabric, &self.flows);
+        let ran = xoff_sim::run_jobs(fabric, flows, self.jobs(), faults, &settings, &mut watch);
         Run { scene: self, report: ran.expect("a run"), watch }
+    }
+
+    /// Its collectives as the simulator runs them.
+    fn jobs(&self) -> Vec<xoff_sim::Job> {
+        let job = |job: &xoff_workload::Job| xoff_sim::Job {
+            start: job.start,
+            class: job.class,
+            clear_to_send: job.class,
+            programs: job
+                .runs
+                .iter()
+                .map(|run| (job.program(run).expect("a program"), run.repeat))
+                .collect(),
+        };
+        self.jobs.iter().map(job).collect()
     }
 
     /// The port of this name, like `leaf-a→spine`.
@@ -123,6 +143,11 @@ impl Run<'_> {
         assert!(allow.deadlock || report.deadlocks.is_empty(), "{:?}", report.deadlocks);
         let open = report.flows.iter().filter(|flow| flow.end.is_none()).count();
         assert!(allow.unfinished || open == 0, "{open} flows are unfinished");
+        let asked = self.scene.jobs.iter().flat_map(|job| &job.runs).map(|run| run.repeat);
+        let runs = report.jobs.iter().flat_map(|job| &job.runs);
+        let ended = runs.filter(|run| run.end.is_some()).count() as u32;
+        let open = open as u32 + asked.sum::<u32>() - ended;
+        assert!(allow.unfinished || open == 0, "{open} flows and collectives are unfinished");
         if open == 0 {
             assert_eq!(report.outcome, Outcome::Completed);
         }

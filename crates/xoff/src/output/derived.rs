@@ -17,11 +17,15 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("Paths", paths(&derived.paths)),
     ];
     let mut text = format!(
-        "{} servers, {} GPUs, {} NICs\n",
+        "{} servers, {} GPUs, {} NICs",
         count(derived.servers),
         count(derived.gpus),
         count(derived.nics)
     );
+    if derived.ports_per_nic > 1 {
+        text += &format!(" with {} ports each", count(derived.ports_per_nic));
+    }
+    text += "\n";
     for (heading, table) in sections.iter().filter(|(_, table)| !table.is_empty()) {
         text += &format!("\n{}\n{}", style.bold(heading), table.render(width, style));
     }
