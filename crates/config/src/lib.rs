@@ -22,7 +22,10 @@ pub mod system;
 mod cumulus;
 mod eos;
 mod host;
+mod junos;
 mod nxos;
+mod os10;
+mod picos;
 mod sonic;
 mod text;
 

@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
     fn damaged_configurations_are_read_and_audited(
-        which in 0usize..5,
+        which in 0usize..SystemId::ALL.len(),
         damages in prop::collection::vec(damages(), 1..12),
     ) {
         let system = SystemId::ALL[which];
@@ -122,7 +122,9 @@ proptest! {
             "\n    ", "policy-map", "type", "queuing", "network-qos", "class", "c-out-8q-q3",
             "random-detect", "minimum-threshold", "kbytes", "mlnx_qos", "-i", "--pfc=1,1", "eth0",
             "{", "}", "\"PORT_QOS_MAP\"", ":", "\"QUEUE\"", "\"|\"", ",", "banner", "motd", "^C", "é",
-            "description", "uc-tx-queue", "8", "pfc", "switch-priority", "0-7", "7-0", "tc:", "bw:",
+            "description", "uc-tx-queue", "class-of-service", "forwarding-class", "TC3", ";", "code-points", "et-0/0/1",
+            "congestion-notification-profile", "input", "fill-level", "trust", "dscp-map", "qos-group",
+            "- set:", "qos:", "'26':", "wred", "pfc-profile", "[", "]", "unit", "*", "inactive:", "8", "pfc", "switch-priority", "0-7", "7-0", "tc:", "bw:",
         ]), 0..60),
     ) {
         let text = words.join(" ");
@@ -143,6 +145,16 @@ fn nothing_vanishes() {
         (SystemId::NxOs, "pause pfc-cos 3", "pause pfc-cos 9"),
         (SystemId::Cumulus, "nv set qos pfc ROCE tx enable\n", "nv set qos pfc on\n"),
         (SystemId::Cumulus, "cable-length 40", "cable-length forty"),
+        (SystemId::CumulusYaml, "trust: l3", "trust: l4"),
+        (SystemId::CumulusYaml, "    qos:\n", "    qos:\n      fast: on\n"),
+        (SystemId::Junos, "class-of-service {\n", "class-of-service {\n    faster;\n"),
+        (SystemId::Junos, "[ 011010 ]", "[ 0110102 ]"),
+        (SystemId::JunosSet, "queue-num 3", "queue-num 9"),
+        (SystemId::JunosSet, "unit *", "unite *"),
+        (SystemId::Os10, " pause\n", " pause\n  faster\n"),
+        (SystemId::Os10, "dscp 26", "dscp 66"),
+        (SystemId::PicOs, "mode \"SP\"", "moder \"SP\""),
+        (SystemId::PicOs, "code-point 26", "code-point 66"),
         (SystemId::Sonic, "\"pfc_enable\": \"3\"", "\"pfc_enable\": \"three\""),
         (SystemId::Sonic, "\"pfc_enable\": \"3\"", "\"pfc_enabled\": \"3\""),
         (SystemId::Host, "--pfc=0,0,0,1,0,0,0,0", "--pfc=0,0,0,1"),

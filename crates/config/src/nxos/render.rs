@@ -27,6 +27,9 @@ pub(super) fn render(device: &Device) -> String {
         interface(&mut ports, name.as_str(), port, &mut policies);
     }
     let mut text = format!("! RoCE configuration of {} for NX-OS, to be merged\n", device.name);
+    if !device.partial {
+        text += "! how sure: read in documents of the vendor, not accepted by a box here\n";
+    }
     classify(&mut text, &policies);
     let network = network_qos(&mut text, device);
     queuing(&mut text, &policies);

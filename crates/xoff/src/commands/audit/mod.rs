@@ -21,7 +21,8 @@ const EXAMPLES: &str = "Examples:
   xoff audit --explain ecn-above-xoff
 
 Reads running configurations of SONiC (config_db.json), Arista EOS, Cisco
-NX-OS and NVIDIA Cumulus (NVUE commands), and what the check scripts of
+NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
+`display set`), Dell OS10 and FS PicOS, and what the check scripts of
 `xoff config` print on hosts, mixed as they come; what each file is, is seen
 from what is in it. With a fabric file devices are held against it and its
 cables, without against each other.
@@ -70,7 +71,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if devices.is_empty() {
         return Err(Failure::input(format!(
             "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
-             EOS, Cisco NX-OS, NVUE commands and the output of host check scripts",
+             EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS and the output of host \
+             check scripts",
             dir.display()
         )));
     }
