@@ -10,7 +10,7 @@ use xoff_config::device::{Device, Port, PortName};
 use xoff_config::number::{Dscp, Priority};
 use xoff_config::qos::Trust;
 use xoff_config::{Intent, SystemId};
-use xoff_fabric::model::{ClassId, Fabric, PortClass, PortId, Scheduling};
+use xoff_fabric::model::{ClassId, Fabric, NicId, PortClass, PortId, Scheduling};
 use xoff_fabric::scenario::{Fault, Setting};
 use xoff_transport::config::Congestion;
 use xoff_units::Ratio;
@@ -22,6 +22,8 @@ pub struct AsConfigured {
     pub fabric: Fabric,
     /// What holds only at single ports.
     pub faults: Vec<Fault>,
+    /// A NIC beside the first difference: traffic to it meets it.
+    pub beside: Option<NicId>,
     /// Differences that are in it, in words.
     pub applied: Vec<String>,
     /// Differences that the model does not have, in words.
@@ -36,6 +38,7 @@ pub fn as_configured(fabric: &Fabric, intent: &Intent, devices: &[Device]) -> As
         result: AsConfigured {
             fabric,
             faults: Vec::new(),
+            beside: None,
             applied: Vec::new(),
             left_out: Vec::new(),
         },
@@ -51,10 +54,14 @@ pub fn as_configured(fabric: &Fabric, intent: &Intent, devices: &[Device]) -> As
         for (name, port) in &meant.ports {
             let number = ports.get(&(device.name.as_str(), name));
             let (Some(&number), Some(real)) = (number, device.ports.get(name)) else { continue };
+            let known = made.result.applied.len();
             if device.system == SystemId::Host {
                 made.nic(device, name, number, port, real);
             } else {
                 made.port(device, name, number, port, real);
+            }
+            if made.result.beside.is_none() && made.result.applied.len() > known {
+                made.result.beside = beside(&made.result.fabric, number);
             }
         }
     }
@@ -247,6 +254,19 @@ impl Maker<'_> {
         };
         (format!("{} {}", name(node), name(peer(number))), index)
     }
+}
+
+/// The last NIC on the leaf that a port belongs to, or leads to.
+fn beside(fabric: &Fabric, port: PortId) -> Option<NicId> {
+    let ends = [port, fabric.ports[port.index()].peer];
+    let nodes = ends.map(|port| fabric.ports[port.index()].node);
+    let nics = |node| {
+        let peers = fabric.node_ports(node).map(|port| fabric.ports[port.index()].peer);
+        let nodes = peers.map(|peer| fabric.ports[peer.index()].node);
+        nodes.filter(|node| fabric.node_switch(*node).is_none()).last()
+    };
+    let switches = nodes.into_iter().filter(|node| fabric.node_switch(*node).is_some());
+    switches.filter_map(nics).next().map(|node| NicId(node.0))
 }
 
 /// The queue that packets of a DSCP wait in.

@@ -11,6 +11,7 @@ mod mutation;
 mod run;
 mod schema;
 mod signals;
+mod simulate;
 mod trace;
 mod validate;
 

@@ -8,7 +8,7 @@ use crate::output::{self, stdout_width};
 use serde::Serialize;
 use xoff_config::{Device, Intent};
 use xoff_fabric::FabricSetup;
-use xoff_fabric::scenario::Fault;
+use xoff_fabric::scenario::{Fault, NodeRef, Workload};
 use xoff_validate::configured::{AsConfigured, as_configured};
 use xoff_validate::measure::measure_on;
 use xoff_validate::suite::{Choice, suite};
@@ -66,14 +66,20 @@ pub(super) fn effects(
     intent: &Intent,
     devices: &[Device],
 ) -> Result<Effects, Failure> {
-    let AsConfigured { fabric, faults, applied, left_out } =
+    let AsConfigured { fabric, faults, beside, applied, left_out } =
         as_configured(&setup.fabric, intent, devices);
+    let target = beside.map(|nic| NodeRef::Name(fabric.nics[nic.index()].name.clone()));
     let configured = FabricSetup { fabric, ..setup.clone() };
     let choice = Choice { phases: vec![Phase::Synthetic], quick: true };
     let mut rows = Vec::new();
-    for experiment in suite(&setup.fabric, &choice) {
+    for mut experiment in suite(&setup.fabric, &choice) {
         if !SHOWN.contains(&experiment.id.as_str()) || applied.is_empty() {
             continue;
+        }
+        for workload in &mut experiment.scenario.workloads {
+            if let Workload::Incast(incast) = workload {
+                incast.target = target.clone();
+            }
         }
         say(Level::Note, &format!("running {}, as configured and as meant", experiment.id));
         rows.push(Row {
