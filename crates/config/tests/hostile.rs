@@ -190,3 +190,38 @@ fn a_thousand_devices() {
     assert!(report.findings.is_empty(), "{:#?}", report.findings.first());
     assert_eq!(report.links, setup.fabric.cables.len());
 }
+
+/// How long more than a thousand devices take, from text to report: run by hand, with `--release
+/// --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+#[allow(clippy::disallowed_methods, reason = "it measures")]
+fn how_long_a_thousand_devices_take() {
+    let setup = common::setup(
+        "[cluster]\ngpus = 4096\ngpus-per-server = 4\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n",
+    );
+    for system in [SystemId::Eos, SystemId::Sonic, SystemId::JunosSet] {
+        let intent = Intent::with(&setup, Choices::all(system));
+        let mut files = Files::default();
+        let mut bytes = 0;
+        for device in &intent.devices {
+            let system = device.system.system();
+            let file = system.render(&system.fit(device, &mut Vec::new())).remove(0);
+            bytes += file.text.len();
+            files.add(file.name, file.text);
+        }
+        let start = std::time::Instant::now();
+        let devices = audit::read(&files).devices;
+        let parsed = start.elapsed();
+        let intent = intent_for(&setup, Balancing::Hash, &devices);
+        let report = xoff_config::audit(&devices, Some(&intent));
+        println!(
+            "{system}: {} devices, {} cables, {} KiB: read in {parsed:?}, audited after {:?}, {} findings",
+            report.devices,
+            report.links,
+            bytes / 1024,
+            start.elapsed(),
+            report.findings.len()
+        );
+    }
+}

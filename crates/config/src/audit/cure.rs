@@ -1,7 +1,7 @@
 //! The fix of a finding: the part of a port that is wrong, as it should be, rendered.
 
 use super::scene::Scene;
-use crate::device::{Device, Port, PortName};
+use crate::device::{Device, Part, Port, PortName};
 use crate::place::{Place, Said};
 use crate::qos::QueueSettings;
 use crate::system::SystemId;
@@ -40,7 +40,7 @@ pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: A
     let Some(device) = scene.devices.get(index) else { return String::new() };
     let mut wanted = Device::new(&device.name, device.system);
     wanted.hardware = device.hardware.clone();
-    wanted.partial = true;
+    wanted.part = Part::Change;
     // As the system says it: what follows from all ports of a device must not be worked out again
     // from some of them.
     let meant = scene.fitted(index);

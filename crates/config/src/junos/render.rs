@@ -33,7 +33,7 @@ type Turns = ([QueueSettings; 8], [usize; 8]);
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
-    stem: &'static str,
+    stem: String,
     classifiers: Vec<Classifier>,
     queues: Vec<Turns>,
     drops: Vec<Wred>,
@@ -50,7 +50,7 @@ struct Bindings<'d> {
 }
 
 pub(super) fn tree(device: &Device) -> Tree {
-    let stem = if device.partial { "ROCE-FIX" } else { "ROCE" };
+    let stem = device.part.stem("-");
     let mut profiles = Profiles { stem, ..Profiles::default() };
     let ports: Vec<Bindings<'_>> =
         device.ports.iter().map(|(name, port)| profiles.bind(name.as_str(), port)).collect();
@@ -74,8 +74,8 @@ fn class_name(class: usize) -> String {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = self.stem;
-        if number == 0 { stem.to_owned() } else { format!("{stem}-{}", number + 1) }
+        let stem = &self.stem;
+        if number == 0 { stem.clone() } else { format!("{stem}-{}", number + 1) }
     }
 
     fn bind<'d>(&mut self, name: &'d str, port: &'d Port) -> Bindings<'d> {

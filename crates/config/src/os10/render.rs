@@ -15,7 +15,7 @@ type Pairs = Vec<(usize, usize)>;
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
-    stem: &'static str,
+    stem: String,
     trust: Vec<Pairs>,
     traffic_class: Vec<Pairs>,
     /// Priorities with the group that each pauses.
@@ -25,7 +25,7 @@ struct Profiles {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let stem = if device.partial { "ROCE-FIX" } else { "ROCE" };
+    let stem = device.part.stem("-");
     let mut profiles = Profiles { stem, ..Profiles::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
@@ -41,8 +41,8 @@ pub(super) fn render(device: &Device) -> String {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = self.stem;
-        if number == 0 { stem.to_owned() } else { format!("{stem}-{}", number + 1) }
+        let stem = &self.stem;
+        if number == 0 { stem.clone() } else { format!("{stem}-{}", number + 1) }
     }
 }
 

@@ -16,7 +16,7 @@ type Classifier = (Option<Trust>, Vec<(usize, usize)>);
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
-    stem: &'static str,
+    stem: String,
     classifiers: Vec<Classifier>,
     /// Queues, and the class that each belongs to.
     schedulers: Vec<([QueueSettings; 8], [usize; 8])>,
@@ -24,7 +24,7 @@ struct Profiles {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let stem = if device.partial { "ROCE-FIX" } else { "ROCE" };
+    let stem = device.part.stem("-");
     let mut profiles = Profiles { stem, ..Profiles::default() };
     let mut ports = Tree::default();
     for (name, port) in &device.ports {
@@ -32,7 +32,7 @@ pub(super) fn render(device: &Device) -> String {
     }
     let mut tree = Tree::default();
     tree.comment(format!("RoCE configuration of {} for FS PicOS, to be merged", device.name));
-    if !device.partial {
+    if !device.part.is_partial() {
         tree.comment("not verified on a box: read in an operator's configuration");
         tree.comment("not here, because not verified: ECN marking, PFC watchdog, load balancing");
     }
@@ -104,8 +104,8 @@ fn classes(tree: &mut Tree, device: &Device) {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = self.stem;
-        if number == 0 { stem.to_owned() } else { format!("{stem}-{}", number + 1) }
+        let stem = &self.stem;
+        if number == 0 { stem.clone() } else { format!("{stem}-{}", number + 1) }
     }
 
     fn write_classifiers(&self, tree: &mut Tree) {
