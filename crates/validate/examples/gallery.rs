@@ -80,7 +80,7 @@ fn queues() -> Section {
         let depth = move |i: u32| {
             let x = f64::from(i) / 40_000.0;
             let wave = (x * 9.0 * PI + phase).sin().max(0.0);
-            (x * 2e-3, scale * (wave * 0.7 + 0.3 * noise(i)) * (1.0 - x * 0.5))
+            (x * 2e-3, scale * (wave * 0.9 + 0.1 * noise(i / 60)) * (1.0 - x * 0.5))
         };
         (0..40_000).map(depth).collect::<Vec<_>>()
     };

@@ -263,7 +263,7 @@ fn beside(fabric: &Fabric, port: PortId) -> Option<NicId> {
     let nics = |node| {
         let peers = fabric.node_ports(node).map(|port| fabric.ports[port.index()].peer);
         let nodes = peers.map(|peer| fabric.ports[peer.index()].node);
-        nodes.filter(|node| fabric.node_switch(*node).is_none()).last()
+        nodes.rev().find(|node| fabric.node_switch(*node).is_none())
     };
     let switches = nodes.into_iter().filter(|node| fabric.node_switch(*node).is_some());
     switches.filter_map(nics).next().map(|node| NicId(node.0))

@@ -65,7 +65,8 @@ fn lines(chart: &Chart) -> (String, Option<String>) {
             sheet.row([Field::Text(&series.name), Field::Number(x), Field::Number(y)]);
         }
     }
-    let all = chart.series.iter().map(|series| series.points.len()).sum();
+    let finite = |(x, y): &&(f64, f64)| x.is_finite() && y.is_finite();
+    let all = chart.series.iter().map(|series| series.points.iter().filter(finite).count()).sum();
     let note = thinned(&sheet, all);
     (sheet.text, note)
 }
@@ -74,12 +75,14 @@ fn distribution(curves: &Distribution) -> (String, Option<String>) {
     let head = ["series".to_owned(), heading(&curves.x.label, curves.x.unit), "share".to_owned()];
     let mut sheet = Sheet::new(head);
     let most = share(curves.series.len());
+    let mut all = 0;
     for series in &curves.series {
-        for (value, share) in thin::extremes(&thin::cumulative(&series.values), most) {
+        let curve = thin::cumulative(&series.values);
+        all += curve.len();
+        for (value, share) in thin::extremes(&curve, most) {
             sheet.row([Field::Text(&series.name), Field::Number(value), Field::Number(share)]);
         }
     }
-    let all = curves.series.iter().map(|series| series.values.len()).sum();
     let note = thinned(&sheet, all);
     (sheet.text, note)
 }

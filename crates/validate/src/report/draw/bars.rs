@@ -76,7 +76,7 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
         bottom: x.title(&axis.label),
         upright: true,
         level: false,
-        right: ADVANCE * 9.0,
+        right: ADVANCE * 10.0,
     };
     let mut panel = Panel::new(root, &layout, x, names)?;
     let gap = BETWEEN / (count * BAR + BETWEEN) / 2.0;
@@ -91,7 +91,13 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
                 Ink::series(at),
                 1.0,
             )?;
-            let (end, middle) = panel.place(value.max(0.0), top + each / 2.0);
+            let (mut end, middle) = panel.place(value.max(0.0), top + each / 2.0);
+            // The number does not stand on the reference's mark.
+            let mark = bars.reference.iter().find_map(|r| r.values.get(group).copied().flatten());
+            let mark = mark.map(|mark| panel.place(mark, 0.0).0);
+            if let Some(mark) = mark.filter(|m| *m > end - units(3.0) && *m < end + units(65.0)) {
+                end = mark;
+            }
             let style = words(Ink::Muted, HPos::Left, VPos::Center);
             root.draw(&Text::new(axis.unit.show(value), (end + units(5.0), middle), style))?;
         }
@@ -102,6 +108,6 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
         let (top, bottom) = (group as f64 + gap * 0.5, group as f64 + 1.0 - gap * 0.5);
         panel.path(vec![(value, top), (value, bottom)], Ink::Text, 2.5)?;
     }
-    debug_assert!(LETTER < BAR, "values stand beside their bars");
+    const { assert!(LETTER < BAR, "values stand beside their bars") };
     Ok(())
 }

@@ -101,7 +101,10 @@ pub(super) fn distribution(curves: &Distribution) -> Drawing {
 }
 
 impl Plan<'_> {
-    fn drawing(&self, notes: Vec<String>) -> Drawing {
+    fn drawing(&self, mut notes: Vec<String>) -> Drawing {
+        if self.values(|p| p.0).next().is_none() {
+            notes.push("There is nothing to draw.".to_owned());
+        }
         Drawing {
             wide: self.picture(Width::Wide),
             narrow: self.picture(Width::Narrow),
@@ -152,7 +155,7 @@ impl Plan<'_> {
             bottom: fit(&x.title(&self.x.label), width.pixels() - 80.0),
             upright: false,
             level: true,
-            right: (x.longest() as f64 * ADVANCE / 2.0).max(8.0),
+            right: (x.longest() as f64 * ADVANCE / 2.0).max(8.0) + 4.0,
         };
         let mut panel = Panel::new(root, &layout, x, y)?;
         self.shade(&mut panel)?;
@@ -166,7 +169,7 @@ impl Plan<'_> {
                 }
             }
             let points = if self.stepwise { steps(&points) } else { points };
-            panel.path(points, ink, 1.75)?;
+            panel.path(points, ink, 1.5)?;
         }
         self.marks(root, &mut panel)
     }
@@ -187,17 +190,28 @@ impl Plan<'_> {
         let (left, right) = (panel.x.from(), panel.x.to());
         let mut level = self.level.clone();
         level.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let mut highest = i32::MAX;
-        for mark in level {
+        for mark in &level {
             panel.path(vec![(left, mark.value), (right, mark.value)], Ink::Mark, 1.25)?;
-            let (x, y) = panel.place(right, mark.value);
-            let y = (y - units(3.0)).min(highest - units(LETTER + 2.0));
-            highest = y;
+        }
+        let places: Vec<(i32, i32)> = level.iter().map(|m| panel.place(right, m.value)).collect();
+        let near = units(2.0 * LETTER + 6.0);
+        let (ground, mut highest) = (panel.place(right, panel.y.from()).1, i32::MAX);
+        for (at, mark) in level.iter().enumerate() {
+            let (x, y) = places[at];
             let text = format!("{} {}", fit(&mark.label, 200.0), self.y.unit.show(mark.value));
-            root.draw(&Text::new(text, (x, y), words(Ink::Mark, HPos::Right, VPos::Bottom)))?;
+            // Of two that are near each other the lower one's name stands below its line.
+            let crowded = places.get(at + 1).is_some_and(|next| y - next.1 < near);
+            let room = ground.min(highest) - y > units(LETTER + 6.0);
+            let (y, side) = if crowded && room {
+                (y + units(4.0), VPos::Top)
+            } else {
+                ((y - units(3.0)).min(highest.saturating_sub(units(LETTER + 2.0))), VPos::Bottom)
+            };
+            highest = y;
+            root.draw(&Text::new(text, (x, y), words(Ink::Mark, HPos::Right, side)))?;
         }
         let (bottom, top) = (panel.y.from(), panel.y.to());
-        let middle = panel.place((left + right) / 2.0, top).0.max(panel.place(left, top).0 + 1);
+        let middle = (panel.place(left, top).0 + panel.place(right, top).0) / 2;
         for (row, mark) in self.upright.iter().enumerate() {
             panel.path(vec![(mark.value, bottom), (mark.value, top)], Ink::Mark, 1.25)?;
             let (x, y) = panel.place(mark.value, top);

@@ -38,7 +38,7 @@ pub(super) fn heat(heat: &Heat) -> Drawing {
     }
     let label = &heat.value_label;
     let (least, most) = (heat.unit.show(from), heat.unit.show(to));
-    let ramp = |name: String, form| Key { ink: Ink::Text, form, name };
+    let ramp = |name: String, form| Key { ink: Ink::Grid, form, name };
     Drawing {
         wide: whole(heat, &wide, Width::Wide, (from, to)),
         narrow: whole(heat, &narrow, Width::Narrow, (from, to)),
@@ -114,7 +114,7 @@ fn draw(
         bottom: fit(&heat.column_label, width.pixels() - 80.0),
         upright: false,
         level: false,
-        right: (columns.longest() as f64 * ADVANCE / 2.0).max(8.0),
+        right: (columns.longest() as f64 * ADVANCE / 2.0).max(8.0) + 4.0,
     };
     let mut panel = Panel::new(root, &layout, columns, rows)?;
     for (row, values) in cells.values.iter().enumerate() {

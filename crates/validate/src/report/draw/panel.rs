@@ -22,8 +22,8 @@ pub(super) const FINE: f64 = 2.0;
 /// Height of letters in pixels.
 pub(super) const LETTER: f64 = 12.0;
 
-/// Mean width of a letter in pixels: half of its height and a little, as in most fonts.
-pub(super) const ADVANCE: f64 = 6.6;
+/// Mean width of a letter in pixels, in a wide font: which one the reader has is not known.
+pub(super) const ADVANCE: f64 = 7.3;
 
 /// The library divides sizes of fonts by this.
 const FONT: f64 = 1.24;
@@ -96,7 +96,7 @@ impl<'a, 'b> Panel<'a, 'b> {
         x: Ruler,
         y: Ruler,
     ) -> Drawn<Self> {
-        let left = y.longest() as f64 * ADVANCE + 12.0;
+        let left = y.longest() as f64 * ADVANCE + 18.0;
         let below = if layout.bottom.is_empty() { 24.0 } else { 42.0 };
         let above = if layout.top.is_empty() { 8.0 } else { 26.0 };
         let mut chart = ChartBuilder::on(root)

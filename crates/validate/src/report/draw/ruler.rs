@@ -51,7 +51,8 @@ impl Ruler {
         let (from, to) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), v| {
             (least.min(v), greatest.max(v))
         });
-        let (from, to) = if from <= to { (from, to) } else { (1.0, 1.0) };
+        let nothing = if axis.scale == Scale::Linear { (0.0, 0.0) } else { (1.0, 1.0) };
+        let (from, to) = if from <= to { (from, to) } else { nothing };
         match axis.scale {
             Scale::Linear => Self::linear(axis.unit, from, to, ground.is_some(), ticks),
             Scale::Log => Self::log(axis.unit, from, to, ticks),
@@ -61,12 +62,11 @@ impl Ruler {
     fn linear(unit: Unit, from: f64, to: f64, round: bool, wanted: usize) -> Self {
         let largest = from.abs().max(to.abs());
         // A range that is no range is widened, so that its only value stands in the middle.
-        let pad = match to - from {
-            width if width > largest * 1e-9 => 0.0,
-            _ if largest == 0.0 => 0.5,
-            _ => largest / 2.0,
+        let (from, mut to) = match to - from {
+            width if width > largest * 1e-9 => (from, to),
+            _ if largest == 0.0 => (0.0, 1.0),
+            _ => (from - largest / 2.0, to + largest / 2.0),
         };
-        let (from, mut to) = (from - pad, to + pad);
         let (size, name) = unit.scale(from.abs().max(to.abs()));
         let step = nice((to - from) / size / wanted.max(1) as f64) * size;
         if round {
@@ -91,7 +91,12 @@ impl Ruler {
         let powers = (low..=high).step_by(stride).map(|power| 10f64.powi(power));
         let all = powers.flat_map(|power| within.iter().map(move |part| part * power));
         let near = |v: &f64| *v >= from * 0.999 && *v <= to * 1.001;
-        Self { from, to, kind: Kind::Log { unit }, ticks: all.filter(near).collect() }
+        let mut ticks: Vec<f64> = all.filter(near).collect();
+        if ticks.len() < 3 && to / from < 100.0 {
+            // Less than a decade or so: as on a linear axis.
+            ticks = Self::linear(unit, from, to, false, wanted).ticks;
+        }
+        Self { from, to, kind: Kind::Log { unit }, ticks }
     }
 
     /// Names from the top, or from the left, of which each `every`th is written, at most `width` pixels

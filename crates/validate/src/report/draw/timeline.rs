@@ -91,7 +91,7 @@ fn draw(
         bottom: fit(&x.title(&axis.label), width.pixels() - 80.0),
         upright: true,
         level: false,
-        right: (x.longest() as f64 * ADVANCE / 2.0).max(8.0),
+        right: (x.longest() as f64 * ADVANCE / 2.0).max(8.0) + 4.0,
     };
     let mut panel = Panel::new(root, &layout, x, y)?;
     let (from, to) = (panel.x.from(), panel.x.to());

@@ -13,7 +13,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use std::collections::BTreeMap;
 
 /// Links that are drawn; a fabric with more is folded further.
-const LINKS: usize = 320;
+const LINKS: usize = 260;
 
 /// Height of a tier, of a node, and of the room above and below, in pixels.
 const TIER: f64 = 112.0;
@@ -25,10 +25,34 @@ type Place = (usize, usize);
 
 /// What is drawn of a topology.
 struct Folded {
-    /// By tier: how many nodes each box stands for, and the boxes.
-    tiers: Vec<(usize, Vec<Box>)>,
-    /// Links between boxes, from the lower to the upper: load and state of the worst.
-    links: BTreeMap<(Place, Place), (f64, LinkState)>,
+    tiers: Vec<Row>,
+    /// Links between boxes, from the lower to the upper.
+    links: BTreeMap<(Place, Place), Bundle>,
+}
+
+/// What is drawn of a tier.
+struct Row {
+    /// How many nodes a box stands for, at most.
+    each: usize,
+    boxes: Vec<Box>,
+    /// The box of each node.
+    of: Vec<usize>,
+}
+
+/// Links between the same two boxes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bundle {
+    loads: f64,
+    links: u32,
+    /// The worst.
+    state: LinkState,
+}
+
+impl Bundle {
+    /// The mean load: the greatest would be the same of all in a fabric that is folded far.
+    fn load(self) -> f64 {
+        self.loads / f64::from(self.links.max(1))
+    }
 }
 
 struct Box {
@@ -40,17 +64,17 @@ struct Box {
 pub(super) fn topology(topology: &Topology) -> Drawing {
     let (wide, narrow) = (fold(topology, 32), fold(topology, 8));
     let mut notes = Vec::new();
-    for (tier, (each, boxes)) in topology.tiers.iter().zip(&wide.tiers) {
-        if *each > 1 {
-            let (nodes, boxes) = (tier.nodes.len(), boxes.len());
-            notes.push(format!("{nodes} {} are drawn as {boxes} boxes of {each}.", tier.name));
-        }
+    let folded = |(_, row): &(&crate::report::Tier, &Row)| row.each > 1;
+    let tiers = topology.tiers.iter().zip(&narrow.tiers).filter(folded);
+    let names: Vec<&str> = tiers.map(|(tier, _)| tier.name.as_str()).collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        notes.push(format!("Folded: {names}; the picture says how many are in a box."));
     }
     if wide.links.len() < topology.links.len() {
         notes.push(format!(
-            "{} links are drawn as {} lines; each shows its busiest link.",
-            topology.links.len(),
-            wide.links.len()
+            "The lines show {} links: their mean load, and the state of the worst.",
+            topology.links.len()
         ));
     }
     Drawing {
@@ -65,14 +89,14 @@ pub(super) fn topology(topology: &Topology) -> Drawing {
 fn legend(topology: &Topology, folded: &Folded) -> Vec<Key> {
     let any = |state| topology.links.iter().any(|link| link.state == state);
     let key = |ink, form, name: &str| Key { ink, form, name: name.to_owned() };
-    let mut keys = vec![key(Ink::Text, Form::Ramp, "load of a link, from idle to full")];
+    let mut keys = vec![key(Ink::Grid, Form::Ramp, "load of a link, from idle to full")];
     if any(LinkState::Hot) {
         keys.push(key(Ink::Fail, Form::Thick, "hot spot"));
     }
     if any(LinkState::Down) || topology.tiers.iter().flat_map(|t| &t.nodes).any(|n| n.down) {
         keys.push(key(Ink::Fail, Form::Dashes, "down"));
     }
-    let boxes = folded.tiers.iter().flat_map(|(_, boxes)| boxes);
+    let boxes = folded.tiers.iter().flat_map(|row| &row.boxes);
     let mut rails: Vec<u32> = boxes.filter_map(|node| node.rail).collect();
     rails.sort_unstable();
     rails.dedup();
@@ -108,33 +132,56 @@ fn fold(topology: &Topology, most: usize) -> Folded {
 }
 
 fn fold_to(topology: &Topology, most: usize) -> Folded {
-    let tiers: Vec<(usize, Vec<Box>)> = topology
-        .tiers
-        .iter()
-        .map(|tier| {
-            let each = tier.nodes.len().div_ceil(most).max(1);
-            (each, tier.nodes.chunks(each).map(group).collect())
-        })
-        .collect();
-    let mut links: BTreeMap<(Place, Place), (f64, LinkState)> = BTreeMap::new();
+    let tiers: Vec<Row> = topology.tiers.iter().map(|tier| row(&tier.nodes, most)).collect();
+    let mut links: BTreeMap<(Place, Place), Bundle> = BTreeMap::new();
     for link in &topology.links {
         if topology.node(link.from).is_none() || topology.node(link.to).is_none() {
             continue;
         }
-        let place = |at: crate::report::NodeRef| (at.tier, at.node / tiers[at.tier].0);
+        let place = |at: crate::report::NodeRef| (at.tier, tiers[at.tier].of[at.node]);
         let (a, b) = (place(link.from), place(link.to));
         if a == b {
             continue;
         }
-        let load = if link.load.is_finite() { link.load.clamp(0.0, 1.0) } else { 0.0 };
-        let drawn = links.entry((a.min(b), a.max(b))).or_insert((load, link.state));
-        *drawn = (drawn.0.max(load), drawn.1.max(link.state));
+        let bundle = links.entry((a.min(b), a.max(b))).or_default();
+        bundle.loads += if link.load.is_finite() { link.load.clamp(0.0, 1.0) } else { 0.0 };
+        bundle.links += 1;
+        bundle.state = bundle.state.max(link.state);
     }
     Folded { tiers, links }
 }
 
+/// The boxes of a tier: rail by rail, so that a rail's links run beside each other, and of a rail that has
+/// too many nodes neighbours together.
+fn row(nodes: &[Node], most: usize) -> Row {
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    order.sort_by_key(|at| nodes[*at].rail);
+    let rails = order.chunk_by(|a, b| nodes[*a].rail == nodes[*b].rail).count().max(1);
+    let mut row = Row { each: 1, boxes: Vec::new(), of: vec![0; nodes.len()] };
+    let by_rail = rails <= most && nodes.len() > most;
+    let each = |length: usize| {
+        if by_rail { length.div_ceil((most / rails).max(1)) } else { nodes.len().div_ceil(most) }
+    };
+    let parts: Vec<&[usize]> = if by_rail {
+        order.chunk_by(|a, b| nodes[*a].rail == nodes[*b].rail).collect()
+    } else {
+        vec![&order]
+    };
+    for part in parts {
+        let each = each(part.len()).max(1);
+        row.each = row.each.max(each);
+        for chunk in part.chunks(each) {
+            for at in chunk {
+                row.of[*at] = row.boxes.len();
+            }
+            row.boxes.push(group(&chunk.iter().map(|at| &nodes[*at]).collect::<Vec<_>>()));
+        }
+    }
+    row
+}
+
 /// One box for neighbours. It has their rail if they are of one, and is down if one of them is.
-fn group(nodes: &[Node]) -> Box {
+fn group(nodes: &[&Node]) -> Box {
     let rail = nodes.first().and_then(|node| node.rail);
     let name = match nodes {
         [only] => only.name.clone(),
@@ -165,7 +212,7 @@ struct Plan<'a> {
 impl Plan<'_> {
     /// Room for one box of a tier, in pixels.
     fn step(&self, tier: usize) -> f64 {
-        self.width / self.folded.tiers[tier].1.len().max(1) as f64
+        self.width / self.folded.tiers[tier].boxes.len().max(1) as f64
     }
 
     /// The middle of a box, in pixels.
@@ -177,10 +224,8 @@ impl Plan<'_> {
     /// The worst links last, on top of the others.
     fn links(&self, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Drawn {
         let mut links: Vec<_> = self.folded.links.iter().collect();
-        links.sort_by(|a, b| {
-            (a.1.1, a.1.0).partial_cmp(&(b.1.1, b.1.0)).unwrap_or_else(|| a.0.cmp(b.0))
-        });
-        for ((a, b), (load, state)) in links {
+        links.sort_by(|a, b| a.1.state.cmp(&b.1.state).then(a.1.load().total_cmp(&b.1.load())));
+        for ((a, b), bundle) in links {
             let (from, to) = (self.middle(*a), self.middle(*b));
             let point = |(x, y): (f64, f64)| (units(x), units(y));
             let path = if a.0 == b.0 {
@@ -190,8 +235,9 @@ impl Plan<'_> {
             } else {
                 vec![point((from.0, from.1 - NODE / 2.0)), point((to.0, to.1 + NODE / 2.0))]
             };
-            let style = match state {
-                LinkState::Up => line(Ink::heat(*load), 1.0 + 1.5 * load),
+            let load = bundle.load();
+            let style = match bundle.state {
+                LinkState::Up => line(Ink::heat(load), 1.0 + 1.5 * load),
                 LinkState::Hot => line(Ink::Fail, 4.0),
                 LinkState::Down => line(Ink::Down, 2.0),
             };
@@ -201,10 +247,10 @@ impl Plan<'_> {
     }
 
     fn nodes(&self, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Drawn {
-        for (tier, (_, boxes)) in self.folded.tiers.iter().enumerate() {
+        for (tier, row) in self.folded.tiers.iter().enumerate() {
             let step = self.step(tier);
             let half = (step * 0.42).min(46.0);
-            for (at, node) in boxes.iter().enumerate() {
+            for (at, node) in row.boxes.iter().enumerate() {
                 let (x, y) = self.middle((tier, at));
                 let corner = |x: f64, y: f64| (units(x), units(y));
                 let frame = [corner(x - half, y - NODE / 2.0), corner(x + half, y + NODE / 2.0)];
@@ -215,7 +261,7 @@ impl Plan<'_> {
                 let edge = if node.down { Ink::Down } else { ink };
                 root.draw(&Rectangle::new(frame, line(edge, if node.down { 2.0 } else { 1.0 })))?;
                 if half * 2.0 >= ADVANCE * 3.0 && half * 2.0 >= self.least(node) {
-                    let text = fit(&node.name, half * 2.0 - 2.0);
+                    let text = fit(&node.name, half * 2.0);
                     let style = words(Ink::Text, HPos::Center, VPos::Center);
                     root.draw(&Text::new(text, corner(x, y), style))?;
                 }
@@ -232,7 +278,7 @@ impl Plan<'_> {
 
     fn title(&self, root: &DrawingArea<SVGBackend<'_>, Shift>, tier: usize) -> Drawn {
         let Some(own) = self.topology.tiers.get(tier) else { return Ok(()) };
-        let each = self.folded.tiers[tier].0;
+        let each = self.folded.tiers[tier].each;
         let mut text = format!("{} {}", own.nodes.len(), fit(&own.name, 160.0));
         if each > 1 {
             text += &format!(", {each} in a box");

@@ -22,8 +22,7 @@ pub(super) fn sheet() -> String {
     // Thresholds and what is broken are told by their dashes, too; names on lines have a halo.
     out += &format!(
         "[stroke=\"{mark}\"]{{stroke-dasharray:12 8}}\n[stroke=\"{down}\"]{{stroke-dasharray:10 7}}\n\
-         text[fill=\"{mark}\"]{{stroke:var(--card);stroke-width:7;paint-order:stroke;stroke-linejoin:round}}\n\
-         polyline{{stroke-linejoin:round}}\n"
+          polyline{{stroke-linejoin:round}}\n"
     );
     for ink in Ink::all() {
         let (name, drawn) = (ink.name(), ink.drawn());
