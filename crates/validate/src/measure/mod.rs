@@ -128,6 +128,10 @@ impl Observer for Watcher<'_> {
         self.seen.sample(sample);
     }
 
+    fn sent(&mut self, sent: &xoff_sim::Sent) {
+        self.seen.sent(sent);
+    }
+
     fn progress(&mut self, progress: &Progress) -> bool {
         (self.go_on)(progress)
     }

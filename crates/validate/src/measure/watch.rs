@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use xoff_fabric::model::{CLASSES, Fabric, PortId};
-use xoff_sim::{Sample, Trace, TraceKind};
+use xoff_sim::{Sample, Sent, Trace, TraceKind};
 use xoff_units::Instant;
 
 /// Pauses that are kept: the first ones, which show how they spread.
@@ -23,9 +23,6 @@ pub(super) struct Seen {
     open: BTreeMap<Queue, Instant>,
     pub(super) pauses: Vec<(Queue, Instant, Instant)>,
     samples: usize,
-    /// Nodes below this number are NICs.
-    nics: u32,
-    owner: Vec<u32>,
     pub(super) sent: BTreeMap<Queue, Vec<(Instant, u64)>>,
     pub(super) depths: BTreeMap<Queue, Vec<(Instant, u32)>>,
 }
@@ -40,8 +37,6 @@ impl Seen {
             open: BTreeMap::new(),
             pauses: Vec::new(),
             samples: 0,
-            nics: fabric.nics.len() as u32,
-            owner: fabric.ports.iter().map(|port| port.node.0).collect(),
             sent: BTreeMap::new(),
             depths: BTreeMap::new(),
         }
@@ -74,10 +69,6 @@ impl Seen {
             return;
         }
         let queue = (sample.port, sample.class);
-        if self.owner[sample.port.index()] < self.nics && sample.tx_bytes > 0 {
-            self.sent.entry(queue).or_default().push((sample.at, sample.tx_bytes));
-            self.samples += 1;
-        }
         // A queue is followed from when it is first seen with something in it.
         match self.depths.get_mut(&queue) {
             Some(points) => points.push((sample.at, sample.queue)),
@@ -87,6 +78,14 @@ impl Seen {
             None => return,
         }
         self.samples += 1;
+    }
+
+    pub(super) fn sent(&mut self, sent: &Sent) {
+        if self.samples < SAMPLES {
+            let points = self.sent.entry((sent.port, sent.class)).or_default();
+            points.push((sent.at, sent.bytes));
+            self.samples += 1;
+        }
     }
 
     /// Pauses that were still on when the run ended.

@@ -168,7 +168,10 @@ fn check(check: &Check) -> Block {
     }
     let advice = check.advice.as_ref().map(|advice| match advice.lines() {
         lines if lines.is_empty() => advice.text.clone(),
-        lines => format!("{}: {}", advice.text, lines.trim_end().replace('\n', "; ")),
+        lines => {
+            let keys = lines.lines().filter(|line| !line.is_empty());
+            format!("{}: {}", advice.text, keys.collect::<Vec<_>>().join(" "))
+        }
     });
     Block::Check(CheckBlock {
         name: check.title.clone(),

@@ -32,8 +32,8 @@ pub(super) fn render(validation: &Validation, folder: &Path, width: usize, style
             text += &change(proposal, number, validation.score, width, style);
         }
     }
-    let _ =
-        writeln!(text, "\n{}  {}", style.dim("folder"), printable(&folder.display().to_string()));
+    let report = folder.join("report.html").display().to_string();
+    let _ = writeln!(text, "\n{}  {}", style.dim("report"), printable(&report));
     text
 }
 
