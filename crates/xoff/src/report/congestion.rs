@@ -1,11 +1,12 @@
 //! Where traffic waited: queues, pauses, links over time.
 
+use super::Material;
 use super::gathered::Queue;
-use super::{Gathered, Material};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
+use xoff_fabric::rules::buffer;
 use xoff_fabric::scenario::Fault;
-use xoff_units::{Bytes, Span};
+use xoff_units::Span;
 use xoff_validate::report::{
     Axis, Block, Cell, Chart, Column, Figure, Heat, Lane, Mark, Number, Plot, Section, Series,
     Shade, Stretch, Table, Timeline, Unit,
@@ -87,7 +88,7 @@ fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
     let mut chart = Chart::new(time, Axis::new("bytes", Unit::Bytes));
     for queue in &queues {
         let name = format!("{} class {}", fabric.port_name(queue.port), queue.class);
-        chart.series.push(Series::new(name, steps(gathered, side.of(queue))));
+        chart.series.push(Series::new(name, steps(material, side.of(queue))));
     }
     chart.shades = shades(material.faults);
     let class = &fabric.ports[first.port.index()].classes[usize::from(first.class) % 8];
@@ -104,9 +105,7 @@ fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
             )
         }
         Side::Ingress => {
-            let seen = queues.iter().filter_map(|queue| queue.xoff).min();
-            let seen = seen.map(|bytes| Mark::new("XOFF, lowest seen", Bytes::new(bytes.into())));
-            chart.marks.extend(seen);
+            chart.marks = pause_marks(fabric, first);
             let caption = "What came in by a port and is still in its switch: what PFC looks at. \
                            XOFF moves with what is free of the shared buffer.";
             ("buffers", "The fullest ingress buffers", caption)
@@ -121,15 +120,36 @@ fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
     Some(Figure::new(id, title, Plot::Steps(chart)).caption(caption))
 }
 
+/// Where the port of a switch tells its peer to stop, when no other port is congested and when all are.
+fn pause_marks(fabric: &Fabric, queue: &Queue) -> Vec<Mark> {
+    let lossless = fabric.pause.enabled && fabric.classes[usize::from(queue.class) % 8].lossless;
+    let Some(switch) = fabric.node_switch(node(fabric, queue.port)).filter(|_| lossless) else {
+        return Vec::new();
+    };
+    let switch = &fabric.switches[switch.index()];
+    let (headroom, reserved) = buffer::claims(fabric, switch);
+    let shared = buffer::shared(switch.buffer, headroom, reserved);
+    let class = &fabric.ports[queue.port.index()].classes[usize::from(queue.class) % 8];
+    let at = |queues| class.reserved + buffer::xoff(class.threshold, shared, queues);
+    let (alone, crowded) = (at(1), at(switch.ports.len() as u64));
+    if alone == crowded {
+        return vec![Mark::new("XOFF", alone)];
+    }
+    vec![Mark::new("XOFF", alone), Mark::new("XOFF, all ports full", crowded)]
+}
+
 fn node(fabric: &Fabric, port: PortId) -> xoff_fabric::model::NodeId {
     fabric.ports[port.index()].node
 }
 
-fn steps(gathered: &Gathered, values: &[u32]) -> Vec<(f64, f64)> {
-    let step = gathered.step().as_s_f64();
-    let points = values.iter().enumerate().map(|(at, v)| (at as f64 * step, f64::from(*v)));
-    // The series ends where nothing more was seen: with an empty queue.
-    points.chain([(values.len() as f64 * step, 0.0)]).collect()
+fn steps(material: &Material<'_>, values: &[u32]) -> Vec<(f64, f64)> {
+    let (step, end) = (material.gathered.step().as_s_f64(), material.elapsed().as_s_f64());
+    let place = |at: usize| (at as f64 * step).min(end);
+    let points = values.iter().enumerate().map(|(at, v)| (place(at), f64::from(*v)));
+    // Where nothing more was seen the queue was empty, unless the run ended there.
+    let rest = values.len() as f64 * step;
+    let last = if rest < end { 0.0 } else { values.last().copied().map_or(0.0, f64::from) };
+    points.chain([(rest.min(end), last)]).collect()
 }
 
 /// The scenario's faults as stretches of time.
@@ -224,8 +244,11 @@ fn links(material: &Material<'_>) -> Option<Figure> {
         unit: Unit::Share,
         range: Some((0.0, 1.0)),
     };
-    let mut caption =
-        format!("What a port sent in each {}, of what its cable carries.", Number::from(span));
+    let mut caption = format!(
+        "What a port sent in each {}, of what its cable carries. Only ports at which something waited \
+         are sampled; between two samples the load is spread evenly.",
+        Number::from(span)
+    );
     if all > LINKS {
         caption += &format!(" The {LINKS} busiest of {all} ports that sent.");
     }

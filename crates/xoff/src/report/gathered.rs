@@ -40,8 +40,8 @@ pub(crate) struct Queue {
     pub(crate) ingress: Vec<u32>,
     /// Bytes sent.
     pub(crate) sent: Vec<u64>,
-    /// Least occupancy at which the port told its peer to stop.
-    pub(crate) xoff: Option<u32>,
+    /// The step of the sample before.
+    last: usize,
 }
 
 /// A class of a port that its peer kept paused.
@@ -88,7 +88,15 @@ impl Gathered {
         queue.egress[at] = queue.egress[at].max(sample.queue);
         let ingress = u32::try_from(sample.ingress).unwrap_or(u32::MAX);
         queue.ingress[at] = queue.ingress[at].max(ingress);
-        queue.sent[at] += sent;
+        // A queue that holds nothing is not sampled, though its port may send: what it sent since the
+        // sample before is spread over the steps since then.
+        let first = (queue.last + 1).min(at);
+        let steps = (at - first + 1) as u64;
+        for step in &mut queue.sent[first..=at] {
+            *step += sent / steps;
+        }
+        queue.sent[at] += sent % steps;
+        queue.last = at;
     }
 
     /// Takes in what happened.
@@ -105,12 +113,6 @@ impl Gathered {
                 let open = std::mem::replace(&mut self.open[slot], NOWHERE);
                 if let Some(pause) = self.pauses.get_mut(open as usize) {
                     pause.to = Some(trace.at);
-                }
-            }
-            TraceKind::Xoff if !self.step.is_zero() => {
-                let bytes = trace.bytes;
-                if let Some(queue) = self.queue(trace.port, trace.class) {
-                    queue.xoff = Some(queue.xoff.map_or(bytes, |least| least.min(bytes)));
                 }
             }
             _ => {}
@@ -155,7 +157,7 @@ impl Gathered {
             }
             self.places[slot] = self.queues.len() as u32;
             let (egress, ingress, sent) = (Vec::new(), Vec::new(), Vec::new());
-            self.queues.push(Queue { port, class, egress, ingress, sent, xoff: None });
+            self.queues.push(Queue { port, class, egress, ingress, sent, last: 0 });
         }
         self.queues.get_mut(self.places[slot] as usize)
     }
@@ -168,6 +170,7 @@ impl Gathered {
             queue.egress = queue.egress.chunks(2).map(most).collect();
             queue.ingress = queue.ingress.chunks(2).map(most).collect();
             queue.sent = queue.sent.chunks(2).map(|pair| pair.iter().sum()).collect();
+            queue.last /= 2;
         }
     }
 }
@@ -205,6 +208,15 @@ mod tests {
         let begin = peak * gathered.step().as_ps();
         let (step, at) = (gathered.step().as_ps(), Span::from_us(77_777).as_ps());
         assert!((begin..begin + step).contains(&at));
+    }
+
+    #[test]
+    fn what_was_sent_without_waiting_is_spread() {
+        let mut gathered = gathered();
+        gathered.sample(&sample(2, 5), 10);
+        gathered.sample(&sample(6, 5), 41);
+        assert_eq!(gathered.queues()[0].sent, [0, 5, 5, 10, 10, 10, 11]);
+        assert_eq!(gathered.queues()[0].egress, [0, 0, 5, 0, 0, 0, 5]);
     }
 
     #[test]

@@ -141,7 +141,11 @@ fn outcome(material: &Material<'_>) -> Section {
     for breach in &material.verdict.breaches {
         let mut lines = breach.message.lines().map(str::trim);
         let first = lines.next().unwrap_or_default();
-        let (name, rest) = first.split_once(": ").unwrap_or((first, ""));
+        let (name, rest) = match first.split_once(": ") {
+            Some((name, rest)) if !name.contains('(') => (name, rest),
+            // What is in brackets is the detail.
+            _ => first.trim_end_matches(')').split_once(" (").unwrap_or((first, "")),
+        };
         let rest: Vec<&str> = [rest].into_iter().chain(lines).filter(|l| !l.is_empty()).collect();
         section.blocks.push(Block::Check(Check {
             name: sentence(name),

@@ -75,9 +75,9 @@ fn workloads(groups: &BTreeMap<String, Group>) -> Table {
         time("median"),
         time("p99"),
         time("slowest"),
-        Column::number("slowdown, median", Unit::Plain),
-        Column::number("slowdown, p99", Unit::Plain),
-        Column::number("goodput of the median", Unit::BitsPerSecond),
+        Column::number("median slowdown", Unit::Plain),
+        Column::number("p99 slowdown", Unit::Plain),
+        Column::number("median goodput", Unit::BitsPerSecond),
     ];
     let mut table = Table::new("workloads", "Flows by workload", columns);
     for (name, group) in groups {

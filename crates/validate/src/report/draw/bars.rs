@@ -1,7 +1,7 @@
 //! Bars in groups. They lie, so that long names have room.
 
 use super::ink::Ink;
-use super::panel::{ADVANCE, Drawn, LETTER, Layout, Panel, picture, units, words};
+use super::panel::{ADVANCE, Drawn, Layout, Panel, fit, picture, units, words};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width};
 use crate::report::{Bars, Scale};
@@ -73,7 +73,7 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
     let names = Ruler::names(groups, 1, width.names(), true);
     let layout = Layout {
         top: String::new(),
-        bottom: x.title(&axis.label),
+        bottom: fit(&x.title(&axis.label), width.pixels() - 80.0),
         upright: true,
         level: false,
         right: ADVANCE * 10.0,
@@ -108,6 +108,5 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
         let (top, bottom) = (group as f64 + gap * 0.5, group as f64 + 1.0 - gap * 0.5);
         panel.path(vec![(value, top), (value, bottom)], Ink::Text, 2.5)?;
     }
-    const { assert!(LETTER < BAR, "values stand beside their bars") };
     Ok(())
 }

@@ -77,6 +77,9 @@ impl Ink {
 
     /// The ink of a share from 0, cold, to 1, hot.
     pub(in crate::report) fn heat(share: f64) -> Ink {
+        if share.is_nan() {
+            return Heat(0);
+        }
         let steps = f64::from(Self::HEAT);
         Heat((share.clamp(0.0, 1.0) * steps).min(steps - 1.0) as u8)
     }
