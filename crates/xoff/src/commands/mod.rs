@@ -8,6 +8,7 @@ pub(crate) mod config;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod perf;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod trace;
@@ -16,6 +17,7 @@ use crate::exit::{CODES, Exit, Failure};
 use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "Examples:
+  xoff plan 1024 --out pod
   xoff check examples/pod-256.toml
   xoff run examples/permutation.toml
   xoff catalogue silicon
@@ -38,6 +40,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Plan a fabric for so many GPUs: parts, cables, racks, cost, alternatives
+    Plan(plan::Args),
     /// Simulate a scenario and write its results to a run folder
     Run(run::Args),
     /// Check a fabric or scenario file and show what follows from it
@@ -66,6 +70,7 @@ impl Command {
     /// Does it.
     pub(crate) fn execute(&self) -> Result<Exit, Failure> {
         match self {
+            Command::Plan(args) => plan::execute(args),
             Command::Run(args) => run::execute(args),
             Command::Check(args) => check::execute(args),
             Command::Schema(args) => schema::execute(args),

@@ -3,7 +3,8 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
+    "plan",
     "run",
     "check",
     "schema",

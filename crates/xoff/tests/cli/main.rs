@@ -8,6 +8,7 @@ mod help;
 mod import;
 mod inspect;
 mod mutation;
+mod plan;
 mod run;
 mod schema;
 mod signals;
