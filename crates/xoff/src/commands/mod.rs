@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod perf;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod trace;
@@ -19,6 +20,7 @@ use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "Examples:
   xoff validate examples/pod-256.toml
+  xoff plan 1024 --out pod
   xoff check examples/pod-256.toml
   xoff run examples/permutation.toml
   xoff catalogue silicon
@@ -43,6 +45,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Put a fabric through six phases: a verdict, evidence, and what to change
     Validate(validate::Args),
+    /// Plan a fabric for so many GPUs: parts, cables, racks, cost, alternatives
+    Plan(plan::Args),
     /// Simulate a scenario and write its results to a run folder
     Run(run::Args),
     /// Run a scenario under several rules of load balancing or congestion control
@@ -74,6 +78,7 @@ impl Command {
     pub(crate) fn execute(&self) -> Result<Exit, Failure> {
         match self {
             Command::Validate(args) => validate::execute(args),
+            Command::Plan(args) => plan::execute(args),
             Command::Run(args) => run::execute(args),
             Command::Compare(args) => compare::execute(args),
             Command::Check(args) => check::execute(args),

@@ -9,6 +9,7 @@ mod import;
 mod inspect;
 mod mutation;
 mod report;
+mod plan;
 mod run;
 mod schema;
 mod signals;

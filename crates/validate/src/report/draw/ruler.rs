@@ -96,6 +96,15 @@ impl Ruler {
             // Less than a decade or so: as on a linear axis.
             ticks = Self::linear(unit, from, to, false, wanted).ticks;
         }
+        // Towards the upper end equal steps come closer: their labels keep apart.
+        let apart = (to / from).log10() / (1.3 * wanted.max(1) as f64);
+        let mut last = f64::NEG_INFINITY;
+        ticks.retain(|tick| {
+            let place = tick.log10();
+            let kept = place - last >= apart;
+            last = if kept { place } else { last };
+            kept
+        });
         Self { from, to, kind: Kind::Log { unit }, ticks }
     }
 
