@@ -15,7 +15,7 @@ pub(crate) fn find() -> Option<String> {
     }
     let paths = std::env::var_os("PATH")?;
     let here = |name: &&str| std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
-    NAMES.into_iter().find(|name| here(&name)).map(str::to_owned)
+    NAMES.into_iter().find(|name| here(name)).map(str::to_owned)
 }
 
 /// A running browser with one page.
