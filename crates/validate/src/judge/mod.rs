@@ -5,6 +5,7 @@
 mod advice;
 mod baseline;
 mod broken;
+mod devices;
 mod failures;
 mod laboratory;
 mod operations;
@@ -21,6 +22,7 @@ use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
 
 pub use broken::{is_a_rule, judge_broken};
+pub use devices::judge_devices;
 pub use failures::predicted_left;
 
 /// All that judges look at.

@@ -17,7 +17,7 @@ use xoff_fabric::FabricSetup;
 
 /// What a reader must know about how it was made.
 const LEFT_OUT: &str = "PCIe and host memory take no time, NVLink only its rate; bit errors take whole \
-    packets; firmware, drivers and real inventories are not looked at. docs/model.md says all of it.";
+    packets; devices are looked at only where their configurations are given. docs/model.md says all of it.";
 
 /// What a page is made from.
 #[derive(Debug, Clone, Copy)]

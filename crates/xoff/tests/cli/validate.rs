@@ -157,3 +157,29 @@ fn what_if_tries_what_is_advised() {
     assert_eq!(change["effect"]["better"][0]["check"], "laboratory.cnp-class");
     assert_eq!(change["effect"]["better"][0]["verdicts"][1], "pass");
 }
+
+#[test]
+fn devices_are_held_against_the_fabric() {
+    let folder = folder_with(SMALL);
+    let config = ["config", "fabric.toml", "--out", "devices", "--system", "eos"];
+    assert_eq!(code(&output(folder.path(), &config)), Some(0));
+    let arguments =
+        ["validate", "fabric.toml", "--phase", "1", "--devices", "devices", "--json", "--out", "v"];
+    let checks = || json(&output(folder.path(), &arguments))["checks"].clone();
+    let verdict = |checks: &serde_json::Value| {
+        let found = checks.as_array().unwrap().iter().find(|c| c["id"] == "laboratory.devices");
+        found.unwrap()["verdict"].clone()
+    };
+    assert_eq!(verdict(&checks()), "pass");
+    // A leaf that forgot what it believes of a packet.
+    let leaf = fs::read_dir(folder.path().join("devices"))
+        .unwrap()
+        .flatten()
+        .find(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with("leaf0")));
+    let path = leaf.unwrap().path();
+    let text = fs::read_to_string(&path).unwrap();
+    let wrong = text.replace("qos trust dscp", "qos trust cos");
+    assert_ne!(text, wrong);
+    fs::write(&path, wrong).unwrap();
+    assert_eq!(verdict(&checks()), "fail");
+}

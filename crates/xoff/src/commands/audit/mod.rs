@@ -113,7 +113,7 @@ fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent
 }
 
 /// Reads a file, or all files below a folder in the order of their names.
-fn collect(path: &Path, depth: usize, files: &mut Files) -> Result<(), Failure> {
+pub(super) fn collect(path: &Path, depth: usize, files: &mut Files) -> Result<(), Failure> {
     /// Larger files are not configurations.
     const MOST_BYTES: u64 = 64 << 20;
     const DEEPEST: usize = 8;

@@ -8,6 +8,7 @@ mod folder;
 mod screen;
 mod work;
 
+use super::config::usual_system;
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::interrupt::Interrupt;
@@ -15,11 +16,13 @@ use crate::output::style::Style;
 use crate::output::{self, stdout_width};
 use folder::Folder;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use work::Worker;
+use xoff_config::device::Balancing;
+use xoff_config::{Device, Files, Intent};
 use xoff_fabric::diagnostic::Diagnostic;
 use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
-use xoff_validate::judge::{is_a_rule, judge_broken};
+use xoff_validate::judge::{is_a_rule, judge_broken, judge_devices};
 use xoff_validate::page::{Material, page};
 use xoff_validate::suite::Choice;
 use xoff_validate::validation::{Subject, Validation};
@@ -61,6 +64,10 @@ pub(crate) struct Args {
     /// The folder of the validation [default: validations/FABRIC-SEED, or FABRIC-SEED-quick]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Configurations of the devices, as `xoff audit` reads them: the laboratory holds them against
+    /// the fabric
+    #[arg(long, value_name = "DIR")]
+    devices: Option<PathBuf>,
     /// Try every change that is advised, and say what it does
     #[arg(long)]
     what_if: bool,
@@ -110,6 +117,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         input::fabric(&args.fabric)?;
         return Err(Failure::shown());
     }
+    let devices = args.devices.as_deref().map(read_devices).transpose()?;
     let interrupt = Interrupt::listen();
     let folder = Folder::open(args.folder(), &text, args.fresh)?;
     let (mut validation, results) = match &loaded.value {
@@ -118,7 +126,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             (Validation::new(args.subject(&text), checks), Results::default())
         }
         Some(setup) => {
-            Session { args, text: &text, folder: &folder, interrupt: &interrupt }.run(setup)?
+            let (folder, interrupt) = (&folder, &interrupt);
+            let devices = devices.as_deref();
+            Session { args, text: &text, folder, interrupt, devices }.run(setup)?
         }
     };
     validation.order_changes();
@@ -160,6 +170,7 @@ struct Session<'a> {
     text: &'a str,
     folder: &'a Folder,
     interrupt: &'a Interrupt,
+    devices: Option<&'a [Device]>,
 }
 
 impl Session<'_> {
@@ -194,7 +205,18 @@ impl Session<'_> {
 
     fn judge(&self, setup: &FabricSetup, results: &Results) -> Validation {
         let evidence = Evidence { setup, measured: &results.measured, refused: &results.refused };
-        Validation::new(self.args.subject(self.text), judge(&evidence, &self.args.choice()))
+        let choice = self.args.choice();
+        let mut checks = judge(&evidence, &choice);
+        if let Some(devices) = self.devices.filter(|_| choice.has(Phase::Laboratory)) {
+            let intent = Intent::of(setup, Balancing::Hash, |switch| {
+                let found = devices.iter().find(|device| device.name == switch.name);
+                found.map_or_else(|| usual_system(setup, switch), |device| device.system)
+            });
+            let own = judge_devices(&xoff_config::audit(devices, Some(&intent)));
+            let after = checks.iter().take_while(|check| check.phase == Phase::Laboratory).count();
+            checks.splice(after..after, own);
+        }
+        Validation::new(self.args.subject(self.text), checks)
     }
 
     /// Makes the experiments of checks that did not pass again, with each change by itself.
@@ -224,6 +246,18 @@ impl Session<'_> {
         validation.changes = changes;
         Ok(())
     }
+}
+
+/// The devices whose configurations lie in a folder.
+fn read_devices(folder: &Path) -> Result<Vec<Device>, Failure> {
+    let mut files = Files::default();
+    super::audit::collect(folder, 0, &mut files)?;
+    let devices = xoff_config::audit::read(&files).devices;
+    if devices.is_empty() {
+        let text = format!("nothing in `{}` looks like a configuration", folder.display());
+        return Err(Failure::input(text));
+    }
+    Ok(devices)
 }
 
 /// What experiments measured, and why some were not made.
