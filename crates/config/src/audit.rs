@@ -21,9 +21,10 @@ pub use rule::{RULES, Rule};
 use crate::device::{Balancing, Device, RemarkKind};
 use crate::intent::Intent;
 use crate::place::{FileId, Files};
-use crate::system::{Input, SystemId};
+use crate::system::{Input, SystemId, Topic};
 use finding::Collector;
 use scene::{Scene, Site};
+use std::collections::BTreeSet;
 use xoff_fabric::FabricSetup;
 
 /// A comment in files that belong to a host and describe none.
@@ -103,7 +104,14 @@ pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
         unknown: remarks(RemarkKind::Unknown),
         malformed: remarks(RemarkKind::Malformed),
         foreign: remarks(RemarkKind::Foreign),
+        unchecked: unchecked(devices),
     }
+}
+
+fn unchecked(devices: &[Device]) -> Vec<(SystemId, Topic)> {
+    let systems: BTreeSet<SystemId> = devices.iter().map(|device| device.system).collect();
+    let topics = |system: SystemId| system.system().unsaid().iter().map(move |t| (system, *t));
+    systems.into_iter().flat_map(topics).collect()
 }
 
 /// The rules of one port, from the wire inwards. A port without QoS has one mistake, not twelve.

@@ -35,9 +35,8 @@ pub struct Device {
     pub nccl: Nccl,
     /// Statements that are not in the model.
     pub remarks: Vec<Remark>,
-    /// Whether this is only a part of a device, to be merged into it: then profiles get names that
-    /// the rest of the device does not use, and nothing is applied to ports that are not here.
-    pub partial: bool,
+    /// Whether this is a whole device or a part of one.
+    pub part: Part,
 }
 
 impl Device {
@@ -55,7 +54,7 @@ impl Device {
             guards: Vec::new(),
             nccl: Nccl::default(),
             remarks: Vec::new(),
-            partial: false,
+            part: Part::Whole,
         }
     }
 
@@ -73,6 +72,36 @@ impl Device {
     pub fn port(&mut self, name: &str) -> &mut Port {
         let name = PortName::new(name);
         self.ports.entry(name).or_default()
+    }
+}
+
+/// How much of a device there is. A part is to be merged into the rest: its profiles get names that
+/// the rest does not use, and nothing is applied to ports that are not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// A part that changes something.
+    Change,
+    /// A part that takes a change back. Its names are those of no change: a profile that is entered
+    /// twice keeps what the second time does not say.
+    Back,
+}
+
+impl Part {
+    /// Whether it is not all of a device.
+    pub const fn is_partial(self) -> bool {
+        !matches!(self, Part::Whole)
+    }
+
+    /// The name of profiles: `ROCE`, or with what tells a part apart.
+    pub(crate) fn stem(self, separator: &str) -> String {
+        match self {
+            Part::Whole => "ROCE".to_owned(),
+            Part::Change => format!("ROCE{separator}FIX"),
+            Part::Back => format!("ROCE{separator}BACK"),
+        }
     }
 }
 

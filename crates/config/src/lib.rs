@@ -10,7 +10,9 @@
 //! and it never refuses a file: what is not understood is kept, counted and listed. Read [`device`]
 //! first, then [`system`] and [`audit`](mod@audit).
 
+pub mod approval;
 pub mod audit;
+pub mod change;
 pub mod device;
 mod facts;
 pub mod intent;
@@ -22,11 +24,16 @@ pub mod system;
 mod cumulus;
 mod eos;
 mod host;
+mod junos;
 mod nxos;
+mod os10;
+mod picos;
 mod sonic;
 mod text;
 
+pub use approval::Approval;
 pub use audit::audit;
+pub use change::Change;
 pub use device::Device;
 pub use facts::{Difference, Facts};
 pub use intent::Intent;

@@ -5,7 +5,8 @@ use crate::place::FileId;
 use std::fmt;
 use std::str::FromStr;
 
-/// An operating system of switches, or a host.
+/// An operating system of switches in the form its configuration is written in, or a host. What is read
+/// in one form is written in the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SystemId {
     /// SONiC, as `config_db.json`.
@@ -16,13 +17,34 @@ pub enum SystemId {
     NxOs,
     /// NVIDIA Cumulus Linux, as NVUE commands.
     Cumulus,
+    /// NVIDIA Cumulus Linux, as the YAML of NVUE.
+    CumulusYaml,
+    /// Juniper Junos on QFX, with braces.
+    Junos,
+    /// Juniper Junos on QFX, as `set` commands.
+    JunosSet,
+    /// Dell SmartFabric OS10.
+    Os10,
+    /// FS PicOS.
+    PicOs,
     /// A Linux host with NICs: a script, or what a check script reads back.
     Host,
 }
 
 impl SystemId {
     /// All systems.
-    pub const ALL: [Self; 5] = [Self::Sonic, Self::Eos, Self::NxOs, Self::Cumulus, Self::Host];
+    pub const ALL: [Self; 10] = [
+        Self::Sonic,
+        Self::Eos,
+        Self::NxOs,
+        Self::Cumulus,
+        Self::CumulusYaml,
+        Self::Junos,
+        Self::JunosSet,
+        Self::Os10,
+        Self::PicOs,
+        Self::Host,
+    ];
 
     /// The name in files and options.
     pub const fn name(self) -> &'static str {
@@ -31,6 +53,11 @@ impl SystemId {
             Self::Eos => "eos",
             Self::NxOs => "nx-os",
             Self::Cumulus => "cumulus",
+            Self::CumulusYaml => "cumulus-yaml",
+            Self::Junos => "junos",
+            Self::JunosSet => "junos-set",
+            Self::Os10 => "os10",
+            Self::PicOs => "picos",
             Self::Host => "host",
         }
     }
@@ -41,8 +68,22 @@ impl SystemId {
             Self::Sonic => &crate::sonic::Sonic,
             Self::Eos => &crate::eos::Eos,
             Self::NxOs => &crate::nxos::NxOs,
-            Self::Cumulus => &crate::cumulus::Cumulus,
+            Self::Cumulus => &crate::cumulus::Cumulus::Commands,
+            Self::CumulusYaml => &crate::cumulus::Cumulus::Yaml,
+            Self::Junos => &crate::junos::Junos::Braces,
+            Self::JunosSet => &crate::junos::Junos::Commands,
+            Self::Os10 => &crate::os10::Os10,
+            Self::PicOs => &crate::picos::PicOs,
             Self::Host => &crate::host::Host,
+        }
+    }
+
+    /// The operating system, whatever form its configuration is written in.
+    pub const fn family(self) -> Self {
+        match self {
+            Self::CumulusYaml => Self::Cumulus,
+            Self::JunosSet => Self::Junos,
+            other => other,
         }
     }
 
@@ -102,6 +143,28 @@ pub struct Cage {
     pub links: u32,
 }
 
+/// Something that a device is configured to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// Marking of the lossless queue.
+    Marking,
+    /// The PFC watchdog.
+    Watchdog,
+    /// Dynamic load balancing.
+    Balancing,
+}
+
+impl Topic {
+    /// The word for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Topic::Marking => "ECN marking",
+            Topic::Watchdog => "the PFC watchdog",
+            Topic::Balancing => "dynamic load balancing",
+        }
+    }
+}
+
 /// An operating system.
 ///
 /// The contract, tested for every system and random intents: `parse(render(d))` has the facts of
@@ -124,6 +187,12 @@ pub trait System: Sync {
     /// configuration proper. The device should be a fitting one; the same device gives the same
     /// bytes.
     fn render(&self, device: &Device) -> Vec<Rendered>;
+
+    /// What this system has, and xoff knows no verified statement for: it is neither written nor
+    /// missed.
+    fn unsaid(&self) -> &'static [Topic] {
+        &[]
+    }
 
     /// The name of a port.
     fn port_name(&self, cage: Cage) -> String;

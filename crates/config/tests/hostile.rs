@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
     fn damaged_configurations_are_read_and_audited(
-        which in 0usize..5,
+        which in 0usize..SystemId::ALL.len(),
         damages in prop::collection::vec(damages(), 1..12),
     ) {
         let system = SystemId::ALL[which];
@@ -122,7 +122,9 @@ proptest! {
             "\n    ", "policy-map", "type", "queuing", "network-qos", "class", "c-out-8q-q3",
             "random-detect", "minimum-threshold", "kbytes", "mlnx_qos", "-i", "--pfc=1,1", "eth0",
             "{", "}", "\"PORT_QOS_MAP\"", ":", "\"QUEUE\"", "\"|\"", ",", "banner", "motd", "^C", "é",
-            "description", "uc-tx-queue", "8", "pfc", "switch-priority", "0-7", "7-0", "tc:", "bw:",
+            "description", "uc-tx-queue", "class-of-service", "forwarding-class", "TC3", ";", "code-points", "et-0/0/1",
+            "congestion-notification-profile", "input", "fill-level", "trust", "dscp-map", "qos-group",
+            "- set:", "qos:", "'26':", "wred", "pfc-profile", "[", "]", "unit", "*", "inactive:", "8", "pfc", "switch-priority", "0-7", "7-0", "tc:", "bw:",
         ]), 0..60),
     ) {
         let text = words.join(" ");
@@ -143,6 +145,16 @@ fn nothing_vanishes() {
         (SystemId::NxOs, "pause pfc-cos 3", "pause pfc-cos 9"),
         (SystemId::Cumulus, "nv set qos pfc ROCE tx enable\n", "nv set qos pfc on\n"),
         (SystemId::Cumulus, "cable-length 40", "cable-length forty"),
+        (SystemId::CumulusYaml, "trust: l3", "trust: l4"),
+        (SystemId::CumulusYaml, "    qos:\n", "    qos:\n      fast: on\n"),
+        (SystemId::Junos, "class-of-service {\n", "class-of-service {\n    faster;\n"),
+        (SystemId::Junos, "[ 011010 ]", "[ 0110102 ]"),
+        (SystemId::JunosSet, "queue-num 3", "queue-num 9"),
+        (SystemId::JunosSet, "unit *", "unite *"),
+        (SystemId::Os10, " pause\n", " pause\n  faster\n"),
+        (SystemId::Os10, "dscp 26", "dscp 66"),
+        (SystemId::PicOs, "mode \"SP\"", "moder \"SP\""),
+        (SystemId::PicOs, "code-point 26", "code-point 66"),
         (SystemId::Sonic, "\"pfc_enable\": \"3\"", "\"pfc_enable\": \"three\""),
         (SystemId::Sonic, "\"pfc_enable\": \"3\"", "\"pfc_enabled\": \"3\""),
         (SystemId::Host, "--pfc=0,0,0,1,0,0,0,0", "--pfc=0,0,0,1"),
@@ -177,4 +189,39 @@ fn a_thousand_devices() {
     // The fabric has no watchdog and asks for none.
     assert!(report.findings.is_empty(), "{:#?}", report.findings.first());
     assert_eq!(report.links, setup.fabric.cables.len());
+}
+
+/// How long more than a thousand devices take, from text to report: run by hand, with `--release
+/// --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+#[allow(clippy::disallowed_methods, reason = "it measures")]
+fn how_long_a_thousand_devices_take() {
+    let setup = common::setup(
+        "[cluster]\ngpus = 4096\ngpus-per-server = 4\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n",
+    );
+    for system in [SystemId::Eos, SystemId::Sonic, SystemId::JunosSet] {
+        let intent = Intent::with(&setup, Choices::all(system));
+        let mut files = Files::default();
+        let mut bytes = 0;
+        for device in &intent.devices {
+            let system = device.system.system();
+            let file = system.render(&system.fit(device, &mut Vec::new())).remove(0);
+            bytes += file.text.len();
+            files.add(file.name, file.text);
+        }
+        let start = std::time::Instant::now();
+        let devices = audit::read(&files).devices;
+        let parsed = start.elapsed();
+        let intent = intent_for(&setup, Balancing::Hash, &devices);
+        let report = xoff_config::audit(&devices, Some(&intent));
+        println!(
+            "{system}: {} devices, {} cables, {} KiB: read in {parsed:?}, audited after {:?}, {} findings",
+            report.devices,
+            report.links,
+            bytes / 1024,
+            start.elapsed(),
+            report.findings.len()
+        );
+    }
 }

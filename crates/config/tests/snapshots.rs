@@ -66,6 +66,31 @@ fn cumulus() {
 }
 
 #[test]
+fn cumulus_yaml() {
+    insta::assert_snapshot!(text(SystemId::CumulusYaml, "leaf0"));
+}
+
+#[test]
+fn junos() {
+    insta::assert_snapshot!(text(SystemId::Junos, "leaf0"));
+}
+
+#[test]
+fn junos_set() {
+    insta::assert_snapshot!(text(SystemId::JunosSet, "leaf0"));
+}
+
+#[test]
+fn os10() {
+    insta::assert_snapshot!(text(SystemId::Os10, "leaf0"));
+}
+
+#[test]
+fn picos() {
+    insta::assert_snapshot!(text(SystemId::PicOs, "leaf0"));
+}
+
+#[test]
 fn host() {
     insta::assert_snapshot!(text(SystemId::Eos, "server0"));
 }

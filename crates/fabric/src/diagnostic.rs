@@ -59,6 +59,8 @@ pub mod code {
     pub const HEADROOM: Code = Code("xoff::headroom");
     /// A cable longer than its optics reach, or too fast for them.
     pub const REACH: Code = Code("xoff::reach");
+    /// Packets larger than a port passes.
+    pub const MTU: Code = Code("xoff::mtu");
     /// A NIC that cannot reach the others.
     pub const DISCONNECTED: Code = Code("xoff::disconnected");
     /// A file that a scenario names and that cannot be read.

@@ -14,6 +14,7 @@ pub mod derived;
 pub mod diagnostic;
 mod document;
 pub mod file;
+pub mod limit;
 pub mod load;
 mod miscabling;
 pub mod model;
@@ -23,7 +24,7 @@ pub mod rules;
 pub mod scenario;
 pub mod schema;
 mod structure;
-mod suggest;
+pub mod suggest;
 
 pub use diagnostic::{Diagnostic, Origin, Severity};
 pub use load::{FabricSetup, Loaded, ScenarioSetup, load, load_fabric, load_scenario};

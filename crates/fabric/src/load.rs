@@ -18,6 +18,8 @@ use serde::de::DeserializeOwned;
 pub struct Loaded<T> {
     /// Present unless an error was found.
     pub value: Option<T>,
+    /// What could be built in spite of errors: not to be used, but to work out what would be right.
+    pub draft: Option<T>,
     /// Errors and warnings, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -28,7 +30,14 @@ impl<T> Loaded<T> {
         diagnostics.dedup();
         shorten(&mut diagnostics);
         let broken = diagnostics.iter().any(Diagnostic::is_error);
-        Self { value: value.filter(|_| !broken), diagnostics }
+        let (value, draft) = if broken { (None, value) } else { (value, None) };
+        Self { value, draft, diagnostics }
+    }
+
+    /// The same of something made from it.
+    fn map<U>(self, make: impl Fn(T) -> U) -> Loaded<U> {
+        let Self { value, draft, diagnostics } = self;
+        Loaded { value: value.map(&make), draft: draft.map(&make), diagnostics }
     }
 
     /// The value, or the diagnostics if there is none.

@@ -1,10 +1,7 @@
 //! "Did you mean …?"
 
 /// The known name that a mistyped one most probably stands for.
-pub(crate) fn closest<'a>(
-    wrong: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn closest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Names in files are short; comparing a novel with all of them would take its time.
     if wrong.len() > 64 {
         return None;
@@ -22,7 +19,7 @@ pub(crate) fn closest<'a>(
 }
 
 /// `did you mean ...?`, or the list of what is known where it is short.
-pub(crate) fn help<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn help<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if let Some(name) = closest(wrong, known.iter().copied()) {
         return format!("did you mean `{name}`?");

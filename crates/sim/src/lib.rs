@@ -42,7 +42,7 @@ mod wheel;
 pub use deadlock::Cycle;
 pub use job::{Job, JobResult, JobRun};
 pub use report::{
-    ClassResult, Drop, FlowCounters, FlowResult, Observer, Outcome, Progress, Report, Sample,
+    ClassResult, Drop, FlowCounters, FlowResult, Observer, Outcome, Progress, Report, Sample, Sent,
     Silent, Trace, TraceKind,
 };
 

@@ -157,6 +157,19 @@ pub struct Sample {
     pub tx_bytes: u64,
 }
 
+/// What a NIC has sent by an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// When.
+    pub at: Instant,
+    /// The NIC's port.
+    pub port: PortId,
+    /// Which class.
+    pub class: u8,
+    /// Bytes since the run began.
+    pub bytes: u64,
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
@@ -181,6 +194,9 @@ pub trait Observer {
 
     /// A queue was sampled.
     fn sample(&mut self, _sample: &Sample) {}
+
+    /// How much a NIC has sent by now, of a class in which it has: asked whenever queues are sampled.
+    fn sent(&mut self, _sent: &Sent) {}
 
     /// Called now and then; false stops the run.
     fn progress(&mut self, _progress: &Progress) -> bool {

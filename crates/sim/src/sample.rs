@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::report::Sample;
+use crate::report::{Sample, Sent};
 use xoff_fabric::model::PortId;
 
 impl<Q: EventQueue> Engine<'_, Q> {
@@ -10,6 +10,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn take_sample(&mut self) {
         for (port, state) in self.ports.iter().enumerate() {
             for (class, lane) in state.lanes.iter().enumerate() {
+                if state.is_nic() && lane.tx_bytes > 0 {
+                    let port = PortId(port as u32);
+                    let (at, class, bytes) = (self.now, class as u8, lane.tx_bytes);
+                    self.observer.sent(&Sent { at, port, class, bytes });
+                }
                 let paused = state.paused & 1 << class != 0;
                 if lane.queue.bytes == 0 && lane.ingress.held() == 0 && !paused {
                     continue;

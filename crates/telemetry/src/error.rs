@@ -53,6 +53,14 @@ pub enum RunError {
         /// The file.
         path: PathBuf,
     },
+    /// The report cannot be written.
+    #[error("cannot write `{}`: {source}; {}", path.display(), cure(source))]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The summary cannot be written.
     #[error("cannot write `{}`: {source}; {}", path.display(), cure(source))]
     Summary {

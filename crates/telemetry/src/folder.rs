@@ -6,6 +6,7 @@
 //! ports.parquet     one row per port and class
 //! queues.parquet    queues over time
 //! events.parquet    pauses, drops, watchdog, deadlock
+//! report.html       the run as a page to read
 //! input/            the files the run was made from
 //! ```
 //!
@@ -44,6 +45,7 @@ pub struct RunFolder {
 
 const SUMMARY: &str = "summary.json";
 const INPUT: &str = "input";
+const REPORT: &str = "report.html";
 
 impl RunFolder {
     /// Makes the folder, or takes over one that is empty or holds an earlier run, whose results are
@@ -97,7 +99,18 @@ impl RunFolder {
     /// Replaces the summary, as a whole.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), RunError> {
         let path = self.path.join(SUMMARY);
-        replace(&path, summary).map_err(|source| RunError::Summary { path, source })
+        let text = serde_json::to_vec_pretty(summary).map_err(io::Error::other);
+        let written = text.and_then(|mut text| {
+            text.push(b'\n');
+            replace(&path, &text)
+        });
+        written.map_err(|source| RunError::Summary { path, source })
+    }
+
+    /// Writes the report, as a whole: a page that does not fit the disk leaves nothing behind.
+    pub fn write_report(&self, page: &str) -> Result<(), RunError> {
+        let path = self.path.join(REPORT);
+        replace(&path, page.as_bytes()).map_err(|source| RunError::Report { path, source })
     }
 
     /// The summary in the folder of an earlier run.
@@ -117,7 +130,7 @@ impl RunFolder {
             self.table_path::<PortRow<'_>>(),
             self.table_path::<QueueRow>(),
             self.table_path::<EventRow>(),
-            self.path.join("report.html"),
+            self.path.join(REPORT),
         ];
         for file in results {
             match fs::remove_file(&file) {
@@ -154,13 +167,12 @@ fn holds_a_run(path: &Path) -> bool {
     RunFolder::read_summary(path).is_ok_and(|summary| summary.tool == TOOL)
 }
 
-/// Writes next to the file, then moves over it: half a summary is never seen.
-fn replace(path: &Path, summary: &Summary) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(summary).map_err(io::Error::other)?;
-    text.push(b'\n');
-    let beside = path.with_extension("json.partial");
+/// Writes next to the file, then moves over it: half a file is never seen.
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut beside = path.to_owned();
+    beside.as_mut_os_string().push(".partial");
     let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(&text)?;
+        file.write_all(text)?;
         file.sync_all()
     });
     let moved = written.and_then(|()| fs::rename(&beside, path));

@@ -76,6 +76,11 @@ impl Failure {
         Self { exit: Exit::BadInput, message: None }
     }
 
+    /// An end about which everything has been said.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self { exit, message: None }
+    }
+
     /// Tells the user.
     pub(crate) fn show(&self) {
         if let Some(message) = &self.message {

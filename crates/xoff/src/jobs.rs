@@ -11,16 +11,11 @@ use xoff_workload::{Job, Run, WorkloadError};
 /// The jobs as the simulator runs them.
 pub(crate) fn for_the_simulator(jobs: &[Job]) -> Result<Vec<xoff_sim::Job>, WorkloadError> {
     let job = |job: &Job| {
-        let program = |run: &Run| match job.program(run) {
-            Ok(program) => Ok((program, run.repeat)),
-            Err(error) => Err(WorkloadError {
-                workload: job.workload,
-                place: xoff_workload::Place::Entry,
-                message: error.to_string(),
-            }),
-        };
-        let programs = job.runs.iter().map(program).collect::<Result<_, _>>()?;
-        Ok(xoff_sim::Job { start: job.start, class: job.class, clear_to_send: job.class, programs })
+        xoff_sim::Job::of(job).map_err(|error| WorkloadError {
+            workload: job.workload,
+            place: xoff_workload::Place::Entry,
+            message: error.to_string(),
+        })
     };
     jobs.iter().map(job).collect()
 }

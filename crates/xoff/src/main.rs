@@ -14,6 +14,7 @@ mod jobs;
 mod memory;
 mod output;
 mod recorder;
+mod report;
 mod results;
 mod verdict;
 

@@ -5,6 +5,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::number;
 use crate::output::progress::Bar;
+use crate::report::Gathered;
 use xoff_fabric::model::{CLASSES, Fabric};
 use xoff_fabric::scenario::{Degraded, Fault, Setting};
 use xoff_sim::{Drop, Observer, Progress, Sample, Trace, TraceKind};
@@ -29,6 +30,8 @@ pub(crate) struct Recorder<'a> {
     /// The first thing that could not be written.
     error: Option<RunError>,
     seen: Seen,
+    /// Series for the report, if one is wanted.
+    gathered: Option<Gathered>,
 }
 
 /// What the recorder has noticed.
@@ -84,11 +87,17 @@ impl<'a> Recorder<'a> {
             interrupt,
             error: None,
             seen: Seen::default(),
+            gathered: None,
         })
     }
 
+    /// Gathers series for the report, too.
+    pub(crate) fn gather(&mut self, gathered: Gathered) {
+        self.gathered = Some(gathered);
+    }
+
     /// Completes the tables: what was seen, and what could not be written.
-    pub(crate) fn finish(mut self) -> (Seen, Vec<RunError>) {
+    pub(crate) fn finish(mut self) -> (Seen, Option<Gathered>, Vec<RunError>) {
         if let Some(bar) = &self.bar {
             bar.clear();
         }
@@ -97,7 +106,7 @@ impl<'a> Recorder<'a> {
         // A table that failed during the run has said why; that it is closed is no news.
         let late = finished.into_iter().filter_map(Result::err);
         let late = late.filter(|error| !matches!(error, RunError::Closed { .. }));
-        (self.seen, self.error.into_iter().chain(late).collect())
+        (self.seen, self.gathered, self.error.into_iter().chain(late).collect())
     }
 
     fn push_event(&mut self, row: &EventRow) {
@@ -174,6 +183,9 @@ impl Observer for Recorder<'_> {
         if let TraceKind::Drop(reason) = trace.kind {
             self.notice_drop(trace, reason);
         }
+        if let Some(gathered) = &mut self.gathered {
+            gathered.trace(trace);
+        }
         if let Some(row) = self.event(trace) {
             self.push_event(&row);
         }
@@ -185,6 +197,10 @@ impl Observer for Recorder<'_> {
         }
         let slot = sample.port.index() * CLASSES + usize::from(sample.class) % CLASSES;
         let before = std::mem::replace(&mut self.sent[slot], sample.tx_bytes);
+        let sent = sample.tx_bytes.saturating_sub(before);
+        if let Some(gathered) = &mut self.gathered {
+            gathered.sample(sample, sent);
+        }
         let row = QueueRow {
             time: sample.at,
             port: self.names.ports[sample.port.index()].clone(),
@@ -192,7 +208,7 @@ impl Observer for Recorder<'_> {
             egress: Bytes::new(sample.queue.into()),
             ingress: Bytes::new(sample.ingress),
             paused: sample.paused,
-            sent: Bytes::new(sample.tx_bytes.saturating_sub(before)),
+            sent: Bytes::new(sent),
         };
         self.error = self.queues.push(&row).err();
     }

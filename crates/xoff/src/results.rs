@@ -146,7 +146,7 @@ impl Results<'_> {
 }
 
 /// Where a node stands, as tables say it.
-fn tier(fabric: &Fabric, node: NodeId) -> &'static str {
+pub(crate) fn tier(fabric: &Fabric, node: NodeId) -> &'static str {
     match fabric.node_switch(node) {
         Some(switch) => fabric.switches[switch.index()].tier.name(),
         None => "nic",

@@ -6,6 +6,7 @@ use super::rule;
 use super::scene::Site;
 use crate::number::Group;
 use crate::qos::Reaction;
+use crate::system::Topic;
 use xoff_fabric::rules::pause;
 use xoff_units::{Bytes, Length, Rate};
 
@@ -103,7 +104,7 @@ fn pool(site: &Site<'_>, found: &mut Collector<'_>) {
 
 pub(super) fn watchdog(site: &Site<'_>, found: &mut Collector<'_>) {
     let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
-    if !site.agreement().watchdog || !pauses {
+    if !site.agreement().watchdog || !pauses || !site.can_say(Topic::Watchdog) {
         return;
     }
     let watchdog = &site.port.watchdog;

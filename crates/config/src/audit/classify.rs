@@ -6,6 +6,7 @@ use super::rule;
 use super::scene::Site;
 use crate::number::{Class, Dscp, Priorities};
 use crate::place::Said;
+use crate::system::SystemId;
 
 /// Whether a port has no QoS at all, which is then the one thing to say about it.
 pub(super) fn not_applied(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
@@ -36,8 +37,11 @@ pub(super) struct Standing {
 
 /// Trust, maps and PFC.
 pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) -> Standing {
-    pfc(site, found);
     let class = trust(site, found) && data_class(site, found);
+    // Where pauses belong to classes, a wrong class takes its pause along.
+    if class || site.device.system.family() != SystemId::Junos {
+        pfc(site, found);
+    }
     let pause = class && pauses(site, found);
     if class && !site.device.is_host() {
         mixed(site, found);

@@ -1,9 +1,10 @@
 //! The fix of a finding: the part of a port that is wrong, as it should be, rendered.
 
 use super::scene::Scene;
-use crate::device::{Device, Port, PortName};
+use crate::device::{Device, Part, Port, PortName};
 use crate::place::{Place, Said};
 use crate::qos::QueueSettings;
+use crate::system::SystemId;
 use std::sync::Arc;
 
 /// What part of a device a fix configures.
@@ -39,7 +40,7 @@ pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: A
     let Some(device) = scene.devices.get(index) else { return String::new() };
     let mut wanted = Device::new(&device.name, device.system);
     wanted.hardware = device.hardware.clone();
-    wanted.partial = true;
+    wanted.part = Part::Change;
     // As the system says it: what follows from all ports of a device must not be worked out again
     // from some of them.
     let meant = scene.fitted(index);
@@ -57,13 +58,14 @@ pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: A
     }
     for name in ports {
         let Some(good) = scene.good_port(index, name) else { continue };
-        wanted.ports.insert(name.clone(), part(good, aspect));
+        wanted.ports.insert(name.clone(), part(good, aspect, device.system));
     }
     let system = device.system.system();
     let rendered = system.render(&system.fit(&wanted, &mut Vec::new()));
     let text = rendered.into_iter().next().map(|file| file.text).unwrap_or_default();
     // The first comment names the whole file; a fix is a piece of one.
-    let comment = |line: &&str| !(line.starts_with("! RoCE") || line.starts_with("# RoCE"));
+    let comment =
+        |line: &&str| !["! RoCE", "# RoCE", "/* RoCE"].iter().any(|start| line.starts_with(start));
     let lines: Vec<&str> = text.lines().filter(comment).collect();
     lines.join("\n")
 }
@@ -73,7 +75,7 @@ fn meant_again<T: Clone>(said: &Said<T>) -> Said<T> {
     said.value().map_or(Said::Absent, |value| Said::At(value.clone(), Place::INTENT))
 }
 
-fn part(good: &Port, aspect: Aspect) -> Port {
+fn part(good: &Port, aspect: Aspect, system: SystemId) -> Port {
     let mut port = Port { rate: good.rate, neighbour: good.neighbour.clone(), ..Port::default() };
     // Classes, queues and pauses of a port stand in policies that are applied as a whole: a policy
     // with only the wrong part in it would take away the rest.
@@ -86,6 +88,8 @@ fn part(good: &Port, aspect: Aspect) -> Port {
             | Aspect::Turns
             | Aspect::Watchdog
     );
+    // On Junos, pauses name the code points of their classes.
+    let whole = whole || (aspect == Aspect::Buffers && system.family() == SystemId::Junos);
     if whole {
         port.trust = meant_again(&good.trust);
         port.maps = Arc::clone(&good.maps);

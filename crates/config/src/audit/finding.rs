@@ -5,6 +5,7 @@ use super::rule::Rule;
 use super::scene::{Scene, Site};
 use crate::device::PortName;
 use crate::place::Place;
+use crate::system::{SystemId, Topic};
 use std::collections::BTreeMap;
 use xoff_fabric::Severity;
 
@@ -42,6 +43,8 @@ pub struct Report {
     pub malformed: usize,
     /// Statements about something else.
     pub foreign: usize,
+    /// What was not checked, because no verified statement of that system is known for it.
+    pub unchecked: Vec<(SystemId, Topic)>,
 }
 
 impl Report {

@@ -6,7 +6,7 @@ use super::rule;
 use super::scene::{Scene, usual};
 use crate::device::{Balancing, Device};
 use crate::number::Dscp;
-use crate::system::SystemId;
+use crate::system::{SystemId, Topic};
 
 pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     for system in SystemId::ALL {
@@ -27,7 +27,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
 }
 
 fn versions(scene: &Scene<'_>, system: SystemId, found: &mut Collector<'_>) {
-    let alike = || scene.devices.iter().enumerate().filter(|(_, d)| d.system == system);
+    let alike = || scene.devices.iter().enumerate().filter(|(_, d)| d.system.family() == system);
     let Some(common) = usual(alike().filter_map(|(_, device)| device.version.value())) else {
         return;
     };
@@ -73,6 +73,7 @@ fn balancing(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Colle
         Some(meant) => meant.balancing.get().is_some_and(|b| b != Balancing::Hash),
         None => scene.intent.is_none(),
     };
+    let possible = possible && !device.system.system().unsaid().contains(&Topic::Balancing);
     if !possible {
         return;
     }

@@ -7,7 +7,7 @@ use super::scene::Site;
 use crate::facts;
 use crate::number::{Class, Dscp, Queue};
 use crate::qos::{Levels, QueueSettings, Wred};
-use crate::system::SystemId;
+use crate::system::{SystemId, Topic};
 use xoff_fabric::model::{Ecn, Scheduling};
 use xoff_fabric::rules::buffer;
 use xoff_units::{Bytes, Rate};
@@ -20,7 +20,8 @@ pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
 }
 
 fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
-    let Some(queue) = site.data_queue().filter(|_| site.agreement().marking) else { return };
+    let wanted = site.agreement().marking && site.can_say(Topic::Marking);
+    let Some(queue) = site.data_queue().filter(|_| wanted) else { return };
     let said = &site.port.queues[queue.index()].wred;
     let Some(wred) = said.get() else {
         let fault =
@@ -113,7 +114,7 @@ fn close(a: &Wred, b: &Wred) -> bool {
 /// Another speed for which these are the thresholds.
 fn other_speed(site: &Site<'_>, queue: Queue, wred: &Wred) -> Option<Rate> {
     let same = |wanted: Option<Wred>| wanted.is_some_and(|wanted| close(wred, &wanted));
-    let intended = site.scene.intended(site.index).into_iter().flat_map(|d| d.ports.values());
+    let intended = site.scene.fitted(site.index).into_iter().flat_map(|d| d.ports.values());
     let mut rates = intended
         .filter(|port| same(port.queues[queue.index()].wred.get()))
         .filter_map(|port| port.rate.get());
@@ -210,8 +211,23 @@ fn weight_of(queue: &QueueSettings) -> Option<u64> {
     }
 }
 
+/// Whether the turns of queues follow from their classes, and the classes are in other queues than
+/// meant: then the weights are where the classes went, and that has been told.
+fn turns_moved(site: &Site<'_>) -> bool {
+    let by_class = matches!(site.device.system.family(), SystemId::Junos | SystemId::PicOs);
+    let meant = |class: usize| match site.meant {
+        Some(meant) => meant.maps.class_to_queue[class].get(),
+        None => Queue::new(class as u8),
+    };
+    let moved = |class: usize| site.port.maps.class_to_queue[class].get() != meant(class);
+    by_class && (0..Class::COUNT).any(moved)
+}
+
 /// Weights that do not add up, or that are not the intent's.
 pub(super) fn shares(site: &Site<'_>, found: &mut Collector<'_>) {
+    if turns_moved(site) {
+        return;
+    }
     let weights = || {
         let queues = Queue::all().zip(site.port.queues.iter());
         queues.filter_map(|(queue, settings)| match settings.scheduling.get()? {
@@ -220,8 +236,8 @@ pub(super) fn shares(site: &Site<'_>, found: &mut Collector<'_>) {
         })
     };
     let sum: u64 = weights().map(|(_, weight, _)| u64::from(weight)).sum();
-    // SONiC's weights are relative; the others are percentages.
-    let relative = site.device.system == SystemId::Sonic;
+    // The weights of SONiC and PicOS are relative; the others are percentages.
+    let relative = matches!(site.device.system, SystemId::Sonic | SystemId::PicOs);
     if !relative && sum != 100 && weights().next().is_some() {
         let places = weights().filter_map(|(_, _, place)| place);
         let message = format!("the weights add up to {sum}%");

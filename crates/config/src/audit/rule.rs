@@ -17,6 +17,21 @@ pub struct Rule {
     pub cure: &'static str,
 }
 
+impl Rule {
+    /// The rule as a page in Markdown: the one in `docs/rules`.
+    pub fn page(&self) -> String {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let Self { id, title, why, cure, .. } = self;
+        format!(
+            "# {id}\n\nUsually an {severity}: {title}.\n\n## Why it hurts\n\n{why}\n\n## What to do\n\n{cure}\n"
+        )
+        .replace("an warning", "a warning")
+    }
+}
+
 macro_rules! rules {
     ($($name:ident = $severity:ident $id:literal: $title:literal, $why:literal, $cure:literal;)*) => {
         $(

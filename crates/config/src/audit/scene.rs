@@ -4,7 +4,7 @@ use crate::device::{Device, Port, PortName};
 use crate::intent::{Agreement, Intent};
 use crate::number::{Class, Dscp, Priorities, Queue};
 use crate::qos::QueueSettings;
-use crate::system::SystemId;
+use crate::system::{SystemId, Topic};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_units::{Bytes, Length, Rate};
 
@@ -60,6 +60,11 @@ pub(super) struct Site<'s> {
 impl<'s> Site<'s> {
     pub(super) fn agreement(&self) -> &'s Agreement {
         &self.scene.agreement
+    }
+
+    /// Whether xoff knows how this system is told so.
+    pub(super) fn can_say(&self, topic: Topic) -> bool {
+        !self.device.system.system().unsaid().contains(&topic)
     }
 
     /// Class of a DSCP on this port.

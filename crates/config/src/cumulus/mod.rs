@@ -1,4 +1,5 @@
-//! NVIDIA Cumulus Linux, as NVUE commands.
+//! NVIDIA Cumulus Linux, as NVUE commands or as the YAML of NVUE. A key of the YAML is a word of a
+//! command: one is read and written by way of the other.
 //!
 //! Settings stand in profiles that ports refer to; `default-global` holds for ports that refer to
 //! none, but for congestion control and PFC, which are off without a profile. `nv set qos roce`
@@ -8,6 +9,7 @@
 
 mod parse;
 mod render;
+mod yaml;
 
 use crate::device::{Balancing, Device};
 use crate::place::Said;
@@ -18,8 +20,13 @@ use std::sync::Arc;
 use xoff_fabric::model::WatchdogAction;
 use xoff_units::{Bytes, Length, Span};
 
-/// NVIDIA Cumulus Linux.
-pub(crate) struct Cumulus;
+/// NVIDIA Cumulus Linux, in one of its two forms.
+pub(crate) enum Cumulus {
+    /// As `nv config show -o commands` prints it.
+    Commands,
+    /// As `nv config show` prints it.
+    Yaml,
+}
 
 /// Cable length that headroom is sized for when nothing is said.
 const USUAL_CABLE: Length = Length::from_m(10);
@@ -30,16 +37,27 @@ const USUAL_POLL_MS: u64 = 100;
 
 impl System for Cumulus {
     fn id(&self) -> SystemId {
-        SystemId::Cumulus
+        match self {
+            Cumulus::Commands => SystemId::Cumulus,
+            Cumulus::Yaml => SystemId::CumulusYaml,
+        }
     }
 
     fn likeness(&self, text: &str) -> u32 {
-        let commands = text.lines().filter(|line| line.contains("nv set ")).take(50).count();
-        10 * commands as u32
+        match self {
+            Cumulus::Commands => {
+                let command = |line: &&str| line.contains("nv set ");
+                10 * text.lines().filter(command).take(50).count() as u32
+            }
+            Cumulus::Yaml => yaml::likeness(text),
+        }
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
-        parse::parse(input)
+        match self {
+            Cumulus::Commands => parse::commands(input),
+            Cumulus::Yaml => parse::yaml(input),
+        }
     }
 
     fn fit(&self, device: &Device, limits: &mut Vec<String>) -> Device {
@@ -80,7 +98,12 @@ impl System for Cumulus {
     }
 
     fn render(&self, device: &Device) -> Vec<Rendered> {
-        vec![Rendered { name: format!("{}.nv", device.name), text: render::render(device) }]
+        let commands = render::render(device);
+        let (end, text) = match self {
+            Cumulus::Commands => ("nv", commands),
+            Cumulus::Yaml => ("yaml", yaml::of_commands(&commands)),
+        };
+        vec![Rendered { name: format!("{}.{end}", device.name), text }]
     }
 
     fn port_name(&self, cage: Cage) -> String {

@@ -1,11 +1,11 @@
-//! Reading NVUE commands, as `nv config show -o commands` prints them.
+//! Reading NVUE, command by command.
 
 use super::{Cumulus, USUAL_CABLE, USUAL_POLL_MS, USUAL_ROBUSTNESS, own_numbers};
 use crate::device::{Balancing, Device, Neighbour, RemarkKind};
 use crate::number::{Class, Dscp, Priorities, Priority, Queue, ranges};
 use crate::place::{Place, Said};
 use crate::qos::{Levels, Maps, QueueSettings, Reaction, Trust, Wred};
-use crate::system::{Input, System};
+use crate::system::{Input, System, SystemId};
 use crate::text::notes::{Notes, bytes, share, speed};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Ecn, Scheduling, WatchdogAction};
@@ -65,20 +65,9 @@ struct Parser {
     roce: Option<Place>,
 }
 
-pub(super) fn parse(input: &Input<'_>) -> Device {
-    let mut parser = Parser {
-        device: Device::new(input.name, Cumulus.id()),
-        notes: Notes::new(input.file),
-        mapping: BTreeMap::new(),
-        queue_mapping: BTreeMap::new(),
-        scheduler: BTreeMap::new(),
-        congestion: BTreeMap::new(),
-        pfc: BTreeMap::new(),
-        bound: BTreeMap::new(),
-        poll: Said::Absent,
-        robustness: Said::Absent,
-        roce: None,
-    };
+/// Reads commands, as `nv config show -o commands` prints them.
+pub(super) fn commands(input: &Input<'_>) -> Device {
+    let mut parser = Parser::new(input, Cumulus::Commands.id());
     for (line, number) in input.text.lines().zip(1u32..) {
         let line = line.trim();
         // `cumulus@leaf0:mgmt:~$ nv set …`
@@ -92,18 +81,56 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         let words: Vec<&str> = command.split_whitespace().collect();
         match words[..] {
             ["nv", "set", ref path @ ..] => parser.command(number, path),
-            _ => {
-                if let Some((_, rest)) = line.split_once('@') {
-                    let host = rest.split([':', '$', '#', ' ']).next().unwrap_or_default();
-                    if !host.is_empty() {
-                        parser.device.name = host.to_owned();
-                    }
-                }
-                parser.notes.mark(number, RemarkKind::Foreign);
-            }
+            _ => parser.strange(number, line),
         }
     }
     parser.finish()
+}
+
+/// Reads YAML, as `nv config show` prints it.
+pub(super) fn yaml(input: &Input<'_>) -> Device {
+    let mut parser = Parser::new(input, Cumulus::Yaml.id());
+    let found = super::yaml::read(input.text);
+    for (line, text) in found.strange {
+        parser.strange(line, text);
+    }
+    if let Some((line, version)) = found.version {
+        parser.device.version = Said::At(version.to_owned(), parser.notes.line(line));
+    }
+    for (line, path) in &found.paths {
+        let words: Vec<&str> = path.iter().map(AsRef::as_ref).collect();
+        parser.command(*line, &words);
+    }
+    parser.finish()
+}
+
+impl Parser {
+    fn new(input: &Input<'_>, system: SystemId) -> Self {
+        Self {
+            device: Device::new(input.name, system),
+            notes: Notes::new(input.file),
+            mapping: BTreeMap::new(),
+            queue_mapping: BTreeMap::new(),
+            scheduler: BTreeMap::new(),
+            congestion: BTreeMap::new(),
+            pfc: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            poll: Said::Absent,
+            robustness: Said::Absent,
+            roce: None,
+        }
+    }
+
+    /// A line that says nothing; a prompt names the device.
+    fn strange(&mut self, number: u32, line: &str) {
+        if let Some((_, rest)) = line.split_once('@') {
+            let host = rest.split([':', '$', '#', ' ']).next().unwrap_or_default();
+            if !host.is_empty() {
+                self.device.name = host.to_owned();
+            }
+        }
+        self.notes.mark(number, RemarkKind::Foreign);
+    }
 }
 
 impl Parser {

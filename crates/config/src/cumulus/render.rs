@@ -18,7 +18,7 @@ type Pairs = Vec<(usize, u8)>;
 #[derive(Default)]
 struct Profiles {
     /// What they are called.
-    stem: &'static str,
+    stem: String,
     mapping: Vec<(Option<Trust>, Pairs)>,
     queue_mapping: Vec<Pairs>,
     scheduler: Vec<Vec<(usize, Scheduling)>>,
@@ -27,7 +27,7 @@ struct Profiles {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let stem = if device.partial { "ROCEFIX" } else { "ROCE" };
+    let stem = device.part.stem("");
     let mut profiles = Profiles { stem, ..Profiles::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
@@ -58,8 +58,8 @@ pub(super) fn polls(detect: Span) -> (u64, u64) {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = self.stem;
-        if number == 0 { stem.to_owned() } else { format!("{stem}{}", number + 1) }
+        let stem = &self.stem;
+        if number == 0 { stem.clone() } else { format!("{stem}{}", number + 1) }
     }
 }
 

@@ -76,8 +76,8 @@ pub(super) fn render(device: &Device) -> String {
 }
 
 fn profile_name(device: &Device, number: usize) -> String {
-    let stem = if device.partial { "ROCE-FIX" } else { "ROCE" };
-    if number == 0 { stem.to_owned() } else { format!("{stem}-{}", number + 1) }
+    let stem = device.part.stem("-");
+    if number == 0 { stem } else { format!("{stem}-{}", number + 1) }
 }
 
 fn buffers(text: &mut String, device: &Device) {

@@ -2,6 +2,7 @@
 
 use crate::audit::NOT_READ;
 use crate::device::{Device, Port};
+use crate::number::Priority;
 use crate::place::Said;
 use crate::qos::Trust;
 use crate::system::Rendered;
@@ -16,7 +17,7 @@ pub(super) fn render(device: &Device) -> Vec<Rendered> {
     let file = |end: &str, text| Rendered { name: format!("{name}{end}"), text };
     vec![
         file(".sh", script(device)),
-        file(".service", unit()),
+        file(".service", unit(name)),
         file(".env", environment(device)),
         file("-check.sh", check(device)),
     ]
@@ -56,7 +57,7 @@ fn nic(text: &mut String, name: &str, port: &Port) {
         }
     }
     if let Some(priorities) = port.pfc.said() {
-        let flags: Vec<&str> = crate::number::Priority::all()
+        let flags: Vec<&str> = Priority::all()
             .map(|priority| if priorities.has(priority) { "1" } else { "0" })
             .collect();
         let _ = writeln!(text, "mlnx_qos -i $NET --pfc={}", flags.join(","));
@@ -110,17 +111,22 @@ fn marks(text: &mut String, port: &Port) {
         let _ = writeln!(text, "echo {dscp} > /sys/class/net/$NET/ecn/roce_np/cnp_dscp");
     }
     for (point, said) in [("roce_np", nic.notifies), ("roce_rp", nic.reacts)] {
-        for priority in said.said().into_iter().flat_map(|set| set.iter()) {
-            let _ = writeln!(text, "echo 1 > /sys/class/net/$NET/ecn/{point}/enable/{priority}");
+        // All eight: what another setting switched on before would stay on.
+        if let Some(set) = said.said() {
+            for priority in Priority::all() {
+                let on = u8::from(set.has(priority));
+                let _ =
+                    writeln!(text, "echo {on} > /sys/class/net/$NET/ecn/{point}/enable/{priority}");
+            }
         }
     }
 }
 
-fn unit() -> String {
+fn unit(host: &str) -> String {
     format!(
         "# {NOT_READ}\n[Unit]\nDescription=RoCE settings of the NICs\nAfter=network-online.target openibd.service\n\
          Wants=network-online.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n\
-         ExecStart={HOME}/xoff-roce.sh\n\n[Install]\nWantedBy=multi-user.target\n"
+         ExecStart={HOME}/{host}.sh\n\n[Install]\nWantedBy=multi-user.target\n"
     )
 }
 

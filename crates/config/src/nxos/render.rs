@@ -1,6 +1,6 @@
 //! Writing NX-OS configuration.
 
-use crate::device::{Balancing, Device, Port};
+use crate::device::{Balancing, Device, Part, Port};
 use crate::number::Class;
 use crate::place::Said;
 use crate::qos::{GroupSettings, Levels, Maps, QueueSettings};
@@ -14,24 +14,27 @@ use xoff_units::Bytes;
 #[derive(Default)]
 struct Policies {
     /// Only some ports of a device: names of their own, and nothing applied to all.
-    partial: bool,
+    part: Part,
     classify: Vec<Vec<Vec<usize>>>,
     queuing: Vec<[QueueSettings; 8]>,
     input: Vec<[GroupSettings; 8]>,
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let mut policies = Policies { partial: device.partial, ..Policies::default() };
+    let mut policies = Policies { part: device.part, ..Policies::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut policies);
     }
     let mut text = format!("! RoCE configuration of {} for NX-OS, to be merged\n", device.name);
+    if !device.part.is_partial() {
+        text += "! how sure: read in documents of the vendor, not accepted by a box here\n";
+    }
     classify(&mut text, &policies);
     let network = network_qos(&mut text, device);
     queuing(&mut text, &policies);
     input(&mut text, &policies);
-    let queuing_for_all = !policies.queuing.is_empty() && !device.partial;
+    let queuing_for_all = !policies.queuing.is_empty() && !device.part.is_partial();
     if network || queuing_for_all {
         text += "system qos\n";
         if network {
@@ -52,7 +55,11 @@ pub(super) fn render(device: &Device) -> String {
 impl Policies {
     /// What tells the policies of one kind apart.
     fn suffix(&self, number: usize) -> String {
-        let fix = if self.partial { "-FIX" } else { "" };
+        let fix = match self.part {
+            Part::Whole => "",
+            Part::Change => "-FIX",
+            Part::Back => "-BACK",
+        };
         if number == 0 { fix.to_owned() } else { format!("{fix}-{}", number + 1) }
     }
 }
@@ -78,7 +85,7 @@ fn interface(text: &mut String, name: &str, port: &Port, policies: &mut Policies
     if port.queues.iter().any(turns) {
         let number = number_of(&mut policies.queuing, &port.queues);
         // The first is the box's; a port of another speed has its own.
-        if number > 0 || policies.partial {
+        if number > 0 || policies.part.is_partial() {
             let number = policies.suffix(number);
             let _ = writeln!(lines, "  service-policy type queuing output ROCE-QUEUING{number}");
         }
@@ -129,7 +136,7 @@ fn network_qos(text: &mut String, device: &Device) -> bool {
     let mtu = device.ports.values().filter_map(|port| port.mtu.said()).max();
     let lossy = pauses.is_none_or(|set| set.is_empty());
     // The policy is the box's: an MTU of some ports is no reason to replace it.
-    if lossy && (mtu.is_none() || device.partial) {
+    if lossy && (mtu.is_none() || device.part.is_partial()) {
         return false;
     }
     *text += "policy-map type network-qos ROCE-NETWORK\n";

@@ -35,7 +35,7 @@ type Fields = Vec<(String, String)>;
 #[derive(Default)]
 struct Document {
     /// What maps and profiles are called.
-    stem: &'static str,
+    stem: String,
     tables: BTreeMap<&'static str, Vec<(String, Fields)>>,
 }
 
@@ -99,7 +99,7 @@ fn quoted(text: &str) -> String {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let stem = if device.partial { "ROCE_FIX" } else { "ROCE" };
+    let stem = device.part.stem("_");
     let mut document = Document { stem, ..Document::default() };
     pools(&mut document, device);
     let included = headroom_included(device);
@@ -138,7 +138,7 @@ fn qos_map(document: &mut Document, name: &str, port: &Port) {
     let mut fields = Vec::new();
     for (table, binding, entries) in tables {
         if !entries.is_empty() {
-            let key = document.shared(table, document.stem, entries);
+            let key = document.shared(table, &document.stem.clone(), entries);
             fields.push(field(binding, key));
         }
     }
@@ -166,7 +166,7 @@ fn queues(document: &mut Document, name: &str, port: &Port) {
         if let Some(settings) = queue.wred.said().and_then(wred) {
             fields.push(field(
                 "wred_profile",
-                document.shared("WRED_PROFILE", document.stem, settings),
+                document.shared("WRED_PROFILE", &document.stem.clone(), settings),
             ));
         }
         document.entry("QUEUE", format!("{name}|{number}"), fields);

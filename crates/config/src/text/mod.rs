@@ -1,6 +1,7 @@
-//! The shapes of configuration text: indented statements, `set` commands, JSON.
+//! The shapes of configuration text: indented statements, `set` commands, braces, JSON.
 
 pub(crate) mod fit;
 pub(crate) mod json;
 pub(crate) mod notes;
 pub(crate) mod outline;
+pub(crate) mod paths;

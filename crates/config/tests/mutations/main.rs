@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod mistakes;
+mod more;
 mod pod;
 
 use mistakes::Mistake;
@@ -99,15 +100,25 @@ fn unknown_speeds_are_not_compared() {
 /// configuration is a list of commands.
 #[test]
 fn fixes_fix() {
-    for system in [SystemId::Eos, SystemId::NxOs, SystemId::Cumulus] {
+    let systems = [
+        SystemId::Eos,
+        SystemId::NxOs,
+        SystemId::Cumulus,
+        SystemId::Junos,
+        SystemId::JunosSet,
+        SystemId::Os10,
+        SystemId::PicOs,
+    ];
+    for system in systems {
         let pod = Pod::of(system);
         for mistake in mistakes::of(system) {
             let mut texts = pod.clean.clone();
             mistake.make(&mut texts);
             let report = pod.audit(&texts, true);
             let rules: Vec<&str> = report.findings.iter().map(|f| f.rule.id).collect();
-            // Software is not fixed by configuration.
-            if rules == ["versions-differ"] {
+            // Software is not fixed by configuration, and what is below a deactivated statement
+            // stays off until somebody activates it.
+            if rules == ["versions-differ"] || mistake.name == "port deactivated" {
                 continue;
             }
             let fixes: Vec<&str> = report.findings.iter().map(|f| f.fix.as_str()).collect();
@@ -141,6 +152,31 @@ fn sonic() {
 #[test]
 fn cumulus() {
     run(SystemId::Cumulus);
+}
+
+#[test]
+fn cumulus_yaml() {
+    run(SystemId::CumulusYaml);
+}
+
+#[test]
+fn junos() {
+    run(SystemId::Junos);
+}
+
+#[test]
+fn junos_set() {
+    run(SystemId::JunosSet);
+}
+
+#[test]
+fn os10() {
+    run(SystemId::Os10);
+}
+
+#[test]
+fn picos() {
+    run(SystemId::PicOs);
 }
 
 #[test]

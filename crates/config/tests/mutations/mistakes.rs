@@ -1,5 +1,6 @@
 //! The mistakes: a device, what is done to its text, and the rules that may say so.
 
+use crate::more;
 use crate::pod::Texts;
 use xoff_config::SystemId;
 
@@ -24,26 +25,30 @@ enum Edit {
 }
 
 impl Mistake {
-    fn new(name: &'static str, device: &'static str, rules: &'static [&'static str]) -> Self {
+    pub(crate) fn new(
+        name: &'static str,
+        device: &'static str,
+        rules: &'static [&'static str],
+    ) -> Self {
         Self { name, device, rules, edits: Vec::new() }
     }
 
-    fn all(mut self, from: &str, to: &str) -> Self {
+    pub(crate) fn all(mut self, from: &str, to: &str) -> Self {
         self.edits.push(Edit::All(from.to_owned(), to.to_owned()));
         self
     }
 
-    fn first(mut self, from: &str, to: &str) -> Self {
+    pub(crate) fn first(mut self, from: &str, to: &str) -> Self {
         self.edits.push(Edit::First(from.to_owned(), to.to_owned()));
         self
     }
 
-    fn cut(mut self, from: &str, to: &str) -> Self {
+    pub(crate) fn cut(mut self, from: &str, to: &str) -> Self {
         self.edits.push(Edit::Cut(from.to_owned(), to.to_owned()));
         self
     }
 
-    fn without(mut self, mark: &str) -> Self {
+    pub(crate) fn without(mut self, mark: &str) -> Self {
         self.edits.push(Edit::Without(mark.to_owned()));
         self
     }
@@ -78,11 +83,16 @@ pub(crate) fn of(system: SystemId) -> Vec<Mistake> {
         SystemId::NxOs => nx_os(),
         SystemId::Sonic => sonic(),
         SystemId::Cumulus => cumulus(),
+        SystemId::CumulusYaml => more::cumulus_yaml(),
+        SystemId::Junos => more::junos(),
+        SystemId::JunosSet => more::junos_set(),
+        SystemId::Os10 => more::os10(),
+        SystemId::PicOs => more::picos(),
         SystemId::Host => hosts(),
     }
 }
 
-const MTU: &[&str] = &["mtu-drift", "mtu-mismatch"];
+pub(crate) const MTU: &[&str] = &["mtu-drift", "mtu-mismatch"];
 
 fn eos() -> Vec<Mistake> {
     let m = Mistake::new;

@@ -65,6 +65,11 @@ fn text(device: &Device) -> String {
         SystemId::Sonic => sonic(device, &rendered),
         SystemId::Eos => eos(device, &rendered),
         SystemId::NxOs => nx_os(device, &rendered),
+        SystemId::Junos => junos(device, &rendered),
+        SystemId::JunosSet => junos_set(device, &rendered),
+        SystemId::Os10 => os10(device, &rendered),
+        SystemId::PicOs => picos(device, &rendered),
+        SystemId::CumulusYaml => cumulus_yaml(device, &rendered),
         _ => cumulus(device, &rendered),
     }
 }
@@ -150,6 +155,85 @@ fn cumulus(device: &Device, rendered: &str) -> String {
         let speed = gbps(device, name);
         let _ = writeln!(text, "nv set interface {name} description '{peer}'");
         let _ = writeln!(text, "nv set interface {name} link speed {speed}G");
+    }
+    text + rendered
+}
+
+fn cumulus_yaml(device: &Device, rendered: &str) -> String {
+    let mut text = format!(
+        "cumulus@{0}:mgmt:~$ nv config show\n- header:\n    model: SN5600\n    nvue-api-version: nvue_v1\n    \
+         version: Cumulus Linux 5.11.0\n- set:\n    system:\n      hostname: {0}\n    interface:\n",
+        device.name
+    );
+    for (name, peer) in peers(device) {
+        let speed = gbps(device, name);
+        let _ = writeln!(
+            text,
+            "      {name}:\n        description: '{peer}'\n        link:\n          speed: {speed}G\n        type: swp"
+        );
+    }
+    text + "    router:\n      bgp:\n        autonomous-system: 65001\n" + rendered
+}
+
+fn junos(device: &Device, rendered: &str) -> String {
+    let mut text = format!(
+        "admin@{0}> show configuration | no-more\n## Last commit: 2026-11-15 by admin\nversion 24.4R1.7-EVO;\n\
+         system {{\n    host-name {0};\n    services {{\n        ssh;\n    }}\n}}\ninterfaces {{\n",
+        device.name
+    );
+    for (name, peer) in peers(device) {
+        let speed = gbps(device, name);
+        let _ = writeln!(
+            text,
+            "    {name} {{\n        description \"{peer}\";\n        speed {speed}g;\n        unit 0 {{\n            \
+             family inet {{\n                address 10.0.0.0/31;\n            }}\n        }}\n    }}"
+        );
+    }
+    text + "}\nprotocols {\n    lldp {\n        interface all;\n    }\n}\n"
+        + rendered
+        + "\n{master:0}\n"
+}
+
+fn junos_set(device: &Device, rendered: &str) -> String {
+    let mut text = format!(
+        "admin@{0}> show configuration | display set | no-more\nset version 24.4R1.7-EVO\n\
+         set system host-name {0}\nset protocols lldp interface all\n",
+        device.name
+    );
+    for (name, peer) in peers(device) {
+        let speed = gbps(device, name);
+        let _ = writeln!(text, "set interfaces {name} description \"{peer}\"");
+        let _ = writeln!(text, "set interfaces {name} speed {speed}g");
+    }
+    text + rendered
+}
+
+fn os10(device: &Device, rendered: &str) -> String {
+    let mut text = format!(
+        "{0}# show running-configuration\n! Version 10.5.6.3\n! Last configuration change at Nov 15\n!\n\
+         hostname {0}\nbanner motd ^C\nhello ^C\n",
+        device.name
+    );
+    for (name, peer) in peers(device) {
+        let speed = gbps(device, name) * 1000;
+        let _ = writeln!(
+            text,
+            "interface {name}\n description \"{peer}\"\n no switchport\n speed {speed}\n no shutdown\n!"
+        );
+    }
+    text + rendered
+}
+
+fn picos(device: &Device, rendered: &str) -> String {
+    let mut text = format!(
+        "admin@{0}> show running-config | display set\nset version 4.5.1\nset system hostname \"{0}\"\n\
+         set protocols lldp enable true\n",
+        device.name
+    );
+    for (name, peer) in peers(device) {
+        let speed = gbps(device, name) * 1000;
+        let _ = writeln!(text, "set interface gigabit-ethernet {name} description \"{peer}\"");
+        let _ = writeln!(text, "set interface gigabit-ethernet {name} speed \"{speed}\"");
     }
     text + rendered
 }

@@ -157,6 +157,7 @@ fn fallback(length: Length) -> Media {
         reach: length,
         fec: Span::ZERO,
         power: crate::catalogue::Milliwatts(0),
+        family: crate::catalogue::Family::Cable,
         ideal: true,
         source: crate::catalogue::Source::Invented,
     }

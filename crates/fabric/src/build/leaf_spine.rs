@@ -6,6 +6,7 @@ use super::wiring::{End, Stop, Wiring};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::Kind;
+use crate::rules::uplinks::links_above;
 use std::ops::Range;
 use xoff_units::Ratio;
 
@@ -115,17 +116,9 @@ pub(super) fn uplinks(terms: &Terms<'_>, hosts: u64) -> u64 {
         }
         (_, ratio) => {
             let ratio = ratio.filter(|r| !r.is_zero()).unwrap_or(Ratio::ONE);
-            let rates = (terms.host_cable.rate.bps(), terms.leaf_spine_cable.rate.bps());
-            links_above(hosts, ratio, rates)
+            links_above(hosts, ratio, (terms.host_cable.rate, terms.leaf_spine_cable.rate))
         }
     }
-}
-
-/// Uplinks that carry `links` downlinks at an oversubscription of `ratio`.
-pub(super) fn links_above(links: u64, ratio: Ratio, (down, up): (u64, u64)) -> u64 {
-    let wanted = u128::from(links) * u128::from(down) * u128::from(ratio.denominator());
-    let each = u128::from(up).saturating_mul(u128::from(ratio.numerator())).max(1);
-    u64::try_from(wanted.div_ceil(each)).unwrap_or(u64::MAX).max(1)
 }
 
 /// Spines over `leaves`, every leaf to every spine.
@@ -201,13 +194,5 @@ mod tests {
         assert_eq!(spread(16, 8, 64, None, Some(1)), (16, 1));
         // Nothing suffices: one link to each, and the port check complains.
         assert_eq!(spread(4, 100, 64, None, None), (4, 1));
-    }
-
-    #[test]
-    fn oversubscription_halves_the_uplinks() {
-        let rates = (400, 800);
-        assert_eq!(links_above(64, Ratio::ONE, rates), 32);
-        assert_eq!(links_above(64, Ratio::new(2, 1), rates), 16);
-        assert_eq!(links_above(1, Ratio::new(100, 1), rates), 1);
     }
 }

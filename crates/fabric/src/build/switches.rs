@@ -100,10 +100,11 @@ pub(super) fn kind(
     check(&kind, own, report);
     let largest = packet::largest(&file.transport);
     if largest > kind.mtu {
+        let tier = kind.tier.name();
         report.error(
-            code::IMPOSSIBLE,
+            code::MTU,
             keys!["transport", "mtu"],
-            format!("packets of {largest} do not pass ports with an MTU of {}", kind.mtu),
+            format!("packets of {largest} do not pass {tier} ports with an MTU of {}", kind.mtu),
             "lower `transport.mtu` or raise `switch.mtu`",
         );
     }

@@ -5,11 +5,12 @@
 //! for the pods and not for all spines.
 
 use super::fit;
-use super::leaf_spine::{hosts_per_leaf, links_above, spread, uplinks};
+use super::leaf_spine::{hosts_per_leaf, spread, uplinks};
 use super::terms::Terms;
 use super::wiring::{End, Stop, Wiring};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
+use crate::rules::uplinks::links_above;
 use xoff_units::Ratio;
 
 /// No spine has more ports than this, so larger pods need not be tried.
@@ -124,7 +125,7 @@ fn shape(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Shape, Stop> {
 
 fn spine_uplinks(terms: &Terms<'_>, downlinks: u64) -> u64 {
     let ratio = terms.file.fabric.spine_oversubscription.filter(|r| !r.is_zero());
-    let rates = (terms.leaf_spine_cable.rate.bps(), terms.spine_core_cable.rate.bps());
+    let rates = (terms.leaf_spine_cable.rate, terms.spine_core_cable.rate);
     links_above(downlinks, ratio.unwrap_or(Ratio::ONE), rates)
 }
 

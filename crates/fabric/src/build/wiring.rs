@@ -5,11 +5,9 @@ use super::terms::{NicKind, Terms};
 use crate::model::{Cable, Tier};
 use std::ops::Range;
 
-/// Most NICs, switches and ports of one fabric. A port with its eight classes takes close to a
-/// kilobyte, so these bounds keep any file under about 700 MB.
-pub(super) const MAX_NICS: usize = 200_000;
-const MAX_SWITCHES: usize = 50_000;
-const MAX_LINKS: usize = 300_000;
+pub(super) const MAX_NICS: usize = crate::limit::NICS as usize;
+const MAX_SWITCHES: usize = crate::limit::SWITCHES as usize;
+const MAX_LINKS: usize = crate::limit::LINKS as usize;
 
 /// Why a builder gave up.
 pub(super) enum Stop {

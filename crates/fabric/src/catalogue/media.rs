@@ -12,6 +12,48 @@ use xoff_units::{Length, Rate, Span};
 #[serde(transparent)]
 pub struct Milliwatts(pub u32);
 
+impl Milliwatts {
+    /// Whole watts.
+    pub const fn from_watts(watts: u32) -> Self {
+        Self(watts.saturating_mul(1000))
+    }
+}
+
+/// What both ends of a link have in common. Transceivers of one family and different rates understand
+/// each other lane by lane, so a fast one may be split between slower ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// A cable with its ends attached: copper or active optical.
+    Cable,
+    /// Parallel multimode fibre, short reach.
+    Sr,
+    /// Parallel single-mode fibre.
+    Dr,
+    /// Wavelengths on one pair of single-mode fibres, 2 km.
+    Fr,
+    /// Wavelengths on one pair of single-mode fibres, 10 km.
+    Lr,
+    /// Coherent.
+    Zr,
+}
+
+impl Family {
+    /// The family that the name of a transceiver tells, as in `400g-dr4`.
+    fn of(name: &str) -> Self {
+        let known = [
+            ("sr", Self::Sr),
+            ("dr", Self::Dr),
+            ("fr", Self::Fr),
+            ("lr", Self::Lr),
+            ("zr", Self::Zr),
+        ];
+        let tail = name.rsplit('-').next().filter(|_| name.contains('-')).unwrap_or("");
+        let tail = tail.trim_start_matches(|c: char| c.is_ascii_digit() || c == 'x');
+        let found = known.iter().find(|(start, _)| tail.starts_with(start));
+        found.map_or(Self::Cable, |(_, family)| *family)
+    }
+}
+
 /// A cable, or a pair of transceivers with fibre between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
@@ -25,6 +67,8 @@ pub struct Media {
     pub fec: Span,
     /// Power at each end.
     pub power: Milliwatts,
+    /// What understands it.
+    pub family: Family,
     /// Any rate and reach, which no real cable has; never chosen unasked.
     pub ideal: bool,
     /// How sure the figures are.
@@ -61,6 +105,7 @@ pub(super) fn built_in() -> impl Iterator<Item = Media> {
         reach: Length::from_mm(u64::MAX),
         fec: Span::ZERO,
         power: Milliwatts(0),
+        family: Family::Cable,
         ideal: true,
         source: Source::Invented,
     };
@@ -70,8 +115,24 @@ pub(super) fn built_in() -> impl Iterator<Item = Media> {
         reach: Length::from_m(reach),
         fec: Span::from_ns(fec),
         power: Milliwatts(power),
+        family: Family::of(name),
         ideal: false,
         source: Source::Published,
     });
     real.chain(std::iter::once(ideal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_told_by_names() {
+        let family = |name| built_in().find(|media| media.name == name).unwrap().family;
+        assert_eq!([family("dac"), family("aec"), family("aoc")], [Family::Cable; 3]);
+        assert_eq!([family("100g-dr"), family("400g-dr4"), family("1.6t-dr8")], [Family::Dr; 3]);
+        assert_eq!([family("400g-fr4"), family("800g-2xfr4")], [Family::Fr; 2]);
+        assert_eq!([family("100g-sr4"), family("800g-sr8")], [Family::Sr; 2]);
+        assert_eq!([family("400g-lr4"), family("400g-zr")], [Family::Lr, Family::Zr]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Switch silicon, NICs and cables that exist, with the figures the rules need.
 //!
 //! Figures marked `published` come from product briefs and shipped configuration; `estimated` ones
-//! fill what vendors do not publish (latency nearly always, cells often) and can be replaced in a
+//! fill what vendors do not publish (latency and power nearly always, cells often) and can be replaced in a
 //! file's `[catalogue]`. A user's entry may start from a known one with `like`.
 
 mod media;
@@ -9,7 +9,7 @@ mod nic;
 mod silicon;
 mod user;
 
-pub use media::{Media, Milliwatts};
+pub use media::{Family, Media, Milliwatts};
 pub use nic::NicModel;
 pub use silicon::Silicon;
 pub use user::{MediaEntry, NicEntry, SiliconEntry, UserCatalogue};

@@ -1,6 +1,6 @@
 //! Switch ASICs.
 
-use super::Source;
+use super::{Milliwatts, Source};
 use crate::rules::headroom::SiliconPart;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -27,6 +27,8 @@ pub struct Silicon {
     pub latency: Span,
     /// What it adds to headroom.
     pub headroom: SiliconPart,
+    /// What a switch with it draws at load, without optics: always an estimate.
+    pub power: Milliwatts,
     /// How sure the figures are.
     pub source: Source,
 }
@@ -70,6 +72,7 @@ struct Row {
     latency_ns: u64,
     pipeline_ns: u64,
     step: u64,
+    watts: u32,
     source: Source,
 }
 
@@ -78,8 +81,19 @@ const MB: u64 = 1_000_000;
 /// Ports, buffer sizes and cells as published where marked so. The headroom pipeline of Spectrum-4
 /// and later is the 120 ns of its tiles; those of Tomahawk (461 ns) and Teralynx (926 ns) are fitted
 /// to shipped 400G/40 m figures of 446,024 and 135,520 bytes. Latencies are typical measured ones.
+/// Watts are our estimates for the whole switch, fans and all, with passive copper.
 const ROWS: [Row; 15] = [
-    row("tomahawk-3", "Broadcom", (32, 400, 128), 64 * MB, 254, 800, (461, 254), Source::Published),
+    row(
+        "tomahawk-3",
+        "Broadcom",
+        (32, 400, 128),
+        64 * MB,
+        254,
+        800,
+        (461, 254),
+        450,
+        Source::Published,
+    ),
     row(
         "tomahawk-4",
         "Broadcom",
@@ -88,6 +102,7 @@ const ROWS: [Row; 15] = [
         254,
         800,
         (461, 254),
+        700,
         Source::Published,
     ),
     row(
@@ -98,6 +113,7 @@ const ROWS: [Row; 15] = [
         254,
         750,
         (461, 254),
+        1000,
         Source::Published,
     ),
     row(
@@ -108,10 +124,31 @@ const ROWS: [Row; 15] = [
         254,
         750,
         (461, 254),
+        1900,
         Source::Estimated,
     ),
-    row("trident-3", "Broadcom", (32, 100, 128), 32 * MB, 256, 800, (461, 256), Source::Published),
-    row("trident-4", "Broadcom", (32, 400, 128), 132 * MB, 254, 900, (461, 254), Source::Published),
+    row(
+        "trident-3",
+        "Broadcom",
+        (32, 100, 128),
+        32 * MB,
+        256,
+        800,
+        (461, 256),
+        300,
+        Source::Published,
+    ),
+    row(
+        "trident-4",
+        "Broadcom",
+        (32, 400, 128),
+        132 * MB,
+        254,
+        900,
+        (461, 254),
+        500,
+        Source::Published,
+    ),
     row(
         "jericho-2c-plus",
         "Broadcom",
@@ -120,12 +157,53 @@ const ROWS: [Row; 15] = [
         256,
         3_000,
         (461, 256),
+        700,
         Source::Estimated,
     ),
-    row("spectrum-2", "NVIDIA", (32, 200, 128), 42 * MB, 144, 425, (0, 1024), Source::Published),
-    row("spectrum-3", "NVIDIA", (32, 400, 128), 64 * MB, 144, 450, (0, 1024), Source::Published),
-    row("spectrum-4", "NVIDIA", (64, 800, 256), 160 * MB, 192, 500, (120, 1024), Source::Published),
-    row("spectrum-5", "NVIDIA", (64, 800, 256), 160 * MB, 192, 500, (120, 1024), Source::Estimated),
+    row(
+        "spectrum-2",
+        "NVIDIA",
+        (32, 200, 128),
+        42 * MB,
+        144,
+        425,
+        (0, 1024),
+        250,
+        Source::Published,
+    ),
+    row(
+        "spectrum-3",
+        "NVIDIA",
+        (32, 400, 128),
+        64 * MB,
+        144,
+        450,
+        (0, 1024),
+        450,
+        Source::Published,
+    ),
+    row(
+        "spectrum-4",
+        "NVIDIA",
+        (64, 800, 256),
+        160 * MB,
+        192,
+        500,
+        (120, 1024),
+        950,
+        Source::Published,
+    ),
+    row(
+        "spectrum-5",
+        "NVIDIA",
+        (64, 800, 256),
+        160 * MB,
+        192,
+        500,
+        (120, 1024),
+        950,
+        Source::Estimated,
+    ),
     row(
         "silicon-one-g200",
         "Cisco",
@@ -134,11 +212,22 @@ const ROWS: [Row; 15] = [
         256,
         700,
         (461, 256),
+        950,
         Source::Estimated,
     ),
-    row("teralynx-10", "Marvell", (64, 800, 512), 200 * MB, 0, 550, (926, 80), Source::Estimated),
-    row("generic", "none", (64, 800, 512), 128 * MB, 0, 600, (0, 1024), Source::Invented),
-    row("ideal", "none", (65_536, 0, 65_536), 64 * MB, 0, 0, (0, 0), Source::Invented),
+    row(
+        "teralynx-10",
+        "Marvell",
+        (64, 800, 512),
+        200 * MB,
+        0,
+        550,
+        (926, 80),
+        950,
+        Source::Estimated,
+    ),
+    row("generic", "none", (64, 800, 512), 128 * MB, 0, 600, (0, 1024), 1000, Source::Invented),
+    row("ideal", "none", (65_536, 0, 65_536), 64 * MB, 0, 0, (0, 0), 0, Source::Invented),
 ];
 
 #[allow(clippy::too_many_arguments, reason = "one line of the table per ASIC reads best")]
@@ -150,6 +239,7 @@ const fn row(
     cell: u64,
     latency_ns: u64,
     (pipeline_ns, step): (u64, u64),
+    watts: u32,
     source: Source,
 ) -> Row {
     Row {
@@ -163,6 +253,7 @@ const fn row(
         latency_ns,
         pipeline_ns,
         step,
+        watts,
         source,
     }
 }
@@ -183,6 +274,7 @@ pub(super) fn built_in() -> impl Iterator<Item = Silicon> {
             step: Bytes::new(row.step),
             ..SiliconPart::default()
         },
+        power: Milliwatts::from_watts(row.watts),
         source: row.source,
     })
 }

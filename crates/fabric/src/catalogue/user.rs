@@ -48,6 +48,8 @@ pub struct SiliconEntry {
     pub pipeline: Option<Span>,
     /// Step in which headroom is handed out.
     pub headroom_step: Option<Bytes>,
+    /// What a switch draws without optics, in mW.
+    pub power: Option<Milliwatts>,
 }
 
 /// A NIC. What is not given is as in `like`, or as in `generic-400g`.
@@ -62,6 +64,8 @@ pub struct NicEntry {
     pub rate: Option<Rate>,
     /// Time between a doorbell or an arriving packet and what follows from it.
     pub latency: Option<Span>,
+    /// What it draws without optics, in mW.
+    pub power: Option<Milliwatts>,
 }
 
 /// A cable or optics. What is not given is as in `like`, or as in `aoc`.
@@ -157,6 +161,7 @@ impl SiliconEntry {
                 pipeline: self.pipeline.unwrap_or(part.pipeline),
                 step: self.headroom_step.unwrap_or(part.step),
             },
+            power: self.power.unwrap_or(base.power),
             source: Source::User,
         }
     }
@@ -169,6 +174,7 @@ impl NicEntry {
             vendor: self.vendor.clone().unwrap_or_else(|| base.vendor.clone()),
             rate: self.rate.unwrap_or(base.rate),
             latency: self.latency.unwrap_or(base.latency),
+            power: self.power.unwrap_or(base.power),
             source: Source::User,
         }
     }
@@ -182,6 +188,7 @@ impl MediaEntry {
             reach: self.reach.unwrap_or(base.reach),
             fec: self.fec.unwrap_or(base.fec),
             power: self.power.unwrap_or(base.power),
+            family: base.family,
             ideal: base.ideal,
             source: Source::User,
         }

@@ -77,16 +77,15 @@ pub fn load(path: &Path) -> Result<Files, ReadError> {
     let source = read(path)?;
     let (document, _) = Document::parse(&source.text, None);
     if !is_scenario(&document) {
-        let Loaded { value, diagnostics } = load_fabric(&source.text);
-        let loaded = Loaded { value: value.map(Setup::Fabric), diagnostics };
+        let loaded = load_fabric(&source.text).map(Setup::Fabric);
         return Ok(Files { fabric: source, scenario: None, loaded });
     }
     let named = document.get(keys!["fabric"]).and_then(|node| node.value.as_text());
     let fabric = named.map(|name| read(&path.with_file_name("").join(name)));
     let (fabric, loaded) = match fabric {
         Some(Ok(fabric)) => {
-            let Loaded { value, diagnostics } = load_scenario(&source.text, &fabric.text);
-            (fabric, Loaded { value: value.map(Setup::Scenario), diagnostics })
+            let loaded = load_scenario(&source.text, &fabric.text).map(Setup::Scenario);
+            (fabric, loaded)
         }
         Some(Err(error)) => (Source::default(), alone(&source.text, Some(error))),
         None => (Source::default(), alone(&source.text, None)),

@@ -9,3 +9,4 @@ pub mod hash;
 pub mod headroom;
 pub mod packet;
 pub mod pause;
+pub mod uplinks;

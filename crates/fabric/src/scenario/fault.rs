@@ -73,6 +73,28 @@ impl Fault {
         }
     }
 
+    /// When it begins and, if it does, ends. What was built wrong is so from the start.
+    pub fn window(&self) -> (Span, Option<Span>) {
+        let lasting =
+            |at: Span, duration: Option<Span>| (at, duration.map(|duration| at + duration));
+        match self {
+            Fault::PauseStorm { at, duration, .. } | Fault::SlowReceiver { at, duration, .. } => {
+                lasting(*at, *duration)
+            }
+            Fault::LinkDown(fault) => lasting(fault.at, fault.restore_after),
+            Fault::LinkFlap(fault) => {
+                let length = fault.period.as_ps().saturating_mul(u64::from(fault.times));
+                lasting(fault.at, Some(Span::from_ps(length)))
+            }
+            Fault::LinkDegraded(fault) => lasting(fault.at, fault.duration),
+            Fault::SwitchDown(fault) => lasting(fault.at, fault.restore_after),
+            Fault::ServerDown(fault) => lasting(fault.at, fault.restore_after),
+            Fault::RouteChange(fault) => lasting(fault.at, fault.duration),
+            Fault::Setting(fault) => lasting(fault.at, fault.duration),
+            Fault::Miscabling(_) => (Span::ZERO, None),
+        }
+    }
+
     /// Whether packets may take other ways because of it.
     pub const fn changes_routes(&self) -> bool {
         matches!(

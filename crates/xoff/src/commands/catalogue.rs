@@ -7,7 +7,7 @@ use crate::output::table::{Align, Table};
 use crate::output::{self, stdout_width};
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use xoff_fabric::catalogue::{Catalogue, Media, NicModel, Silicon, Source};
+use xoff_fabric::catalogue::{Catalogue, Media, Milliwatts, NicModel, Silicon, Source};
 
 const EXAMPLES: &str = "Examples:
   xoff catalogue
@@ -78,6 +78,10 @@ const fn source(source: Source) -> &'static str {
     }
 }
 
+fn watts(power: Milliwatts) -> String {
+    format!("{:.1} W", f64::from(power.0) / 1000.0)
+}
+
 fn silicon_table<'a>(entries: impl Iterator<Item = &'a Silicon>) -> Table {
     let mut table = Table::new(&[
         ("name", Align::Left),
@@ -86,6 +90,7 @@ fn silicon_table<'a>(entries: impl Iterator<Item = &'a Silicon>) -> Table {
         ("buffer", Align::Right),
         ("cell", Align::Right),
         ("latency", Align::Right),
+        ("power", Align::Right),
         ("figures", Align::Left),
     ]);
     for entry in entries {
@@ -101,6 +106,7 @@ fn silicon_table<'a>(entries: impl Iterator<Item = &'a Silicon>) -> Table {
             bytes(entry.buffer),
             bytes(entry.cell),
             time(entry.latency),
+            watts(entry.power),
             source(entry.source).to_owned(),
         ]);
     }
@@ -113,6 +119,7 @@ fn nic_table<'a>(entries: impl Iterator<Item = &'a NicModel>) -> Table {
         ("vendor", Align::Left),
         ("rate", Align::Right),
         ("latency", Align::Right),
+        ("power", Align::Right),
         ("figures", Align::Left),
     ]);
     for entry in entries {
@@ -121,6 +128,7 @@ fn nic_table<'a>(entries: impl Iterator<Item = &'a NicModel>) -> Table {
             entry.vendor.clone(),
             rate(entry.rate),
             time(entry.latency),
+            watts(entry.power),
             source(entry.source).to_owned(),
         ]);
     }
@@ -143,7 +151,7 @@ fn media_table<'a>(entries: impl Iterator<Item = &'a Media>) -> Table {
             limit(rate(entry.rate)),
             limit(entry.reach.to_string()),
             time(entry.fec),
-            format!("{:.1} W", f64::from(entry.power.0) / 1000.0),
+            watts(entry.power),
             source(entry.source).to_owned(),
         ]);
     }
@@ -161,6 +169,7 @@ fn silicon_json(entry: &Silicon) -> Value {
         "buffer_bytes": entry.buffer.get(),
         "cell_bytes": entry.cell.get(),
         "latency_ps": entry.latency.as_ps(),
+        "power_mw": entry.power.0,
         "figures": source(entry.source),
     })
 }
@@ -171,6 +180,7 @@ fn nic_json(entry: &NicModel) -> Value {
         "vendor": entry.vendor,
         "rate_bps": entry.rate.bps(),
         "latency_ps": entry.latency.as_ps(),
+        "power_mw": entry.power.0,
         "figures": source(entry.source),
     })
 }

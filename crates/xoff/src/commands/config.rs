@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Folder for the files
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// System of all switches: sonic, eos, nx-os or cumulus
+    /// System of all switches: sonic, eos, nx-os, cumulus, cumulus-yaml, junos, junos-set, os10 or picos
     #[arg(long, value_parser = switch_system)]
     system: Option<SystemId>,
     /// System of the leaves

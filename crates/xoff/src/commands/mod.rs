@@ -4,18 +4,23 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod catalogue;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod perf;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod trace;
+pub(crate) mod validate;
 
 use crate::exit::{CODES, Exit, Failure};
 use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "Examples:
+  xoff validate examples/pod-256.toml
+  xoff plan 1024 --out pod
   xoff check examples/pod-256.toml
   xoff run examples/permutation.toml
   xoff catalogue silicon
@@ -38,8 +43,14 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Put a fabric through six phases: a verdict, evidence, and what to change
+    Validate(validate::Args),
+    /// Plan a fabric for so many GPUs: parts, cables, racks, cost, alternatives
+    Plan(plan::Args),
     /// Simulate a scenario and write its results to a run folder
     Run(run::Args),
+    /// Run a scenario under several rules of load balancing or congestion control
+    Compare(compare::Args),
     /// Check a fabric or scenario file and show what follows from it
     Check(check::Args),
     /// Print the JSON schema of the fabric or the scenario file
@@ -66,7 +77,10 @@ impl Command {
     /// Does it.
     pub(crate) fn execute(&self) -> Result<Exit, Failure> {
         match self {
+            Command::Validate(args) => validate::execute(args),
+            Command::Plan(args) => plan::execute(args),
             Command::Run(args) => run::execute(args),
+            Command::Compare(args) => compare::execute(args),
             Command::Check(args) => check::execute(args),
             Command::Schema(args) => schema::execute(args),
             Command::Catalogue(args) => catalogue::execute(args),

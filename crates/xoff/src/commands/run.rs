@@ -10,6 +10,7 @@ use crate::output::progress::{Bar, Work};
 use crate::output::style::Style;
 use crate::output::{self, stdout_width, summary};
 use crate::recorder::Recorder;
+use crate::report::{self, Gathered};
 use crate::results::Results;
 use crate::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ const EXAMPLES: &str = "Examples:
   xoff run examples/permutation.toml --json | jq .flows.fct_us
 
 The run folder holds summary.json, flows.parquet, ports.parquet,
-queues.parquet, events.parquet and copies of the input files. Ctrl-C stops
+queues.parquet, events.parquet, report.html and copies of the input files. Ctrl-C stops
 the run and writes what it has; a second Ctrl-C ends the program at once.";
 
 /// Arguments of `xoff run`.
@@ -50,6 +51,9 @@ pub(crate) struct Args {
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
+    /// Write no report.html
+    #[arg(long)]
+    no_report: bool,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
@@ -64,6 +68,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let (fabric, scenario) = (&scene.setup.fabric, &scene.scenario);
     let (faults, most) = (&scenario.faults, scenario.record.max_events);
     let mut recorder = Recorder::new(fabric, faults, most, &folder, interrupt, bar)?;
+    if !args.no_report {
+        recorder.gather(Gathered::new(fabric, scenario.record.period));
+    }
     let settings = Settings {
         seed: scene.seed,
         until: until(&scene),
@@ -78,14 +85,14 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let clock = Stopwatch::start();
     let ran = xoff_sim::run_jobs(fabric, &scene.flows, jobs, faults, &settings, &mut recorder);
     let wall_seconds = clock.seconds();
-    let (seen, errors) = recorder.finish();
+    let (seen, gathered, errors) = recorder.finish();
     match ran {
         Ok(report) => {
             let (workloads, flows) = (&scenario.workloads, &scene.flows);
             let (report, seen) = (&report, &seen);
             let jobs = &scene.jobs;
             let results = Results { fabric, workloads, flows, jobs, report, seen, wall_seconds };
-            conclude(args, &scene, &folder, &results, errors)
+            conclude(args, &scene, &folder, &results, gathered.as_ref(), errors)
         }
         Err(error) => Err(could_not_begin(&folder, &scene, &error.to_string())),
     }
@@ -98,6 +105,7 @@ fn conclude(
     scene: &Scene,
     folder: &RunFolder,
     results: &Results<'_>,
+    gathered: Option<&Gathered>,
     mut errors: Vec<RunError>,
 ) -> Result<Exit, Failure> {
     let (fabric, report) = (results.fabric, results.report);
@@ -110,6 +118,21 @@ fn conclude(
     errors.extend(failed);
     summary.outcome = verdict.outcome(fabric, report);
     summary.notes.extend(errors.iter().map(RunError::to_string));
+    if let Some(gathered) = gathered {
+        let command = command(args, scene);
+        let material = report::Material {
+            results,
+            summary: &summary,
+            gathered,
+            verdict: &verdict,
+            faults: &scene.scenario.faults,
+            title: name(args),
+            command,
+        };
+        let failed = folder.write_report(&report::page(&material)).err();
+        summary.notes.extend(failed.iter().map(RunError::to_string));
+        errors.extend(failed);
+    }
     errors.extend(folder.write_summary(&summary).err());
     show(args, &summary, folder)?;
     judge(args, &verdict, report, &errors, stopped_by_disk, folder)
@@ -123,9 +146,24 @@ fn show(args: &Args, summary: &Summary, folder: &RunFolder) -> Result<(), Failur
     if args.quiet {
         return Ok(());
     }
-    let name = args.scenario.file_name().unwrap_or(args.scenario.as_os_str()).to_string_lossy();
-    let page = summary::render(summary, &name, folder.path(), stdout_width(), Style::stdout());
+    let page =
+        summary::render(summary, &name(args), folder.path(), stdout_width(), Style::stdout());
     output::stdout(&page)
+}
+
+/// The scenario's name as people say it.
+fn name(args: &Args) -> String {
+    let name = args.scenario.file_name().unwrap_or(args.scenario.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// What gives the same results again.
+fn command(args: &Args, scene: &Scene) -> String {
+    let path = args.scenario.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    let path =
+        if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) };
+    format!("xoff run {path} --seed {}", scene.seed)
 }
 
 /// Says what went wrong, on standard error, and how the program ends.

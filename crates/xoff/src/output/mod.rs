@@ -2,6 +2,7 @@
 
 pub(crate) mod derived;
 pub(crate) mod diagnostics;
+pub(crate) mod files;
 pub(crate) mod number;
 pub(crate) mod progress;
 pub(crate) mod reading;

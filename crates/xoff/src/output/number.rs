@@ -30,6 +30,11 @@ pub(crate) fn large(count: f64) -> String {
     scaled(count, &[(1.0, ""), (1e3, "K"), (1e6, "M"), (1e9, "G"), (1e12, "T")])
 }
 
+/// `12.3 kW` of milliwatts.
+pub(crate) fn watts(milliwatts: u64) -> String {
+    scaled(milliwatts as f64 / 1e3, &[(1.0, "W"), (1e3, "kW"), (1e6, "MW"), (1e9, "GW")])
+}
+
 /// `1,234,567`.
 pub(crate) fn count(count: u64) -> String {
     let digits = count.to_string();

@@ -7,7 +7,9 @@ use std::fs;
 fn what_is_configured_passes_the_audit() {
     let folder = tempfile::tempdir().unwrap();
     let fabric = example("leaf-spine-64.toml");
-    for system in ["eos", "nx-os", "sonic", "cumulus"] {
+    for system in
+        ["eos", "nx-os", "sonic", "cumulus", "cumulus-yaml", "junos", "junos-set", "os10", "picos"]
+    {
         let out = format!("of-{system}");
         let arguments = ["config", &fabric, "--system", system, "--out", &out];
         let written = output(folder.path(), &arguments);

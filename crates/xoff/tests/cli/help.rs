@@ -3,7 +3,10 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 14] = [
+    "compare",
+    "validate",
+    "plan",
     "run",
     "check",
     "schema",

@@ -8,10 +8,14 @@ mod help;
 mod import;
 mod inspect;
 mod mutation;
+mod plan;
+mod report;
 mod run;
 mod schema;
 mod signals;
+mod simulate;
 mod trace;
+mod validate;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

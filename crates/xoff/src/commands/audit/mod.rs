@@ -1,6 +1,7 @@
 //! `xoff audit`: what is wrong with the configurations of devices.
 
 mod page;
+mod simulate;
 
 use super::config::{balancing, usual_system};
 use crate::exit::{Exit, Failure, Level, say};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use xoff_config::audit::{Collection, RULES, Report, read};
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
-use xoff_fabric::Severity;
+use xoff_fabric::{FabricSetup, Severity};
 
 const EXAMPLES: &str = "Examples:
   xoff audit devices
@@ -20,7 +21,8 @@ const EXAMPLES: &str = "Examples:
   xoff audit --explain ecn-above-xoff
 
 Reads running configurations of SONiC (config_db.json), Arista EOS, Cisco
-NX-OS and NVIDIA Cumulus (NVUE commands), and what the check scripts of
+NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
+`display set`), Dell OS10 and FS PicOS, and what the check scripts of
 `xoff config` print on hosts, mixed as they come; what each file is, is seen
 from what is in it. With a fabric file devices are held against it and its
 cables, without against each other.
@@ -50,6 +52,9 @@ pub(crate) struct Args {
     /// List the statements that were not understood
     #[arg(long)]
     unknown: bool,
+    /// Run the fabric as it is configured and as it is meant, and show the difference
+    #[arg(long, requires = "fabric")]
+    simulate: bool,
     /// Explain a rule
     #[arg(long, value_name = "RULE", conflicts_with_all = ["dir", "fabric", "json", "unknown"])]
     explain: Option<String>,
@@ -66,33 +71,45 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if devices.is_empty() {
         return Err(Failure::input(format!(
             "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
-             EOS, Cisco NX-OS, NVUE commands and the output of host check scripts",
+             EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS and the output of host \
+             check scripts",
             dir.display()
         )));
     }
     for file in strange.iter().filter_map(|id| files.get(*id)) {
         say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
     }
-    let intent = intent(args, &devices)?;
-    let report = xoff_config::audit(&devices, intent.as_ref());
+    let meant = intent(args, &devices)?;
+    let report = xoff_config::audit(&devices, meant.as_ref().map(|(_, intent)| intent));
+    let effects = match &meant {
+        Some((setup, intent)) if args.simulate => Some(simulate::effects(setup, intent, &devices)?),
+        _ => None,
+    };
     if args.json {
-        output::stdout_json(&Answer::of(&report, &devices, &files, args.unknown))?;
+        let mut answer = Answer::of(&report, &devices, &files, args.unknown);
+        answer.effects = effects.as_ref();
+        output::stdout_json(&answer)?;
     } else {
         output::stdout(&page::render(&report, &files, Style::stdout()))?;
         if args.unknown {
             output::stdout(&page::unknown(&devices, &files, Style::stdout()))?;
         }
+        if let Some(effects) = &effects {
+            simulate::show(effects)?;
+        }
     }
     Ok(if report.has_errors() { Exit::BrokeARule } else { Exit::Fine })
 }
 
-fn intent(args: &Args, devices: &[Device]) -> Result<Option<Intent>, Failure> {
+/// The fabric and what it wants, if there is one.
+fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent)>, Failure> {
     let Some(path) = &args.fabric else { return Ok(None) };
     let setup = input::fabric(path)?;
-    Ok(Some(Intent::of(&setup, args.balancing, |switch| {
+    let intent = Intent::of(&setup, args.balancing, |switch| {
         let found = devices.iter().find(|device| device.name == switch.name && !device.is_host());
         found.map_or_else(|| usual_system(&setup, switch), |device| device.system)
-    })))
+    });
+    Ok(Some((setup, intent)))
 }
 
 /// Reads a file, or all files below a folder in the order of their names.
@@ -147,6 +164,9 @@ struct Answer<'a> {
     foreign: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     statements: Vec<String>,
+    /// What it does, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effects: Option<&'a simulate::Effects>,
 }
 
 #[derive(Debug, Serialize)]
@@ -202,6 +222,7 @@ impl<'a> Answer<'a> {
             malformed: report.malformed,
             foreign: report.foreign,
             statements,
+            effects: None,
         }
     }
 }

@@ -1,0 +1,118 @@
+//! Dell SmartFabric OS10.
+//!
+//! A trust map sorts DSCPs into qos-groups, a traffic-class map qos-groups into queues; a network-qos
+//! policy says which group is paused by which priority. How sure we are: policies, PFC and queuing
+//! were read in configurations of others that classify by VLAN priority; the DSCP form (`trust dscp-map`,
+//! `trust-map dscp`) and `wred` are not verified, and the rendered text says so. For the PFC watchdog and
+//! load balancing no statement is known. Headroom is left to the box.
+
+mod parse;
+mod policy;
+mod render;
+
+use crate::device::{Balancing, Device};
+use crate::place::Said;
+use crate::qos::{GroupSettings, Maps, QueueSettings, WatchdogSettings};
+use crate::system::{Cage, Input, Rendered, System, SystemId, Topic};
+use crate::text::fit;
+use std::sync::Arc;
+use xoff_units::Bytes;
+
+/// Dell OS10.
+pub(crate) struct Os10;
+
+impl System for Os10 {
+    fn id(&self) -> SystemId {
+        SystemId::Os10
+    }
+
+    fn likeness(&self, text: &str) -> u32 {
+        let marks = [
+            ("\ntrust dscp-map ", 40),
+            ("trust-map dscp", 30),
+            ("qos-map traffic-class ", 30),
+            ("service-policy input type network-qos", 30),
+            ("service-policy output type queuing", 20),
+            ("ets mode on", 10),
+            ("! Version 10.5", 30),
+            ("SmartFabric OS10", 30),
+            ("\ninterface ethernet1/1/", 20),
+            ("class-map type network-qos", 5),
+        ];
+        marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, score)| score).sum()
+    }
+
+    fn parse(&self, input: &Input<'_>) -> Device {
+        parse::parse(input)
+    }
+
+    fn fit(&self, device: &Device, limits: &mut Vec<String>) -> Device {
+        let mut device = device.clone();
+        fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
+        fit::queues(&mut device, |queue| {
+            fit::whole_percent(queue);
+            whole_kilobytes(queue);
+        });
+        let mut watched = false;
+        for port in device.ports.values_mut() {
+            port.groups = Arc::new([GroupSettings::default(); 8]);
+            port.cable = Said::Absent;
+            watched |= port.watchdog.on.get() == Some(true);
+            port.watchdog = WatchdogSettings::default();
+            port.balancing = Said::Absent;
+            own_numbers(Arc::make_mut(&mut port.maps));
+        }
+        if watched {
+            limits
+                .push("how the PFC watchdog is configured is not verified: it is left out".into());
+        }
+        if device.balancing.get().is_some_and(|balancing| balancing != Balancing::Hash) {
+            limits.push("how flows are balanced dynamically is not known: left out".to_owned());
+        }
+        device.balancing = Said::Default(Balancing::Hash);
+        device.shared_buffer = Said::Absent;
+        device.headroom_pool = Said::Absent;
+        device
+    }
+
+    fn render(&self, device: &Device) -> Vec<Rendered> {
+        vec![Rendered { name: format!("{}.cfg", device.name), text: render::render(device) }]
+    }
+
+    fn unsaid(&self) -> &'static [Topic] {
+        &[Topic::Watchdog, Topic::Balancing]
+    }
+
+    fn port_name(&self, cage: Cage) -> String {
+        match cage.links {
+            1 => format!("ethernet1/1/{}", cage.cage + 1),
+            _ => format!("ethernet1/1/{}:{}", cage.cage + 1, cage.link + 1),
+        }
+    }
+}
+
+/// Groups have the number of the class; what is not said of pauses has its own.
+fn own_numbers(maps: &mut Maps) {
+    maps.class_to_group = [Said::Absent; 8];
+    maps.pfc_to_queue = [Said::Absent; 8];
+    maps.pfc_to_group = [Said::Absent; 8];
+    let queues = maps.class_to_queue;
+    for (pause, queue) in maps.pfc_to_queue.iter_mut().zip(queues) {
+        if let Some(queue) = queue.get() {
+            *pause = Said::Default(queue);
+        }
+    }
+    maps.identity_by_default();
+}
+
+/// Thresholds are counted in kilobytes, at least one, and the upper one is above the lower.
+fn whole_kilobytes(queue: &mut QueueSettings) {
+    queue.wred = queue.wred.map(|mut wred| {
+        if let crate::qos::Levels::Sizes(ecn) = &mut wred.levels {
+            let low = (ecn.kmin.get() / 1000).max(1);
+            let high = (ecn.kmax.get() / 1000).max(low + 1);
+            (ecn.kmin, ecn.kmax) = (Bytes::new(low * 1000), Bytes::new(high * 1000));
+        }
+        wred
+    });
+}

@@ -1,0 +1,90 @@
+//! [`Experiment`]: a scenario that somebody has a question about.
+
+use crate::check::overlay;
+use crate::phase::Phase;
+use xoff_fabric::scenario::{Allow, Fault, Record, Scenario, Workload};
+use xoff_units::Span;
+
+/// A scenario that is run to answer a question. Its text is an ordinary scenario file: whoever doubts
+/// an answer can run it.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Its name, which names its files, too.
+    pub id: String,
+    /// The phase it belongs to.
+    pub phase: Phase,
+    /// What it does, in words.
+    pub title: String,
+    /// What is run.
+    pub scenario: Scenario,
+    /// Nodes that it breaks.
+    pub hurts: Vec<String>,
+}
+
+impl Experiment {
+    /// Traffic on the fabric as it is. What may go wrong is allowed: the judges look at it.
+    pub fn new(id: impl Into<String>, phase: Phase, title: impl Into<String>) -> Self {
+        let scenario = Scenario {
+            fabric: String::new(),
+            seed: 1,
+            duration: Some(LONGEST),
+            workloads: Vec::new(),
+            faults: Vec::new(),
+            allow: Allow { lossless_drops: true, deadlock: true, unfinished: true },
+            record: Record { period: Span::ZERO, ..Record::default() },
+            overrides: toml::Table::new(),
+        };
+        Self { id: id.into(), phase, title: title.into(), scenario, hurts: Vec::new() }
+    }
+
+    /// With this traffic, too.
+    pub fn with(mut self, workload: Workload) -> Self {
+        self.scenario.workloads.push(workload);
+        self
+    }
+
+    /// With something that breaks.
+    pub fn breaking(mut self, fault: Fault) -> Self {
+        self.scenario.faults.push(fault);
+        self
+    }
+
+    /// Saying which nodes that hurts.
+    pub fn hurting<'a>(mut self, nodes: impl IntoIterator<Item = &'a str>) -> Self {
+        self.hurts.extend(nodes.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// With settings of the fabric file changed.
+    pub fn but(mut self, keys: &str) -> Self {
+        let change: Result<toml::Table, _> = keys.parse();
+        debug_assert!(change.is_ok(), "{keys}");
+        overlay(&mut self.scenario.overrides, &change.unwrap_or_default());
+        self
+    }
+
+    /// With queues sampled this often.
+    pub fn sampled(mut self, period: Span) -> Self {
+        self.scenario.record.period = period;
+        self
+    }
+
+    /// With so much time at most.
+    pub fn within(mut self, duration: Span) -> Self {
+        self.scenario.duration = Some(duration);
+        self
+    }
+
+    /// The scenario file of the experiment, on the fabric file at `fabric`.
+    pub fn text(&self, fabric: &str, seed: u64, change: &toml::Table) -> String {
+        let mut scenario = self.scenario.clone();
+        scenario.fabric = fabric.to_owned();
+        scenario.seed = seed;
+        overlay(&mut scenario.overrides, change);
+        let body = toml::to_string(&scenario).unwrap_or_default();
+        format!("# {}\n\n{body}", self.title)
+    }
+}
+
+/// No experiment takes longer in simulated time. One that is not done by then is stuck.
+const LONGEST: Span = Span::from_ms(50);

@@ -1,0 +1,332 @@
+//! The file against the rules of the trade. Nothing is run.
+
+use super::advice;
+use super::words::{count, percent, some};
+use crate::check::Check;
+use crate::phase::Phase;
+use crate::report::Verdict;
+use std::collections::BTreeMap;
+use xoff_fabric::FabricSetup;
+use xoff_fabric::derived::Derived;
+use xoff_fabric::model::{Balancing, CLASSES, Fabric, PortId, Scheduling, Tier};
+use xoff_transport::config::Congestion;
+use xoff_units::{Rate, Ratio};
+
+fn check(name: &str, title: &str) -> Check {
+    Check::new(Phase::Laboratory, name, title)
+}
+
+pub(super) fn checks(setup: &FabricSetup, derived: &Derived) -> Vec<Check> {
+    vec![
+        pfc(setup),
+        lossless_classes(setup),
+        cnp_class(setup),
+        ecn(setup, derived),
+        headroom(derived),
+        watchdog(setup),
+        cables(setup),
+        rails(&setup.fabric),
+        oversubscription(setup, derived),
+        hash_seeds(setup),
+    ]
+}
+
+fn pfc(setup: &FabricSetup) -> Check {
+    let fabric = &setup.fabric;
+    let data = &fabric.classes[fabric.data_class.0 as usize];
+    let (on, lossless) = (fabric.pause.enabled, data.lossless);
+    let measured = match (on, lossless) {
+        (true, true) => {
+            format!("PFC is on, and class {} ({}) is lossless", fabric.data_class.0, data.name)
+        }
+        (false, _) => "PFC is off: `pfc.enabled = false`".to_owned(),
+        (true, false) => format!("class {} ({}) is lossy", fabric.data_class.0, data.name),
+    };
+    let good = on && lossless;
+    let advice = if on { advice::one_lossless_class(setup) } else { advice::pfc_on() };
+    check("pfc", "RDMA data is protected by PFC")
+        .done("looked at the class that RDMA data uses")
+        .seen(measured, "PFC on, and the RDMA class lossless")
+        .verdict(if good { Verdict::Pass } else { Verdict::Fail })
+        .places((!good).then_some("pfc.enabled"))
+        .advise(Some(advice))
+}
+
+fn lossless_classes(setup: &FabricSetup) -> Check {
+    let classes = &setup.fabric.classes;
+    let lossless: Vec<String> =
+        (0..CLASSES).filter(|&id| classes[id].lossless).map(|id| id.to_string()).collect();
+    let verdict = match lossless.len() {
+        0 | 1 => Verdict::Pass,
+        2 => Verdict::Warn,
+        _ => Verdict::Fail,
+    };
+    let measured = match lossless.len() {
+        0 => "no class is lossless".to_owned(),
+        1 => format!("class {} is lossless", lossless[0]),
+        _ => format!("classes {} are lossless", lossless.join(", ")),
+    };
+    check("one-lossless-class", "One priority is lossless, the others are not")
+        .done("counted lossless classes")
+        .seen(measured, "one; every further one takes headroom and can pause and deadlock, too")
+        .verdict(verdict)
+        .places((verdict != Verdict::Pass).then_some("class.lossless"))
+        .advise(Some(advice::one_lossless_class(setup)))
+}
+
+fn cnp_class(setup: &FabricSetup) -> Check {
+    let fabric = &setup.fabric;
+    let notified = fabric.nics.iter().any(|nic| matches!(nic.qp.congestion, Congestion::Dcqcn(_)));
+    let own = fabric.cnp_class.filter(|&class| class != fabric.data_class);
+    let strict = own.is_some_and(|class| {
+        let mut ports = fabric.switches.iter().flat_map(|switch| switch.ports.clone());
+        ports.all(|port| {
+            let class = &fabric.ports[port as usize].classes[usize::from(class.0)];
+            class.scheduling == Scheduling::Strict
+        })
+    });
+    let (verdict, measured) = match (own, strict) {
+        _ if !notified => (Verdict::Pass, "senders do not depend on notifications".to_owned()),
+        (Some(class), true) => (Verdict::Pass, format!("class {}, strict priority", class.0)),
+        (Some(class), false) => {
+            (Verdict::Warn, format!("class {} waits its turn among the others", class.0))
+        }
+        (None, _) => {
+            (Verdict::Fail, "notifications wait in the queue they complain about".to_owned())
+        }
+    };
+    check("cnp-class", "Congestion notifications have a strict class of their own")
+        .done("followed a notification through the classes of every switch port")
+        .seen(measured, "their own class, before all weighted ones")
+        .verdict(verdict)
+        .places((verdict != Verdict::Pass).then_some("traffic.cnp"))
+        .advise(Some(advice::cnp_class(setup)))
+}
+
+fn ecn(setup: &FabricSetup, derived: &Derived) -> Check {
+    let rows: Vec<_> = derived.thresholds.iter().collect();
+    let off: Vec<String> =
+        rows.iter().filter(|row| row.kmin.is_none()).map(|row| row.at.clone()).collect();
+    let late: Vec<String> = rows
+        .iter()
+        .filter(|row| row.kmin.is_some_and(|kmin| kmin >= row.xoff_loaded))
+        .map(|row| {
+            format!(
+                "{} (marks from {}, pauses at {} when all ports are busy)",
+                row.at,
+                row.kmin.unwrap_or_default(),
+                row.xoff_loaded
+            )
+        })
+        .collect();
+    let (verdict, measured, places) = if !off.is_empty() {
+        (Verdict::Fail, format!("no marking at {}", some(&off)), off)
+    } else if !late.is_empty() {
+        (Verdict::Warn, some(&late), late)
+    } else {
+        let room = rows.iter().filter_map(|row| Some((row.kmin?, row.xoff_loaded)));
+        let room = room.map(|(kmin, xoff)| kmin.get() as f64 / xoff.get().max(1) as f64);
+        let least = room.max_by(f64::total_cmp).unwrap_or(0.0);
+        (
+            Verdict::Pass,
+            format!("marking starts at {} of the pause threshold or before", percent(least)),
+            Vec::new(),
+        )
+    };
+    let advice = if off_is(&places, verdict) {
+        Some(advice::ecn_defaults())
+    } else {
+        advice::ecn_below_xoff(setup)
+    };
+    check("ecn-before-pfc", "ECN speaks before PFC does, at every port")
+        .done("compared Kmin with the pause threshold of every port, also when all ports are busy")
+        .seen(measured, "marking on, and Kmin below XOFF")
+        .verdict(verdict)
+        .places(places)
+        .advise(advice)
+}
+
+fn off_is(places: &[String], verdict: Verdict) -> bool {
+    verdict == Verdict::Fail && !places.is_empty()
+}
+
+fn headroom(derived: &Derived) -> Check {
+    let short: Vec<String> = derived
+        .thresholds
+        .iter()
+        .filter(|row| row.headroom < row.headroom_needed)
+        .map(|row| format!("{} ({} of {} needed)", row.at, row.headroom, row.headroom_needed))
+        .collect();
+    let ports: u64 = derived.thresholds.iter().map(|row| row.ports).sum();
+    let measured = if short.is_empty() {
+        format!("enough at all {ports} ports")
+    } else {
+        format!("too little at {}", some(&short))
+    };
+    check("headroom", "Headroom covers what arrives after a pause, for every cable")
+        .done("worked out what rate, length, MTU and silicon need")
+        .seen(measured, "as much as the worst case takes, or more")
+        .verdict(if short.is_empty() { Verdict::Pass } else { Verdict::Fail })
+        .places(short)
+        .advise(Some(advice::headroom()))
+}
+
+fn watchdog(setup: &FabricSetup) -> Check {
+    let switches = &setup.fabric.switches;
+    let without: Vec<String> =
+        switches.iter().filter(|s| s.watchdog.is_none()).map(|s| s.name.clone()).collect();
+    let good = without.is_empty() || !setup.fabric.pause.enabled;
+    let measured = match without.len() {
+        0 => "every switch has one".to_owned(),
+        number => format!("none on {} of {} switches", number, switches.len()),
+    };
+    check("watchdog", "A PFC watchdog ends pause storms")
+        .done("looked at every switch")
+        .seen(measured, "a watchdog on every switch")
+        .verdict(if good { Verdict::Pass } else { Verdict::Warn })
+        .places(if good { Vec::new() } else { without })
+        .advise(Some(advice::watchdog()))
+}
+
+/// Cables between the same tiers should be alike, and lose nothing.
+fn cables(setup: &FabricSetup) -> Check {
+    let fabric = &setup.fabric;
+    let mut fastest: BTreeMap<(u8, u8), Rate> = BTreeMap::new();
+    let tier = |port: PortId| {
+        let node = fabric.ports[port.index()].node;
+        fabric.node_switch(node).map_or(0, |s| fabric.switches[s.index()].tier as u8 + 1)
+    };
+    let ends = |port: usize| {
+        let (here, there) = (tier(PortId(port as u32)), tier(fabric.ports[port].peer));
+        (here.min(there), here.max(there))
+    };
+    for port in 0..fabric.ports.len() {
+        let rate = fabric.cable(PortId(port as u32)).rate;
+        let known = fastest.entry(ends(port)).or_insert(rate);
+        *known = rate.max(*known);
+    }
+    let (mut lossy, mut slow) = (Vec::new(), Vec::new());
+    for port in 0..fabric.ports.len() {
+        // Each cable once, from its lower end.
+        if tier(PortId(port as u32)) > tier(fabric.ports[port].peer) {
+            continue;
+        }
+        let (id, cable) = (PortId(port as u32), fabric.cable(PortId(port as u32)));
+        if cable.rate < fastest[&ends(port)] {
+            let usual = fastest[&ends(port)];
+            slow.push(format!(
+                "{} ({} where others have {usual})",
+                fabric.port_name(id),
+                cable.rate
+            ));
+        }
+        if cable.bit_error_rate > Ratio::ZERO || cable.loss > Ratio::ZERO {
+            lossy.push(fabric.port_name(id));
+        }
+    }
+    let verdict = if slow.is_empty() && lossy.is_empty() { Verdict::Pass } else { Verdict::Fail };
+    let mut measured = Vec::new();
+    if !slow.is_empty() {
+        measured.push(format!("slow: {}", some(&slow)));
+    }
+    if !lossy.is_empty() {
+        measured.push(format!("losing packets: {}", some(&lossy)));
+    }
+    if measured.is_empty() {
+        measured.push(format!("all {} cables", fabric.cables.len()));
+    }
+    let advice = advice::clean_cables(setup, !slow.is_empty());
+    check("cables", "Cables of a tier are alike, and lose nothing")
+        .done("compared rate, bit errors and loss of every cable with its neighbours")
+        .seen(measured.join("; "), "the same rate, no errors left after FEC")
+        .verdict(verdict)
+        .places(slow.into_iter().chain(lossy))
+        .advise(Some(advice))
+}
+
+fn rails(fabric: &Fabric) -> Check {
+    let mut shapes: BTreeMap<(u64, u64), Vec<String>> = BTreeMap::new();
+    for switch in fabric.switches.iter().filter(|switch| switch.tier == Tier::Leaf) {
+        let (mut down, mut up) = (0, 0);
+        for port in switch.ports.clone().map(PortId) {
+            let peer = fabric.ports[fabric.ports[port.index()].peer.index()].node;
+            let rate = fabric.cable(port).rate.bps();
+            *(if fabric.node_switch(peer).is_some() { &mut up } else { &mut down }) += rate;
+        }
+        shapes.entry((down, up)).or_default().push(switch.name.clone());
+    }
+    let usual = shapes.values().map(Vec::len).max().unwrap_or(0);
+    let odd: Vec<String> =
+        shapes.values().filter(|names| names.len() < usual).flatten().cloned().collect();
+    let measured = if odd.is_empty() {
+        "every leaf has the same bandwidth down and up".to_owned()
+    } else {
+        format!("{} differ: {}", count(odd.len() as u64, "leaf", "leaves"), some(&odd))
+    };
+    check("symmetric-rails", "Leaves and rails are alike")
+        .done("compared the bandwidth of every leaf, to hosts and to spines")
+        .seen(measured, "the same everywhere: a collective waits for the slowest rail")
+        .verdict(if odd.is_empty() { Verdict::Pass } else { Verdict::Warn })
+        .places(odd)
+}
+
+fn oversubscription(setup: &FabricSetup, derived: &Derived) -> Check {
+    let tiers = derived.tiers.iter().filter_map(|row| Some((row.tier, row.oversubscription?)));
+    let worst = tiers.max_by_key(|(_, ratio)| *ratio);
+    let factor = worst.map_or(1.0, |(_, ratio)| ratio.as_f64());
+    let verdict = match factor {
+        _ if factor <= 1.001 => Verdict::Pass,
+        _ if factor < 3.999 => Verdict::Warn,
+        _ => Verdict::Fail,
+    };
+    let measured = match worst {
+        Some((tier, _)) => format!("{factor:.2}:1 at the {tier}"),
+        None => "one switch".to_owned(),
+    };
+    check("oversubscription", "Switches have as much bandwidth up as down")
+        .done("added up the rates of every switch, tier by tier")
+        .seen(measured, "1:1; a training fabric is built for all-to-all traffic")
+        .verdict(verdict)
+        .places((verdict != Verdict::Pass).then_some("fabric.oversubscription"))
+        .advise(Some(advice::non_blocking(setup)))
+}
+
+fn hash_seeds(setup: &FabricSetup) -> Check {
+    let fabric = &setup.fabric;
+    // Switches that choose: those with several ways up. Two tiers of them polarise if they agree.
+    let chooses = |tier: Tier| {
+        fabric.switches.iter().any(|switch| {
+            let up = switch.ports.clone().filter(|&port| {
+                let peer = fabric.ports[fabric.ports[port as usize].peer.index()].node;
+                fabric
+                    .node_switch(peer)
+                    .is_some_and(|peer| fabric.switches[peer.index()].tier > tier)
+            });
+            switch.tier == tier && up.count() > 1
+        })
+    };
+    let stages = [Tier::Leaf, Tier::Spine].into_iter().filter(|&tier| chooses(tier)).count();
+    let hashed = fabric.switches.iter().filter(|switch| switch.balancing == Balancing::Hash);
+    let mut seeds: Vec<u32> = hashed.map(|switch| switch.hash.seed).collect();
+    let switches = seeds.len();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let polarised = stages > 1 && switches > 1 && seeds.len() == 1;
+    let measured = match (switches, polarised) {
+        (0, _) => "no switch hashes".to_owned(),
+        (_, true) => {
+            format!("all {switches} switches have the seed {}, in {stages} stages", seeds[0])
+        }
+        (_, false) => format!(
+            "{} seeds on {switches} switches, {}",
+            seeds.len(),
+            count(stages as u64, "stage", "stages")
+        ),
+    };
+    check("hash-seeds", "Stages of ECMP do not hash alike")
+        .done("compared the hash seeds of all switches")
+        .seen(measured, "different seeds where one hash follows another")
+        .verdict(if polarised { Verdict::Fail } else { Verdict::Pass })
+        .places(polarised.then_some("switch.hash.seed"))
+        .advise(Some(advice::hash_seeds()))
+}

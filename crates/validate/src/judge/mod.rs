@@ -1,0 +1,72 @@
+//! [`judge`]: from what a file says and what experiments measured to checks with verdicts and advice.
+//!
+//! Judges look and never run anything: the same evidence gives the same checks, whenever it was gathered.
+
+mod advice;
+mod baseline;
+mod broken;
+mod failures;
+mod laboratory;
+mod operations;
+mod synthetic;
+mod words;
+mod workload;
+
+use crate::check::Check;
+use crate::measure::Measurement;
+use crate::phase::Phase;
+use crate::suite::Choice;
+use std::collections::BTreeMap;
+use xoff_fabric::FabricSetup;
+use xoff_fabric::derived::Derived;
+
+pub use broken::{is_a_rule, judge_broken};
+pub use failures::predicted_left;
+
+/// All that judges look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The fabric.
+    pub setup: &'a FabricSetup,
+    /// What the experiments measured, by their names.
+    pub measured: &'a BTreeMap<String, Measurement>,
+    /// Experiments that could not be made, and why.
+    pub refused: &'a BTreeMap<String, String>,
+}
+
+impl Evidence<'_> {
+    fn get(&self, experiment: &str) -> Option<&Measurement> {
+        self.measured.get(experiment)
+    }
+}
+
+/// The checks of the phases that were chosen, in their order.
+pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
+    let derived = Derived::of(evidence.setup);
+    let mut checks = Vec::new();
+    for phase in Phase::ALL.into_iter().filter(|&phase| choice.has(phase)) {
+        match phase {
+            Phase::Laboratory => checks.extend(laboratory::checks(evidence.setup, &derived)),
+            Phase::Baseline => checks.extend(baseline::checks(evidence)),
+            Phase::Synthetic => checks.extend(synthetic::checks(evidence, &derived)),
+            Phase::Workload => checks.extend(workload::checks(evidence)),
+            Phase::Failures => checks.extend(failures::checks(evidence)),
+            Phase::Operations => checks.extend(operations::checks(evidence)),
+        }
+    }
+    checks.extend(refused(evidence));
+    checks
+}
+
+/// Experiments that could not be made are failures of the fabric or of the file, and are said.
+fn refused(evidence: &Evidence<'_>) -> Option<Check> {
+    if evidence.refused.is_empty() {
+        return None;
+    }
+    let why = evidence.refused.iter().map(|(experiment, why)| format!("{experiment}: {why}"));
+    let check = Check::new(Phase::Laboratory, "experiments", "Every experiment can be made")
+        .done("built every experiment on this fabric")
+        .seen(why.collect::<Vec<_>>().join("; "), "none is refused")
+        .from(evidence.refused.keys().cloned());
+    Some(check.verdict(crate::report::Verdict::Fail))
+}

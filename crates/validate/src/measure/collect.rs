@@ -1,0 +1,203 @@
+//! From a run to its [`Measurement`].
+
+use super::Run;
+use super::figures::{
+    CollectiveFigures, Counters, Distribution, FlowFigure, GroupFigures, Measurement,
+};
+use std::collections::BTreeMap;
+use xoff_fabric::derived::Derived;
+use xoff_fabric::model::Fabric;
+use xoff_sim::{Drop, FlowResult, Outcome};
+use xoff_units::{Bytes, Instant, Ratio, Span};
+use xoff_workload::Job;
+use xoff_workload::collective::{Figures, Network};
+use xoff_workload::ideal;
+
+/// Experiments with more flows keep no single ones.
+const SINGLE_FLOWS: usize = 64;
+
+impl Run<'_> {
+    pub(super) fn measurement(mut self) -> Measurement {
+        let report = self.report;
+        self.seen.close(report.end);
+        let fabric = &self.setup.fabric;
+        let first_drop = self.seen.first_lossless_drop;
+        let first_lossless_drop = first_drop.map(|drop| (us(drop.at), fabric.port_name(drop.port)));
+        let rings = report.deadlocks.iter().flat_map(|cycle| &cycle.queues);
+        Measurement {
+            experiment: self.experiment.id.clone(),
+            hash: format!("{:016x}", report.hash),
+            outcome: outcome(report.outcome).to_owned(),
+            end_us: us(report.end),
+            packet_hops: report.packet_hops,
+            groups: self.groups(),
+            flows: self.single_flows(),
+            collectives: self.collectives(),
+            totals: self.totals(),
+            tiers: self.tiers(),
+            ports: self.ports(),
+            loads: self.loads(),
+            series: self.series(),
+            rates: self.rates(),
+            pauses: self.pauses(),
+            first_pause_us: self.seen.first_pause.map(us),
+            first_lossless_drop,
+            deadlock: rings.map(|(port, _)| fabric.port_name(*port)).collect(),
+        }
+    }
+
+    pub(super) fn fabric(&self) -> &Fabric {
+        &self.setup.fabric
+    }
+
+    fn groups(&self) -> Vec<GroupFigures> {
+        let mut all: BTreeMap<u32, Vec<&FlowResult>> = BTreeMap::new();
+        for (flow, result) in self.flows.iter().zip(&self.report.flows) {
+            all.entry(flow.workload).or_default().push(result);
+        }
+        let workloads = &self.experiment.scenario.workloads;
+        let group = |(workload, flows): (u32, Vec<&FlowResult>)| {
+            let name = workloads.get(workload as usize).map_or("", xoff_workload::label);
+            group(name, &flows)
+        };
+        all.into_iter().map(group).collect()
+    }
+
+    fn single_flows(&self) -> Vec<FlowFigure> {
+        if self.flows.len() > SINGLE_FLOWS {
+            return Vec::new();
+        }
+        let name = |nic: xoff_fabric::model::NicId| self.fabric().nics[nic.index()].name.clone();
+        let figure = |(flow, result): (&xoff_workload::Flow, &FlowResult)| FlowFigure {
+            from: name(flow.source),
+            to: name(flow.destination),
+            bytes: flow.bytes.get(),
+            completion_us: result.completion().map(Span::as_us_f64),
+            ideal_us: result.ideal.as_us_f64(),
+        };
+        self.flows.iter().zip(&self.report.flows).map(figure).collect()
+    }
+
+    fn collectives(&self) -> Vec<CollectiveFigures> {
+        let mut rows = Vec::new();
+        for (job, result) in self.jobs.iter().zip(&self.report.jobs) {
+            let workloads = &self.experiment.scenario.workloads;
+            let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
+            let mut left = result.runs.iter();
+            for run in &job.runs {
+                let own: Vec<_> = left.by_ref().take(run.repeat as usize).collect();
+                let times: Vec<Span> = own.iter().filter_map(|run| run.time()).collect();
+                let total: u64 = times.iter().map(|time| time.as_ps()).sum();
+                let mean = Span::from_ps(total / times.len().max(1) as u64);
+                let ranks = job.layout.ranks();
+                let figures = |time| Figures::new(run.collective, run.size, ranks, time);
+                let ideal = self.ideal(job, run);
+                rows.push(CollectiveFigures {
+                    name: name.to_owned(),
+                    algorithm: format!("{:?}", run.algorithm).to_lowercase(),
+                    ranks,
+                    bytes: run.size.get(),
+                    finished: times.len() == run.repeat as usize,
+                    time_us: mean.as_us_f64(),
+                    busbw: figures(mean).bus_bandwidth,
+                    ideal_us: ideal.as_us_f64(),
+                    ideal_busbw: figures(ideal).bus_bandwidth,
+                });
+            }
+        }
+        rows
+    }
+
+    /// The same program on a network that has nothing but its rates, headers and the delay of its shortest way.
+    fn ideal(&self, job: &Job, run: &xoff_workload::Run) -> Span {
+        let fabric = self.fabric();
+        let Some(qp) = fabric.nics.first().map(|nic| &nic.qp) else { return Span::ZERO };
+        let mtu = qp.mtu.get();
+        let nearest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).min();
+        let network = Network {
+            latency: Span::from_ps(nearest.unwrap_or_default().as_ps() / 2),
+            nic_share: Ratio::new(mtu, mtu + OVERHEAD),
+            ..Network::default()
+        };
+        let Ok(mut program) = job.program(run) else { return Span::ZERO };
+        let outcome = ideal::run(&mut program, fabric, &network);
+        outcome.map_or(Span::ZERO, |outcome| outcome.end - Instant::ZERO)
+    }
+
+    fn totals(&self) -> Counters {
+        let report = self.report;
+        let classes = &self.fabric().classes;
+        let lossless = std::array::from_fn(|class| classes[class].lossless);
+        let (mut lossy, mut wire, mut fault) = (0, 0, 0);
+        for (class, reasons) in report.dropped.iter().enumerate() {
+            for (reason, &number) in Drop::ALL.into_iter().zip(reasons) {
+                match reason {
+                    Drop::Wire => wire += number,
+                    Drop::LinkDown | Drop::NodeDown => fault += number,
+                    _ if !lossless[class] => lossy += number,
+                    _ => {}
+                }
+            }
+        }
+        let flows = report.flows.iter().map(|flow| &flow.counters);
+        let all: Vec<_> = flows.chain(report.jobs.iter().map(|job| &job.counters)).collect();
+        let paused = report.ports.iter().flatten().map(|class| class.paused.as_us_f64());
+        Counters {
+            xoff: report.xoff_frames(),
+            paused_us: paused.sum(),
+            marks: report.marks(),
+            cnps: report.cnps,
+            lossless_drops: report.lossless_drops(&lossless),
+            lossy_drops: lossy,
+            wire_drops: wire,
+            fault_drops: fault,
+            retransmitted: all.iter().map(|counters| counters.retransmitted).sum(),
+            out_of_sequence: all.iter().map(|counters| counters.out_of_sequence).sum(),
+            timeouts: all.iter().map(|counters| counters.timeouts).sum(),
+            watchdog: self.seen.watchdog,
+        }
+    }
+}
+
+/// Bytes on the wire around the payload of a full RoCEv2 packet: Ethernet with preamble and gap, IPv4,
+/// UDP, BTH and ICRC.
+const OVERHEAD: u64 = 38 + 20 + 8 + 12 + 4;
+
+fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
+    let done = || flows.iter().filter_map(|flow| Some((flow, flow.completion()?)));
+    let slowdown =
+        |(flow, time): (&&FlowResult, Span)| time.as_ps() as f64 / flow.ideal.as_ps().max(1) as f64;
+    let slowdowns: Vec<f64> = done().map(|(flow, time)| slowdown((flow, time))).collect();
+    let first = flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+    let last = flows.iter().filter_map(|flow| flow.end).max().unwrap_or(first);
+    let bytes: Bytes = done().map(|(flow, _)| flow.bytes).sum();
+    let all: Bytes = flows.iter().map(|flow| flow.bytes).sum();
+    let seconds = (last - first).as_s_f64();
+    let goodput_bps = if seconds > 0.0 { bytes.get() as f64 * 8.0 / seconds } else { 0.0 };
+    let inverse: f64 = slowdowns.iter().map(|slowdown| 1.0 / slowdown.max(1.0)).sum();
+    GroupFigures {
+        name: name.to_owned(),
+        flows: flows.len() as u64,
+        finished: slowdowns.len() as u64,
+        failed: flows.iter().filter(|flow| flow.failed).count() as u64,
+        bytes_per_flow: all.get() as f64 / flows.len().max(1) as f64,
+        goodput_bps,
+        share_of_ideal: inverse / flows.len().max(1) as f64,
+        completion: Distribution::of(done().map(|(_, time)| time.as_us_f64()).collect()),
+        slowdown: Distribution::of(slowdowns),
+    }
+}
+
+const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "completed",
+        Outcome::TimeUp => "time-up",
+        Outcome::Deadlock => "deadlock",
+        Outcome::Stalled => "stalled",
+        Outcome::Interrupted => "interrupted",
+    }
+}
+
+pub(super) fn us(at: Instant) -> f64 {
+    (at - Instant::ZERO).as_us_f64()
+}

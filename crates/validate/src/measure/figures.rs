@@ -1,0 +1,307 @@
+//! The figures that are kept of a run. Times are in microseconds, rates in bits per second, sizes in
+//! bytes: plain numbers, because they are written to files and drawn.
+
+use serde::{Deserialize, Serialize};
+
+/// What is kept of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Measurement {
+    /// The experiment.
+    pub experiment: String,
+    /// A number that differs when anything in the result does.
+    pub hash: String,
+    /// How it ended: completed, time-up, deadlock, stalled.
+    pub outcome: String,
+    /// Simulated time.
+    pub end_us: f64,
+    /// Packets sent over links.
+    pub packet_hops: u64,
+    /// Its traffic, by name.
+    pub groups: Vec<GroupFigures>,
+    /// Single flows, of experiments with few.
+    pub flows: Vec<FlowFigure>,
+    /// Its collectives, size by size.
+    pub collectives: Vec<CollectiveFigures>,
+    /// What all ports counted together.
+    pub totals: Counters,
+    /// Links by tier and direction.
+    pub tiers: Vec<TierFigures>,
+    /// Ports where most happened.
+    pub ports: Vec<PortFigures>,
+    /// Load between neighbours, parallel cables and both directions together.
+    pub loads: Vec<PairLoad>,
+    /// Queues over time.
+    pub series: Vec<Series>,
+    /// What NICs sent over time: the rates of flows, where each NIC sends one.
+    pub rates: Vec<RateSeries>,
+    /// Pauses as they were obeyed.
+    pub pauses: Vec<PauseSpan>,
+    /// First pause and first drop in a lossless class.
+    pub first_pause_us: Option<f64>,
+    /// The first packet that a lossless class lost, and where.
+    pub first_lossless_drop: Option<(f64, String)>,
+    /// Queues that waited for each other.
+    pub deadlock: Vec<String>,
+}
+
+impl Measurement {
+    /// The traffic of a name.
+    pub fn group(&self, name: &str) -> Option<&GroupFigures> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// Whether all traffic was done.
+    pub fn is_complete(&self) -> bool {
+        let flows = self.groups.iter().all(|group| group.finished == group.flows);
+        flows && self.collectives.iter().all(|row| row.finished)
+    }
+}
+
+/// Flows of one name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct GroupFigures {
+    /// Their name.
+    pub name: String,
+    /// How many.
+    pub flows: u64,
+    /// How many finished.
+    pub finished: u64,
+    /// How many queue pairs gave up.
+    pub failed: u64,
+    /// Mean size.
+    pub bytes_per_flow: f64,
+    /// What they moved over the time from first start to last end.
+    pub goodput_bps: f64,
+    /// Mean over flows of what each got, as a share of what its idle path gives.
+    pub share_of_ideal: f64,
+    /// Completion times.
+    pub completion: Distribution,
+    /// Completion times over what they would be on an idle fabric.
+    pub slowdown: Distribution,
+}
+
+/// Quantiles, and points of the distribution to draw.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Distribution {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Greatest.
+    pub max: f64,
+    /// At most a few hundred values, evenly spread over the ranks.
+    pub points: Vec<f64>,
+}
+
+impl Distribution {
+    const POINTS: usize = 200;
+
+    /// Of values in any order.
+    pub fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let Some(&max) = values.last() else { return Self::default() };
+        let at = |share: f64| {
+            let rank = (share * values.len() as f64).ceil() as usize;
+            values[rank.clamp(1, values.len()) - 1]
+        };
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let count = values.len().min(Self::POINTS);
+        let points = (1..=count).map(|point| at(point as f64 / count as f64)).collect();
+        Self { mean, p50: at(0.5), p99: at(0.99), max, points }
+    }
+}
+
+/// One flow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FlowFigure {
+    /// Who sends.
+    pub from: String,
+    /// Who receives.
+    pub to: String,
+    /// How much.
+    pub bytes: u64,
+    /// How long it took.
+    pub completion_us: Option<f64>,
+    /// How long it would take on an idle fabric.
+    pub ideal_us: f64,
+}
+
+/// One size of a collective.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CollectiveFigures {
+    /// Its name.
+    pub name: String,
+    /// How it was done.
+    pub algorithm: String,
+    /// Ranks that took part.
+    pub ranks: u32,
+    /// Its size, as nccl-tests counts it.
+    pub bytes: u64,
+    /// Whether it came to its end.
+    pub finished: bool,
+    /// How long it took.
+    pub time_us: f64,
+    /// Its bus bandwidth, in bytes per second.
+    pub busbw: f64,
+    /// What the same program takes without a network's troubles.
+    pub ideal_us: f64,
+    /// Its bus bandwidth then.
+    pub ideal_busbw: f64,
+}
+
+/// What ports and queue pairs counted together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Counters {
+    /// Pause frames that stop a class.
+    pub xoff: u64,
+    /// Time that ports spent paused, all together.
+    pub paused_us: f64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Congestion notifications.
+    pub cnps: u64,
+    /// Packets of lossless classes dropped, other than on the wire.
+    pub lossless_drops: u64,
+    /// Packets of lossy classes dropped.
+    pub lossy_drops: u64,
+    /// Packets lost or damaged on cables.
+    pub wire_drops: u64,
+    /// Packets lost in links and switches that went down.
+    pub fault_drops: u64,
+    /// Packets sent again.
+    pub retransmitted: u64,
+    /// Packets that arrived with others missing before them.
+    pub out_of_sequence: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Queues that a watchdog declared stuck.
+    pub watchdog: u64,
+}
+
+/// Links of one tier in one direction.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TierFigures {
+    /// Like `leaf→spine`.
+    pub name: String,
+    /// How many.
+    pub links: u64,
+    /// How many carried data.
+    pub used: u64,
+    /// What they carried together.
+    pub bytes: u64,
+    /// Mean share of the time that they sent.
+    pub mean: f64,
+    /// The same, of the busiest.
+    pub max: f64,
+    /// How unequal they are: 0 equal, towards 1 all on one.
+    pub gini: f64,
+    /// The busiest.
+    pub busiest: String,
+    /// The share of each link, thinned to a few hundred, in their order.
+    pub shares: Vec<f64>,
+}
+
+/// A port where something happened.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PortFigures {
+    /// Like `leaf0→spine1`.
+    pub name: String,
+    /// Whether it belongs to what the experiment breaks, or leads there.
+    pub near: bool,
+    /// Pause frames it sent.
+    pub xoff_sent: u64,
+    /// Pause frames it obeyed.
+    pub pauses_received: u64,
+    /// Time it was paused.
+    pub paused_us: f64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Longest egress queue of any class.
+    pub deepest_bytes: u64,
+    /// Share of the time that it sent.
+    pub used: f64,
+}
+
+/// Load between two neighbours.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PairLoad {
+    /// The lower one; of NICs their server.
+    pub from: String,
+    /// The upper one.
+    pub to: String,
+    /// Share of the time that the busiest cable sent, in either direction.
+    pub load: f64,
+}
+
+/// A queue over time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Series {
+    /// The port, like `leaf0→server0-nic0`.
+    pub port: String,
+    /// The class.
+    pub class: u8,
+    /// Where ECN starts to mark there.
+    pub kmin: Option<u64>,
+    /// Where every packet is marked.
+    pub kmax: Option<u64>,
+    /// Time and depth.
+    pub points: Vec<Depth>,
+}
+
+/// What a NIC sent over time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RateSeries {
+    /// The NIC.
+    pub nic: String,
+    /// Time in microseconds and bits per second since the point before.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A queue at a time: microseconds and bytes.
+pub type Depth = (f64, u64);
+
+/// A port that was paused from when to when.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PauseSpan {
+    /// The port that could not send.
+    pub port: String,
+    /// The class.
+    pub class: u8,
+    /// From when.
+    pub from_us: f64,
+    /// To when.
+    pub to_us: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_occurred() {
+        let all = Distribution::of((1..=1000).rev().map(f64::from).collect());
+        assert_eq!((all.p50, all.p99, all.max), (500.0, 990.0, 1000.0));
+        assert_eq!(all.mean, 500.5);
+        assert_eq!(all.points.len(), 200);
+        assert_eq!(all.points.last(), Some(&1000.0));
+        let one = Distribution::of(vec![7.0]);
+        assert_eq!((one.mean, one.p50, one.p99, one.max), (7.0, 7.0, 7.0, 7.0));
+        assert_eq!(Distribution::of(Vec::new()), Distribution::default());
+    }
+}

@@ -1,0 +1,258 @@
+//! The figures of each phase.
+
+use super::Figures;
+use crate::measure::{Measurement, PairLoad};
+use crate::phase::Phase;
+use crate::report::{
+    Axis, BarSeries, Bars, Chart, Distribution, Figure, Heat, Lane, Mark, Plot, Reference, Samples,
+    Series, Stretch, Timeline, Unit,
+};
+use crate::suite::{BEGIN, INCASTS, OUTAGE, UNDISTURBED};
+use std::collections::{BTreeMap, BTreeSet};
+
+type Measured = BTreeMap<String, Measurement>;
+
+/// Lanes of a timeline: more are not read.
+const LANES: usize = 24;
+
+pub(super) fn of(phase: Phase, measured: &Measured) -> Figures {
+    match phase {
+        Phase::Laboratory | Phase::Operations => Vec::new(),
+        Phase::Baseline => baseline(measured).into_iter().collect(),
+        Phase::Synthetic => {
+            let all = [
+                queues(measured),
+                rates(measured),
+                incast_times(measured),
+                slowdowns(measured),
+                heat(measured),
+                pauses(measured),
+            ];
+            all.into_iter().flatten().collect()
+        }
+        Phase::Workload => bandwidths(measured),
+        Phase::Failures => failures(measured).into_iter().collect(),
+    }
+}
+
+fn seconds(us: f64) -> f64 {
+    us / 1e6
+}
+
+/// What each pair took, beside the idle fabric's bound.
+fn baseline(measured: &Measured) -> Option<Figure> {
+    let all = measured.get("baseline-pairs")?;
+    let short = || all.flows.iter().filter(|flow| flow.bytes < 1_000);
+    let groups: Vec<String> = short().map(|flow| format!("{} to {}", flow.from, flow.to)).collect();
+    let values = short().map(|flow| flow.completion_us.map(seconds)).collect();
+    let ideal = short().map(|flow| Some(seconds(flow.ideal_us))).collect();
+    let bars = Bars {
+        y: Axis::new("64 bytes and their acknowledgement", Unit::Seconds),
+        groups,
+        series: vec![BarSeries { name: "measured".into(), values }],
+        reference: Some(Reference { name: "cables, switches and NICs".into(), values: ideal }),
+    };
+    let caption = "One short write at a time, for every class of pairs.";
+    Some(Figure::new("latency", "Idle latency", Plot::Bars(bars)).caption(caption))
+}
+
+/// The deepest queue of the widest incast, with the thresholds that it meets.
+fn queues(measured: &Measured) -> Option<Figure> {
+    let widest = INCASTS.iter().rev().find_map(|n| measured.get(&format!("incast-{n}")))?;
+    let deepest = widest.series.first()?;
+    let x = Axis::new("time", Unit::Seconds);
+    let mut chart = Chart::new(x, Axis::new("queue", Unit::Bytes));
+    chart.series = widest
+        .series
+        .iter()
+        .map(|series| {
+            let points = series.points.iter().map(|&(at, depth)| (seconds(at), depth as f64));
+            Series::new(format!("{} class {}", series.port, series.class), points.collect())
+        })
+        .collect();
+    let thresholds = [("Kmin", deepest.kmin), ("Kmax", deepest.kmax)];
+    let known = thresholds.iter().filter_map(|(name, bytes)| Some((*name, (*bytes)?)));
+    chart.marks =
+        known.map(|(name, bytes)| Mark { label: name.into(), value: bytes as f64 }).collect();
+    let caption = format!(
+        "The deepest queues of `{}`: {} marks, {} pauses. Kmin and Kmax are those of the deepest.",
+        widest.experiment, widest.totals.marks, widest.totals.xoff
+    );
+    Some(Figure::new("queues", "Queues under incast", Plot::Steps(chart)).caption(caption))
+}
+
+/// What senders of an incast get over time.
+fn rates(measured: &Measured) -> Option<Figure> {
+    let one = |senders: &u32| measured.get(&format!("incast-{senders}"));
+    let all = [8, 16, 4, 64, 32, 2].iter().find_map(one).filter(|all| !all.rates.is_empty())?;
+    let mut chart =
+        Chart::new(Axis::new("time", Unit::Seconds), Axis::new("rate", Unit::BitsPerSecond));
+    let points =
+        |points: &[(f64, f64)]| points.iter().map(|&(at, rate)| (seconds(at), rate)).collect();
+    let series = all.rates.iter().map(|rate| Series::new(rate.nic.clone(), points(&rate.points)));
+    chart.series = series.collect();
+    let caption = format!(
+        "What each sender of `{}` sent: congestion control shares the receiver's link.",
+        all.experiment
+    );
+    Some(Figure::new("rates", "Rate per flow under incast", Plot::Lines(chart)).caption(caption))
+}
+
+/// Completion times of the incasts.
+fn incast_times(measured: &Measured) -> Option<Figure> {
+    let rows: Vec<(u32, &Measurement)> =
+        INCASTS.iter().filter_map(|&n| Some((n, measured.get(&format!("incast-{n}"))?))).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let series = rows.iter().filter_map(|(senders, measured)| {
+        let group = measured.group("incast")?;
+        let values = group.completion.points.iter().map(|&us| seconds(us)).collect();
+        Some(Samples { name: format!("{senders}:1"), values })
+    });
+    let plot = Plot::Distribution(Distribution {
+        x: Axis::new("completion time", Unit::Seconds).log(),
+        series: series.collect(),
+        marks: Vec::new(),
+    });
+    let caption = "Flows of 1 MB that all start at once, by how many send to one receiver.";
+    Some(Figure::new("incast", "Incast completion times", plot).caption(caption))
+}
+
+/// What flows pay for sharing the fabric.
+fn slowdowns(measured: &Measured) -> Option<Figure> {
+    let names = [("permutation", "permutation"), ("all-to-all", "all-to-all"), ("mixed", "rdma")];
+    let series = names.iter().filter_map(|(id, group)| {
+        let group = measured.get(*id)?.group(group)?;
+        Some(Samples { name: (*id).into(), values: group.slowdown.points.clone() })
+    });
+    let series: Vec<Samples> = series.collect();
+    if series.is_empty() {
+        return None;
+    }
+    let plot = Plot::Distribution(Distribution {
+        x: Axis::new("slowdown", Unit::Plain).log(),
+        series,
+        marks: vec![Mark { label: "idle fabric".into(), value: 1.0 }],
+    });
+    let caption = "Completion time over what the same flow takes alone.";
+    Some(Figure::new("slowdown", "Slowdown of flows", plot).caption(caption))
+}
+
+/// How busy links between switches were under the permutation.
+fn heat(measured: &Measured) -> Option<Figure> {
+    let all = measured.get("permutation")?;
+    let between =
+        |pair: &&PairLoad| !pair.from.starts_with("server") && !pair.from.starts_with("host");
+    let pairs: Vec<&PairLoad> = all.loads.iter().filter(between).collect();
+    let names = |of: fn(&PairLoad) -> &String| {
+        let mut seen = BTreeSet::new();
+        pairs.iter().map(|pair| of(pair)).filter(|name| seen.insert(*name)).cloned().collect()
+    };
+    let (rows, columns): (Vec<String>, Vec<String>) =
+        (names(|pair| &pair.from), names(|pair| &pair.to));
+    if rows.is_empty() {
+        return None;
+    }
+    let known: BTreeMap<(&str, &str), f64> =
+        pairs.iter().map(|pair| ((pair.from.as_str(), pair.to.as_str()), pair.load)).collect();
+    let row = |from: &String| {
+        let load = |to: &String| known.get(&(from.as_str(), to.as_str())).copied();
+        columns.iter().map(load).collect()
+    };
+    let values = rows.iter().map(row).collect();
+    let plot = Plot::Heat(Heat {
+        row_label: "from".into(),
+        column_label: "to".into(),
+        rows,
+        columns,
+        values,
+        value_label: "busiest cable".into(),
+        unit: Unit::Share,
+        range: Some((0.0, 1.0)),
+    });
+    let caption = "Share of the time that the busiest cable between two switches sent, in either \
+                   direction, while every NIC sent to one other.";
+    Some(Figure::new("utilisation", "Links under a permutation", plot).caption(caption))
+}
+
+/// How pauses spread when nobody slows down.
+fn pauses(measured: &Measured) -> Option<Figure> {
+    let all = measured.get("flood").filter(|flood| !flood.pauses.is_empty())?;
+    let mut lanes: Vec<Lane> = Vec::new();
+    for pause in &all.pauses {
+        let lane = match lanes.iter().position(|lane| lane.name == pause.port) {
+            Some(at) => at,
+            None if lanes.len() < LANES => {
+                let group = if pause.port.starts_with("server") || pause.port.starts_with("host") {
+                    "NICs"
+                } else {
+                    "switches"
+                };
+                let (name, group) = (pause.port.clone(), group.to_owned());
+                lanes.push(Lane { name, group, stretches: Vec::new() });
+                lanes.len() - 1
+            }
+            None => continue,
+        };
+        let (from, to) = (seconds(pause.from_us), Some(seconds(pause.to_us)));
+        lanes[lane].stretches.push(Stretch { from, to });
+    }
+    let x = Axis::new("time", Unit::Seconds);
+    let plot = Plot::Timeline(Timeline { x, lanes, shades: Vec::new() });
+    let caption = "Ports that could not send because their peer had paused them, in the order in which \
+                   they were first paused: senders without congestion control, the first pauses only.";
+    Some(Figure::new("pauses", "How pauses spread", plot).caption(caption))
+}
+
+/// Bus bandwidth over size, beside an ideal network.
+fn bandwidths(measured: &Measured) -> Figures {
+    let mut all = Vec::new();
+    for (id, own) in measured.iter().filter(|(id, _)| Phase::Workload.owns(id)) {
+        let Some(name) = own.collectives.first().map(|row| row.name.clone()) else { continue };
+        let x = Axis::new("size", Unit::Bytes).log();
+        let mut chart = Chart::new(x, Axis::new("bus bandwidth", Unit::BytesPerSecond));
+        let done = || own.collectives.iter().filter(|row| row.finished);
+        let series = |name: &str, of: fn(&crate::measure::CollectiveFigures) -> f64| {
+            Series::new(name, done().map(|row| (row.bytes as f64, of(row))).collect())
+        };
+        chart.series = vec![
+            series("this fabric", |row| row.busbw),
+            series("ideal network", |row| row.ideal_busbw),
+        ];
+        let caption = "As nccl-tests counts it. The ideal network has the same NICs, no queues and no \
+                       congestion control.";
+        let title = format!("{name} over size");
+        all.push(Figure::new(id.clone(), title, Plot::Lines(chart)).caption(caption));
+    }
+    all
+}
+
+/// What each failure does to the last flow.
+fn failures(measured: &Measured) -> Option<Figure> {
+    let last = |all: &Measurement| {
+        seconds(all.groups.iter().map(|group| group.completion.max).fold(0.0, f64::max))
+    };
+    let base = last(measured.get(UNDISTURBED)?);
+    let own: Vec<(&str, f64)> = measured
+        .iter()
+        .filter_map(|(id, all)| Some((id.strip_prefix("failure-")?, last(all))))
+        .filter(|(id, _)| *id != "none")
+        .collect();
+    let bars = Bars {
+        y: Axis::new("last flow done after", Unit::Seconds),
+        groups: own.iter().map(|(id, _)| (*id).to_owned()).collect(),
+        series: vec![BarSeries {
+            name: "with the failure".into(),
+            values: own.iter().map(|(_, time)| Some(*time)).collect(),
+        }],
+        reference: Some(Reference {
+            name: "undisturbed".into(),
+            values: own.iter().map(|_| Some(base)).collect(),
+        }),
+    };
+    let caption = format!(
+        "Every NIC sends to four others; outages begin after {BEGIN} and those that end last {OUTAGE}."
+    );
+    Some(Figure::new("failures", "What each failure costs", Plot::Bars(bars)).caption(caption))
+}

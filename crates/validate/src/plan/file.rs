@@ -1,0 +1,116 @@
+//! The fabric file of a plan: the smallest that says it.
+
+use super::Plan;
+use super::shape::Level;
+use std::fmt::Write;
+use xoff_fabric::model::Tier;
+use xoff_units::{Length, Rate};
+
+/// Lengths that a fabric file need not mention, level by level.
+const DEFAULT_LENGTHS: [Length; 3] = [Length::from_m(5), Length::from_m(30), Length::from_m(100)];
+
+impl Plan {
+    /// The fabric file of the chosen design. Every key in it differs from its default.
+    pub fn fabric_toml(&self) -> String {
+        let mut text = format!("# {}: {} GPUs\n", self.design.name(), self.design.shape.gpus());
+        self.write_cluster(&mut text);
+        self.write_layout(&mut text);
+        for level in self.design.shape.levels() {
+            self.write_links(level, &mut text);
+        }
+        text
+    }
+
+    fn write_cluster(&self, text: &mut String) {
+        let shape = &self.design.shape;
+        let _ = writeln!(text, "\n[cluster]\ngpus = {}", shape.gpus());
+        if shape.gpus_per_server != shape.gpus().min(8) {
+            let _ = writeln!(text, "gpus-per-server = {}", shape.gpus_per_server);
+        }
+        if shape.nics_per_server != shape.gpus_per_server {
+            let _ = writeln!(text, "nics-per-server = {}", shape.nics_per_server);
+        }
+        let _ = writeln!(text, "nic = \"{}\"", self.design.nic);
+    }
+
+    fn write_layout(&self, text: &mut String) {
+        let shape = &self.design.shape;
+        let kind = match (shape.tiers, shape.rails) {
+            (1, _) => "single",
+            (2, 1) => "leaf-spine",
+            (2, _) => "rail",
+            _ => "three-tier",
+        };
+        let _ = writeln!(text, "\n[fabric]\nkind = \"{kind}\"");
+        if shape.tiers == 3 && shape.rails > 1 {
+            text.push_str("rails = true\n");
+        }
+        let names = ["leaf", "spine", "core"];
+        let mut above = "";
+        for (tier, silicon) in names.iter().zip(&self.design.silicon) {
+            if silicon != above {
+                let _ = writeln!(text, "{tier} = \"{silicon}\"");
+            }
+            above = silicon;
+        }
+        if shape.tiers == 1 {
+            return;
+        }
+        let _ = writeln!(text, "leaves = {}", shape.leaves);
+        let even = match shape.rails {
+            1 => shape.nics().div_ceil(shape.leaves),
+            rails => shape.servers.div_ceil(shape.leaves / rails),
+        };
+        if even != shape.hosts_per_leaf {
+            let _ = writeln!(text, "hosts-per-leaf = {}", shape.hosts_per_leaf);
+        }
+        if shape.tiers == 3 {
+            let _ = writeln!(text, "leaves-per-pod = {}", shape.leaves_per_pod);
+        }
+        let _ = writeln!(text, "spines = {}", shape.spines_per_pod);
+        if shape.tiers == 3 {
+            let _ = writeln!(text, "cores = {}", shape.switches(Tier::Core));
+        }
+    }
+
+    fn write_links(&self, level: Level, text: &mut String) {
+        let Some(cables) = self.design.cables.iter().find(|cables| cables.level == level) else {
+            return;
+        };
+        let mut keys = String::new();
+        if cables.rate != self.default_rate(level) {
+            let _ = writeln!(keys, "rate = \"{}\"", cables.rate);
+        }
+        if cables.longest != DEFAULT_LENGTHS[level as usize] {
+            let _ = writeln!(keys, "length = \"{}\"", cables.longest);
+        }
+        let usual = self.media_for(cables.rate, cables.longest);
+        if usual != Some(cables.medium.name.as_str()) {
+            let _ = writeln!(keys, "media = \"{}\"", cables.medium.name);
+        }
+        let shape = &self.design.shape;
+        match level {
+            Level::LeafSpine if shape.leaf_parallel != 1 => {
+                let _ = writeln!(keys, "parallel = {}", shape.leaf_parallel);
+            }
+            // Left out, it would follow from the oversubscription, which the file does not give.
+            Level::SpineCore => {
+                let _ = writeln!(keys, "parallel = {}", shape.spine_parallel);
+            }
+            _ => {}
+        }
+        if !keys.is_empty() {
+            let _ = write!(text, "\n[links.{}]\n{keys}", level.name());
+        }
+    }
+
+    /// The rate of a level's links in a file that does not say it.
+    fn default_rate(&self, level: Level) -> Rate {
+        let [leaf, spine, core] = self.silicon.each_ref().map(|silicon| silicon.port_rate);
+        match level {
+            Level::Host => self.design.shape.host_rate,
+            Level::LeafSpine => leaf.min(spine),
+            Level::SpineCore => spine.min(core),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The smallest [`Shape`] that holds a cluster, or how much the silicon could hold.
+//!
+//! With R ports at NIC speed two tiers hold R^2/2 NICs and three R^3/4. Uplinks run at the fastest rate
+//! at which the cluster still fits: fewer cables, and fewer flows that share one. Ports are counted in
+//! cages: links of one direction share a split cage, links of both do not.
+
+use super::shape::Shape;
+use super::wish::Ask;
+use xoff_fabric::catalogue::Silicon;
+use xoff_fabric::rules::uplinks::links_above;
+use xoff_units::{Rate, Ratio};
+
+/// GPUs that can be had at most; zero if not even a leaf comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shortage {
+    pub(super) most: u64,
+}
+
+/// The shape with so many tiers and rails.
+pub(super) fn size(ask: &Ask, tiers: u64, rails: u64) -> Result<Shape, Shortage> {
+    let mut most = 0;
+    for rates in uplink_rates(ask, tiers) {
+        let found = match tiers {
+            1 => one_tier(ask, rails),
+            2 => two_tiers(ask, rails, rates.0),
+            _ => three_tiers(ask, rails, rates),
+        };
+        match found {
+            Some(shape) => return Ok(shape),
+            None => most = most.max(capacity(ask, tiers, rails, rates)),
+        }
+    }
+    Err(Shortage { most })
+}
+
+/// The most GPUs that the silicon holds with these uplinks.
+pub(super) fn capacity(ask: &Ask, tiers: u64, rails: u64, (lower, upper): (Rate, Rate)) -> u64 {
+    if tiers == 1 {
+        let room = u64::from(ask.leaf.links_at(ask.nic.rate));
+        return if rails > 1 { 0 } else { ask.gpus_of(room) };
+    }
+    let group = group_most(ask, rails, lower) * rails;
+    let spine_room = match tiers {
+        2 => u64::from(ask.spine.links_at(lower)),
+        _ => spine_downlinks(ask, lower, upper),
+    };
+    let groups = spine_room / rails;
+    let pods = if tiers == 2 { 1 } else { u64::from(ask.core.links_at(upper)) };
+    ask.gpus_of(group.saturating_mul(groups).saturating_mul(pods))
+}
+
+/// Rates of the uplinks of leaves and spines, the fastest first.
+fn uplink_rates(ask: &Ask, tiers: u64) -> Vec<(Rate, Rate)> {
+    let lower = halvings(ask.leaf.port_rate.min(ask.spine.port_rate), ask.nic.rate);
+    if tiers < 3 {
+        return lower.into_iter().map(|rate| (rate, Rate::ZERO)).collect();
+    }
+    let upper = halvings(ask.spine.port_rate.min(ask.core.port_rate), ask.nic.rate);
+    let pairs = lower.iter().flat_map(|low| upper.iter().map(move |up| (*low, *up)));
+    pairs.collect()
+}
+
+/// `fastest` and what it splits into, down to `slowest`. Ports slower than the NIC stay whole.
+fn halvings(fastest: Rate, slowest: Rate) -> Vec<Rate> {
+    let mut rates = vec![fastest];
+    for split in [2, 4, 8] {
+        let rate = Rate::from_bps(fastest.bps() / split);
+        if rate >= slowest && rate.bps() > 0 {
+            rates.push(rate);
+        }
+    }
+    rates
+}
+
+/// Cages that links of one kind take; `None` if they are too fast.
+pub(super) fn cages(silicon: &Silicon, rate: Rate, links: u64) -> Option<u64> {
+    match u64::from(silicon.split(rate)) {
+        0 => None,
+        split => Some(links.div_ceil(split)),
+    }
+}
+
+fn fits(silicon: &Silicon, down: (Rate, u64), up: (Rate, u64)) -> bool {
+    let needed = cages(silicon, down.0, down.1).zip(cages(silicon, up.0, up.1));
+    needed.is_some_and(|(down, up)| down + up <= u64::from(silicon.ports))
+        && down.1 + up.1 <= u64::from(silicon.max_ports)
+}
+
+/// No switch has more ports than this, so more need not be tried.
+const MOST_LINKS: u64 = 65_536;
+
+/// NICs on a leaf at most, in whole servers where a leaf takes whole servers.
+fn group_most(ask: &Ask, rails: u64, uplink: Rate) -> u64 {
+    let host = ask.nic.rate;
+    let room = u64::from(ask.leaf.links_at(host)).min(MOST_LINKS);
+    let step = if rails > 1 { 1 } else { ask.nics };
+    let holds = |hosts: &u64| {
+        let up = links_above(*hosts, ask.leaf_ratio, (host, uplink));
+        hosts.is_multiple_of(step) && fits(&ask.leaf, (host, *hosts), (uplink, up))
+    };
+    (1..=room).rev().find(holds).unwrap_or(0)
+}
+
+/// Downlinks of a spine at most that leave room for its uplinks.
+fn spine_downlinks(ask: &Ask, lower: Rate, upper: Rate) -> u64 {
+    let room = u64::from(ask.spine.links_at(lower)).min(MOST_LINKS);
+    let holds = |links: &u64| {
+        let up = links_above(*links, ask.spine_ratio, (lower, upper));
+        fits(&ask.spine, (lower, *links), (upper, up))
+    };
+    (1..=room).rev().find(holds).unwrap_or(0)
+}
+
+fn one_tier(ask: &Ask, rails: u64) -> Option<Shape> {
+    let hosts = ask.servers * ask.nics;
+    let room = u64::from(ask.leaf.links_at(ask.nic.rate));
+    (rails == 1 && hosts <= room).then(|| Shape {
+        tiers: 1,
+        hosts_per_leaf: hosts,
+        leaves: 1,
+        leaves_per_pod: 1,
+        ..bare(ask, 1)
+    })
+}
+
+fn bare(ask: &Ask, rails: u64) -> Shape {
+    Shape {
+        servers: ask.servers,
+        gpus_per_server: ask.gpus_per_server,
+        nics_per_server: ask.nics,
+        rails,
+        tiers: 0,
+        hosts_per_leaf: 0,
+        leaves: 0,
+        leaves_per_pod: 0,
+        spines_per_pod: 0,
+        cores_per_plane: 0,
+        leaf_parallel: 0,
+        spine_parallel: 0,
+        host_rate: ask.nic.rate,
+        leaf_spine_rate: Rate::ZERO,
+        spine_core_rate: Rate::ZERO,
+    }
+}
+
+/// Leaves filled evenly: groups of them (a leaf, or one for each rail) and servers of each group.
+fn groups(ask: &Ask, rails: u64, uplink: Rate, least: u64) -> Option<(u64, u64)> {
+    let most = group_most(ask, rails, uplink) / if rails > 1 { 1 } else { ask.nics };
+    if most == 0 {
+        return None;
+    }
+    let groups = ask.servers.div_ceil(most).max(least);
+    let each = ask.servers.div_ceil(groups);
+    let groups = ask.servers.div_ceil(each);
+    (groups >= least).then_some((groups, each))
+}
+
+fn two_tiers(ask: &Ask, rails: u64, uplink: Rate) -> Option<Shape> {
+    let least = if rails > 1 { 1 } else { 2 };
+    let (groups, servers) = groups(ask, rails, uplink, least)?;
+    let hosts = if rails > 1 { servers } else { servers * ask.nics };
+    let leaves = groups * rails;
+    let up = links_above(hosts, ask.leaf_ratio, (ask.nic.rate, uplink));
+    let leaf_fits = |up| fits(&ask.leaf, (ask.nic.rate, hosts), (uplink, up));
+    let room = u64::from(ask.spine.links_at(uplink));
+    let (spines, parallel) = spread(up, leaves, room, 2, leaf_fits)?;
+    Some(Shape {
+        tiers: 2,
+        hosts_per_leaf: hosts,
+        leaves,
+        leaves_per_pod: leaves,
+        spines_per_pod: spines,
+        leaf_parallel: parallel,
+        leaf_spine_rate: uplink,
+        ..bare(ask, rails)
+    })
+}
+
+fn three_tiers(ask: &Ask, rails: u64, (lower, upper): (Rate, Rate)) -> Option<Shape> {
+    let (groups, servers) = groups(ask, rails, lower, 2)?;
+    let hosts = if rails > 1 { servers } else { servers * ask.nics };
+    let room = spine_downlinks(ask, lower, upper);
+    let in_pod = room / rails;
+    if in_pod == 0 {
+        return None;
+    }
+    let pods = groups.div_ceil(in_pod).max(2);
+    let in_pod = groups.div_ceil(pods);
+    let pods = groups.div_ceil(in_pod);
+    let leaves_per_pod = in_pod * rails;
+    let up = links_above(hosts, ask.leaf_ratio, (ask.nic.rate, lower));
+    let leaf_fits = |up| fits(&ask.leaf, (ask.nic.rate, hosts), (lower, up));
+    let (spines, leaf_parallel) = spread(up, leaves_per_pod, room, 2, leaf_fits)?;
+    let down = leaves_per_pod * leaf_parallel;
+    let up = links_above(down, ask.spine_ratio, (lower, upper));
+    let spine_fits = |up| fits(&ask.spine, (lower, down), (upper, up));
+    let core_room = u64::from(ask.core.links_at(upper));
+    let (cores, spine_parallel) = spread(up, pods, core_room, 1, spine_fits)?;
+    Some(Shape {
+        tiers: 3,
+        hosts_per_leaf: hosts,
+        leaves: groups * rails,
+        leaves_per_pod,
+        spines_per_pod: spines,
+        cores_per_plane: cores,
+        leaf_parallel,
+        spine_parallel,
+        leaf_spine_rate: lower,
+        spine_core_rate: upper,
+        ..bare(ask, rails)
+    })
+}
+
+/// Upper switches for `uplinks` of each of `below` switches, and parallel links to each: as few
+/// switches as will do, but `least` for the sake of failures. What does not divide evenly gets a few
+/// links more than asked for, if that spares a third of the switches or more.
+fn spread(
+    uplinks: u64,
+    below: u64,
+    radix: u64,
+    least: u64,
+    fits: impl Fn(u64) -> bool,
+) -> Option<(u64, u64)> {
+    let least = least.min(uplinks);
+    let choice = |parallel: u64| (uplinks.div_ceil(parallel), parallel);
+    let good = |(uppers, parallel): &(u64, u64)| *uppers >= least && fits(uppers * parallel);
+    let choices = || (1..=(radix / below).min(uplinks)).rev().map(choice).filter(good);
+    let fewest = choices().next()?;
+    let even = choices().find(|(uppers, parallel)| uppers * parallel == uplinks);
+    Some(even.filter(|even| even.0 * 2 <= fewest.0 * 3).unwrap_or(fewest))
+}
+
+/// Whether `ratio` asks for fewer uplinks than downlinks.
+pub(super) fn oversubscribed(ratio: Ratio) -> bool {
+    ratio > Ratio::ONE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uppers_are_few_and_even() {
+        let any = |_| true;
+        assert_eq!(spread(32, 16, 64, 2, any), Some((8, 4)));
+        // 32 over parts of five would take seven switches, but eight come out even.
+        assert_eq!(spread(32, 12, 64, 2, any), Some((8, 4)));
+        // 31 is prime: 31 switches, or eight with one link to spare.
+        assert_eq!(spread(31, 16, 64, 2, any), Some((8, 4)));
+        assert_eq!(spread(31, 16, 64, 2, |up| up <= 31), Some((31, 1)));
+        // One would hold everything, two are safer.
+        assert_eq!(spread(4, 2, 64, 2, any), Some((2, 2)));
+        assert_eq!(spread(4, 65, 64, 2, any), None);
+    }
+}

@@ -1,0 +1,27 @@
+//! Plans held against closed forms and against the fabrics they describe.
+
+mod closed;
+mod figures;
+mod money;
+mod properties;
+mod refusals;
+
+use super::*;
+
+fn made(wish: &Wish) -> Result<Plan, Refusal> {
+    let catalogue = Catalogue::built_in();
+    plan(wish, Floor::default(), &catalogue, &Prices::estimates(&catalogue))
+}
+
+/// The plan for a wish that can be fulfilled.
+fn planned(wish: &Wish) -> Plan {
+    made(wish).unwrap_or_else(|refusal| panic!("{wish:?}: {refusal}"))
+}
+
+/// The refusal of a wish that cannot.
+fn refused(wish: &Wish) -> Refusal {
+    match made(wish) {
+        Ok(plan) => panic!("{wish:?}: {:?}", plan.design.shape),
+        Err(refusal) => refusal,
+    }
+}

@@ -1,0 +1,240 @@
+//! What is asked for, and what is settled from it.
+
+use super::parts;
+use super::refusal::Refusal;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use xoff_fabric::catalogue::{Catalogue, NicModel, Silicon};
+use xoff_fabric::{limit, suggest};
+use xoff_units::Ratio;
+
+/// What somebody wants: everything but the GPUs may be left open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Wish {
+    /// GPUs in the cluster.
+    pub gpus: u64,
+    /// GPUs in one server (8, or all of a smaller cluster).
+    pub gpus_per_server: Option<u64>,
+    /// NICs in one server (one per GPU).
+    pub nics_per_server: Option<u64>,
+    /// NIC from the catalogue (`connectx-7`).
+    pub nic: Option<String>,
+    /// Silicon of the leaves (`tomahawk-5`).
+    pub leaf: Option<String>,
+    /// Silicon of the spines (as the leaves).
+    pub spine: Option<String>,
+    /// Silicon of the cores (as the spines).
+    pub core: Option<String>,
+    /// 1 for all NICs of a server on one leaf, or the number of NICs for a leaf each (the latter,
+    /// unless one switch holds everything).
+    pub rails: Option<u64>,
+    /// Tiers of switches, 1 to 3 (as few as will do).
+    pub tiers: Option<u64>,
+    /// Host bandwidth of a leaf over its uplink bandwidth (1:1).
+    pub oversubscription: Option<Ratio>,
+    /// Downlink bandwidth of a spine over its uplink bandwidth, in three tiers (1:1).
+    pub spine_oversubscription: Option<Ratio>,
+    /// What the switches speak.
+    pub network: Network,
+}
+
+/// More GPUs or NICs than any server has.
+const MOST_PER_SERVER: u64 = 1_024;
+
+/// What the switches speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// RoCEv2 on lossless Ethernet.
+    #[default]
+    Roce,
+    /// InfiniBand, for comparison: parts and cables only, fabric files do not describe it.
+    Infiniband,
+}
+
+impl Network {
+    /// The word for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Network::Roce => "RoCE",
+            Network::Infiniband => "InfiniBand",
+        }
+    }
+}
+
+/// A wish with everything named and looked up.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    pub(super) servers: u64,
+    pub(super) gpus_per_server: u64,
+    pub(super) nics: u64,
+    pub(super) rails: Option<u64>,
+    pub(super) tiers: Option<u64>,
+    pub(super) leaf_ratio: Ratio,
+    pub(super) spine_ratio: Ratio,
+    pub(super) network: Network,
+    pub(super) nic: NicModel,
+    pub(super) leaf: Silicon,
+    pub(super) spine: Silicon,
+    pub(super) core: Silicon,
+}
+
+impl Ask {
+    /// GPUs of the cluster.
+    pub(super) fn gpus(&self) -> u64 {
+        self.servers * self.gpus_per_server
+    }
+
+    /// GPUs that so many NICs serve.
+    pub(super) fn gpus_of(&self, nics: u64) -> u64 {
+        (nics / self.nics).saturating_mul(self.gpus_per_server)
+    }
+}
+
+impl Wish {
+    /// So many GPUs, and the rest as it is usual.
+    pub fn gpus(gpus: u64) -> Self {
+        Self { gpus, ..Self::default() }
+    }
+
+    pub(super) fn settle(&self, catalogue: &Catalogue) -> Result<Ask, Refusal> {
+        let gpus_per_server = self.gpus_per_server.unwrap_or(self.gpus.min(8));
+        let nics = self.nics_per_server.unwrap_or(gpus_per_server);
+        self.check_counts(gpus_per_server, nics)?;
+        let servers = self.gpus / gpus_per_server;
+        if servers.saturating_mul(nics) > limit::NICS {
+            let most = limit::NICS / nics * gpus_per_server;
+            return Err(Refusal::new(
+                format!("{} GPUs need more than {} NICs", self.gpus, limit::NICS),
+                [format!("xoff describes fabrics of up to {most} such GPUs: plan them in parts")],
+            ));
+        }
+        let (switches, nic) = match self.network {
+            Network::Roce => {
+                (catalogue.silicon.clone(), self.nic.as_deref().unwrap_or("connectx-7"))
+            }
+            Network::Infiniband => {
+                (parts::infiniband(catalogue), self.nic.as_deref().unwrap_or("connectx-7"))
+            }
+        };
+        let nic = find(&catalogue.nics, nic, "NICs", "--nic")?.clone();
+        let leaf_name = self.leaf.as_deref().unwrap_or("tomahawk-5");
+        let leaf = silicon(&switches, leaf_name, "--leaf")?;
+        let spine = match self.spine.as_deref() {
+            Some(name) => silicon(&switches, name, "--spine")?,
+            None => leaf.clone(),
+        };
+        let core = match self.core.as_deref() {
+            Some(name) => silicon(&switches, name, "--core")?,
+            None => spine.clone(),
+        };
+        let ratio = |given: Option<Ratio>| given.unwrap_or(Ratio::ONE);
+        Ok(Ask {
+            servers,
+            gpus_per_server,
+            nics,
+            rails: self.rails,
+            tiers: self.tiers,
+            leaf_ratio: ratio(self.oversubscription),
+            spine_ratio: ratio(self.spine_oversubscription),
+            network: self.network,
+            nic,
+            leaf,
+            spine,
+            core,
+        })
+    }
+
+    fn check_counts(&self, gpus_per_server: u64, nics: u64) -> Result<(), Refusal> {
+        let none = [
+            ("GPUs", Some(self.gpus)),
+            ("--gpus-per-server", Some(gpus_per_server)),
+            ("--nics-per-server", Some(nics)),
+            ("--rails", self.rails),
+            ("--tiers", self.tiers),
+        ];
+        if let Some((what, _)) = none.iter().find(|(_, value)| *value == Some(0)) {
+            return Err(Refusal::new(
+                format!("{what}: there is nothing to build with 0"),
+                ["give at least 1"],
+            ));
+        }
+        for (option, count) in [("--gpus-per-server", gpus_per_server), ("--nics-per-server", nics)]
+        {
+            if count > MOST_PER_SERVER {
+                return Err(Refusal::new(
+                    format!("{option}: no server has {count}"),
+                    [format!("1 to {MOST_PER_SERVER}")],
+                ));
+            }
+        }
+        if !self.gpus.is_multiple_of(gpus_per_server) {
+            let less = self.gpus / gpus_per_server * gpus_per_server;
+            let near = [less, less.saturating_add(gpus_per_server)];
+            let near = near.iter().filter(|gpus| **gpus > 0);
+            return Err(Refusal::new(
+                format!("{} GPUs do not fill servers of {gpus_per_server}", self.gpus),
+                near.map(|gpus| format!("{gpus} GPUs"))
+                    .chain(["another --gpus-per-server".to_owned()]),
+            ));
+        }
+        if self.rails.is_some_and(|rails| rails != 1 && rails != nics) {
+            let rails = self.rails.unwrap_or_default();
+            return Err(Refusal::new(
+                format!("servers with {nics} NICs cannot have {rails} rails"),
+                [
+                    "--rails 1 (all NICs of a server on one leaf)".to_owned(),
+                    format!("--rails {nics} (a leaf for each)"),
+                    format!("--nics-per-server {rails} --rails {rails}"),
+                ],
+            ));
+        }
+        if let Some(tiers) = self.tiers.filter(|tiers| *tiers > 3) {
+            return Err(Refusal::new(
+                format!("{tiers} tiers are not planned"),
+                ["--tiers 1, 2 or 3"],
+            ));
+        }
+        for (option, ratio) in [
+            ("--oversubscription", self.oversubscription),
+            ("--spine-oversubscription", self.spine_oversubscription),
+        ] {
+            if ratio.is_some_and(|ratio| ratio < Ratio::ONE || ratio > Ratio::new(64, 1)) {
+                return Err(Refusal::new(
+                    format!("{option}: uplinks cannot be had in that proportion"),
+                    ["1:1 to 64:1, as bandwidth below over bandwidth above"],
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn find<'a, T>(
+    known: &'a BTreeMap<String, T>,
+    name: &str,
+    what: &str,
+    option: &str,
+) -> Result<&'a T, Refusal> {
+    known.get(name).ok_or_else(|| {
+        Refusal::new(
+            format!("{option}: there is no `{name}` in the catalogue of {what}"),
+            [suggest::help(name, known.keys().map(String::as_str))],
+        )
+    })
+}
+
+fn silicon(
+    known: &BTreeMap<String, Silicon>,
+    name: &str,
+    option: &str,
+) -> Result<Silicon, Refusal> {
+    let found = find(known, name, "silicon", option)?;
+    if found.unlimited() {
+        return Err(Refusal::new(
+            format!("{option}: nobody sells a switch with `{name}`, it is for experiments"),
+            ["silicon with ports that can be counted: see `xoff catalogue silicon`"],
+        ));
+    }
+    Ok(found.clone())
+}

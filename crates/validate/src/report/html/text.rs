@@ -1,0 +1,108 @@
+//! Text that may come from anywhere, made safe for its place in the page.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Text for an element or a quoted attribute.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars().map(visible) {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text in which nothing but line ends and tabs controls anything: no terminal, no direction of
+/// writing.
+pub(in crate::report) fn clean(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
+fn visible(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
+}
+
+/// Letters, digits and hyphens of a name, for ids and file names.
+pub(super) fn slug(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(80) {
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            _ if out.is_empty() || out.ends_with('-') => {}
+            _ => out.push('-'),
+        }
+    }
+    match out.trim_end_matches('-') {
+        "" => "part".to_owned(),
+        slug => slug.to_owned(),
+    }
+}
+
+/// Ids that were given away.
+#[derive(Debug, Default)]
+pub(super) struct Ids(BTreeSet<String>);
+
+impl Ids {
+    /// An id made of this name that nobody else has.
+    pub(super) fn take(&mut self, prefix: &str, name: &str) -> String {
+        let first = format!("{prefix}-{}", slug(name));
+        let mut id = first.clone();
+        let mut number = 2u64;
+        while !self.0.insert(id.clone()) {
+            id = format!("{first}-{number}");
+            number += 1;
+        }
+        id
+    }
+}
+
+/// Text inside a `data:` address, as an attribute's value.
+pub(super) fn data_address(mime: &str, text: &str) -> String {
+    let mut out = format!("data:{mime};charset=utf-8,");
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => out.push(byte.into()),
+            b',' | b'.' | b'-' | b'_' | b'/' | b':' | b';' | b'(' | b')' => out.push(byte.into()),
+            // Writing to text cannot fail.
+            _ => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_gets_out_of_its_place(text in any::<String>()) {
+            let safe = escape(&text);
+            let forbidden = ['<', '>', '"', '\'', '\0', '\u{1b}', '\u{202e}'];
+            prop_assert!(!safe.contains(forbidden));
+            prop_assert!(slug(&text).bytes().all(|b| b == b'-' || b.is_ascii_alphanumeric()));
+            prop_assert!(!data_address("text/csv", &text).contains(['<', '>', '"', '\'', ' ', '#']));
+        }
+    }
+
+    #[test]
+    fn ids_are_given_once() {
+        let mut ids = Ids::default();
+        assert_eq!(ids.take("f", "Queue depth!"), "f-queue-depth");
+        assert_eq!(ids.take("f", "queue-depth"), "f-queue-depth-2");
+        assert_eq!(ids.take("f", "<>"), "f-part");
+    }
+}

@@ -1,0 +1,143 @@
+//! A report in a real browser: wide and narrow, light and dark, on screen and in print. Needs Chromium, so
+//! it is run by name: `cargo test -p xoff-validate --test browser -- --ignored`.
+//!
+//! `XOFF_PAGE` names a page to look at instead of the gallery, `XOFF_SCREENSHOTS` a folder for its pictures.
+
+mod devtools;
+#[path = "../../examples/gallery.rs"]
+#[allow(dead_code, reason = "an example has a main of its own")]
+mod gallery;
+
+use devtools::{Browser, bytes, find};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Widths and heights of windows: a desk and a hand.
+const WINDOWS: [(&str, u32, u32); 2] = [("1280", 1280, 900), ("390", 390, 844)];
+
+#[test]
+#[ignore = "needs Chromium: ./test runs it where there is one"]
+fn a_report_is_drawn_in_a_browser() {
+    let program = find().expect("no chromium on this machine; XOFF_CHROMIUM may name one");
+    let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("browser");
+    let shots =
+        std::env::var_os("XOFF_SCREENSHOTS").map_or_else(|| place.join("shots"), PathBuf::from);
+    fs::create_dir_all(&shots).unwrap();
+    let profile = place.join(format!("profile-{}", std::process::id()));
+    fs::create_dir_all(&profile).unwrap();
+    let page = page(&place);
+    let mut browser = Browser::start(&program, &profile);
+    let mut wrong = Vec::new();
+    for (name, width, height) in WINDOWS {
+        for theme in ["light", "dark"] {
+            let found = look(&mut browser, &page, (width, height), theme);
+            wrong.extend(found.into_iter().map(|what| format!("{name} {theme}: {what}")));
+            picture(&mut browser, &shots.join(format!("{name}-{theme}.png")), width);
+        }
+    }
+    wrong.extend(toggles(&mut browser));
+    wrong.extend(downloads(&mut browser, &place.join("downloads")));
+    let print = json!({"printBackground": false, "preferCSSPageSize": false});
+    let sheet = browser.call("Page.printToPDF", print);
+    fs::write(shots.join("print.pdf"), bytes(sheet["data"].as_str().unwrap_or_default())).unwrap();
+    wrong.extend(complaints(&browser, &page));
+    drop(browser);
+    let _ = fs::remove_dir_all(&profile);
+    assert!(wrong.is_empty(), "{}:\n{}", page.display(), wrong.join("\n"));
+}
+
+/// The page to look at.
+fn page(place: &Path) -> PathBuf {
+    if let Some(named) = std::env::var_os("XOFF_PAGE") {
+        return fs::canonicalize(named).unwrap();
+    }
+    let page = place.join("gallery.html");
+    fs::write(&page, gallery::report().html()).unwrap();
+    page
+}
+
+/// Opens the page and says what is wrong with it.
+fn look(browser: &mut Browser, page: &Path, window: (u32, u32), theme: &str) -> Vec<String> {
+    let media = json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
+    browser.call("Emulation.setEmulatedMedia", media);
+    let metrics = json!({
+        "width": window.0, "height": window.1, "deviceScaleFactor": 1, "mobile": window.0 < 700,
+    });
+    browser.call("Emulation.setDeviceMetricsOverride", metrics);
+    browser.events.retain(|event| event["method"] != "Page.loadEventFired");
+    browser.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+    browser.wait_for("Page.loadEventFired");
+    let found = browser.value(include_str!("checks.js"));
+    let mut wrong: Vec<String> = serde_json::from_value(found["wrong"].clone()).unwrap();
+    if found["figures"] == 0 {
+        wrong.push("no figures".to_owned());
+    }
+    let dark = browser.value("getComputedStyle(document.body).backgroundColor");
+    let dark = dark.as_str().unwrap_or_default().starts_with("rgb(15, ");
+    if dark != (theme == "dark") {
+        wrong.push("the page has the other theme".to_owned());
+    }
+    wrong
+}
+
+fn picture(browser: &mut Browser, file: &Path, width: u32) {
+    let height = browser.value("document.documentElement.scrollHeight").as_f64().unwrap_or(900.0);
+    let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
+    let shot = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+    let shot = browser.call("Page.captureScreenshot", shot);
+    fs::write(file, bytes(shot["data"].as_str().unwrap_or_default())).unwrap();
+}
+
+/// The button turns light to dark.
+fn toggles(browser: &mut Browser) -> Option<String> {
+    let colour = "getComputedStyle(document.body).backgroundColor";
+    let before = browser.value(colour);
+    browser.value("document.getElementById('theme').click()");
+    let after = browser.value(colour);
+    (before == after).then(|| "the button does not change the theme".to_owned())
+}
+
+/// Every figure and table has its CSV, and one of them is downloaded.
+fn downloads(browser: &mut Browser, folder: &Path) -> Vec<String> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).unwrap();
+    let mut wrong = Vec::new();
+    let bare = "[...document.querySelectorAll('figure')]\
+                .filter(f => !f.querySelector('a.csv[download][href^=\"data:text/csv\"]')).length";
+    if browser.value(bare) != 0 {
+        wrong.push("a figure without its CSV".to_owned());
+    }
+    browser.call("Page.setDownloadBehavior", json!({"behavior": "allow", "downloadPath": folder}));
+    browser.events.clear();
+    let name = browser.value(
+        "(() => { const a = document.querySelector('a.csv'); \
+                              a.click(); return a.download; })()",
+    );
+    browser.wait_for("Page.downloadProgress");
+    while !browser.events.iter().any(|event| event["params"]["state"] == "completed") {
+        browser.events.clear();
+        browser.wait_for("Page.downloadProgress");
+    }
+    let file = folder.join(name.as_str().unwrap_or_default());
+    match fs::read_to_string(&file) {
+        Ok(text) if text.lines().count() > 1 => {}
+        other => wrong.push(format!("{}: {other:?}", file.display())),
+    }
+    wrong
+}
+
+/// What the browser itself did not like: errors, dialogs, and anything asked of the network.
+fn complaints(browser: &Browser, page: &Path) -> Vec<String> {
+    let own = format!("file://{}", page.display());
+    let bad = browser.events.iter().filter(|event| match event["method"].as_str() {
+        Some("Runtime.exceptionThrown" | "Runtime.consoleAPICalled") => true,
+        Some("Log.entryAdded" | "Page.javascriptDialogOpening") => true,
+        Some("Network.requestWillBeSent") => {
+            let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
+            url != own && !url.starts_with("data:")
+        }
+        _ => false,
+    });
+    bad.map(|event| event.to_string().chars().take(400).collect()).collect()
+}

@@ -1,0 +1,220 @@
+//! `xoff compare`: one scenario under several rules, side by side.
+
+use crate::exit::{CODES, Exit, Failure};
+use crate::input;
+use crate::interrupt::Interrupt;
+use crate::output::style::Style;
+use crate::output::table::{Align, Table};
+use crate::output::{self, stdout_width};
+use serde::Serialize;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use xoff_validate::compare::{Subject, Variant, variants};
+use xoff_validate::measure::measure_with_files;
+use xoff_validate::{Experiment, MeasureError, Measurement, Phase};
+
+const EXAMPLES: &str = "Examples:
+  xoff compare examples/permutation.toml --load-balancing ecmp,dlb,spray
+  xoff compare examples/incast.toml --congestion-control none,dcqcn,hpcc,swift
+  xoff compare examples/all-reduce.toml --load-balancing ecmp,dlb-packet --json
+
+Load balancing: ecmp, ecmp-qp, flowlet, dlb, dlb-packet, glb, spray.
+Congestion control: none, dcqcn, hpcc, timely, swift, dctcp.
+Given both, every combination is run. Ratios are to the first.";
+
+/// Arguments of `xoff compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
+pub(crate) struct Args {
+    /// The scenario file
+    scenario: PathBuf,
+    /// Ways to choose among equal ports
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    load_balancing: Vec<String>,
+    /// Ways to react to congestion
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    congestion_control: Vec<String>,
+    /// Seed of every random draw, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Runs at a time [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One variant's result.
+#[derive(Debug, Serialize)]
+struct Row {
+    variant: String,
+    change: toml::Table,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Measurement>,
+}
+
+pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    let chosen = [
+        (Subject::LoadBalancing, args.load_balancing.clone()),
+        (Subject::CongestionControl, args.congestion_control.clone()),
+    ];
+    if chosen.iter().all(|(_, names)| names.is_empty()) {
+        return Err(Failure::input(
+            "name what to compare: --load-balancing or --congestion-control",
+        ));
+    }
+    let variants = variants(&chosen).map_err(|error| Failure::input(error.to_string()))?;
+    let scene = input::scenario(&args.scenario, args.seed, args.json)?;
+    let fabric = scene.inputs.get(1).map(|path| input::read_text(path)).transpose();
+    let fabric = fabric.map_err(Failure::input)?.unwrap_or_default();
+    let mut experiment =
+        Experiment::new("compare", Phase::Synthetic, "One scenario, several rules");
+    experiment.scenario = scene.scenario.clone();
+    let folder = args.scenario.parent().map(PathBuf::from).unwrap_or_default();
+    let comparison = Comparison { experiment, fabric, folder, seed: scene.seed };
+    let rows = comparison.run(&variants, args.threads)?;
+    if args.json {
+        output::stdout_json(&rows)?;
+    } else {
+        let name = args.scenario.display().to_string();
+        output::stdout(&page(&name, scene.seed, &rows))?;
+    }
+    let broken = rows.iter().any(|row| row.measured.as_ref().is_none_or(|m| !m.is_complete()));
+    Ok(if broken { Exit::BrokeARule } else { Exit::Fine })
+}
+
+struct Comparison {
+    experiment: Experiment,
+    /// Text of the fabric file.
+    fabric: String,
+    /// Where the scenario's own files are.
+    folder: PathBuf,
+    seed: u64,
+}
+
+impl Comparison {
+    fn run(&self, variants: &[Variant], threads: Option<usize>) -> Result<Vec<Row>, Failure> {
+        let interrupt = Interrupt::listen();
+        let next = AtomicUsize::new(0);
+        let done: Mutex<Vec<(usize, Result<Measurement, MeasureError>)>> = Mutex::default();
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = threads.unwrap_or(cores).clamp(1, variants.len());
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(variant) = variants.get(index) else { break };
+                        let mut open = xoff_workload::folder(&self.folder);
+                        let go_on = &mut |_: &_| !interrupt.requested();
+                        let (fabric, seed) = (&self.fabric, self.seed);
+                        let outcome = measure_with_files(
+                            &self.experiment,
+                            fabric,
+                            seed,
+                            &variant.change,
+                            &mut open,
+                            go_on,
+                        );
+                        let mut done = done.lock().unwrap_or_else(|lock| lock.into_inner());
+                        done.push((index, outcome));
+                    }
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap_or_else(|lock| lock.into_inner());
+        done.sort_by_key(|(index, _)| *index);
+        let row = |(index, outcome): (usize, Result<Measurement, MeasureError>)| {
+            let Variant { name, change } = variants[index].clone();
+            match outcome {
+                Ok(measured) => {
+                    Ok(Row { variant: name, change, refused: None, measured: Some(measured) })
+                }
+                Err(MeasureError::Interrupted) => Err(Failure::silent(Exit::Interrupted)),
+                Err(error) => Ok(Row {
+                    variant: name,
+                    change,
+                    refused: Some(error.to_string()),
+                    measured: None,
+                }),
+            }
+        };
+        done.into_iter().map(row).collect()
+    }
+}
+
+/// What one number says of a run: when its last piece of traffic was done.
+fn last(measured: &Measurement) -> f64 {
+    let flows = measured.groups.iter().map(|group| group.completion.max);
+    let jobs = measured.collectives.iter().map(|row| row.time_us);
+    flows.chain(jobs).fold(0.0, f64::max)
+}
+
+fn page(name: &str, seed: u64, rows: &[Row]) -> String {
+    let style = Style::stdout();
+    let columns = [
+        ("variant", Align::Left),
+        ("mean", Align::Right),
+        ("p99", Align::Right),
+        ("last", Align::Right),
+        ("speed", Align::Right),
+        ("busbw", Align::Right),
+        ("pauses", Align::Right),
+        ("marks", Align::Right),
+        ("drops", Align::Right),
+        ("sent again", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    let first = rows.iter().find_map(|row| row.measured.as_ref()).map_or(0.0, last);
+    for row in rows {
+        let Some(measured) = &row.measured else {
+            let why = row.refused.clone().unwrap_or_default();
+            table.row([format!("{} (refused: {why})", row.variant)]);
+            continue;
+        };
+        table.row(cells(&row.variant, measured, first));
+    }
+    format!("{}  seed {seed}\n\n{}", style.bold(name), table.render(stdout_width(), style))
+}
+
+fn cells(variant: &str, measured: &Measurement, first: f64) -> Vec<String> {
+    let us = |us: f64| match us {
+        _ if us <= 0.0 => "-".to_owned(),
+        _ if us >= 1000.0 => format!("{:.2} ms", us / 1000.0),
+        _ => format!("{us:.1} us"),
+    };
+    let flows: u64 = measured.groups.iter().map(|group| group.finished).sum();
+    let sum: f64 =
+        measured.groups.iter().map(|group| group.completion.mean * group.finished as f64).sum();
+    let mean = sum / flows.max(1) as f64;
+    let p99 = measured.groups.iter().map(|group| group.completion.p99).fold(0.0, f64::max);
+    let totals = measured.totals;
+    let speed = match last(measured) {
+        _ if !measured.is_complete() => "unfinished".to_owned(),
+        time if time > 0.0 => format!("{:.2}x", first / time),
+        _ => "-".to_owned(),
+    };
+    let busbw = measured
+        .collectives
+        .last()
+        .map_or("-".to_owned(), |row| format!("{:.1} GB/s", row.busbw / 1e9));
+    vec![
+        variant.to_owned(),
+        us(mean),
+        us(p99),
+        us(last(measured)),
+        speed,
+        busbw,
+        totals.xoff.to_string(),
+        totals.marks.to_string(),
+        (totals.lossless_drops + totals.lossy_drops + totals.wire_drops + totals.fault_drops)
+            .to_string(),
+        totals.retransmitted.to_string(),
+    ]
+}

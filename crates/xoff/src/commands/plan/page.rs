@@ -1,0 +1,274 @@
+//! A plan as people read it.
+
+use crate::output::number::{count, large, percent, rate, watts};
+use crate::output::printable;
+use crate::output::style::Style;
+use crate::output::table::{Align, Table};
+use std::path::Path;
+use xoff_fabric::model::Tier;
+use xoff_units::Ratio;
+use xoff_validate::plan::{Design, Failure, LevelCables, Line, Part, Plan, Price, Role};
+
+const LEFT: Align = Align::Left;
+const RIGHT: Align = Align::Right;
+
+pub(super) fn render(plan: &Plan, folder: Option<&Path>, width: usize, style: Style) -> String {
+    let design = &plan.design;
+    let gpus = format!("{} GPUs", count(design.shape.gpus()));
+    let mut text = format!("{}  {}\n", style.bold(&gpus), design.name());
+    let mut section = |name: &str, table: Table| {
+        text += &format!("\n{}\n{}", style.bold(name), table.render(width, style));
+    };
+    section("Design", figures(plan));
+    section("When something dies", failures(design));
+    section("Parts", parts(plan));
+    section("Alternatives", alternatives(plan));
+    text += &refusals(plan, style);
+    text += &notes(plan, folder, style);
+    text
+}
+
+/// A sum, marked if there is an estimate in it.
+fn marked(estimate: bool, text: String) -> String {
+    if estimate { format!("~{text}") } else { text }
+}
+
+fn price(price: Price) -> String {
+    marked(price.estimate, large((price.amount.0 / 100) as f64))
+}
+
+fn power(design: &Design) -> String {
+    let estimate = design.bill.lines.iter().any(|line| line.power_estimate);
+    marked(estimate, watts(design.bill.milliwatts))
+}
+
+/// `2:1`, or `1.33:1`.
+fn ratio(ratio: Ratio) -> String {
+    match ratio.denominator() {
+        1 => format!("{}:1", ratio.numerator()),
+        _ => format!("{:.2}:1", ratio.as_f64()),
+    }
+}
+
+fn figures(plan: &Plan) -> Table {
+    let (design, shape) = (&plan.design, &plan.design.shape);
+    let mut table = Table::new(&[("", LEFT), ("", LEFT)]);
+    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+    row(
+        "servers",
+        format!(
+            "{} with {} GPUs and {} x {}",
+            count(shape.servers),
+            shape.gpus_per_server,
+            shape.nics_per_server,
+            design.nic
+        ),
+    );
+    row("switches", switches(design));
+    if shape.tiers > 1 {
+        row("pods", pods(design));
+    }
+    for cables in &design.cables {
+        row(&format!("{} cables", cables.level.name()), cable_text(cables));
+    }
+    let subscription = [shape.oversubscription(), shape.spine_oversubscription()];
+    let subscription = subscription.into_iter().flatten().map(ratio).collect::<Vec<_>>();
+    if !subscription.is_empty() {
+        row("oversubscription", subscription.join(" at leaves, ") + tier_word(&subscription));
+    }
+    let share = design.bisection_share.as_f64();
+    row("bisection", format!("{}, {} of the NICs", rate(design.bisection), percent(share)));
+    row("hops", hops(design));
+    row("grows to", format!("{} GPUs, with more of the same switches", count(design.grows_to)));
+    let gpus = shape.gpus().max(1);
+    row("power", format!("{}, {} per GPU", power(design), watts(design.bill.milliwatts / gpus)));
+    let (all, each) = (price(design.bill.price), price(design.price_per_gpu));
+    row("price", format!("{all} {currency}, {each} per GPU", currency = plan.currency));
+    table
+}
+
+const fn tier_word(ratios: &[String]) -> &'static str {
+    if ratios.len() > 1 { " at spines" } else { " at leaves" }
+}
+
+fn switches(design: &Design) -> String {
+    let words = [(Tier::Leaf, "leaves"), (Tier::Spine, "spines"), (Tier::Core, "cores")];
+    let tiers = words.iter().zip(&design.silicon).map(|((tier, word), silicon)| {
+        format!("{} {word} ({silicon})", count(design.switches(*tier)))
+    });
+    tiers.collect::<Vec<_>>().join(", ")
+}
+
+fn pods(design: &Design) -> String {
+    let shape = &design.shape;
+    let groups = shape.leaves / shape.rails;
+    let leaves = match shape.rails {
+        1 => "a leaf".to_owned(),
+        rails => format!("{rails} leaves, one per rail"),
+    };
+    let mut text = format!(
+        "{} of {} GPUs under {leaves}",
+        count(groups),
+        count(shape.servers_per_group().min(shape.servers) * shape.gpus_per_server)
+    );
+    if shape.tiers == 3 {
+        text += &format!("; {} under each set of spines", count(groups.div_ceil(shape.pods())));
+    }
+    text
+}
+
+fn cable_text(cables: &LevelCables) -> String {
+    let medium = &cables.medium;
+    let ends = match medium.lower == medium.upper {
+        true => medium.name.clone(),
+        false => format!("{} to {}", medium.lower, medium.upper),
+    };
+    format!("{} x {}, {ends}, up to {}", count(cables.cables), rate(cables.rate), cables.longest)
+}
+
+fn hops(design: &Design) -> String {
+    let near = count(design.one_hop_gpus);
+    match design.most_hops {
+        1 => format!("1 switch between all {near} GPUs"),
+        most => format!("1 to {most} switches; 1 between {near} GPUs"),
+    }
+}
+
+fn failures(design: &Design) -> Table {
+    let mut table = Table::new(&[("what", LEFT), ("GPUs", RIGHT), ("lose", LEFT)]);
+    for failure in &design.failures {
+        table.row([part_name(failure.part).to_owned(), count(failure.gpus), loss(failure)]);
+    }
+    table
+}
+
+const fn part_name(part: Part) -> &'static str {
+    match part {
+        Part::Nic => "a NIC or its cable",
+        Part::Leaf => "a leaf",
+        Part::LeafUplink => "a cable to a spine",
+        Part::Spine => "a spine",
+        Part::Core => "a core",
+    }
+}
+
+fn loss(failure: &Failure) -> String {
+    if failure.cuts_off() {
+        return "the network".to_owned();
+    }
+    let share = percent(failure.lost.as_f64());
+    match failure.part {
+        Part::Nic | Part::Leaf => format!("{share} of their NICs"),
+        Part::LeafUplink => format!("{share} of a leaf's way up"),
+        Part::Spine => format!("{share} of the way up from leaves"),
+        Part::Core => format!("{share} of the way between pods"),
+    }
+}
+
+fn parts(plan: &Plan) -> Table {
+    let mut table = Table::new(&[
+        ("role", LEFT),
+        ("part", LEFT),
+        ("length", RIGHT),
+        ("number", RIGHT),
+        ("power", RIGHT),
+        ("price each", RIGHT),
+        ("price", RIGHT),
+    ]);
+    for line in &plan.design.bill.lines {
+        table.row(part_row(line));
+    }
+    table
+}
+
+fn part_row(line: &Line) -> [String; 7] {
+    let power = u64::from(line.power.0).saturating_mul(line.quantity);
+    let power = match power {
+        0 => String::new(),
+        power => marked(line.power_estimate, watts(power)),
+    };
+    [
+        line.role.name().to_owned(),
+        line.part.clone(),
+        line.length.map_or(String::new(), |length| length.to_string()),
+        count(line.quantity),
+        power,
+        price(line.price),
+        price(line.price.times(line.quantity)),
+    ]
+}
+
+/// A column for each design, so that figures stand side by side.
+fn alternatives(plan: &Plan) -> Table {
+    let others = plan.alternatives.iter();
+    let others = others.filter_map(|other| Some((other.change.as_str(), other.design.as_ref()?)));
+    let designs: Vec<(&str, &Design)> =
+        [("planned", &plan.design)].into_iter().chain(others).collect();
+    let columns = designs.iter().map(|(name, _)| (*name, RIGHT));
+    let columns: Vec<(&str, Align)> = [("", LEFT)].into_iter().chain(columns).collect();
+    let mut table = Table::new(&columns);
+    for (name, figure) in FIGURES {
+        let cells = designs.iter().map(|(_, design)| figure(design));
+        table.row([name.to_owned()].into_iter().chain(cells));
+    }
+    table
+}
+
+/// A figure of a design, by its name.
+type Figure = (&'static str, fn(&Design) -> String);
+
+/// What designs are compared by.
+const FIGURES: [Figure; 14] = [
+    ("leaves", |design| some(design.switches(Tier::Leaf))),
+    ("spines", |design| some(design.switches(Tier::Spine))),
+    ("cores", |design| some(design.switches(Tier::Core))),
+    ("cables", |design| some(design.all_cables())),
+    ("transceivers", |design| some(design.bill.quantity(Role::Transceiver))),
+    ("power", power),
+    ("price", |design| price(design.bill.price)),
+    ("price per GPU", |design| price(design.price_per_gpu)),
+    ("bisection", |design| percent(design.bisection_share.as_f64())),
+    ("most hops", |design| some(design.most_hops)),
+    ("one hop apart", |design| some(design.one_hop_gpus)),
+    ("a dead leaf hits", |design| leaf_failure(design, |failure| some(failure.gpus))),
+    ("and takes", |design| leaf_failure(design, |failure| percent(failure.lost.as_f64()))),
+    ("grows to", |design| some(design.grows_to)),
+];
+
+/// A count, or nothing.
+fn some(number: u64) -> String {
+    if number == 0 { "-".to_owned() } else { count(number) }
+}
+
+fn leaf_failure(design: &Design, text: impl Fn(&Failure) -> String) -> String {
+    let leaf = design.failures.iter().find(|failure| failure.part == Part::Leaf);
+    leaf.map_or(String::new(), text)
+}
+
+fn refusals(plan: &Plan, style: Style) -> String {
+    let mut text = String::new();
+    for other in &plan.alternatives {
+        if let Some(refusal) = &other.refusal {
+            let change = style.dim(&format!("{}:", other.change));
+            text += &format!("  {change} not possible, {}\n", printable(&refusal.message));
+        }
+    }
+    text
+}
+
+fn notes(plan: &Plan, folder: Option<&Path>, style: Style) -> String {
+    let mut text = String::from("\n");
+    if plan.design.bill.price.estimate {
+        let note = "~ has built-in estimates in it; --prices FILE replaces those of prices";
+        text += &format!("{}\n", style.dim(note));
+    }
+    match folder {
+        Some(folder) => {
+            let folder = printable(&folder.display().to_string());
+            text +=
+                &format!("{}  fabric.toml and what it takes to build it\n", style.bold(&folder));
+        }
+        None => text += &format!("{}\n", style.dim("nothing is written without --out DIR")),
+    }
+    text
+}

@@ -1,0 +1,113 @@
+//! The folder of a validation.
+
+use crate::exit::Failure;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use xoff_validate::Measurement;
+
+/// The folder of a validation.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+/// What an experiment measured, with what it was made from: it counts only for that.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    measurement: Measurement,
+}
+
+impl Folder {
+    /// Makes the folder, or goes on in it; `fresh` forgets what was measured there.
+    pub(super) fn open(path: PathBuf, fabric: &str, fresh: bool) -> Result<Self, Failure> {
+        let folder = Self { path };
+        let experiments = folder.path.join("experiments");
+        if fresh && experiments.is_dir() {
+            let ours = |name: &str| name.ends_with(".json") || name.ends_with(".toml");
+            let entries = fs::read_dir(&experiments).map_err(|e| failed(&experiments, &e))?;
+            for entry in entries.flatten() {
+                if entry.file_name().to_str().is_some_and(ours) {
+                    fs::remove_file(entry.path()).map_err(|e| failed(&entry.path(), &e))?;
+                }
+            }
+        }
+        fs::create_dir_all(&experiments).map_err(|error| failed(&experiments, &error))?;
+        folder.write("fabric.toml", fabric)?;
+        Ok(folder)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file whole or not at all.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        replace(&self.path.join(name), text.as_bytes())
+    }
+
+    pub(super) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), Failure> {
+        let mut text = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
+        text.push('\n');
+        self.write(name, &text)
+    }
+
+    /// What an earlier run of this very experiment measured. A file that cannot be read is as good as
+    /// none: the experiment is made again.
+    pub(super) fn recall(&self, name: &str, key: &str) -> Option<Measurement> {
+        let kept: Kept = read(&self.path.join(format!("experiments/{name}.json")))?;
+        (kept.key == key).then_some(kept.measurement)
+    }
+
+    /// Keeps what an experiment measured, and gives it back as it will be read again: whether it was
+    /// interrupted in between makes no difference to the verdict.
+    pub(super) fn keep(
+        &self,
+        name: &str,
+        key: String,
+        measurement: Measurement,
+    ) -> Result<Measurement, Failure> {
+        let file = format!("experiments/{name}.json");
+        self.write_json(&file, &Kept { key: key.clone(), measurement })?;
+        self.recall(name, &key).ok_or_else(|| {
+            let path = self.path.join(file);
+            Failure::write(format!("`{}` does not hold what was written to it", path.display()))
+        })
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Writes next to the file, then moves over it: half a file is never seen.
+pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".partial");
+    let beside = PathBuf::from(beside);
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(text)?;
+        file.sync_all()
+    });
+    written.and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        failed(path, &error)
+    })
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::write(format!(
+        "cannot write `{}`: {error}; free some space or choose another folder with --out",
+        path.display()
+    ))
+}
+
+/// SHA-256 of a text, in hexadecimal.
+pub(super) fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,123 @@
+//! What `xoff validate` prints: the verdict first, then what to change.
+
+use crate::output::printable;
+use crate::output::style::Style;
+use crate::output::table::{Align, Table};
+use std::fmt::Write;
+use std::path::Path;
+use xoff_validate::validation::{Proposal, Validation};
+use xoff_validate::{Check, Verdict};
+
+/// The page, in at most `width` columns where that can be.
+pub(super) fn render(validation: &Validation, folder: &Path, width: usize, style: Style) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{}  {}  score {} of 100  seed {}{}\n",
+        style.bold(&printable(&validation.fabric)),
+        word(validation.verdict, style),
+        validation.score,
+        validation.seed,
+        if validation.quick { "  quick" } else { "" },
+    );
+    text += &phases(validation, width, style);
+    for check in validation.checks.iter().filter(|check| check.verdict != Verdict::Pass) {
+        text.push('\n');
+        text += &finding(check, width, style);
+    }
+    if !validation.changes.is_empty() {
+        let _ = writeln!(text, "\n{}", style.bold("What to change"));
+        for (proposal, number) in validation.changes.iter().zip(1..) {
+            text += &change(proposal, number, validation.score, width, style);
+        }
+    }
+    let report = folder.join("report.html").display().to_string();
+    let _ = writeln!(text, "\n{}  {}", style.dim("report"), printable(&report));
+    text
+}
+
+fn word(verdict: Verdict, style: Style) -> String {
+    match verdict {
+        Verdict::Pass => style.green("PASS"),
+        Verdict::Warn => style.yellow("PASS with warnings"),
+        Verdict::Fail => style.red("FAIL"),
+    }
+}
+
+fn phases(validation: &Validation, width: usize, style: Style) -> String {
+    let columns = [
+        ("phase", Align::Left),
+        ("verdict", Align::Left),
+        ("score", Align::Right),
+        ("pass", Align::Right),
+        ("warn", Align::Right),
+        ("fail", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    for result in &validation.phases {
+        let [passed, warned, failed] = result.counts.map(|count| count.to_string());
+        let title = result.phase.title().to_owned();
+        let verdict = result.verdict.name().to_owned();
+        table.row([title, verdict, result.score.to_string(), passed, warned, failed]);
+    }
+    table.render(width, style)
+}
+
+fn finding(check: &Check, width: usize, style: Style) -> String {
+    let word = match check.verdict {
+        Verdict::Fail => style.red("fail"),
+        _ => style.yellow("warn"),
+    };
+    let mut text = format!("{word}  {}  {}\n", style.bold(&check.title), style.dim(&check.id));
+    text += &wrapped("seen      ", &check.measured, width);
+    text += &wrapped("expected  ", &check.expected, width);
+    if let Some(advice) = &check.advice {
+        text += &wrapped("advice    ", &advice.text, width);
+    }
+    text
+}
+
+fn change(proposal: &Proposal, number: usize, score: u32, width: usize, style: Style) -> String {
+    let mut text = wrapped(&format!("{number}. "), &proposal.advice.text, width);
+    for line in proposal.advice.lines().lines().filter(|line| !line.is_empty()) {
+        text += &format!("       {}\n", style.cyan(&printable(line)));
+    }
+    let Some(effect) = &proposal.effect else { return text };
+    let turned = |turns: &[xoff_validate::validation::Turn]| {
+        let names: Vec<&str> = turns.iter().map(|turn| turn.check.as_str()).collect();
+        names.join(", ")
+    };
+    let mut said = format!("tried: score {score} becomes {}", effect.score);
+    if !effect.better.is_empty() {
+        said += &format!("; better: {}", turned(&effect.better));
+    }
+    if !effect.worse.is_empty() {
+        said += &format!("; worse: {}", turned(&effect.worse));
+    }
+    text += &wrapped("   ", &said, width);
+    text
+}
+
+/// Text behind a label, in lines that fit.
+fn wrapped(label: &str, text: &str, width: usize) -> String {
+    let room = width.saturating_sub(label.chars().count() + 4).max(20);
+    let mut lines = vec![String::new()];
+    for word in printable(text).split_whitespace() {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    let blank = " ".repeat(label.chars().count());
+    let row = |(index, line): (usize, &String)| {
+        format!("    {}{line}\n", if index == 0 { label } else { &blank })
+    };
+    lines.iter().enumerate().map(row).collect()
+}

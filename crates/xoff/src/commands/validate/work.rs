@@ -1,0 +1,146 @@
+//! Experiments on all cores, each kept as soon as it is done.
+
+use super::Results;
+use super::folder::{Folder, sha256};
+use crate::exit::{Exit, Failure, Level, say};
+use crate::interrupt::Interrupt;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+use xoff_validate::{Experiment, MeasureError, Measurement, measure};
+
+/// Makes experiments on one fabric.
+pub(super) struct Worker<'a> {
+    pub(super) folder: &'a Folder,
+    /// Text of the fabric file.
+    pub(super) fabric: &'a str,
+    pub(super) seed: u64,
+    /// What is laid over the fabric file.
+    pub(super) change: &'a toml::Table,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) threads: Option<usize>,
+    pub(super) quiet: bool,
+}
+
+/// How an experiment ended.
+enum Done {
+    Measured(Box<Measurement>),
+    Refused(String),
+    /// Somebody stopped it, or it could not be kept.
+    Stopped(Option<Failure>),
+}
+
+impl Worker<'_> {
+    /// Makes all experiments that are not there yet.
+    pub(super) fn measure(&self, experiments: &[Experiment]) -> Result<Results, Failure> {
+        let bar = (!self.quiet && std::io::stderr().is_terminal()).then(|| bar(experiments.len()));
+        let next = AtomicUsize::new(0);
+        let done: Mutex<Vec<(usize, Done)>> = Mutex::new(Vec::new());
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = self.threads.unwrap_or(cores).clamp(1, experiments.len().max(1));
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some((index, experiment)) = {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        experiments.get(index).map(|experiment| (index, experiment))
+                    } {
+                        if let Some(bar) = &bar {
+                            bar.set_message(experiment.title.clone());
+                        }
+                        let outcome = self.one(experiment);
+                        let stopped = matches!(outcome, Done::Stopped(_));
+                        // A thread that panics ends the program: the lock is never poisoned for long.
+                        done.lock().unwrap_or_else(|lock| lock.into_inner()).push((index, outcome));
+                        if let Some(bar) = &bar {
+                            bar.inc(1);
+                        }
+                        if stopped {
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        if let Some(bar) = &bar {
+            bar.finish_and_clear();
+        }
+        let mut all = done.into_inner().unwrap_or_else(|lock| lock.into_inner());
+        all.sort_by_key(|(index, _)| *index);
+        self.collect(experiments, all)
+    }
+
+    fn collect(
+        &self,
+        experiments: &[Experiment],
+        all: Vec<(usize, Done)>,
+    ) -> Result<Results, Failure> {
+        let mut results = Results::default();
+        let mut stopped = false;
+        for (index, outcome) in all {
+            let id = experiments[index].id.clone();
+            match outcome {
+                Done::Measured(measurement) => {
+                    results.measured.insert(id, *measurement);
+                }
+                Done::Refused(why) => {
+                    results.refused.insert(id, why);
+                }
+                Done::Stopped(Some(failure)) => return Err(failure),
+                Done::Stopped(None) => stopped = true,
+            }
+        }
+        if stopped || self.interrupt.requested() {
+            let (made, of) = (results.measured.len(), experiments.len());
+            let place = self.folder.path().display();
+            let text = format!(
+                "interrupted: {made} of {of} experiments are in {place}; the same command goes on"
+            );
+            say(Level::Warning, &text);
+            return Err(Failure::silent(Exit::Interrupted));
+        }
+        Ok(results)
+    }
+
+    fn one(&self, experiment: &Experiment) -> Done {
+        let text = experiment.text("../fabric.toml", self.seed, self.change);
+        let key = sha256(&format!("{}\n{text}\n{}", env!("CARGO_PKG_VERSION"), self.fabric));
+        let name = match self.change.is_empty() {
+            true => experiment.id.clone(),
+            false => format!("{}-with-{}", experiment.id, &sha256(&self.change.to_string())[..8]),
+        };
+        if let Some(known) = self.folder.recall(&name, &key) {
+            return Done::Measured(Box::new(known));
+        }
+        if self.interrupt.requested() {
+            return Done::Stopped(None);
+        }
+        if let Err(failure) = self.folder.write(&format!("experiments/{name}.toml"), &text) {
+            return Done::Stopped(Some(failure));
+        }
+        let go_on = &mut |_: &_| !self.interrupt.requested();
+        match measure(experiment, self.fabric, self.seed, self.change, go_on) {
+            Ok(measurement) => match self.folder.keep(&name, key, measurement) {
+                Ok(measurement) => Done::Measured(Box::new(measurement)),
+                Err(failure) => Done::Stopped(Some(failure)),
+            },
+            Err(MeasureError::Interrupted) => Done::Stopped(None),
+            Err(error) => Done::Refused(error.to_string()),
+        }
+    }
+}
+
+fn bar(experiments: usize) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr();
+    let bar = ProgressBar::with_draw_target(Some(experiments as u64), target);
+    // The template is ours and valid; without it the bar only looks plainer.
+    if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len}  {wide_msg} {elapsed}") {
+        bar.set_style(style.progress_chars("━━─"));
+    }
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}

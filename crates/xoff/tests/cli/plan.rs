@@ -1,0 +1,185 @@
+//! `xoff plan`.
+
+use super::{code, json, output, stderr, stdout, xoff};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+const FILES: [&str; 6] =
+    ["bom.csv", "cabling.csv", "fabric.toml", "plan.json", "racks.csv", "racks.txt"];
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Compares with a recorded page; `XOFF_BLESS=1` records it anew.
+fn matches_recorded(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/expected").join(name);
+    if std::env::var_os("XOFF_BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(recorded, text, "{name} changed; XOFF_BLESS=1 records it anew");
+}
+
+#[test]
+fn pages() {
+    let here = Path::new(".");
+    for (name, arguments) in [
+        ("plan-64.txt", &["plan", "64"][..]),
+        ("plan-1024.txt", &["plan", "1024"]),
+        ("plan-24576.txt", &["plan", "24576", "--spine-oversubscription", "7:1"]),
+    ] {
+        let output = output(here, arguments);
+        assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).is_empty());
+        matches_recorded(name, stdout(&output));
+    }
+}
+
+#[test]
+fn no_line_is_longer_than_the_terminal() {
+    for columns in ["72", "80", "100"] {
+        let output = xoff(Path::new(".")).args(["plan", "100000"]).env("COLUMNS", columns).output();
+        let output = output.unwrap();
+        let width: usize = columns.parse().unwrap();
+        let tables = stdout(&output).lines().filter(|line| !line.contains("not possible"));
+        for line in tables {
+            assert!(line.chars().count() <= width, "{columns}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn the_four_sizes_are_accepted_by_check() {
+    let folder = tempfile::tempdir().unwrap();
+    for gpus in ["1024", "8192", "24576", "100000"] {
+        let made = output(folder.path(), &["plan", gpus, "--out", gpus, "--json"]);
+        assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+        assert_eq!(names(&folder.path().join(gpus)), FILES);
+        let plan = json(&made);
+        let file = format!("{gpus}/fabric.toml");
+        let check = output(folder.path(), &["check", &file, "--json"]);
+        assert_eq!(code(&check), Some(0), "{gpus}: {}", stderr(&check));
+        let checked = json(&check);
+        assert_eq!(checked["diagnostics"].as_array().unwrap().len(), 0);
+        let derived = &checked["derived"];
+        assert_eq!(derived["gpus"].to_string(), gpus);
+        let rows = derived["tiers"].as_array().unwrap();
+        let shape = &plan["design"]["shape"];
+        assert_eq!(rows.len() as u64, shape["tiers"].as_u64().unwrap());
+        assert_eq!(rows[0]["switches"], shape["leaves"]);
+        for row in &rows[..rows.len() - 1] {
+            assert_eq!(row["oversubscription"], "1", "{gpus}");
+        }
+        let cables = derived["links"].as_array().unwrap().iter();
+        let cables: u64 = cables.map(|row| row["count"].as_u64().unwrap()).sum();
+        let rows = std::fs::read_to_string(folder.path().join(gpus).join("cabling.csv")).unwrap();
+        assert_eq!(rows.lines().count() as u64, cables + 1);
+    }
+}
+
+#[test]
+fn the_files_say_what_is_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = output(folder.path(), &["plan", "1024", "--out", "pod"]);
+    assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("pod").join(name)).unwrap();
+    matches_recorded("plan-1024-fabric.toml", &read("fabric.toml"));
+    matches_recorded("plan-1024-bom.csv", &read("bom.csv"));
+    matches_recorded("plan-1024-racks.txt", &read("racks.txt"));
+    let cabling = read("cabling.csv");
+    let mut lines = cabling.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(columns.len(), 11);
+    let mut ports: BTreeMap<String, u32> = BTreeMap::new();
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells.len(), columns.len(), "{line}");
+        *ports.entry(format!("{} {}", cells[1], cells[2])).or_default() += 1;
+        *ports.entry(format!("{} {}", cells[3], cells[4])).or_default() += 1;
+    }
+    assert_eq!((ports.len(), ports.values().max()), (2 * 1_536, Some(&1)));
+    let json: serde_json::Value = serde_json::from_str(&read("plan.json")).unwrap();
+    assert_eq!(json["design"]["grows_to"], 4_096);
+    assert_eq!(read("racks.csv").lines().count(), 1 + 128 + 24);
+    // The same wish gives the same bytes, and is no offence to what is there.
+    assert_eq!(code(&output(folder.path(), &["plan", "1024", "--out", "pod"])), Some(0));
+}
+
+#[test]
+fn without_out_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = output(folder.path(), &["plan", "256"]);
+    assert!(stdout(&made).contains("nothing is written without --out"));
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn somebodys_work_stays_unless_forced() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bom.csv"), "mine").unwrap();
+    let made = output(folder.path(), &["plan", "256", "--out", "."]);
+    assert_eq!(code(&made), Some(3));
+    assert!(stderr(&made).contains("--force"), "{}", stderr(&made));
+    assert_eq!(names(folder.path()), ["bom.csv"]);
+    let made = output(folder.path(), &["plan", "256", "--out", ".", "--force"]);
+    assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+    assert_eq!(names(folder.path()), FILES);
+}
+
+#[test]
+fn refusals_say_what_would_do() {
+    let cases: [(&[&str], &[&str]); 5] = [
+        (
+            &["10000", "--tiers", "2"],
+            &["8192 GPUs are the most", "--tiers 3", "--oversubscription 2:1", "--leaf tomahawk-6"],
+        ),
+        (&["1001"], &["1000 GPUs", "1008 GPUs"]),
+        (&["64", "--nic", "connectx7"], &["did you mean `connectx-7`?"]),
+        (&["64", "--rails", "3"], &["--rails 1", "--rails 8"]),
+        (&["0"], &["at least 1"]),
+    ];
+    for (arguments, expected) in cases {
+        let output = xoff(Path::new(".")).arg("plan").args(arguments).output().unwrap();
+        assert_eq!(code(&output), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty());
+        for text in expected {
+            assert!(stderr(&output).contains(text), "{arguments:?}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn price_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |text: &str| std::fs::write(folder.path().join("p.toml"), text).unwrap();
+    let planned = || output(folder.path(), &["plan", "64", "--prices", "p.toml"]);
+    write("currency = \"EUR\"\nusd = 0.92\n[nic]\nconnectx-7 = 1450\n");
+    assert!(stdout(&planned()).contains("EUR"), "{}", stderr(&planned()));
+    write("[nic]\nconnectx7 = 1450\n");
+    let wrong = planned();
+    assert_eq!(code(&wrong), Some(2));
+    let text = stderr(&wrong);
+    assert!(text.contains("p.toml:2") && text.contains("did you mean `connectx-7`?"), "{text}");
+    let missing = output(folder.path(), &["plan", "64", "--prices", "none.toml"]);
+    assert_eq!(code(&missing), Some(2));
+}
+
+/// A limit on the size of files fails writes as a full disk does.
+#[test]
+#[cfg(unix)]
+fn a_full_disk_leaves_no_half_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" plan 1024 --out pod";
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_xoff")]);
+    let made = shell.output().unwrap();
+    assert_eq!(code(&made), Some(3), "{}", stderr(&made));
+    assert!(stderr(&made).contains("cabling.csv"), "{}", stderr(&made));
+    assert_eq!(names(&folder.path().join("pod")), ["bom.csv", "fabric.toml"]);
+}

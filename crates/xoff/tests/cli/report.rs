@@ -1,0 +1,80 @@
+//! `report.html` in the run folder.
+
+use super::{INCAST, code, folder_with, json, output, stderr};
+use std::process::Command;
+
+#[test]
+fn a_run_leaves_a_page_with_its_figures() {
+    let folder = folder_with(INCAST);
+    let output =
+        output(folder.path(), &["run", "s.toml", "--seed", "7", "--out", "run", "--quiet"]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    for part in [
+        "<title>s.toml</title>",
+        "xoff run s.toml --seed 7",
+        "3 of 3 flows",
+        "id=\"f-completion-times\"",
+        "id=\"f-queues\"",
+        "id=\"f-links\"",
+        "id=\"f-topology\"",
+        "Digest of the results",
+        "SHA-256 of s.toml",
+        "bit errors and loss take whole packets",
+    ] {
+        assert!(page.contains(part), "no `{part}`");
+    }
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert!(!folder.path().join("run/report.html.partial").exists());
+}
+
+#[test]
+fn it_can_be_left_out_and_changes_no_result() {
+    let folder = folder_with(INCAST);
+    let run = |more: &[&str]| {
+        let arguments = [&["run", "s.toml", "--out", "run", "--json"], more].concat();
+        json(&output(folder.path(), &arguments))["result_hash"].clone()
+    };
+    let with = run(&[]);
+    assert!(folder.path().join("run/report.html").exists());
+    let without = run(&["--no-report"]);
+    assert!(!folder.path().join("run/report.html").exists(), "the earlier report is still there");
+    assert_eq!(with, without);
+}
+
+#[test]
+fn the_same_run_writes_the_same_page() {
+    let folder = folder_with(INCAST);
+    let page = |out: &str| {
+        output(folder.path(), &["run", "s.toml", "--out", out, "--quiet"]);
+        std::fs::read(folder.path().join(out).join("report.html")).unwrap()
+    };
+    assert_eq!(page("a"), page("b"));
+}
+
+#[test]
+fn a_run_that_broke_a_rule_says_so_first() {
+    let folder = folder_with(&format!("duration = \"5us\"\n{INCAST}"));
+    let output = output(folder.path(), &["run", "s.toml", "--out", "run", "--quiet"]);
+    let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    assert_eq!(code(&output), Some(1), "{}", stderr(&output));
+    let (top, _) = page.split_once("</header>").unwrap();
+    assert!(top.contains("badge fail") && top.contains("did not finish"), "{top}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_page_that_cannot_be_written_is_named() {
+    let folder = folder_with(INCAST);
+    // A limit on the size of files, which fails writes as a full disk does. The tables fit.
+    let script = "trap '' XFSZ; ulimit -f 32; exec \"$0\" run s.toml --out run --quiet";
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_xoff")]);
+    let output = shell.output().expect("sh runs");
+    assert_eq!(code(&output), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("report.html"), "{}", stderr(&output));
+    let run = folder.path().join("run");
+    let summary = std::fs::read_to_string(run.join("summary.json")).unwrap();
+    assert!(summary.contains("report.html"), "the summary does not say so");
+    assert!(!run.join("report.html").exists() && !run.join("report.html.partial").exists());
+}

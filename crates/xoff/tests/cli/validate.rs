@@ -1,0 +1,159 @@
+//! `xoff validate`.
+
+use super::{code, json, output, repository, stderr, stdout, xoff};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Two leaves, two spines, sixteen hosts: all phases in a few seconds.
+const SMALL: &str = "[cluster]\nhosts = 16\nnic = \"generic-100g\"\n\
+                     [fabric]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n\
+                     [switch]\nbuffer = \"16MB\"\n";
+
+fn folder_with(fabric: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("fabric.toml"), fabric).unwrap();
+    folder
+}
+
+/// Every file of a validation.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for part in ["", "experiments"] {
+        for entry in fs::read_dir(folder.join(part)).unwrap().flatten() {
+            if entry.path().is_file() {
+                let name = format!("{part}/{}", entry.file_name().to_str().unwrap());
+                all.insert(name, fs::read_to_string(entry.path()).unwrap());
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_small_fabric_is_validated_in_all_phases() {
+    let folder = folder_with(SMALL);
+    let arguments = ["validate", "fabric.toml", "--quick", "--out", "v", "--junit", "v.xml"];
+    let output = output(folder.path(), &arguments);
+    let page = stdout(&output);
+    assert_eq!(code(&output), Some(0), "{page}\n{}", stderr(&output));
+    assert!(!page.contains('\u{1b}'), "colour in a pipe");
+    for phase in
+        ["Laboratory", "Baseline", "Synthetic load", "AI workload", "Failures", "Operations"]
+    {
+        assert!(page.contains(phase), "{phase}\n{page}");
+    }
+    let text = fs::read_to_string(folder.path().join("v/validation.json")).unwrap();
+    let validation: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(validation["phases"].as_array().unwrap().len(), 6);
+    assert_ne!(validation["verdict"], "fail");
+    let report = fs::read_to_string(folder.path().join("v/report.html")).unwrap();
+    assert!(report.contains("Validation of fabric.toml"));
+    let xml = fs::read_to_string(folder.path().join("v.xml")).unwrap();
+    assert_eq!(xml.matches("<testsuite ").count(), 6);
+    // Each experiment is a scenario that anybody can run.
+    let run = xoff(&folder.path().join("v/experiments"))
+        .args(["run", "incast-8.toml", "--out", "../../run", "--quiet"])
+        .output()
+        .unwrap();
+    assert_eq!(code(&run), Some(0), "{}", stderr(&run));
+}
+
+#[test]
+fn a_validation_that_is_killed_goes_on_and_ends_the_same() {
+    let folder = folder_with(SMALL);
+    let validate = |out: &'static str| {
+        let mut command = xoff(folder.path());
+        command.args(["validate", "fabric.toml", "--quick", "--out", out]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    assert!(validate("calm").status().unwrap().success());
+    // Killed after longer and longer times, until one try gets through.
+    let mut kills = 0;
+    for milliseconds in (10..).step_by(60) {
+        let mut child = validate("killed").spawn().unwrap();
+        sleep(Duration::from_millis(milliseconds));
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success());
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+    }
+    assert!(kills > 0, "it was never killed");
+    let (calm, killed) = (files(&folder.path().join("calm")), files(&folder.path().join("killed")));
+    let finished = |files: &BTreeMap<String, String>| {
+        let whole = files.iter().filter(|(name, _)| !name.ends_with(".partial"));
+        whole.map(|(name, text)| (name.clone(), text.clone())).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(finished(&calm), finished(&killed));
+    // The same on one thread.
+    assert!(validate("alone").args(["--threads", "1"]).status().unwrap().success());
+    assert_eq!(finished(&calm), finished(&files(&folder.path().join("alone"))));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_validation_says_how_to_go_on() {
+    let folder = folder_with(SMALL);
+    let child = xoff(folder.path())
+        .args(["validate", "fabric.toml", "--out", "v"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !folder.path().join("v/experiments").is_dir() {
+        sleep(Duration::from_millis(5));
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the same command goes on"), "{}", stderr(&output));
+    assert!(!folder.path().join("v/validation.json").exists());
+}
+
+#[test]
+fn a_broken_rule_fails_with_advice_that_cures_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = repository("examples/bad/mtu-mismatch.toml");
+    let bad = bad.to_str().unwrap();
+    let failed = output(folder.path(), &["validate", bad, "--out", "v", "--json"]);
+    assert_eq!(code(&failed), Some(1), "{}", stderr(&failed));
+    let validation = json(&failed);
+    assert_eq!(validation["checks"][0]["id"], "laboratory.mtu");
+    let checked = output(folder.path(), &["check", "v/advised.toml"]);
+    assert_eq!(code(&checked), Some(0), "{}", stderr(&checked));
+}
+
+#[test]
+fn mistakes_in_the_file_or_the_arguments_are_not_findings() {
+    let folder = folder_with("[cluster]\nhosts = \"many\"\n");
+    let wrong = output(folder.path(), &["validate", "fabric.toml"]);
+    assert_eq!(code(&wrong), Some(2));
+    assert!(stderr(&wrong).contains("fabric.toml:2"), "{}", stderr(&wrong));
+    assert!(!folder.path().join("validations").exists());
+    let phase = output(folder.path(), &["validate", "fabric.toml", "--phase", "seven"]);
+    assert_eq!(code(&phase), Some(2));
+    assert!(stderr(&phase).contains("phases are laboratory"), "{}", stderr(&phase));
+}
+
+#[test]
+fn what_if_tries_what_is_advised() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = repository("examples/bad/no-cnp-class.toml");
+    let arguments =
+        ["validate", bad.to_str().unwrap(), "--phase", "1", "--what-if", "--json", "--out", "v"];
+    let failed = output(folder.path(), &arguments);
+    assert_eq!(code(&failed), Some(1), "{}", stderr(&failed));
+    let validation = json(&failed);
+    let change = &validation["changes"][0];
+    assert_eq!(change["advice"]["change"]["traffic"]["cnp"], 6);
+    assert_eq!(change["effect"]["better"][0]["check"], "laboratory.cnp-class");
+    assert_eq!(change["effect"]["better"][0]["verdicts"][1], "pass");
+}

@@ -1,0 +1,9 @@
+//! A configuration read as cumulus.
+#![no_main]
+
+#[path = "../../crates/config/tests/entries/mod.rs"]
+mod entries;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    entries::configuration(xoff_config::SystemId::Cumulus, bytes);
+});
