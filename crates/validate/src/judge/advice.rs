@@ -92,6 +92,11 @@ pub(super) fn ecn_below_xoff(setup: &FabricSetup) -> Option<Advice> {
     Some(Advice::change("let ECN mark before PFC pauses", &keys))
 }
 
+/// Marking is on.
+pub(super) fn ecn_on() -> Advice {
+    Advice::change("let the queues of the RDMA class mark", "[ecn]\nenabled = true")
+}
+
 /// The thresholds that xoff uses without being told.
 pub(super) fn ecn_defaults() -> Advice {
     let keys =

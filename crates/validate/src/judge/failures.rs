@@ -137,16 +137,23 @@ fn dead_spine(evidence: &Evidence<'_>) -> Option<Check> {
         () if near => Verdict::Pass,
         () => Verdict::Warn,
     };
-    let check =
-        Check::new(Phase::Failures, "bandwidth", "A dead spine costs its share, and no more")
-            .from([DEAD_SPINE, "all-to-all"])
-            .done("sent everything to everybody with and without a spine")
-            .seen(
-                format!("{} of the bandwidth is left", percent(left)),
-                format!("{}: what its leaves' other uplinks carry", percent(predicted)),
-            )
-            .verdict(verdict)
-            .advise(Some(Advice::words("look at how the remaining links share the load")));
+    let check = Check::new(
+        Phase::Failures,
+        "bandwidth",
+        "A dead spine costs its share, and no more",
+    )
+    .from([DEAD_SPINE, "all-to-all"])
+    .done("sent everything to everybody with and without a spine")
+    .seen(
+        format!("{} of the bandwidth is left", percent(left)),
+        format!("{}: what its leaves' other uplinks carry", percent(predicted)),
+    )
+    .verdict(verdict)
+    .advise(Some(Advice::words(if predicted > 0.0 {
+        "look at how the remaining links share the load"
+    } else {
+        "there is one switch above the leaves, and everything stops with it: build two or more"
+    })));
     Some(check)
 }
 

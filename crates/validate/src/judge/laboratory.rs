@@ -133,10 +133,9 @@ fn ecn(setup: &FabricSetup, derived: &Derived) -> Check {
             Vec::new(),
         )
     };
-    let advice = if off_is(&places, verdict) {
-        Some(advice::ecn_defaults())
-    } else {
-        advice::ecn_below_xoff(setup)
+    let advice = match verdict {
+        Verdict::Fail => Some(advice::ecn_on()),
+        _ => advice::ecn_below_xoff(setup),
     };
     check("ecn-before-pfc", "ECN speaks before PFC does, at every port")
         .done("compared Kmin with the pause threshold of every port, also when all ports are busy")
@@ -144,10 +143,6 @@ fn ecn(setup: &FabricSetup, derived: &Derived) -> Check {
         .verdict(verdict)
         .places(places)
         .advise(advice)
-}
-
-fn off_is(places: &[String], verdict: Verdict) -> bool {
-    verdict == Verdict::Fail && !places.is_empty()
 }
 
 fn headroom(derived: &Derived) -> Check {

@@ -19,7 +19,7 @@ const INCAST: f64 = 2.0;
 
 pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
     let found = [
-        evidence.get("all-to-all").map(|m| carried(evidence, m)),
+        evidence.get("all-to-all").map(|m| carried(evidence, derived, m)),
         evidence.get("permutation").map(|m| permutation(evidence, m)),
         evidence.get("permutation").map(|m| spread(derived, m)),
         incasts(evidence),
@@ -42,13 +42,13 @@ fn line_rate(evidence: &Evidence<'_>) -> f64 {
     ports.map(|port| fabric.cables[port.cable.index()].rate.bps() as f64).sum()
 }
 
-fn carried(evidence: &Evidence<'_>, measured: &Measurement) -> Check {
+fn carried(evidence: &Evidence<'_>, derived: &Derived, measured: &Measurement) -> Check {
     let goodput: f64 = measured.groups.iter().map(|group| group.goodput_bps).sum();
     let share = goodput / line_rate(evidence);
     let complete = measured.is_complete();
     let verdict = if complete && share >= CARRIED { Verdict::Pass } else { Verdict::Fail };
-    let narrowest =
-        evidence.setup.file.fabric.oversubscription.is_some_and(|ratio| ratio.as_f64() > 1.0);
+    let tiers = derived.tiers.iter().filter_map(|row| row.oversubscription);
+    let narrowest = tiers.map(|ratio| ratio.as_f64()).any(|ratio| ratio > 1.001);
     let marked = measured.totals.marks > 0 && measured.totals.xoff == 0;
     let advice = match (narrowest, marked) {
         (true, _) => advice::non_blocking(evidence.setup),

@@ -11,7 +11,7 @@ use xoff_units::Bytes;
 
 /// The largest size of a collective gets this share of an ideal network's bandwidth, or more.
 const GOOD: f64 = 0.8;
-const FAIR: f64 = 0.5;
+const FAIR: f64 = 0.3;
 
 pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     let names = [
