@@ -6,7 +6,7 @@ mod group;
 use crate::build::{PortUse, ports_needed};
 use crate::load::FabricSetup;
 use crate::model::{CLASSES, ClassId, Fabric, NicId, PortId, Switch, Threshold, Tier};
-use crate::route::Routes;
+use crate::route::{self, Routes};
 use crate::rules::headroom::{self, Situation};
 use crate::rules::{buffer, packet};
 use group::Grouped;
@@ -341,27 +341,40 @@ fn threshold_row(
 /// The nearest and the farthest NIC from the first one.
 fn paths(fabric: &Fabric) -> Vec<PathRow> {
     const LOOKED_AT: usize = 512;
-    let routes = Routes::new(fabric);
     let nics = fabric.nics.len();
     let step = nics.div_ceil(LOOKED_AT).max(1);
     let others = std::iter::once(1).chain((0..nics).rev().step_by(step));
-    let mut found: Vec<(usize, NicId)> = Vec::new();
-    for other in others.filter(|&other| other > 0 && other < nics) {
-        let nic = NicId(other as u32);
-        if let Some(path) = routes.shortest_path(fabric, NicId(0), nic) {
-            found.push((path.len(), nic));
-        }
-    }
+    let others = others.filter(|&other| other > 0 && other < nics).map(|nic| NicId(nic as u32));
+    let found = distant(fabric, others);
     let nearest = found.iter().min_by_key(|(links, _)| *links);
     let farthest = found.iter().max_by_key(|(links, _)| *links);
+    let ends = [("nearest", nearest), ("farthest", farthest)];
+    let mut wanted: Vec<NicId> = ends.iter().filter_map(|(_, end)| Some(end.as_ref()?.1)).collect();
+    wanted.extend((nics > 0).then_some(NicId(0)));
+    let routes = Routes::towards(fabric, &wanted);
     let mut rows = Vec::new();
-    for (pair, end) in [("nearest", nearest), ("farthest", farthest)] {
+    for (pair, end) in ends {
         rows.extend(end.and_then(|(_, nic)| path_row(fabric, &routes, pair, *nic)));
     }
     if rows.len() == 2 && rows[0].links == rows[1].links {
         rows.truncate(1);
     }
     rows
+}
+
+/// Links of the way from the first NIC to each of `others` that can be reached. Without static routes one
+/// search tells them all, where tables for all switches of a large fabric would take seconds.
+fn distant(fabric: &Fabric, others: impl Iterator<Item = NicId>) -> Vec<(usize, NicId)> {
+    if fabric.nics.is_empty() {
+        return Vec::new();
+    }
+    if fabric.static_routes.is_empty() {
+        let distance = route::distances(fabric, NicId(0));
+        return others.filter_map(|nic| Some((distance(nic)?, nic))).collect();
+    }
+    let routes = Routes::new(fabric);
+    let way = |nic| routes.shortest_path(fabric, NicId(0), nic).map(|path| (path.len(), nic));
+    others.filter_map(way).collect()
 }
 
 fn path_row(fabric: &Fabric, routes: &Routes, pair: &'static str, to: NicId) -> Option<PathRow> {

@@ -49,6 +49,32 @@ impl Routes {
         routes
     }
 
+    /// The routes to a few NICs only, which takes a fraction of the time; no other can be reached.
+    pub fn towards(fabric: &Fabric, destinations: &[NicId]) -> Self {
+        let mut routes = Self::with_direct(fabric, &BTreeSet::new());
+        let targets = routes.attach(fabric);
+        let mut columns: Vec<Option<u32>> = vec![None; targets.len()];
+        let mut kept = Vec::new();
+        for nic in destinations {
+            let attachment = routes.attachment[nic.index()] as usize;
+            columns[attachment].get_or_insert_with(|| {
+                kept.push(targets[attachment].clone());
+                kept.len() as u32 - 1
+            });
+        }
+        // All others share a column that nothing leads to.
+        let nowhere = kept.len() as u32;
+        kept.push(Vec::new());
+        for attachment in &mut routes.attachment {
+            *attachment = columns[*attachment as usize].unwrap_or(nowhere);
+        }
+        routes.attachments = kept.len();
+        let graph = Graph::of(fabric, &BTreeSet::new());
+        routes.fill(&graph, &kept, |attached, found| graph.search(attached, found));
+        routes.set_overrides(fabric);
+        routes
+    }
+
     fn set_overrides(&mut self, fabric: &Fabric) {
         self.overrides =
             fabric.static_routes.iter().map(|route| ((route.at, route.to), route.via)).collect();
@@ -252,6 +278,28 @@ impl Routes {
             paths = next;
         }
         arrived
+    }
+}
+
+/// Links of the shortest way from a NIC to every other, static routes aside; `None` if there is no way.
+pub(crate) fn distances(fabric: &Fabric, from: NicId) -> impl Fn(NicId) -> Option<usize> + use<> {
+    let direct = Routes::with_direct(fabric);
+    let mut distance = vec![u32::MAX; fabric.switches.len()];
+    let attached = move |nic: NicId| {
+        let all = direct.direct_starts[nic.index()]..direct.direct_starts[nic.index() + 1];
+        direct.direct_at[all.start as usize..all.end as usize].to_vec()
+    };
+    Graph::of(fabric).search(&attached(from), &mut distance, &mut Vec::new());
+    let peers =
+        fabric.node_ports(fabric.nic_node(from)).map(|port| fabric.ports[port.index()].peer);
+    // Cables from NIC to NIC pass no switch.
+    let beside: Vec<NodeId> = peers.map(|peer| fabric.ports[peer.index()].node).collect();
+    move |to| {
+        if beside.contains(&NodeId(to.0)) {
+            return Some(1);
+        }
+        let nearest = attached(to).iter().map(|switch| distance[switch.index()]).min()?;
+        (nearest != u32::MAX).then(|| nearest as usize + 2)
     }
 }
 

@@ -32,6 +32,23 @@ fn a_fat_tree_has_all_its_paths() {
 }
 
 #[test]
+fn routes_to_a_few_are_the_same_routes() {
+    let fabric = fat_tree(8);
+    let all = Routes::new(&fabric);
+    let few = Routes::towards(&fabric, &[NicId(5), NicId(100), NicId(101)]);
+    let distance = distances(&fabric, NicId(5));
+    for switch in (0..fabric.switches.len() as u32).map(SwitchId) {
+        for nic in [5, 100, 101].map(NicId) {
+            assert_eq!(few.candidates(switch, nic), all.candidates(switch, nic));
+        }
+        assert!(few.candidates(switch, NicId(60)).is_empty());
+    }
+    for nic in (0..128).filter(|nic| *nic != 5) {
+        assert_eq!(distance(NicId(nic)), Some(hops(&fabric, &all, 5, nic)));
+    }
+}
+
+#[test]
 fn parallel_links_are_choices() {
     let fabric = fabric(
         "[cluster]\nhosts = 8\n[fabric]\nleaves = 2\nspines = 2\n[links.leaf-spine]\nparallel = 3",
