@@ -92,9 +92,10 @@ struct Ports {
     receivers: Vec<Instant>,
     moved: Vec<Moved>,
     latency: Span,
-    /// The turn at which the next transfer of a connection comes. Tokens of one connection have one
-    /// index.
-    next: Vec<u64>,
+    /// The port of a connection, and the turn at which its next transfer comes, by lane and index:
+    /// tokens of one connection have one of each. Lanes are used again, so that what is found may
+    /// be of a connection that is over; its turn then means nothing to another port.
+    next: Vec<Vec<(u32, u64)>>,
 }
 
 impl Ports {
@@ -116,12 +117,18 @@ impl Ports {
 
     /// The turn of a transfer.
     fn turn(&mut self, transfer: &Transfer) -> u64 {
-        let connection = transfer.token.index();
-        if self.next.len() <= connection {
-            self.next.resize(connection + 1, 0);
+        let (lane, index) = (transfer.token.lane() as usize, transfer.token.index());
+        if self.next.len() <= lane {
+            self.next.resize(lane + 1, Vec::new());
         }
-        let turn = self.next[connection].max(self.senders[transfer.from as usize].turn);
-        self.next[connection] = turn.saturating_add(transfer.bytes);
+        let lane = &mut self.next[lane];
+        if lane.len() <= index {
+            lane.resize(index + 1, (transfer.from, 0));
+        }
+        let (port, next) = lane[index];
+        let next = if port == transfer.from { next } else { 0 };
+        let turn = next.max(self.senders[transfer.from as usize].turn);
+        lane[index] = (transfer.from, turn.saturating_add(transfer.bytes));
         turn
     }
 

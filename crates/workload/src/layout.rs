@@ -124,6 +124,30 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Some of the ranks as a job of their own, in this order. Its rails are the NICs that they are
+    /// nearest to: a group of GPUs uses no others.
+    pub fn group(&self, ranks: &[RankId]) -> Self {
+        let mut rails: Vec<u32> = ranks.iter().map(|&rank| self.seat(rank).rail).collect();
+        rails.sort_unstable();
+        rails.dedup();
+        let mut found = BTreeMap::<u32, u32>::new();
+        let mut domains: Vec<Vec<RankId>> = Vec::new();
+        let mut seats = Vec::with_capacity(ranks.len());
+        for (&rank, number) in ranks.iter().zip(0..) {
+            let seat = self.seat(rank);
+            let domain = *found.entry(seat.domain).or_insert(domains.len() as u32);
+            if domain as usize == domains.len() {
+                domains.push(Vec::new());
+            }
+            domains[domain as usize].push(RankId(number));
+            let rail = rails.partition_point(|&rail| rail < seat.rail) as u32;
+            seats.push(Seat { domain, rail, ..seat });
+        }
+        let shared = domains.iter().any(|ranks| ranks.len() > 1);
+        let nvlink = self.nvlink.filter(|_| shared);
+        Self { seats, domains, rails: rails.len() as u32, nic_rate: self.nic_rate, nvlink }
+    }
+
     /// Ranks of different domains have different NICs.
     fn check(&self) -> Result<(), LayoutError> {
         let mut domain_of = BTreeMap::<NicId, u32>::new();

@@ -7,7 +7,8 @@
 //!
 //! What it is not: it moves no bytes, and neither flow nor program knows anything of packets. Read
 //! [`Flow`] and [`expand`] first, then [`program`] and [`collective`]; each kind of traffic is a module
-//! beside them. [`ideal`] runs programs without a network's troubles.
+//! beside them, [`training`] puts them together to steps. [`ideal`] runs programs without a network's
+//! troubles.
 
 mod arrivals;
 mod catalogue;
@@ -29,6 +30,7 @@ pub mod stream;
 #[cfg(test)]
 mod testing;
 pub mod trace;
+pub mod training;
 
 pub use catalogue::SIZE_DISTRIBUTIONS;
 pub use error::{Place, WorkloadError};

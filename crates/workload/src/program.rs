@@ -20,6 +20,7 @@ mod graph;
 
 use crate::collective::{Exchange, Machine};
 use crate::layout::GpuId;
+use crate::training::StepProgram;
 use xoff_fabric::model::NicId;
 use xoff_units::{Bytes, Span};
 
@@ -45,6 +46,16 @@ impl Token {
 
     pub(crate) const fn index(self) -> usize {
         self.0 as u32 as usize
+    }
+
+    /// Which of the programs within a program it belongs to; 0 is the outer one, or the only one.
+    pub(crate) const fn lane(self) -> u32 {
+        (self.0 >> 48) as u32
+    }
+
+    /// The same in another lane, at most 65,535.
+    pub(crate) const fn in_lane(self, lane: u32) -> Self {
+        Self(self.0 & ((1 << 48) - 1) | (lane as u64) << 48)
     }
 }
 
@@ -114,6 +125,8 @@ pub enum Program {
     Exchange(Exchange),
     /// A list of nodes with dependencies.
     Graph(Graph),
+    /// A training step: computing, and collectives that are programs of their own.
+    Step(Box<StepProgram>),
 }
 
 impl Program {
@@ -123,6 +136,7 @@ impl Program {
             Program::Machine(machine) => machine.start(out),
             Program::Exchange(exchange) => exchange.start(out),
             Program::Graph(graph) => graph.start(out),
+            Program::Step(step) => step.start(out),
         }
     }
 
@@ -134,6 +148,7 @@ impl Program {
             Program::Machine(machine) => machine.done(token, out),
             Program::Exchange(exchange) => exchange.done(token, out),
             Program::Graph(graph) => graph.done(token, out),
+            Program::Step(step) => step.done(token, out),
         }
     }
 }

@@ -1,0 +1,47 @@
+use super::*;
+use crate::collective::Network;
+use crate::ideal;
+use crate::layout::{Layout, Placement};
+use xoff_fabric::model::{Fabric, Server};
+use xoff_units::{Ratio, Span};
+
+mod published;
+mod small;
+
+/// So many servers of 8 GPUs with a 400G NIC each. Cables are those of the first server: they are
+/// looked at for their rates alone.
+fn cluster(servers: u32) -> Fabric {
+    let text = "[cluster]\ngpus = 8\n[fabric]\nkind = 'single'\nleaf = 'tomahawk-5'\n";
+    let mut fabric = Fabric::from_toml(text).unwrap();
+    let (server, nics) = (fabric.servers[0].clone(), fabric.nics.clone());
+    fabric.servers.clear();
+    fabric.nics.clear();
+    for number in 0..servers {
+        fabric.nics.extend(nics.clone());
+        fabric.servers.push(Server { nics: number * 8..(number + 1) * 8, ..server.clone() });
+    }
+    fabric
+}
+
+fn packed(fabric: &Fabric) -> Layout {
+    Layout::new(fabric, None, &Placement::Packed).unwrap()
+}
+
+fn model(name: &str) -> Model {
+    Model::named(name).unwrap().model
+}
+
+fn h100() -> Gpu {
+    Gpu::named("h100").unwrap().gpu
+}
+
+/// What NVLink and NICs leave for payload: NCCL sees 360 of 450 GB/s inside a server of H100s, and RoCE
+/// headers leave 98 % of packets of 4 KiB.
+fn network() -> Network {
+    Network {
+        latency: Span::from_us(5),
+        nvlink_latency: Span::from_us(1),
+        nic_share: Ratio::new(98, 100),
+        nvlink_share: Ratio::new(80, 100),
+    }
+}
