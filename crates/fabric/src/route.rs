@@ -283,13 +283,14 @@ impl Routes {
 
 /// Links of the shortest way from a NIC to every other, static routes aside; `None` if there is no way.
 pub(crate) fn distances(fabric: &Fabric, from: NicId) -> impl Fn(NicId) -> Option<usize> + use<> {
-    let direct = Routes::with_direct(fabric);
-    let mut distance = vec![u32::MAX; fabric.switches.len()];
+    let all_work = BTreeSet::new();
+    let direct = Routes::with_direct(fabric, &all_work);
+    let mut found = Found::of(fabric.switches.len());
     let attached = move |nic: NicId| {
         let all = direct.direct_starts[nic.index()]..direct.direct_starts[nic.index() + 1];
         direct.direct_at[all.start as usize..all.end as usize].to_vec()
     };
-    Graph::of(fabric).search(&attached(from), &mut distance, &mut Vec::new());
+    Graph::of(fabric, &all_work).search(&attached(from), &mut found);
     let peers =
         fabric.node_ports(fabric.nic_node(from)).map(|port| fabric.ports[port.index()].peer);
     // Cables from NIC to NIC pass no switch.
@@ -298,7 +299,7 @@ pub(crate) fn distances(fabric: &Fabric, from: NicId) -> impl Fn(NicId) -> Optio
         if beside.contains(&NodeId(to.0)) {
             return Some(1);
         }
-        let nearest = attached(to).iter().map(|switch| distance[switch.index()]).min()?;
+        let nearest = attached(to).iter().map(|switch| found.distance[switch.index()]).min()?;
         (nearest != u32::MAX).then(|| nearest as usize + 2)
     }
 }
