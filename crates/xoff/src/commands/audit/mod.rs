@@ -1,15 +1,18 @@
 //! `xoff audit`: what is wrong with the configurations of devices.
 
+mod baseline;
 mod page;
+mod sarif;
 mod simulate;
 
-use super::config::{balancing, usual_system};
+use super::config::{approve, balancing, usual_system};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::output::{self, style::Style};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
+use xoff_config::approval::{Approval, Drift, drift, intent_hash};
 use xoff_config::audit::{Collection, RULES, Report, read};
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
@@ -18,6 +21,8 @@ use xoff_fabric::{FabricSetup, Severity};
 const EXAMPLES: &str = "Examples:
   xoff audit devices
   xoff audit devices --fabric examples/pod-256.toml --json | jq '.findings[].rule'
+  xoff audit devices --write-baseline known.json
+  xoff audit devices --baseline known.json --sarif > findings.sarif
   xoff audit --explain ecn-above-xoff
 
 Reads running configurations of SONiC (config_db.json), Arista EOS, Cisco
@@ -25,7 +30,8 @@ NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
 `display set`), Dell OS10 and FS PicOS, and what the check scripts of
 `xoff config` print on hosts, mixed as they come; what each file is, is seen
 from what is in it. With a fabric file devices are held against it and its
-cables, without against each other.
+cables, without against each other. If the fabric file was approved with
+`xoff config --approve`, devices that drifted from what was approved are told.
 
 Exit codes:
   0    nothing, or warnings only
@@ -49,6 +55,15 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print SARIF 2.1.0
+    #[arg(long, conflicts_with = "json")]
+    sarif: bool,
+    /// Leave out the findings that this file accepts
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Accept all findings there are, in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
+    write_baseline: Option<PathBuf>,
     /// List the statements that were not understood
     #[arg(long)]
     unknown: bool,
@@ -80,17 +95,30 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
     }
     let meant = intent(args, &devices)?;
-    let report = xoff_config::audit(&devices, meant.as_ref().map(|(_, intent)| intent));
+    let mut report = xoff_config::audit(&devices, meant.as_ref().map(|(_, intent)| intent));
+    if let Some(path) = &args.write_baseline {
+        return baseline::write(path, &report);
+    }
+    let accepted = match &args.baseline {
+        Some(path) => baseline::accept(path, &mut report)?,
+        None => 0,
+    };
+    let approval = approval(args, &devices)?;
     let effects = match &meant {
         Some((setup, intent)) if args.simulate => Some(simulate::effects(setup, intent, &devices)?),
         _ => None,
     };
-    if args.json {
+    if args.sarif {
+        output::stdout_json(&sarif::log(&report, &files))?;
+    } else if args.json {
         let mut answer = Answer::of(&report, &devices, &files, args.unknown);
+        answer.accepted = accepted;
+        answer.approval = approval.as_ref().map(ApprovalEntry::of);
         answer.effects = effects.as_ref();
         output::stdout_json(&answer)?;
     } else {
         output::stdout(&page::render(&report, &files, Style::stdout()))?;
+        output::stdout(&page::footer(&report, accepted, approval.as_ref(), Style::stdout()))?;
         if args.unknown {
             output::stdout(&page::unknown(&devices, &files, Style::stdout()))?;
         }
@@ -110,6 +138,28 @@ fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent
         found.map_or_else(|| usual_system(&setup, switch), |device| device.system)
     });
     Ok(Some((setup, intent)))
+}
+
+/// The last approval of the fabric file, and what is not as it was approved.
+struct Approved {
+    approval: Approval,
+    /// Whether the fabric file is still the approved one.
+    same_file: bool,
+    drift: Vec<Drift>,
+}
+
+fn approval(args: &Args, devices: &[Device]) -> Result<Option<Approved>, Failure> {
+    let Some(path) = &args.fabric else { return Ok(None) };
+    let Some(approval) = approve::last(path)? else { return Ok(None) };
+    let Some(intent) = approval.approved(devices) else {
+        return Err(Failure::input(format!(
+            "`{}` was changed after it was written: its hash is not that of its fabric",
+            approve::file(path).display()
+        )));
+    };
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let same_file = intent_hash(&text, args.balancing) == approval.intent;
+    Ok(Some(Approved { drift: drift(&intent, devices), same_file, approval }))
 }
 
 /// Reads a file, or all files below a folder in the order of their names.
@@ -162,11 +212,46 @@ struct Answer<'a> {
     unknown: usize,
     malformed: usize,
     foreign: usize,
+    accepted: usize,
+    unchecked: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<ApprovalEntry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     statements: Vec<String>,
     /// What it does, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<&'a simulate::Effects>,
+}
+
+#[derive(Debug, Serialize)]
+struct ApprovalEntry<'a> {
+    who: &'a str,
+    when: &'a str,
+    intent: &'a str,
+    same_file: bool,
+    drifted: Vec<DriftEntry<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct DriftEntry<'a> {
+    device: &'a str,
+    changed: Vec<String>,
+}
+
+impl<'a> ApprovalEntry<'a> {
+    fn of(approved: &'a Approved) -> Self {
+        let entry = |drift: &'a Drift| DriftEntry {
+            device: &drift.device,
+            changed: drift.changed.iter().map(page::difference).collect(),
+        };
+        Self {
+            who: &approved.approval.who,
+            when: &approved.approval.when,
+            intent: &approved.approval.intent,
+            same_file: approved.same_file,
+            drifted: approved.drift.iter().map(entry).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -221,6 +306,9 @@ impl<'a> Answer<'a> {
             unknown: report.unknown,
             malformed: report.malformed,
             foreign: report.foreign,
+            accepted: 0,
+            unchecked: page::unchecked(report),
+            approval: None,
             statements,
             effects: None,
         }

@@ -1,6 +1,9 @@
 //! `xoff config`: the RoCE configuration of every device of a fabric.
 
-use crate::exit::{CODES, Exit, Failure, Level, say};
+pub(super) mod approve;
+mod change;
+
+use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::output::{self, printable, style::Style};
 use std::collections::BTreeMap;
@@ -15,22 +18,47 @@ use xoff_fabric::model::{Switch, Tier};
 const EXAMPLES: &str = "Examples:
   xoff config examples/pod-256.toml --out devices
   xoff config examples/pod-256.toml --leaf eos --spine nx-os --out devices
+  xoff config examples/pod-256.toml --diff running
+  xoff config examples/pod-256.toml --diff running --rollback --out change
+  xoff config examples/pod-256.toml --approve 'Ada Lovelace'
 
 Writes a file per switch, and per host a script, a systemd unit, the
 environment of NCCL and a check script whose output `xoff audit` reads. Only
 RoCE is configured: merge the files into what the devices have. The same
 fabric file gives the same bytes. Without a system, silicon of NVIDIA runs
-cumulus, of Cisco nx-os, and any other sonic.";
+cumulus, of Cisco nx-os, and any other sonic.
+
+With --diff nothing is configured: what would change on the devices whose
+configurations are in a folder is printed, as statements of their systems, and
+with --out written, with --rollback the way back too.
+
+With --approve a record of who approved this fabric file, and when, is added to
+FABRIC.approved.json; `xoff audit --fabric` then tells devices that drifted.
+
+Exit codes:
+  0    fine; with --diff: nothing would change
+  1    with --diff: something would change
+  2    bad usage or a bad file
+  3    results could not be written";
 
 /// Arguments of `xoff config`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The fabric file
     fabric: PathBuf,
     /// Folder for the files
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["diff", "approve"])]
+    out: Option<PathBuf>,
+    /// Show what would change against the running configurations in a folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["system", "leaf", "spine", "core"])]
+    diff: Option<PathBuf>,
+    /// Write the way back as well
+    #[arg(long, requires_all = ["diff", "out"])]
+    rollback: bool,
+    /// Record that somebody approved this fabric file
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "diff"])]
+    approve: Option<String>,
     /// System of all switches: sonic, eos, nx-os, cumulus, cumulus-yaml, junos, junos-set, os10 or picos
     #[arg(long, value_parser = switch_system)]
     system: Option<SystemId>,
@@ -88,6 +116,15 @@ impl Args {
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let setup = input::fabric(&args.fabric)?;
+    if let Some(who) = &args.approve {
+        return approve::record(&args.fabric, who, args.balancing);
+    }
+    if let Some(running) = &args.diff {
+        return change::execute(args, &setup, running);
+    }
+    let Some(out) = &args.out else {
+        return Err(Failure::input("say where the files go with --out"));
+    };
     let intent = Intent::of(&setup, args.balancing, |switch| args.choose(&setup, switch));
     let mut limits: BTreeMap<(SystemId, String), usize> = BTreeMap::new();
     let mut files = Vec::new();
@@ -101,15 +138,15 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             *limits.entry((device.system, limit)).or_default() += 1;
         }
     }
-    write(&args.out, &files, args.force)?;
+    write(out, &files, args.force)?;
     for ((system, limit), devices) in &limits {
         say(Level::Note, &format!("{system}: {limit} ({devices} devices)"));
     }
     let style = Style::stdout();
-    let folder = printable(&args.out.display().to_string());
+    let folder = printable(&out.display().to_string());
     let mut text = format!("{}  {} files\n", style.bold(&folder), files.len());
     for (system, count) in counts {
-        text += &format!("{system:<8} {count:>6} devices\n");
+        text += &format!("{system:<12} {count:>6} devices\n");
     }
     output::stdout(&text)?;
     Ok(Exit::Fine)
