@@ -49,14 +49,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The class's buffer is full: the peer must stop.
     pub(crate) fn ask_pause(&mut self, slot: Slot) {
         self.ports[slot.port() as usize].xoff |= slot.bit();
-        self.trace(TraceKind::Xoff, slot);
+        self.trace_occupancy(TraceKind::Xoff, slot);
         self.kick(slot.port());
+    }
+
+    /// Tells the observer of a pause, with what the ingress holds.
+    fn trace_occupancy(&mut self, kind: TraceKind, slot: Slot) {
+        let held = self.ports[slot.port() as usize].lanes[usize::from(slot.class())].ingress.held();
+        self.trace_packet(kind, slot, None, held.try_into().unwrap_or(u32::MAX));
     }
 
     /// There is room again: the peer may go on.
     pub(crate) fn ask_resume(&mut self, slot: Slot) {
         self.ports[slot.port() as usize].xoff &= !slot.bit();
-        self.trace(TraceKind::Xon, slot);
+        self.trace_occupancy(TraceKind::Xon, slot);
         self.kick(slot.port());
     }
 

@@ -134,7 +134,7 @@ pub struct Trace {
     pub class: u8,
     /// Whose packet, if one was involved.
     pub flow: Option<u32>,
-    /// Its size.
+    /// Its size; of a pause or its end what the ingress holds.
     pub bytes: u32,
 }
 
