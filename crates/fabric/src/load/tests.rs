@@ -230,7 +230,7 @@ fn one_mistake_does_not_hide_another() {
 fn packets_have_to_pass_the_ports() {
     let text = "[transport]\nmtu = '4096B'\n[switch]\nmtu = '1500B'\n";
     let found = lines(&load_fabric(text).diagnostics, "", text);
-    assert!(found.iter().any(|f| f.starts_with("fabric 2: error[xoff::impossible")), "{found:#?}");
+    assert!(found.iter().any(|f| f.starts_with("fabric 2: error[xoff::mtu")), "{found:#?}");
     let odd = "[transport]\nmtu = '1000B'\n";
     let loaded = load_fabric(odd);
     assert!(loaded.value.is_some());
