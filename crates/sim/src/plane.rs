@@ -229,7 +229,8 @@ mod tests {
         let turns = |planes: &Planes| [0, 1, 2, 3].map(|turn| planes.choose(2, Pick::Turn(turn)));
         assert_eq!(turns(&planes), [4; 4]);
         assert!(planes.hear(2, false));
-        assert_eq!(turns(&planes), [2, 4, 4, 2]);
+        // The third would take plane 5, which is down: its turn among the two that are up is the first.
+        assert_eq!(turns(&planes), [2, 4, 2, 2]);
         assert!(planes.hear(5, false));
         assert_eq!(turns(&planes), [2, 4, 5, 2]);
     }
