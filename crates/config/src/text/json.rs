@@ -64,6 +64,8 @@ const DEEPEST: usize = 48;
 
 /// Reads the first object of a text.
 pub(crate) fn read(text: &str) -> Read {
+    // A text that is cut off behind a line's end stops at that line, not at one after it.
+    let text = text.trim_end();
     let Some(start) = text.find('{') else {
         return Read { root: None, broken: None, around: lines_of(text, 1) };
     };
@@ -234,6 +236,13 @@ impl Reader<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_text_that_is_cut_off_stops_at_its_last_line() {
+        for text in ["{\n\"a\": {\n", "{\n\"a\": {\r\n  \n", "{\n\"a\": {"] {
+            assert_eq!(read(text).broken, Some(2), "{text:?}");
+        }
+    }
 
     #[test]
     fn values_know_their_lines() {
