@@ -6,6 +6,7 @@
 
 mod collective;
 mod fault;
+mod training;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ pub use fault::{
     Among, Degraded, Fault, LinkChoice, LinkDegraded, LinkDown, LinkFlap, Miscabling, Reaction,
     RouteChange, ServerDown, Setting, SwitchDown, TierWord,
 };
+pub use training::{ModelSetting, ModelShape, RecomputeSetting, TrainingStep};
 
 /// A scenario file.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +81,8 @@ pub enum Workload {
     Broadcast(Broadcast),
     /// A collective: every rank sends to the next.
     SendRecv(Collective),
+    /// A training step of a transformer: computing and everything that its GPUs send.
+    TrainingStep(TrainingStep),
 }
 
 impl Workload {
@@ -96,6 +100,7 @@ impl Workload {
             | Workload::AllToAllCollective(w)
             | Workload::SendRecv(w) => &w.common,
             Workload::Broadcast(w) => &w.collective.common,
+            Workload::TrainingStep(w) => &w.common,
         }
     }
 
@@ -113,6 +118,7 @@ impl Workload {
             Workload::AllToAllCollective(_) => "all-to-all-collective",
             Workload::Broadcast(_) => "broadcast",
             Workload::SendRecv(_) => "send-recv",
+            Workload::TrainingStep(_) => "training-step",
         }
     }
 

@@ -24,7 +24,7 @@ use xoff_fabric::scenario::Operation;
 use xoff_transport::{Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::Rkey;
-use xoff_workload::collective::CollectiveError;
+use xoff_workload::JobError;
 use xoff_workload::layout::GpuId;
 use xoff_workload::program::{Action, Program, Token, Traffic};
 
@@ -43,9 +43,8 @@ pub struct Job {
 
 impl Job {
     /// A job of a scenario, ready to run.
-    pub fn of(job: &xoff_workload::Job) -> Result<Self, CollectiveError> {
-        let program = |run: &xoff_workload::Run| Ok((job.program(run)?, run.repeat));
-        let programs = job.runs.iter().map(program).collect::<Result<_, CollectiveError>>()?;
+    pub fn of(job: &xoff_workload::Job) -> Result<Self, JobError> {
+        let programs = job.programs()?;
         Ok(Self { start: job.start, class: job.class, clear_to_send: job.class, programs })
     }
 }

@@ -34,5 +34,5 @@ pub use id::{ClassNumber, FlowNumber, WorkloadNumber};
 pub use name::{Name, distinct_names};
 pub use port::{LinkUse, PortCounters, PortReport, PortRow, PortTally, QueueDepth, TierSummary};
 pub use queue::QueueRow;
-pub use summary::{CollectiveSummary, DropSummary, Outcome, Summary, TOOL};
+pub use summary::{CollectiveSummary, DropSummary, Outcome, StepSummary, Summary, TOOL};
 pub use table::{Sink, Table};

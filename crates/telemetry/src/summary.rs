@@ -39,6 +39,8 @@ pub struct Summary {
     pub flows: FlowSummary,
     /// Collectives, size by size.
     pub collectives: Vec<CollectiveSummary>,
+    /// Training steps.
+    pub steps: Vec<StepSummary>,
     /// Pauses, marks and drops by tier.
     pub tiers: Vec<TierSummary>,
     /// Congestion notification packets sent by receivers.
@@ -118,6 +120,33 @@ pub struct CollectiveSummary {
     pub algbw_gbps: f64,
     /// What that asks of the slowest link, in gigabytes per second.
     pub busbw_gbps: f64,
+}
+
+/// A training step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepSummary {
+    /// The workload's name.
+    pub name: String,
+    /// GPUs that take part.
+    pub ranks: u32,
+    /// Steps that finished.
+    pub finished: u32,
+    /// Steps asked for.
+    pub asked: u32,
+    /// Mean time of those that finished.
+    pub mean_us: f64,
+    /// Of it, computing, on average over the GPUs.
+    pub compute_us: f64,
+    /// Of it, the pipeline's bubble, by its formula.
+    pub bubble_us: f64,
+    /// Of it, the rest: waiting for transfers.
+    pub exposed_us: f64,
+    /// The share of time in which a GPU does not compute, on average.
+    pub idle: f64,
+    /// Tokens trained on, per second.
+    pub tokens_per_second: f64,
+    /// Model FLOPs utilisation.
+    pub mfu: f64,
 }
 
 /// Drops of one class for one reason.

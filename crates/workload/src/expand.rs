@@ -115,7 +115,8 @@ impl Plan<'_> {
             | Workload::ReduceScatter(_)
             | Workload::AllToAllCollective(_)
             | Workload::Broadcast(_)
-            | Workload::SendRecv(_) => {}
+            | Workload::SendRecv(_)
+            | Workload::TrainingStep(_) => {}
         }
     }
 

@@ -1,4 +1,6 @@
-//! [`programs`]: from the collectives of a scenario to programs on a fabric.
+//! [`programs`]: from the collectives and training steps of a scenario to programs on a fabric.
+
+mod training;
 
 use crate::collective::{self, Algorithm, Collective, CollectiveError, Settings, tuner};
 use crate::error::{Findings, Place, WorkloadError};
@@ -6,11 +8,14 @@ use crate::layout::{GpuId, Layout, Placement, RankId};
 use crate::program::Program;
 use crate::resolve::Resolver;
 use crate::stream;
+use crate::training::{Step, StepError};
 use xoff_fabric::model::{ClassId, Fabric};
-use xoff_fabric::scenario::{self, AlgorithmSetting, PlacementRule, PlacementSetting, Workload};
+use xoff_fabric::scenario::{
+    self, AlgorithmSetting, PlacementRule, PlacementSetting, TrainingStep, Workload,
+};
 use xoff_units::{Bytes, Instant};
 
-/// A collective of a scenario, over its sizes.
+/// A collective of a scenario, over its sizes, or a training step.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Which `[[workload]]` it is, counted from 0.
@@ -23,8 +28,30 @@ pub struct Job {
     pub layout: Layout,
     /// How it is cut.
     pub settings: Settings,
-    /// What it runs, in this order.
+    /// The collectives that it runs, in this order.
     pub runs: Vec<Run>,
+    /// The training step that it runs instead.
+    pub training: Option<TrainingRun>,
+}
+
+/// A training step of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrainingRun {
+    /// The step.
+    pub step: Step,
+    /// How often.
+    pub repeat: u32,
+}
+
+/// Why the program of a job cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// A collective cannot.
+    #[error(transparent)]
+    Collective(#[from] CollectiveError),
+    /// A training step cannot.
+    #[error(transparent)]
+    Step(#[from] StepError),
 }
 
 /// One size of a job.
@@ -41,6 +68,18 @@ pub struct Run {
 }
 
 impl Job {
+    /// All its programs in their order, ready to start, and how often each runs.
+    pub fn programs(&self) -> Result<Vec<(Program, u32)>, JobError> {
+        let mut programs = Vec::new();
+        for run in &self.runs {
+            programs.push((self.program(run)?, run.repeat));
+        }
+        if let Some(TrainingRun { step, repeat }) = &self.training {
+            programs.push((step.program(&self.layout)?, *repeat));
+        }
+        Ok(programs)
+    }
+
     /// The program of one of its runs, ready to start.
     pub fn program(&self, run: &Run) -> Result<Program, CollectiveError> {
         collective::program(run.collective, run.algorithm, run.size, &self.layout, &self.settings)
@@ -50,7 +89,7 @@ impl Job {
 /// Most sizes and repetitions of a job together: far beyond what can be simulated.
 const MOST_RUNS: u64 = 1_000_000;
 
-/// The jobs of all collectives among the workloads, in their order. All that is wrong is said at
+/// The jobs of all collectives and training steps among the workloads, in their order. All that is wrong is said at
 /// once.
 pub fn programs(
     workloads: &[Workload],
@@ -61,8 +100,12 @@ pub fn programs(
     let mut findings = Findings::default();
     let mut jobs = Vec::new();
     for (workload, index) in workloads.iter().zip(0..) {
-        let Some(entry) = workload.collective() else { continue };
-        match job(workload, entry, index, fabric, &names, seed) {
+        let made = match (workload, workload.collective()) {
+            (Workload::TrainingStep(entry), _) => training_job(entry, index, fabric, &names, seed),
+            (_, Some(entry)) => job(workload, entry, index, fabric, &names, seed),
+            _ => continue,
+        };
+        match made {
             Ok(job) => jobs.push(job),
             Err(message) => findings.add(index, Place::Entry, message),
         }
@@ -79,10 +122,7 @@ fn job(
     names: &Resolver<'_>,
     seed: u64,
 ) -> Result<Job, String> {
-    let start = Instant::ZERO + entry.common.start;
-    if start.is_never() {
-        return Err("`start` is beyond simulated time (213 days)".into());
-    }
+    let start = start(&entry.common)?;
     let placement = placement(&entry.placement, stream::hash(seed, u64::from(index)));
     let layout = Layout::new(fabric, entry.ranks, &placement).map_err(|error| error.to_string())?;
     let settings = Settings {
@@ -106,10 +146,46 @@ fn job(
     };
     let runs = sizes.into_iter().map(run).collect();
     let class = names.class(entry.common.class)?;
-    let job = Job { workload: index, start, class, layout, settings, runs };
+    let job = Job { workload: index, start, class, layout, settings, runs, training: None };
     for run in &job.runs {
         job.program(run).map_err(|error| error.to_string())?;
     }
+    Ok(job)
+}
+
+fn start(common: &scenario::Common) -> Result<Instant, String> {
+    let start = Instant::ZERO + common.start;
+    if start.is_never() {
+        return Err("`start` is beyond simulated time (213 days)".into());
+    }
+    Ok(start)
+}
+
+fn training_job(
+    entry: &TrainingStep,
+    index: u32,
+    fabric: &Fabric,
+    names: &Resolver<'_>,
+    seed: u64,
+) -> Result<Job, String> {
+    let placement = placement(&entry.placement, stream::hash(seed, u64::from(index)));
+    let layout = Layout::new(fabric, training::ranks(entry), &placement);
+    let layout = layout.map_err(|error| error.to_string())?;
+    let repeat = entry.repeat.unwrap_or(1);
+    if repeat == 0 || u64::from(repeat) > MOST_RUNS {
+        return Err(format!("`repeat` is {repeat}; 1 to {MOST_RUNS} steps can be made"));
+    }
+    let step = training::step(entry, &layout)?;
+    let job = Job {
+        workload: index,
+        start: start(&entry.common)?,
+        class: names.class(entry.common.class)?,
+        layout,
+        settings: Settings::default(),
+        runs: Vec::new(),
+        training: Some(TrainingRun { step, repeat }),
+    };
+    job.programs().map_err(|error| error.to_string())?;
     Ok(job)
 }
 

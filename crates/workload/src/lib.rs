@@ -36,4 +36,4 @@ pub use catalogue::SIZE_DISTRIBUTIONS;
 pub use error::{Place, WorkloadError};
 pub use expand::{MOST_FLOWS, Open, expand, folder, input_files, label};
 pub use flow::{Flow, Pinned};
-pub use job::{Job, Run, programs};
+pub use job::{Job, JobError, Run, TrainingRun, programs};

@@ -1,12 +1,13 @@
-//! The collectives of a scenario: from the file to the simulator, and from its report to the figures
-//! that nccl-tests prints.
+//! The collectives and training steps of a scenario: from the file to the simulator, and from its report
+//! to the figures that people compare.
 
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{JobResult, JobRun};
-use xoff_telemetry::CollectiveSummary;
+use xoff_telemetry::{CollectiveSummary, StepSummary};
 use xoff_units::{Bytes, Span};
 use xoff_workload::collective::Figures;
-use xoff_workload::{Job, Run, WorkloadError};
+use xoff_workload::training::StepError;
+use xoff_workload::{Job, Run, TrainingRun, WorkloadError};
 
 /// The jobs as the simulator runs them.
 pub(crate) fn for_the_simulator(jobs: &[Job]) -> Result<Vec<xoff_sim::Job>, WorkloadError> {
@@ -40,9 +41,7 @@ pub(crate) fn summarise(
 }
 
 fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummary {
-    let times: Vec<Span> = own.iter().filter_map(JobRun::time).collect();
-    let total: u64 = times.iter().map(|time| time.as_ps()).sum();
-    let mean = Span::from_ps(total / times.len().max(1) as u64);
+    let mean = mean(own);
     let ranks = job.layout.ranks();
     let figures = Figures::new(run.collective, run.size, ranks, mean);
     CollectiveSummary {
@@ -50,7 +49,7 @@ fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummar
         ranks,
         algorithm: format!("{:?}", run.algorithm).to_lowercase(),
         size_bytes: run.size.get(),
-        finished: times.len() as u32,
+        finished: own.iter().filter(|run| run.end.is_some()).count() as u32,
         asked: run.repeat,
         mean_us: mean.as_us_f64(),
         algbw_gbps: figures.algorithm_bandwidth / 1e9,
@@ -58,9 +57,54 @@ fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummar
     }
 }
 
+/// What the training steps took.
+pub(crate) fn summarise_steps(
+    jobs: &[Job],
+    results: &[JobResult],
+    workloads: &[Workload],
+) -> Vec<StepSummary> {
+    let row = |(job, result): (&Job, &JobResult)| {
+        let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
+        // A step that ran could be made.
+        step_summary(name, job.training.as_ref()?, &result.runs).ok()
+    };
+    jobs.iter().zip(results).filter_map(row).collect()
+}
+
+fn step_summary(
+    name: &str,
+    training: &TrainingRun,
+    runs: &[JobRun],
+) -> Result<StepSummary, StepError> {
+    let mean = mean(runs);
+    let figures = training.step.figures(mean)?;
+    let (compute, bubble) = (training.step.compute()?, training.step.bubble()?);
+    Ok(StepSummary {
+        name: name.to_owned(),
+        ranks: training.step.gpus(),
+        finished: runs.iter().filter(|run| run.end.is_some()).count() as u32,
+        asked: training.repeat,
+        mean_us: mean.as_us_f64(),
+        compute_us: compute.as_us_f64(),
+        bubble_us: bubble.as_us_f64(),
+        exposed_us: mean.saturating_sub(compute + bubble).as_us_f64(),
+        idle: figures.idle,
+        tokens_per_second: figures.tokens_per_second,
+        mfu: figures.mfu,
+    })
+}
+
+/// The mean time of the runs that ended; zero if none did.
+fn mean(runs: &[JobRun]) -> Span {
+    let times: Vec<Span> = runs.iter().filter_map(JobRun::time).collect();
+    let total: u64 = times.iter().map(|time| time.as_ps()).sum();
+    Span::from_ps(total / times.len().max(1) as u64)
+}
+
 /// Names of the jobs that have something left to do.
-pub(crate) fn unfinished(rows: &[CollectiveSummary]) -> Vec<String> {
+pub(crate) fn unfinished(rows: &[CollectiveSummary], steps: &[StepSummary]) -> Vec<String> {
     let open = rows.iter().filter(|row| row.finished < row.asked);
     let name = |row: &CollectiveSummary| format!("{} of {}", row.name, Bytes::new(row.size_bytes));
-    open.map(name).collect()
+    let steps = steps.iter().filter(|row| row.finished < row.asked).map(|row| row.name.clone());
+    open.map(name).chain(steps).collect()
 }

@@ -49,6 +49,7 @@ impl Results<'_> {
         summary.events_left_out = self.seen.events_left_out;
         summary.notes = NOTES.map(str::to_owned).to_vec();
         summary.collectives = jobs::summarise(self.jobs, &report.jobs, self.workloads);
+        summary.steps = jobs::summarise_steps(self.jobs, &report.jobs, self.workloads);
         self.write_flows(folder, &mut summary, &mut errors);
         self.write_ports(folder, &mut summary, &mut errors);
         self.add_drops(&mut summary);

@@ -58,11 +58,7 @@ fn ranks(
     fabric: &Fabric,
     wrong: &mut impl FnMut(&'static str, String, &str),
 ) {
-    let count = |server: &crate::model::Server| match server.gpus {
-        0 => server.nics.len() as u64,
-        gpus => u64::from(gpus),
-    };
-    let mut there: u64 = fabric.servers.iter().map(count).sum();
+    let mut there = gpus(fabric);
     if let PlacementSetting::Gpus(list) = &entry.placement {
         if let Some(gpu) = list.iter().find(|&&gpu| u64::from(gpu) >= there) {
             let help = format!("the fabric has {there} GPUs, counted from 0");
@@ -86,6 +82,15 @@ fn ranks(
         let help = format!("there are {ranks} ranks, counted from 0");
         wrong("root", format!("there is no rank {}", broadcast.root), &help);
     }
+}
+
+/// GPUs of a fabric; a server that lists none has one per NIC.
+pub(super) fn gpus(fabric: &Fabric) -> u64 {
+    let count = |server: &crate::model::Server| match server.gpus {
+        0 => server.nics.len() as u64,
+        gpus => u64::from(gpus),
+    };
+    fabric.servers.iter().map(count).sum()
 }
 
 fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {

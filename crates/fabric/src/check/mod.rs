@@ -4,6 +4,7 @@ mod collective;
 mod fault;
 mod quantities;
 mod scenario;
+mod training;
 mod transport;
 
 pub(crate) use quantities::fabric;

@@ -1,6 +1,6 @@
 //! A scenario against its fabric: names that are not there, numbers that cannot be.
 
-use super::collective;
+use super::{collective, training};
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::model::{CLASSES, Fabric};
@@ -78,6 +78,7 @@ impl Check<'_, '_, '_> {
                     self.impossible(&at("load"), format!("a load of {}", w.load), help);
                 }
             }
+            Workload::TrainingStep(w) => training::check(index, w, self.fabric, self.report),
             other => {
                 if let Some(entry) = other.collective() {
                     collective::check(index, other, entry, self.fabric, self.report);

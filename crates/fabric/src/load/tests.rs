@@ -286,6 +286,43 @@ fn collectives_are_checked_on_their_lines() {
 }
 
 #[test]
+fn training_steps_are_checked_on_their_lines() {
+    let fabric = "[cluster]\ngpus = 16\n[fabric]\nkind = 'single'\n";
+    let sound = "fabric = 'x'\n\
+        [[workload]]\nkind = 'training-step'\nmodel = 'mixtral-8x7b'\ntp = 8\nep = 2\nzero = 3\n\
+        gpu = 'h100'\nefficiency = 0.5\nplacement = 'fragmented'\nrecompute = 'selective'\n\
+        [[workload]]\nkind = 'training-step'\ntp = 4\npp = 2\nvirtual-stages = 2\ndp = 1\n\
+        model = { layers = 4, hidden = 512, heads = 8, ffn = 2048, vocabulary = 32000 }\n";
+    let loaded = load_scenario(sound, fabric);
+    assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
+
+    let scenario = "fabric = 'x'\n\
+        [[workload]]\nkind = 'training-step'\nmodel = 'gpt-3-175b'\ntp = 0\nzero = 4\n\
+        efficiency = 1.5\noperation = 'read'\nmicro-batches = 0\ndp = 17\ncp = 4294967295\n\
+        pp = 4294967295\n\
+        [[workload]]\nkind = 'training-step'\nmodel = 'gpt-3-175b'\ntp = 3\n";
+    let found = lines(&load_scenario(scenario, fabric).diagnostics, scenario, fabric);
+    for line in [5, 6, 7, 8, 9, 15] {
+        let expected = format!("scenario {line}: error[xoff::impossible");
+        assert!(found.iter().any(|f| f.starts_with(&expected)), "{expected}\n{found:#?}");
+    }
+    let many = "fabric = 'x'\n\
+        [[workload]]\nkind = 'training-step'\nmodel = 'gpt-3-175b'\ndp = 17\n\
+        [[workload]]\nkind = 'training-step'\nmodel = 'gpt-3-175b'\nstages = 3\n";
+    let found = lines(&load_scenario(many, fabric).diagnostics, many, fabric);
+    assert!(
+        found.iter().any(|f| f.starts_with("scenario 9: error[xoff::unknown-key")),
+        "{found:#?}"
+    );
+    let many = many.split("[[workload]]\nkind = 'training-step'\nmodel = 'gpt-3-175b'\nstages");
+    let many = many.into_iter().next().unwrap();
+    let found = lines(&load_scenario(many, fabric).diagnostics, many, fabric);
+    let expected =
+        "scenario 5: error[xoff::impossible-value]: 17 GPUs are wanted, and there are 16";
+    assert!(found.iter().any(|f| f.starts_with(expected)), "{found:#?}");
+}
+
+#[test]
 fn scenario_names_are_looked_up() {
     let scenario = "fabric = 'x'\n[[workload]]\nkind = 'incast'\nsize = '1MB'\ntarget = 'server9-nic0'\nsenders = 9\n\
                     [[workload]]\nkind = 'flows'\nclass = 8\n[[workload.list]]\nsource = 99\ndestination = 'server0'\nsize = 0\npath = ['spine7']\n\

@@ -127,6 +127,19 @@ fn the_summary_is_written_as_documented() {
         algbw_gbps: 21.0,
         busbw_gbps: 36.75,
     });
+    summary.steps.push(crate::StepSummary {
+        name: "training-step".into(),
+        ranks: 64,
+        finished: 1,
+        asked: 1,
+        mean_us: 500.0,
+        compute_us: 250.0,
+        bubble_us: 125.0,
+        exposed_us: 125.0,
+        idle: 0.5,
+        tokens_per_second: 1_000_000.0,
+        mfu: 0.25,
+    });
     summary.notes.push("no host memory".into());
     let temp = tempdir().unwrap();
     let mut folder = RunFolder::create(temp.path()).unwrap();

@@ -102,8 +102,8 @@ pub const MODELS: [ModelPreset; 4] = [
 /// The share of an H100's peak that the kernels of a layer reach.
 ///
 /// Chosen, to the percent, so that the published 43 % of Llama-3 405B on 8,192 GPUs comes out of
-/// [`super::Step::analytic`] (NVLink at 80 % of its rate): 42.5 %. The other two published runs are then
-/// predictions: 39.9 % for 41 % on twice as many GPUs, 42.0 % for 38 % with sequences of 131,072
+/// [`super::Step::analytic`] (NVLink at 80 % of its rate): 42.5 %. The other two published runs,
+/// which were in sight, then come out as 39.9 % for 41 % on twice as many GPUs, 42.0 % for 38 % with sequences of 131,072
 /// tokens; the tests check all three. The value is plausible from below: the best matrix products reach some 70 to
 /// 80 % at the GPU's power limit, attention about 60 %, and norms, activations and copies come on top.
 const H100_EFFICIENCY: Ratio = Ratio::new(52, 100);

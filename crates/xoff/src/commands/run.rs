@@ -113,7 +113,7 @@ fn conclude(
     let flow_name = |flow| flow_name(scene, flow);
     let allow = &scene.scenario.allow;
     let (mut summary, failed) = results.write(folder, scene.seed);
-    let open = jobs::unfinished(&summary.collectives);
+    let open = jobs::unfinished(&summary.collectives, &summary.steps);
     let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name, &open);
     errors.extend(failed);
     summary.outcome = verdict.outcome(fabric, report);

@@ -29,6 +29,7 @@ pub(crate) fn render(
         summary.seed
     );
     page.collectives(summary);
+    page.steps(summary);
     page.flows(summary);
     page.tiers(summary);
     page.drops(summary);
@@ -90,9 +91,35 @@ impl Page {
         self.section("Collectives", &table);
     }
 
+    fn steps(&mut self, summary: &Summary) {
+        let right = |name| (name, Align::Right);
+        let columns = [
+            ("training step", Align::Left),
+            right("GPUs"),
+            right("time"),
+            right("exposed"),
+            right("idle"),
+            right("tokens/s"),
+            right("MFU"),
+        ];
+        let mut table = Table::new(&columns);
+        for row in summary.steps.iter().filter(|row| row.finished > 0) {
+            table.row([
+                row.name.clone(),
+                count(row.ranks.into()),
+                microseconds(row.mean_us),
+                microseconds(row.exposed_us),
+                percent(row.idle),
+                large(row.tokens_per_second),
+                percent(row.mfu),
+            ]);
+        }
+        self.section("Training steps", &table);
+    }
+
     fn flows(&mut self, summary: &Summary) {
         let flows = &summary.flows;
-        if flows.count == 0 && !summary.collectives.is_empty() {
+        if flows.count == 0 && !(summary.collectives.is_empty() && summary.steps.is_empty()) {
             return;
         }
         let right = |name| (name, Align::Right);
