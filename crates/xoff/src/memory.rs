@@ -5,11 +5,20 @@ use xoff_units::Bytes;
 /// The most memory this process has held at once; `None` where the system does not tell.
 pub(crate) fn peak() -> Option<Bytes> {
     // Linux counts the resident pages' high-water mark. Elsewhere the file is not there.
-    peak_in(&std::fs::read_to_string("/proc/self/status").ok()?)
+    entry("VmHWM:", &status()?)
 }
 
-fn peak_in(status: &str) -> Option<Bytes> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// The memory this process holds now; `None` where the system does not tell.
+pub(crate) fn now() -> Option<Bytes> {
+    entry("VmRSS:", &status()?)
+}
+
+fn status() -> Option<String> {
+    std::fs::read_to_string("/proc/self/status").ok()
+}
+
+fn entry(name: &str, status: &str) -> Option<Bytes> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024).map(Bytes::new)
 }
@@ -21,14 +30,15 @@ mod tests {
     #[test]
     fn reads_the_high_water_mark() {
         let status = "Name:\txoff\nVmPeak:\t  9 kB\nVmHWM:\t    2048 kB\nThreads:\t1\n";
-        assert_eq!(peak_in(status), Some(Bytes::new(2 << 20)));
-        assert_eq!(peak_in("VmHWM:\t lots"), None);
-        assert_eq!(peak_in(""), None);
+        assert_eq!(entry("VmHWM:", status), Some(Bytes::new(2 << 20)));
+        assert_eq!(entry("VmHWM:", "VmHWM:\t lots"), None);
+        assert_eq!(entry("VmHWM:", ""), None);
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_uses_memory() {
-        assert!(peak().unwrap() > Bytes::new(100_000));
+        assert!(now().unwrap() > Bytes::new(100_000));
+        assert!(peak().unwrap() >= now().unwrap());
     }
 }

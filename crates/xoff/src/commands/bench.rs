@@ -74,6 +74,9 @@ struct Figures {
     wall_seconds: Vec<f64>,
     packet_hops_per_second: f64,
     peak_memory_bytes: Option<u64>,
+    /// What the peak is above what the program held before its first run.
+    run_memory_bytes: Option<u64>,
+    run_memory_bytes_per_hop: Option<f64>,
     most_packets: u64,
     pauses: u64,
     ecn_marks: u64,
@@ -88,6 +91,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Failure::input(format!("the benchmark's own fabric file: {}", all.join("\n")))
     })?;
     let flows = permutation(&fabric)?;
+    let before = memory::now();
     let mut wall_seconds = Vec::new();
     let mut last = None;
     for _ in 0..args.runs {
@@ -100,7 +104,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         last = Some(report);
     }
     let Some(report) = last else { return Ok(Exit::Fine) };
-    let figures = figures(&fabric, &report, wall_seconds);
+    let figures = figures(&fabric, &report, wall_seconds, before);
     if args.json {
         output::stdout_json(&figures)?;
     } else {
@@ -117,7 +121,14 @@ fn permutation(fabric: &Fabric) -> Result<Vec<Flow>, Failure> {
     )
 }
 
-fn figures(fabric: &Fabric, report: &Report, wall_seconds: Vec<f64>) -> Figures {
+fn figures(
+    fabric: &Fabric,
+    report: &Report,
+    wall_seconds: Vec<f64>,
+    before: Option<Bytes>,
+) -> Figures {
+    let peak = memory::peak();
+    let of_runs = peak.zip(before).map(|(peak, before)| peak.saturating_sub(before).get());
     let best = wall_seconds.iter().copied().fold(f64::INFINITY, f64::min);
     let completions = report.flows.iter().filter_map(|flow| flow.completion());
     Figures {
@@ -129,7 +140,10 @@ fn figures(fabric: &Fabric, report: &Report, wall_seconds: Vec<f64>) -> Figures 
         best_wall_seconds: best,
         packet_hops_per_second: report.packet_hops as f64 / best.max(1e-9),
         wall_seconds,
-        peak_memory_bytes: memory::peak().map(Bytes::get),
+        peak_memory_bytes: peak.map(Bytes::get),
+        run_memory_bytes: of_runs,
+        run_memory_bytes_per_hop: of_runs
+            .map(|bytes| bytes as f64 / report.packet_hops.max(1) as f64),
         most_packets: report.most_packets,
         pauses: report.xoff_frames(),
         ecn_marks: report.marks(),
@@ -150,6 +164,10 @@ fn table(figures: &Figures) -> String {
     fact("packet-hops/s", format!("{} (best)", large(figures.packet_hops_per_second)));
     if let Some(peak) = figures.peak_memory_bytes {
         fact("peak memory", bytes(Bytes::new(peak)));
+    }
+    if let (Some(all), Some(one)) = (figures.run_memory_bytes, figures.run_memory_bytes_per_hop) {
+        let text = format!("{} ({} B per packet-hop)", bytes(Bytes::new(all)), plain(one));
+        fact("of it the run's", text);
     }
     fact("most packets", count(figures.most_packets));
     fact("pauses", count(figures.pauses));
