@@ -72,6 +72,18 @@ impl JobRun {
     pub fn time(&self) -> Option<Span> {
         self.end.map(|end| end - self.start)
     }
+
+    /// The mean time of those that finished; zero if none did.
+    pub fn mean(runs: &[Self]) -> Span {
+        let times: Vec<Span> = runs.iter().filter_map(Self::time).collect();
+        let total: u64 = times.iter().map(|time| time.as_ps()).sum();
+        Span::from_ps(total / times.len().max(1) as u64)
+    }
+
+    /// How many finished.
+    pub fn finished(runs: &[Self]) -> u32 {
+        runs.iter().filter(|run| run.end.is_some()).count() as u32
+    }
 }
 
 /// What a connection carries for a job.

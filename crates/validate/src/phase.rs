@@ -65,7 +65,9 @@ impl Phase {
             Phase::Synthetic => {
                 "Does it hold under sustained load, incast, bursts and mixed classes?"
             }
-            Phase::Workload => "What do collectives get, against an ideal network?",
+            Phase::Workload => {
+                "What do collectives and a training step get, against an ideal network?"
+            }
             Phase::Failures => "What does each failure cost, and does the fabric come back?",
             Phase::Operations => "Does each failure show in the counters an operator has?",
         }

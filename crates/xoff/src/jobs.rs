@@ -4,7 +4,7 @@
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{JobResult, JobRun};
 use xoff_telemetry::{CollectiveSummary, StepSummary};
-use xoff_units::{Bytes, Span};
+use xoff_units::Bytes;
 use xoff_workload::collective::Figures;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, Run, TrainingRun, WorkloadError};
@@ -41,7 +41,7 @@ pub(crate) fn summarise(
 }
 
 fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummary {
-    let mean = mean(own);
+    let mean = JobRun::mean(own);
     let ranks = job.layout.ranks();
     let figures = Figures::new(run.collective, run.size, ranks, mean);
     CollectiveSummary {
@@ -49,7 +49,7 @@ fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummar
         ranks,
         algorithm: format!("{:?}", run.algorithm).to_lowercase(),
         size_bytes: run.size.get(),
-        finished: own.iter().filter(|run| run.end.is_some()).count() as u32,
+        finished: JobRun::finished(own),
         asked: run.repeat,
         mean_us: mean.as_us_f64(),
         algbw_gbps: figures.algorithm_bandwidth / 1e9,
@@ -76,13 +76,13 @@ fn step_summary(
     training: &TrainingRun,
     runs: &[JobRun],
 ) -> Result<StepSummary, StepError> {
-    let mean = mean(runs);
+    let mean = JobRun::mean(runs);
     let figures = training.step.figures(mean)?;
     let (compute, bubble) = (training.step.compute()?, training.step.bubble()?);
     Ok(StepSummary {
         name: name.to_owned(),
         ranks: training.step.gpus(),
-        finished: runs.iter().filter(|run| run.end.is_some()).count() as u32,
+        finished: JobRun::finished(runs),
         asked: training.repeat,
         mean_us: mean.as_us_f64(),
         compute_us: compute.as_us_f64(),
@@ -92,13 +92,6 @@ fn step_summary(
         tokens_per_second: figures.tokens_per_second,
         mfu: figures.mfu,
     })
-}
-
-/// The mean time of the runs that ended; zero if none did.
-fn mean(runs: &[JobRun]) -> Span {
-    let times: Vec<Span> = runs.iter().filter_map(JobRun::time).collect();
-    let total: u64 = times.iter().map(|time| time.as_ps()).sum();
-    Span::from_ps(total / times.len().max(1) as u64)
 }
 
 /// Names of the jobs that have something left to do.

@@ -51,6 +51,32 @@ pub struct TrainingStep {
     pub common: Common,
 }
 
+impl TrainingStep {
+    /// One step of a model with every default.
+    pub fn new(model: ModelSetting) -> Self {
+        Self {
+            model,
+            sequence: None,
+            micro_batch: None,
+            micro_batches: None,
+            tp: None,
+            cp: None,
+            pp: None,
+            virtual_stages: None,
+            dp: None,
+            ep: None,
+            zero: None,
+            recompute: RecomputeSetting::default(),
+            gpu: None,
+            peak_tflops: None,
+            efficiency: None,
+            repeat: None,
+            placement: PlacementSetting::default(),
+            common: Common::default(),
+        }
+    }
+}
+
 /// What is computed a second time instead of being kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! Collectives against an ideal network.
+//! Collectives and a training step against an ideal network.
 
 use super::words::percent;
 use super::{Evidence, advice};
@@ -13,6 +13,11 @@ use xoff_units::Bytes;
 const GOOD: f64 = 0.8;
 const FAIR: f64 = 0.3;
 
+/// A training step takes at most so many times what it takes on an ideal network. Computing hides much of what
+/// collectives lose, so this is stricter.
+const LITTLE_LONGER: f64 = 1.1;
+const LONGER: f64 = 2.0;
+
 pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     let names = [
         ("all-reduce", "AllReduce"),
@@ -21,7 +26,9 @@ pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
         ("all-to-all-collective", "AllToAll"),
     ];
     let found = names.iter().filter_map(|(id, name)| Some((*id, *name, evidence.get(id)?)));
-    found.filter_map(|(id, name, measured)| collective(evidence, id, name, measured)).collect()
+    let collectives =
+        found.filter_map(|(id, name, measured)| collective(evidence, id, name, measured));
+    collectives.chain(step(evidence)).collect()
 }
 
 fn collective(
@@ -52,16 +59,53 @@ fn collective(
     } else {
         format!("did not finish ({})", measured.outcome)
     };
-    let hashed = evidence.setup.fabric.switches.iter().any(|s| s.balancing == Balancing::Hash);
-    let advice = if hashed {
-        advice::balance()
-    } else {
-        Advice::words("look at the busiest links of this run; the fabric may be too narrow for it")
-    };
     let check = Check::new(Phase::Workload, id, format!("{name} gets what the NICs could carry"))
         .done(format!("ran {name} packet by packet, and the same program on an ideal network"))
         .seen(seen, format!("{} of ideal or more at the largest size", percent(GOOD)))
         .verdict(verdict)
         .from([id]);
-    Some(check.advise(Some(advice)))
+    Some(check.advise(Some(spread(evidence))))
+}
+
+/// GPUs wait for the network no longer than they must.
+fn step(evidence: &Evidence<'_>) -> Option<Check> {
+    let measured = evidence.get("training-step")?;
+    let step = measured.steps.first()?;
+    let longer = step.time_us / step.ideal_us.max(f64::MIN_POSITIVE);
+    let verdict = match longer {
+        _ if !step.finished => Verdict::Fail,
+        _ if longer <= LITTLE_LONGER => Verdict::Pass,
+        _ if longer <= LONGER => Verdict::Warn,
+        _ => Verdict::Fail,
+    };
+    let seen = if step.finished {
+        format!(
+            "{:.2} ms a step on {} GPUs, which are idle {} of the time; on an ideal network {:.2} ms, \
+             idle {}",
+            step.time_us / 1e3,
+            step.ranks,
+            percent(step.idle),
+            step.ideal_us / 1e3,
+            percent(step.ideal_idle),
+        )
+    } else {
+        format!("did not finish ({})", measured.outcome)
+    };
+    let title = "GPUs of a training step do not wait for the fabric";
+    let check = Check::new(Phase::Workload, "training-step", title)
+        .done("ran a step of a mixture-of-experts model packet by packet, and on an ideal network")
+        .seen(seen, format!("at most {LITTLE_LONGER} times the step of an ideal network"))
+        .verdict(verdict)
+        .from(["training-step"]);
+    Some(check.advise(Some(spread(evidence))))
+}
+
+/// What helps where links are unevenly used.
+fn spread(evidence: &Evidence<'_>) -> Advice {
+    let hashed = evidence.setup.fabric.switches.iter().any(|s| s.balancing == Balancing::Hash);
+    if hashed {
+        advice::balance()
+    } else {
+        Advice::words("look at the busiest links of this run; the fabric may be too narrow for it")
+    }
 }

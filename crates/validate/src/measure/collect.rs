@@ -1,17 +1,11 @@
 //! From a run to its [`Measurement`].
 
 use super::Run;
-use super::figures::{
-    CollectiveFigures, Counters, Distribution, FlowFigure, GroupFigures, Measurement,
-};
+use super::figures::{Counters, Distribution, FlowFigure, GroupFigures, Measurement};
 use std::collections::BTreeMap;
-use xoff_fabric::derived::Derived;
 use xoff_fabric::model::Fabric;
 use xoff_sim::{Drop, FlowResult, Outcome};
-use xoff_units::{Bytes, Instant, Ratio, Span};
-use xoff_workload::Job;
-use xoff_workload::collective::{Figures, Network};
-use xoff_workload::ideal;
+use xoff_units::{Bytes, Instant, Span};
 
 /// Experiments with more flows keep no single ones.
 const SINGLE_FLOWS: usize = 64;
@@ -33,6 +27,7 @@ impl Run<'_> {
             groups: self.groups(),
             flows: self.single_flows(),
             collectives: self.collectives(),
+            steps: self.steps(),
             totals: self.totals(),
             tiers: self.tiers(),
             ports: self.ports(),
@@ -78,52 +73,6 @@ impl Run<'_> {
         self.flows.iter().zip(&self.report.flows).map(figure).collect()
     }
 
-    fn collectives(&self) -> Vec<CollectiveFigures> {
-        let mut rows = Vec::new();
-        for (job, result) in self.jobs.iter().zip(&self.report.jobs) {
-            let workloads = &self.experiment.scenario.workloads;
-            let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
-            let mut left = result.runs.iter();
-            for run in &job.runs {
-                let own: Vec<_> = left.by_ref().take(run.repeat as usize).collect();
-                let times: Vec<Span> = own.iter().filter_map(|run| run.time()).collect();
-                let total: u64 = times.iter().map(|time| time.as_ps()).sum();
-                let mean = Span::from_ps(total / times.len().max(1) as u64);
-                let ranks = job.layout.ranks();
-                let figures = |time| Figures::new(run.collective, run.size, ranks, time);
-                let ideal = self.ideal(job, run);
-                rows.push(CollectiveFigures {
-                    name: name.to_owned(),
-                    algorithm: format!("{:?}", run.algorithm).to_lowercase(),
-                    ranks,
-                    bytes: run.size.get(),
-                    finished: times.len() == run.repeat as usize,
-                    time_us: mean.as_us_f64(),
-                    busbw: figures(mean).bus_bandwidth,
-                    ideal_us: ideal.as_us_f64(),
-                    ideal_busbw: figures(ideal).bus_bandwidth,
-                });
-            }
-        }
-        rows
-    }
-
-    /// The same program on a network that has nothing but its rates, headers and the delay of its shortest way.
-    fn ideal(&self, job: &Job, run: &xoff_workload::Run) -> Span {
-        let fabric = self.fabric();
-        let Some(qp) = fabric.nics.first().map(|nic| &nic.qp) else { return Span::ZERO };
-        let mtu = qp.mtu.get();
-        let nearest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).min();
-        let network = Network {
-            latency: Span::from_ps(nearest.unwrap_or_default().as_ps() / 2),
-            nic_share: Ratio::new(mtu, mtu + OVERHEAD),
-            ..Network::default()
-        };
-        let Ok(mut program) = job.program(run) else { return Span::ZERO };
-        let outcome = ideal::run(&mut program, fabric, &network);
-        outcome.map_or(Span::ZERO, |outcome| outcome.end - Instant::ZERO)
-    }
-
     fn totals(&self) -> Counters {
         let report = self.report;
         let classes = &self.fabric().classes;
@@ -158,10 +107,6 @@ impl Run<'_> {
         }
     }
 }
-
-/// Bytes on the wire around the payload of a full RoCEv2 packet: Ethernet with preamble and gap, IPv4,
-/// UDP, BTH and ICRC.
-const OVERHEAD: u64 = 38 + 20 + 8 + 12 + 4;
 
 fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
     let done = || flows.iter().filter_map(|flow| Some((flow, flow.completion()?)));

@@ -23,6 +23,8 @@ pub struct Measurement {
     pub flows: Vec<FlowFigure>,
     /// Its collectives, size by size.
     pub collectives: Vec<CollectiveFigures>,
+    /// Its training steps.
+    pub steps: Vec<TrainingFigures>,
     /// What all ports counted together.
     pub totals: Counters,
     /// Links by tier and direction.
@@ -54,7 +56,8 @@ impl Measurement {
     /// Whether all traffic was done.
     pub fn is_complete(&self) -> bool {
         let flows = self.groups.iter().all(|group| group.finished == group.flows);
-        flows && self.collectives.iter().all(|row| row.finished)
+        let steps = self.steps.iter().all(|step| step.finished);
+        flows && steps && self.collectives.iter().all(|row| row.finished)
     }
 }
 
@@ -154,6 +157,30 @@ pub struct CollectiveFigures {
     pub ideal_us: f64,
     /// Its bus bandwidth then.
     pub ideal_busbw: f64,
+}
+
+/// A training step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TrainingFigures {
+    /// Its name.
+    pub name: String,
+    /// GPUs that took part.
+    pub ranks: u32,
+    /// Whether it came to its end.
+    pub finished: bool,
+    /// How long it took.
+    pub time_us: f64,
+    /// How long a GPU computes of it, on average.
+    pub compute_us: f64,
+    /// The share of the time in which a GPU does not compute.
+    pub idle: f64,
+    /// Model FLOPs utilisation.
+    pub mfu: f64,
+    /// What the same program takes without a network's troubles.
+    pub ideal_us: f64,
+    /// The share of that in which a GPU does not compute.
+    pub ideal_idle: f64,
 }
 
 /// What ports and queue pairs counted together.

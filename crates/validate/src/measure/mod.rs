@@ -5,13 +5,14 @@
 
 mod collect;
 mod figures;
+mod jobs;
 mod links;
 mod times;
 mod watch;
 
 pub use figures::{
     CollectiveFigures, Counters, Depth, Distribution, FlowFigure, GroupFigures, Measurement,
-    PairLoad, PauseSpan, PortFigures, RateSeries, Series, TierFigures,
+    PairLoad, PauseSpan, PortFigures, RateSeries, Series, TierFigures, TrainingFigures,
 };
 
 use crate::experiment::Experiment;

@@ -30,7 +30,7 @@ pub(super) fn of(phase: Phase, measured: &Measured) -> Figures {
             ];
             all.into_iter().flatten().collect()
         }
-        Phase::Workload => bandwidths(measured),
+        Phase::Workload => bandwidths(measured).into_iter().chain(step(measured)).collect(),
         Phase::Failures => failures(measured).into_iter().collect(),
     }
 }
@@ -226,6 +226,30 @@ fn bandwidths(measured: &Measured) -> Figures {
         all.push(Figure::new(id.clone(), title, Plot::Lines(chart)).caption(caption));
     }
     all
+}
+
+/// Where the time of a training step goes.
+fn step(measured: &Measured) -> Option<Figure> {
+    let step = measured.get("training-step")?.steps.first().filter(|step| step.finished)?;
+    let times = [step.compute_us, step.ideal_us, step.time_us];
+    let bars = Bars {
+        y: Axis::new("time of a step", Unit::Seconds),
+        groups: ["computing alone", "ideal network", "this fabric"].map(str::to_owned).into(),
+        series: vec![BarSeries {
+            name: step.name.clone(),
+            values: times.iter().map(|&us| Some(seconds(us))).collect(),
+        }],
+        reference: None,
+    };
+    let caption = format!(
+        "{} GPUs: what they compute, what the step takes on an ideal network with the same NICs, and what it \
+         takes here. Idle {:.1} % of the time, {:.1} % on the ideal network; MFU {:.1} %.",
+        step.ranks,
+        step.idle * 100.0,
+        step.ideal_idle * 100.0,
+        step.mfu * 100.0
+    );
+    Some(Figure::new("training-step", "A training step", Plot::Bars(bars)).caption(caption))
 }
 
 /// What each failure does to the last flow.

@@ -153,7 +153,8 @@ impl Comparison {
 fn last(measured: &Measurement) -> f64 {
     let flows = measured.groups.iter().map(|group| group.completion.max);
     let jobs = measured.collectives.iter().map(|row| row.time_us);
-    flows.chain(jobs).fold(0.0, f64::max)
+    let steps = measured.steps.iter().map(|step| step.time_us);
+    flows.chain(jobs).chain(steps).fold(0.0, f64::max)
 }
 
 fn page(name: &str, seed: u64, rows: &[Row]) -> String {

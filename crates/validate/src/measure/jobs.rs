@@ -1,0 +1,98 @@
+//! Collectives and training steps, beside the same programs on an ideal network.
+
+use super::Run;
+use super::figures::{CollectiveFigures, TrainingFigures};
+use xoff_fabric::derived::Derived;
+use xoff_sim::JobRun;
+use xoff_units::{Instant, Ratio, Span};
+use xoff_workload::collective::{Figures, Network};
+use xoff_workload::program::Program;
+use xoff_workload::training::StepError;
+use xoff_workload::{Job, TrainingRun, ideal};
+
+/// Bytes on the wire around the payload of a full RoCEv2 packet: Ethernet with preamble and gap, IPv4,
+/// UDP, BTH and ICRC.
+const OVERHEAD: u64 = 38 + 20 + 8 + 12 + 4;
+
+impl Run<'_> {
+    pub(super) fn collectives(&self) -> Vec<CollectiveFigures> {
+        let mut rows = Vec::new();
+        for (job, result) in self.jobs.iter().zip(&self.report.jobs) {
+            let mut left = result.runs.as_slice();
+            for run in &job.runs {
+                let (own, rest) = left.split_at(left.len().min(run.repeat as usize));
+                left = rest;
+                rows.push(self.collective(job, run, own));
+            }
+        }
+        rows
+    }
+
+    fn collective(&self, job: &Job, run: &xoff_workload::Run, own: &[JobRun]) -> CollectiveFigures {
+        let mean = JobRun::mean(own);
+        let ranks = job.layout.ranks();
+        let figures = |time| Figures::new(run.collective, run.size, ranks, time);
+        let ideal = job.program(run).map_or(Span::ZERO, |program| self.ideal(program));
+        CollectiveFigures {
+            name: self.label(job),
+            algorithm: format!("{:?}", run.algorithm).to_lowercase(),
+            ranks,
+            bytes: run.size.get(),
+            finished: JobRun::finished(own) == run.repeat,
+            time_us: mean.as_us_f64(),
+            busbw: figures(mean).bus_bandwidth,
+            ideal_us: ideal.as_us_f64(),
+            ideal_busbw: figures(ideal).bus_bandwidth,
+        }
+    }
+
+    pub(super) fn steps(&self) -> Vec<TrainingFigures> {
+        let all = self.jobs.iter().zip(&self.report.jobs);
+        // A step that ran could be made.
+        all.filter_map(|(job, result)| self.step(job, job.training.as_ref()?, &result.runs).ok())
+            .collect()
+    }
+
+    fn step(
+        &self,
+        job: &Job,
+        training: &TrainingRun,
+        runs: &[JobRun],
+    ) -> Result<TrainingFigures, StepError> {
+        let step = &training.step;
+        let figures = step.figures(JobRun::mean(runs))?;
+        let ideal = step.figures(self.ideal(step.program(&job.layout)?))?;
+        Ok(TrainingFigures {
+            name: self.label(job),
+            ranks: step.gpus(),
+            finished: JobRun::finished(runs) == training.repeat,
+            time_us: figures.time.as_us_f64(),
+            compute_us: step.compute()?.as_us_f64(),
+            idle: figures.idle,
+            mfu: figures.mfu,
+            ideal_us: ideal.time.as_us_f64(),
+            ideal_idle: ideal.idle,
+        })
+    }
+
+    fn label(&self, job: &Job) -> String {
+        let workloads = &self.experiment.scenario.workloads;
+        workloads.get(job.workload as usize).map_or("", xoff_workload::label).to_owned()
+    }
+
+    /// How long a program takes on a network that has nothing but its rates, headers and the delay of its
+    /// shortest way.
+    fn ideal(&self, mut program: Program) -> Span {
+        let fabric = self.fabric();
+        let Some(qp) = fabric.nics.first().map(|nic| &nic.qp) else { return Span::ZERO };
+        let mtu = qp.mtu.get();
+        let nearest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).min();
+        let network = Network {
+            latency: Span::from_ps(nearest.unwrap_or_default().as_ps() / 2),
+            nic_share: Ratio::new(mtu, mtu + OVERHEAD),
+            ..Network::default()
+        };
+        let outcome = ideal::run(&mut program, fabric, &network);
+        outcome.map_or(Span::ZERO, |outcome| outcome.end - Instant::ZERO)
+    }
+}
