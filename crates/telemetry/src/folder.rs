@@ -14,6 +14,7 @@
 //! an ending says so too. It is replaced as a whole: a reader finds the old one or the new one.
 
 use crate::error::RunError;
+use crate::file::replace;
 use crate::summary::{Summary, TOOL};
 use crate::table::Table;
 use crate::{EventRow, PortRow, QueueRow, Row};
@@ -165,21 +166,6 @@ impl RunFolder {
 /// Whether a run wrote this folder.
 fn holds_a_run(path: &Path) -> bool {
     RunFolder::read_summary(path).is_ok_and(|summary| summary.tool == TOOL)
-}
-
-/// Writes next to the file, then moves over it: half a file is never seen.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut beside = path.to_owned();
-    beside.as_mut_os_string().push(".partial");
-    let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(text)?;
-        file.sync_all()
-    });
-    let moved = written.and_then(|()| fs::rename(&beside, path));
-    if moved.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    moved
 }
 
 /// Copies in pieces, because a trace may be larger than memory. A file that is its own copy (a run

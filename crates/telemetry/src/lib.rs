@@ -13,6 +13,7 @@ mod digest;
 mod distribution;
 mod error;
 mod event;
+pub mod file;
 mod flow;
 pub mod folder;
 mod id;

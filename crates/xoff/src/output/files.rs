@@ -1,14 +1,13 @@
 //! Several files in a folder, each whole or not there at all.
 
 use crate::exit::Failure;
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
+use xoff_telemetry::file;
 
 /// Writes files into a folder. One that is there and says something else is somebody's work and stays,
 /// unless `force` is given; then nothing is written at all.
-pub(crate) fn write(folder: &Path, files: &[(&str, String)], force: bool) -> Result<(), Failure> {
+pub(crate) fn write(folder: &Path, files: &[(&str, &str)], force: bool) -> Result<(), Failure> {
     let failed = |path: &Path, error: io::Error| {
         Failure::write(format!(
             "cannot write `{}`: {error}; free some space or choose another folder with --out",
@@ -16,7 +15,7 @@ pub(crate) fn write(folder: &Path, files: &[(&str, String)], force: bool) -> Res
         ))
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let differs = |(name, text): &&(&str, String)| match fs::read(folder.join(name)) {
+    let differs = |(name, text): &&(&str, &str)| match fs::read(folder.join(name)) {
         Ok(there) => there != text.as_bytes(),
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     };
@@ -28,28 +27,7 @@ pub(crate) fn write(folder: &Path, files: &[(&str, String)], force: bool) -> Res
     }
     for (name, text) in files {
         let path = folder.join(name);
-        replace(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
+        file::put(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
     }
     Ok(())
-}
-
-/// Writes next to the file, then moves over it: half a file is never seen under its name, whether the
-/// disk is full or somebody pulls the plug.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = partial(path);
-    let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let moved = written.and_then(|()| fs::rename(&beside, path));
-    if moved.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    moved
-}
-
-fn partial(path: &Path) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
-    name.push(".partial");
-    PathBuf::from(name)
 }

@@ -7,7 +7,6 @@ use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::output::{self, printable, style::Style};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use xoff_config::device::Balancing;
 use xoff_config::system::Rendered;
@@ -138,7 +137,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             *limits.entry((device.system, limit)).or_default() += 1;
         }
     }
-    write(out, &files, args.force)?;
+    let written: Vec<_> =
+        files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
+    output::files::write(out, &written, args.force)?;
     for ((system, limit), devices) in &limits {
         say(Level::Note, &format!("{system}: {limit} ({devices} devices)"));
     }
@@ -152,27 +153,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// Writes the files. One that is there and says something else is somebody's work.
 fn write(folder: &Path, files: &[Rendered], force: bool) -> Result<(), Failure> {
-    let failed = |path: &Path, error: std::io::Error| {
-        Failure::write(format!(
-            "cannot write `{}`: {error}; choose another folder with --out",
-            path.display()
-        ))
-    };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let differs = |file: &&Rendered| {
-        fs::read(folder.join(&file.name)).is_ok_and(|there| there != file.text.as_bytes())
-    };
-    if let Some(file) = files.iter().filter(|_| !force).find(differs) {
-        return Err(Failure::write(format!(
-            "`{}` is already there and differs; use --force to replace it",
-            folder.join(&file.name).display()
-        )));
-    }
-    for file in files {
-        let path = folder.join(&file.name);
-        fs::write(&path, &file.text).map_err(|error| failed(&path, error))?;
-    }
-    Ok(())
+    let files: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
+    output::files::write(folder, &files, force)
 }

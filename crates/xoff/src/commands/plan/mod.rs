@@ -156,7 +156,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let plan = plan(&args.wish(), args.floor.floor(), &catalogue, &prices)
         .map_err(|refusal| Failure::input(refusal.to_string()))?;
     if let Some(folder) = &args.out {
-        files::write(folder, &written(&plan)?, args.force)?;
+        let written = written(&plan)?;
+        let borrowed: Vec<_> = written.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        files::write(folder, &borrowed, args.force)?;
     }
     if args.json {
         output::stdout_json(&plan)?;

@@ -1,0 +1,54 @@
+//! Files that are whole or as they were: [`replace`], and [`put`] for many that can be made again.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes next to the file, then moves over it: half a file is never seen under its name, whether the disk
+/// is full or somebody pulls the plug. What was there before stays until then.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    beside(path, bytes, File::sync_all)
+}
+
+/// The same without waiting for the disk, which takes milliseconds for each file: whole as long as the
+/// machine stays up.
+pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    beside(path, bytes, |_| Ok(()))
+}
+
+fn beside(path: &Path, bytes: &[u8], settle: fn(&File) -> io::Result<()>) -> io::Result<()> {
+    let mut beside = path.to_owned();
+    beside.as_mut_os_string().push(".partial");
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        settle(&file)
+    });
+    let moved = written.and_then(|()| fs::rename(&beside, path));
+    if moved.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_or_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        put(&path, b"one").unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        // A folder in the way: what cannot be moved over leaves nothing behind.
+        let taken = folder.path().join("taken");
+        fs::create_dir_all(taken.join("inside")).unwrap();
+        assert!(replace(&taken, b"three").is_err());
+        assert!(put(&taken, b"three").is_err());
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["a.txt", "taken"]);
+    }
+}
