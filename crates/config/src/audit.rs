@@ -14,6 +14,7 @@ mod nic;
 mod queues;
 mod rule;
 mod scene;
+mod tenants;
 
 pub use finding::{Finding, Report};
 pub use rule::{RULES, Rule};

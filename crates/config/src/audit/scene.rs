@@ -425,6 +425,7 @@ fn agreement_of(devices: &[Device]) -> Agreement {
         watchdog: true,
         packet: Bytes::new(4096 + 62),
         balancing: balancing.and_then(named),
+        tenants: Vec::new(),
     }
 }
 
