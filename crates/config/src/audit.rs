@@ -14,6 +14,7 @@ mod nic;
 mod queues;
 mod rule;
 mod scene;
+mod tenants;
 
 pub use finding::{Finding, Report};
 pub use rule::{RULES, Rule};
@@ -24,7 +25,7 @@ use crate::place::{FileId, Files};
 use crate::system::{Input, SystemId, Topic};
 use finding::Collector;
 use scene::{Scene, Site};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::FabricSetup;
 
 /// A comment in files that belong to a host and describe none.
@@ -42,6 +43,7 @@ pub struct Collection {
 /// The devices that files describe.
 pub fn read(files: &Files) -> Collection {
     let mut found = Collection::default();
+    let mut hosts = BTreeMap::new();
     for (id, file) in files.iter() {
         if file.text.lines().take(5).any(|line| line.contains(NOT_READ)) {
             continue;
@@ -51,7 +53,7 @@ pub fn read(files: &Files) -> Collection {
         match SystemId::recognise(&file.text) {
             Some(system) => {
                 let input = Input { name, file: id, text: &file.text };
-                found.add(system.system().parse(&input));
+                found.add(system.system().parse(&input), &mut hosts);
             }
             None => found.strange.push(id),
         }
@@ -60,11 +62,15 @@ pub fn read(files: &Files) -> Collection {
 }
 
 impl Collection {
-    /// Adds a device; what is said of a host elsewhere stays.
-    fn add(&mut self, device: Device) {
-        let same = |known: &&mut Device| known.is_host() && known.name == device.name;
-        let known = self.devices.iter_mut().filter(|_| device.is_host()).find(same);
-        let Some(known) = known else { return self.devices.push(device) };
+    /// Adds a device; what is said of a host elsewhere stays. `hosts` says where each host is.
+    fn add(&mut self, device: Device, hosts: &mut BTreeMap<String, usize>) {
+        if !device.is_host() {
+            return self.devices.push(device);
+        }
+        let Some(known) = hosts.get(&device.name).and_then(|at| self.devices.get_mut(*at)) else {
+            hosts.insert(device.name.clone(), self.devices.len());
+            return self.devices.push(device);
+        };
         for (name, port) in device.ports {
             known.ports.entry(name).or_insert(port);
         }
@@ -81,9 +87,12 @@ impl Collection {
 
 /// The intent of a fabric file for devices that run the systems they run.
 pub fn intent_for(setup: &FabricSetup, balancing: Balancing, devices: &[Device]) -> Intent {
+    // The first of a name counts.
+    let switches = devices.iter().rev().filter(|device| !device.is_host());
+    let systems: BTreeMap<&str, SystemId> =
+        switches.map(|device| (device.name.as_str(), device.system)).collect();
     Intent::of(setup, balancing, |switch| {
-        let found = devices.iter().find(|device| device.name == switch.name && !device.is_host());
-        found.map_or(SystemId::Sonic, |device| device.system)
+        systems.get(switch.name.as_str()).copied().unwrap_or(SystemId::Sonic)
     })
 }
 

@@ -207,9 +207,17 @@ impl Patch {
                 nic: own.nic.unwrap_or_default(),
                 ..Port::default()
             };
-            if let Some(qos) = own.qos.as_ref().filter(|_| !bare(own)) {
-                qos.put(&mut port);
-                in_force(&mut port);
+            match &own.qos {
+                Some(qos) if !bare(own) => {
+                    qos.put(&mut port);
+                    in_force(&mut port);
+                }
+                // The maps are the box's there: without a profile they hold still.
+                Some(qos) if self.system == SystemId::Eos => {
+                    port.maps = Arc::clone(&qos.maps);
+                    maps_in_force(&mut port);
+                }
+                _ => {}
             }
             part.ports.insert(name.clone(), port);
         }
@@ -217,14 +225,24 @@ impl Patch {
         files.truncate(1);
         let taken: Vec<&PortName> =
             self.ports.iter().filter(|(_, own)| bare(own)).map(|(name, _)| name).collect();
-        if let (Some(undone), Some(file)) = (&self.undone, files.first_mut())
-            && !taken.is_empty()
-        {
-            let entered = undone.render().into_iter().next().map(|file| file.text);
-            let away = undo::statements(self.system, &entered.unwrap_or_default(), &taken);
+        if let (Some(undone), Some(file)) = (&self.undone, files.first_mut()) {
+            let mut away = String::new();
+            if !taken.is_empty() {
+                let entered = undone.render().into_iter().next().map(|file| file.text);
+                away = undo::statements(self.system, &entered.unwrap_or_default(), &taken);
+            }
+            if undone.balances() && !self.balances() {
+                away += undo::balancing(self.system);
+            }
             file.text = format!("{away}{}", file.text);
         }
         files
+    }
+
+    /// Whether it turns dynamic load balancing on.
+    fn balances(&self) -> bool {
+        let new = self.balancing.and_then(|said| said.get());
+        new.is_some_and(|balancing| balancing != Balancing::Hash)
     }
 }
 
@@ -246,14 +264,19 @@ fn said_again<T>(said: Said<T>) -> Said<T> {
     }
 }
 
+/// The maps that are in force on a port, said.
+fn maps_in_force(port: &mut Port) {
+    let maps = Arc::make_mut(&mut port.maps);
+    maps.dscp_to_class = maps.dscp_to_class.map(said_again);
+    maps.class_to_queue = maps.class_to_queue.map(said_again);
+}
+
 /// All that is in force on a port, said.
 fn in_force(port: &mut Port) {
     port.trust = said_again(port.trust);
     port.pfc = said_again(port.pfc);
     port.cable = said_again(port.cable);
-    let maps = Arc::make_mut(&mut port.maps);
-    maps.dscp_to_class = maps.dscp_to_class.map(said_again);
-    maps.class_to_queue = maps.class_to_queue.map(said_again);
+    maps_in_force(port);
     for queue in Arc::make_mut(&mut port.queues) {
         queue.scheduling = said_again(queue.scheduling);
         queue.wred = said_again(queue.wred);

@@ -80,6 +80,19 @@ pub struct Agreement {
     pub packet: Bytes,
     /// Dynamic load balancing, if it is meant.
     pub balancing: Option<Balancing>,
+    /// Who uses the fabric. Those of different classes are meant to be apart.
+    pub tenants: Vec<Tenant>,
+}
+
+/// Somebody who uses the fabric beside others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// Class of its RDMA data.
+    pub class: Class,
+    /// DSCP of its RDMA data.
+    pub dscp: Dscp,
 }
 
 impl Intent {
@@ -118,6 +131,10 @@ fn agreement(fabric: &Fabric, balancing: Balancing) -> Agreement {
     let marks = |port: &xoff_fabric::model::Port| {
         port.classes.get(usize::from(data.0)).is_some_and(|class| class.ecn.is_some())
     };
+    let tenant = |tenant: &xoff_fabric::model::Tenant| {
+        let (class, dscp) = (Class::of(tenant.class)?, dscp(tenant.class)?);
+        Some(Tenant { name: tenant.name.clone(), class, dscp })
+    };
     Agreement {
         data_class: Class::of(data),
         data_dscp: dscp(data),
@@ -128,6 +145,7 @@ fn agreement(fabric: &Fabric, balancing: Balancing) -> Agreement {
         watchdog: fabric.switches.iter().any(|switch| switch.watchdog.is_some()),
         packet: largest_packet(fabric),
         balancing: (balancing != Balancing::Hash).then_some(balancing),
+        tenants: fabric.tenants.iter().filter_map(tenant).collect(),
     }
 }
 

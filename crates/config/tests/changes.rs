@@ -4,10 +4,11 @@ mod common;
 
 use common::{fabric_files, setup};
 use proptest::prelude::*;
+use std::sync::Arc;
 use xoff_config::approval::{self, Approval};
-use xoff_config::device::Balancing;
+use xoff_config::device::{Balancing, RemarkKind};
 use xoff_config::intent::{Choices, Intent};
-use xoff_config::place::FileId;
+use xoff_config::place::{FileId, Said};
 use xoff_config::system::{Input, SystemId};
 use xoff_config::{Change, Device, Facts};
 
@@ -117,6 +118,60 @@ fn a_bare_port_is_bare_again() {
             );
         }
     }
+}
+
+/// What somebody sees of a port: buffers that belong to the whole box are not among it.
+fn at_ports(device: &Device, like: &Device) -> Facts {
+    let mut device = device.clone();
+    device.headroom_pool = Said::Absent;
+    device.shared_buffer = Said::Absent;
+    for port in device.ports.values_mut() {
+        port.groups = Arc::default();
+    }
+    restricted(&device, like)
+}
+
+/// The way there and the way back, entered below what runs and read again, leave a box whose ports
+/// had no QoS as it was: for systems whose text can take a statement back.
+#[test]
+fn statements_make_a_bare_port_bare_again() {
+    let mut problems = Vec::new();
+    let systems = [
+        SystemId::Eos,
+        SystemId::NxOs,
+        SystemId::Os10,
+        SystemId::Cumulus,
+        SystemId::Junos,
+        SystemId::JunosSet,
+        SystemId::PicOs,
+    ];
+    for system in systems {
+        let meant = intent(common::POD, system, Balancing::Flowlet);
+        let leaf = meant.device("leaf0").unwrap();
+        // Ports with an MTU and nothing else.
+        let mut bare = Device::new("leaf0", system);
+        for (name, port) in &leaf.ports {
+            bare.port(name.as_str()).mtu = port.mtu;
+        }
+        let text = text_of(&bare);
+        let running = parse(system, "leaf0", &text);
+        assert_eq!(running.ports.len(), leaf.ports.len(), "{system}: {text}");
+        let change = Change::between(&running, leaf).unwrap();
+        let there = format!("{text}{}", change.forward.render().remove(0).text);
+        let fitted = system.system().fit(leaf, &mut Vec::new());
+        let read = parse(system, "leaf0", &there);
+        let left = restricted(&read, &fitted).differences(&Facts::of(&fitted));
+        problems.extend(left.first().map(|d| format!("{system} there: {d:?} of {}", left.len())));
+        let back = change.back.render().remove(0).text;
+        let read = parse(system, "leaf0", &format!("{there}{back}"));
+        let left = at_ports(&read, leaf).differences(&at_ports(&running, leaf));
+        problems.extend(left.first().map(|d| format!("{system} back: {d:?} of {}", left.len())));
+        let unknown = read.count(RemarkKind::Unknown) + read.count(RemarkKind::Malformed);
+        if unknown > 0 {
+            problems.push(format!("{system}: {unknown} statements are not understood"));
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
 }
 
 #[test]

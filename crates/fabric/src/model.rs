@@ -69,10 +69,21 @@ pub struct Fabric {
     pub ack_class: Option<ClassId>,
     /// Class of congestion notification packets: `None` keeps them in the class of the data.
     pub cnp_class: Option<ClassId>,
+    /// Who uses the fabric, as far as a file names them.
+    pub tenants: Vec<Tenant>,
     /// Routes that override the shortest paths, for experiments and mistakes.
     pub static_routes: Vec<StaticRoute>,
     /// What happens first of what happens at once.
     pub ties: Ties,
+}
+
+/// Somebody who uses the fabric beside others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenant {
+    /// Its name; no other tenant has it.
+    pub name: String,
+    /// Class of its RDMA data.
+    pub class: ClassId,
 }
 
 /// What happens first of what happens at the same instant.

@@ -4,6 +4,7 @@ use super::cure::Aspect;
 use super::finding::{Collector, Fault};
 use super::rule;
 use super::scene::Site;
+use super::tenants;
 use crate::number::{Class, Dscp, Priorities};
 use crate::place::Said;
 use crate::system::SystemId;
@@ -44,6 +45,7 @@ pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) -> Standing {
     }
     let pause = class && pauses(site, found);
     if class && !site.device.is_host() {
+        tenants::check(site, found);
         mixed(site, found);
     }
     Standing { class, pause }
@@ -153,8 +155,13 @@ fn mixed(site: &Site<'_>, found: &mut Collector<'_>) {
         Some(meant) => meant != Some(class),
         None => dscp.get() == 0,
     };
-    let inside: Vec<Dscp> =
-        Dscp::all().filter(|d| site.class(*d) == Some(class)).filter(stranger).collect();
+    // Tenants have a rule of their own.
+    let other = |dscp: &Dscp| !tenants::owns(site.agreement(), *dscp);
+    let inside: Vec<Dscp> = Dscp::all()
+        .filter(|d| site.class(*d) == Some(class))
+        .filter(stranger)
+        .filter(other)
+        .collect();
     if !inside.is_empty() && inside.iter().all(|d| Some(*d) != site.agreement().cnp_dscp) {
         let list: Vec<String> = inside.iter().map(|d| d.to_string()).collect();
         let message = format!("DSCP {} is in class {class} of RDMA data", list.join(", "));
@@ -162,13 +169,13 @@ fn mixed(site: &Site<'_>, found: &mut Collector<'_>) {
         let fault = Fault::new(&rule::MIXED, message).at(places).cured_by(Aspect::Maps);
         found.port(site, fault);
     }
-    for other in Class::all().filter(|other| *other != class) {
-        let used = Dscp::all().any(|d| site.class(d) == Some(other));
-        let shared = maps.class_to_queue[other.index()].get() == Some(queue);
+    for lossy in Class::all().filter(|lossy| *lossy != class) {
+        let used = Dscp::all().filter(other).any(|d| site.class(d) == Some(lossy));
+        let shared = maps.class_to_queue[lossy.index()].get() == Some(queue);
         if used && shared {
-            let message = format!("class {other} shares queue {queue} with RDMA data");
+            let message = format!("class {lossy} shares queue {queue} with RDMA data");
             let fault = Fault::new(&rule::MIXED, message)
-                .at(maps.class_to_queue[other.index()].place())
+                .at(maps.class_to_queue[lossy.index()].place())
                 .cured_by(Aspect::Maps);
             found.port(site, fault);
         }

@@ -69,6 +69,12 @@ rules! {
         "Other traffic fills the lossless buffer, causes pauses and is paused with it; RDMA flows \
          suffer from senders that react to neither marks nor pauses.",
         "Give the lossless class a queue and DSCPs of its own.";
+    TENANTS = Error "tenants-shared":
+        "tenants that are meant to be apart share a lossless queue or buffer",
+        "A pause that one tenant causes stops the other, and the traffic of one fills the queue of the \
+         other: whoever sends too much is no longer the only one who waits.",
+        "Give each tenant the class, queue and priority group of the intent; or, if they may share, give \
+         them one class in the fabric file.";
     MAP_DRIFT = Warning "map-drift":
         "a class or queue map differs from the intent",
         "Traffic is treated differently on this device than on its neighbours.",

@@ -319,43 +319,44 @@ fn wires_of_neighbours(devices: &[Device]) -> Vec<Wire> {
     let index: BTreeMap<&str, usize> =
         devices.iter().enumerate().map(|(i, device)| (device.name.as_str(), i)).collect();
     // Which device, and which of its ports where said, each port leads to.
-    let mut leads: BTreeMap<(usize, PortName), (usize, Option<PortName>)> = BTreeMap::new();
+    type Leads = BTreeMap<PortName, (usize, Option<PortName>)>;
+    let mut leads: Vec<Leads> = vec![Leads::new(); devices.len()];
     for (number, device) in devices.iter().enumerate() {
         for (name, port) in &device.ports {
             let Some(said) = port.neighbour.value() else { continue };
             let mut all = words(&said.device).chain(said.port.as_deref());
             let Some(peer) = all.clone().find_map(|word| index.get(word)) else { continue };
             let far = all.find_map(|word| devices[*peer].ports.get_key_value(&PortName::new(word)));
-            leads.insert((number, name.clone()), (*peer, far.map(|(name, _)| name.clone())));
+            leads[number].insert(name.clone(), (*peer, far.map(|(name, _)| name.clone())));
         }
     }
     let mut taken: BTreeMap<(usize, PortName), ()> = BTreeMap::new();
     let mut wires = Vec::new();
-    for (near, (peer, far)) in &leads {
-        if taken.contains_key(near) {
+    let all = leads.iter().enumerate().flat_map(|(number, ports)| {
+        ports.iter().map(move |(name, lead)| ((number, name.clone()), lead))
+    });
+    for (near, (peer, far)) in all {
+        if taken.contains_key(&near) {
             continue;
         }
         let mutual = || {
-            let back = leads.iter().find(|(end, (to, _))| {
-                end.0 == *peer && *to == near.0 && !taken.contains_key(end) && *end != near
-            });
-            back.map(|(end, _)| end.1.clone())
+            let free = |port: &PortName| {
+                let end = (*peer, port.clone());
+                !taken.contains_key(&end) && end != near
+            };
+            let mut back = leads[*peer].iter().filter(|(_, (to, _))| *to == near.0);
+            back.find(|(port, _)| free(port)).map(|(port, _)| port.clone())
         };
         let Some(port) = far.clone().or_else(mutual) else { continue };
         let other = (*peer, port);
-        if taken.contains_key(&other) || other == *near {
+        if taken.contains_key(&other) || other == near {
             continue;
         }
         taken.insert(near.clone(), ());
         taken.insert(other.clone(), ());
         let of = |end: &(usize, PortName)| devices[end.0].ports.get(&end.1);
-        let rate = of(near).and_then(|p| p.rate.get()).or(of(&other).and_then(|p| p.rate.get()));
-        wires.push(Wire {
-            ends: [near.clone(), other],
-            rate,
-            length: None,
-            headroom: [None, None],
-        });
+        let rate = of(&near).and_then(|p| p.rate.get()).or(of(&other).and_then(|p| p.rate.get()));
+        wires.push(Wire { ends: [near, other], rate, length: None, headroom: [None, None] });
     }
     wires
 }
@@ -424,6 +425,7 @@ fn agreement_of(devices: &[Device]) -> Agreement {
         watchdog: true,
         packet: Bytes::new(4096 + 62),
         balancing: balancing.and_then(named),
+        tenants: Vec::new(),
     }
 }
 

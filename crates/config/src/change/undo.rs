@@ -6,7 +6,7 @@ use crate::text::outline::outline;
 use std::fmt::Write;
 
 /// What takes away the part of `entered` that stands at these ports. Profiles stay: nothing refers
-/// to them any more.
+/// to them any more. What a box has once, such as buffers, stays, too.
 pub(super) fn statements(system: SystemId, entered: &str, ports: &[&PortName]) -> String {
     match system {
         SystemId::Eos | SystemId::NxOs | SystemId::Os10 => negated(entered, ports),
@@ -32,6 +32,22 @@ pub(super) fn statements(system: SystemId, entered: &str, ports: &[&PortName]) -
         // JSON can only add; what was not there has to be removed from the database by hand. NICs go
         // back to their own settings when the driver is loaded again.
         SystemId::Sonic | SystemId::Host => String::new(),
+    }
+}
+
+/// What turns dynamic load balancing off: the hash is what systems do when nobody says anything.
+pub(super) const fn balancing(system: SystemId) -> &'static str {
+    match system {
+        SystemId::Eos => "no ip hardware fib load-balance distribution dynamic\n",
+        SystemId::NxOs => "no hardware profile dlb\n",
+        SystemId::Cumulus => "nv unset router adaptive-routing\n",
+        SystemId::CumulusYaml => "- unset:\n    router:\n      adaptive-routing: {}\n",
+        SystemId::JunosSet => "delete forwarding-options enhanced-hash-key ecmp-dlb\n",
+        SystemId::Junos => {
+            "forwarding-options {\n    enhanced-hash-key {\n        delete: ecmp-dlb;\n    }\n}\n"
+        }
+        // Not rendered for these, so there is nothing to take back.
+        SystemId::Os10 | SystemId::PicOs | SystemId::Sonic | SystemId::Host => "",
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn commands(input: &Input<'_>) -> Device {
     for (line, number) in input.text.lines().zip(1u32..) {
         let line = line.trim();
         // `cumulus@leaf0:mgmt:~$ nv set …`
-        let command = match line.find("nv set ") {
+        let command = match line.find("nv set ").or_else(|| line.find("nv unset ")) {
             Some(at) => &line[at..],
             None => line,
         };
@@ -81,6 +81,7 @@ pub(super) fn commands(input: &Input<'_>) -> Device {
         let words: Vec<&str> = command.split_whitespace().collect();
         match words[..] {
             ["nv", "set", ref path @ ..] => parser.command(number, path),
+            ["nv", "unset", ref path @ ..] => parser.unset(number, path),
             _ => parser.strange(number, line),
         }
     }
@@ -176,6 +177,28 @@ impl Parser {
             ["router", "adaptive-routing", ..] => {}
             ["interface", list, rest @ ..] => self.interface(line, list, rest),
             ["qos", ..] => self.notes.mark(line, RemarkKind::Unknown),
+            _ => self.notes.mark(line, RemarkKind::Foreign),
+        }
+    }
+
+    /// Takes away what was said of a port so far.
+    fn unset(&mut self, line: u32, path: &[&str]) {
+        match path {
+            ["interface", list, "qos"] => {
+                for name in names(list) {
+                    self.bound.remove(&name);
+                    self.device.port(&name).watchdog.on = Said::Absent;
+                }
+            }
+            ["interface", list, "router", "adaptive-routing"] => {
+                for name in names(list) {
+                    self.device.port(&name).balancing = Said::Absent;
+                }
+            }
+            ["router", "adaptive-routing"] => self.device.balancing = Said::Absent,
+            ["qos", ..] | ["interface", _, "qos", ..] => {
+                self.notes.mark(line, RemarkKind::Unknown);
+            }
             _ => self.notes.mark(line, RemarkKind::Foreign),
         }
     }

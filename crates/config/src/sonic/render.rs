@@ -3,7 +3,7 @@
 use super::{action, headroom_included, mode};
 use crate::device::{Device, Port};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Levels, Maps, Wred};
+use crate::qos::{GroupSettings, Levels, Maps, WatchdogSettings, Wred};
 use crate::text::fit;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -102,6 +102,7 @@ pub(super) fn render(device: &Device) -> String {
     let stem = device.part.stem("_");
     let mut document = Document { stem, ..Document::default() };
     pools(&mut document, device);
+    polling(&mut document, device);
     let included = headroom_included(device);
     for (name, port) in &device.ports {
         let name = name.as_str();
@@ -261,26 +262,43 @@ fn profile(group: &GroupSettings, included: bool) -> Fields {
     fields
 }
 
+fn detection(watchdog: &WatchdogSettings) -> Option<u64> {
+    watchdog.detect.get().map(|span| fit::millis(span, 100, 5_000))
+}
+
+fn restoration(watchdog: &WatchdogSettings) -> Option<u64> {
+    watchdog.restore.get().map(|span| fit::millis(span, 100, 60_000))
+}
+
+/// How often the box looks: twice within the time that makes a queue stuck, and no longer than any
+/// time of any port, which SONiC's model does not allow.
+fn polling(document: &mut Document, device: &Device) {
+    let watched = device.ports.values().map(|port| &port.watchdog);
+    let watched = watched.filter(|watchdog| watchdog.on.said() == Some(&true));
+    let longest = |watchdog: &WatchdogSettings| {
+        let poll = detection(watchdog).unwrap_or(200) / 2;
+        restoration(watchdog).map_or(poll, |restore| poll.min(restore))
+    };
+    if let Some(poll) = watched.map(longest).min() {
+        let poll = poll.clamp(100, 1_000);
+        document.entry("PFC_WD", "GLOBAL", vec![field("POLL_INTERVAL", poll)]);
+    }
+}
+
 fn watchdog(document: &mut Document, name: &str, port: &Port) {
     let watchdog = &port.watchdog;
     if watchdog.on.said() != Some(&true) {
         return;
     }
-    let detect = watchdog.detect.get().map(|span| fit::millis(span, 100, 5_000));
-    if !document.tables.contains_key("PFC_WD") {
-        // Looked at twice within the time that makes a queue stuck.
-        let poll = (detect.unwrap_or(200) / 2).clamp(100, 1_000);
-        document.entry("PFC_WD", "GLOBAL", vec![field("POLL_INTERVAL", poll)]);
-    }
     let mut fields = Vec::new();
     if let Some(reaction) = watchdog.reaction.get() {
         fields.push(field("action", action(reaction)));
     }
-    if let Some(detect) = detect {
+    if let Some(detect) = detection(watchdog) {
         fields.push(field("detection_time", detect));
     }
-    if let Some(restore) = watchdog.restore.get() {
-        fields.push(field("restoration_time", fit::millis(restore, 100, 60_000)));
+    if let Some(restore) = restoration(watchdog) {
+        fields.push(field("restoration_time", restore));
     }
     document.entry("PFC_WD", name, fields);
 }

@@ -1,6 +1,8 @@
 //! Statements and what is indented below them, as EOS and NX-OS print them. Whatever people collect
 //! along with a configuration (prompts, banners, comments) is told apart, not taken for statements.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 /// A statement and those that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement<'a> {
@@ -74,7 +76,38 @@ pub(crate) fn outline(text: &str) -> Outline<'_> {
     while !open.is_empty() {
         close(&mut open, &mut found.statements);
     }
+    withdraw(&mut found.statements);
     found
+}
+
+/// `no` before a statement takes away the same statement above it, at the top and at ports: what is
+/// entered later counts. A box prints neither; somebody who writes down what was entered does.
+fn withdraw(statements: &mut Vec<Statement<'_>>) {
+    // Where statements stand: the port, and number of the block and in it; at the top, no number.
+    type Places = Vec<(usize, Option<usize>)>;
+    let mut entered: BTreeMap<(&str, &str), Places> = BTreeMap::new();
+    let mut gone: BTreeSet<(usize, Option<usize>)> = BTreeSet::new();
+    for (block, statement) in statements.iter().enumerate() {
+        let at_port = statement.text.starts_with("interface ");
+        let own = statement.children.iter().enumerate().filter(|_| at_port);
+        let own = own.map(|(at, child)| (statement.text, child.text, Some(at)));
+        for (port, text, at) in own.chain([("", statement.text, None)]) {
+            let taken = text.strip_prefix("no ").and_then(|what| entered.remove(&(port, what)));
+            match taken {
+                Some(places) => gone.extend(places.into_iter().chain([(block, at)])),
+                None => entered.entry((port, text)).or_default().push((block, at)),
+            }
+        }
+    }
+    if gone.is_empty() {
+        return;
+    }
+    for (block, statement) in statements.iter_mut().enumerate() {
+        let mut numbers = 0..;
+        statement.children.retain(|_| !gone.contains(&(block, numbers.next())));
+    }
+    let mut numbers = 0..;
+    statements.retain(|_| !gone.contains(&(numbers.next().unwrap_or_default(), None)));
 }
 
 fn close<'a>(open: &mut Vec<(usize, Statement<'a>)>, top: &mut Vec<Statement<'a>>) {
@@ -126,6 +159,28 @@ fn banner_end(lines: &[&str], index: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_taken_back_is_gone() {
+        let text = "interface e1\n mtu 9000\n no shutdown\n qos x\ninterface e2\n qos x\nfeature a\n b\n\
+                    interface e1\n no qos x\n no qos y\nno feature a\nno feature z\n";
+        let found = outline(text).statements;
+        let all = found.iter().flat_map(|s| [s].into_iter().chain(&s.children));
+        let all: Vec<&str> = all.map(|statement| statement.text).collect();
+        assert_eq!(
+            all,
+            [
+                "interface e1",
+                "mtu 9000",
+                "no shutdown",
+                "interface e2",
+                "qos x",
+                "interface e1",
+                "no qos y",
+                "no feature z"
+            ]
+        );
+    }
     use proptest::prelude::*;
 
     #[test]

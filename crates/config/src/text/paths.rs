@@ -29,6 +29,9 @@ pub(crate) struct Paths<'a> {
 const MOST_AROUND: usize = 32;
 const MOST_WORDS: usize = 256;
 
+/// Statements that switch off or take away others: each looks at all of them.
+const MOST_OFF: usize = 256;
+
 /// Takes a text apart.
 pub(crate) fn read(text: &str) -> Paths<'_> {
     let mut reader = Reader::default();
@@ -61,6 +64,8 @@ struct Reader<'a> {
     comment: bool,
     /// Prefixes that `deactivate` switched off.
     off: Vec<Vec<&'a str>>,
+    /// How many paths were taken away.
+    deletions: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -97,14 +102,26 @@ impl<'a> Reader<'a> {
             return true;
         }
         if let Some(rest) = command.strip_prefix("deactivate ") {
-            const MOST_OFF: usize = 256;
             match words(rest) {
                 words if !words.is_empty() && self.off.len() < MOST_OFF => self.off.push(words),
                 _ => self.found.strange.push(number),
             }
             return true;
         }
+        if let Some(rest) = command.strip_prefix("delete ") {
+            self.delete(&words(rest), number);
+            return true;
+        }
         false
+    }
+
+    /// Takes away what was said so far below a path.
+    fn delete(&mut self, path: &[&str], number: u32) {
+        self.deletions += 1;
+        if path.is_empty() || self.deletions > MOST_OFF {
+            return self.found.strange.push(number);
+        }
+        self.found.statements.retain(|statement| !statement.words.starts_with(path));
     }
 
     fn braces(&mut self, line: &'a str, number: u32) {
@@ -171,7 +188,9 @@ impl<'a> Reader<'a> {
         let off = first == "inactive:" || self.levels.last().is_some_and(|(_, off)| *off);
         let own = self.pending.drain(..).map(|(_, word)| word).filter(|word| !TAGS.contains(word));
         let words: Vec<&'a str> = self.around.iter().copied().chain(own).collect();
-        if off || words.is_empty() {
+        if first == "delete:" {
+            self.delete(&words, line);
+        } else if off || words.is_empty() {
             self.found.inactive.push(line);
         } else {
             self.found.statements.push(Path { line, words });
@@ -180,7 +199,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Words that say something about a statement and are not of it.
-const TAGS: [&str; 4] = ["inactive:", "protect:", "replace:", "active:"];
+const TAGS: [&str; 5] = ["inactive:", "protect:", "replace:", "active:", "delete:"];
 
 /// Whether a line can be part of braces: it ends as statements do, or is a comment.
 fn looks_like_braces(line: &str) -> bool {
@@ -298,6 +317,16 @@ fn close_to(text: &mut String, open: &mut Vec<&str>, depth: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_deleted_is_gone() {
+        let text = "set a b 1\nset a b 2\nset a c\ndelete a b\nset a b 3\nx {\n    y 1;\n    z 2;\n}\n\
+                    x {\n    delete: y;\n}\n";
+        let found = read(text);
+        let all: Vec<String> = found.statements.iter().map(|path| path.words.join(" ")).collect();
+        assert_eq!(all, ["a c", "a b 3", "x z 2"]);
+        assert!(found.strange.is_empty());
+    }
     use proptest::prelude::*;
 
     fn flat(text: &str) -> Vec<String> {

@@ -34,6 +34,20 @@ rate = '800Gbps'
 length = '40m'
 ";
 
+/// What is added to [`POD`] for two tenants that are meant to be apart.
+pub(crate) const TENANTS: &str = "
+[[class]]
+id = 4
+lossless = true
+
+[[tenant]]
+name = 'research'
+
+[[tenant]]
+name = 'serving'
+class = 4
+";
+
 pub(crate) fn setup(file: &str) -> FabricSetup {
     match load_fabric(file).into_result() {
         Ok(setup) => setup,

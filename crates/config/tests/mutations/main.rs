@@ -81,6 +81,21 @@ fn run(system: SystemId) {
     assert!(with.problems.is_empty(), "{}", with.problems.join("\n"));
 }
 
+/// Two tenants with a lossless class each; on one switch, one of them is put into the queue of the
+/// other.
+#[test]
+fn tenants_in_one_queue() {
+    let file = format!("{}{}", common::POD, common::TENANTS);
+    for system in SystemId::ALL.into_iter().filter(|system| *system != SystemId::Host) {
+        let pod = Pod::from(&file, system);
+        let clean = pod.audit(&pod.clean, true);
+        assert!(clean.findings.is_empty(), "{system}: {:#?}", clean.findings);
+        let score = judge(&pod, &[mistakes::tenants(system)], true);
+        println!("{}", score.line(&format!("{system}, tenants")));
+        assert!(score.problems.is_empty(), "{system}: {}", score.problems.join("\n"));
+    }
+}
+
 /// Ports of two speeds that say neither: their thresholds differ, and nobody may call that a mistake.
 #[test]
 fn unknown_speeds_are_not_compared() {

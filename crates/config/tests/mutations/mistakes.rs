@@ -92,6 +92,25 @@ pub(crate) fn of(system: SystemId) -> Vec<Mistake> {
     }
 }
 
+/// The second tenant's data in the queue of the first.
+pub(crate) fn tenants(system: SystemId) -> Mistake {
+    let (from, to) = match system {
+        SystemId::Eos => ("dscp 32 to traffic-class 4", "dscp 32 to traffic-class 3"),
+        SystemId::NxOs => ("    set qos-group 4", "    set qos-group 3"),
+        SystemId::Sonic => ("            \"32\": \"4\"", "            \"32\": \"3\""),
+        SystemId::Cumulus => ("dscp 32 switch-priority 4", "dscp 32 switch-priority 3"),
+        SystemId::CumulusYaml => (
+            "            '32':\n              switch-priority: 4\n",
+            "            '32':\n              switch-priority: 3\n",
+        ),
+        SystemId::Junos | SystemId::JunosSet => ("class TC4 queue-num 4", "class TC4 queue-num 3"),
+        SystemId::Os10 => (" queue 4 qos-group 4", " queue 3 qos-group 4"),
+        SystemId::PicOs => ("class TC4 code-point 32", "class TC3 code-point 32"),
+        SystemId::Host => unreachable!("hosts have no queue in common"),
+    };
+    Mistake::new("tenants in one queue", "leaf0", &["tenants-shared"]).first(from, to)
+}
+
 pub(crate) const MTU: &[&str] = &["mtu-drift", "mtu-mismatch"];
 
 fn eos() -> Vec<Mistake> {

@@ -23,7 +23,12 @@ pub(crate) struct Pod {
 
 impl Pod {
     pub(crate) fn of(system: SystemId) -> Self {
-        let setup = common::setup(common::POD);
+        Self::from(common::POD, system)
+    }
+
+    /// The pod of a fabric file.
+    pub(crate) fn from(file: &str, system: SystemId) -> Self {
+        let setup = common::setup(file);
         let balancing = match system {
             SystemId::Sonic => Balancing::Hash,
             _ => Balancing::Flowlet,

@@ -2,6 +2,7 @@
 
 use super::buffers::{self, PortRules};
 use super::classes::Classes;
+use super::tenants;
 use super::terms::Terms;
 use super::wiring::{End, Wiring};
 use crate::document::Report;
@@ -48,6 +49,7 @@ pub(super) fn assemble(
         data_class: classes.data,
         ack_class: classes.ack,
         cnp_class: classes.cnp,
+        tenants: tenants::settle(file, classes.data, report),
         static_routes: Vec::new(),
         ties: file.ties,
     };

@@ -13,6 +13,7 @@ mod rail;
 mod routes;
 mod single;
 mod switches;
+mod tenants;
 mod terms;
 mod three_tier;
 mod wiring;

@@ -8,6 +8,7 @@ mod custom;
 mod links;
 mod lossless;
 mod switch;
+mod tenant;
 
 pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
 pub use cluster::{Cluster, Homing, Kind, Layout, NicSettings, ReceiveSettings};
@@ -19,6 +20,7 @@ pub use switch::{
     HashSettings, PerSwitch, SwitchSection, SwitchSettings, Unit, WatchdogActionName,
     WatchdogSettings,
 };
+pub use tenant::TenantEntry;
 
 use crate::catalogue::UserCatalogue;
 use crate::model::Ties;
@@ -53,6 +55,9 @@ pub struct FabricFile {
     /// Traffic classes that differ from the default ones.
     #[serde(rename = "class")]
     pub classes: Vec<ClassEntry>,
+    /// Who uses the fabric, and in which class.
+    #[serde(rename = "tenant")]
+    pub tenants: Vec<TenantEntry>,
     /// Queue pairs.
     pub transport: QpConfig,
     /// Routes that override the shortest paths.

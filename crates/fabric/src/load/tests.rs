@@ -55,6 +55,11 @@ dscp = [26, 27]
 id = 1
 scheduling = 7
 egress-alpha = 2
+[[tenant]]
+name = "research"
+[[tenant]]
+name = "serving"
+class = 1
 [transport]
 mtu = "4096B"
 [transport.congestion]
@@ -189,6 +194,29 @@ fn dscps_and_classes_are_counted() {
     ] {
         assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
     }
+}
+
+#[test]
+fn tenants_have_one_name_and_a_class() {
+    let text = "[traffic]\ndata = 5\n[[tenant]]\nname = 'a'\n[[tenant]]\nname = 'b'\nclass = 4\n";
+    let tenants = load_fabric(text).value.unwrap().fabric.tenants;
+    let seen: Vec<(&str, u8)> = tenants.iter().map(|t| (t.name.as_str(), t.class.0)).collect();
+    assert_eq!(seen, [("a", 5), ("b", 4)]);
+    let text = "[[tenant]]\nname = 'a'\n[[tenant]]\nname = 'a'\n[[tenant]]\nname = ' '\n";
+    let loaded = load_fabric(text);
+    let found = lines(&loaded.diagnostics, "", text);
+    for expected in [
+        "fabric 4: error[xoff::duplicate]: there are two tenants `a`",
+        "fabric 6: error[xoff::impossible-value]: a tenant needs a name",
+    ] {
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+    let text = "[[tenant]]\nname = 'a'\nclass = 8\n";
+    let found = lines(&load_fabric(text).diagnostics, "", text);
+    assert!(found.iter().any(|f| f.starts_with("fabric 3: error")), "{found:#?}");
+    let text = "[[tenant]]\nclass = 3\n";
+    let found = lines(&load_fabric(text).diagnostics, "", text);
+    assert!(found.iter().any(|f| f.contains("name")), "{found:#?}");
 }
 
 #[test]

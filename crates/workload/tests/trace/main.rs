@@ -3,6 +3,8 @@
 
 mod chakra;
 mod counts;
+#[path = "../entries/mod.rs"]
+mod entries;
 mod folders;
 mod goal;
 mod kineto;

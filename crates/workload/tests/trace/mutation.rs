@@ -1,9 +1,10 @@
 //! Damaged files: every reader reads them, refuses them, or notes what it does not understand, and
 //! always in little time and memory.
 
-use super::{chakra, counts, gzip, read_as};
+use super::{chakra, counts, gzip};
+use crate::entries::trace as check;
 use xoff_workload::stream::Stream;
-use xoff_workload::trace::{Format, OperationId, Place, Who, Work};
+use xoff_workload::trace::Format;
 
 /// Changes a few bytes, cuts, repeats or moves a piece.
 fn damage(bytes: &[u8], random: &mut Stream) -> Vec<u8> {
@@ -34,52 +35,15 @@ fn damage(bytes: &[u8], random: &mut Stream) -> Vec<u8> {
     bytes
 }
 
-/// What holds of every trace that was read, however damaged its file.
-fn check(format: Format, bytes: &[u8]) {
-    let trace = match read_as(format, "x.0.et", bytes) {
-        Ok(trace) => trace,
-        Err(error) => {
-            assert!(!error.message.is_empty() && !error.interrupted, "{error}");
-            return;
-        }
-    };
-    let count = trace.operations.len() as u32;
-    for (at, operation) in trace.operations.iter().enumerate() {
-        let id = OperationId(at as u32);
-        for need in trace.needs(id) {
-            assert!(need.on.0 < count && need.on != id);
-            assert_eq!(trace.operations[need.on.0 as usize].who, operation.who);
-        }
-        if let Who::One(rank) = operation.who {
-            assert!(rank.0 < trace.ranks);
-        }
-        match operation.work {
-            Work::Send(message) | Work::Receive(message) => {
-                assert!(message.peer.is_none_or(|peer| peer.0 < trace.ranks));
-            }
-            Work::Collective(one) => {
-                trace.group(one.group);
-            }
-            _ => {}
-        }
-    }
-    let summary = trace.summary();
-    let counted: u64 = summary.kinds.iter().map(|line| line.tally.count).sum();
-    let by_rank: u64 =
-        summary.ranks.iter().map(|line| line.communication.count + line.other.count).sum();
-    assert_eq!([counted, by_rank], [u64::from(count); 2]);
-    assert!(trace.notes.iter().all(|note| note.count > 0 && note.place != Place::Byte(u64::MAX)));
-}
-
 fn mutate(format: Format, bytes: &[u8], purpose: &'static str, rounds: u64) {
-    check(format, bytes);
+    check(Some(format), bytes);
     for round in 0..rounds {
         let mut random = Stream::new(7, round, purpose);
-        check(format, &damage(bytes, &mut random));
+        check(Some(format), &damage(bytes, &mut random));
     }
     // Every place where a small file can be cut.
     for end in (0..bytes.len().min(1500)).rev() {
-        check(format, &bytes[..end]);
+        check(Some(format), &bytes[..end]);
     }
 }
 

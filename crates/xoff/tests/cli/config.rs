@@ -155,6 +155,8 @@ fn sarif_has_what_it_must_have() {
     assert_eq!(code(&found), Some(1));
     let log = json(&found);
     assert_eq!(log["version"], "2.1.0");
+    let schema = log["$schema"].as_str().unwrap_or_default();
+    assert!(schema.starts_with("https://") && schema.ends_with("/sarif-schema-2.1.0.json"));
     let run = &log["runs"][0];
     let driver = &run["tool"]["driver"];
     assert_eq!(driver["name"], "xoff");

@@ -6,11 +6,16 @@ use xoff_config::audit::{Finding, RULES, Report, Rule};
 use xoff_config::place::Place;
 use xoff_fabric::Severity;
 
+/// Where the form is described: the address that the standard itself gives its schema.
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
 /// The log of one run.
 pub(super) fn log(report: &Report, files: &Files) -> Value {
     let rules: Vec<Value> = RULES.iter().map(|rule| descriptor(rule)).collect();
     let results: Vec<Value> = report.findings.iter().map(|f| result(f, files)).collect();
     json!({
+        "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{
             "tool": {

@@ -1,0 +1,42 @@
+//! The entrance that traces come through, with what must hold for any of them. The fuzz target and the
+//! tests both call it.
+
+use xoff_workload::trace::{Format, OperationId, Options, Place, Who, Work, read_stream};
+
+/// What holds of every trace that was read, however damaged its file. Without a format it is told by
+/// content.
+pub(crate) fn trace(format: Option<Format>, bytes: &[u8]) {
+    let trace = match read_stream("x.0.et", bytes, Options { format, ..Options::default() }) {
+        Ok(trace) => trace,
+        Err(error) => {
+            assert!(!error.message.is_empty() && !error.interrupted, "{error}");
+            return;
+        }
+    };
+    let count = trace.operations.len() as u32;
+    for (at, operation) in trace.operations.iter().enumerate() {
+        let id = OperationId(at as u32);
+        for need in trace.needs(id) {
+            assert!(need.on.0 < count && need.on != id);
+            assert_eq!(trace.operations[need.on.0 as usize].who, operation.who);
+        }
+        if let Who::One(rank) = operation.who {
+            assert!(rank.0 < trace.ranks);
+        }
+        match operation.work {
+            Work::Send(message) | Work::Receive(message) => {
+                assert!(message.peer.is_none_or(|peer| peer.0 < trace.ranks));
+            }
+            Work::Collective(one) => {
+                trace.group(one.group);
+            }
+            _ => {}
+        }
+    }
+    let summary = trace.summary();
+    let counted: u64 = summary.kinds.iter().map(|line| line.tally.count).sum();
+    let by_rank: u64 =
+        summary.ranks.iter().map(|line| line.communication.count + line.other.count).sum();
+    assert_eq!([counted, by_rank], [u64::from(count); 2]);
+    assert!(trace.notes.iter().all(|note| note.count > 0 && note.place != Place::Byte(u64::MAX)));
+}
