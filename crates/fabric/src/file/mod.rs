@@ -8,6 +8,7 @@ mod custom;
 mod links;
 mod lossless;
 mod switch;
+mod transport;
 
 pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
 pub use cluster::{Cluster, Homing, Kind, Layout, NicSettings, ReceiveSettings};
@@ -16,15 +17,15 @@ pub use links::{LinkSettings, Links};
 pub use lossless::{EcnSettings, HeadroomSetting, Pfc, Quanta, ResponseSetting, UntilResume};
 pub use switch::{
     BalancingName, BalancingSettings, DisciplineName, Forwarding, HashField, HashSeed,
-    HashSettings, PerSwitch, SwitchSection, SwitchSettings, Unit, WatchdogActionName,
-    WatchdogSettings,
+    HashSettings, PerSwitch, SwitchSection, SwitchSettings, TrimmingSettings, Unit,
+    WatchdogActionName, WatchdogSettings,
 };
+pub use transport::{Credits, TransportSection};
 
 use crate::catalogue::UserCatalogue;
 use crate::model::Ties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_transport::config::QpConfig;
 
 /// A fabric file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +47,8 @@ pub struct FabricFile {
     pub switch: SwitchSection,
     /// Priority flow control.
     pub pfc: Pfc,
+    /// Credits of links, where those are used instead.
+    pub credits: Credits,
     /// ECN marking.
     pub ecn: EcnSettings,
     /// Which traffic uses which class.
@@ -53,8 +56,8 @@ pub struct FabricFile {
     /// Traffic classes that differ from the default ones.
     #[serde(rename = "class")]
     pub classes: Vec<ClassEntry>,
-    /// Queue pairs.
-    pub transport: QpConfig,
+    /// The network that carries the traffic, and its queue pairs.
+    pub transport: TransportSection,
     /// Routes that override the shortest paths.
     #[serde(rename = "route")]
     pub routes: Vec<RouteEntry>,

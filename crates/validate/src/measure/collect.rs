@@ -6,7 +6,7 @@ use super::figures::{
 };
 use std::collections::BTreeMap;
 use xoff_fabric::derived::Derived;
-use xoff_fabric::model::Fabric;
+use xoff_fabric::model::{Fabric, Nic};
 use xoff_sim::{Drop, FlowResult, Outcome};
 use xoff_units::{Bytes, Instant, Ratio, Span};
 use xoff_workload::Job;
@@ -43,6 +43,7 @@ impl Run<'_> {
             first_pause_us: self.seen.first_pause.map(us),
             first_lossless_drop,
             deadlock: rings.map(|(port, _)| fabric.port_name(*port)).collect(),
+            cores: self.cores(),
         }
     }
 
@@ -116,12 +117,35 @@ impl Run<'_> {
         let nearest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).min();
         let network = Network {
             latency: Span::from_ps(nearest.unwrap_or_default().as_ps() / 2),
-            nic_share: Ratio::new(mtu, mtu + OVERHEAD),
+            nic_share: Ratio::new(mtu, mtu + (qp.framing.header + qp.framing.gap).get()),
             ..Network::default()
         };
         let Ok(mut program) = job.program(run) else { return Span::ZERO };
         let outcome = ideal::run(&mut program, fabric, &network);
         outcome.map_or(Span::ZERO, |outcome| outcome.end - Instant::ZERO)
+    }
+
+    /// Cores that the transport kept busy at the server with most to do: the bytes that passed its NICs,
+    /// either way, over what a core moves in the time that the run took.
+    fn cores(&self) -> f64 {
+        let (fabric, ports) = (self.fabric(), &self.report.ports);
+        let sent = |port: usize| ports[port].iter().map(|class| class.tx_bytes).sum::<u64>();
+        let seconds = (self.report.end - Instant::ZERO).as_s_f64();
+        let of_nic = |nic: &Nic| {
+            let cpu = nic.cpu?;
+            let both = |port: u32| {
+                let peer = fabric.ports[port as usize].peer;
+                sent(port as usize) + sent(peer.index())
+            };
+            let bytes: u64 = nic.ports.clone().map(both).sum();
+            Some(bytes as f64 * 8.0 / cpu.core_rate.bps().max(1) as f64)
+        };
+        let busy = |server: &xoff_fabric::model::Server| -> f64 {
+            let nics = &fabric.nics[server.nics.start as usize..server.nics.end as usize];
+            nics.iter().filter_map(of_nic).sum()
+        };
+        let most = fabric.servers.iter().map(busy).fold(0.0, f64::max);
+        if seconds > 0.0 { most / seconds } else { 0.0 }
     }
 
     fn totals(&self) -> Counters {
@@ -152,16 +176,13 @@ impl Run<'_> {
             wire_drops: wire,
             fault_drops: fault,
             retransmitted: all.iter().map(|counters| counters.retransmitted).sum(),
+            trimmed: report.trimmed,
             out_of_sequence: all.iter().map(|counters| counters.out_of_sequence).sum(),
             timeouts: all.iter().map(|counters| counters.timeouts).sum(),
             watchdog: self.seen.watchdog,
         }
     }
 }
-
-/// Bytes on the wire around the payload of a full RoCEv2 packet: Ethernet with preamble and gap, IPv4,
-/// UDP, BTH and ICRC.
-const OVERHEAD: u64 = 38 + 20 + 8 + 12 + 4;
 
 fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
     let done = || flows.iter().filter_map(|flow| Some((flow, flow.completion()?)));
