@@ -114,7 +114,7 @@ impl Sender {
         } else {
             self.window
         };
-        self.window = mul_q32(self.window, beta).max(2 * self.mtu << FRACTION);
+        self.window = mul_q32(self.window, beta).max((2 * self.mtu) << FRACTION);
         self.threshold = self.window;
         self.epoch = None;
         counters.rate_decreases += 1;
