@@ -19,6 +19,7 @@ pub mod load;
 mod miscabling;
 pub mod model;
 pub mod names;
+mod network;
 pub mod route;
 pub mod rules;
 pub mod scenario;
@@ -28,3 +29,4 @@ pub mod suggest;
 
 pub use diagnostic::{Diagnostic, Origin, Severity};
 pub use load::{FabricSetup, Loaded, ScenarioSetup, load, load_fabric, load_scenario};
+pub use network::Network;

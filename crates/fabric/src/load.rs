@@ -9,6 +9,7 @@ use crate::diagnostic::{Code, Diagnostic, Origin, Severity, code};
 use crate::document::{Document, Node, Report};
 use crate::file::{FabricFile, Profile};
 use crate::model::Fabric;
+use crate::network::Network;
 use crate::scenario::Scenario;
 use crate::{build, check, schema, structure};
 use serde::de::DeserializeOwned;
@@ -132,7 +133,13 @@ fn finish_fabric(
     overrides: Option<Node>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<FabricSetup> {
-    let mut document = with_profile(file, overrides.as_ref());
+    let asked = overrides.as_ref().and_then(network);
+    let own = network(&file.root).filter(|_| asked.is_none());
+    let mut document = with_profile(with_network(file, own), overrides.as_ref());
+    if let Some(asked) = asked {
+        let (settings, _) = Document::parse(asked.text(), None);
+        document.overlay(settings.root);
+    }
     if let Some(overrides) = overrides {
         document.overlay(overrides);
     }
@@ -144,6 +151,20 @@ fn finish_fabric(
     let fabric = build::build(&file, &catalogue, &mut report);
     diagnostics.extend(report.diagnostics);
     Some(FabricSetup { file, catalogue, fabric: fabric? })
+}
+
+/// The network that a layer names.
+fn network(layer: &Node) -> Option<Network> {
+    let transport = layer.table()?.get("transport")?;
+    transport.table()?.get("kind")?.value.as_text().and_then(Network::named)
+}
+
+/// The settings of a file's network go directly below it.
+fn with_network(file: Document, network: Option<Network>) -> Document {
+    let Some(network) = network else { return file };
+    let (mut document, _) = Document::parse(network.text(), None);
+    document.overlay(file.root);
+    document
 }
 
 /// The profile that the file or the overrides name goes below the file.

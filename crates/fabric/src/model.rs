@@ -75,6 +75,9 @@ pub struct Fabric {
     pub static_routes: Vec<StaticRoute>,
     /// What happens first of what happens at once.
     pub ties: Ties,
+    /// Links have credits: a packet is only sent into a switch that has room for it among what is reserved
+    /// for its port and class. There are no pauses then.
+    pub credits: bool,
 }
 
 /// Somebody who uses the fabric beside others.
@@ -127,6 +130,24 @@ pub struct Nic {
     pub latency: Span,
     /// The receive side, when it can be slower than the wire.
     pub receive: Option<ReceiveLimit>,
+    /// The cores that run the transport; nothing where the NIC does.
+    pub cpu: Option<Cpu>,
+}
+
+/// Cores that run a transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cpu {
+    /// What one of them moves at one end.
+    pub core_rate: Rate,
+    /// How many can serve one flow.
+    pub flow_cores: u32,
+}
+
+impl Cpu {
+    /// No flow is faster.
+    pub fn flow_rate(&self) -> Rate {
+        Rate::from_bps(self.core_rate.bps().saturating_mul(self.flow_cores.into()))
+    }
 }
 
 /// A receive side that drains into the host at a limited rate and pauses the fabric when it fills.
@@ -195,6 +216,17 @@ pub struct Switch {
     pub headroom_pool: Option<Bytes>,
     /// How the weighted classes of a port take turns.
     pub discipline: Discipline,
+    /// What becomes of packets that a lossy class has no room for; they are dropped without it.
+    pub trimming: Option<Trimming>,
+}
+
+/// Packets that find a queue full lose their payload and go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trimming {
+    /// The class in which they go on.
+    pub class: ClassId,
+    /// Bytes that are left of them, from Ethernet header to FCS.
+    pub size: Bytes,
 }
 
 /// How flows are spread over equal paths.

@@ -4,6 +4,7 @@ use crate::balance::{Balancer, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::convergence::Convergence;
+use crate::credit;
 use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
 use crate::ideal::{self, flight, leads_to_cut_through};
@@ -101,6 +102,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
             .map(|port| pause_flight(fabric, PortId(port)))
             .collect(),
         paused_queues: 0,
+        credits: credit::initial(fabric),
         deadlock_pending: false,
         deadlocks: Vec::new(),
         mark_streams: stream("ecn"),
@@ -151,7 +153,8 @@ fn profile_of_each_slot(fabric: &Fabric, profiles: &mut Vec<Profile>) -> Vec<u32
     let mut slots = Vec::with_capacity(fabric.ports.len() * CLASSES);
     for port in &fabric.ports {
         for (class, rules) in port.classes.iter().enumerate() {
-            let lossless = fabric.classes[class].lossless && fabric.pause.enabled;
+            let protected = fabric.pause.enabled || fabric.credits;
+            let lossless = fabric.classes[class].lossless && protected;
             let profile = Profile::new(rules, lossless);
             let known = profiles.iter().rposition(|other| *other == profile);
             slots.push(known.unwrap_or(profiles.len()) as u32);
@@ -182,6 +185,11 @@ fn port_state(
     if leads_to_cut_through(fabric, id) {
         flags |= port_flag::TO_CUT_THROUGH;
     }
+    if credit::governs(fabric, id) {
+        flags |= port_flag::CREDITS;
+    }
+    // A switch with credits always owes word of what leaves its buffer: see `credit`.
+    let owes = if fabric.credits && flags & port_flag::NIC == 0 { u8::MAX } else { 0 };
     let to_nic = fabric.node_switch(fabric.ports[port.peer.index()].node).is_none();
     let (mut strict, mut limited) = (0, 0);
     for (class, rules) in port.classes.iter().enumerate() {
@@ -207,8 +215,8 @@ fn port_state(
         },
         waiting: 0,
         paused: 0,
-        xoff: 0,
-        told: 0,
+        xoff: owes,
+        told: owes,
         refresh: 0,
         stuck: 0,
         limited,
@@ -274,6 +282,7 @@ fn switch_states(
             mixed_seed: hash::mixed(switch.hash.seed),
             cell: switch.cell.get().min(4096) as u16,
             cut_through: switch.cut_through,
+            trimming: switch.trimming,
         })
     };
     fabric.switches.iter().enumerate().map(state).collect()
@@ -287,7 +296,9 @@ fn nic_states(fabric: &Fabric) -> Vec<NicState> {
             configs.push(Arc::new(nic.qp.clone()));
             configs[configs.len() - 1].clone()
         });
-        let mut state = NicState::new(port, fabric.cable(PortId(port)).rate, qp);
+        let rate = fabric.cable(PortId(port)).rate;
+        let mut state = NicState::new(port, rate, qp);
+        state.flow_rate = nic.cpu.map_or(rate, |cpu| cpu.flow_rate().min(rate));
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
         state.receiver = nic.receive.map(receiver);
         state

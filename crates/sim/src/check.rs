@@ -52,6 +52,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let accounted = self.totals.delivered_bytes + self.totals.dropped_bytes + queued_bytes;
         assert!(accounted <= self.letters.written_bytes, "more bytes came out than went in");
+        self.assert_credits();
         for switch in &self.switches {
             assert!(switch.shared.free <= switch.shared_total, "buffer out of nowhere");
         }

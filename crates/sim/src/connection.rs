@@ -192,7 +192,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let plane = self.plane_of(way, end);
             let nic = &self.nics[plane as usize];
             let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
-            let path = PathInfo { line_rate: nic.rate, base_rtt: way.base_rtt };
+            let path = PathInfo { line_rate: nic.flow_rate, base_rtt: way.base_rtt };
             let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(plane, way.class);
             End { qp, member, timer_at: Instant::MAX, forms: self.forms(way, end, plane, peer) }
@@ -336,9 +336,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let ack = header(Opcode::Acknowledge, 0, Extension::None);
         let ack_class = self.fabric.ack_class.map_or(way.class, |class| class.0);
         let int = if nic.collects { flag::INT } else { 0 };
-        let echo = if nic.echo_marks { flag::ECT } else { 0 };
+        let marks = if nic.qp.congestion.takes_marks() { flag::ECT } else { 0 };
+        let echo = if nic.echo_marks { marks } else { 0 };
         Forms {
-            data: packet(way.class, &full, flag::ECT | int),
+            data: packet(way.class, &full, marks | int),
             ack: packet(ack_class, &ack, echo),
             ack_slot: Slot::new(nic.port, ack_class),
             mtu: nic.mtu,

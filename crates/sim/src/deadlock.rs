@@ -132,6 +132,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         stuck: u64,
         waits_for: &BTreeMap<u32, (u64, BTreeSet<u32>)>,
     ) -> bool {
+        if !self.credits.is_empty() {
+            let sender = self.ports[(slot >> 3) as usize].peer() << 3 | (slot & 7);
+            return self.credits[sender as usize].would_go_on(stuck);
+        }
         let owner = self.ports[(slot >> 3) as usize].owner;
         let lane = &self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize];
         let switch = &self.switches[owner as usize];

@@ -10,6 +10,7 @@ use crate::balance::{Balancer, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{Connection, FlowState};
 use crate::convergence::Convergence;
+use crate::credit::Credit;
 use crate::deadlock::Cycle;
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::fault::TimedFault;
@@ -26,7 +27,7 @@ use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use crate::setting::ActiveSetting;
 use std::hint::black_box;
-use xoff_fabric::model::{Fabric, PortId, WatchdogAction};
+use xoff_fabric::model::{Fabric, PortId, Trimming, WatchdogAction};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
@@ -44,6 +45,8 @@ pub(crate) struct SwitchState {
     pub(crate) cut_through: bool,
     /// Common buffer when nothing is in it.
     pub(crate) shared_total: u64,
+    /// What becomes of packets that a queue has no room for, if they are not dropped.
+    pub(crate) trimming: Option<Trimming>,
 }
 
 impl SwitchState {
@@ -80,6 +83,8 @@ pub(crate) struct Totals {
     pub(crate) dropped_bytes: u64,
     /// Of `delivered`: congestion notifications.
     pub(crate) cnps: u64,
+    /// Packets that lost their payload and went on.
+    pub(crate) trimmed: u64,
 }
 
 /// All state of a run.
@@ -116,6 +121,8 @@ pub(crate) struct Engine<'a, Q> {
     /// From the end of a pause frame to its effect at the peer, by sending port.
     pub(crate) pause_flight: Vec<Span>,
     pub(crate) paused_queues: u32,
+    /// By sending port and class, where links have credits.
+    pub(crate) credits: Vec<Credit>,
     pub(crate) deadlock_pending: bool,
     pub(crate) deadlocks: Vec<Cycle>,
     pub(crate) mark_streams: Vec<Stream>,

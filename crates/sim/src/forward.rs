@@ -64,7 +64,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Takes an arrived packet into the buffer, and queues it at the port it leaves by.
     #[inline(never)]
-    fn take_in(&mut self, slot: Slot, out: u32, index: u32) {
+    pub(crate) fn take_in(&mut self, slot: Slot, out: u32, index: u32) {
         let out = Slot::new(out, slot.class());
         let egress = &self.ports[out.port() as usize];
         let (egress_byte, special) = (egress.byte_time, egress.stuck | egress.limited);
@@ -86,8 +86,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if special & out.bit() != 0
             && let Some(reason) = self.egress_refuses(out, size)
         {
-            let packet = self.packets.take(index);
-            return self.drop_packet(&packet, out, reason);
+            return self.refuse(slot, out, index, reason);
         }
         let here = &mut self.ports[slot.port() as usize];
         let state = &mut self.switches[here.owner as usize];
@@ -158,8 +157,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Drops a packet that has just arrived.
     #[cold]
     #[inline(never)]
-    fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
+    pub(crate) fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
         let packet = self.packets.take(index);
+        if !self.credits.is_empty() {
+            let switch = self.ports[slot.port() as usize].owner;
+            let charged = self.switches[switch as usize].charge(packet.size);
+            self.return_credit(slot, charged);
+        }
         self.drop_packet(&packet, slot, reason);
     }
 

@@ -14,6 +14,7 @@ mod build;
 mod check;
 mod connection;
 mod convergence;
+mod credit;
 mod deadlock;
 mod engine;
 mod event;
@@ -36,6 +37,7 @@ mod sample;
 mod scheduler;
 mod setting;
 mod transmit;
+mod trim;
 mod watchdog;
 mod wheel;
 

@@ -133,6 +133,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
             changed.push(cable);
             for port in ends {
                 self.turn_over(port);
+            }
+            for port in ends {
+                if self.has_credits(port) {
+                    self.renew_credits(port);
+                }
+                if !self.credits.is_empty() {
+                    continue;
+                }
                 // What the peer was told before is forgotten: it hears of pauses again.
                 let here = &mut self.ports[port as usize];
                 here.told = 0;
@@ -183,8 +191,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The peer is gone: nobody will say when to go on.
     fn end_pauses(&mut self, port: u32) {
         let mut resumed = false;
+        let credits = self.has_credits(port);
         for class in classes(self.ports[port as usize].paused) {
-            resumed |= self.resume_class(Slot::new(port, class));
+            let slot = Slot::new(port, class);
+            resumed |= if credits { self.end_wait(slot) } else { self.resume_class(slot) };
         }
         if resumed {
             self.kick(port);

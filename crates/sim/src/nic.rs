@@ -146,6 +146,8 @@ pub(crate) struct NicState {
     groups: [Group; 8],
     pub(crate) mtu: u32,
     pub(crate) rate: Rate,
+    /// No flow is faster: the port's rate, or less where cores serve flows.
+    pub(crate) flow_rate: Rate,
     pub(crate) qp: Arc<QpConfig>,
     pace: BinaryHeap<Reverse<(Instant, u32)>>,
     /// Storms under way: pauses without end, by class.
@@ -159,6 +161,7 @@ impl NicState {
             next_paced: Instant::MAX,
             port,
             rate,
+            flow_rate: rate,
             mtu: qp.mtu.get() as u32,
             collects: matches!(qp.congestion, Congestion::Hpcc(_)),
             echo_marks: qp.notification == Notification::EchoInAck,
@@ -421,7 +424,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             None
         };
         let sent_at = answers.then_some(letter.sent_at);
-        let signals = Signals { ce: flags & flag::CE != 0, sent_at, int };
+        let trimmed = flags & flag::TRIMMED != 0;
+        let signals = Signals { ce: flags & flag::CE != 0, trimmed, sent_at, int };
         let qp = &mut connection.ends[(endpoint & 1) as usize].qp;
         qp.handle(self.now, &letter.header, signals);
         self.send_control(endpoint, Some(letter_at));

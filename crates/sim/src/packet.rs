@@ -57,6 +57,8 @@ pub(crate) mod flag {
     pub(crate) const INT: u8 = 32;
     /// Was on a cable that went dead: it arrives nowhere.
     pub(crate) const LOST: u8 = 64;
+    /// Has lost its payload to a full queue. Such packets are marked as well.
+    pub(crate) const TRIMMED: u8 = 128;
 }
 
 /// All packets alive.

@@ -139,8 +139,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.kick(port);
     }
 
-    /// A pause frame takes effect here.
+    /// A pause frame takes effect here, or room comes back to a port with credits.
     pub(crate) fn obey_pause(&mut self, port: u32, data: u32) {
+        if self.has_credits(port) {
+            return self.take_credit(port, data);
+        }
         let link = &self.links[port as usize];
         if link.is_down() || u32::from(link.epoch) != data >> 16 {
             return;

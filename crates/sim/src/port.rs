@@ -118,6 +118,10 @@ pub(crate) mod port_flag {
     pub(crate) const EXPIRY_PENDING: u8 = 8;
     /// A pause refresh event is pending.
     pub(crate) const REFRESH_PENDING: u8 = 16;
+    /// The peer takes packets only as far as it has room: see [`crate::credit`].
+    pub(crate) const CREDITS: u8 = 32;
+    /// There is more to a transmission than the time it takes.
+    pub(crate) const CAREFUL: u8 = LOSSY | CREDITS;
 }
 
 impl Port {
@@ -170,7 +174,7 @@ impl Port {
             && (self.paused | self.stuck | self.limited) & bit(class)
                 | self.waiting
                 | self.to_tell()
-                | self.flags & port_flag::LOSSY
+                | self.flags & port_flag::CAREFUL
                 == 0
     }
 

@@ -304,6 +304,8 @@ pub struct Report {
     pub most_packets: u64,
     /// Congestion notifications delivered.
     pub cnps: u64,
+    /// Packets that lost their payload to a full queue and went on.
+    pub trimmed: u64,
     /// Flows in the order they were given.
     pub flows: Vec<FlowResult>,
     /// Jobs in the order they were given.

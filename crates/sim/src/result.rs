@@ -60,6 +60,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             packets: (self.letters.written, self.totals.delivered, self.totals.late),
             most_packets: self.letters.most(),
             cnps: self.totals.cnps,
+            trimmed: self.totals.trimmed,
             flows,
             jobs,
             ports,

@@ -21,6 +21,10 @@ pub(crate) struct ActiveSetting {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A setting comes into force, or goes out of it.
     pub(crate) fn change_setting(&mut self, active: ActiveSetting, begins: bool) {
+        if !self.credits.is_empty() {
+            // PFC and ECN do nothing there.
+            return;
+        }
         let (ports, class) = (active.ports.clone(), active.class);
         if begins {
             self.settings.push(active);

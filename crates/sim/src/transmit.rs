@@ -143,13 +143,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let shared = &mut self.switches[here.owner as usize].shared;
         here.lane(slot.class()).ingress.release(u32::from(charged), shared);
         if asked {
-            self.resume_if_room(slot);
+            self.resume_if_room(slot, charged);
         }
     }
 
-    /// Lets a paused peer go on if there is room for what it sends.
+    /// Lets a paused peer go on if there is room for what it sends; or tells one with credits of so much
+    /// room.
     #[inline(never)]
-    fn resume_if_room(&mut self, slot: Slot) {
+    fn resume_if_room(&mut self, slot: Slot, charged: u16) {
+        if !self.credits.is_empty() {
+            return self.return_credit(slot, charged);
+        }
         let here = &mut self.ports[slot.port() as usize];
         let shared = &self.switches[here.owner as usize].shared;
         let lane = here.lane(slot.class());
@@ -169,12 +173,26 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if Q::BY_TURN {
             self.turns[slot.port() as usize] = self.events.take_turn();
         }
+        if flags & port_flag::CAREFUL != 0 && !self.gets_through(slot, index, size) {
+            return;
+        }
+        self.schedule_arrival(arrival, key, index);
+    }
+
+    /// Whether a packet on a link that may lose it, or that has credits, arrives at the other end.
+    #[cold]
+    fn gets_through(&mut self, slot: Slot, index: u32, size: u32) -> bool {
+        let flags = self.ports[slot.port() as usize].flags;
         if flags & port_flag::LOSSY != 0
             && let Some(reason) = self.fate(slot.port(), size)
         {
-            return self.lose(slot, index, reason);
+            self.lose(slot, index, reason);
+            return false;
         }
-        self.schedule_arrival(arrival, key, index);
+        if flags & port_flag::CREDITS != 0 {
+            self.spend_credit(slot, size);
+        }
+        true
     }
 
     /// A packet does not reach the other end.

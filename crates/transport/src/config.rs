@@ -143,6 +143,28 @@ pub enum Congestion {
     Swift(Swift),
     /// Window from the share of marked packets.
     Dctcp(Dctcp),
+    /// TCP's window: slow start, then a cubic of the time since the last loss.
+    Cubic(Cubic),
+    /// Ultra Ethernet's window: delay and marks together, and a fast cut after trimmed packets.
+    Nscc(Nscc),
+}
+
+impl Congestion {
+    /// Whether its window counts what is really in flight: packets known to have arrived or to be lost do
+    /// not count, and what is sent again waits for room like everything else. The others count from the
+    /// first unacknowledged packet on.
+    pub fn counts_flight(&self) -> bool {
+        match self {
+            Congestion::Cubic(_) | Congestion::Nscc(_) => true,
+            Congestion::Dctcp(dctcp) => !dctcp.initial_window.is_zero(),
+            _ => false,
+        }
+    }
+
+    /// Whether its packets may be marked. TCP asks for that only where its scheme makes use of it.
+    pub fn takes_marks(&self) -> bool {
+        !matches!(self, Congestion::Cubic(_))
+    }
 }
 
 /// DCQCN's reaction point.
@@ -308,10 +330,77 @@ pub struct Dctcp {
     pub additive_increase: Bytes,
     /// Round-trip time of the idle network; zero means computed from the path.
     pub base_rtt: Span,
+    /// TCP's way to begin: slow start from this window, half of it after a loss, and one packet after a
+    /// timeout. Zero is the NIC's way: the window of the idle path at once, and losses do not count.
+    pub initial_window: Bytes,
 }
 
 impl Default for Dctcp {
     fn default() -> Self {
-        Self { g: Ratio::new(1, 16), additive_increase: Bytes::new(4096), base_rtt: Span::ZERO }
+        Self {
+            g: Ratio::new(1, 16),
+            additive_increase: Bytes::new(4096),
+            base_rtt: Span::ZERO,
+            initial_window: Bytes::ZERO,
+        }
+    }
+}
+
+/// CUBIC's sender (RFC 9438).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Cubic {
+    /// Window before anything is acknowledged; zero means ten packets (RFC 6928).
+    pub initial_window: Bytes,
+    /// What a loss leaves of the window.
+    pub beta: Ratio,
+    /// Packets by which the window grows in the first second after a plateau.
+    pub c: Ratio,
+    /// A loss makes room for newer flows: the plateau comes lower if it did not grow back in between.
+    pub fast_convergence: bool,
+}
+
+impl Default for Cubic {
+    fn default() -> Self {
+        Self {
+            initial_window: Bytes::ZERO,
+            beta: Ratio::new(7, 10),
+            c: Ratio::new(4, 10),
+            fast_convergence: true,
+        }
+    }
+}
+
+/// A sender in the manner of Ultra Ethernet's NSCC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Nscc {
+    /// Delay in queues that is aimed at; zero means three quarters of the idle round trip.
+    pub target: Span,
+    /// Share of the idle path's window by which the window grows in a round trip without delay.
+    pub proportional_increase: Ratio,
+    /// Window increase per round trip above the target, while nothing is marked; zero means one packet.
+    pub fair_increase: Bytes,
+    /// How hard marks above the target cut.
+    pub gamma: Ratio,
+    /// Most that one such cut may take away.
+    pub largest_cut: Ratio,
+    /// The window is at most so many times what the idle path holds.
+    pub largest_window: Ratio,
+    /// Round-trip time of the idle network; zero means computed from the path.
+    pub base_rtt: Span,
+}
+
+impl Default for Nscc {
+    fn default() -> Self {
+        Self {
+            target: Span::ZERO,
+            proportional_increase: Ratio::new(1, 8),
+            fair_increase: Bytes::ZERO,
+            gamma: Ratio::new(8, 10),
+            largest_cut: Ratio::new(1, 2),
+            largest_window: Ratio::new(3, 2),
+            base_rtt: Span::ZERO,
+        }
     }
 }

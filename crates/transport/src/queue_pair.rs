@@ -17,7 +17,7 @@ use crate::signals::{PathInfo, Signals};
 use crate::work::{Completion, PostError, Received, Status, WorkRequest};
 use std::sync::Arc;
 use xoff_units::{Bytes, Instant, Rate};
-use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn, Service};
+use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn, Service, Syndrome};
 
 /// No queue pair has this number: they have 24 bits.
 const NOBODY: u32 = u32::MAX;
@@ -201,6 +201,10 @@ impl QueuePair {
             Operation::Send | Operation::Write => {
                 if signals.ce {
                     self.saw_mark(now, true);
+                    if signals.trimmed {
+                        self.responder.trimmed(now, header, &mut self.counters);
+                        return Target::Nowhere;
+                    }
                 }
                 let (config, counters) = (&self.config, &mut self.counters);
                 match self.responder.request(now, header, config, counters, host) {
@@ -220,6 +224,9 @@ impl QueuePair {
             Operation::ReadResponse | Operation::AtomicAcknowledge => {
                 if signals.ce {
                     self.saw_mark(now, false);
+                    if signals.trimmed {
+                        return Target::Nowhere;
+                    }
                 }
                 return self.read_data(now, header);
             }
@@ -260,7 +267,8 @@ impl QueuePair {
             self.counters.ignore(Discard::Malformed);
             return;
         };
-        let bytes = self.requester.answered(now, header.psn, aeth, &mut self.counters);
+        let (heard, had_lost) = self.requester.known_before();
+        let mut bytes = self.requester.answered(now, header.psn, aeth, &mut self.counters);
         if self.requester.failed {
             self.fail(Status::Flushed);
         }
@@ -270,18 +278,32 @@ impl QueuePair {
         }
         self.counters.echo_marks += u64::from(header.becn);
         if self.controller.wants_feedback() {
+            if self.requester.counts_flight {
+                bytes = self.requester.heard_bytes().saturating_sub(heard);
+            }
             let feedback = Feedback {
                 acked: self.requester.acked,
                 next: self.requester.next,
                 bytes,
                 marked: header.becn,
                 rtt: signals.sent_at.map(|sent| now.since(sent)),
+                lost: self.loss_seen(aeth.syndrome, had_lost),
                 int: signals.int,
             };
             self.controller.acknowledged(now, feedback, &self.config, &mut self.counters);
             self.follow_controller();
         } else if header.becn {
             self.notified(now);
+        }
+    }
+
+    /// Whether congestion control is to hear of a loss.
+    fn loss_seen(&self, syndrome: Syndrome, had_lost: bool) -> bool {
+        let has_lost = self.requester.has_lost();
+        if self.controller.counts_news() {
+            syndrome == Syndrome::Trimmed || has_lost && !had_lost
+        } else {
+            has_lost
         }
     }
 
@@ -331,7 +353,13 @@ impl QueuePair {
         self.controller.handle_deadline(now, &self.config, &mut self.counters);
         self.follow_controller();
         if now >= self.requester.timer {
+            let next = self.requester.high;
+            let before = self.counters.timeouts;
             self.requester.timed_out(now, self.config.retry_limit, &mut self.counters);
+            if self.counters.timeouts > before {
+                self.controller.timed_out(next, &self.config, &mut self.counters);
+                self.follow_controller();
+            }
             if self.requester.failed {
                 self.fail(Status::Flushed);
             }

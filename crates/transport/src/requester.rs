@@ -30,7 +30,8 @@ pub(crate) struct Requester {
     /// Payload bytes before `acked` and before `next`.
     acked_bytes: u64,
     next_bytes: u64,
-    /// Most payload bytes between the two.
+    /// Most payload bytes between the two: what congestion control says, and what of them is not in flight
+    /// where that counts.
     window: u64,
     pub(crate) read_next: u64,
     /// Reads from this number on are to be requested again; never if none.
@@ -65,6 +66,8 @@ pub(crate) struct Requester {
     /// Most reads outstanding at a time.
     max_reads: u8,
     pub(crate) failed: bool,
+    /// The window counts what is in flight: see [`crate::config::Congestion::counts_flight`].
+    pub(crate) counts_flight: bool,
 }
 
 impl Requester {
@@ -102,6 +105,7 @@ impl Requester {
             wait_limit: config.rnr_retry_limit,
             max_reads: config.max_reads.max(1),
             failed: false,
+            counts_flight: selective && config.congestion.counts_flight(),
         }
     }
 
@@ -115,6 +119,36 @@ impl Requester {
 
     pub(crate) fn set_window(&mut self, window: Bytes) {
         self.window = window.get().max(1);
+        if let (true, Some(board)) = (self.counts_flight, &mut self.board) {
+            board.allowed = self.window;
+            self.widen();
+        }
+    }
+
+    /// What has left the network makes room for as much.
+    #[cold]
+    pub(crate) fn widen(&mut self) {
+        let Some(board) = &self.board else { return };
+        let gone = board.gone(self.acked).saturating_mul(self.mtu.into());
+        self.window = board.allowed.saturating_add(gone);
+    }
+
+    /// Payload bytes that have arrived, as far as we know, in order or not.
+    #[cold]
+    pub(crate) fn heard_bytes(&self) -> u64 {
+        let early = self.board.as_ref().map_or(0, |board| board.early());
+        self.acked_bytes + early * u64::from(self.mtu)
+    }
+
+    /// What is known of what arrived and what is lost, before an answer; nothing where that does not count.
+    #[inline]
+    pub(crate) fn known_before(&self) -> (u64, bool) {
+        if self.counts_flight { (self.heard_bytes(), self.has_lost()) } else { (0, false) }
+    }
+
+    /// Whether something is lost and has not been sent again.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.board.as_ref().is_some_and(|board| board.has_lost())
     }
 
     pub(crate) fn post(&mut self, work: WorkRequest) -> Result<(), PostError> {
@@ -162,7 +196,14 @@ impl Requester {
     /// Whether something is to be sent again out of line.
     #[inline]
     fn repairs(&self) -> bool {
-        self.reread != NEVER || self.board.as_ref().is_some_and(|board| board.has_lost())
+        self.reread != NEVER
+            || self.board.as_ref().is_some_and(|board| board.has_lost()) && self.may_repair()
+    }
+
+    /// Whether there is room for what is sent again.
+    #[cold]
+    fn may_repair(&self) -> bool {
+        !self.counts_flight || self.next_bytes - self.acked_bytes < self.window
     }
 
     /// Whether the next packet in line may be sent. A window that shrank below what is in flight

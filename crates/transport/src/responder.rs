@@ -310,6 +310,23 @@ impl Responder {
         self.nak = Some(Nak { syndrome, arrived: header.psn });
     }
 
+    /// Only the header of a packet arrived: ask for the rest, at once and for nothing else.
+    #[cold]
+    pub(crate) fn trimmed(&mut self, now: Instant, header: &Header, counters: &mut Counters) {
+        let number = sequence::near(self.expected, header.psn);
+        if number < self.expected {
+            return self.late(counters);
+        }
+        let kept = |reorder: &Reorder| reorder.has(number - self.expected);
+        if self.reorder.as_deref().is_some_and(kept) {
+            return;
+        }
+        self.nak_for = self.expected;
+        self.nak_at = now;
+        counters.naks_sent += 1;
+        self.nak = Some(Nak { syndrome: Syndrome::Trimmed, arrived: header.psn });
+    }
+
     /// A packet that was accepted before: its acknowledgement may have been lost.
     #[cold]
     fn late(&mut self, counters: &mut Counters) {
@@ -327,7 +344,7 @@ impl Responder {
         if let Some(nak) = self.nak.take()
             && (self.nak_for == self.expected || nak.is_final())
         {
-            let selective = nak.syndrome == Syndrome::SelectiveNak;
+            let selective = matches!(nak.syndrome, Syndrome::SelectiveNak | Syndrome::Trimmed);
             let msn = if selective { nak.arrived.get() } else { self.msn };
             return Some(self.acknowledgement(self.expected, Aeth { syndrome: nak.syndrome, msn }));
         }

@@ -58,6 +58,11 @@ impl Requester {
                 self.send_missing(number, Psn::new(aeth.msn));
                 return bytes;
             }
+            Syndrome::Trimmed => {
+                counters.naks_received += 1;
+                self.send_one(Psn::new(aeth.msn));
+                return bytes;
+            }
             Syndrome::RnrNak { timer } => {
                 counters.rnr_received += 1;
                 if self.wait_limit < RETRY_FOREVER && self.waits >= self.wait_limit {
@@ -84,6 +89,7 @@ impl Requester {
     /// selective repeat those that are known or presumed to be missing.
     fn send_again(&mut self, now: Instant) {
         match &mut self.board {
+            Some(board) if self.counts_flight => board.retry_all(self.acked, self.high),
             Some(board) => board.retry(self.acked, self.high),
             None => {
                 self.continue_from(self.acked);
@@ -106,6 +112,18 @@ impl Requester {
         }
     }
 
+    /// Of this packet only the header reached the peer.
+    fn send_one(&mut self, psn: Psn) {
+        let (acked, number) = (self.acked, sequence::near(self.acked, psn));
+        if number < acked || number >= self.high {
+            return;
+        }
+        match &mut self.board {
+            Some(board) => board.ask(number, acked),
+            None => self.continue_from(acked),
+        }
+    }
+
     /// Something to be sent again out of line: the request of a read, or a missing packet.
     #[cold]
     pub(crate) fn repair(&mut self) -> Option<Header> {
@@ -121,6 +139,9 @@ impl Requester {
         let acked = self.acked;
         if let Some(board) = &mut self.board {
             board.repaired(number + count, acked);
+        }
+        if self.counts_flight {
+            self.widen();
         }
         again.map(|(header, _)| header)
     }
@@ -231,6 +252,9 @@ impl Requester {
             self.reread = self.read_next;
         }
         self.send_again(now);
+        if self.counts_flight {
+            self.widen();
+        }
         self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
     }
 }

@@ -16,6 +16,12 @@ pub(crate) struct Scoreboard {
     window: u64,
     /// Packets before this were in flight when silence was last answered, and may all be lost.
     doubtful_below: u64,
+    /// The window that congestion control allows, where it counts what is in flight.
+    pub(crate) allowed: u64,
+    /// How many of `arrived` did.
+    early: u64,
+    /// Single packets that the peer asked for, to be sent again before all others.
+    asked: VecDeque<u64>,
 }
 
 impl Scoreboard {
@@ -29,18 +35,46 @@ impl Scoreboard {
 
     /// Forgets everything about the packets.
     pub(crate) fn clear(&mut self) {
-        *self = Self { window: self.window, ..Self::default() };
+        let Self { window, allowed, .. } = *self;
+        *self = Self { window, allowed, ..Self::default() };
     }
 
     /// Whether a packet is to be sent again.
     #[inline]
     pub(crate) fn has_lost(&self) -> bool {
-        self.retry < self.lost_below
+        self.retry < self.lost_below || !self.asked.is_empty()
     }
 
     /// The packet to be sent again next.
     pub(crate) fn first_lost(&self) -> Option<u64> {
-        self.has_lost().then_some(self.retry)
+        let asked = self.asked.front().copied();
+        asked.or_else(|| (self.retry < self.lost_below).then_some(self.retry))
+    }
+
+    /// How many packets beyond the first unacknowledged one are known to have arrived.
+    pub(crate) fn early(&self) -> u64 {
+        self.early
+    }
+
+    /// How many packets from `acked` on are not in flight: arrived, or lost and not sent again.
+    pub(crate) fn gone(&self, acked: u64) -> u64 {
+        let from = self.retry.max(acked);
+        let lost = (from..self.lost_below.max(from)).filter(|&number| !self.has(number, acked));
+        self.early + lost.count() as u64 + self.asked.len() as u64
+    }
+
+    fn has(&self, number: u64, acked: u64) -> bool {
+        let offset = usize::try_from(number - acked).unwrap_or(usize::MAX);
+        self.arrived.get(offset).copied().unwrap_or(false)
+    }
+
+    /// The peer asks for one packet of which only the header came.
+    pub(crate) fn ask(&mut self, number: u64, acked: u64) {
+        let pending = number >= self.retry && number < self.lost_below;
+        let known = number < acked || self.has(number, acked) || self.asked.contains(&number);
+        if !known && !pending && self.asked.len() < Self::SPAN {
+            self.asked.push_back(number);
+        }
     }
 
     /// `count` more packets are acknowledged, now up to `acked`.
@@ -48,7 +82,11 @@ impl Scoreboard {
     pub(crate) fn acknowledge(&mut self, count: u64, acked: u64) {
         if !self.arrived.is_empty() {
             let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.arrived.len());
-            self.arrived.drain(..count);
+            let gone = self.arrived.drain(..count).filter(|&arrived| arrived).count();
+            self.early -= gone as u64;
+        }
+        if !self.asked.is_empty() {
+            self.asked.retain(|&number| number >= acked);
         }
         if acked < self.doubtful_below {
             // Nothing later arrived that could tell of the loss of these: without this each of them
@@ -71,7 +109,8 @@ impl Scoreboard {
         if self.arrived.len() <= offset {
             self.arrived.resize(offset + 1, false);
         }
-        self.arrived[offset] = true;
+        self.early += u64::from(!std::mem::replace(&mut self.arrived[offset], true));
+        self.asked.retain(|&asked| asked != number);
         self.lost_below = self.lost_below.max(number.saturating_sub(self.window));
         self.settle(acked);
     }
@@ -80,7 +119,7 @@ impl Scoreboard {
     /// arrive, then its acknowledgement was lost and has to be provoked.
     pub(crate) fn retry(&mut self, acked: u64, high: u64) {
         if let Some(first) = self.arrived.front_mut() {
-            *first = false;
+            self.early -= u64::from(std::mem::take(first));
         }
         self.retry = acked;
         self.lost_below = self.lost_below.max(acked + 1).min(high);
@@ -88,18 +127,27 @@ impl Scoreboard {
         self.settle(acked);
     }
 
-    /// Everything before `number` has been sent again.
-    pub(crate) fn repaired(&mut self, number: u64, acked: u64) {
-        self.retry = number;
-        self.settle(acked);
+    /// The same for a sender whose window holds it back: everything that has not arrived is lost.
+    pub(crate) fn retry_all(&mut self, acked: u64, high: u64) {
+        self.asked.clear();
+        self.retry(acked, high);
+        self.lost_below = high;
+        self.doubtful_below = 0;
+    }
+
+    /// The first lost packet has been sent again, and with it all before `end`.
+    pub(crate) fn repaired(&mut self, end: u64, acked: u64) {
+        if self.asked.pop_front().is_none() {
+            self.retry = end;
+            self.settle(acked);
+        }
     }
 
     /// Moves on to a packet that is really missing.
     fn settle(&mut self, acked: u64) {
         self.retry = self.retry.max(acked);
         while self.retry < self.lost_below {
-            let offset = usize::try_from(self.retry - acked).unwrap_or(usize::MAX);
-            if !self.arrived.get(offset).copied().unwrap_or(false) {
+            if !self.has(self.retry, acked) {
                 return;
             }
             self.retry += 1;
@@ -148,6 +196,12 @@ impl Reorder {
             self.packets[ahead] = Some(packet);
         }
         Some(new)
+    }
+
+    /// Whether the packet that is `ahead` of the expected one is kept.
+    pub(crate) fn has(&self, ahead: u64) -> bool {
+        let ahead = usize::try_from(ahead).unwrap_or(usize::MAX);
+        self.packets.get(ahead).is_some_and(Option::is_some)
     }
 
     /// The expected packet moved on by `count`.
@@ -204,6 +258,30 @@ mod tests {
         board.clear();
         board.arrived(108, 105);
         assert!(!board.has_lost());
+    }
+
+    #[test]
+    fn what_is_asked_for_goes_first_and_is_not_in_flight() {
+        let mut board = Scoreboard::new(3);
+        for number in [101, 102, 103, 104] {
+            board.arrived(number, 100);
+        }
+        assert_eq!((board.early(), board.gone(100)), (4, 5), "one is lost");
+        board.ask(107, 100);
+        board.ask(107, 100);
+        board.ask(104, 100);
+        board.ask(100, 100);
+        assert_eq!(board.gone(100), 6);
+        assert_eq!(lost(&mut board, 100), [107, 100]);
+        assert_eq!(board.gone(100), 4);
+        board.acknowledge(5, 105);
+        assert_eq!((board.early(), board.gone(105)), (0, 0));
+        board.ask(106, 105);
+        board.arrived(106, 105);
+        assert!(!board.has_lost());
+        board.retry_all(105, 110);
+        assert_eq!(board.gone(105), 5);
+        assert_eq!(lost(&mut board, 105), [105, 107, 108, 109]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct PathInfo {
 pub struct Signals<'a> {
     /// The packet was marked "congestion experienced".
     pub ce: bool,
+    /// Its payload was cut off on the way. Only looked at in packets that are marked as well.
+    pub trimmed: bool,
     /// On an acknowledgement: when the data packet it answers left its sender.
     pub sent_at: Option<Instant>,
     /// On an acknowledgement: what the hops wrote into the data packet it answers.

@@ -157,12 +157,13 @@ fn nonsense(draws: &mut Draws) -> Header {
         Syndrome::Ack { credits: 31 },
         Syndrome::RnrNak { timer: pick(draws, 32) as u8 },
         Syndrome::SelectiveNak,
+        Syndrome::Trimmed,
         Syndrome::SequenceError,
         Syndrome::Ack { credits: 0 },
         Syndrome::InvalidRequest,
     ];
     // The one that ends the queue pair is rare, or little else would be seen.
-    let kinds = if draws.chance(20) { 6 } else { 5 };
+    let kinds = if draws.chance(20) { 7 } else { 6 };
     let length = [0, 1, 1000, 5000, 1 << 20, u32::MAX][pick(draws, 6) as usize];
     let aeth = Aeth { syndrome: syndromes[pick(draws, kinds) as usize], msn: near(draws) };
     let reth = Reth { address: u64::MAX, rkey: Rkey(0), length };
@@ -247,6 +248,7 @@ proptest! {
                 ce: draws.chance(300),
                 sent_at: draws.chance(500).then_some(sent_at),
                 int: draws.chance(500).then_some(&stack),
+                trimmed: draws.chance(100),
             };
             pair.handle(now, &header, signals);
             let mut controls = 0;

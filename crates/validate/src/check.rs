@@ -3,6 +3,7 @@
 use crate::phase::Phase;
 use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
+use xoff_fabric::Network;
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,7 +122,11 @@ impl Advice {
 pub fn overlay(base: &mut toml::Table, top: &toml::Table) {
     for (key, value) in top {
         match (base.get_mut(key), value) {
-            (Some(toml::Value::Table(below)), toml::Value::Table(above)) => overlay(below, above),
+            (Some(toml::Value::Table(below)), toml::Value::Table(above))
+                if !changes_network(key, below, above) =>
+            {
+                overlay(below, above);
+            }
             _ => {
                 base.insert(key.clone(), value.clone());
             }
@@ -129,9 +134,29 @@ pub fn overlay(base: &mut toml::Table, top: &toml::Table) {
     }
 }
 
+/// Whether two `[transport]` tables are of different networks: then the upper one stands alone.
+fn changes_network(key: &str, below: &toml::Table, above: &toml::Table) -> bool {
+    fn kind(table: &toml::Table) -> Option<&str> {
+        table.get("kind").and_then(toml::Value::as_str)
+    }
+    key == "transport" && !Network::same_kind(kind(below), kind(above))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_of_another_network_do_not_count() {
+        let mut base: toml::Table = "[transport]\nack-every = 7".parse().unwrap();
+        overlay(&mut base, &"[transport]\nkind = 'roce'".parse().unwrap());
+        assert!(base["transport"].as_table().unwrap().contains_key("ack-every"));
+        let tcp: toml::Table = "[transport]\nkind = 'tcp'".parse().unwrap();
+        overlay(&mut base, &tcp);
+        assert_eq!(base, tcp);
+        overlay(&mut base, &"[transport.congestion]\nkind = 'dctcp'".parse().unwrap());
+        assert_eq!(base["transport"].as_table().unwrap().len(), 2);
+    }
 
     #[test]
     fn advice_is_lines_of_a_file() {

@@ -2,6 +2,7 @@
 //! put side by side.
 
 use crate::check::overlay;
+use xoff_fabric::Network;
 
 /// Rules to run a scenario under.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub enum Subject {
     LoadBalancing,
     /// How senders react to congestion.
     CongestionControl,
+    /// The network that carries the traffic.
+    Transport,
 }
 
 impl Subject {
@@ -28,7 +31,10 @@ impl Subject {
             Subject::LoadBalancing => {
                 &["ecmp", "ecmp-qp", "flowlet", "dlb", "dlb-packet", "glb", "spray"]
             }
-            Subject::CongestionControl => &["none", "dcqcn", "hpcc", "timely", "swift", "dctcp"],
+            Subject::CongestionControl => {
+                &["none", "dcqcn", "hpcc", "timely", "swift", "dctcp", "cubic", "nscc"]
+            }
+            Subject::Transport => &["roce", "infiniband", "uet", "tcp", "iwarp", "roce-v1"],
         }
     }
 
@@ -40,13 +46,18 @@ impl Subject {
         let known = self.names().contains(&name);
         let keys = match (self, name) {
             (Subject::CongestionControl, kind) => {
-                let notification = if kind == "dctcp" {
-                    "\n[transport]\nnotification = \"echo-in-ack\""
-                } else {
-                    ""
+                let more = match kind {
+                    "dctcp" => "\n[transport]\nnotification = \"echo-in-ack\"",
+                    "nscc" => {
+                        "\n[transport]\nnotification = \"echo-in-ack\"\n\
+                         recovery = \"selective-repeat\""
+                    }
+                    "cubic" => "\n[transport]\nrecovery = \"selective-repeat\"",
+                    _ => "",
                 };
-                format!("[transport.congestion]\nkind = \"{kind}\"{notification}")
+                format!("[transport.congestion]\nkind = \"{kind}\"{more}")
             }
+            (Subject::Transport, kind) => network(kind),
             (_, "ecmp") => "[switch.balancing]\nkind = \"ecmp\"".to_owned(),
             (_, "ecmp-qp") => "[switch.balancing]\nkind = \"ecmp\"\n[switch.hash]\n\
                                fields = [\"addresses\", \"source-port\", \"dest-qp\"]"
@@ -59,6 +70,12 @@ impl Subject {
         };
         known.then_some(keys)
     }
+}
+
+/// The keys of a network. All of its settings, and not only its name: a scenario's own overrides are meant
+/// for the network they were written for.
+fn network(name: &str) -> String {
+    Network::named(name).map_or(String::new(), |network| network.text().to_owned())
 }
 
 /// A name that nobody knows.
@@ -119,16 +136,35 @@ mod tests {
     fn every_name_is_understood_by_the_fabric_file() {
         let fabric =
             "[cluster]\nhosts = 8\n[fabric]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2";
-        for subject in [Subject::LoadBalancing, Subject::CongestionControl] {
+        for subject in [Subject::LoadBalancing, Subject::CongestionControl, Subject::Transport] {
             for variant in variants(&[(subject, names(subject.names()))]).unwrap() {
                 let mut scenario = toml::Table::new();
                 scenario.insert("fabric".into(), "f.toml".into());
                 scenario.insert("override".into(), toml::Value::Table(variant.change.clone()));
                 let text = toml::to_string(&scenario).unwrap();
                 let loaded = load_scenario(&text, fabric);
+                if variant.name == "roce-v1" {
+                    assert!(loaded.value.is_none(), "it would have to be routed");
+                    continue;
+                }
                 assert!(loaded.value.is_some(), "{}: {:?}", variant.name, loaded.diagnostics);
             }
         }
+    }
+
+    #[test]
+    fn a_network_comes_with_its_own_settings_and_others_go_on_top() {
+        let all = variants(&[
+            (Subject::Transport, names(&["roce", "tcp"])),
+            (Subject::CongestionControl, names(&["dctcp"])),
+        ])
+        .unwrap();
+        assert_eq!(all[1].name, "tcp + dctcp");
+        let tcp = all[1].change["transport"].as_table().unwrap();
+        assert_eq!(tcp["kind"].as_str(), Some("tcp"));
+        assert_eq!(tcp["congestion"]["kind"].as_str(), Some("dctcp"));
+        assert_eq!(all[1].change["pfc"]["enabled"].as_bool(), Some(false));
+        assert!(!all[0].change.contains_key("pfc"));
     }
 
     #[test]

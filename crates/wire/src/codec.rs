@@ -238,13 +238,14 @@ fn decode_aeth(bytes: &[u8]) -> Result<Aeth, DecodeError> {
 impl Syndrome {
     /// The byte on the wire (IBTA 9.7.5.2.1): bits 6 and 5 are the kind, the low five its value.
     ///
-    /// Kind 2 is reserved there; [`Syndrome::SelectiveNak`] is its value 0, an encoding of our own
-    /// that only xoff understands.
+    /// Kind 2 is reserved there; [`Syndrome::SelectiveNak`] is its value 0 and [`Syndrome::Trimmed`] its
+    /// value 1, encodings of our own that only xoff understands.
     pub const fn raw(self) -> u8 {
         match self {
             Self::Ack { credits } => credits & 0x1f,
             Self::RnrNak { timer } => 0x20 | timer & 0x1f,
             Self::SelectiveNak => 0x40,
+            Self::Trimmed => 0x41,
             Self::SequenceError => 0x60,
             Self::InvalidRequest => 0x61,
             Self::RemoteAccessError => 0x62,
@@ -258,6 +259,7 @@ impl Syndrome {
             0x00..=0x1f => Self::Ack { credits: raw },
             0x20..=0x3f => Self::RnrNak { timer: raw & 0x1f },
             0x40 => Self::SelectiveNak,
+            0x41 => Self::Trimmed,
             0x60 => Self::SequenceError,
             0x61 => Self::InvalidRequest,
             0x62 => Self::RemoteAccessError,
@@ -277,6 +279,7 @@ mod tests {
             (0u8..32).prop_map(|credits| Syndrome::Ack { credits }),
             (0u8..32).prop_map(|timer| Syndrome::RnrNak { timer }),
             Just(Syndrome::SelectiveNak),
+            Just(Syndrome::Trimmed),
             Just(Syndrome::SequenceError),
             Just(Syndrome::InvalidRequest),
             Just(Syndrome::RemoteAccessError),

@@ -91,7 +91,7 @@ pub struct Aeth {
     /// What happened.
     pub syndrome: Syndrome,
     /// Message sequence number: messages completed at the responder, 24 bits. In a
-    /// [`Syndrome::SelectiveNak`] the PSN that arrived.
+    /// [`Syndrome::SelectiveNak`] the PSN that arrived, in a [`Syndrome::Trimmed`] the one to send again.
     pub msn: u32,
 }
 
@@ -113,6 +113,9 @@ pub enum Syndrome {
     /// The packet's PSN is missing, but the one in [`Aeth::msn`] arrived and was kept: send again
     /// only what is missing. Not part of the standard; xoff's own, for selective repeat.
     SelectiveNak,
+    /// Everything before the packet's PSN arrived, and of the one in [`Aeth::msn`] only the header: send it
+    /// again. Not part of the standard; xoff's own, for networks that trim.
+    Trimmed,
     /// The request makes no sense here.
     InvalidRequest,
     /// The key or the rights do not allow it.

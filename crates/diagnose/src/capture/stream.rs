@@ -250,7 +250,9 @@ impl Streams {
         let syndrome = seen.roce.aeth().map(|aeth| aeth.syndrome);
         let before = seen.psn().plus(0x00ff_ffff);
         let names = match syndrome {
-            Some(Syndrome::SequenceError | Syndrome::SelectiveNak) => [seen.psn(), before],
+            Some(Syndrome::SequenceError | Syndrome::SelectiveNak | Syndrome::Trimmed) => {
+                [seen.psn(), before]
+            }
             _ => [seen.psn(); 2],
         };
         let mut found = [None; 2];

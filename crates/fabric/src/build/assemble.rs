@@ -2,18 +2,21 @@
 
 use super::buffers::{self, PortRules};
 use super::classes::Classes;
+use super::credits;
 use super::tenants;
 use super::terms::Terms;
 use super::wiring::{End, Wiring};
 use crate::document::Report;
-use crate::file::{Quanta, ReceiveSettings, ResponseSetting};
+use crate::file::{NicSettings, Quanta, ReceiveSettings, ResponseSetting, TransportSection};
 use crate::model::{
-    CLASSES, CableId, Class, EcmpHash, Fabric, Nic, NodeId, PauseRules, Port, PortClass, PortId,
-    ReceiveLimit, Server, ServerId, Switch,
+    CLASSES, CableId, Class, Cpu, EcmpHash, Fabric, Nic, NodeId, PauseRules, Port, PortClass,
+    PortId, ReceiveLimit, Server, ServerId, Switch,
 };
+use crate::network::Network;
 use crate::rules::{hash, pause};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use xoff_transport::config::{Congestion, QpConfig};
 use xoff_units::{Bytes, Rate, Span};
 
 /// The fabric of a wiring.
@@ -27,7 +30,7 @@ pub(super) fn assemble(
     let nodes = port_ranges(&wiring);
     let ports = ports(terms, &wiring, &classes, &nodes);
     let cables = wiring.links.iter().map(|link| wiring.cables[link.cable].clone()).collect();
-    let fabric = Fabric {
+    let mut fabric = Fabric {
         servers: servers(&wiring, terms.nvlink),
         nics: nics(terms, &wiring, &nodes),
         switches: switches(&wiring, &classes, &nodes),
@@ -52,8 +55,13 @@ pub(super) fn assemble(
         tenants: tenants::settle(file, classes.data, report),
         static_routes: Vec::new(),
         ties: file.ties,
+        credits: file.credits.enabled,
     };
-    buffers::check(&fabric, &wiring, &classes, report);
+    if file.credits.enabled {
+        credits::settle(&mut fabric, &file.credits, report);
+    } else {
+        buffers::check(&fabric, &wiring, &classes, report);
+    }
     fabric
 }
 
@@ -153,12 +161,31 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
             model: kind.model.clone(),
             server: ServerId(plan.server),
             ports: nodes[index].clone(),
-            qp: file.transport.clone(),
+            qp: queue_pairs(&file.transport),
             latency: kind.latency,
             receive: file.nic.receive.as_ref().map(receive),
+            cpu: cpu(&file.nic),
         }
     };
     wiring.nics.iter().enumerate().map(nic).collect()
+}
+
+/// The queue pairs of a network. TCP's DCTCP begins as TCP does, where a NIC's begins at full speed.
+fn queue_pairs(transport: &TransportSection) -> QpConfig {
+    let mut qp = transport.qp.clone();
+    let tcp = matches!(transport.kind, Network::Tcp | Network::Iwarp);
+    if let (true, Congestion::Dctcp(dctcp)) = (tcp, &mut qp.congestion)
+        && dctcp.initial_window.is_zero()
+    {
+        dctcp.initial_window = qp.mtu * 10;
+    }
+    qp
+}
+
+/// The cores that run the transport, if any do.
+fn cpu(nic: &NicSettings) -> Option<Cpu> {
+    let core_rate = nic.core_rate?;
+    Some(Cpu { core_rate, flow_cores: nic.flow_cores.unwrap_or(1).max(1) })
 }
 
 /// The receive side with its defaults.
@@ -193,6 +220,7 @@ fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Swi
             watchdog: kind.watchdog,
             headroom_pool: kind.headroom_pool,
             discipline: kind.discipline,
+            trimming: kind.trimming,
         }
     };
     wiring.switches.iter().enumerate().map(switch).collect()

@@ -4,7 +4,7 @@ use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::{ClassEntry, ClassRef, EcnSettings, FabricFile, SchedulingEntry};
 use crate::model::{CLASSES, ClassId, Ecn, Scheduling};
-use xoff_units::{Bytes, Rate, Ratio};
+use xoff_units::{Bytes, Rate, Ratio, Span};
 
 /// All classes, and how traffic finds its own.
 pub(super) struct Classes {
@@ -26,6 +26,7 @@ pub(super) struct ClassPlan {
     pub(super) reserved: Bytes,
     pub(super) alpha: Option<Ratio>,
     pub(super) egress_alpha: Ratio,
+    pub(super) egress_delay: Option<Span>,
     /// Index of its `[[class]]`, for messages.
     pub(super) entry: Option<usize>,
 }
@@ -94,8 +95,8 @@ fn plan(id: usize, entry: Option<(usize, &ClassEntry)>, dscp: u8, file: &FabricF
     let given = entry.map(|(_, entry)| entry);
     let usually_lossless = id == RDMA;
     let meant_lossless = given.and_then(|e| e.lossless).unwrap_or(usually_lossless);
-    // Without PFC nothing protects the class, whatever the file calls it.
-    let lossless = meant_lossless && file.pfc.enabled;
+    // Without PFC nothing protects the class, whatever the file calls it; credits protect them all.
+    let lossless = meant_lossless && file.pfc.enabled || file.credits.enabled;
     let name = match id {
         0 => "best-effort".to_owned(),
         RDMA => "rdma".to_owned(),
@@ -119,6 +120,7 @@ fn plan(id: usize, entry: Option<(usize, &ClassEntry)>, dscp: u8, file: &FabricF
         reserved: given.and_then(|e| e.reserved).unwrap_or(reserved),
         alpha: given.and_then(|e| e.alpha),
         egress_alpha: given.and_then(|e| e.egress_alpha).unwrap_or(Ratio::ONE),
+        egress_delay: given.and_then(|e| e.egress_delay),
         entry: entry.map(|(index, _)| index),
     }
 }

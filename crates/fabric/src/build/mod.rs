@@ -5,6 +5,7 @@ mod assemble;
 mod buffers;
 mod cables;
 mod classes;
+mod credits;
 mod custom;
 mod fat_tree;
 mod fit;
@@ -25,7 +26,8 @@ use crate::catalogue::Catalogue;
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::{FabricFile, Homing, Kind};
-use crate::model::Fabric;
+use crate::model::{Fabric, Port};
+use crate::network::Network;
 use terms::Terms;
 use wiring::{Stop, Wiring};
 
@@ -56,7 +58,32 @@ pub(crate) fn build(
     let mut fabric = assemble::assemble(&terms, wiring, classes, report);
     routes::resolve(&mut fabric, file, report);
     routes::check_size(&fabric, report);
+    check_domain(file, &fabric, report);
     Some(fabric)
+}
+
+/// RoCEv1 has no IP header: its packets do not pass a router, and switches route between each other.
+fn check_domain(file: &FabricFile, fabric: &Fabric, report: &mut Report<'_>) {
+    let routed = |port: &&Port| {
+        let ends = [port.node, fabric.ports[port.peer.index()].node];
+        ends.iter().all(|&node| fabric.node_switch(node).is_some())
+    };
+    if file.transport.kind != Network::RoceV1 {
+        return;
+    }
+    if let Some(port) = fabric.ports.iter().find(routed) {
+        let peer = &fabric.ports[port.peer.index()];
+        let (one, other) = (fabric.node_name(port.node), fabric.node_name(peer.node));
+        report.error(
+            code::TOPOLOGY,
+            keys!["transport", "kind"],
+            format!(
+                "RoCEv1 stays within one broadcast domain, and between `{one}` and `{other}` packets \
+                 are routed"
+            ),
+            "use `roce` (RoCEv2), which has an IP header to route by, or `[fabric] kind = \"single\"`",
+        );
+    }
 }
 
 /// Only where leaves are in rows of their own can a NIC be on two of them.

@@ -7,7 +7,10 @@ use crate::file::{
     BalancingName, BalancingSettings, DisciplineName, FabricFile, Forwarding, HashField, HashSeed,
     SwitchSettings, Unit, WatchdogActionName,
 };
-use crate::model::{Balancing, Choice, Discipline, HashFields, Tier, Watchdog, WatchdogAction};
+use crate::model::{
+    Balancing, CLASSES, Choice, ClassId, Discipline, HashFields, Tier, Trimming, Watchdog,
+    WatchdogAction,
+};
 use crate::rules::packet;
 use crate::suggest;
 use xoff_units::{Bytes, Span};
@@ -29,6 +32,7 @@ pub(super) struct SwitchKind {
     pub(super) watchdog: Option<Watchdog>,
     pub(super) headroom_pool: Option<Bytes>,
     pub(super) discipline: Discipline,
+    pub(super) trimming: Option<Trimming>,
 }
 
 /// The silicon a file names for a tier; `generic` after reporting a name that is unknown.
@@ -95,10 +99,14 @@ pub(super) fn kind(
         balancing: balancing(own.balancing.as_ref().or(all.balancing.as_ref())),
         headroom_pool: own.headroom_pool.or(all.headroom_pool),
         discipline: discipline(own.discipline.or(all.discipline)),
+        trimming: own.trimming.or(all.trimming).map(|trimming| Trimming {
+            class: ClassId(trimming.class),
+            size: trimming.size.unwrap_or(Bytes::new(64)),
+        }),
         silicon,
     };
     check(&kind, own, report);
-    let largest = packet::largest(&file.transport);
+    let largest = packet::largest(&file.transport.qp);
     if largest > kind.mtu {
         let tier = kind.tier.name();
         report.error(
@@ -175,6 +183,16 @@ fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
     {
         let message = format!("a table of flowlets cannot have {table} places");
         wrong("balancing", own.balancing.is_some(), message, "real ones have 256 to 65536");
+    }
+    if let Some(Trimming { class, size }) = kind.trimming {
+        if usize::from(class.0) >= CLASSES {
+            let message = format!("there is no class {} for what is trimmed", class.0);
+            wrong("trimming", own.trimming.is_some(), message, "classes go from 0 to 7");
+        }
+        if size < Bytes::new(64) || size > Bytes::new(1024) {
+            let message = format!("{size} is not what a trimmed packet keeps");
+            wrong("trimming", own.trimming.is_some(), message, "it keeps its headers, 64B or more");
+        }
     }
     if kind.watchdog.is_some_and(|w| w.detect.is_zero()) {
         let message = "a watchdog that detects after no time sees nothing but stuck queues";

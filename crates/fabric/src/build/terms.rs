@@ -154,7 +154,26 @@ fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> Nic
             "real ones take 300ns to 2us",
         );
     }
+    check_cores(file, report);
     NicKind { model: model.name.clone(), rate, latency }
+}
+
+fn check_cores(file: &FabricFile, report: &mut Report<'_>) {
+    match file.nic.core_rate {
+        Some(rate) if rate.bps() == 0 => report.error(
+            code::IMPOSSIBLE,
+            keys!["nic", "core-rate"],
+            "cores that move nothing",
+            "a core moves some 42Gbps through a kernel's stack",
+        ),
+        None if file.nic.flow_cores.is_some() => report.error(
+            code::IMPOSSIBLE,
+            keys!["nic", "flow-cores"],
+            "`flow-cores` counts only with a `core-rate`",
+            "give `core-rate`, or leave both out: then the NIC does the work",
+        ),
+        _ => {}
+    }
 }
 
 fn within_limits(size: ClusterSize, report: &mut Report<'_>) -> bool {

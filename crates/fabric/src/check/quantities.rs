@@ -16,7 +16,8 @@ pub(crate) fn fabric(file: &FabricFile, report: &mut Report<'_>) {
     classes(file, report);
     layout(file, report);
     nic(file, report);
-    transport::check(&file.transport, report);
+    transport::check(&file.transport.qp, report);
+    credits(file, report);
 }
 
 fn impossible(report: &mut Report<'_>, path: &Path<'_>, message: impl Into<String>, help: &str) {
@@ -61,13 +62,26 @@ fn pfc(file: &FabricFile, report: &mut Report<'_>) {
     }
 }
 
+/// A link is held back in one way.
+fn credits(file: &FabricFile, report: &mut Report<'_>) {
+    if file.credits.enabled && file.pfc.enabled {
+        let message = "a link is held back by pauses or by credits, not by both";
+        let written = |keys: &Path<'_>| {
+            report.document().get(keys).is_some_and(|node| node.place.origin.is_some())
+        };
+        let pfc = keys!["pfc", "enabled"];
+        let at = if written(pfc) { pfc } else { keys!["credits", "enabled"] };
+        impossible(report, at, message, "turn one of `pfc.enabled` and `credits.enabled` off");
+    }
+}
+
 /// A pause is refreshed half-way, and the frame that does it may have to wait for a full packet and
 /// for another pause frame. A pause whose second half is shorter runs out, and then no headroom is
 /// enough. All of it is wire time at one rate, so bytes can be compared.
 fn short_pause(file: &FabricFile, report: &mut Report<'_>) {
     let Quanta::Count(quanta) = file.pfc.quanta else { return };
     let pause = QUANTUM * u64::from(quanta);
-    let wait = packet::largest(&file.transport) + file.transport.framing.gap + file.pfc.frame;
+    let wait = packet::largest(&file.transport.qp) + file.transport.qp.framing.gap + file.pfc.frame;
     if quanta == 0 || pause >= wait * 2 || !file.pfc.enabled {
         return;
     }

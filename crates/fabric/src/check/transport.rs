@@ -2,7 +2,7 @@
 
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
-use xoff_transport::config::{Congestion, Dcqcn, QpConfig};
+use xoff_transport::config::{Congestion, Dcqcn, QpConfig, Recovery};
 use xoff_units::{Bytes, Ratio, Span};
 
 /// The MTUs that InfiniBand transport knows.
@@ -39,6 +39,14 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
             keys!["transport", "timeout"],
             "with a timeout of zero everything is sent again at once",
             "use several round trips, like \"1ms\"",
+        );
+    }
+    if qp.congestion.counts_flight() && qp.recovery == Recovery::GoBackN {
+        report.error(
+            code::IMPOSSIBLE,
+            keys!["transport", "recovery"],
+            "this congestion control counts what is in flight, and go-back-n does not know it",
+            "use \"selective-repeat\"",
         );
     }
     let framing = &qp.framing;
@@ -93,6 +101,20 @@ fn congestion(congestion: &Congestion, report: &mut Report<'_>) {
             share("largest-cut", swift.largest_cut, report);
         }
         Congestion::Dctcp(dctcp) => share("g", dctcp.g, report),
+        Congestion::Cubic(cubic) => {
+            share("beta", cubic.beta, report);
+            if cubic.c.is_zero() {
+                zero("c", "a cubic that does not grow", report);
+            }
+        }
+        Congestion::Nscc(nscc) => {
+            share("gamma", nscc.gamma, report);
+            share("largest-cut", nscc.largest_cut, report);
+            share("proportional-increase", nscc.proportional_increase, report);
+            if nscc.largest_window.is_zero() {
+                zero("largest-window", "a window of nothing allows no traffic", report);
+            }
+        }
     }
 }
 

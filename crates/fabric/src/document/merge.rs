@@ -1,6 +1,7 @@
 //! Laying one document over another.
 
 use super::{Document, Node, Value};
+use crate::network::Network;
 use std::collections::BTreeMap;
 
 /// Keys that say the same thing in two ways: the upper layer's choice removes the lower layer's.
@@ -10,7 +11,7 @@ impl Document {
     /// Lays `upper` over this document: tables are merged key by key, lists of things with an `id`
     /// or a `name` are merged by it, everything else is replaced.
     pub(crate) fn overlay(&mut self, upper: Node) {
-        merge(&mut self.root, upper);
+        merge("", &mut self.root, upper);
     }
 
     /// Takes one top-level table out of the document.
@@ -22,9 +23,9 @@ impl Document {
     }
 }
 
-fn merge(lower: &mut Node, upper: Node) {
+fn merge(key: &str, lower: &mut Node, upper: Node) {
     match (&mut lower.value, upper.value) {
-        (Value::Table(below), Value::Table(above)) if !changes_kind(below, &above) => {
+        (Value::Table(below), Value::Table(above)) if !changes_kind(key, below, &above) => {
             merge_tables(below, above);
             // What is missing from a merged table is missing where it was last opened.
             lower.place = upper.place;
@@ -38,7 +39,13 @@ fn merge(lower: &mut Node, upper: Node) {
 }
 
 /// A table of another `kind` shares no keys with this one.
-fn changes_kind(below: &BTreeMap<String, Node>, above: &BTreeMap<String, Node>) -> bool {
+fn changes_kind(key: &str, below: &BTreeMap<String, Node>, above: &BTreeMap<String, Node>) -> bool {
+    if key == "transport" {
+        let kind = |table: &BTreeMap<String, Node>| {
+            table.get("kind").and_then(|node| node.value.as_text()).map(str::to_owned)
+        };
+        return !Network::same_kind(kind(below).as_deref(), kind(above).as_deref());
+    }
     match (below.get("kind"), above.get("kind")) {
         (Some(a), Some(b)) => a.value.as_text() != b.value.as_text(),
         _ => false,
@@ -55,7 +62,7 @@ fn merge_tables(below: &mut BTreeMap<String, Node>, above: BTreeMap<String, Node
     }
     for (key, node) in above {
         match below.get_mut(&key) {
-            Some(existing) => merge(existing, node),
+            Some(existing) => merge(&key, existing, node),
             None => {
                 below.insert(key, node);
             }
@@ -90,7 +97,7 @@ fn merge_lists(below: &mut Vec<Node>, above: Vec<Node>) {
     for node in above {
         let index = identity(&node).and_then(|identity| known.remove(&identity));
         match index {
-            Some(index) => merge(&mut below[index], node),
+            Some(index) => merge("", &mut below[index], node),
             None => below.push(node),
         }
     }

@@ -3,7 +3,7 @@
 use super::EcnSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Ratio};
+use xoff_units::{Bytes, Ratio, Span};
 
 /// A traffic class that differs from the default one of its number: 0 is best effort, 3 is RDMA
 /// (lossless, DSCP 26), 6 is congestion notification (strict, DSCP 48), the others are lossy.
@@ -29,6 +29,8 @@ pub struct ClassEntry {
     pub alpha: Option<Ratio>,
     /// Share of the free shared buffer that one egress queue of a lossy class may take.
     pub egress_alpha: Option<Ratio>,
+    /// Instead of a share: an egress queue of a lossy class holds what its port sends in this time.
+    pub egress_delay: Option<Span>,
 }
 
 /// A class's turn at the wire.

@@ -109,6 +109,11 @@ pub struct NicSettings {
     pub latency: Option<Span>,
     /// A receive side that can be slower than the wire.
     pub receive: Option<ReceiveSettings>,
+    /// What one core of the host moves at one end, where cores and not the NIC run the transport.
+    pub core_rate: Option<Rate>,
+    /// Cores that can serve one flow, so that none is faster than they are (default 1).
+    #[schemars(range(min = 1, max = 1024))]
+    pub flow_cores: Option<u32>,
 }
 
 /// A receive side that can be slower than the wire.

@@ -9,6 +9,7 @@ mod links;
 mod lossless;
 mod switch;
 mod tenant;
+mod transport;
 
 pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
 pub use cluster::{Cluster, Homing, Kind, Layout, NicSettings, ReceiveSettings};
@@ -17,16 +18,16 @@ pub use links::{LinkSettings, Links};
 pub use lossless::{EcnSettings, HeadroomSetting, Pfc, Quanta, ResponseSetting, UntilResume};
 pub use switch::{
     BalancingName, BalancingSettings, DisciplineName, Forwarding, HashField, HashSeed,
-    HashSettings, PerSwitch, SwitchSection, SwitchSettings, Unit, WatchdogActionName,
-    WatchdogSettings,
+    HashSettings, PerSwitch, SwitchSection, SwitchSettings, TrimmingSettings, Unit,
+    WatchdogActionName, WatchdogSettings,
 };
 pub use tenant::TenantEntry;
+pub use transport::{Credits, TransportSection};
 
 use crate::catalogue::UserCatalogue;
 use crate::model::Ties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_transport::config::QpConfig;
 
 /// A fabric file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +49,8 @@ pub struct FabricFile {
     pub switch: SwitchSection,
     /// Priority flow control.
     pub pfc: Pfc,
+    /// Credits of links, where those are used instead.
+    pub credits: Credits,
     /// ECN marking.
     pub ecn: EcnSettings,
     /// Which traffic uses which class.
@@ -58,8 +61,8 @@ pub struct FabricFile {
     /// Who uses the fabric, and in which class.
     #[serde(rename = "tenant")]
     pub tenants: Vec<TenantEntry>,
-    /// Queue pairs.
-    pub transport: QpConfig,
+    /// The network that carries the traffic, and its queue pairs.
+    pub transport: TransportSection,
     /// Routes that override the shortest paths.
     #[serde(rename = "route")]
     pub routes: Vec<RouteEntry>,

@@ -43,6 +43,20 @@ pub struct SwitchSettings {
     pub headroom_pool: Option<Bytes>,
     /// How weighted classes take turns (default dwrr).
     pub discipline: Option<DisciplineName>,
+    /// Packets that a full queue of a lossy class has no room for are cut down to their header and go on
+    /// (default: they are dropped).
+    pub trimming: Option<TrimmingSettings>,
+}
+
+/// What becomes of packets that are cut down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct TrimmingSettings {
+    /// The class in which they go on.
+    #[schemars(range(min = 0, max = 7))]
+    pub class: u8,
+    /// What is left of them, from Ethernet header to FCS (default 64B).
+    pub size: Option<Bytes>,
 }
 
 /// When a packet is sent on.

@@ -11,6 +11,7 @@ mod fairness;
 mod headroom;
 mod loss;
 mod outage;
+mod rivals;
 mod scene;
 mod storm;
 mod victim;

@@ -13,6 +13,7 @@ mod extremes;
 mod faults;
 mod pauses;
 mod random;
+mod rivals;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -134,6 +134,28 @@ impl Plan {
         text
     }
 
+    /// The same wiring with another network on it. What its switches are like stays, but for their buffers.
+    pub(crate) fn rival_text(&self, kind: &str, more: &str) -> String {
+        let (t, s) = (&self.transport, &self.switches);
+        let mut text = self.wiring_text();
+        for (name, Link(rate, length)) in
+            ["host", "leaf-spine", "spine-core"].iter().zip(&self.links)
+        {
+            if !matches!(self.wiring, Wiring::Line { .. } | Wiring::Dual { .. }) {
+                write!(text, "[links.{name}]\nrate = \"{rate}Gbps\"\nlength = \"{length}m\"\n")
+                    .unwrap();
+            }
+        }
+        write!(
+            text,
+            "[switch]\ncell = \"{}B\"\nforwarding = \"{}\"\nlatency = \"{}ns\"\ndiscipline = \"{}\"\n\
+             [transport]\nkind = \"{kind}\"\nmtu = \"{}B\"\nack-every = {}\n{more}",
+            s.cell, s.forwarding, s.latency_ns, s.discipline, t.mtu, t.ack_every,
+        )
+        .unwrap();
+        text
+    }
+
     fn wiring_text(&self) -> String {
         match self.wiring {
             Wiring::Single(hosts) => {

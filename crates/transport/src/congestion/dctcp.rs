@@ -1,7 +1,9 @@
 //! A DCTCP-style sender: the window is cut by the share of marked packets.
 //!
-//! After Alizadeh and others, "Data center TCP (DCTCP)" (2010), without slow start: a queue pair
-//! starts with the window of an idle path.
+//! After Alizadeh and others, "Data center TCP (DCTCP)" (2010) and RFC 8257. On a NIC a queue pair starts
+//! with the window of an idle path, and losses are somebody else's concern; as TCP it starts slowly until
+//! the first mark or loss, halves its window for a loss (RFC 8257 section 3.5) and begins anew after a
+//! timeout.
 
 use super::{Feedback, ONE, as_f64, base_rtt, div_q32, mul_q32};
 use crate::config::Dctcp;
@@ -31,14 +33,20 @@ pub(crate) struct Sender {
     marked: u64,
     /// A notification packet came instead of an echo.
     notified: bool,
+    /// The window doubles in a round trip.
+    slow_start: bool,
+    /// Losses count; those before this number have been answered.
+    recover: Option<u64>,
 }
 
 impl Sender {
     pub(crate) fn new(p: &Dctcp, path: PathInfo, mtu: Bytes) -> Self {
         let mtu = mtu.get().clamp(1, 1 << 16);
         let full = path.line_rate.bytes_in(base_rtt(p.base_rtt, path)).get().clamp(mtu, 1 << 46);
+        let initial = p.initial_window.get().min(1 << 46);
+        let tcp = initial > 0;
         Self {
-            window: full << FRACTION,
+            window: if tcp { initial.max(mtu) } else { full } << FRACTION,
             smallest: mtu << FRACTION,
             largest: (full * LARGEST).max(16 * mtu) << FRACTION,
             line: path.line_rate,
@@ -48,6 +56,8 @@ impl Sender {
             acked: 0,
             marked: 0,
             notified: false,
+            slow_start: tcp,
+            recover: tcp.then_some(0),
         }
     }
 
@@ -80,6 +90,9 @@ impl Sender {
         self.acked += bytes;
         if feedback.marked || (bytes > 0 && std::mem::take(&mut self.notified)) {
             self.marked += bytes;
+            self.slow_start = false;
+        } else if self.slow_start {
+            self.window = (self.window + (bytes << FRACTION)).min(self.largest);
         } else {
             let share = div_q32(bytes << FRACTION, self.window).min(ONE);
             let step = mul_q32(p.additive_increase.get().min(1 << 32) << FRACTION, share);
@@ -87,6 +100,22 @@ impl Sender {
         }
         if feedback.acked > self.round_ends {
             self.end_round(feedback.next, counters);
+        }
+        if feedback.lost && self.recover.is_some_and(|recover| feedback.acked >= recover) {
+            self.recover = Some(feedback.next);
+            self.slow_start = false;
+            self.window = (self.window / 2).max(self.smallest);
+            counters.rate_decreases += 1;
+        }
+    }
+
+    /// Silence: everything from the beginning.
+    pub(crate) fn timed_out(&mut self, next: u64, counters: &mut Counters) {
+        if let Some(recover) = &mut self.recover {
+            *recover = next;
+            self.slow_start = true;
+            self.window = self.smallest;
+            counters.rate_decreases += 1;
         }
     }
 
@@ -126,6 +155,7 @@ mod tests {
                     bytes: 1000,
                     marked: n < marked,
                     rtt: None,
+                    lost: false,
                     int: None,
                 };
                 sender.acknowledged(&feedback, &Dctcp::default(), &mut counters);
@@ -158,6 +188,33 @@ mod tests {
         run(&mut sender, 10_000, 0);
         assert_eq!(sender.window(), Bytes::new(500_000));
         assert!(sender.alpha() < 0.01);
+    }
+
+    #[test]
+    fn as_tcp_it_starts_slowly_and_losses_count() {
+        let path = PathInfo { line_rate: Rate::from_gbps(100), base_rtt: Span::from_us(10) };
+        let p = Dctcp { initial_window: Bytes::new(10_000), ..Dctcp::default() };
+        let mut sender = Sender::new(&p, path, Bytes::new(1000));
+        let mut counters = Counters::default();
+        let mut hear = |sender: &mut Sender, acked, marked, lost| {
+            let bytes = sender.window().get();
+            let next = acked + 1;
+            let feedback = Feedback { acked, next, bytes, marked, rtt: None, lost, int: None };
+            sender.acknowledged(&feedback, &p, &mut counters);
+            sender.window().get()
+        };
+        assert_eq!(hear(&mut sender, 1, false, false), 20_000);
+        assert_eq!(hear(&mut sender, 2, false, false), 40_000);
+        // A mark ends slow start; a loss halves, once for all that was in flight.
+        let marked = hear(&mut sender, 3, true, false);
+        assert!(marked < 40_000);
+        let lost = hear(&mut sender, 4, false, true);
+        assert!((marked / 2..marked / 2 + 4096).contains(&lost), "{lost}");
+        sender.recover = Some(9);
+        assert!(hear(&mut sender, 5, false, true) >= lost);
+        sender.timed_out(20, &mut Counters::default());
+        assert_eq!(sender.window().get(), 1000);
+        assert_eq!(hear(&mut sender, 6, false, false), 2000);
     }
 
     #[test]

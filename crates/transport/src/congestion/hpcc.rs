@@ -198,6 +198,7 @@ mod tests {
                 bytes: 12_000,
                 marked: false,
                 rtt: None,
+                lost: false,
                 int: Some(&stack),
             };
             sender.acknowledged(&feedback, p, &mut counters);
@@ -249,6 +250,7 @@ mod tests {
                 bytes: 0,
                 marked: true,
                 rtt: None,
+                lost: false,
                 int: Some(&stack),
             };
             sender.acknowledged(&feedback, &p, &mut Counters::default());

@@ -4,9 +4,11 @@
 //! All of them work on integers: rates in bits per second, shares and gains in 1/2^32. None of them
 //! sends or paces anything; they say a rate and a window.
 
+mod cubic;
 mod dcqcn;
 mod dctcp;
 mod hpcc;
+mod nscc;
 mod swift;
 mod timely;
 
@@ -47,6 +49,9 @@ pub(crate) struct Feedback<'a> {
     pub marked: bool,
     /// Time since the packet it answers was sent.
     pub rtt: Option<Span>,
+    /// Something is lost: it has not been sent again, or for schemes that ask for it
+    /// ([`Controller::counts_news`]) it tells of a loss itself.
+    pub lost: bool,
     /// What the hops wrote into that packet.
     pub int: Option<&'a IntStack>,
 }
@@ -60,7 +65,9 @@ pub(crate) enum Controller {
     Hpcc(Box<hpcc::Sender>),
     Timely(timely::Sender),
     Swift(swift::Sender),
-    Dctcp(dctcp::Sender),
+    Dctcp(Box<dctcp::Sender>),
+    Cubic(Box<cubic::Sender>),
+    Nscc(Box<nscc::Sender>),
 }
 
 /// The idle round-trip time: set, or of the path, and never zero, because it divides.
@@ -92,7 +99,9 @@ impl Controller {
             Congestion::Hpcc(p) => Self::Hpcc(Box::new(hpcc::Sender::new(p, path))),
             Congestion::Timely(p) => Self::Timely(timely::Sender::new(p, path)),
             Congestion::Swift(p) => Self::Swift(swift::Sender::new(p, path, config.mtu)),
-            Congestion::Dctcp(p) => Self::Dctcp(dctcp::Sender::new(p, path, config.mtu)),
+            Congestion::Dctcp(p) => Self::Dctcp(Box::new(dctcp::Sender::new(p, path, config.mtu))),
+            Congestion::Cubic(p) => Self::Cubic(Box::new(cubic::Sender::new(p, path, config.mtu))),
+            Congestion::Nscc(p) => Self::Nscc(Box::new(nscc::Sender::new(p, path, config.mtu))),
         }
     }
 
@@ -106,6 +115,8 @@ impl Controller {
             Self::Timely(state) => state.rate(),
             Self::Swift(state) => state.rate(),
             Self::Dctcp(state) => state.rate(),
+            Self::Cubic(state) => state.rate(),
+            Self::Nscc(state) => state.rate(),
         }
     }
 
@@ -117,6 +128,8 @@ impl Controller {
             Self::Hpcc(state) => state.window(),
             Self::Swift(state) => state.window(),
             Self::Dctcp(state) => state.window(),
+            Self::Cubic(state) => state.window(),
+            Self::Nscc(state) => state.window(),
         }
     }
 
@@ -129,6 +142,11 @@ impl Controller {
             (Self::Dcqcn(_), Congestion::Dcqcn(p)) => p.cut_at_once,
             _ => false,
         }
+    }
+
+    /// Whether only the news of a loss counts, and not that it is still to be repaired.
+    pub(crate) fn counts_news(&self) -> bool {
+        matches!(self, Self::Nscc(_))
     }
 
     /// Whether acknowledgements without a mark matter.
@@ -167,6 +185,22 @@ impl Controller {
             (Self::Dctcp(state), Congestion::Dctcp(p)) => {
                 state.acknowledged(&feedback, p, counters);
             }
+            (Self::Cubic(state), Congestion::Cubic(p)) => {
+                state.acknowledged(now, &feedback, p, counters);
+            }
+            (Self::Nscc(state), Congestion::Nscc(p)) => {
+                state.acknowledged(now, &feedback, p, counters);
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing was heard for too long; `next` is the number of the next packet that was never sent.
+    pub(crate) fn timed_out(&mut self, next: u64, config: &QpConfig, counters: &mut Counters) {
+        match (self, &config.congestion) {
+            (Self::Dctcp(state), _) => state.timed_out(next, counters),
+            (Self::Cubic(state), Congestion::Cubic(p)) => state.timed_out(next, p, counters),
+            (Self::Nscc(state), _) => state.timed_out(counters),
             _ => {}
         }
     }

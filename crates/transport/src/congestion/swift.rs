@@ -103,6 +103,7 @@ mod tests {
                 bytes: 4096,
                 marked: false,
                 rtt: Some(Span::from_us(rtt_us)),
+                lost: false,
                 int: None,
             };
             let now = Instant::ZERO + Span::from_us(start_us + n);

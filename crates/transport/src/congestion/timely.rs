@@ -133,6 +133,7 @@ mod tests {
                 bytes: 1000,
                 marked: false,
                 rtt: Some(Span::from_us(us)),
+                lost: false,
                 int: None,
             };
             sender.acknowledged(&feedback, p, &mut counters);
@@ -183,6 +184,7 @@ mod tests {
                 bytes: 0,
                 marked: false,
                 rtt: Some(Span::from_ps(ps)),
+                lost: false,
                 int: None,
             };
             sender.acknowledged(&feedback, &p, &mut Counters::default());

@@ -229,6 +229,7 @@ impl Pair {
         let int = [Operation::Acknowledge].contains(&packet.header.opcode.operation());
         let signals = Signals {
             ce: packet.ce,
+            trimmed: false,
             sent_at: if int { packet.sent_at } else { None },
             int: int.then_some(&packet.int),
         };

@@ -3,7 +3,7 @@
 use super::Run;
 use super::figures::{Counters, Distribution, FlowFigure, GroupFigures, Measurement};
 use std::collections::BTreeMap;
-use xoff_fabric::model::Fabric;
+use xoff_fabric::model::{Fabric, Nic};
 use xoff_sim::{Drop, FlowResult, Outcome};
 use xoff_units::{Bytes, Instant, Span};
 
@@ -38,6 +38,7 @@ impl Run<'_> {
             first_pause_us: self.seen.first_pause.map(us),
             first_lossless_drop,
             deadlock: rings.map(|(port, _)| fabric.port_name(*port)).collect(),
+            cores: self.cores(),
         }
     }
 
@@ -73,6 +74,29 @@ impl Run<'_> {
         self.flows.iter().zip(&self.report.flows).map(figure).collect()
     }
 
+    /// Cores that the transport kept busy at the server with most to do: the bytes that passed its NICs,
+    /// either way, over what a core moves in the time that the run took.
+    fn cores(&self) -> f64 {
+        let (fabric, ports) = (self.fabric(), &self.report.ports);
+        let sent = |port: usize| ports[port].iter().map(|class| class.tx_bytes).sum::<u64>();
+        let seconds = (self.report.end - Instant::ZERO).as_s_f64();
+        let of_nic = |nic: &Nic| {
+            let cpu = nic.cpu?;
+            let both = |port: u32| {
+                let peer = fabric.ports[port as usize].peer;
+                sent(port as usize) + sent(peer.index())
+            };
+            let bytes: u64 = nic.ports.clone().map(both).sum();
+            Some(bytes as f64 * 8.0 / cpu.core_rate.bps().max(1) as f64)
+        };
+        let busy = |server: &xoff_fabric::model::Server| -> f64 {
+            let nics = &fabric.nics[server.nics.start as usize..server.nics.end as usize];
+            nics.iter().filter_map(of_nic).sum()
+        };
+        let most = fabric.servers.iter().map(busy).fold(0.0, f64::max);
+        if seconds > 0.0 { most / seconds } else { 0.0 }
+    }
+
     fn totals(&self) -> Counters {
         let report = self.report;
         let classes = &self.fabric().classes;
@@ -101,6 +125,7 @@ impl Run<'_> {
             wire_drops: wire,
             fault_drops: fault,
             retransmitted: all.iter().map(|counters| counters.retransmitted).sum(),
+            trimmed: report.trimmed,
             out_of_sequence: all.iter().map(|counters| counters.out_of_sequence).sum(),
             timeouts: all.iter().map(|counters| counters.timeouts).sum(),
             watchdog: self.seen.watchdog,

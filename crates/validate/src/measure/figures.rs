@@ -45,6 +45,8 @@ pub struct Measurement {
     pub first_lossless_drop: Option<(f64, String)>,
     /// Queues that waited for each other.
     pub deadlock: Vec<String>,
+    /// Cores that the transport kept busy at the server with most to do; zero where NICs do the work.
+    pub cores: f64,
 }
 
 impl Measurement {
@@ -205,6 +207,9 @@ pub struct Counters {
     pub fault_drops: u64,
     /// Packets sent again.
     pub retransmitted: u64,
+    /// Packets that lost their payload to a full queue and went on.
+    #[serde(default)]
+    pub trimmed: u64,
     /// Packets that arrived with others missing before them.
     pub out_of_sequence: u64,
     /// Timeouts.

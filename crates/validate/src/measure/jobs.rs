@@ -10,10 +10,6 @@ use xoff_workload::program::Program;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, TrainingRun, ideal};
 
-/// Bytes on the wire around the payload of a full RoCEv2 packet: Ethernet with preamble and gap, IPv4,
-/// UDP, BTH and ICRC.
-const OVERHEAD: u64 = 38 + 20 + 8 + 12 + 4;
-
 impl Run<'_> {
     pub(super) fn collectives(&self) -> Vec<CollectiveFigures> {
         let mut rows = Vec::new();
@@ -89,7 +85,7 @@ impl Run<'_> {
         let nearest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).min();
         let network = Network {
             latency: Span::from_ps(nearest.unwrap_or_default().as_ps() / 2),
-            nic_share: Ratio::new(mtu, mtu + OVERHEAD),
+            nic_share: Ratio::new(mtu, mtu + (qp.framing.header + qp.framing.gap).get()),
             ..Network::default()
         };
         let outcome = ideal::run(&mut program, fabric, &network);

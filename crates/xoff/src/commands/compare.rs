@@ -20,10 +20,12 @@ const EXAMPLES: &str = "Examples:
   xoff compare examples/permutation.toml --load-balancing ecmp,dlb,spray
   xoff compare examples/incast.toml --congestion-control none,dcqcn,hpcc,swift
   xoff compare examples/all-reduce.toml --load-balancing ecmp,dlb-packet --json
+  xoff compare examples/rivals-permutation.toml --transports roce,infiniband,uet,tcp,iwarp
 
+Transports: roce, infiniband, uet, tcp, iwarp, roce-v1 (what each models: docs/rivals.md).
 Load balancing: ecmp, ecmp-qp, flowlet, dlb, dlb-packet, glb, spray.
-Congestion control: none, dcqcn, hpcc, timely, swift, dctcp.
-Given both, every combination is run. Ratios are to the first.";
+Congestion control: none, dcqcn, hpcc, timely, swift, dctcp, cubic, nscc.
+Given several, every combination is run. Ratios are to the first.";
 
 /// Arguments of `xoff compare`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +33,9 @@ Given both, every combination is run. Ratios are to the first.";
 pub(crate) struct Args {
     /// The scenario file
     scenario: PathBuf,
+    /// Networks that carry the traffic
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    transports: Vec<String>,
     /// Ways to choose among equal ports
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     load_balancing: Vec<String>,
@@ -61,12 +66,13 @@ struct Row {
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let chosen = [
+        (Subject::Transport, args.transports.clone()),
         (Subject::LoadBalancing, args.load_balancing.clone()),
         (Subject::CongestionControl, args.congestion_control.clone()),
     ];
     if chosen.iter().all(|(_, names)| names.is_empty()) {
         return Err(Failure::input(
-            "name what to compare: --load-balancing or --congestion-control",
+            "name what to compare: --transports, --load-balancing or --congestion-control",
         ));
     }
     let variants = variants(&chosen).map_err(|error| Failure::input(error.to_string()))?;
@@ -169,7 +175,9 @@ fn page(name: &str, seed: u64, rows: &[Row]) -> String {
         ("pauses", Align::Right),
         ("marks", Align::Right),
         ("drops", Align::Right),
+        ("trimmed", Align::Right),
         ("sent again", Align::Right),
+        ("cores", Align::Right),
     ];
     let mut table = Table::new(&columns);
     let first = rows.iter().find_map(|row| row.measured.as_ref()).map_or(0.0, last);
@@ -216,6 +224,8 @@ fn cells(variant: &str, measured: &Measurement, first: f64) -> Vec<String> {
         totals.marks.to_string(),
         (totals.lossless_drops + totals.lossy_drops + totals.wire_drops + totals.fault_drops)
             .to_string(),
+        totals.trimmed.to_string(),
         totals.retransmitted.to_string(),
+        if measured.cores > 0.0 { format!("{:.1}", measured.cores) } else { "-".to_owned() },
     ]
 }

@@ -201,7 +201,12 @@ impl Requests {
     pub(super) fn answered(&mut self, seen: &Seen<'_>) {
         let psn = seen.psn();
         match seen.roce.aeth().map(|aeth| aeth.syndrome) {
-            Some(Syndrome::SequenceError | Syndrome::RnrNak { .. } | Syndrome::SelectiveNak) => {
+            Some(
+                Syndrome::SequenceError
+                | Syndrome::RnrNak { .. }
+                | Syndrome::SelectiveNak
+                | Syndrome::Trimmed,
+            ) => {
                 self.nak = Some((psn, seen.timestamp));
                 // Everything before it has arrived.
                 self.history.answer(psn.plus(0x00ff_ffff));

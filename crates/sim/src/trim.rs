@@ -1,0 +1,46 @@
+//! Trimming: a packet that a queue has no room for loses its payload, and its header goes on.
+//!
+//! What is left goes to the same port in a class of its own, usually one that is served first, and keeps that
+//! class on the rest of its way by its DSCP. Its receiver sees at once what is missing and asks for just
+//! that: no timeout, no guess. A header for which there is no room either is dropped.
+
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use crate::packet::{NO_INGRESS, flag};
+use crate::port::Slot;
+use crate::report::Drop;
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// The egress queue `out` does not take a packet that arrived at `slot`: it is trimmed or dropped.
+    #[cold]
+    pub(crate) fn refuse(&mut self, slot: Slot, out: Slot, index: u32, reason: Drop) {
+        if reason == Drop::EgressLimit && self.trim(slot, index) {
+            let class = self.class_of(self.packets.get(index).dscp);
+            return self.take_in(Slot::new(slot.port(), class), out.port(), index);
+        }
+        if !self.credits.is_empty() {
+            return self.drop_arrived(slot, index, reason);
+        }
+        let packet = self.packets.take(index);
+        self.drop_packet(&packet, out, reason);
+    }
+
+    /// Cuts a packet down to its header, if the switch does so and there is something to cut.
+    fn trim(&mut self, slot: Slot, index: u32) -> bool {
+        let switch = self.ports[slot.port() as usize].owner;
+        let Some(trimming) = self.switches[switch as usize].trimming else { return false };
+        let size = trimming.size.get().min(u64::from(u16::MAX)) as u16;
+        let packet = self.packets.get_mut(index);
+        let cut = packet.size > size && packet.flags & flag::TRIMMED == 0;
+        // Only data says, by being able to bear a mark, that its receiver understands what is left of it.
+        if !cut || packet.flags & flag::ECT == 0 {
+            return false;
+        }
+        packet.size = size;
+        packet.ingress = NO_INGRESS;
+        packet.flags |= flag::TRIMMED | flag::CE;
+        packet.dscp = self.fabric.classes[usize::from(trimming.class.0)].dscp;
+        self.totals.trimmed += 1;
+        true
+    }
+}
