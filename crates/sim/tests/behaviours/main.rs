@@ -13,6 +13,7 @@ mod loss;
 mod outage;
 mod scene;
 mod storm;
+mod traffic;
 mod victim;
 
 use scene::Scene;
