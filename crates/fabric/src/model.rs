@@ -204,6 +204,8 @@ pub struct Switch {
     pub latency: Span,
     /// Whether a packet leaves before it has arrived whole.
     pub cut_through: bool,
+    /// Longest packet that its ports take.
+    pub mtu: Bytes,
     /// Class of each DSCP.
     pub dscp_to_class: [ClassId; 64],
     /// What of a packet decides among equal paths.

@@ -1,9 +1,13 @@
 //! From the names that files use to the numbers that a [`Fabric`] uses.
 
+mod servers;
+
 use crate::model::{CableId, Fabric, NicId, NodeId, PortId, ServerId, SwitchId};
 use crate::scenario::{NodeRef, Setting};
 use crate::suggest;
 use std::collections::BTreeMap;
+
+pub use servers::{Role, RoleError};
 
 /// A name that stands for nothing, or for the wrong thing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

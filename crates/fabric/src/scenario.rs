@@ -4,14 +4,20 @@
 //! These are the types of the file itself; names of nodes are resolved against a fabric by
 //! whoever runs it ([`crate::names`]).
 
+mod background;
 mod collective;
 mod fault;
+mod rounds;
+mod servers;
+mod serving;
+mod storage;
 mod training;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Ratio, Span};
 
+pub use background::{Arrivals, Background};
 pub use collective::{
     AlgorithmSetting, Broadcast, Collective, PlacementRule, PlacementSetting, SizeRange,
 };
@@ -19,6 +25,10 @@ pub use fault::{
     Among, Degraded, Fault, LinkChoice, LinkDegraded, LinkDown, LinkFlap, Miscabling, Reaction,
     RouteChange, ServerDown, Setting, SwitchDown, TierWord,
 };
+pub use rounds::{Halo, ParameterServer};
+pub use servers::ServerSet;
+pub use serving::{KvCache, TokenSetting};
+pub use storage::{Checkpoint, NvmeOf, Writer};
 pub use training::{ModelSetting, ModelShape, RecomputeSetting, TrainingStep};
 
 /// A scenario file.
@@ -83,6 +93,18 @@ pub enum Workload {
     SendRecv(Collective),
     /// A training step of a transformer: computing and everything that its GPUs send.
     TrainingStep(TrainingStep),
+    /// A checkpoint written to storage servers, or read back.
+    Checkpoint(Checkpoint),
+    /// Blocks of remote disks, so many under way at a time.
+    NvmeOf(NvmeOf),
+    /// Key-value caches of requests, from prefill to decode servers.
+    KvCache(KvCache),
+    /// Gradients to parameter servers, parameters back.
+    ParameterServer(ParameterServer),
+    /// Neighbours on a grid that swap faces, round by round.
+    Halo(Halo),
+    /// Load of others, in a class of its own.
+    Background(Background),
 }
 
 impl Workload {
@@ -101,6 +123,12 @@ impl Workload {
             | Workload::SendRecv(w) => &w.common,
             Workload::Broadcast(w) => &w.collective.common,
             Workload::TrainingStep(w) => &w.common,
+            Workload::Checkpoint(w) => &w.common,
+            Workload::NvmeOf(w) => &w.common,
+            Workload::KvCache(w) => &w.common,
+            Workload::ParameterServer(w) => &w.common,
+            Workload::Halo(w) => &w.common,
+            Workload::Background(w) => &w.common,
         }
     }
 
@@ -119,6 +147,12 @@ impl Workload {
             Workload::Broadcast(_) => "broadcast",
             Workload::SendRecv(_) => "send-recv",
             Workload::TrainingStep(_) => "training-step",
+            Workload::Checkpoint(_) => "checkpoint",
+            Workload::NvmeOf(_) => "nvme-of",
+            Workload::KvCache(_) => "kv-cache",
+            Workload::ParameterServer(_) => "parameter-server",
+            Workload::Halo(_) => "halo",
+            Workload::Background(_) => "background",
         }
     }
 
@@ -148,6 +182,10 @@ pub struct Common {
     pub operation: Operation,
     /// Name in tables and in `flows.parquet`.
     pub name: Option<String>,
+    /// Whose traffic it is: tenants have a report each, and can be run alone.
+    pub tenant: Option<String>,
+    /// Whether its packets travel in VXLAN: 50 bytes more on every link.
+    pub vxlan: bool,
 }
 
 /// An RDMA operation.
@@ -253,7 +291,7 @@ pub enum NodeRef {
 pub struct Poisson {
     /// Share of every NIC's rate that arrives on average.
     pub load: Ratio,
-    /// Sizes: `websearch`, `hadoop`, `storage`, or a fixed size like `1MB`.
+    /// Sizes: `websearch`, `datamining`, `hadoop`, `storage`, or a fixed size like `1MB`.
     pub sizes: String,
     /// Arrivals stop after this time.
     #[serde(rename = "for")]

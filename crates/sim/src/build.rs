@@ -27,7 +27,7 @@ use xoff_fabric::model::{
     SwitchId,
 };
 use xoff_fabric::route::{Routes, Views};
-use xoff_fabric::rules::hash;
+use xoff_fabric::rules::{hash, packet};
 use xoff_fabric::scenario::Fault;
 use xoff_units::{ByteTime, Instant, Span};
 use xoff_workload::Flow;
@@ -289,15 +289,15 @@ fn switch_states(
 }
 
 fn nic_states(fabric: &Fabric) -> Vec<NicState> {
-    let mut configs: Vec<Arc<xoff_transport::config::QpConfig>> = Vec::new();
+    let mut configs: Vec<[Arc<xoff_transport::config::QpConfig>; 2]> = Vec::new();
     let state = |nic: &xoff_fabric::model::Nic, port: u32| {
-        let known = configs.iter().find(|config| ***config == nic.qp).cloned();
-        let qp = known.unwrap_or_else(|| {
-            configs.push(Arc::new(nic.qp.clone()));
+        let known = configs.iter().find(|[config, _]| **config == nic.qp).cloned();
+        let [qp, in_vxlan] = known.unwrap_or_else(|| {
+            configs.push([nic.qp.clone(), packet::in_vxlan(&nic.qp)].map(Arc::new));
             configs[configs.len() - 1].clone()
         });
         let rate = fabric.cable(PortId(port)).rate;
-        let mut state = NicState::new(port, rate, qp);
+        let mut state = NicState::new(port, rate, qp, in_vxlan);
         state.flow_rate = nic.cpu.map_or(rate, |cpu| cpu.flow_rate().min(rate));
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
         state.receiver = nic.receive.map(receiver);
@@ -341,12 +341,20 @@ fn flow_states(
             operation: flow.operation,
             failed: false,
             pins,
+            vxlan: flow.vxlan,
             bound: Span::ZERO,
             floor: Span::ZERO,
             base_rtt: Span::ZERO,
             counters: FlowCounters::default(),
         };
-        let qp = &fabric.nics[source as usize].qp;
+        let own = &fabric.nics[source as usize].qp;
+        let tunnelled;
+        let qp = if flow.vxlan {
+            tunnelled = packet::in_vxlan(own);
+            &tunnelled
+        } else {
+            own
+        };
         // A flow that cannot arrive is not an error: the run shows what becomes of it.
         if let Some(ideal) = ideal::ideal(fabric, routes, &state, qp) {
             state.bound = ideal.bound;

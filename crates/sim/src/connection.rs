@@ -38,6 +38,8 @@ pub(crate) struct FlowState {
     /// The queue pair gave up.
     pub(crate) failed: bool,
     pub(crate) pins: Option<Box<Pins>>,
+    /// Its packets travel in VXLAN.
+    pub(crate) vxlan: bool,
     /// Shortest time the flow could take on an idle fabric.
     pub(crate) bound: Span,
     /// Shortest time it could take whatever way it went: `bound`, unless ways change.
@@ -78,6 +80,8 @@ pub(crate) struct Way {
     /// Which of its NICs' ports it uses, counted on; by hash without it.
     pub(crate) turn: Option<u32>,
     pub(crate) base_rtt: Span,
+    /// Its packets travel in VXLAN.
+    pub(crate) vxlan: bool,
 }
 
 /// One end of a flow.
@@ -157,6 +161,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             pinned: state.pins.is_some(),
             turn: None,
             base_rtt: state.base_rtt,
+            vxlan: state.vxlan,
         };
         let (bytes, operation) = (state.bytes, state.operation);
         let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
@@ -193,7 +198,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let nic = &self.nics[plane as usize];
             let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
             let path = PathInfo { line_rate: nic.flow_rate, base_rtt: way.base_rtt };
-            let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
+            let config = nic.qp_of(way.vxlan).clone();
+            let qp = QueuePair::new(config, Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(plane, way.class);
             End { qp, member, timer_at: Instant::MAX, forms: self.forms(way, end, plane, peer) }
         });
@@ -293,11 +299,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A congestion notification is like an acknowledgement, in a class of its own.
     #[inline(never)]
     fn notification(&self, endpoint: u32, like: Packet, header: &Header) -> (Packet, Slot) {
-        let member =
-            &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize].member;
+        let end = &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+        let member = &end.member;
         let nic = &self.nics[member.nic as usize];
         let class = self.fabric.cnp_class.map_or(member.class, |class| class.0);
-        let size = nic.qp.framing.wire_len(header, nic.qp.mtu) as u16;
+        let size = end.qp.wire_len(header) as u16;
         let dscp = self.fabric.classes[usize::from(class)].dscp;
         (Packet { size, dscp, ..like }, Slot::new(nic.port, class))
     }
@@ -319,6 +325,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             extension,
             payload,
         };
+        let qp = nic.qp_of(way.vxlan);
         let packet = |class: u8, header: &Header, more: u8| Packet {
             dst,
             row: self.routing.row(dst),
@@ -326,7 +333,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             next: NIL,
             letter: NIL,
             ingress: NO_INGRESS,
-            size: nic.qp.framing.wire_len(header, nic.qp.mtu) as u16,
+            size: qp.framing.wire_len(header, qp.mtu) as u16,
             charged: 0,
             dscp: self.fabric.classes[usize::from(class)].dscp,
             flags: flags | more,

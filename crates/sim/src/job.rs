@@ -27,6 +27,7 @@ use xoff_wire::Rkey;
 use xoff_workload::JobError;
 use xoff_workload::layout::GpuId;
 use xoff_workload::program::{Action, Program, Token, Traffic};
+use xoff_workload::training::CriticalPath;
 
 /// Programs to run one after the other.
 #[derive(Debug, Clone)]
@@ -39,13 +40,25 @@ pub struct Job {
     pub clear_to_send: ClassId,
     /// The programs, and how often each runs.
     pub programs: Vec<(Program, u32)>,
+    /// Whether its packets travel in VXLAN.
+    pub vxlan: bool,
+    /// What its queue pairs derive their source ports from, beside their number within the job. Without
+    /// it they are numbered through all jobs, and go other ways when another job is there.
+    pub identity: Option<u32>,
 }
 
 impl Job {
     /// A job of a scenario, ready to run.
     pub fn of(job: &xoff_workload::Job) -> Result<Self, JobError> {
         let programs = job.programs()?;
-        Ok(Self { start: job.start, class: job.class, clear_to_send: job.class, programs })
+        Ok(Self {
+            start: job.start,
+            class: job.class,
+            clear_to_send: job.class,
+            programs,
+            vxlan: job.vxlan,
+            identity: job.own_ports.then_some(job.workload),
+        })
     }
 }
 
@@ -54,11 +67,17 @@ impl Job {
 pub struct JobResult {
     /// Its programs, as far as they began.
     pub runs: Vec<JobRun>,
+    /// Its requests in the order in which they began, if its programs have any.
+    pub requests: Vec<JobRun>,
+    /// Where the time of its training steps went, step by step.
+    pub paths: Vec<CriticalPath>,
+    /// What it asked to be sent over the network.
+    pub posted: Bytes,
     /// What its queue pairs counted.
     pub counters: FlowCounters,
 }
 
-/// One program of a job.
+/// One program of a job, or one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobRun {
     /// When it began.
@@ -125,6 +144,15 @@ struct Running {
     /// What runs now.
     now: Option<Program>,
     runs: Vec<JobRun>,
+    requests: Vec<JobRun>,
+    /// Requests of the programs before this one.
+    requests_before: usize,
+    paths: Vec<CriticalPath>,
+    posted: Bytes,
+    vxlan: bool,
+    identity: Option<u32>,
+    /// Queue pairs it has.
+    links: u32,
 }
 
 impl Running {
@@ -176,6 +204,13 @@ impl Jobs {
             programs: job.programs.into(),
             now: None,
             runs: Vec::new(),
+            requests: Vec::new(),
+            requests_before: 0,
+            paths: Vec::new(),
+            posted: Bytes::ZERO,
+            vxlan: job.vxlan,
+            identity: job.identity,
+            links: 0,
         });
         Self {
             running: running.collect(),
@@ -244,6 +279,7 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes) -> Span {
             operation: Operation::Write,
             failed: false,
             pins: None,
+            vxlan: false,
             bound: Span::ZERO,
             floor: Span::ZERO,
             base_rtt: Span::ZERO,
@@ -285,6 +321,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         running.now = running.next_program();
         if let Some(program) = &mut running.now {
             running.runs.push(JobRun { start: self.now, end: None });
+            running.requests_before = running.requests.len();
+            // Programs count from their start.
+            program.at(Instant::ZERO);
             program.start(&mut actions);
         } else {
             self.unfinished -= 1;
@@ -298,7 +337,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Tells a job's program that something is done.
     fn tell(&mut self, job: u32, token: Token) {
         let mut actions = std::mem::take(&mut self.jobs.actions);
-        if let Some(program) = &mut self.jobs.running[job as usize].now {
+        let running = &mut self.jobs.running[job as usize];
+        if let (Some(program), Some(run)) = (&mut running.now, running.runs.last()) {
+            program.at(Instant::ZERO + (self.now - run.start));
             program.done(token, &mut actions);
         }
         self.carry_out(job, actions);
@@ -314,6 +355,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                         Traffic::ClearToSend => self.jobs.running[job as usize].clear_to_send,
                     };
                     let endpoint = self.link(job, from, to, queue.0, class);
+                    self.jobs.running[job as usize].posted += bytes;
                     self.send_transfer(endpoint, bytes, token);
                 }
                 Action::Nvlink { token, from, to, bytes } => {
@@ -322,6 +364,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
                 Action::Wait { token, span, .. } => {
                     self.schedule_job(self.now + span, Next::Done { job, token });
+                }
+                Action::Begins { request } => {
+                    let running = &mut self.jobs.running[job as usize];
+                    let number = running.requests.len() - running.requests_before;
+                    debug_assert_eq!(request.index(), number, "requests count from 0");
+                    running.requests.push(JobRun { start: self.now, end: None });
+                }
+                Action::Ends { request } => {
+                    let running = &mut self.jobs.running[job as usize];
+                    let number = running.requests_before + request.index();
+                    if let Some(request) = running.requests.get_mut(number) {
+                        request.end = Some(self.now);
+                    }
                 }
                 Action::Finished => self.end_run(job),
             }
@@ -336,6 +391,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if let Some(run) = running.runs.last_mut() {
             run.end = Some(now);
         }
+        running.paths.extend(running.now.as_ref().and_then(Program::critical_path));
         self.schedule_job(now, Next::Start { job });
     }
 
@@ -350,9 +406,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let number = self.jobs.links.len() as u32;
         let flow = self.flows.len() as u32 + number;
         // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
-        let port = 0xc000 | (number.wrapping_mul(0x9e37_79b1) >> 18) as u16;
+        let running = &mut self.jobs.running[job as usize];
+        let (counted, named) = match running.identity {
+            Some(identity) => {
+                let own = hash::mixed(identity).wrapping_add(running.links);
+                (own, own)
+            }
+            None => (number, flow),
+        };
+        running.links += 1;
+        let vxlan = running.vxlan;
+        let port = 0xc000 | (counted.wrapping_mul(0x9e37_79b1) >> 18) as u16;
         let entropy = |a: NicId, b: NicId, end: u32| {
-            hash::flow_entropy(self.jobs.fields, a.0, b.0, port, flow << 1 | end)
+            hash::flow_entropy(self.jobs.fields, a.0, b.0, port, named << 1 | end)
         };
         let way = Way {
             flow,
@@ -362,6 +428,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             pinned: false,
             turn: Some(self.jobs.turn(key)),
             base_rtt: self.jobs.base_rtt,
+            vxlan,
         };
         let carried = Carried {
             job,
@@ -433,6 +500,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn job_results(&self) -> Vec<JobResult> {
         let result = |running: &Running| JobResult {
             runs: running.runs.clone(),
+            requests: running.requests.clone(),
+            paths: running.paths.clone(),
+            posted: running.posted,
             counters: FlowCounters::default(),
         };
         let mut results: Vec<JobResult> = self.jobs.running.iter().map(result).collect();

@@ -152,10 +152,12 @@ pub(crate) struct NicState {
     pace: BinaryHeap<Reverse<(Instant, u32)>>,
     /// Storms under way: pauses without end, by class.
     pub(crate) storms: [u32; 8],
+    /// How queue pairs behave whose packets travel in VXLAN.
+    in_vxlan: Arc<QpConfig>,
 }
 
 impl NicState {
-    pub(crate) fn new(port: u32, rate: Rate, qp: Arc<QpConfig>) -> Self {
+    pub(crate) fn new(port: u32, rate: Rate, qp: Arc<QpConfig>, in_vxlan: Arc<QpConfig>) -> Self {
         use xoff_transport::config::{Congestion, Notification};
         Self {
             next_paced: Instant::MAX,
@@ -171,7 +173,13 @@ impl NicState {
             pace: BinaryHeap::new(),
             receiver: None,
             storms: [0; 8],
+            in_vxlan,
         }
+    }
+
+    /// How its queue pairs behave.
+    pub(crate) fn qp_of(&self, vxlan: bool) -> &Arc<QpConfig> {
+        if vxlan { &self.in_vxlan } else { &self.qp }
     }
 
     #[inline(always)]

@@ -20,7 +20,14 @@ fn job(fabric: &Fabric, collective: Collective, algorithm: Algorithm, size: Byte
     let settings = xoff_workload::collective::Settings::default();
     let program = program(collective, algorithm, size, &layout, &settings).expect("a program");
     let class = fabric.data_class;
-    Job { start: Instant::ZERO, class, clear_to_send: class, programs: vec![(program, 1)] }
+    Job {
+        start: Instant::ZERO,
+        class,
+        clear_to_send: class,
+        programs: vec![(program, 1)],
+        vxlan: false,
+        identity: None,
+    }
 }
 
 fn run(fabric: &Fabric, jobs: Vec<Job>, settings: &Settings) -> Report {

@@ -23,6 +23,7 @@ mod queue;
 mod ranking;
 mod summary;
 pub mod table;
+mod workload;
 
 pub use column::{Cells, Column, Kind, Row};
 pub use digest::Digest;
@@ -35,5 +36,9 @@ pub use id::{ClassNumber, FlowNumber, WorkloadNumber};
 pub use name::{Name, distinct_names};
 pub use port::{LinkUse, PortCounters, PortReport, PortRow, PortTally, QueueDepth, TierSummary};
 pub use queue::QueueRow;
-pub use summary::{CollectiveSummary, DropSummary, Outcome, StepSummary, Summary, TOOL};
+pub use summary::{
+    CollectiveSummary, CriticalSummary, DimensionWait, DropSummary, LongestWait, Outcome,
+    StepSummary, Summary, TOOL,
+};
 pub use table::{Sink, Table};
+pub use workload::{TenantSummary, WorkloadSummary};

@@ -1,6 +1,8 @@
 //! [`Summary`]: the whole run on one page, as `summary.json`.
 
-use crate::{FlowSummary, InputFile, LinkUse, QueueDepth, TierSummary};
+use crate::{
+    FlowSummary, InputFile, LinkUse, QueueDepth, TenantSummary, TierSummary, WorkloadSummary,
+};
 use serde::{Deserialize, Serialize};
 
 /// The program's name in every summary, by which a run folder is recognised.
@@ -37,6 +39,10 @@ pub struct Summary {
     pub peak_memory_bytes: u64,
     /// All flows.
     pub flows: FlowSummary,
+    /// Workload by workload.
+    pub workloads: Vec<WorkloadSummary>,
+    /// Tenant by tenant.
+    pub tenants: Vec<TenantSummary>,
     /// Collectives, size by size.
     pub collectives: Vec<CollectiveSummary>,
     /// Training steps.
@@ -147,6 +153,53 @@ pub struct StepSummary {
     pub tokens_per_second: f64,
     /// Model FLOPs utilisation.
     pub mfu: f64,
+    /// What held the longest of them back.
+    #[serde(default)]
+    pub critical: Option<CriticalSummary>,
+}
+
+/// The critical path of a training step: parts that add up to its time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CriticalSummary {
+    /// The rank that was through last.
+    pub last_rank: u32,
+    /// Computing along the path.
+    pub compute_us: f64,
+    /// Waiting along the path, by dimension.
+    pub waits: Vec<DimensionWait>,
+    /// The longest wait.
+    pub longest: Option<LongestWait>,
+}
+
+/// Waiting for the transfers of one dimension.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DimensionWait {
+    /// `tensor`, `context`, `pipeline`, `expert` or `data`.
+    pub dimension: String,
+    /// How long.
+    pub wait_us: f64,
+}
+
+/// The longest wait of a critical path.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LongestWait {
+    /// What for.
+    pub dimension: String,
+    /// How long.
+    pub wait_us: f64,
+    /// The ranks that took part.
+    pub ranks: Vec<u32>,
+    /// The rank that came last, or that sent.
+    pub held_by: u32,
+    /// Of the links that packets between these ranks can take, the busiest; none if they share a server.
+    pub link: Option<String>,
+    /// How busy that link was over the whole run.
+    pub link_utilisation: f64,
+    /// For how long it was paused, all classes together.
+    pub link_paused_us: f64,
 }
 
 /// Drops of one class for one reason.

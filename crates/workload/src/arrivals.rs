@@ -1,4 +1,5 @@
-//! Random arrivals: every NIC offers flows at exponential intervals, to others at random.
+//! Arrivals that wait for nothing: every NIC offers flows at exponential or equal intervals, to others at
+//! random.
 
 use crate::error::Place;
 use crate::expand::{Open, Own, Plan, Shared};
@@ -6,25 +7,80 @@ use crate::logarithm::{self, exponential};
 use crate::sizes::{MEAN_FRACTION_BITS, Sizes};
 use crate::stream::Stream;
 use xoff_fabric::model::{Fabric, NicId, PortId};
-use xoff_fabric::scenario::Poisson;
+use xoff_fabric::names::Role;
+use xoff_fabric::scenario::{Arrivals, Background, Poisson};
 use xoff_units::{Ratio, Span};
 
 /// Poisson arrivals at a share of every NIC's rate, counted in payload.
 pub(crate) fn poisson(plan: &mut Plan<'_>, entry: &Poisson, open: Open<'_>) {
     let (shared, nics) = (plan.shared(&entry.common), plan.nics());
-    let sizes = match Sizes::read(&entry.sizes, open) {
+    let offer = Offer {
+        load: entry.load,
+        sizes: &entry.sizes,
+        until: entry.duration,
+        arrivals: Arrivals::Poisson,
+    };
+    let nics = nics.map(|count| (0..count).map(NicId).collect());
+    arrive_all(plan, shared, nics, &offer, open);
+}
+
+/// Background load among the NICs of some servers, in a lossy class unless another is given.
+pub(crate) fn background(plan: &mut Plan<'_>, entry: &Background, open: Open<'_>) {
+    let mut common = entry.common.clone();
+    if common.class.is_none() {
+        let classes = plan.fabric.classes.iter().zip(0u8..);
+        common.class = classes.filter(|(class, _)| !class.lossless).map(|(_, id)| id).next();
+        if common.class.is_none() {
+            plan.wrong(Place::Entry, "the fabric has no lossy class; give a `class`");
+            return;
+        }
+    }
+    let shared = plan.shared(&common);
+    let role = Role { key: "servers", set: entry.servers.as_ref() };
+    let nics = match plan.names.servers(role) {
+        Ok(nics) if nics.len() > 1 => Some(nics),
+        Ok(_) => {
+            plan.wrong(Place::Entry, "background load needs two NICs");
+            None
+        }
+        Err(message) => {
+            plan.wrong(Place::Entry, message);
+            None
+        }
+    };
+    let Background { load, sizes, duration: until, arrivals, .. } = entry;
+    let offer = Offer { load: *load, sizes, until: *until, arrivals: *arrivals };
+    arrive_all(plan, shared, nics, &offer, open);
+}
+
+/// What is offered.
+struct Offer<'e> {
+    load: Ratio,
+    sizes: &'e str,
+    until: Span,
+    arrivals: Arrivals,
+}
+
+fn arrive_all(
+    plan: &mut Plan<'_>,
+    shared: Option<Shared>,
+    nics: Option<Vec<NicId>>,
+    offer: &Offer<'_>,
+    open: Open<'_>,
+) {
+    let sizes = match Sizes::read(offer.sizes, open) {
         Ok(sizes) => Some(sizes),
         Err(mistakes) => {
             mistakes.into_iter().for_each(|(place, message)| plan.wrong(place, message));
             None
         }
     };
-    let load = load(plan, entry.load);
-    if entry.duration.is_zero() {
+    let load = load(plan, offer.load);
+    if offer.until.is_zero() {
         plan.wrong(Place::Entry, "`for` is zero; say how long flows arrive, like `1ms`");
         return;
     }
-    if (shared.map_or(xoff_units::Instant::ZERO, |s| s.start) + entry.duration).is_never() {
+    if (shared.map_or(xoff_units::Instant::ZERO, |s| s.start) + offer.until).is_never() {
         plan.wrong(Place::Entry, "`start` and `for` reach beyond simulated time (213 days)");
         return;
     }
@@ -32,15 +88,17 @@ pub(crate) fn poisson(plan: &mut Plan<'_>, entry: &Poisson, open: Open<'_>) {
         return;
     };
     let gaps: Vec<Option<u128>> =
-        (0..nics).map(|nic| mean_gap(&sizes, plan.fabric, NicId(nic), load)).collect();
-    let length = u128::from(entry.duration.as_ps()) << GAP_FRACTION_BITS;
+        nics.iter().map(|&nic| mean_gap(&sizes, plan.fabric, nic, load)).collect();
+    let length = u128::from(offer.until.as_ps()) << GAP_FRACTION_BITS;
     let expected = gaps.iter().flatten().map(|gap| length / gap).sum();
     if !plan.has_room(expected) {
         return;
     }
-    for (nic, gap) in (0..nics).zip(gaps) {
+    for (place, gap) in (0..).zip(gaps) {
         let Some(gap) = gap else { continue };
-        if !arrive(plan, shared, &sizes, Source { nic, nics, gap, until: entry.duration }) {
+        let (until, arrivals) = (offer.until, offer.arrivals);
+        let source = Source { place, nics: &nics, gap, until, arrivals };
+        if !arrive(plan, shared, &sizes, source) {
             return;
         }
     }
@@ -72,39 +130,50 @@ fn mean_gap(sizes: &Sizes, fabric: &Fabric, nic: NicId, load: Ratio) -> Option<u
 }
 
 #[derive(Clone, Copy)]
-struct Source {
-    nic: u32,
-    nics: u32,
+struct Source<'n> {
+    /// Its place among those that take part.
+    place: usize,
+    nics: &'n [NicId],
     gap: u128,
     until: Span,
+    arrivals: Arrivals,
 }
 
 /// The flows of one NIC, from streams of its own. False when there is no room for more.
-fn arrive(plan: &mut Plan<'_>, shared: Shared, sizes: &Sizes, source: Source) -> bool {
-    let entity = u64::from(plan.workload) << 32 | u64::from(source.nic);
+fn arrive(plan: &mut Plan<'_>, shared: Shared, sizes: &Sizes, source: Source<'_>) -> bool {
+    let nic = source.nics[source.place];
+    let entity = u64::from(plan.workload) << 32 | u64::from(nic.0);
     let stream = |purpose| Stream::new(plan.seed, entity, purpose);
     let mut gaps = stream("arrival-gap");
     let mut lengths = stream("arrival-size");
     let mut targets = stream("arrival-target");
     let end = u128::from(source.until.as_ps()) << GAP_FRACTION_BITS;
+    // Below 2^(107 + 38): the cut keeps the product inside 128 bits, far beyond any end.
+    let mean = source.gap.min(u128::MAX >> 40);
     let mut at = 0u128;
     for number in 0u64.. {
-        // Below 2^(107 + 38): the cut keeps the product inside 128 bits, far beyond any end.
-        let gap = source.gap.min(u128::MAX >> 40) * u128::from(exponential(gaps.next_u64()));
-        at += gap >> logarithm::FRACTION_BITS;
+        at += match source.arrivals {
+            Arrivals::Poisson => {
+                (mean * u128::from(exponential(gaps.next_u64()))) >> logarithm::FRACTION_BITS
+            }
+            // The first somewhere in the first interval, so that NICs are not in step.
+            Arrivals::Constant if number == 0 => (mean * u128::from(gaps.below(1 << 32))) >> 32,
+            Arrivals::Constant => mean,
+        };
         if at >= end {
             break;
         }
         if !plan.has_room(1) {
             return false;
         }
-        let step = targets.below(u64::from(source.nics) - 1) + 1;
-        let target = (u64::from(source.nic) + step) % u64::from(source.nics);
+        let others = source.nics.len() as u64 - 1;
+        let step = targets.below(others) + 1;
+        let target = (source.place as u64 + step) % (others + 1);
         let own = Own {
-            order: u64::from(source.nic) << 32 | number,
+            order: u64::from(nic.0) << 32 | number,
             after: Span::from_ps((at >> GAP_FRACTION_BITS) as u64),
-            source: NicId(source.nic),
-            destination: NicId(target as u32),
+            source: nic,
+            destination: source.nics[target as usize],
             bytes: sizes.draw(&mut lengths),
             path: None,
         };

@@ -14,7 +14,7 @@ pub struct SizeDistribution {
 }
 
 /// The distributions that a scenario can name.
-pub const SIZE_DISTRIBUTIONS: [SizeDistribution; 3] = [
+pub const SIZE_DISTRIBUTIONS: [SizeDistribution; 4] = [
     SizeDistribution {
         name: "websearch",
         source: "web search cluster; Alizadeh et al., Data Center TCP, SIGCOMM 2010",
@@ -31,6 +31,25 @@ pub const SIZE_DISTRIBUTIONS: [SizeDistribution; 3] = [
             (5_000_000, 9_000),
             (10_000_000, 9_700),
             (30_000_000, 10_000),
+        ],
+    },
+    SizeDistribution {
+        name: "datamining",
+        source: "data mining cluster; Greenberg et al., VL2, SIGCOMM 2009, read from its figure",
+        points: &[
+            (0, 0),
+            (180, 1_000),
+            (216, 2_000),
+            (560, 3_000),
+            (900, 4_000),
+            (1_100, 5_000),
+            (1_870, 6_000),
+            (3_160, 7_000),
+            (10_000, 8_000),
+            (400_000, 9_000),
+            (3_160_000, 9_500),
+            (100_000_000, 9_800),
+            (1_000_000_000, 10_000),
         ],
     },
     SizeDistribution {

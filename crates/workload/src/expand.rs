@@ -3,7 +3,7 @@
 use crate::error::{Findings, Place, WorkloadError};
 use crate::flow::{Flow, Pinned, source_port};
 use crate::resolve::Resolver;
-use crate::{arrivals, list, patterns};
+use crate::{arrivals, list, patterns, storage};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -24,12 +24,14 @@ pub fn folder(base: &Path) -> impl FnMut(&str) -> io::Result<Box<dyn BufRead>> +
 
 /// The files that workloads are read from, as the scenario names them.
 pub fn input_files(workloads: &[Workload]) -> Vec<String> {
+    let table = |sizes: &str| {
+        let sizes = sizes.trim();
+        sizes.to_ascii_lowercase().ends_with(".csv").then(|| sizes.to_owned())
+    };
     let file = |workload: &Workload| match workload {
         Workload::Flows(flows) => flows.file.clone(),
-        Workload::Poisson(poisson) => {
-            let sizes = poisson.sizes.trim();
-            sizes.to_ascii_lowercase().ends_with(".csv").then(|| sizes.to_owned())
-        }
+        Workload::Poisson(poisson) => table(&poisson.sizes),
+        Workload::Background(background) => table(&background.sizes),
         _ => None,
     };
     let mut files: Vec<String> = workloads.iter().filter_map(file).collect();
@@ -43,7 +45,7 @@ pub fn label(workload: &Workload) -> &str {
     workload.common().name.as_deref().unwrap_or(workload.kind())
 }
 
-/// The flows of all workloads but collectives, sorted by start, then source, then their order in the scenario. All
+/// The flows of all workloads but those that are programs, sorted by start, then source, then their order in the scenario. All
 /// that is wrong is said at once.
 pub fn expand(
     workloads: &[Workload],
@@ -87,6 +89,7 @@ pub(crate) struct Shared {
     pub(crate) start: Instant,
     pub(crate) class: ClassId,
     pub(crate) operation: Operation,
+    pub(crate) vxlan: bool,
 }
 
 /// What is a flow's own.
@@ -109,6 +112,8 @@ impl Plan<'_> {
             Workload::AllToAll(all_to_all) => patterns::all_to_all(self, all_to_all),
             Workload::Flows(flows) => list::flows(self, flows, open),
             Workload::Poisson(poisson) => arrivals::poisson(self, poisson, open),
+            Workload::Background(background) => arrivals::background(self, background, open),
+            Workload::Checkpoint(checkpoint) => storage::checkpoint(self, checkpoint),
             // Not flows but programs: see `crate::programs`.
             Workload::AllReduce(_)
             | Workload::AllGather(_)
@@ -116,7 +121,11 @@ impl Plan<'_> {
             | Workload::AllToAllCollective(_)
             | Workload::Broadcast(_)
             | Workload::SendRecv(_)
-            | Workload::TrainingStep(_) => {}
+            | Workload::TrainingStep(_)
+            | Workload::NvmeOf(_)
+            | Workload::KvCache(_)
+            | Workload::ParameterServer(_)
+            | Workload::Halo(_) => {}
         }
     }
 
@@ -132,7 +141,8 @@ impl Plan<'_> {
             self.wrong(Place::Entry, "`start` is beyond simulated time (213 days)");
         }
         let class = class.map_err(|message| self.wrong(Place::Entry, message)).ok()?;
-        (!start.is_never()).then_some(Shared { start, class, operation: common.operation })
+        let Common { operation, vxlan, .. } = *common;
+        (!start.is_never()).then_some(Shared { start, class, operation, vxlan })
     }
 
     /// NICs of a pattern that needs at least two.
@@ -176,6 +186,7 @@ impl Plan<'_> {
             source_port: source_port(self.seed, self.workload, own.order),
             path: own.path,
             workload: self.workload,
+            vxlan: shared.vxlan,
         });
     }
 }

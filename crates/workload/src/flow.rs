@@ -26,6 +26,8 @@ pub struct Flow {
     pub path: Option<Box<Pinned>>,
     /// Which `[[workload]]` it belongs to, counted from 0.
     pub workload: u32,
+    /// Whether its packets travel in VXLAN.
+    pub vxlan: bool,
 }
 
 /// A path that the scenario decides.

@@ -233,6 +233,7 @@ pub fn run(
         match what {
             What::Done(token) => {
                 executor.under_way -= 1;
+                program.at(now);
                 program.done(token, &mut actions);
             }
             What::Arrives(nvlink, transfer) => executor.arrive(now, nvlink, &transfer),
@@ -300,6 +301,7 @@ impl Executor {
                 self.send(now, true, Transfer { from, to, bytes: bytes.get(), token });
             }
             Action::Wait { token, span, .. } => self.push(now.plus(span), What::Done(token)),
+            Action::Begins { .. } | Action::Ends { .. } => self.under_way -= 1,
             Action::Finished => {
                 self.finished = true;
                 self.under_way -= 1;

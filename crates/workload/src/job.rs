@@ -1,21 +1,23 @@
-//! [`programs`]: from the collectives and training steps of a scenario to programs on a fabric.
+//! [`programs`]: from the collectives, training steps and services of a scenario to programs on a fabric.
 
+mod service;
 mod training;
 
 use crate::collective::{self, Algorithm, Collective, CollectiveError, Settings, tuner};
 use crate::error::{Findings, Place, WorkloadError};
 use crate::layout::{GpuId, Layout, Placement, RankId};
-use crate::program::Program;
+use crate::program::{Program, RequestId};
 use crate::resolve::Resolver;
 use crate::stream;
 use crate::training::{Step, StepError};
+use service::Maker;
 use xoff_fabric::model::{ClassId, Fabric};
 use xoff_fabric::scenario::{
     self, AlgorithmSetting, PlacementRule, PlacementSetting, TrainingStep, Workload,
 };
-use xoff_units::{Bytes, Instant};
+use xoff_units::{Bytes, Instant, Span};
 
-/// A collective of a scenario, over its sizes, or a training step.
+/// A collective of a scenario, over its sizes, a training step, or a service.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Which `[[workload]]` it is, counted from 0.
@@ -32,6 +34,45 @@ pub struct Job {
     pub runs: Vec<Run>,
     /// The training step that it runs instead.
     pub training: Option<TrainingRun>,
+    /// The service that it runs instead.
+    pub service: Option<ServiceRun>,
+    /// Whether its packets travel in VXLAN.
+    pub vxlan: bool,
+    /// Whether the ways of its queue pairs depend on nothing but the job: so that they are the same
+    /// when it runs alone.
+    pub own_ports: bool,
+}
+
+/// Requests or rounds of a job: remote disks, key-value caches, parameter servers, halos.
+#[derive(Debug, Clone)]
+pub struct ServiceRun {
+    /// What runs.
+    pub program: Program,
+    /// How often.
+    pub repeat: u32,
+    /// Rounds that one run of the program makes.
+    pub rounds: u32,
+    /// What a request may take.
+    pub objective: Option<Span>,
+    /// What requests move, one after the other; the last stands for all that follow. Of a program
+    /// without requests: what a run of it sends over the network.
+    sizes: Vec<Bytes>,
+}
+
+impl ServiceRun {
+    fn new(program: Program, sizes: Vec<Bytes>) -> Self {
+        Self { program, repeat: 1, rounds: 1, objective: None, sizes }
+    }
+
+    /// Whether it has requests; if not, it has rounds.
+    pub fn has_requests(&self) -> bool {
+        matches!(self.program, Program::Blocks(_) | Program::Requests(_))
+    }
+
+    /// What a request moves, or a run if there are no requests.
+    pub fn size(&self, request: RequestId) -> Bytes {
+        self.sizes.get(request.index()).or(self.sizes.last()).copied().unwrap_or(Bytes::ZERO)
+    }
 }
 
 /// A training step of a job.
@@ -77,6 +118,9 @@ impl Job {
         if let Some(TrainingRun { step, repeat }) = &self.training {
             programs.push((step.program(&self.layout)?, *repeat));
         }
+        if let Some(service) = &self.service {
+            programs.push((service.program.clone(), service.repeat));
+        }
         Ok(programs)
     }
 
@@ -89,7 +133,7 @@ impl Job {
 /// Most sizes and repetitions of a job together: far beyond what can be simulated.
 const MOST_RUNS: u64 = 1_000_000;
 
-/// The jobs of all collectives and training steps among the workloads, in their order. All that is wrong is said at
+/// The jobs of all workloads that are programs, in their order. All that is wrong is said at
 /// once.
 pub fn programs(
     workloads: &[Workload],
@@ -103,7 +147,13 @@ pub fn programs(
         let made = match (workload, workload.collective()) {
             (Workload::TrainingStep(entry), _) => training_job(entry, index, fabric, &names, seed),
             (_, Some(entry)) => job(workload, entry, index, fabric, &names, seed),
-            _ => continue,
+            _ => {
+                let maker = Maker { fabric, names: &names, workload: index, seed };
+                match maker.job(workload) {
+                    Some(made) => made,
+                    None => continue,
+                }
+            }
         };
         match made {
             Ok(job) => jobs.push(job),
@@ -146,7 +196,18 @@ fn job(
     };
     let runs = sizes.into_iter().map(run).collect();
     let class = names.class(entry.common.class)?;
-    let job = Job { workload: index, start, class, layout, settings, runs, training: None };
+    let job = Job {
+        workload: index,
+        start,
+        class,
+        layout,
+        settings,
+        runs,
+        training: None,
+        service: None,
+        vxlan: entry.common.vxlan,
+        own_ports: entry.common.tenant.is_some(),
+    };
     for run in &job.runs {
         job.program(run).map_err(|error| error.to_string())?;
     }
@@ -184,6 +245,9 @@ fn training_job(
         settings: Settings::default(),
         runs: Vec::new(),
         training: Some(TrainingRun { step, repeat }),
+        service: None,
+        vxlan: entry.common.vxlan,
+        own_ports: entry.common.tenant.is_some(),
     };
     job.programs().map_err(|error| error.to_string())?;
     Ok(job)

@@ -2,7 +2,7 @@
 
 use crate::stream::Stream;
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, NicId};
+use xoff_fabric::model::{Fabric, NicId, ServerId};
 use xoff_units::Rate;
 
 /// A GPU, counted through the servers of a fabric.
@@ -124,6 +124,12 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Nobody's: of a job that goes between servers and has no ranks.
+    pub(crate) fn of_nobody() -> Self {
+        let (seats, domains) = (Vec::new(), Vec::new());
+        Self { seats, domains, rails: 0, nic_rate: Rate::ZERO, nvlink: None }
+    }
+
     /// Some of the ranks as a job of their own, in this order. Its rails are the NICs that they are
     /// nearest to: a group of GPUs uses no others.
     pub fn group(&self, ranks: &[RankId]) -> Self {
@@ -203,7 +209,7 @@ impl Layout {
 
     /// Ranks in a domain, if all domains have as many.
     pub fn ranks_per_domain(&self) -> Option<u32> {
-        let size = self.domains[0].len();
+        let size = self.domains.first()?.len();
         self.domains.iter().all(|ranks| ranks.len() == size).then_some(size as u32)
     }
 
@@ -233,6 +239,22 @@ pub(crate) fn rate(fabric: &Fabric, nic: NicId) -> Rate {
 pub(crate) fn nvlinks(fabric: &Fabric) -> Vec<Rate> {
     let nvlink = |gpu: &Gpu| fabric.servers[gpu.server as usize].nvlink;
     gpus(fabric).iter().map(|gpu| gpu.as_ref().map_or(Rate::ZERO, nvlink)).collect()
+}
+
+/// The GPUs of some servers, in their order.
+pub(crate) fn servers_gpus(fabric: &Fabric, servers: &[ServerId]) -> Vec<(GpuId, NicId)> {
+    let mut own = vec![Vec::new(); fabric.servers.len()];
+    for (gpu, id) in gpus(fabric).into_iter().zip(0..) {
+        if let Some(gpu) = gpu {
+            own[gpu.server as usize].push((GpuId(id), gpu.nic));
+        }
+    }
+    servers.iter().flat_map(|server| std::mem::take(&mut own[server.index()])).collect()
+}
+
+/// The NICs nearest to the GPUs of some servers, GPU by GPU.
+pub(crate) fn gpu_nics(fabric: &Fabric, servers: &[ServerId]) -> Vec<NicId> {
+    servers_gpus(fabric, servers).into_iter().map(|(_, nic)| nic).collect()
 }
 
 /// A GPU that can take part.

@@ -25,7 +25,10 @@ mod logarithm;
 mod patterns;
 pub mod program;
 mod resolve;
+pub mod rounds;
+pub mod service;
 mod sizes;
+mod storage;
 pub mod stream;
 #[cfg(test)]
 mod testing;
@@ -36,4 +39,4 @@ pub use catalogue::SIZE_DISTRIBUTIONS;
 pub use error::{Place, WorkloadError};
 pub use expand::{MOST_FLOWS, Open, expand, folder, input_files, label};
 pub use flow::{Flow, Pinned};
-pub use job::{Job, JobError, Run, TrainingRun, programs};
+pub use job::{Job, JobError, Run, ServiceRun, TrainingRun, programs};

@@ -20,9 +20,10 @@ mod graph;
 
 use crate::collective::{Exchange, Machine};
 use crate::layout::GpuId;
-use crate::training::StepProgram;
+use crate::service::{Blocks, Requests};
+use crate::training::{CriticalPath, StepProgram};
 use xoff_fabric::model::NicId;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, Instant, Span};
 
 pub use graph::{Graph, GraphBuilder, GraphError, NodeId, Work};
 
@@ -112,8 +113,29 @@ pub enum Action {
         /// How long; never zero.
         span: Span,
     },
+    /// Something begins whose time is asked for. Nothing comes back.
+    Begins {
+        /// What; requests count from 0, in the order in which they begin.
+        request: RequestId,
+    },
+    /// A request that has begun is over. Nothing comes back.
+    Ends {
+        /// Which.
+        request: RequestId,
+    },
     /// All is done.
     Finished,
+}
+
+/// A request of a program: something whose time is asked for, as that of a block or a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestId(pub u32);
+
+impl RequestId {
+    /// The id as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// A program of any kind.
@@ -127,6 +149,10 @@ pub enum Program {
     Graph(Graph),
     /// A training step: computing, and collectives that are programs of their own.
     Step(Box<StepProgram>),
+    /// So many operations under way at a time.
+    Blocks(Box<Blocks>),
+    /// Requests that come when they come.
+    Requests(Box<Requests>),
 }
 
 impl Program {
@@ -137,6 +163,24 @@ impl Program {
             Program::Exchange(exchange) => exchange.start(out),
             Program::Graph(graph) => graph.start(out),
             Program::Step(step) => step.start(out),
+            Program::Blocks(blocks) => blocks.start(out),
+            Program::Requests(requests) => requests.start(out),
+        }
+    }
+
+    /// Says what time it is, before anything else is said that happens then. No program acts on it: it
+    /// is for accounts of where time went ([`Program::critical_path`]), which are empty without it.
+    pub fn at(&mut self, now: Instant) {
+        if let Program::Step(step) = self {
+            step.at(now);
+        }
+    }
+
+    /// What its time was made of, if it is a training step that has ended.
+    pub fn critical_path(&self) -> Option<CriticalPath> {
+        match self {
+            Program::Step(step) => step.critical_path(),
+            _ => None,
         }
     }
 
@@ -149,6 +193,8 @@ impl Program {
             Program::Exchange(exchange) => exchange.done(token, out),
             Program::Graph(graph) => graph.done(token, out),
             Program::Step(step) => step.done(token, out),
+            Program::Blocks(blocks) => blocks.done(token, out),
+            Program::Requests(requests) => requests.done(token, out),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::flow::Pinned;
 use std::collections::BTreeMap;
-use xoff_fabric::model::{CLASSES, ClassId, Fabric, NicId, NodeId, SwitchId};
-use xoff_fabric::names::Names;
+use xoff_fabric::model::{CLASSES, ClassId, Fabric, NicId, NodeId, ServerId, SwitchId};
+use xoff_fabric::names::{Names, Role};
 use xoff_fabric::scenario::NodeRef;
 
 /// Finds what names and numbers stand for in a fabric.
@@ -39,6 +39,26 @@ impl<'a> Resolver<'a> {
             Err(_) => self.names.nic(name),
         };
         found.map_err(|error| error.to_string())
+    }
+
+    /// The NICs of the servers of a role, in their order.
+    pub(crate) fn servers(&self, role: Role<'_>) -> Result<Vec<NicId>, String> {
+        let servers = self.names.servers(role).map_err(|error| error.to_string())?;
+        Ok(servers.into_iter().flat_map(|server| self.server_nics(server)).collect())
+    }
+
+    /// The servers of two roles.
+    pub(crate) fn roles(
+        &self,
+        front: Role<'_>,
+        back: Role<'_>,
+    ) -> Result<(Vec<ServerId>, Vec<ServerId>), String> {
+        self.names.roles(front, back).map_err(|error| error.to_string())
+    }
+
+    /// The NICs of a server.
+    pub(crate) fn server_nics(&self, server: ServerId) -> impl Iterator<Item = NicId> + use<> {
+        self.fabric.servers[server.index()].nics.clone().map(NicId)
     }
 
     /// A traffic class.

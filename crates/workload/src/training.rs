@@ -22,6 +22,7 @@
 
 mod analysis;
 mod cost;
+mod critical;
 mod gpu;
 mod groups;
 mod model;
@@ -36,6 +37,7 @@ mod tests;
 mod volume;
 
 pub use analysis::{Analysis, StepFigures};
+pub use critical::{CriticalPath, Wait};
 pub use gpu::{FlopRate, Gpu};
 pub use model::{Experts, Model};
 pub use parallelism::{Parallelism, Zero};

@@ -3,8 +3,7 @@
 
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{JobResult, JobRun};
-use xoff_telemetry::{CollectiveSummary, StepSummary};
-use xoff_units::Bytes;
+use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary};
 use xoff_workload::collective::Figures;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, Run, TrainingRun, WorkloadError};
@@ -62,11 +61,13 @@ pub(crate) fn summarise_steps(
     jobs: &[Job],
     results: &[JobResult],
     workloads: &[Workload],
+    critical: impl Fn(&Job, &JobResult) -> Option<CriticalSummary>,
 ) -> Vec<StepSummary> {
     let row = |(job, result): (&Job, &JobResult)| {
         let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
         // A step that ran could be made.
-        step_summary(name, job.training.as_ref()?, &result.runs).ok()
+        let summary = step_summary(name, job.training.as_ref()?, &result.runs).ok()?;
+        Some(StepSummary { critical: critical(job, result), ..summary })
     };
     jobs.iter().zip(results).filter_map(row).collect()
 }
@@ -91,13 +92,33 @@ fn step_summary(
         idle: figures.idle,
         tokens_per_second: figures.tokens_per_second,
         mfu: figures.mfu,
+        critical: None,
     })
 }
 
 /// Names of the jobs that have something left to do.
-pub(crate) fn unfinished(rows: &[CollectiveSummary], steps: &[StepSummary]) -> Vec<String> {
-    let open = rows.iter().filter(|row| row.finished < row.asked);
-    let name = |row: &CollectiveSummary| format!("{} of {}", row.name, Bytes::new(row.size_bytes));
-    let steps = steps.iter().filter(|row| row.finished < row.asked).map(|row| row.name.clone());
-    open.map(name).chain(steps).collect()
+pub(crate) fn unfinished(
+    jobs: &[Job],
+    results: &[JobResult],
+    workloads: &[Workload],
+) -> Vec<String> {
+    let mut open = Vec::new();
+    for (job, result) in jobs.iter().zip(results) {
+        let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
+        let asked = |repeat: u32| match result.runs.iter().filter(|run| run.end.is_some()).count() {
+            ended if ended < repeat as usize => Some(name.to_owned()),
+            _ => None,
+        };
+        let mut left = result.runs.iter().filter(|run| run.end.is_some()).count();
+        for run in &job.runs {
+            let repeat = run.repeat as usize;
+            if left < repeat {
+                open.push(format!("{name} of {}", run.size));
+            }
+            left -= left.min(repeat);
+        }
+        open.extend(job.training.and_then(|training| asked(training.repeat)));
+        open.extend(job.service.as_ref().and_then(|service| asked(service.repeat)));
+    }
+    open
 }

@@ -4,8 +4,10 @@
 //! decides what a fabric does: that is in the libraries, and this binary could be replaced by a
 //! script without changing a result. Read [`commands::run`] first.
 
+mod alone;
 mod clock;
 mod commands;
+mod critical;
 mod exit;
 mod import;
 mod input;
@@ -17,6 +19,7 @@ mod recorder;
 mod report;
 mod results;
 mod verdict;
+mod workloads;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,13 +1,13 @@
 //! From the simulator's report to the tables and the summary of the run folder.
 
 use crate::recorder::Seen;
-use crate::{jobs, memory};
+use crate::{critical, jobs, memory, workloads};
 use xoff_fabric::model::{Fabric, NodeId, PortId};
 use xoff_fabric::scenario::Workload;
-use xoff_sim::{ClassResult, Drop, Report};
+use xoff_sim::{ClassResult, Drop, JobResult, Report};
 use xoff_telemetry::{
     ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, Name, PortCounters, PortReport,
-    PortTally, RunError, RunFolder, Summary, WorkloadNumber,
+    PortTally, RunError, RunFolder, Summary, TenantSummary, WorkloadNumber,
 };
 use xoff_units::{Bytes, Instant};
 use xoff_workload::{Flow, Job};
@@ -49,7 +49,12 @@ impl Results<'_> {
         summary.events_left_out = self.seen.events_left_out;
         summary.notes = NOTES.map(str::to_owned).to_vec();
         summary.collectives = jobs::summarise(self.jobs, &report.jobs, self.workloads);
-        summary.steps = jobs::summarise_steps(self.jobs, &report.jobs, self.workloads);
+        let critical = |job: &Job, result: &JobResult| {
+            critical::summarise(self.fabric, &job.layout, result, report)
+        };
+        summary.steps = jobs::summarise_steps(self.jobs, &report.jobs, self.workloads, critical);
+        summary.workloads = workloads::summarise(self.workloads, self.flows, self.jobs, report);
+        summary.tenants = TenantSummary::of(&summary.workloads);
         self.write_flows(folder, &mut summary, &mut errors);
         self.write_ports(folder, &mut summary, &mut errors);
         self.add_drops(&mut summary);

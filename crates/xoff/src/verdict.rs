@@ -48,7 +48,7 @@ impl Verdict {
         let all = drops.into_iter().map(breach(allow.lossless_drops));
         let all = all.chain(deadlocks.map(breach(allow.deadlock)));
         let jobs = (!open_jobs.is_empty() && !stopped)
-            .then(|| format!("collectives did not finish ({})", open_jobs.join(", ")));
+            .then(|| format!("jobs did not finish ({})", open_jobs.join(", ")));
         let flows = unfinished.into_iter().chain(failed).chain(jobs);
         let flows = flows.map(breach(allow.unfinished));
         Self { breaches: all.chain(flows).collect() }

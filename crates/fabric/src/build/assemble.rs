@@ -211,6 +211,7 @@ fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Swi
             cell: kind.cell,
             latency: kind.latency,
             cut_through: kind.cut_through,
+            mtu: kind.mtu,
             dscp_to_class: classes.by_dscp,
             hash: EcmpHash {
                 fields: kind.fields,

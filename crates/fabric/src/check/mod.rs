@@ -4,6 +4,7 @@ mod collective;
 mod fault;
 mod quantities;
 mod scenario;
+mod traffic;
 mod training;
 mod transport;
 

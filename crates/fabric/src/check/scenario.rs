@@ -1,6 +1,6 @@
 //! A scenario against its fabric: names that are not there, numbers that cannot be.
 
-use super::{collective, training};
+use super::{collective, traffic, training};
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::model::{CLASSES, Fabric};
@@ -79,13 +79,13 @@ impl Check<'_, '_, '_> {
                 }
             }
             Workload::TrainingStep(w) => training::check(index, w, self.fabric, self.report),
-            other => {
-                if let Some(entry) = other.collective() {
-                    collective::check(index, other, entry, self.fabric, self.report);
-                }
-            }
+            other => match other.collective() {
+                Some(entry) => collective::check(index, other, entry, self.fabric, self.report),
+                None => traffic::check(index, other, self.fabric, &self.names, self.report),
+            },
         }
         self.class(&at("class"), workload.common().class);
+        traffic::tenant(index, workload.common(), self.fabric, self.report);
     }
 
     fn flows(&mut self, index: usize, flows: &Flows) {

@@ -351,6 +351,68 @@ fn training_steps_are_checked_on_their_lines() {
 }
 
 #[test]
+fn storage_and_serving_are_checked_on_their_lines() {
+    let fabric = "[cluster]\ngpus = 32\n[fabric]\nkind = 'rail'\n";
+    let sound = "fabric = 'x'\n\
+        [[workload]]\nkind = 'checkpoint'\nsize = '1MB'\nstorage = 1\nstripes = 2\nstagger = '1us'\n\
+        each = 'server'\noperation = 'read'\ntenant = 'a'\nvxlan = true\n\
+        [[workload]]\nkind = 'nvme-of'\ntargets = ['server3']\ninitiators = [0, 1]\nblock = '4KiB'\n\
+        queue-depth = 4\nreads = 0.5\nmedia-latency = '10us'\nfor = '1ms'\n\
+        [[workload]]\nkind = 'kv-cache'\nprefill = 1\ndecode = 3\nmodel = 'llama-3-70b'\n\
+        tokens = [1, 9]\nrequests-per-second = 5\nrequests = 5\nobjective = '1ms'\nqps = 2\n\
+        [[workload]]\nkind = 'parameter-server'\nservers = 1\nsize = '1MB'\ncompute = '1us'\n\
+        [[workload]]\nkind = 'halo'\ngrid = [2, 4, 4]\nsize = '1MB'\nperiodic = false\n\
+        [[workload]]\nkind = 'background'\nload = 0.5\nsizes = 'datamining'\nfor = '1ms'\n\
+        arrivals = 'constant'\nservers = 2\n";
+    let loaded = load_scenario(sound, fabric);
+    assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
+
+    // Every line from the third on is wrong, but for kinds and headings.
+    let scenarios = [
+        "[[workload]]\nkind = 'checkpoint'\nsize = '0B'\nstorage = 4\nstripes = 0\ntenant = ' '\n",
+        "[[workload]]\nkind = 'nvme-of'\ntargets = ['server9']\nblock = '0B'\nqueue-depth = 0\n\
+         reads = 1.5\noperations = 0\noperation = 'send'\nfor = '1ms'\n",
+        "[[workload]]\nkind = 'kv-cache'\nprefill = [0]\ntokens = [9, 1]\nrequests-per-second = 0\n\
+         requests = 0\nobjective = '0us'\nqps = 129\nbytes-per-token = '0B'\ndecode = [9]\n",
+        "[[workload]]\nkind = 'parameter-server'\nsize = '0B'\nrounds = 0\nservers = [1, 1]\n",
+        "[[workload]]\nkind = 'halo'\ngrid = [8, 5]\nsize = '0B'\nrounds = 0\noperation = 'read'\n",
+        "[[workload]]\nkind = 'background'\nload = 2\nfor = '0us'\nsizes = '1MB'\nservers = 9\n",
+    ];
+    for scenario in scenarios {
+        let text = format!("fabric = 'x'\n{scenario}");
+        let found = lines(&load_scenario(&text, fabric).diagnostics, &text, fabric);
+        for (number, line) in text.lines().enumerate().skip(3) {
+            // What is right on these lines is said to be wrong on another one.
+            if ["for = '1ms'", "sizes = '1MB'", "prefill = [0]"].contains(&line) {
+                continue;
+            }
+            let expected = format!("scenario {}: error[xoff::", number + 1);
+            assert!(found.iter().any(|f| f.starts_with(&expected)), "{line}\n{found:#?}");
+        }
+    }
+}
+
+#[test]
+fn vxlan_needs_room_in_the_mtu() {
+    let scenario = "fabric = 'x'\n\
+        [[workload]]\nkind = 'permutation'\nsize = '1MB'\nvxlan = true\n";
+    let fabric = |mtu: u32| format!("[cluster]\nhosts = 4\n[switch]\nmtu = '{mtu}B'\n");
+    // 4096 of payload, 62 of headers, 20 of extended ones, 50 of VXLAN.
+    let errors = |scenario: &str, mtu: u32| -> Vec<String> {
+        let fabric = fabric(mtu);
+        let loaded = load_scenario(scenario, &fabric);
+        let wrong = loaded.diagnostics.into_iter().filter(|found| found.is_error());
+        lines(&wrong.collect::<Vec<_>>(), scenario, &fabric)
+    };
+    assert_eq!(errors(scenario, 4228), [""; 0]);
+    let narrow = fabric(4227);
+    let found = lines(&load_scenario(scenario, &narrow).diagnostics, scenario, &narrow);
+    let expected = "scenario 5: error[xoff::impossible-value]: packets of 4.228KB with VXLAN";
+    assert!(found.iter().any(|f| f.starts_with(expected)), "{found:#?}");
+    assert_eq!(errors(&scenario.replace("vxlan = true\n", ""), 4227), [""; 0]);
+}
+
+#[test]
 fn scenario_names_are_looked_up() {
     let scenario = "fabric = 'x'\n[[workload]]\nkind = 'incast'\nsize = '1MB'\ntarget = 'server9-nic0'\nsenders = 9\n\
                     [[workload]]\nkind = 'flows'\nclass = 8\n[[workload.list]]\nsource = 99\ndestination = 'server0'\nsize = 0\npath = ['spine7']\n\

@@ -14,6 +14,7 @@ mod outage;
 mod rivals;
 mod scene;
 mod storm;
+mod traffic;
 mod victim;
 
 use scene::Scene;

@@ -113,16 +113,7 @@ impl Scene {
 
     /// Its collectives as the simulator runs them.
     fn jobs(&self) -> Vec<xoff_sim::Job> {
-        let job = |job: &xoff_workload::Job| xoff_sim::Job {
-            start: job.start,
-            class: job.class,
-            clear_to_send: job.class,
-            programs: job
-                .runs
-                .iter()
-                .map(|run| (job.program(run).expect("a program"), run.repeat))
-                .collect(),
-        };
+        let job = |job| xoff_sim::Job::of(job).expect("a program");
         self.jobs.iter().map(job).collect()
     }
 
@@ -143,7 +134,8 @@ impl Run<'_> {
         assert!(allow.deadlock || report.deadlocks.is_empty(), "{:?}", report.deadlocks);
         let open = report.flows.iter().filter(|flow| flow.end.is_none()).count();
         assert!(allow.unfinished || open == 0, "{open} flows are unfinished");
-        let asked = self.scene.jobs.iter().flat_map(|job| &job.runs).map(|run| run.repeat);
+        let programs = |job: &xoff_workload::Job| job.programs().expect("programs");
+        let asked = self.scene.jobs.iter().flat_map(programs).map(|(_, times)| times);
         let runs = report.jobs.iter().flat_map(|job| &job.runs);
         let ended = runs.filter(|run| run.end.is_some()).count() as u32;
         let open = open as u32 + asked.sum::<u32>() - ended;

@@ -27,6 +27,7 @@ pub(crate) fn flow(fabric: &Fabric, source: u32, destination: u32, bytes: u64) -
         source_port: 0xc000 | (source * 131 + destination) as u16 & 0x3fff,
         path: None,
         workload: 0,
+        vxlan: false,
     }
 }
 

@@ -441,6 +441,7 @@ fn flow(fabric: &Fabric, message: Message, index: usize) -> Option<Flow> {
         source_port: 0xc000 | (index as u16).wrapping_mul(977) & 0x3fff,
         path: None,
         workload: 0,
+        vxlan: false,
     })
 }
 

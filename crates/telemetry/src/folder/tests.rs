@@ -127,6 +127,24 @@ fn the_summary_is_written_as_documented() {
         algbw_gbps: 21.0,
         busbw_gbps: 36.75,
     });
+    summary.workloads.push(crate::WorkloadSummary {
+        name: "kv-cache".into(),
+        kind: "kv-cache".into(),
+        tenant: Some("chat".into()),
+        unit: "requests".into(),
+        begun: 2,
+        finished: 1,
+        time_us: 500.0,
+        bytes: 1_000_000,
+        gbytes_per_second: 2.0,
+        per_second: 2000.0,
+        objective_us: Some(1000.0),
+        within_objective: Some(0.5),
+        alone_us: Some(100.0),
+        slowdown: Some(2.5),
+        latency_us: summary.flows.fct_us,
+    });
+    summary.tenants = crate::TenantSummary::of(&summary.workloads);
     summary.steps.push(crate::StepSummary {
         name: "training-step".into(),
         ranks: 64,
@@ -139,6 +157,20 @@ fn the_summary_is_written_as_documented() {
         idle: 0.5,
         tokens_per_second: 1_000_000.0,
         mfu: 0.25,
+        critical: Some(crate::CriticalSummary {
+            last_rank: 63,
+            compute_us: 250.0,
+            waits: vec![crate::DimensionWait { dimension: "data".into(), wait_us: 250.0 }],
+            longest: Some(crate::LongestWait {
+                dimension: "data".into(),
+                wait_us: 125.0,
+                ranks: vec![7, 15],
+                held_by: 15,
+                link: Some("leaf0→n0".into()),
+                link_utilisation: 0.5,
+                link_paused_us: 2.5,
+            }),
+        }),
     });
     summary.notes.push("no host memory".into());
     let temp = tempdir().unwrap();

@@ -99,7 +99,7 @@ pub fn bound(
     Ok(match program(collective, algorithm, size, layout, settings)? {
         Program::Machine(machine) => terms.machine(&machine),
         Program::Exchange(exchange) => terms.exchange(&exchange),
-        Program::Graph(_) | Program::Step(_) => Bound::default(),
+        _ => Bound::default(),
     })
 }
 

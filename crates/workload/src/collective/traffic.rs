@@ -36,7 +36,7 @@ pub fn loads(
     Ok(match program(collective, algorithm, size, layout, settings)? {
         Program::Machine(machine) => of_machine(&machine),
         Program::Exchange(exchange) => exchange.rounds().loads(),
-        Program::Graph(_) | Program::Step(_) => Loads::default(),
+        _ => Loads::default(),
     })
 }
 

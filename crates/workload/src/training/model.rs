@@ -1,5 +1,7 @@
 //! [`Model`]: the shape of a transformer, and how many parameters it has.
 
+use xoff_units::Bytes;
+
 /// The shape of a decoder-only transformer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
@@ -71,6 +73,13 @@ impl Model {
     /// Width of the keys, and of the values.
     pub(super) fn kv_width(&self) -> u64 {
         u64::from(self.hidden / self.heads.max(1)) * u64::from(self.kv_heads)
+    }
+
+    /// What the cache of keys and values holds of a token, at so many bytes a number: 2 x layers x heads of
+    /// keys and values x their width.
+    pub fn cache_per_token(&self, element: u32) -> Bytes {
+        let numbers = 2 * u64::from(self.layers) * self.kv_width();
+        Bytes::new(numbers.saturating_mul(element.into()))
     }
 
     /// Experts that a token goes to; 1 where there are none.

@@ -10,6 +10,7 @@
 
 use super::analysis::algorithm;
 use super::cost::Call;
+use super::critical::{Account, CriticalPath, Held, Path};
 use super::groups::{COMMS, Comm};
 use super::script::{Direction, Op, Script};
 use super::step::{Step, StepError};
@@ -17,7 +18,7 @@ use crate::collective::{self, Settings};
 use crate::layout::{Layout, RankId};
 use crate::program::{Action, Program, Queue, Token, Traffic};
 use std::collections::VecDeque;
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Instant};
 
 /// What the step's own tokens say is done; those of collectives are in lanes from 1 on.
 mod kind {
@@ -50,9 +51,22 @@ struct Group {
     members: Vec<u32>,
     layout: Layout,
     done: u32,
-    /// Calls that some have come to, and how many, the one that runs first.
-    calls: VecDeque<(Call, u32)>,
+    /// Calls that some have come to, the one that runs first.
+    calls: VecDeque<Come>,
     running: bool,
+    /// When its last call ended, and after what.
+    ended: (Instant, Path),
+}
+
+/// A call that some ranks of a group have come to.
+#[derive(Debug, Clone)]
+struct Come {
+    call: Call,
+    ranks: u32,
+    /// The last of them, when it came, and after what.
+    last: u32,
+    at: Instant,
+    path: Path,
 }
 
 /// A collective that runs.
@@ -61,6 +75,10 @@ struct Lane {
     comm: Comm,
     group: u32,
     program: Program,
+    begun: Instant,
+    path: Path,
+    /// The rank that came last.
+    last: u32,
 }
 
 /// A training step that unrolls while it runs. Made by [`Step::program`].
@@ -84,6 +102,7 @@ pub struct StepProgram {
     inner: Vec<Action>,
     /// Ranks that are not through.
     active: usize,
+    account: Account,
 }
 
 impl Step {
@@ -115,6 +134,7 @@ impl Step {
             due: Vec::new(),
             inner: Vec::new(),
             active: layout.ranks() as usize,
+            account: Account::new(layout.ranks()),
         };
         program.check()?;
         Ok(Program::Step(Box::new(program)))
@@ -129,6 +149,7 @@ impl Group {
             done: 0,
             calls: VecDeque::new(),
             running: false,
+            ended: (Instant::ZERO, Path::default()),
         }
     }
 }
@@ -154,6 +175,17 @@ impl StepProgram {
         Ok(collective::program(event.collective, way, event.size, layout, &self.settings)?)
     }
 
+    /// What the step's time is made of, as far as somebody said what time it is.
+    pub fn critical_path(&self) -> Option<CriticalPath> {
+        let group = |comm: Comm, number: u32| &self.groups[comm.index()][number as usize].members;
+        let ranks = |comm, number| group(comm, number).iter().map(|&rank| RankId(rank)).collect();
+        self.account.critical(ranks)
+    }
+
+    pub(crate) fn at(&mut self, now: Instant) {
+        self.account.now = now;
+    }
+
     pub(crate) fn start(&mut self, out: &mut Vec<Action>) {
         self.ready.extend((0..self.ranks.len() as u32).rev());
         self.go_on(out);
@@ -167,11 +199,16 @@ impl StepProgram {
                 debug_assert!(false, "a token of another program");
                 return;
             };
-            match token.kind() {
-                kind::COMPUTED => cursor.computing = false,
-                _ => cursor.arrived[usize::from(token.slot()) & 1] += 1,
+            let rank = token.index() as u32;
+            if token.kind() == kind::COMPUTED {
+                cursor.computing = false;
+                self.account.computed(rank);
+            } else {
+                let way = usize::from(token.slot()) & 1;
+                cursor.arrived[way] += 1;
+                self.account.arrives(rank, way);
             }
-            self.ready.push(token.index() as u32);
+            self.ready.push(rank);
         }
         self.go_on(out);
     }
@@ -205,8 +242,13 @@ impl StepProgram {
                     Action::Nvlink { token: own(token), from, to, bytes }
                 }
                 Action::Wait { token, gpu, span } => Action::Wait { token: own(token), gpu, span },
+                Action::Begins { .. } | Action::Ends { .. } => action,
                 Action::Finished => {
-                    self.lanes[number as usize] = None;
+                    if let Some(lane) = self.lanes[number as usize].take() {
+                        let (now, what) = (self.account.now, Held::Call(comm, group));
+                        let path = lane.path.after(now - lane.begun, what, lane.last);
+                        self.groups[comm.index()][group as usize].ended = (now, path);
+                    }
                     self.free.push(number);
                     self.end_call(comm, group);
                     continue;
@@ -242,17 +284,21 @@ impl StepProgram {
     /// Begins a group's next collective, if all have come to it and there is a lane for it.
     fn begin_call(&mut self, comm: Comm, number: u32, out: &mut Vec<Action>) {
         let group = &self.groups[comm.index()][number as usize];
-        let Some(&(call, come)) = group.calls.front() else { return };
-        if group.running || (come as usize) < group.members.len() {
+        let Some(come) = group.calls.front() else { return };
+        if group.running || (come.ranks as usize) < group.members.len() {
             return;
         }
-        let program = self.collective(call, &group.layout);
+        // It begins when the last rank comes, or when the group is done with what was before.
+        let (ended, before) = group.ended;
+        let (path, last) = (if come.at < ended { before } else { come.path }, come.last);
+        let program = self.collective(come.call, &group.layout);
         self.groups[comm.index()][number as usize].running = true;
         let Ok(program) = program else {
             debug_assert!(false, "a collective that was checked cannot be made");
             return self.end_call(comm, number);
         };
-        let lane = Some(Box::new(Lane { comm, group: number, program }));
+        let begun = self.account.now;
+        let lane = Some(Box::new(Lane { comm, group: number, program, begun, path, last }));
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -284,6 +330,7 @@ impl StepProgram {
                 Op::Compute(span) if span.is_zero() => {}
                 Op::Compute(span) => {
                     cursor.computing = true;
+                    self.account.computes(rank);
                     let token = Token::new(kind::COMPUTED, 0, rank);
                     let gpu = self.layout.seat(RankId(rank)).gpu;
                     out.push(Action::Wait { token, gpu, span });
@@ -291,17 +338,20 @@ impl StepProgram {
                 Op::Begin(call) => self.come(rank, call),
                 Op::Await(comm, number) => {
                     let group = self.step.parallelism.group(comm, rank);
-                    if self.groups[comm.index()][group as usize].done < number {
-                        return;
+                    let group = &self.groups[comm.index()][group as usize];
+                    if group.done < number {
+                        return self.account.waits(rank);
                     }
+                    self.account.goes_on(rank, group.ended.1);
                 }
                 Op::Send(direction) => self.send(rank, stage, direction, out),
                 Op::Receive(direction) => {
                     let way = direction as usize;
                     if cursor.taken[way] == cursor.arrived[way] {
-                        return;
+                        return self.account.waits(rank);
                     }
                     cursor.taken[way] += 1;
+                    self.account.takes(rank, way);
                 }
             }
             self.ranks[rank as usize].at += 1;
@@ -313,6 +363,7 @@ impl StepProgram {
     fn arrive(&mut self, rank: u32, out: &mut Vec<Action>) {
         if !std::mem::replace(&mut self.ranks[rank as usize].through, true) {
             self.active -= 1;
+            self.account.through(rank);
             if self.active == 0 {
                 out.push(Action::Finished);
             }
@@ -328,12 +379,15 @@ impl StepProgram {
         // Calls before the first in the queue are done.
         let place = (*begun - group.done) as usize;
         *begun += 1;
+        let (at, path) = (self.account.now, self.account.path(rank));
         if place == group.calls.len() {
-            group.calls.push_back((call, 0));
+            group.calls.push_back(Come { call, ranks: 0, last: rank, at, path });
         }
-        debug_assert_eq!(group.calls[place].0, call, "ranks of a group disagree");
-        group.calls[place].1 += 1;
-        if place == 0 && group.calls[0].1 as usize == group.members.len() {
+        let come = &mut group.calls[place];
+        debug_assert_eq!(come.call, call, "ranks of a group disagree");
+        come.ranks += 1;
+        (come.last, come.at, come.path) = (rank, at, path);
+        if place == 0 && come.ranks as usize == group.members.len() {
             self.due.push((comm, number));
         }
     }
@@ -346,6 +400,7 @@ impl StepProgram {
             Direction::Backward => (stage + stages - 1) % stages,
         };
         let peer = self.step.parallelism.peer(rank, to);
+        self.account.sends(rank, peer.0, direction as usize);
         let (own, other) = (self.layout.seat(RankId(rank)), self.layout.seat(peer));
         let token = Token::new(kind::HANDED_OVER, direction as u8, peer.0);
         let bytes = self.hand_over;

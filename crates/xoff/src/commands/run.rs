@@ -1,5 +1,6 @@
 //! `xoff run`: a scenario from its file to its run folder.
 
+use crate::alone;
 use crate::clock::Stopwatch;
 use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input::{self, Scene};
@@ -19,7 +20,7 @@ use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use xoff_fabric::model::{NicId, Tier};
 use xoff_sim::{Report, Settings};
-use xoff_telemetry::{Outcome, RunError, RunFolder, Summary};
+use xoff_telemetry::{Outcome, RunError, RunFolder, Summary, TenantSummary};
 use xoff_units::{Instant, Span};
 use xoff_workload::Flow;
 
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   xoff run examples/permutation.toml
   xoff run examples/incast.toml --seed 7 --out runs/incast-a
   xoff run examples/permutation.toml --json | jq .flows.fct_us
+  xoff run examples/tenants-one-class.toml --alone
 
 The run folder holds summary.json, flows.parquet, ports.parquet,
 queues.parquet, events.parquet, report.html and copies of the input files. Ctrl-C stops
@@ -54,6 +56,9 @@ pub(crate) struct Args {
     /// Write no report.html
     #[arg(long)]
     no_report: bool,
+    /// Run every tenant alone, too, and say what they cost each other
+    #[arg(long)]
+    alone: bool,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
@@ -67,6 +72,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         .then(|| Bar::new(work(&scene)));
     let (fabric, scenario) = (&scene.setup.fabric, &scene.scenario);
     let (faults, most) = (&scenario.faults, scenario.record.max_events);
+    let stop = interrupt.clone();
     let mut recorder = Recorder::new(fabric, faults, most, &folder, interrupt, bar)?;
     if !args.no_report {
         recorder.gather(Gathered::new(fabric, scenario.record.period));
@@ -92,10 +98,17 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             let (report, seen) = (&report, &seen);
             let jobs = &scene.jobs;
             let results = Results { fabric, workloads, flows, jobs, report, seen, wall_seconds };
-            conclude(args, &scene, &folder, &results, gathered.as_ref(), errors)
+            let others = args.alone.then_some(Others { settings: &settings, stop: &stop });
+            conclude(args, &scene, &folder, &results, gathered.as_ref(), errors, others)
         }
         Err(error) => Err(could_not_begin(&folder, &scene, &error.to_string())),
     }
+}
+
+/// What running tenants alone needs.
+struct Others<'a> {
+    settings: &'a Settings,
+    stop: &'a Interrupt,
 }
 
 /// Writes the results of a run, shows them and says whether it kept the rules. `errors` is what
@@ -107,13 +120,19 @@ fn conclude(
     results: &Results<'_>,
     gathered: Option<&Gathered>,
     mut errors: Vec<RunError>,
+    others: Option<Others<'_>>,
 ) -> Result<Exit, Failure> {
     let (fabric, report) = (results.fabric, results.report);
     let stopped_by_disk = !errors.is_empty() && report.outcome == xoff_sim::Outcome::Interrupted;
     let flow_name = |flow| flow_name(scene, flow);
     let allow = &scene.scenario.allow;
     let (mut summary, failed) = results.write(folder, scene.seed);
-    let open = jobs::unfinished(&summary.collectives, &summary.steps);
+    if let Some(Others { settings, stop }) = others {
+        let whole = alone::compare(scene, settings, stop, &mut summary.workloads)?;
+        summary.tenants = TenantSummary::of(&summary.workloads);
+        summary.notes.extend((!whole).then(|| "tenants were not all run alone".to_owned()));
+    }
+    let open = jobs::unfinished(results.jobs, &report.jobs, results.workloads);
     let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name, &open);
     errors.extend(failed);
     summary.outcome = verdict.outcome(fabric, report);

@@ -1,5 +1,7 @@
 //! The tables that `xoff run` shows.
 
+mod workloads;
+
 use super::number::{bytes, count, large, microseconds, percent, plain, rate, time};
 use super::style::Style;
 use super::table::{Align, Table};
@@ -30,6 +32,7 @@ pub(crate) fn render(
     );
     page.collectives(summary);
     page.steps(summary);
+    workloads::tables(&mut page, summary);
     page.flows(summary);
     page.tiers(summary);
     page.drops(summary);
@@ -115,11 +118,12 @@ impl Page {
             ]);
         }
         self.section("Training steps", &table);
+        workloads::critical(self, summary);
     }
 
     fn flows(&mut self, summary: &Summary) {
         let flows = &summary.flows;
-        if flows.count == 0 && !(summary.collectives.is_empty() && summary.steps.is_empty()) {
+        if flows.count == 0 && summary.workloads.iter().any(|row| row.unit != "flows") {
             return;
         }
         let right = |name| (name, Align::Right);

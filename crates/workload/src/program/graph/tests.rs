@@ -15,7 +15,7 @@ fn token(action: &Action) -> Option<Token> {
     match *action {
         Action::Network { token, .. } | Action::Nvlink { token, .. } => Some(token),
         Action::Wait { token, .. } => Some(token),
-        Action::Finished => None,
+        Action::Begins { .. } | Action::Ends { .. } | Action::Finished => None,
     }
 }
 

@@ -4,6 +4,7 @@
 use super::*;
 use crate::ideal::Outcome;
 use crate::layout::RankId;
+use xoff_units::Instant;
 
 /// A model small enough to run in a moment; everything in it is a power of two, so that collectives are
 /// cut without a rest.
@@ -37,7 +38,29 @@ fn step(model: Model, spread: Parallelism, micro_batches: u32) -> Step {
 
 fn run(step: &Step, fabric: &Fabric, layout: &Layout) -> Outcome {
     let mut program = step.program(layout).unwrap();
-    ideal::run(&mut program, fabric, &network()).unwrap()
+    let outcome = ideal::run(&mut program, fabric, &network()).unwrap();
+    // Whatever waits for whatever: the parts of the critical path are the whole time.
+    let path = program.critical_path().unwrap();
+    assert_eq!(path.total(), outcome.end - Instant::ZERO, "{path:?}");
+    outcome
+}
+
+#[test]
+fn a_critical_path_says_what_was_waited_for() {
+    let step = step(little(None), spread(8, 1, 1, 1, 4), 2);
+    let fabric = cluster(4);
+    let mut program = step.program(&packed(&fabric)).unwrap();
+    ideal::run(&mut program, &fabric, &network()).unwrap();
+    let path = program.critical_path().unwrap();
+    assert_eq!(path.compute, step.compute().unwrap());
+    let waits = |wanted| path.waits.iter().find(|(d, _)| *d == wanted).unwrap().1;
+    assert!(!waits(Dimension::Tensor).is_zero() && !waits(Dimension::Data).is_zero());
+    assert!(waits(Dimension::Pipeline).is_zero() && waits(Dimension::Expert).is_zero());
+    // Ranks 0, 8, 16 and 24 share parameters, and so on.
+    let longest = path.longest.unwrap();
+    assert!(longest.ranks.contains(&longest.held_by));
+    let size = if longest.dimension == Dimension::Data { 4 } else { 8 };
+    assert_eq!(longest.ranks.len(), size);
 }
 
 /// Every shape of step, with servers of 8 that are full.

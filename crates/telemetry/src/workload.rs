@@ -1,0 +1,111 @@
+//! Workloads and tenants: what the summary says about each.
+
+use crate::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// One `[[workload]]` of a scenario.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkloadSummary {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as the scenario writes it.
+    pub kind: String,
+    /// Whose it is, if the scenario says so.
+    pub tenant: Option<String>,
+    /// What it is counted in: `flows`, `requests`, `rounds` or `runs`.
+    pub unit: String,
+    /// How many of them were begun.
+    pub begun: u64,
+    /// How many finished.
+    pub finished: u64,
+    /// From the first start to the last end, or to the end of the run if something is unfinished.
+    pub time_us: f64,
+    /// Payload that those that finished moved over the network.
+    pub bytes: u64,
+    /// Those bytes over that time, in gigabytes per second.
+    pub gbytes_per_second: f64,
+    /// Those that finished over that time: IOPS, requests per second.
+    pub per_second: f64,
+    /// What one takes, in microseconds.
+    pub latency_us: Option<Distribution>,
+    /// What one may take.
+    pub objective_us: Option<f64>,
+    /// The share of all that were begun that took no longer.
+    pub within_objective: Option<f64>,
+    /// What one takes on average when its tenant is alone, if that was asked for.
+    pub alone_us: Option<f64>,
+    /// The mean together over the mean alone.
+    pub slowdown: Option<f64>,
+}
+
+/// All workloads of a tenant.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TenantSummary {
+    /// Its name.
+    pub name: String,
+    /// How many workloads are its own.
+    pub workloads: u32,
+    /// The longest time of any of them.
+    pub time_us: f64,
+    /// Payload that they moved over the network.
+    pub bytes: u64,
+    /// The greatest slowdown of any of them, if they were run alone, too.
+    pub slowdown: Option<f64>,
+}
+
+impl TenantSummary {
+    /// The tenants of some workloads, in the order in which they come.
+    pub fn of(rows: &[WorkloadSummary]) -> Vec<Self> {
+        let mut tenants: Vec<Self> = Vec::new();
+        for row in rows {
+            let Some(name) = &row.tenant else { continue };
+            let at = tenants.iter().position(|tenant| tenant.name == *name);
+            let at = at.unwrap_or_else(|| {
+                tenants.push(Self { name: name.clone(), ..Self::default() });
+                tenants.len() - 1
+            });
+            let tenant = &mut tenants[at];
+            tenant.workloads += 1;
+            tenant.time_us = tenant.time_us.max(row.time_us);
+            tenant.bytes = tenant.bytes.saturating_add(row.bytes);
+            tenant.slowdown = match (tenant.slowdown, row.slowdown) {
+                (Some(one), Some(other)) => Some(one.max(other)),
+                (one, other) => one.or(other),
+            };
+        }
+        tenants
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenants_are_as_slow_as_their_slowest_workload() {
+        let row = |tenant: Option<&str>, time_us, slowdown| WorkloadSummary {
+            tenant: tenant.map(str::to_owned),
+            time_us,
+            slowdown,
+            bytes: 5,
+            ..WorkloadSummary::default()
+        };
+        let rows = [
+            row(Some("b"), 3.0, Some(1.5)),
+            row(None, 9.0, None),
+            row(Some("a"), 2.0, None),
+            row(Some("b"), 1.0, Some(1.25)),
+        ];
+        let found = TenantSummary::of(&rows);
+        let tenant = |name: &str, workloads, time_us, bytes, slowdown| TenantSummary {
+            name: name.to_owned(),
+            workloads,
+            time_us,
+            bytes,
+            slowdown,
+        };
+        assert_eq!(found, [tenant("b", 2, 3.0, 10, Some(1.5)), tenant("a", 1, 2.0, 5, None)]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The tables of workloads and tenants.
+
+use super::super::number::{bytes, count, large, microseconds, percent, plain};
+use super::super::table::{Align, Table};
+use super::Page;
+use xoff_telemetry::{Summary, WorkloadSummary};
+use xoff_units::Bytes;
+
+/// Workloads that other tables say little of, and tenants.
+pub(super) fn tables(page: &mut Page, summary: &Summary) {
+    let rows: Vec<&WorkloadSummary> = summary.workloads.iter().filter(|row| tells(row)).collect();
+    throughput(page, &rows);
+    times(page, &rows);
+    tenants(page, summary);
+}
+
+/// Whether a workload has more to say than its flows or collectives do.
+fn tells(row: &WorkloadSummary) -> bool {
+    let kinds = ["checkpoint", "background"];
+    let own = matches!(row.unit.as_str(), "requests" | "rounds");
+    own || row.tenant.is_some() || row.slowdown.is_some() || kinds.contains(&row.kind.as_str())
+}
+
+fn throughput(page: &mut Page, rows: &[&WorkloadSummary]) {
+    let right = |name| (name, Align::Right);
+    let columns = [
+        ("workload", Align::Left),
+        right("time"),
+        right("finished"),
+        ("", Align::Left),
+        right("per second"),
+        right("moved"),
+        right("rate"),
+    ];
+    let mut table = Table::new(&columns);
+    for row in rows {
+        table.row([
+            name(row),
+            microseconds(row.time_us),
+            format!("{} of {}", count(row.finished), count(row.begun)),
+            row.unit.clone(),
+            large(row.per_second),
+            bytes(Bytes::new(row.bytes)),
+            format!("{} GB/s", plain(row.gbytes_per_second)),
+        ]);
+    }
+    page.section("Workloads", &table);
+}
+
+fn times(page: &mut Page, rows: &[&WorkloadSummary]) {
+    let right = |name| (name, Align::Right);
+    let objective = rows.iter().any(|row| row.objective_us.is_some());
+    let alone = rows.iter().any(|row| row.slowdown.is_some());
+    let mut columns =
+        vec![("workload", Align::Left), right("mean"), right("p50"), right("p99"), right("max")];
+    if objective {
+        columns.extend([right("objective"), right("within")]);
+    }
+    if alone {
+        columns.extend([right("alone"), right("slowdown")]);
+    }
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let Some(times) = row.latency_us else { continue };
+        let mut cells = vec![name(row)];
+        cells.extend([times.mean, times.p50, times.p99, times.max].map(microseconds));
+        let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or("".into(), show);
+        if objective {
+            cells.push(shown(row.objective_us, microseconds));
+            cells.push(shown(row.within_objective, percent));
+        }
+        if alone {
+            cells.push(shown(row.alone_us, microseconds));
+            cells.push(shown(row.slowdown, plain));
+        }
+        table.row(cells);
+    }
+    page.section("What one takes", &table);
+}
+
+fn tenants(page: &mut Page, summary: &Summary) {
+    let right = |name| (name, Align::Right);
+    let alone = summary.tenants.iter().any(|tenant| tenant.slowdown.is_some());
+    let mut columns =
+        vec![("tenant", Align::Left), right("workloads"), right("time"), right("moved")];
+    if alone {
+        columns.push(right("slowdown"));
+    }
+    let mut table = Table::new(&columns);
+    for tenant in &summary.tenants {
+        let mut cells = vec![
+            tenant.name.clone(),
+            count(tenant.workloads.into()),
+            microseconds(tenant.time_us),
+            bytes(Bytes::new(tenant.bytes)),
+        ];
+        if alone {
+            cells.push(tenant.slowdown.map_or(String::new(), plain));
+        }
+        table.row(cells);
+    }
+    page.section("Tenants", &table);
+}
+
+/// What held training steps back.
+pub(super) fn critical(page: &mut Page, summary: &Summary) {
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Right)]);
+    for step in summary.steps.iter().filter(|step| step.finished > 0) {
+        let Some(path) = &step.critical else { continue };
+        let mut row = |what: String, how_long: f64| {
+            table.row([step.name.clone(), what, microseconds(how_long)]);
+        };
+        row(format!("computing, to rank {}", path.last_rank), path.compute_us);
+        for wait in &path.waits {
+            row(format!("waiting, {}", wait.dimension), wait.wait_us);
+        }
+        let Some(longest) = &path.longest else { continue };
+        let (dimension, by) = (&longest.dimension, longest.held_by);
+        row(format!("longest wait: {dimension}, for rank {by}"), longest.wait_us);
+        if let Some(link) = &longest.link {
+            let used = percent(longest.link_utilisation);
+            row(format!("its busiest link {link} ({used}), paused"), longest.link_paused_us);
+        }
+    }
+    page.section("Critical path", &table);
+}
+
+fn name(row: &WorkloadSummary) -> String {
+    match &row.tenant {
+        Some(tenant) => format!("{tenant}: {}", row.name),
+        None => row.name.clone(),
+    }
+}
