@@ -15,6 +15,7 @@ mod schema;
 mod signals;
 mod simulate;
 mod trace;
+mod traffic;
 mod validate;
 
 use std::path::{Path, PathBuf};
