@@ -10,6 +10,7 @@ use crate::letter::{Letter, Letters};
 use crate::nic::Member;
 use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, flag};
 use crate::port::Slot;
+use crate::recycle::Recycler;
 use crate::report::{FlowCounters, Outcome, TraceKind};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
@@ -86,6 +87,8 @@ pub(crate) struct End {
     pub(crate) member: Member,
     /// When the pending deadline event fires; never if there is none.
     pub(crate) timer_at: Instant,
+    /// Chooses the entropy of every packet, where senders do.
+    pub(crate) recycler: Option<Box<Recycler>>,
     forms: Forms,
 }
 
@@ -104,11 +107,15 @@ impl End {
 
     /// The data packet that carries `header`, with its letter written.
     #[inline(always)]
-    pub(crate) fn packet(&self, header: Header, now: Instant, letters: &mut Letters) -> Packet {
+    pub(crate) fn packet(&mut self, header: Header, now: Instant, letters: &mut Letters) -> Packet {
         let forms = &self.forms;
         let mut packet = forms.data;
         if header.extension != Extension::None || header.payload != forms.mtu {
             packet.size = self.qp.wire_len(&header) as u16;
+            if let Some(recycler) = &mut self.recycler {
+                packet.entropy = recycler.next();
+                letters.entropy = Some(packet.entropy);
+            }
         }
         packet.letter = letters.write(forms.letter(header, now), packet.size);
         packet
@@ -123,7 +130,7 @@ struct Forms {
     ack: Packet,
     /// Where acknowledgements wait at the NIC.
     ack_slot: Slot,
-    /// Payload of a full packet.
+    /// Payload of a full packet; more than any has where each packet is filled in by itself.
     mtu: u32,
     /// The flow, and the endpoint at the other end.
     flow: u32,
@@ -195,7 +202,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let path = PathInfo { line_rate: nic.rate, base_rtt: way.base_rtt };
             let qp = QueuePair::new(nic.qp.clone(), Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(plane, way.class);
-            End { qp, member, timer_at: Instant::MAX, forms: self.forms(way, end, plane, peer) }
+            let entity = u64::from(way.flow) << 1 | end as u64;
+            let recycler = self.recycling.filter(|_| !way.pinned);
+            let recycler = recycler.map(|seed| Box::new(Recycler::new(seed, entity)));
+            let forms = self.forms(way, end, plane, peer);
+            End { qp, member, timer_at: Instant::MAX, recycler, forms }
         });
         let connection = Connection { flow: way.flow, messages, carried, ends };
         if slot as usize == self.connections.len() {
@@ -341,7 +352,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             data: packet(way.class, &full, flag::ECT | int),
             ack: packet(ack_class, &ack, echo),
             ack_slot: Slot::new(nic.port, ack_class),
-            mtu: nic.mtu,
+            mtu: if self.recycling.is_some() { u32::MAX } else { nic.mtu },
             flow: way.flow,
             to,
         }

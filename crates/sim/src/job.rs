@@ -11,6 +11,7 @@
 //!
 //! Deliveries are events, so a program is never called from within itself.
 
+use crate::build::hash_fields;
 use crate::connection::{FlowState, NO_CONNECTION, Way, endpoint};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
@@ -26,7 +27,7 @@ use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::Rkey;
 use xoff_workload::JobError;
 use xoff_workload::layout::GpuId;
-use xoff_workload::program::{Action, Program, Token, Traffic};
+use xoff_workload::program::{Action, Program, Queue, Token, Traffic};
 
 /// Programs to run one after the other.
 #[derive(Debug, Clone)]
@@ -96,6 +97,15 @@ struct Due {
 /// A queue pair of a job: both its NICs, the lower first, its number and its class.
 type LinkKey = (u32, NicId, NicId, u32, u8);
 
+/// One direction of a job's queue pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JobWay {
+    pub(crate) job: u32,
+    pub(crate) from: NicId,
+    pub(crate) to: NicId,
+    pub(crate) queue: Queue,
+}
+
 /// What a [`Kind::Job`] event means.
 #[derive(Clone, Copy)]
 enum Next {
@@ -145,17 +155,23 @@ pub(crate) struct Jobs {
     nvlink: Vec<Rate>,
     /// What goes into the hash of a packet.
     fields: HashFields,
+    /// Hashes that a controller chose.
+    engineered: BTreeMap<JobWay, u32>,
     base_rtt: Span,
     /// What a program asked for, while it is carried out.
     actions: Vec<Action>,
 }
 
 impl Jobs {
-    pub(crate) fn new(fabric: &Fabric, routes: &Routes, jobs: Vec<Job>) -> Self {
+    pub(crate) fn new(
+        fabric: &Fabric,
+        routes: &Routes,
+        jobs: Vec<Job>,
+        engineered: BTreeMap<JobWay, u32>,
+    ) -> Self {
         let gpus = fabric.servers.iter();
         let nvlink: Vec<Rate> =
             gpus.flat_map(|server| (0..server.gpus).map(|_| server.nvlink)).collect();
-        let plain = HashFields { addresses: true, source_port: true, dest_qp: false };
         let none = jobs.is_empty();
         let running = jobs.into_iter().map(|job| Running {
             start: job.start,
@@ -173,7 +189,8 @@ impl Jobs {
             out_free: vec![Instant::ZERO; nvlink.len()],
             in_free: vec![Instant::ZERO; nvlink.len()],
             nvlink,
-            fields: fabric.switches.first().map_or(plain, |switch| switch.hash.fields),
+            fields: hash_fields(fabric),
+            engineered,
             base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes) },
             actions: Vec::new(),
         }
@@ -339,8 +356,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let flow = self.flows.len() as u32 + number;
         // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
         let port = 0xc000 | (number.wrapping_mul(0x9e37_79b1) >> 18) as u16;
-        let entropy = |a: NicId, b: NicId, end: u32| {
-            hash::flow_entropy(self.jobs.fields, a.0, b.0, port, flow << 1 | end)
+        let entropy = |from: NicId, to: NicId, end: u32| {
+            let way = JobWay { job, from, to, queue: Queue(queue) };
+            let chosen = self.jobs.engineered.get(&way).copied();
+            let fields = self.jobs.fields;
+            chosen
+                .unwrap_or_else(|| hash::flow_entropy(fields, from.0, to.0, port, flow << 1 | end))
         };
         let way = Way {
             flow,

@@ -115,6 +115,7 @@ impl Plan<'_> {
             | Workload::ReduceScatter(_)
             | Workload::AllToAllCollective(_)
             | Workload::Broadcast(_)
+            | Workload::Gather(_)
             | Workload::SendRecv(_)
             | Workload::TrainingStep(_) => {}
         }

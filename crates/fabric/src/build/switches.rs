@@ -127,6 +127,9 @@ fn balancing(settings: Option<&BalancingSettings>) -> Balancing {
     let Some(settings) = settings else { return Balancing::Hash };
     let choice = match settings.kind {
         BalancingName::Ecmp => return Balancing::Hash,
+        BalancingName::Recycle => return Balancing::Recycled,
+        BalancingName::Pinned => return Balancing::Pinned,
+        BalancingName::Engineered => return Balancing::Engineered,
         BalancingName::Flowlet | BalancingName::Spray => Choice::Random,
         BalancingName::Dlb => Choice::Local,
         BalancingName::Glb => Choice::Global,
@@ -175,6 +178,12 @@ fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
     {
         let message = format!("a table of flowlets cannot have {table} places");
         wrong("balancing", own.balancing.is_some(), message, "real ones have 256 to 65536");
+    }
+    if kind.balancing == Balancing::Engineered && !kind.fields.source_port {
+        let message =
+            "a controller steers flows by their source port, and it is not hashed".to_owned();
+        let help = "add `source-port` to `switch.hash.fields`";
+        wrong("balancing", own.balancing.is_some(), message, help);
     }
     if kind.watchdog.is_some_and(|w| w.detect.is_zero()) {
         let message = "a watchdog that detects after no time sees nothing but stuck queues";

@@ -12,6 +12,8 @@ mod headroom;
 mod loss;
 mod outage;
 mod scene;
+mod shapes;
+mod steering;
 mod storm;
 mod victim;
 
