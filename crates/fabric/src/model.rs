@@ -257,6 +257,15 @@ pub enum Balancing {
     /// By the hash of the flow, which always takes the same port (ECMP).
     #[default]
     Hash,
+    /// By the hash of the flow, and a controller that knows all flows gives them source ports by which
+    /// they take the paths that it wants (centralised traffic engineering).
+    Engineered,
+    /// By the hash of the packet, to which its sender gives an entropy of its own: one that came back
+    /// unmarked before, or a drawn one (spraying with recycled entropy).
+    Recycled,
+    /// By where the destination hangs on its leaf: what is for the first NIC takes the first port,
+    /// whoever sends it (static path pinning).
+    Pinned,
     /// A flow keeps its port while its packets follow each other closely. After a pause of `gap` the
     /// next packet may take another; with a gap of zero every packet may.
     Adaptive {
@@ -267,6 +276,18 @@ pub enum Balancing {
         /// Flows are remembered in a table of so many places, by their hash.
         table: u32,
     },
+}
+
+impl Balancing {
+    /// Whether the hash of a packet decides.
+    pub const fn hashes(self) -> bool {
+        matches!(self, Balancing::Hash | Balancing::Engineered | Balancing::Recycled)
+    }
+
+    /// Whether all packets of a flow take the port that its hash says.
+    pub const fn keeps_paths(self) -> bool {
+        matches!(self, Balancing::Hash | Balancing::Engineered)
+    }
 }
 
 /// What decides among equal ports, where it is not the hash of the flow.

@@ -19,7 +19,7 @@ use xoff_units::{Bytes, Ratio, Span};
 
 pub use background::{Arrivals, Background};
 pub use collective::{
-    AlgorithmSetting, Broadcast, Collective, PlacementRule, PlacementSetting, SizeRange,
+    AlgorithmSetting, Collective, PlacementRule, PlacementSetting, Rooted, SizeRange,
 };
 pub use fault::{
     Among, Degraded, Fault, LinkChoice, LinkDegraded, LinkDown, LinkFlap, Miscabling, Reaction,
@@ -88,7 +88,9 @@ pub enum Workload {
     /// pattern: flows that all start at once, without ranks, channels or clear-to-sends.)
     AllToAllCollective(Collective),
     /// A collective: every rank ends with the data of one.
-    Broadcast(Broadcast),
+    Broadcast(Rooted),
+    /// A collective: one rank ends with all data, each rank's share sent to it as it asks for it.
+    Gather(Rooted),
     /// A collective: every rank sends to the next.
     SendRecv(Collective),
     /// A training step of a transformer: computing and everything that its GPUs send.
@@ -121,7 +123,7 @@ impl Workload {
             | Workload::ReduceScatter(w)
             | Workload::AllToAllCollective(w)
             | Workload::SendRecv(w) => &w.common,
-            Workload::Broadcast(w) => &w.collective.common,
+            Workload::Broadcast(w) | Workload::Gather(w) => &w.collective.common,
             Workload::TrainingStep(w) => &w.common,
             Workload::Checkpoint(w) => &w.common,
             Workload::NvmeOf(w) => &w.common,
@@ -145,6 +147,7 @@ impl Workload {
             Workload::ReduceScatter(_) => "reduce-scatter",
             Workload::AllToAllCollective(_) => "all-to-all-collective",
             Workload::Broadcast(_) => "broadcast",
+            Workload::Gather(_) => "gather",
             Workload::SendRecv(_) => "send-recv",
             Workload::TrainingStep(_) => "training-step",
             Workload::Checkpoint(_) => "checkpoint",
@@ -164,7 +167,7 @@ impl Workload {
             | Workload::ReduceScatter(w)
             | Workload::AllToAllCollective(w)
             | Workload::SendRecv(w) => Some(w),
-            Workload::Broadcast(w) => Some(&w.collective),
+            Workload::Broadcast(w) | Workload::Gather(w) => Some(&w.collective),
             _ => None,
         }
     }

@@ -4,7 +4,8 @@
 //! with the same place share their port. Whoever chooses anew takes the best of the equal ports by the
 //! level of their queues, then by how much they were used lately, then by a draw. Global balancing
 //! adds the level that the best port of the next switch has. It sees that at once, where real switches
-//! tell each other every few microseconds.
+//! tell each other every few microseconds. Where ways are pinned, the place of the destination on its leaf
+//! decides, and nothing else.
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
@@ -45,7 +46,8 @@ pub(crate) struct Use {
 
 /// The choice of one switch.
 pub(crate) struct Balancer {
-    choice: Choice,
+    /// None where ways are pinned.
+    choice: Option<Choice>,
     gap: Span,
     flowlets: Vec<Option<Flowlet>>,
     stream: Stream,
@@ -56,7 +58,11 @@ pub(crate) struct Balancer {
 impl Balancer {
     /// What a switch balances with, if it does not hash.
     pub(crate) fn new(balancing: Balancing, stream: Stream) -> Option<Self> {
-        let Balancing::Adaptive { choice, gap, table } = balancing else { return None };
+        let (choice, gap, table) = match balancing {
+            Balancing::Hash | Balancing::Engineered | Balancing::Recycled => return None,
+            Balancing::Pinned => (None, Span::ZERO, 0),
+            Balancing::Adaptive { choice, gap, table } => (Some(choice), gap, table),
+        };
         // Packets that choose each for themselves are not remembered.
         let places = if gap.is_zero() { 0 } else { table.max(1) as usize };
         Some(Self { choice, gap, flowlets: vec![None; places], stream, moves: 0 })
@@ -123,8 +129,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if let Some(port) = balancer.recall(packet.entropy, self.now, choices) {
             return Some(port.0);
         }
+        let Some(choice) = balancer.choice else {
+            let place = self.places.get(packet.dst as usize).copied().unwrap_or(0) as usize;
+            return choices.get(place.checked_rem(choices.len())?).map(|port| port.0);
+        };
         let drawn = balancer.stream.next_u64();
-        let choice = balancer.choice;
         let port = match choice {
             Choice::Random => *choices.get(pick(drawn, choices.len()))?,
             Choice::Local | Choice::Global => {

@@ -6,6 +6,7 @@ use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::convergence::Convergence;
 use crate::credit;
 use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
+use crate::engineer::{self, Engineered};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
 use crate::ideal::{self, flight, leads_to_cut_through};
 use crate::job::{Job, Jobs};
@@ -28,7 +29,7 @@ use xoff_fabric::model::{
 };
 use xoff_fabric::route::{Routes, Views};
 use xoff_fabric::rules::{hash, packet};
-use xoff_fabric::scenario::Fault;
+use xoff_fabric::scenario::{Fault, Operation};
 use xoff_units::{ByteTime, Instant, Span};
 use xoff_workload::Flow;
 use xoff_workload::stream::Stream;
@@ -55,9 +56,10 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let ways_change = faults.iter().any(Fault::changes_routes);
     let mut profiles = Vec::new();
     let slots = profile_of_each_slot(fabric, &mut profiles);
-    let flows = flow_states(fabric, &routes, flows, ways_change)?;
+    let engineered = engineer::engineered(fabric, &routes, flows, &jobs);
+    let flows = flow_states(fabric, &routes, flows, &engineered, ways_change)?;
     let unfinished = flows.len() + jobs.len();
-    let jobs = Jobs::new(fabric, &routes, jobs);
+    let jobs = Jobs::new(fabric, &routes, jobs, engineered.jobs);
     let mut order: Vec<u32> = (0..flows.len() as u32).collect();
     order.sort_by_key(|&flow| flows[flow as usize].start);
     let port_count = fabric.ports.len();
@@ -66,17 +68,20 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     };
     let gap = fabric.nics.first().map_or(0, |nic| nic.qp.framing.gap.get() as u32);
     let planes = Planes::of(fabric);
-    let nics = nic_states(fabric);
+    let mut nics = nic_states(fabric);
     let balancers = balancers(fabric, settings.seed);
     let uses = if balancers.is_empty() { 0 } else { port_count };
     let collects = nics.iter().any(|nic| nic.collects);
     let expected = (nics.len() * PACKETS_PER_NIC).min(1 << 20);
+    let recycles = |switch: &Switch| switch.balancing == Balancing::Recycled;
+    let recycling = fabric.switches.iter().any(recycles).then_some(settings.seed);
+    nics.iter_mut().for_each(|nic| nic.returns |= recycling.is_some());
     let start = Instant::ZERO;
     Ok(Engine {
         fabric,
         now: start,
         events,
-        letters: Letters::new(expected, settings.check_wire, collects),
+        letters: Letters::new(expected, settings.check_wire, collects, recycling.is_some()),
         packets: Packets::new(expected),
         ports: (0..port_count as u32)
             .map(|port| port_state(fabric, &planes, &slots, &profiles, PortId(port)))
@@ -89,6 +94,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         planes,
         routing: Routing::new(fabric, Views::common(routes, fabric.switches.len())),
         balancers,
+        recycling,
+        places: places(fabric),
         uses: vec![Use::default(); uses],
         flows,
         order,
@@ -246,9 +253,25 @@ fn schedulers(fabric: &Fabric) -> Vec<Scheduler> {
     fabric.ports.iter().map(|port| Scheduler::new(&port.classes, discipline(port.node))).collect()
 }
 
+/// Where each NIC hangs on its leaf, counted from 0 among the NICs of that leaf; nothing if no switch
+/// asks.
+fn places(fabric: &Fabric) -> Vec<u32> {
+    if fabric.switches.iter().all(|switch| switch.balancing != Balancing::Pinned) {
+        return Vec::new();
+    }
+    let mut places = vec![0; fabric.nics.len()];
+    let peer = |port: u32| fabric.ports[fabric.ports[port as usize].peer.index()].node;
+    for switch in &fabric.switches {
+        let nodes = switch.ports.clone().map(peer);
+        let nics = nodes.filter(|node| fabric.node_switch(*node).is_none());
+        nics.zip(0..).for_each(|(node, place)| places[node.index()] = place);
+    }
+    places
+}
+
 /// What switches balance with; nothing at all if none does.
 fn balancers(fabric: &Fabric, seed: u64) -> Vec<Option<Balancer>> {
-    if fabric.switches.iter().all(|switch| switch.balancing == Balancing::Hash) {
+    if fabric.switches.iter().all(|switch| switch.balancing.hashes()) {
         return Vec::new();
     }
     let balancer = |(index, switch): (u64, &Switch)| {
@@ -309,18 +332,20 @@ fn nic_states(fabric: &Fabric) -> Vec<NicState> {
     first.chain(more).map(|(nic, port)| state(nic, port)).collect()
 }
 
+/// What goes into the hash of a packet.
+pub(crate) fn hash_fields(fabric: &Fabric) -> HashFields {
+    let plain = HashFields { addresses: true, source_port: true, dest_qp: false };
+    fabric.switches.first().map_or(plain, |switch| switch.hash.fields)
+}
+
 fn flow_states(
     fabric: &Fabric,
     routes: &Routes,
     flows: &[Flow],
+    engineered: &Engineered,
     ways_change: bool,
 ) -> Result<Vec<FlowState>, SimError> {
-    let fields = fabric
-        .switches
-        .first()
-        .map_or(HashFields { addresses: true, source_port: true, dest_qp: false }, |switch| {
-            switch.hash.fields
-        });
+    let fields = hash_fields(fabric);
     let mut states = Vec::with_capacity(flows.len());
     for (index, flow) in flows.iter().enumerate() {
         let (source, destination) = (flow.source.0, flow.destination.0);
@@ -328,6 +353,10 @@ fn flow_states(
             let qpn = (index as u32) << 1 | end as u32;
             hash::flow_entropy(fields, from, to, flow.source_port, qpn)
         };
+        let mut entropies = [entropy(source, destination, 1), entropy(destination, source, 0)];
+        if let Some(&chosen) = engineered.flows.get(index) {
+            entropies[usize::from(flow.operation == Operation::Read)] = chosen;
+        }
         let pins = flow.path.as_ref().map(|path| pins(fabric, flow, path)).transpose()?;
         let mut state = FlowState {
             start: flow.start,
@@ -335,7 +364,7 @@ fn flow_states(
             bytes: flow.bytes,
             source,
             destination,
-            entropy: [entropy(source, destination, 1), entropy(destination, source, 0)],
+            entropy: entropies,
             connection: NO_CONNECTION,
             class: flow.class.0,
             operation: flow.operation,

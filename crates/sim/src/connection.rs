@@ -10,6 +10,7 @@ use crate::letter::{Letter, Letters};
 use crate::nic::Member;
 use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, flag};
 use crate::port::Slot;
+use crate::recycle::Recycler;
 use crate::report::{FlowCounters, Outcome, TraceKind};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
@@ -90,6 +91,8 @@ pub(crate) struct End {
     pub(crate) member: Member,
     /// When the pending deadline event fires; never if there is none.
     pub(crate) timer_at: Instant,
+    /// Chooses the entropy of every packet, where senders do.
+    pub(crate) recycler: Option<Box<Recycler>>,
     forms: Forms,
 }
 
@@ -108,11 +111,15 @@ impl End {
 
     /// The data packet that carries `header`, with its letter written.
     #[inline(always)]
-    pub(crate) fn packet(&self, header: Header, now: Instant, letters: &mut Letters) -> Packet {
+    pub(crate) fn packet(&mut self, header: Header, now: Instant, letters: &mut Letters) -> Packet {
         let forms = &self.forms;
         let mut packet = forms.data;
         if header.extension != Extension::None || header.payload != forms.mtu {
             packet.size = self.qp.wire_len(&header) as u16;
+            if let Some(recycler) = &mut self.recycler {
+                packet.entropy = recycler.next();
+                letters.entropy = Some(packet.entropy);
+            }
         }
         packet.letter = letters.write(forms.letter(header, now), packet.size);
         packet
@@ -127,7 +134,7 @@ struct Forms {
     ack: Packet,
     /// Where acknowledgements wait at the NIC.
     ack_slot: Slot,
-    /// Payload of a full packet.
+    /// Payload of a full packet; more than any has where each packet is filled in by itself.
     mtu: u32,
     /// The flow, and the endpoint at the other end.
     flow: u32,
@@ -201,7 +208,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let config = nic.qp_of(way.vxlan).clone();
             let qp = QueuePair::new(config, Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(plane, way.class);
-            End { qp, member, timer_at: Instant::MAX, forms: self.forms(way, end, plane, peer) }
+            let entity = u64::from(way.flow) << 1 | end as u64;
+            let recycler = self.recycling.filter(|_| !way.pinned);
+            let recycler = recycler.map(|seed| Box::new(Recycler::new(seed, entity)));
+            let forms = self.forms(way, end, plane, peer);
+            End { qp, member, timer_at: Instant::MAX, recycler, forms }
         });
         let connection = Connection { flow: way.flow, messages, carried, ends };
         if slot as usize == self.connections.len() {
@@ -349,7 +360,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             data: packet(way.class, &full, marks | int),
             ack: packet(ack_class, &ack, echo),
             ack_slot: Slot::new(nic.port, ack_class),
-            mtu: nic.mtu,
+            mtu: if self.recycling.is_some() { u32::MAX } else { nic.mtu },
             flow: way.flow,
             to,
         }

@@ -107,6 +107,10 @@ pub(crate) struct Engine<'a, Q> {
     /// By switch, where any balances; then also what each port was used for lately.
     pub(crate) balancers: Vec<Option<Balancer>>,
     pub(crate) uses: Vec<Use>,
+    /// The seed of senders that choose entropies, if they do.
+    pub(crate) recycling: Option<u64>,
+    /// Where each NIC hangs on its leaf, if a switch asks.
+    pub(crate) places: Vec<u32>,
     pub(crate) flows: Vec<FlowState>,
     /// The flows by their start.
     pub(crate) order: Vec<u32>,

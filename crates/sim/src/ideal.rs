@@ -4,7 +4,7 @@
 use crate::connection::FlowState;
 use crate::plane;
 use crate::port::HEAD_BYTES;
-use xoff_fabric::model::{Balancing, Fabric, NicId, NodeId, PortId, SwitchId};
+use xoff_fabric::model::{Fabric, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
@@ -49,7 +49,33 @@ fn path(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Vec<P
         Some(pins) => pins.first[usize::from(back)],
         None => own.start + plane::preferred(own.len(), entropy) as u32,
     };
-    let mut ports = vec![PortId(first)];
+    walk(fabric, PortId(first), to, |hop, switch| match pinned {
+        Some(pins) => pins.get(hop).map(|&port| PortId(port)),
+        None => choose(fabric, routes, switch, NicId(to), entropy),
+    })
+}
+
+/// The ports that packets with this hash leave by where every switch hashes, from their NIC on. Empty if
+/// they do not arrive.
+pub(crate) fn hashed_path(
+    fabric: &Fabric,
+    routes: &Routes,
+    (from, to): (u32, u32),
+    entropy: u32,
+) -> Vec<PortId> {
+    let own = &fabric.nics[from as usize].ports;
+    let first = PortId(own.start + plane::preferred(own.len(), entropy) as u32);
+    walk(fabric, first, to, |_, switch| choose(fabric, routes, switch, NicId(to), entropy))
+}
+
+/// Follows the ports that `next` says from `first` on to a NIC; empty if they do not lead there.
+fn walk(
+    fabric: &Fabric,
+    first: PortId,
+    to: u32,
+    next: impl Fn(usize, SwitchId) -> Option<PortId>,
+) -> Vec<PortId> {
+    let mut ports = vec![first];
     for hop in 0..usize::from(crate::packet::MAX_HOPS) {
         let peer = fabric.ports[ports[hop].index()].peer;
         let node = fabric.ports[peer.index()].node;
@@ -57,11 +83,7 @@ fn path(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Vec<P
             return ports;
         }
         let Some(switch) = fabric.node_switch(node) else { return Vec::new() };
-        let next = match pinned {
-            Some(pins) => pins.get(hop).map(|&port| PortId(port)),
-            None => choose(fabric, routes, switch, NicId(to), entropy),
-        };
-        match next {
+        match next(hop, switch) {
             Some(port) => ports.push(port),
             None => return Vec::new(),
         }
@@ -113,7 +135,7 @@ impl Path {
         let ports = path(fabric, routes, flow, back);
         let (first, last) = (*ports.first()?, *ports.last()?);
         let hashes = |port: &PortId| match fabric.node_switch(fabric.ports[port.index()].node) {
-            Some(switch) => fabric.switches[switch.index()].balancing == Balancing::Hash,
+            Some(switch) => fabric.switches[switch.index()].balancing.keeps_paths(),
             None => true,
         };
         // The first switch that chooses for itself is on every path there is, up to its choice.

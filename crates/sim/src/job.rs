@@ -11,6 +11,7 @@
 //!
 //! Deliveries are events, so a program is never called from within itself.
 
+use crate::build::hash_fields;
 use crate::connection::{FlowState, NO_CONNECTION, Way, endpoint};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
@@ -26,7 +27,7 @@ use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::Rkey;
 use xoff_workload::JobError;
 use xoff_workload::layout::GpuId;
-use xoff_workload::program::{Action, Program, Token, Traffic};
+use xoff_workload::program::{Action, Program, Queue, Token, Traffic};
 use xoff_workload::training::CriticalPath;
 
 /// Programs to run one after the other.
@@ -127,6 +128,15 @@ struct Due {
 /// A queue pair of a job: both its NICs, the lower first, its number and its class.
 type LinkKey = (u32, NicId, NicId, u32, u8);
 
+/// One direction of a job's queue pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JobWay {
+    pub(crate) job: u32,
+    pub(crate) from: NicId,
+    pub(crate) to: NicId,
+    pub(crate) queue: Queue,
+}
+
 /// What a [`Kind::Job`] event means.
 #[derive(Clone, Copy)]
 enum Next {
@@ -185,17 +195,23 @@ pub(crate) struct Jobs {
     nvlink: Vec<Rate>,
     /// What goes into the hash of a packet.
     fields: HashFields,
+    /// Hashes that a controller chose.
+    engineered: BTreeMap<JobWay, u32>,
     base_rtt: Span,
     /// What a program asked for, while it is carried out.
     actions: Vec<Action>,
 }
 
 impl Jobs {
-    pub(crate) fn new(fabric: &Fabric, routes: &Routes, jobs: Vec<Job>) -> Self {
+    pub(crate) fn new(
+        fabric: &Fabric,
+        routes: &Routes,
+        jobs: Vec<Job>,
+        engineered: BTreeMap<JobWay, u32>,
+    ) -> Self {
         let gpus = fabric.servers.iter();
         let nvlink: Vec<Rate> =
             gpus.flat_map(|server| (0..server.gpus).map(|_| server.nvlink)).collect();
-        let plain = HashFields { addresses: true, source_port: true, dest_qp: false };
         let none = jobs.is_empty();
         let running = jobs.into_iter().map(|job| Running {
             start: job.start,
@@ -220,7 +236,8 @@ impl Jobs {
             out_free: vec![Instant::ZERO; nvlink.len()],
             in_free: vec![Instant::ZERO; nvlink.len()],
             nvlink,
-            fields: fabric.switches.first().map_or(plain, |switch| switch.hash.fields),
+            fields: hash_fields(fabric),
+            engineered,
             base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes) },
             actions: Vec::new(),
         }
@@ -417,8 +434,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         running.links += 1;
         let vxlan = running.vxlan;
         let port = 0xc000 | (counted.wrapping_mul(0x9e37_79b1) >> 18) as u16;
-        let entropy = |a: NicId, b: NicId, end: u32| {
-            hash::flow_entropy(self.jobs.fields, a.0, b.0, port, named << 1 | end)
+        let entropy = |from: NicId, to: NicId, end: u32| {
+            let way = JobWay { job, from, to, queue: Queue(queue) };
+            let chosen = self.jobs.engineered.get(&way).copied();
+            let fields = self.jobs.fields;
+            chosen
+                .unwrap_or_else(|| hash::flow_entropy(fields, from.0, to.0, port, named << 1 | end))
         };
         let way = Way {
             flow,

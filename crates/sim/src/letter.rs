@@ -34,14 +34,22 @@ pub(crate) struct Letters {
     /// Some packets collect telemetry, which is here, by letter.
     collects: bool,
     ints: Vec<IntStack>,
+    /// Entropies travel back; the one of each packet that was not marked is here, by letter.
+    recycles: bool,
+    spared: Vec<Option<u32>>,
+    /// The entropy of the packet whose letter is written next.
+    pub(crate) entropy: Option<u32>,
+    /// Any of the two.
+    tables: bool,
 }
 
 impl Letters {
     /// No letters yet. With `checked` every header must survive the wire; with `collects` there is
-    /// room for the telemetry of every packet. `expected` packets may be alive at a time, or more.
-    pub(crate) fn new(expected: usize, checked: bool, collects: bool) -> Self {
+    /// room for the telemetry of every packet, with `recycles` for its entropy. `expected` packets may be alive at a time, or more.
+    pub(crate) fn new(expected: usize, checked: bool, collects: bool, recycles: bool) -> Self {
         let letters = Vec::with_capacity(expected);
-        Self { letters, checked, collects, ..Self::default() }
+        let tables = collects | recycles;
+        Self { letters, checked, collects, recycles, tables, ..Self::default() }
     }
 
     /// Writes the letter of a packet of `size` bytes.
@@ -59,7 +67,7 @@ impl Letters {
                 self.letters.len() as u32 - 1
             }
         };
-        if self.checked | self.collects {
+        if self.checked | self.tables {
             self.prepare(index);
         }
         index
@@ -74,6 +82,10 @@ impl Letters {
         if self.collects {
             self.ints.resize(self.letters.len(), IntStack::EMPTY);
             self.ints[index as usize] = IntStack::EMPTY;
+        }
+        if self.recycles {
+            self.spared.resize(self.letters.len(), None);
+            self.spared[index as usize] = self.entropy.take();
         }
     }
 
@@ -101,8 +113,30 @@ impl Letters {
     /// What one packet collected travels back in another.
     #[inline(always)]
     pub(crate) fn return_collected(&mut self, from: u32, to: u32) {
+        if self.tables {
+            self.bring_back(from, to);
+        }
+    }
+
+    #[cold]
+    fn bring_back(&mut self, from: u32, to: u32) {
         if self.collects {
             self.ints[to as usize] = self.ints[from as usize];
+        }
+        if self.recycles {
+            self.spared[to as usize] = self.spared[from as usize].take();
+        }
+    }
+
+    /// The entropy that a packet brings back.
+    pub(crate) fn spared(&self, index: u32) -> Option<u32> {
+        *self.spared.get(index as usize)?
+    }
+
+    /// A packet was marked: its entropy does not travel back.
+    pub(crate) fn forget_entropy(&mut self, index: u32) {
+        if let Some(place) = self.spared.get_mut(index as usize) {
+            *place = None;
         }
     }
 

@@ -139,6 +139,8 @@ pub(crate) struct NicState {
     pub(crate) ready: u8,
     /// Its packets collect telemetry for HPCC.
     pub(crate) collects: bool,
+    /// Acknowledgements bring back telemetry or entropies.
+    pub(crate) returns: bool,
     /// Marks travel back in acknowledgements, which can be marked themselves.
     pub(crate) echo_marks: bool,
     /// Its host, where that may be slower than the wire.
@@ -166,6 +168,7 @@ impl NicState {
             flow_rate: rate,
             mtu: qp.mtu.get() as u32,
             collects: matches!(qp.congestion, Congestion::Hpcc(_)),
+            returns: matches!(qp.congestion, Congestion::Hpcc(_)),
             echo_marks: qp.notification == Notification::EchoInAck,
             qp,
             ready: 0,
@@ -426,7 +429,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let operation = letter.header.opcode.operation();
         self.totals.cnps += u64::from(operation == Opcode::Cnp);
         let answers = operation == Opcode::Acknowledge;
-        let int = if answers && self.nics[nic as usize].collects {
+        let int = if answers && self.nics[nic as usize].returns {
+            let recycler = &mut connection.ends[(endpoint & 1) as usize].recycler;
+            if let (Some(recycler), Some(entropy)) = (recycler, self.letters.spared(letter_at)) {
+                recycler.keep(entropy);
+            }
             self.letters.collected(letter_at)
         } else {
             None

@@ -3,7 +3,7 @@
 //! Built from [`Views`], which knows how to find them. A packet carries the number of its
 //! destination's row, so that a switch looks up `row + its own number`.
 
-use xoff_fabric::model::{Balancing, Fabric, NicId, PortId, SwitchId};
+use xoff_fabric::model::{Fabric, NicId, PortId, SwitchId};
 use xoff_fabric::route::Views;
 use xoff_fabric::rules::hash;
 
@@ -66,7 +66,7 @@ impl Routing {
             switches: fabric.switches.len(),
             ports: Vec::new(),
             balanced: Vec::new(),
-            balances: fabric.switches.iter().map(|s| s.balancing != Balancing::Hash).collect(),
+            balances: fabric.switches.iter().map(|s| !s.balancing.hashes()).collect(),
             rows: vec![0; fabric.nics.len()],
             direct: vec![PortId(0); fabric.nics.len()],
             exact: None,

@@ -101,7 +101,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             here.waiting &= !slot.bit();
         }
         if left > kmin && flags & flag::ECT != 0 && self.marks(slot, left) {
-            self.packets.get_mut(index).flags |= flag::CE;
+            let packet = self.packets.get_mut(index);
+            packet.flags |= flag::CE;
+            self.letters.forget_entropy(packet.letter);
         }
         if flags & flag::INT != 0 {
             let letter = self.packets.get(index).letter;

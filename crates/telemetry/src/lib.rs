@@ -37,8 +37,8 @@ pub use name::{Name, distinct_names};
 pub use port::{LinkUse, PortCounters, PortReport, PortRow, PortTally, QueueDepth, TierSummary};
 pub use queue::QueueRow;
 pub use summary::{
-    CollectiveSummary, CriticalSummary, DimensionWait, DropSummary, LongestWait, Outcome,
-    StepSummary, Summary, TOOL,
+    CollectiveSummary, CriticalSummary, DimensionWait, DropSummary, LinkSpread, LongestWait,
+    Outcome, StepSummary, Summary, TOOL, TransferSummary,
 };
 pub use table::{Sink, Table};
 pub use workload::{TenantSummary, WorkloadSummary};

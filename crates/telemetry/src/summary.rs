@@ -47,6 +47,10 @@ pub struct Summary {
     pub collectives: Vec<CollectiveSummary>,
     /// Training steps.
     pub steps: Vec<StepSummary>,
+    /// What the queue pairs of collectives and training steps counted.
+    pub transfers: TransferSummary,
+    /// How evenly links were used, by the tiers that they join.
+    pub links: Vec<LinkSpread>,
     /// Pauses, marks and drops by tier.
     pub tiers: Vec<TierSummary>,
     /// Congestion notification packets sent by receivers.
@@ -200,6 +204,46 @@ pub struct LongestWait {
     pub link_utilisation: f64,
     /// For how long it was paused, all classes together.
     pub link_paused_us: f64,
+}
+
+/// What queue pairs of collectives and training steps counted, all together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TransferSummary {
+    /// Packets sent again.
+    pub retransmitted_packets: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Congestion notifications handled.
+    pub cnps: u64,
+    /// Packets that came out of sequence.
+    pub out_of_sequence: u64,
+}
+
+/// How evenly the links from one tier to another were used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkSpread {
+    /// Like `leaf→spine`.
+    pub between: String,
+    /// How many.
+    pub links: u64,
+    /// How many carried anything.
+    pub used: u64,
+    /// What they sent together.
+    pub tx_bytes: u64,
+    /// Mean share of the run for which a link sent.
+    pub mean: f64,
+    /// The same, of the busiest.
+    pub max: f64,
+    /// The busiest over the mean.
+    pub max_over_mean: f64,
+    /// The Gini coefficient: 0 equal, towards 1 all on one.
+    pub gini: f64,
+    /// The fullest link of a node over the mean of that node's, at the worst node.
+    pub at_worst: f64,
+    /// The busiest.
+    pub busiest: String,
 }
 
 /// Drops of one class for one reason.

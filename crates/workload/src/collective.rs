@@ -5,7 +5,7 @@
 //! | AllReduce | ring, tree, rail | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail |
 //! | AllGather, ReduceScatter | ring | as AllReduce |
 //! | Broadcast | ring (a chain), tree | pieces of 1 step |
-//! | AllToAll, SendRecv | pairwise, PXN | pieces of 128 KiB |
+//! | AllToAll, SendRecv, Gather | pairwise, PXN | pieces of 128 KiB |
 //!
 //! Each channel has its share of the data and its own way through the servers ([`Layout`]). Over the
 //! network every piece waits for the receiver's clear-to-send, of which at most a buffer of 8 steps
@@ -22,6 +22,7 @@ mod exchange;
 mod figures;
 mod link;
 mod machine;
+mod pairs;
 mod part;
 mod path;
 mod rounds;
@@ -65,6 +66,12 @@ pub enum Collective {
         /// The one.
         root: RankId,
     },
+    /// One ends with everybody's data; the size is that of the result, less what does not divide by the
+    /// ranks. As many send at once as there are channels, and only what the one has asked for.
+    Gather {
+        /// The one.
+        root: RankId,
+    },
     /// Everybody sends to the rank after it.
     SendRecv,
 }
@@ -78,6 +85,7 @@ impl Collective {
             Collective::ReduceScatter => "reduce-scatter",
             Collective::AllToAll => "all-to-all",
             Collective::Broadcast { .. } => "broadcast",
+            Collective::Gather { .. } => "gather",
             Collective::SendRecv => "send-recv",
         }
     }
@@ -116,7 +124,9 @@ impl Algorithm {
             Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree, Algorithm::Rail],
             Collective::AllGather | Collective::ReduceScatter => &[Algorithm::Ring],
             Collective::Broadcast { .. } => &[Algorithm::Ring, Algorithm::Tree],
-            Collective::AllToAll | Collective::SendRecv => &[Algorithm::Pxn, Algorithm::Pairwise],
+            Collective::AllToAll | Collective::SendRecv | Collective::Gather { .. } => {
+                &[Algorithm::Pxn, Algorithm::Pairwise]
+            }
         }
     }
 }
@@ -155,6 +165,25 @@ impl Default for Settings {
             launch: Span::ZERO,
             overhead: Span::ZERO,
             work: None,
+        }
+    }
+}
+
+impl Settings {
+    /// What GPUs of the H100 generation spend themselves, in one set that agrees with published bus
+    /// bandwidths of servers with 8 NICs of 400G (`docs/collectives.md`):
+    ///
+    /// - a channel copies and adds up at 23.5 GB/s: there are two per NIC, no more than are needed to
+    ///   fill it, and NCCL's maintainers expect 46 to 48 GB/s of a 400G NIC;
+    /// - each slice costs a channel 3.4 us: what NCCL's tuner counts for a hop over NVLink, which takes
+    ///   about 1 us itself; the rest is the kernel's synchronisation, during which it copies nothing;
+    /// - the launch takes 8.4 us: the tuner's base latency.
+    pub fn measured() -> Self {
+        Self {
+            launch: Span::from_ns(8_400),
+            overhead: Span::from_ns(3_400),
+            work: Some(Rate::from_bps(23_500_000_000 * 8)),
+            ..Self::default()
         }
     }
 }
@@ -306,7 +335,12 @@ fn check(
         return Err(CollectiveError::Uneven);
     }
     match collective {
-        Collective::Broadcast { root } if root.0 >= layout.ranks() => {
+        Collective::Gather { .. } if size.get() < u64::from(layout.ranks()) => {
+            Err(CollectiveError::Empty)
+        }
+        Collective::Broadcast { root } | Collective::Gather { root }
+            if root.0 >= layout.ranks() =>
+        {
             Err(CollectiveError::NoRoot { root: root.0, ranks: layout.ranks() })
         }
         _ => Ok(()),
@@ -363,6 +397,7 @@ pub fn program(
     if !alone && matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {
         let pattern = match collective {
             Collective::SendRecv => Pattern::Next,
+            Collective::Gather { root } => Pattern::To(root.0),
             _ => Pattern::All,
         };
         let by_rail = algorithm == Algorithm::Pxn;

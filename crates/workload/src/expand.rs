@@ -120,6 +120,7 @@ impl Plan<'_> {
             | Workload::ReduceScatter(_)
             | Workload::AllToAllCollective(_)
             | Workload::Broadcast(_)
+            | Workload::Gather(_)
             | Workload::SendRecv(_)
             | Workload::TrainingStep(_)
             | Workload::NvmeOf(_)

@@ -269,6 +269,7 @@ fn collective(workload: &Workload) -> Collective {
         Workload::ReduceScatter(_) => Collective::ReduceScatter,
         Workload::AllToAllCollective(_) => Collective::AllToAll,
         Workload::Broadcast(entry) => Collective::Broadcast { root: RankId(entry.root) },
+        Workload::Gather(entry) => Collective::Gather { root: RankId(entry.root) },
         Workload::SendRecv(_) => Collective::SendRecv,
         _ => Collective::AllReduce,
     }

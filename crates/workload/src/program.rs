@@ -16,6 +16,7 @@
 //!
 //! What it is not: a program knows neither packets nor classes nor routes. Read [`Action`] first.
 
+mod demand;
 mod graph;
 
 use crate::collective::{Exchange, Machine};
@@ -25,6 +26,7 @@ use crate::training::{CriticalPath, StepProgram};
 use xoff_fabric::model::NicId;
 use xoff_units::{Bytes, Instant, Span};
 
+pub use demand::Demand;
 pub use graph::{Graph, GraphBuilder, GraphError, NodeId, Work};
 
 /// What a program asks for, and what comes back when that is done. Opaque to whoever runs it.

@@ -3,7 +3,7 @@
 
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{JobResult, JobRun};
-use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary};
+use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary, TransferSummary};
 use xoff_workload::collective::Figures;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, Run, TrainingRun, WorkloadError};
@@ -54,6 +54,18 @@ fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummar
         algbw_gbps: figures.algorithm_bandwidth / 1e9,
         busbw_gbps: figures.bus_bandwidth / 1e9,
     }
+}
+
+/// What the queue pairs of all jobs counted.
+pub(crate) fn transfers(results: &[JobResult]) -> TransferSummary {
+    let mut sum = TransferSummary::default();
+    for JobResult { counters, .. } in results {
+        sum.retransmitted_packets += counters.retransmitted;
+        sum.timeouts += counters.timeouts;
+        sum.cnps += counters.cnps;
+        sum.out_of_sequence += counters.out_of_sequence;
+    }
+    sum
 }
 
 /// What the training steps took.

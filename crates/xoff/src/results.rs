@@ -4,10 +4,11 @@ use crate::recorder::Seen;
 use crate::{critical, jobs, memory, workloads};
 use xoff_fabric::model::{Fabric, NodeId, PortId};
 use xoff_fabric::scenario::Workload;
+use xoff_sim::spread::{self, Spread};
 use xoff_sim::{ClassResult, Drop, JobResult, Report};
 use xoff_telemetry::{
-    ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, Name, PortCounters, PortReport,
-    PortTally, RunError, RunFolder, Summary, TenantSummary, WorkloadNumber,
+    ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, LinkSpread, Name, PortCounters,
+    PortReport, PortTally, RunError, RunFolder, Summary, TenantSummary, WorkloadNumber,
 };
 use xoff_units::{Bytes, Instant};
 use xoff_workload::{Flow, Job};
@@ -58,6 +59,8 @@ impl Results<'_> {
         self.write_flows(folder, &mut summary, &mut errors);
         self.write_ports(folder, &mut summary, &mut errors);
         self.add_drops(&mut summary);
+        summary.transfers = jobs::transfers(&report.jobs);
+        summary.links = spread::spread(self.fabric, report).iter().map(|s| self.links(s)).collect();
         summary.peak_memory_bytes = memory::peak().unwrap_or_default().get();
         (summary, errors)
     }
@@ -130,6 +133,22 @@ impl Results<'_> {
             tier: tier(fabric, port.node).into(),
             rate: fabric.cable(id).rate,
             classes: busy.map(|(at, class)| (ClassNumber(at as u8), counters(class))).collect(),
+        }
+    }
+
+    fn links(&self, spread: &Spread) -> LinkSpread {
+        let (busiest, max) = spread.busiest.unzip();
+        LinkSpread {
+            between: spread.name(),
+            links: spread.links.len() as u64,
+            used: spread.used() as u64,
+            tx_bytes: spread.bytes,
+            mean: spread.mean,
+            max: max.unwrap_or_default(),
+            max_over_mean: spread.max_over_mean(),
+            gini: spread.gini,
+            at_worst: spread.at_worst,
+            busiest: busiest.map_or(String::new(), |port| self.fabric.port_name(port)),
         }
     }
 

@@ -135,6 +135,9 @@ fn balancing(settings: Option<&BalancingSettings>) -> Balancing {
     let Some(settings) = settings else { return Balancing::Hash };
     let choice = match settings.kind {
         BalancingName::Ecmp => return Balancing::Hash,
+        BalancingName::Recycle => return Balancing::Recycled,
+        BalancingName::Pinned => return Balancing::Pinned,
+        BalancingName::Engineered => return Balancing::Engineered,
         BalancingName::Flowlet | BalancingName::Spray => Choice::Random,
         BalancingName::Dlb => Choice::Local,
         BalancingName::Glb => Choice::Global,
@@ -193,6 +196,12 @@ fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
             let message = format!("{size} is not what a trimmed packet keeps");
             wrong("trimming", own.trimming.is_some(), message, "it keeps its headers, 64B or more");
         }
+    }
+    if kind.balancing == Balancing::Engineered && !kind.fields.source_port {
+        let message =
+            "a controller steers flows by their source port, and it is not hashed".to_owned();
+        let help = "add `source-port` to `switch.hash.fields`";
+        wrong("balancing", own.balancing.is_some(), message, help);
     }
     if kind.watchdog.is_some_and(|w| w.detect.is_zero()) {
         let message = "a watchdog that detects after no time sees nothing but stuck queues";

@@ -76,11 +76,11 @@ fn ranks(
         let help = "give 2 or more, at most that many";
         wrong("ranks", format!("{ranks} ranks on {there} GPUs"), help);
     }
-    if let Workload::Broadcast(broadcast) = workload
-        && u64::from(broadcast.root) >= ranks
+    if let Workload::Broadcast(rooted) | Workload::Gather(rooted) = workload
+        && u64::from(rooted.root) >= ranks
     {
         let help = format!("there are {ranks} ranks, counted from 0");
-        wrong("root", format!("there is no rank {}", broadcast.root), &help);
+        wrong("root", format!("there is no rank {}", rooted.root), &help);
     }
 }
 

@@ -155,6 +155,12 @@ pub enum BalancingName {
     Glb,
     /// A draw for every packet.
     Spray,
+    /// The hash, with an entropy for every packet: one that came back unmarked, or a drawn one.
+    Recycle,
+    /// Static pinning: by where the destination hangs on its leaf, whoever sends.
+    Pinned,
+    /// Centralised traffic engineering: the hash, with source ports that a controller chose.
+    Engineered,
 }
 
 /// What chooses anew.

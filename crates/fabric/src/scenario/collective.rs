@@ -34,11 +34,11 @@ pub struct Collective {
     pub common: Common,
 }
 
-/// Everybody ends with the data of one.
+/// A collective in which one rank has a part of its own.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Broadcast {
-    /// The rank whose data it is (default 0).
+pub struct Rooted {
+    /// The rank that has all data before (broadcast) or after (gather) (default 0).
     pub root: u32,
     /// What all collectives have in common.
     #[serde(flatten)]

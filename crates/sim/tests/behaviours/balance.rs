@@ -19,20 +19,7 @@ fn repeated(run: &Run<'_>) -> u64 {
 
 /// Most bytes on a link from a leaf to a spine over the mean of that leaf's, at the worst leaf.
 fn imbalance(run: &Run<'_>) -> f64 {
-    let fabric = &run.scene.fabric;
-    let mut leaves = std::collections::BTreeMap::<String, Vec<f64>>::new();
-    for (port, classes) in run.report.ports.iter().enumerate() {
-        let name = fabric.port_name(xoff_fabric::model::PortId(port as u32));
-        if let Some((leaf, _)) = name.split_once("→spine") {
-            let sent = classes.iter().map(|class| class.tx_bytes as f64).sum();
-            leaves.entry(leaf.to_owned()).or_default().push(sent);
-        }
-    }
-    let worst = |sent: &Vec<f64>| {
-        let mean = sent.iter().sum::<f64>() / sent.len() as f64;
-        sent.iter().copied().fold(0.0, f64::max) / mean
-    };
-    leaves.values().map(worst).fold(0.0, f64::max)
+    run.links("leaf→spine").at_worst
 }
 
 #[test]
@@ -44,6 +31,26 @@ fn spraying_beats_hashing_where_receivers_can_reorder() {
     assert!(last(&spray) < 0.5 * last(&ecmp), "{} and {} us", last(&spray), last(&ecmp));
     assert!(imbalance(&ecmp) > 3.0, "{}", imbalance(&ecmp));
     assert!(imbalance(&spray) < 1.1, "{}", imbalance(&spray));
+}
+
+/// What a link of a quarter of its rate does to packets that are drawn blindly, and to those whose
+/// senders learn to stay away from it.
+#[test]
+fn recycled_entropy_avoids_what_is_marked() {
+    let slow = "\n[[fault]]\nkind = \"link-degraded\"\nlink = \"leaf0 spine0\"\nat = \"0us\"\nrate = \"25Gbps\"\n";
+    let every =
+        |text: String| text.replace("reorder-window = 256", "reorder-window = 256\nack-every = 1");
+    let blind = Scene::edited("balance-spray.toml", |text| every(text) + slow);
+    let learned = Scene::edited("balance-recycle.toml", |text| text + slow);
+    let (blind, learned) = (blind.run(), learned.run());
+    println!("{} us blind, {} us recycled", last(&blind), last(&learned));
+    assert!(last(&learned) < 0.8 * last(&blind), "{} and {} us", last(&learned), last(&blind));
+    let (spray, recycle) =
+        (Scene::edited("balance-spray.toml", every), Scene::load("balance-recycle.toml"));
+    let (spray, recycle) = (spray.run(), recycle.run());
+    println!("{} us sprayed, {} us recycled", last(&spray), last(&recycle));
+    assert!(last(&recycle) < 1.02 * last(&spray), "{} and {} us", last(&recycle), last(&spray));
+    assert!(early(&recycle) > 1_000, "{} packets came early", early(&recycle));
 }
 
 #[test]

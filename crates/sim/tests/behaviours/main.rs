@@ -13,6 +13,8 @@ mod loss;
 mod outage;
 mod rivals;
 mod scene;
+mod shapes;
+mod steering;
 mod storm;
 mod traffic;
 mod victim;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use xoff_fabric::load_scenario;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::scenario::Scenario;
+use xoff_sim::spread::{Spread, spread};
 use xoff_sim::{ClassResult, FlowResult, Observer, Outcome, Report, Settings, Trace, TraceKind};
 use xoff_units::{Instant, Span};
 use xoff_workload::Flow;
@@ -168,6 +169,13 @@ impl Run<'_> {
     pub(crate) fn data(&self, port: &str) -> &ClassResult {
         let class = self.scene.fabric.data_class;
         &self.report.ports[self.scene.port(port).index()][usize::from(class.0)]
+    }
+
+    /// How evenly the links between two tiers were used, like `leaf→spine`.
+    pub(crate) fn links(&self, between: &str) -> Spread {
+        let all = spread(&self.scene.fabric, &self.report);
+        let found = all.into_iter().find(|group| group.name() == between);
+        found.unwrap_or_else(|| panic!("no links {between}"))
     }
 
     /// Traces of a kind, in order.

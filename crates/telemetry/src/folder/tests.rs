@@ -172,6 +172,24 @@ fn the_summary_is_written_as_documented() {
             }),
         }),
     });
+    summary.transfers = crate::TransferSummary {
+        retransmitted_packets: 1,
+        timeouts: 0,
+        cnps: 2,
+        out_of_sequence: 3,
+    };
+    summary.links.push(crate::LinkSpread {
+        between: "leaf→spine".into(),
+        links: 4,
+        used: 3,
+        tx_bytes: 4096,
+        mean: 0.25,
+        max: 0.5,
+        max_over_mean: 2.0,
+        gini: 0.375,
+        at_worst: 2.0,
+        busiest: "leaf0→spine1".into(),
+    });
     summary.notes.push("no host memory".into());
     let temp = tempdir().unwrap();
     let mut folder = RunFolder::create(temp.path()).unwrap();

@@ -4,7 +4,7 @@ use super::Run;
 use super::figures::{PairLoad, PortFigures, TierFigures};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, NodeId, PortId};
-use xoff_units::Instant;
+use xoff_sim::spread::{self, Spread, height};
 
 /// Ports, shares and pairs that are kept, and NICs up to which theirs are.
 const PORTS: usize = 40;
@@ -12,48 +12,30 @@ const SHARES: usize = 512;
 const LOADS: usize = 4_096;
 const HOST_LOADS: usize = 1_024;
 
-const NAMES: [&str; 4] = ["nic", "leaf", "spine", "core"];
-
 impl Run<'_> {
-    /// Bytes that a port sent.
-    fn sent(&self, port: usize) -> u64 {
-        self.report.ports[port].iter().map(|class| class.tx_bytes).sum()
-    }
-
-    /// The share of the run that a port sent.
-    fn used(&self, port: usize) -> f64 {
-        let fabric = self.fabric();
-        let rate = fabric.cables[fabric.ports[port].cable.index()].rate;
-        let bytes = self.sent(port);
-        let seconds = (self.report.end - Instant::ZERO).as_s_f64();
-        if seconds == 0.0 { 0.0 } else { bytes as f64 * 8.0 / (rate.bps() as f64 * seconds) }
-    }
-
     pub(super) fn tiers(&self) -> Vec<TierFigures> {
         let fabric = self.fabric();
-        let mut all: BTreeMap<(u8, u8), Vec<usize>> = BTreeMap::new();
-        for (index, port) in fabric.ports.iter().enumerate() {
-            let to = fabric.ports[port.peer.index()].node;
-            all.entry((height(fabric, port.node), height(fabric, to))).or_default().push(index);
-        }
-        let tier = |((from, to), ports): ((u8, u8), Vec<usize>)| {
-            let shares: Vec<f64> = ports.iter().map(|&port| self.used(port)).collect();
-            let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-            let busiest = (0..shares.len()).max_by(|&a, &b| shares[a].total_cmp(&shares[b]));
-            let step = shares.len().div_ceil(SHARES).max(1);
+        let tier = |group: Spread| {
+            let step = group.links.len().div_ceil(SHARES).max(1);
+            let (busiest, max) = group.busiest.unzip();
             TierFigures {
-                name: format!("{}→{}", NAMES[usize::from(from)], NAMES[usize::from(to)]),
-                links: ports.len() as u64,
-                bytes: ports.iter().map(|&port| self.sent(port)).sum(),
-                used: shares.iter().filter(|share| **share > 0.0).count() as u64,
-                mean,
-                max: busiest.map_or(0.0, |at| shares[at]),
-                gini: gini(&shares),
-                busiest: busiest.map_or(String::new(), |at| name(fabric, ports[at])),
-                shares: shares.into_iter().step_by(step).collect(),
+                name: group.name(),
+                links: group.links.len() as u64,
+                bytes: group.bytes,
+                used: group.used() as u64,
+                mean: group.mean,
+                max: max.unwrap_or_default(),
+                gini: group.gini,
+                busiest: busiest.map_or(String::new(), |port| fabric.port_name(port)),
+                shares: group.links.iter().map(|(_, share)| *share).step_by(step).collect(),
             }
         };
-        all.into_iter().map(tier).collect()
+        spread::spread(fabric, self.report).into_iter().map(tier).collect()
+    }
+
+    /// The share of the run for which a port sent.
+    fn used(&self, port: usize) -> f64 {
+        spread::used(self.fabric(), self.report, PortId(port as u32))
     }
 
     /// The ports where most happened: drops, then pauses, then queues.
@@ -135,13 +117,6 @@ impl Run<'_> {
     }
 }
 
-fn height(fabric: &Fabric, node: NodeId) -> u8 {
-    match fabric.node_switch(node) {
-        None => 0,
-        Some(switch) => fabric.switches[switch.index()].tier as u8 + 1,
-    }
-}
-
 fn name(fabric: &Fabric, port: usize) -> String {
     fabric.port_name(PortId(port as u32))
 }
@@ -150,31 +125,5 @@ pub(super) fn node_name(fabric: &Fabric, node: NodeId) -> String {
     match fabric.node_switch(node) {
         None => fabric.nics[node.index()].name.clone(),
         Some(switch) => fabric.switches[switch.index()].name.clone(),
-    }
-}
-
-/// The Gini coefficient of loads: half the mean difference between two, over the mean.
-fn gini(loads: &[f64]) -> f64 {
-    let mut sorted = loads.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let total: f64 = sorted.iter().sum();
-    if total <= 0.0 {
-        return 0.0;
-    }
-    let count = sorted.len() as f64;
-    let weighted: f64 = sorted.iter().zip(1..).map(|(load, rank)| load * f64::from(rank)).sum();
-    (2.0 * weighted / (count * total) - (count + 1.0) / count).max(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gini_is_zero_for_equal_loads_and_near_one_for_one_load() {
-        assert!(gini(&[3.0; 10]).abs() < 1e-12);
-        assert!((gini(&[0.0, 0.0, 0.0, 8.0]) - 0.75).abs() < 1e-12);
-        assert_eq!(gini(&[]), 0.0);
-        assert_eq!(gini(&[0.0, 0.0]), 0.0);
     }
 }

@@ -16,6 +16,8 @@
 //! the whole path, and the others follow as fast as the busiest port or the buffers let them; where pieces go up
 //! and come down again, the two directions overlap.
 //!
+//! Between pairs, where one port stands for all, the time is that of the port, by recurrence ([`super::pairs`]).
+//!
 //! On [`crate::ideal`] the forms hold within 2 % where one term stands out, and for rings and chains nearly
 //! everywhere. Where wire and path are about equal, pairs and trees take up to half as long again, since
 //! waiting for a port then holds up the chain; the tests say which is which.
@@ -23,6 +25,7 @@
 use super::exchange::Exchange;
 use super::link::{Link, Way};
 use super::machine::{Machine, Worker};
+use super::pairs::{self, Costs};
 use super::part::{Effect, Part};
 use super::shape::Shape;
 use super::traffic::{Loads, of_machine};
@@ -397,8 +400,23 @@ impl Terms {
             longest = longest.max(path);
         }
         let path = longest;
-        let time = self.settings.launch + (wire + ends).max(path);
-        Bound { wire, path, credit: Span::ZERO, time }
+        let time = match exchange.rounds().has_one_port() {
+            true => {
+                let of = |lane| exchange.rounds().of(0, lane).collect();
+                let costs = Costs {
+                    nic: self.nic,
+                    nvlink: self.nvlink,
+                    latency,
+                    nvlink_latency: near,
+                    ask,
+                    window: exchange.window(),
+                    turns: exchange.rounds().is_symmetric(),
+                };
+                pairs::time((0..lanes).map(of).collect(), costs)
+            }
+            false => (wire + ends).max(path),
+        };
+        Bound { wire, path, credit: Span::ZERO, time: self.settings.launch + time }
     }
 }
 

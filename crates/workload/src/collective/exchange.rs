@@ -9,7 +9,9 @@
 use super::link::SLOTS;
 use super::machine::Terms;
 use super::rounds::Rounds;
-use crate::program::{Action, Queue, Token, Traffic};
+use super::shape::part;
+use crate::program::{Action, Demand, Queue, Token, Traffic};
+use xoff_units::Bytes;
 
 mod kind {
     pub(super) const LANDED: u8 = 0;
@@ -57,11 +59,16 @@ impl Exchange {
     pub(super) fn new(rounds: Rounds, terms: Terms) -> Self {
         let lanes = rounds.lanes_in_all();
         Self {
-            rounds,
             terms,
-            senders: vec![Sender::default(); lanes],
+            senders: (0..lanes)
+                .map(|lane| Sender {
+                    round: rounds.first(lane).unwrap_or(u32::MAX),
+                    ..Sender::default()
+                })
+                .collect(),
             receivers: vec![Receiver::default(); lanes],
             launched: vec![false; lanes],
+            rounds,
             active: 0,
         }
     }
@@ -69,6 +76,28 @@ impl Exchange {
     /// The rounds it goes through.
     pub(super) fn rounds(&self) -> &Rounds {
         &self.rounds
+    }
+
+    /// What goes over each of its queue pairs.
+    pub(crate) fn demands(&self) -> Vec<Demand> {
+        let queues = self.terms.queues;
+        let mut demands = Vec::new();
+        for lane in 0..self.rounds.lanes_in_all() {
+            let Some(first) = self.rounds.first(lane) else { continue };
+            for target in (first..).map_while(|round| self.rounds.target(lane, round)) {
+                let Some(exit) = self.rounds.exit(lane, target) else { continue };
+                let (from, to) = (exit.nic, self.rounds.seat(target).nic);
+                let first = self.rounds.queue(lane, target) * queues;
+                let bytes = self.rounds.in_all(target);
+                demands.extend((0..queues).map(|turn| Demand {
+                    from,
+                    to,
+                    queue: Queue(first + turn),
+                    bytes: Bytes::new(part(bytes, queues, turn)),
+                }));
+            }
+        }
+        demands
     }
 
     /// The lane that a sender's round leads to.

@@ -30,7 +30,10 @@ fn bus_factor(collective: Collective, ranks: u32) -> f64 {
     let n = f64::from(ranks.max(1));
     match collective {
         Collective::AllReduce => 2.0 * (n - 1.0) / n,
-        Collective::AllGather | Collective::ReduceScatter | Collective::AllToAll => (n - 1.0) / n,
+        Collective::AllGather
+        | Collective::ReduceScatter
+        | Collective::AllToAll
+        | Collective::Gather { .. } => (n - 1.0) / n,
         Collective::Broadcast { .. } | Collective::SendRecv => 1.0,
     }
 }

@@ -4,6 +4,9 @@
 //! every round, and all of them inside their servers or all outside. (Where servers have different
 //! numbers of ranks, round `d` is from rank `r` to rank `r + d`.) A rank works on several rounds at once, one
 //! per lane; lane `l` of `k` takes every `k`-th, and rounds inside and outside have lanes of their own.
+//!
+//! Where all send to one, it hears the rank `i + 1` after it in round `i / k` of lane `i mod k`: that rank's only
+//! round has the same number.
 
 use super::link::Way;
 use super::shape::part;
@@ -18,11 +21,16 @@ pub(super) enum Pattern {
     All,
     /// Every rank to the one after it.
     Next,
+    /// Every other rank to this one.
+    To(u32),
 }
 
 /// One message of a round.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     pub(super) network: bool,
+    /// Handed over to another GPU of the server first.
+    pub(super) relay: bool,
     pub(super) pieces: u32,
     /// Bytes of the first piece, which is the largest.
     pub(super) piece: u64,
@@ -61,7 +69,7 @@ impl Rounds {
         let ranks = layout.ranks();
         let columns = match pattern {
             Pattern::All => layout.ranks_per_domain().unwrap_or(1),
-            Pattern::Next => 1,
+            Pattern::Next | Pattern::To(_) => 1,
         };
         let grid: Vec<u32> = match columns {
             1 => (0..ranks).collect(),
@@ -109,11 +117,19 @@ impl Rounds {
         lane as u32 % self.lanes
     }
 
+    /// The first round in which a lane has something to send, if it ever has.
+    pub(super) fn first(&self, lane: usize) -> Option<u32> {
+        let Pattern::To(root) = self.pattern else { return Some(0) };
+        let ranks = self.seats.len() as u32;
+        let number = ((self.rank(lane) + ranks - root) % ranks).checked_sub(1)?;
+        (number % self.channels == self.channel(lane)).then_some(number / self.channels)
+    }
+
     /// How far the partner of a lane's round is, in servers and GPUs; none after the last round.
     fn shift(&self, lane: u32, round: u32) -> Option<(u32, u32)> {
         let rows = match self.pattern {
             Pattern::All => self.seats.len() as u32 / self.columns,
-            Pattern::Next => 2,
+            Pattern::Next | Pattern::To(_) => 2,
         };
         let inside = lane >= self.channels;
         let number = round.checked_mul(self.channels)?.checked_add(lane % self.channels)?;
@@ -135,6 +151,10 @@ impl Rounds {
     /// The lane that a sender's round leads to; none after the last round.
     pub(super) fn target(&self, lane: usize, round: u32) -> Option<usize> {
         let (rank, channel) = (self.rank(lane), self.channel(lane));
+        if let Pattern::To(root) = self.pattern {
+            let own = self.first(lane) == Some(round);
+            return own.then_some((root * self.lanes + channel) as usize);
+        }
         let shift = self.shift(channel, round)?;
         Some((self.at(rank, shift) * self.lanes + channel) as usize)
     }
@@ -142,6 +162,12 @@ impl Rounds {
     /// The lane that a receiver's round comes from; none after the last round.
     pub(super) fn source(&self, lane: usize, round: u32) -> Option<usize> {
         let (rank, channel) = (self.rank(lane), self.channel(lane));
+        if let Pattern::To(root) = self.pattern {
+            let number = round.checked_mul(self.channels)?.checked_add(channel)?;
+            let ranks = self.seats.len() as u32;
+            let heard = rank == root && number < ranks - 1;
+            return heard.then(|| ((root + 1 + number) % ranks * self.lanes + channel) as usize);
+        }
         let (rows, columns) = self.shift(channel, round)?;
         let count = self.seats.len() as u32 / self.columns;
         let back = (count - rows % count, self.columns - columns % self.columns);
@@ -153,6 +179,7 @@ impl Rounds {
         match self.pattern {
             Pattern::All => part(self.bytes, self.seats.len() as u32, to),
             Pattern::Next => self.bytes,
+            Pattern::To(_) => self.bytes / self.seats.len() as u64,
         }
     }
 
@@ -163,6 +190,11 @@ impl Rounds {
     /// Pieces of every message to the rank of a lane.
     pub(super) fn pieces(&self, target: usize) -> u32 {
         self.pieces_to(self.rank(target))
+    }
+
+    /// The bytes of every message to the rank of a lane.
+    pub(super) fn in_all(&self, target: usize) -> u64 {
+        self.message(self.rank(target))
     }
 
     /// The bytes of a piece to the rank of a lane.
@@ -199,13 +231,18 @@ impl Rounds {
     /// What goes over every NIC and NVLink.
     pub(super) fn loads(&self) -> Loads {
         let ranks = self.seats.len() as u32;
-        let shifts = match self.pattern {
-            Pattern::All => 1..ranks,
-            Pattern::Next => 1..2,
-        };
         let mut loads = Loads::default();
         for from in 0..ranks {
-            for to in shifts.clone().map(|shift| (from + shift) % ranks) {
+            let shifts = match self.pattern {
+                Pattern::All => 1..ranks,
+                Pattern::Next => 1..2,
+                Pattern::To(root) if from == root => 0..0,
+                Pattern::To(root) => {
+                    let shift = (root + ranks - from) % ranks;
+                    shift..shift + 1
+                }
+            };
+            for to in shifts.map(|shift| (from + shift) % ranks) {
                 let (lane, target) = (from * self.lanes, to * self.lanes);
                 let (own, peer) = (self.seats[from as usize], self.seats[to as usize]);
                 let way = match self.exit(lane as usize, target as usize) {
@@ -221,16 +258,47 @@ impl Rounds {
         loads
     }
 
-    /// The messages of a rank on a lane, round by round.
+    /// The messages of a rank on a lane, round by round; where all send to one, those to the one.
     pub(super) fn of(&self, rank: u32, lane: u32) -> impl Iterator<Item = Round> + '_ {
-        let shifts = (0..).map_while(move |round| self.shift(lane, round));
-        shifts.map(move |shift| {
-            let to = self.at(rank, shift);
+        let pair = move |round| match self.pattern {
+            Pattern::To(root) => {
+                let source = self.source((root * self.lanes + lane) as usize, round)?;
+                Some((self.rank(source), root))
+            }
+            Pattern::All | Pattern::Next => {
+                Some((rank, self.rank(self.target((rank * self.lanes + lane) as usize, round)?)))
+            }
+        };
+        (0..).map_while(pair).map(move |(rank, to)| {
             let pieces = self.pieces_to(to);
             let piece = if pieces == 0 { 0 } else { part(self.message(to), pieces, 0) };
             let ends = [rank, to].map(|rank| (rank * self.lanes) as usize);
-            Round { network: self.exit(ends[0], ends[1]).is_some(), pieces, piece }
+            let exit = self.exit(ends[0], ends[1]);
+            let relay = exit.is_some_and(|exit| exit.nic != self.seats[rank as usize].nic);
+            Round { network: exit.is_some(), relay, pieces, piece }
         })
+    }
+
+    /// Whether all ranks have the same part.
+    pub(super) fn is_symmetric(&self) -> bool {
+        !matches!(self.pattern, Pattern::To(_))
+    }
+
+    /// Whether one NIC stands for all: all ranks do the same in every round, or all send to one.
+    pub(super) fn has_one_port(&self) -> bool {
+        let size = self.domains.first().map_or(0, Vec::len);
+        let mut nics: Vec<_> = self.seats.iter().map(|seat| seat.nic).collect();
+        nics.sort_unstable();
+        nics.dedup();
+        match self.pattern {
+            Pattern::All => {
+                self.bytes >= self.seats.len() as u64
+                    && nics.len() == self.seats.len()
+                    && self.domains.iter().all(|domain| domain.len() == size)
+            }
+            Pattern::Next => false,
+            Pattern::To(_) => true,
+        }
     }
 
     /// How many lanes a rank has, and how many ranks there are.

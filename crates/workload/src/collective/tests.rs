@@ -51,6 +51,12 @@ pub(super) const COLLECTIVES: [Collective; 6] = [
     Collective::SendRecv,
 ];
 
+/// All of them, and Gather, which needs a byte for every rank.
+pub(super) const ALL: [Collective; 7] = {
+    let [a, b, c, d, e, f] = COLLECTIVES;
+    [a, b, c, d, e, f, Collective::Gather { root: RankId(0) }]
+};
+
 pub(super) fn run(
     (collective, algorithm): (Collective, Algorithm),
     size: u64,

@@ -3,11 +3,11 @@
 use super::link::Way;
 use super::machine::{Machine, Worker};
 use super::part::{MAIN, Part, Place};
-use super::shape::Shape;
+use super::shape::{Shape, part};
 use super::{Algorithm, Collective, CollectiveError, Settings, program};
 use crate::ideal::Moved;
 use crate::layout::{GpuId, Layout};
-use crate::program::Program;
+use crate::program::{Demand, Program, Queue};
 use std::collections::BTreeMap;
 use xoff_fabric::model::NicId;
 use xoff_units::Bytes;
@@ -48,6 +48,26 @@ pub(super) fn of_machine(machine: &Machine) -> Loads {
         loads.add(link.way, Bytes::new(carried(receiver, shape)));
     }
     loads
+}
+
+impl Machine {
+    /// What goes over each of its queue pairs.
+    pub(crate) fn demands(&self) -> Vec<Demand> {
+        let queues = self.terms.queues;
+        let mut demands = Vec::new();
+        for link in &self.links {
+            let Way::Network { from, to, queue, .. } = link.way else { continue };
+            let receiver = &self.workers[link.receiver as usize];
+            let bytes = carried(receiver, &self.shapes[receiver.channel as usize]);
+            demands.extend((0..queues).map(|turn| Demand {
+                from,
+                to,
+                queue: Queue(queue + turn),
+                bytes: Bytes::new(part(bytes, queues, turn)),
+            }));
+        }
+        demands
+    }
 }
 
 impl Loads {

@@ -59,7 +59,7 @@ pub fn choose(collective: Collective, size: Bytes, layout: &Layout) -> Option<Ch
         Collective::AllGather | Collective::ReduceScatter | Collective::Broadcast { .. } => {
             &[Algorithm::Ring]
         }
-        Collective::AllToAll | Collective::SendRecv => return None,
+        Collective::AllToAll | Collective::SendRecv | Collective::Gather { .. } => return None,
     };
     let choices = tuned.iter().flat_map(|&algorithm| {
         PROTOCOLS.map(|protocol| {

@@ -33,10 +33,12 @@ pub(crate) fn render(
     page.collectives(summary);
     page.steps(summary);
     workloads::tables(&mut page, summary);
+    page.transfers(summary);
     page.flows(summary);
     page.tiers(summary);
     page.drops(summary);
     page.queues(summary);
+    page.spread(summary);
     page.links("Busiest links", &summary.busiest_links);
     page.links("Idlest links", &summary.idlest_links);
     page.run(summary, folder);
@@ -121,6 +123,55 @@ impl Page {
         workloads::critical(self, summary);
     }
 
+    /// What queue pairs of collectives and steps had to recover from.
+    fn transfers(&mut self, summary: &Summary) {
+        let transfers = &summary.transfers;
+        self.recovered([
+            transfers.retransmitted_packets,
+            transfers.timeouts,
+            transfers.out_of_sequence,
+        ]);
+    }
+
+    /// Packets sent again, timeouts and packets out of sequence, where there were any.
+    fn recovered(&mut self, numbers: [u64; 3]) {
+        let mut facts = facts();
+        let names = ["retransmitted", "timeouts", "out of sequence"];
+        for (name, number) in names.into_iter().zip(numbers).filter(|(_, number)| *number > 0) {
+            facts.row([name.to_owned(), count(number)]);
+        }
+        if !facts.is_empty() {
+            self.text += &facts.render(self.width, self.style);
+        }
+    }
+
+    /// How evenly the links between tiers were used.
+    fn spread(&mut self, summary: &Summary) {
+        let right = |name| (name, Align::Right);
+        let columns = [
+            ("links", Align::Left),
+            right("used"),
+            right("mean"),
+            right("max"),
+            right("max/mean"),
+            right("Gini"),
+            right("at worst"),
+        ];
+        let mut table = Table::new(&columns);
+        for row in summary.links.iter().filter(|row| row.used > 0) {
+            table.row([
+                row.between.clone(),
+                format!("{} of {}", count(row.used), count(row.links)),
+                percent(row.mean),
+                percent(row.max),
+                format!("{:.2}", row.max_over_mean),
+                format!("{:.2}", row.gini),
+                format!("{:.2}", row.at_worst),
+            ]);
+        }
+        self.section("Spread over links", &table);
+    }
+
     fn flows(&mut self, summary: &Summary) {
         let flows = &summary.flows;
         if flows.count == 0 && summary.workloads.iter().any(|row| row.unit != "flows") {
@@ -142,15 +193,8 @@ impl Page {
             format!("{} of {}", count(flows.finished), count(flows.count)),
         ]);
         facts.row(["goodput".to_owned(), rate(Rate::from_bps(flows.goodput_bps))]);
-        let recovered = [
-            ("retransmitted", flows.retransmitted_packets),
-            ("timeouts", flows.timeouts),
-            ("out of sequence", flows.out_of_sequence),
-        ];
-        for (name, number) in recovered.into_iter().filter(|(_, number)| *number > 0) {
-            facts.row([name.to_owned(), count(number)]);
-        }
         self.text += &facts.render(self.width, self.style);
+        self.recovered([flows.retransmitted_packets, flows.timeouts, flows.out_of_sequence]);
     }
 
     fn tiers(&mut self, summary: &Summary) {
@@ -271,6 +315,19 @@ mod tests {
             class: 3,
             max_bytes: 1_500_000,
         });
+        summary.links.push(xoff_telemetry::LinkSpread {
+            between: "leaf→spine".into(),
+            links: 16,
+            used: 12,
+            tx_bytes: 1,
+            mean: 0.5,
+            max: 0.75,
+            max_over_mean: 1.5,
+            gini: 0.25,
+            at_worst: 2.25,
+            busiest: "leaf0→spine1".into(),
+        });
+        summary.transfers.out_of_sequence = 4_321;
         let port = "leaf0→spine1".to_owned();
         summary.busiest_links.push(LinkUse { port, tx_bytes: 1, utilisation: 0.987 });
         summary
@@ -300,6 +357,9 @@ mod tests {
             "3 lossless  headroom",
             "50 KB",
             "98.7 %",
+            "12 of 16",
+            "2.25",
+            "4,321",
             "runs/x",
         ];
         for part in expected {

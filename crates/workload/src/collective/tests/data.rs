@@ -134,7 +134,9 @@ fn check(collective: Collective, machine: &Machine, ranks: u32) {
                         assert_eq!(holders.len() as u32, ranks);
                         values.for_each(|value| assert_eq!(value, Ranks::of(root.0)));
                     }
-                    Collective::AllToAll | Collective::SendRecv => unreachable!(),
+                    Collective::AllToAll | Collective::SendRecv | Collective::Gather { .. } => {
+                        unreachable!()
+                    }
                 }
             }
             if matches!(collective, Collective::ReduceScatter | Collective::AllGather) {

@@ -26,13 +26,20 @@ proptest! {
             false => Placement::Packed,
         };
         let layout = Layout::new(&fabric, Some(ranks), &placement).unwrap();
-        let collective = match *pick.0.get(&COLLECTIVES) {
+        let collective = match *pick.0.get(&ALL) {
             Collective::Broadcast { .. } => {
                 Collective::Broadcast { root: RankId(pick.2.index(ranks as usize) as u32) }
+            }
+            Collective::Gather { .. } => {
+                Collective::Gather { root: RankId(pick.2.index(ranks as usize) as u32) }
             }
             other => other,
         };
         let algorithm = *pick.1.get(Algorithm::of(collective));
+        let size = match collective {
+            Collective::Gather { .. } => size.max(ranks.into()),
+            _ => size,
+        };
         let settings = Settings {
             channels,
             queues,
@@ -47,13 +54,20 @@ proptest! {
             prop_assert!(layout.ranks_per_domain().is_none());
             return Ok(());
         };
+        let demands = program.demands();
         let outcome = ideal::run(&mut program, &fabric, &network);
         prop_assert!(outcome.is_ok(), "{outcome:?}");
         let outcome = outcome.unwrap();
         let expected = loads(collective, algorithm, Bytes::new(size), &layout, &settings).unwrap();
         let expected_nics: BTreeMap<u32, Moved> =
             expected.nics.iter().map(|(nic, moved)| (nic.0, *moved)).collect();
-        prop_assert_eq!(by_nic(&outcome), expected_nics);
+        prop_assert_eq!(by_nic(&outcome), expected_nics.clone());
+        let mut demanded: BTreeMap<u32, Moved> = BTreeMap::new();
+        for demand in demands.iter().filter(|demand| !demand.bytes.is_zero()) {
+            demanded.entry(demand.from.0).or_default().sent += demand.bytes;
+            demanded.entry(demand.to.0).or_default().received += demand.bytes;
+        }
+        prop_assert_eq!(demanded, expected_nics);
         for (gpu, moved) in outcome.gpus.iter().enumerate() {
             let gpu = crate::layout::GpuId(gpu as u32);
             prop_assert_eq!(*moved, expected.gpus.get(&gpu).copied().unwrap_or_default());
@@ -112,7 +126,7 @@ fn buffers_bound_what_is_under_way() {
     let fabric = cluster(4, 4);
     let layout = packed(&fabric);
     let network = Network { latency: Span::from_us(5), ..Network::default() };
-    for collective in COLLECTIVES {
+    for collective in ALL {
         for &algorithm in Algorithm::of(collective) {
             let settings = Settings { channels: Some(4), ..Settings::default() };
             let most = |size| {

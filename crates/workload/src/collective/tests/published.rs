@@ -21,27 +21,17 @@ const KINDS: [(Collective, Algorithm, u64); 3] = [
 /// One set of parameters for all.
 ///
 /// - A 400G NIC carries 47 GB/s of payload: NCCL's maintainers expect 46 to 48.
-/// - A channel copies and adds up at 23.5 GB/s: there are two per NIC, and no more are used than are
-///   needed to fill it.
-/// - Each slice costs a channel 3.4 us: what NCCL's tuner counts for a hop over NVLink, which takes
-///   about 1 us itself; the rest is the kernel's synchronisation, during which it copies nothing.
-/// - The launch takes 8.4 us: the tuner's base latency.
+/// - What the GPUs spend is in [`Settings::measured`].
 /// - The network takes 10 us one way, doorbell and proxy included: the tuner's 14 us per hop less the
 ///   kernel's share. NVLink carries 90 % of 450 GB/s.
 fn parameters() -> (Settings, Network) {
-    let settings = Settings {
-        launch: Span::from_ns(8_400),
-        overhead: Span::from_ns(3_400),
-        work: Some(Rate::from_bps(23_500_000_000 * 8)),
-        ..Settings::default()
-    };
     let network = Network {
         latency: Span::from_us(10),
         nvlink_latency: Span::from_us(1),
         nic_share: Ratio::new(47, 50),
         nvlink_share: Ratio::new(9, 10),
     };
-    (settings, network)
+    (Settings::measured(), network)
 }
 
 /// The model's bus bandwidth over the published one, less one; printed.
