@@ -69,7 +69,7 @@ fn spread_packets_win_the_permutation() {
     // 4 MB at 400 Gb/s take 80 us.
     assert!(uet < 1.35 * 80.0, "Ultra Ethernet is near the best: {uet} us");
     assert!(infiniband < 1.35 * 80.0, "so is adaptive routing: {infiniband} us");
-    // Four flows on one link take 320 us whoever sends them, and DCQCN is slow to find its way back.
+    // Three flows on one link take 240 us whoever sends them, and DCQCN is slow to find its way back.
     for (network, time) in ["roce", "tcp", "iwarp"].iter().zip([roce, tcp, iwarp]) {
         assert!(time > 2.0 * uet, "hashed flows collide: {network} {time} us");
     }
