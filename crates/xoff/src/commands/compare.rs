@@ -5,7 +5,7 @@ use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
-use crate::output::{self, stdout_width};
+use crate::output::{self, printable, stdout_width};
 use serde::Serialize;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -179,17 +179,29 @@ fn page(name: &str, seed: u64, rows: &[Row]) -> String {
         ("sent again", Align::Right),
         ("cores", Align::Right),
     ];
-    let mut table = Table::new(&columns);
     let first = rows.iter().find_map(|row| row.measured.as_ref()).map_or(0.0, last);
-    for row in rows {
-        let Some(measured) = &row.measured else {
-            let why = row.refused.clone().unwrap_or_default();
-            table.row([format!("{} (refused: {why})", row.variant)]);
-            continue;
-        };
-        table.row(cells(&row.variant, measured, first));
+    let measured = rows.iter().filter_map(|row| Some((row, row.measured.as_ref()?)));
+    let lines: Vec<Vec<String>> =
+        measured.map(|(row, measured)| cells(&row.variant, measured, first)).collect();
+    // What nothing of this scenario has would only make the table too wide.
+    let says =
+        |column: usize| lines.iter().any(|line| !["-", "0"].contains(&line[column].as_str()));
+    let kept: Vec<usize> = (0..columns.len()).filter(|&column| says(column)).collect();
+    let headings: Vec<_> = kept.iter().map(|&column| columns[column]).collect();
+    let mut table = Table::new(&headings);
+    for line in &lines {
+        table.row(kept.iter().map(|&column| line[column].clone()));
     }
-    format!("{}  seed {seed}\n\n{}", style.bold(name), table.render(stdout_width(), style))
+    let mut text = format!("{}  seed {seed}\n", style.bold(name));
+    if !lines.is_empty() {
+        text += &format!("\n{}", table.render(stdout_width(), style));
+    }
+    for row in rows {
+        if let Some(why) = &row.refused {
+            text += &format!("\n{} is refused: {}\n", row.variant, printable(why));
+        }
+    }
+    text
 }
 
 fn cells(variant: &str, measured: &Measurement, first: f64) -> Vec<String> {

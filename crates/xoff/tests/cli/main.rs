@@ -1,6 +1,7 @@
 //! The built binary, used as people and scripts use it.
 
 mod catalogue;
+mod compare;
 mod config;
 mod disk;
 mod files;

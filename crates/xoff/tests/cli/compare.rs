@@ -1,0 +1,71 @@
+//! `xoff compare`: one scenario, several networks or rules.
+
+use super::{code, example, json, output, stderr, stdout};
+use std::path::Path;
+
+const FIVE: &str = "roce,infiniband,uet,tcp,iwarp";
+
+/// When the last traffic of each variant was done, in microseconds.
+fn last_of_each(scenario: &str) -> Vec<(String, f64)> {
+    let rows =
+        output(Path::new("."), &["compare", &example(scenario), "--transports", FIVE, "--json"]);
+    assert_eq!(code(&rows), Some(0), "{}", stderr(&rows));
+    let rows = json(&rows);
+    let rows = rows.as_array().expect("a row per network");
+    let greatest = |values: &serde_json::Value, of: &[&str]| {
+        let values = values.as_array().into_iter().flatten();
+        let value =
+            |row: &serde_json::Value| of.iter().fold(row.clone(), |at, key| at[key].clone());
+        values.filter_map(|row| value(row).as_f64()).fold(0.0, f64::max)
+    };
+    let last = |row: &serde_json::Value| {
+        let measured = &row["measured"];
+        let flows = greatest(&measured["groups"], &["completion", "max"]);
+        flows.max(greatest(&measured["collectives"], &["time-us"]))
+    };
+    rows.iter().map(|row| (row["variant"].as_str().unwrap_or("").to_owned(), last(row))).collect()
+}
+
+#[test]
+fn five_networks_carry_the_same_workloads() {
+    for scenario in ["rivals-permutation.toml", "rivals-incast.toml", "rivals-all-reduce.toml"] {
+        let rows = last_of_each(scenario);
+        let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names.join(","), FIVE, "{scenario}");
+        let time = |wanted: &str| rows.iter().find(|(name, _)| name == wanted).unwrap().1;
+        // Credits and adaptive routing come nearest to the least there is; the host's stack costs TCP.
+        assert!(time("infiniband") > 0.0, "{scenario}: {rows:?}");
+        for rival in ["roce", "uet", "tcp", "iwarp"] {
+            assert!(time("infiniband") <= time(rival) * 1.01, "{scenario}: {rows:?}");
+        }
+        assert!(time("uet") < time("tcp"), "{scenario}: {rows:?}");
+    }
+}
+
+#[test]
+fn they_stand_side_by_side() {
+    let table = output(
+        Path::new("."),
+        &["compare", &example("rivals-permutation.toml"), "--transports", FIVE],
+    );
+    let text = stdout(&table);
+    let heading = text.lines().find(|line| line.contains("variant")).expect("a table");
+    assert!(heading.contains("last") && heading.contains("cores"), "{text}");
+    // Nothing is dropped or trimmed there, so there is no column for it.
+    assert!(!heading.contains("drops") && !heading.contains("trimmed"), "{text}");
+    for network in FIVE.split(',') {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(network)), "{text}");
+    }
+}
+
+#[test]
+fn a_network_that_cannot_be_is_refused_by_name() {
+    let folder = Path::new(".");
+    let scenario = example("rivals-incast.toml");
+    let refused = output(folder, &["compare", &scenario, "--transports", "roce,roce-v1"]);
+    assert_eq!(code(&refused), Some(1), "{}", stderr(&refused));
+    assert!(stdout(&refused).contains("roce-v1 is refused: "), "{}", stdout(&refused));
+    let unknown = output(folder, &["compare", &scenario, "--transports", "rocce"]);
+    assert_eq!(code(&unknown), Some(2));
+    assert!(stderr(&unknown).contains("there are roce, infiniband"), "{}", stderr(&unknown));
+}
