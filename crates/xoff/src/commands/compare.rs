@@ -163,37 +163,45 @@ fn last(measured: &Measurement) -> f64 {
     flows.chain(jobs).chain(steps).fold(0.0, f64::max)
 }
 
+/// What is said of a variant, and whether it goes with the times or with the counters: together they would
+/// be too wide for a terminal.
+const COLUMNS: [(&str, bool); 11] = [
+    ("mean", true),
+    ("p99", true),
+    ("last", true),
+    ("speed", true),
+    ("busbw", true),
+    ("cores", true),
+    ("pauses", false),
+    ("marks", false),
+    ("drops", false),
+    ("trimmed", false),
+    ("sent again", false),
+];
+
 fn page(name: &str, seed: u64, rows: &[Row]) -> String {
     let style = Style::stdout();
-    let columns = [
-        ("variant", Align::Left),
-        ("mean", Align::Right),
-        ("p99", Align::Right),
-        ("last", Align::Right),
-        ("speed", Align::Right),
-        ("busbw", Align::Right),
-        ("pauses", Align::Right),
-        ("marks", Align::Right),
-        ("drops", Align::Right),
-        ("trimmed", Align::Right),
-        ("sent again", Align::Right),
-        ("cores", Align::Right),
-    ];
     let first = rows.iter().find_map(|row| row.measured.as_ref()).map_or(0.0, last);
     let measured = rows.iter().filter_map(|row| Some((row, row.measured.as_ref()?)));
-    let lines: Vec<Vec<String>> =
-        measured.map(|(row, measured)| cells(&row.variant, measured, first)).collect();
-    // What nothing of this scenario has would only make the table too wide.
-    let says =
-        |column: usize| lines.iter().any(|line| !["-", "0"].contains(&line[column].as_str()));
-    let kept: Vec<usize> = (0..columns.len()).filter(|&column| says(column)).collect();
-    let headings: Vec<_> = kept.iter().map(|&column| columns[column]).collect();
-    let mut table = Table::new(&headings);
-    for line in &lines {
-        table.row(kept.iter().map(|&column| line[column].clone()));
-    }
+    let lines: Vec<(&str, [String; COLUMNS.len()])> =
+        measured.map(|(row, measured)| (row.variant.as_str(), cells(measured, first))).collect();
     let mut text = format!("{}  seed {seed}\n", style.bold(name));
-    if !lines.is_empty() {
+    for times in [true, false] {
+        // What nothing of this scenario has is left out.
+        let says =
+            |column: &usize| lines.iter().any(|(_, line)| !["-", "0"].contains(&&*line[*column]));
+        let kept: Vec<usize> =
+            (0..COLUMNS.len()).filter(|&column| COLUMNS[column].1 == times).filter(says).collect();
+        if kept.is_empty() {
+            continue;
+        }
+        let headings = kept.iter().map(|&column| (COLUMNS[column].0, Align::Right));
+        let headings: Vec<_> = [("variant", Align::Left)].into_iter().chain(headings).collect();
+        let mut table = Table::new(&headings);
+        for (variant, line) in &lines {
+            let cells = kept.iter().map(|&column| line[column].as_str());
+            table.row([*variant].into_iter().chain(cells));
+        }
         text += &format!("\n{}", table.render(stdout_width(), style));
     }
     for row in rows {
@@ -204,7 +212,7 @@ fn page(name: &str, seed: u64, rows: &[Row]) -> String {
     text
 }
 
-fn cells(variant: &str, measured: &Measurement, first: f64) -> Vec<String> {
+fn cells(measured: &Measurement, first: f64) -> [String; COLUMNS.len()] {
     let us = |us: f64| match us {
         _ if us <= 0.0 => "-".to_owned(),
         _ if us >= 1000.0 => format!("{:.2} ms", us / 1000.0),
@@ -225,19 +233,18 @@ fn cells(variant: &str, measured: &Measurement, first: f64) -> Vec<String> {
         .collectives
         .last()
         .map_or("-".to_owned(), |row| format!("{:.1} GB/s", row.busbw / 1e9));
-    vec![
-        variant.to_owned(),
+    let drops = totals.lossless_drops + totals.lossy_drops + totals.wire_drops + totals.fault_drops;
+    [
         us(mean),
         us(p99),
         us(last(measured)),
         speed,
         busbw,
+        if measured.cores > 0.0 { format!("{:.1}", measured.cores) } else { "-".to_owned() },
         totals.xoff.to_string(),
         totals.marks.to_string(),
-        (totals.lossless_drops + totals.lossy_drops + totals.wire_drops + totals.fault_drops)
-            .to_string(),
+        drops.to_string(),
         totals.trimmed.to_string(),
         totals.retransmitted.to_string(),
-        if measured.cores > 0.0 { format!("{:.1}", measured.cores) } else { "-".to_owned() },
     ]
 }
