@@ -35,7 +35,7 @@ pub const SIZE_DISTRIBUTIONS: [SizeDistribution; 4] = [
     },
     SizeDistribution {
         name: "datamining",
-        source: "data mining cluster; Greenberg et al., VL2, SIGCOMM 2009, read from its figure",
+        source: "data mining; Greenberg et al., VL2, SIGCOMM 2009, as traffic generators tabulate it",
         points: &[
             (0, 0),
             (180, 1_000),
