@@ -103,3 +103,11 @@ fn beside_the_published_at_scale() {
         row(gpus, GATHER, 2 << 30, published);
     }
 }
+
+/// The same between all pairs, whose packets grow with the square of the ranks: smaller sizes.
+#[test]
+#[ignore = "takes minutes"]
+fn pairs_beside_the_published_at_scale() {
+    row(128, PAIRS, 512 << 20, 44.23);
+    row(256, PAIRS, 256 << 20, 40.78);
+}
