@@ -117,20 +117,16 @@ pub(crate) fn unfinished(
     let mut open = Vec::new();
     for (job, result) in jobs.iter().zip(results) {
         let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
-        let asked = |repeat: u32| match result.runs.iter().filter(|run| run.end.is_some()).count() {
-            ended if ended < repeat as usize => Some(name.to_owned()),
-            _ => None,
-        };
-        let mut left = result.runs.iter().filter(|run| run.end.is_some()).count();
-        for run in &job.runs {
-            let repeat = run.repeat as usize;
-            if left < repeat {
-                open.push(format!("{name} of {}", run.size));
-            }
-            left -= left.min(repeat);
-        }
+        let mut left = JobRun::finished(&result.runs);
+        let asked = |repeat: u32| (left < repeat).then(|| name.to_owned());
         open.extend(job.training.and_then(|training| asked(training.repeat)));
         open.extend(job.service.as_ref().and_then(|service| asked(service.repeat)));
+        for run in &job.runs {
+            if left < run.repeat {
+                open.push(format!("{name} of {}", run.size));
+            }
+            left -= left.min(run.repeat);
+        }
     }
     open
 }
