@@ -71,6 +71,17 @@ struct Transfer {
     token: Token,
 }
 
+/// A transfer at its sender: by turn, then by time of coming, then by connection, and those of one in their
+/// order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    turn: u64,
+    since: Instant,
+    connection: usize,
+    order: u64,
+    transfer: Transfer,
+}
+
 /// The sending side of a port.
 #[derive(Debug, Default)]
 struct Sender {
@@ -79,8 +90,7 @@ struct Sender {
     watched: bool,
     /// The turn of the transfer it is at: bytes that a connection that always sends has sent.
     turn: u64,
-    /// By turn, then in the order of coming.
-    waiting: BinaryHeap<Reverse<(u64, u64, Transfer)>>,
+    waiting: BinaryHeap<Reverse<Waiting>>,
 }
 
 /// All ports of one kind.
@@ -157,20 +167,29 @@ enum What {
     Free(bool, u32),
 }
 
-/// What is to happen, by time, then in the order of coming up: there is one thread, so that is an
-/// order, too. The heap moves and compares plain numbers, what happens stays where it is.
+impl What {
+    /// Which of those that happen at the same instant come first: what is done, then what arrives,
+    /// connection by connection, and ports look last, when all that comes to them at that instant is there. So it
+    /// is not chance who goes first: where all ranks begin at once, all begin with their first connection.
+    fn rank(&self) -> (u8, u32) {
+        match self {
+            What::Done(_) => (0, 0),
+            What::Arrives(_, transfer) => (1, transfer.token.index() as u32),
+            What::Free(_, port) => (2, *port),
+        }
+    }
+}
+
+/// What is to happen, by time, then by rank, then in the order of coming up: there is one thread, so that is
+/// an order, too. The heap moves and compares plain numbers, what happens stays where it is.
 #[derive(Debug, Default)]
 struct Events {
-    /// Time, order and slot in one number.
-    heap: BinaryHeap<Reverse<u128>>,
+    /// Time; class, source and order in one number; slot.
+    heap: BinaryHeap<Reverse<(u64, u128)>>,
     order: u64,
     slots: Vec<What>,
     free: Vec<u32>,
 }
-
-/// Bits of the slot in a key: what is under way at once. Above them 36 bits of order, in which
-/// events of the same picosecond would have to be 68 thousand million apart to change places.
-const SLOT_BITS: u32 = 28;
 
 impl Events {
     fn push(&mut self, at: Instant, what: What) {
@@ -185,16 +204,18 @@ impl Events {
                 self.slots.len() as u32 - 1
             }
         };
-        assert!(slot >> SLOT_BITS == 0, "more than 268 million events under way");
-        let key = self.order << SLOT_BITS | u64::from(slot);
-        self.heap.push(Reverse(u128::from(at.as_ps()) << 64 | u128::from(key)));
+        // 56 bits of order last for any run.
+        let (class, source) = what.rank();
+        let first = u128::from(class) << 120 | u128::from(source) << 88;
+        let key = first | u128::from(self.order << 8 >> 8) << 32 | u128::from(slot);
+        self.heap.push(Reverse((at.as_ps(), key)));
     }
 
     fn pop(&mut self) -> Option<(Instant, What)> {
-        let Reverse(key) = self.heap.pop()?;
-        let slot = key as u32 & ((1 << SLOT_BITS) - 1);
+        let Reverse((at, key)) = self.heap.pop()?;
+        let slot = key as u32;
         self.free.push(slot);
-        Some((Instant::from_ps((key >> 64) as u64), self.slots[slot as usize]))
+        Some((Instant::from_ps(at), self.slots[slot as usize]))
     }
 }
 
@@ -257,7 +278,7 @@ struct Executor {
     nics: Ports,
     gpus: Ports,
     events: Events,
-    /// Transfers so far: those of one turn go in their order.
+    /// Transfers so far: those of one connection go in their order.
     sent: u64,
     actions: u64,
     under_way: u64,
@@ -313,19 +334,16 @@ impl Executor {
         Ok(())
     }
 
-    /// A transfer comes to its sender, which is free or has it wait.
+    /// A transfer comes to its sender, which looks when it is free.
     fn send(&mut self, now: Instant, nvlink: bool, transfer: Transfer) {
         self.sent += 1;
-        let order = self.sent;
+        let (connection, order) = (transfer.token.index(), self.sent);
         let ports = self.ports(nvlink);
         let turn = ports.turn(&transfer);
         let sender = &mut ports.senders[transfer.from as usize];
-        if sender.free <= now && sender.waiting.is_empty() {
-            return self.transmit(now, nvlink, turn, transfer);
-        }
-        sender.waiting.push(Reverse((turn, order, transfer)));
+        sender.waiting.push(Reverse(Waiting { turn, since: now, connection, order, transfer }));
         if !std::mem::replace(&mut sender.watched, true) {
-            let at = sender.free;
+            let at = now.max(sender.free);
             self.push(at, What::Free(nvlink, transfer.from));
         }
     }
@@ -333,7 +351,7 @@ impl Executor {
     /// A sender is free.
     fn next(&mut self, now: Instant, nvlink: bool, port: u32) {
         let sender = &mut self.ports(nvlink).senders[port as usize];
-        let Some(Reverse((turn, _, transfer))) = sender.waiting.pop() else { return };
+        let Some(Reverse(Waiting { turn, transfer, .. })) = sender.waiting.pop() else { return };
         sender.watched = !sender.waiting.is_empty();
         let more = sender.watched;
         self.transmit(now, nvlink, turn, transfer);

@@ -12,6 +12,8 @@ use super::rounds::Rounds;
 use super::shape::part;
 use crate::program::{Action, Demand, Queue, Token, Traffic};
 use xoff_units::Bytes;
+#[cfg(test)]
+use xoff_units::Span;
 
 mod kind {
     pub(super) const LANDED: u8 = 0;
@@ -82,7 +84,7 @@ impl Exchange {
     pub(crate) fn demands(&self) -> Vec<Demand> {
         let queues = self.terms.queues;
         let mut demands = Vec::new();
-        for lane in 0..self.rounds.lanes_in_all() {
+        for lane in self.rounds.by_rank() {
             let Some(first) = self.rounds.first(lane) else { continue };
             for target in (first..).map_while(|round| self.rounds.target(lane, round)) {
                 let Some(exit) = self.rounds.exit(lane, target) else { continue };
@@ -125,7 +127,7 @@ impl Exchange {
         for lane in 0..lanes {
             let span = self.terms.launch;
             if span.is_zero() {
-                self.launch(lane, out);
+                self.begin(lane, out);
             } else {
                 let gpu = self.rounds.seat(lane).gpu;
                 let token = Token::new(kind::LAUNCHED, 0, lane as u32);
@@ -150,8 +152,14 @@ impl Exchange {
                 self.receivers[lane].cleared += 1;
                 self.serve(lane, out);
             }
-            _ => self.launch(lane, out),
+            _ => self.begin(lane, out),
         }
+    }
+
+    /// Before the first round of every rank.
+    #[cfg(test)]
+    pub(super) fn launch(&self) -> Span {
+        self.terms.launch
     }
 
     /// Pieces in a buffer.
@@ -159,7 +167,7 @@ impl Exchange {
         self.terms.window
     }
 
-    fn launch(&mut self, lane: usize, out: &mut Vec<Action>) {
+    fn begin(&mut self, lane: usize, out: &mut Vec<Action>) {
         self.launched[lane] = true;
         self.grant(lane, out);
         self.fill(lane, out);

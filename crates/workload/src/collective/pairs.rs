@@ -11,9 +11,9 @@
 //! - it leaves in its turn: lanes share the port evenly by bytes;
 //! - it has landed a latency and its time on the wire later, and the round is over with its last piece.
 //!
-//! That all ranks are in step is the best case. Where lanes begin at the same instant, or messages differ by a byte,
-//! several ranks may happen to send to the same one first; the time is then longer, and the recurrence a
-//! lower bound.
+//! That all ranks are in step is the best case, and the case where all messages are as long. Where they differ by a
+//! byte, several ranks may happen to send to the same one first; the time is then longer, and the recurrence
+//! a lower bound.
 
 use super::rounds::Round;
 use std::cmp::Reverse;
@@ -42,7 +42,29 @@ enum What {
     Landed(usize),
     HandedOver(usize),
     Cleared(usize),
+    /// A piece comes to the NIC.
+    Comes(Piece),
     Free(bool),
+}
+
+/// A piece at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Piece {
+    lane: usize,
+    bytes: u64,
+    /// Whether it has landed when it has passed.
+    lands: bool,
+}
+
+/// A piece that waits: by turn, then by time of coming, then by lane where those take turns, then in the order
+/// of coming.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    turn: u64,
+    since: Span,
+    lane: usize,
+    order: u64,
+    piece: Piece,
 }
 
 /// A port that lanes share.
@@ -51,8 +73,7 @@ struct Port {
     free: Span,
     watched: bool,
     turn: u64,
-    /// By turn, then in the order of coming: the lane, and whether its piece has landed after it.
-    waiting: BinaryHeap<Reverse<(u64, u64, usize, bool)>>,
+    waiting: BinaryHeap<Reverse<Waiting>>,
     /// The turn of each lane's next piece.
     next: Vec<u64>,
 }
@@ -68,6 +89,17 @@ struct Lane {
     cleared: u32,
     posted: u32,
     landed: u32,
+    /// When its sender is free, where every lane has one of its own.
+    sender: Span,
+}
+
+impl Lane {
+    /// Whether the piece that has just been posted is the first to go by its NIC.
+    fn is_new(&self) -> bool {
+        let exit = |at: usize| self.rounds.get(at).and_then(|round| round.exit);
+        let before = self.at.checked_sub(1).and_then(exit);
+        self.posted == 1 && before != exit(self.at)
+    }
 }
 
 struct Recurrence {
@@ -75,7 +107,8 @@ struct Recurrence {
     lanes: Vec<Lane>,
     /// The NIC, and the NVLink.
     ports: [Port; 2],
-    events: BinaryHeap<Reverse<(Span, u64, What)>>,
+    /// By time; ports look when all else that happens then has happened.
+    events: BinaryHeap<Reverse<(Span, bool, u64, What)>>,
     order: u64,
 }
 
@@ -92,7 +125,7 @@ pub(super) fn time(lanes: Vec<Vec<Round>>, costs: Costs) -> Span {
     let mut all = Recurrence { costs, lanes, ports, events: BinaryHeap::new(), order: 0 };
     (0..count).for_each(|lane| all.begin(lane, Span::ZERO));
     let mut last = Span::ZERO;
-    while let Some(Reverse((now, _, what))) = all.events.pop() {
+    while let Some(Reverse((now, _, _, what))) = all.events.pop() {
         match what {
             What::Landed(lane) => {
                 last = now;
@@ -106,6 +139,7 @@ pub(super) fn time(lanes: Vec<Vec<Round>>, costs: Costs) -> Span {
                 all.lanes[lane].cleared += 1;
                 all.post(lane, now);
             }
+            What::Comes(piece) => all.come(false, piece, now),
             What::Free(nvlink) => all.serve(nvlink, now),
         }
     }
@@ -115,7 +149,8 @@ pub(super) fn time(lanes: Vec<Vec<Round>>, costs: Costs) -> Span {
 impl Recurrence {
     fn push(&mut self, at: Span, what: What) {
         self.order += 1;
-        self.events.push(Reverse((at, self.order, what)));
+        let looks = matches!(what, What::Free(_));
+        self.events.push(Reverse((at, looks, self.order, what)));
     }
 
     fn round(&self, lane: usize) -> Option<Round> {
@@ -130,7 +165,7 @@ impl Recurrence {
     }
 
     fn ask(&mut self, lane: usize, now: Span) {
-        let Some(round) = self.round(lane).filter(|round| round.network) else { return };
+        let Some(round) = self.round(lane).filter(Round::is_far) else { return };
         let (at, window) = (now + self.costs.ask, self.costs.window);
         let state = &mut self.lanes[lane];
         let more = round.pieces.min(state.landed + window) - state.granted;
@@ -141,22 +176,34 @@ impl Recurrence {
     fn fill(&mut self, lane: usize, now: Span) {
         let Some(round) = self.round(lane) else { return };
         let state = &mut self.lanes[lane];
-        let more = round.pieces.min(state.landed + self.costs.window) - state.filled;
-        state.filled += more;
-        match (round.network, round.relay) {
-            (true, false) => state.staged += more,
-            (true, true) => (0..more).for_each(|_| self.send(true, lane, false, now)),
-            (false, _) => (0..more).for_each(|_| self.send(true, lane, true, now)),
+        let more = state.filled..round.pieces.min(state.landed + self.costs.window);
+        state.filled = more.end;
+        if round.is_far() && !round.relay {
+            state.staged = more.end;
+        } else {
+            let lands = !round.is_far();
+            let piece = |number| Piece { lane, bytes: round.piece(number), lands };
+            more.for_each(|number| self.come(true, piece(number), now));
         }
         self.post(lane, now);
     }
 
     fn post(&mut self, lane: usize, now: Span) {
-        let Some(round) = self.round(lane).filter(|round| round.network) else { return };
+        let Some(round) = self.round(lane).filter(Round::is_far) else { return };
         let state = &mut self.lanes[lane];
-        let more = state.staged.min(state.cleared).min(round.pieces) - state.posted;
-        state.posted += more;
-        (0..more).for_each(|_| self.send(false, lane, true, now));
+        let more = state.posted..state.staged.min(state.cleared).min(round.pieces);
+        state.posted = more.end;
+        for bytes in more.map(|number| round.piece(number)) {
+            let piece = Piece { lane, bytes, lands: true };
+            if self.costs.turns {
+                self.come(false, piece, now);
+                continue;
+            }
+            // The port is that of the receiver, to which a sender sends one piece after the other.
+            let at = now.max(self.lanes[lane].sender);
+            self.lanes[lane].sender = at + self.costs.nic.time_for(Bytes::new(bytes));
+            self.push(at, What::Comes(piece));
+        }
     }
 
     fn land(&mut self, lane: usize, now: Span) {
@@ -171,20 +218,21 @@ impl Recurrence {
         self.begin(lane, now);
     }
 
-    /// A piece comes to a port, which is free or has it wait; `lands` where nothing comes after.
-    fn send(&mut self, nvlink: bool, lane: usize, lands: bool, now: Span) {
-        let Some(round) = self.round(lane) else { return };
+    /// A piece comes to a port, which looks when it is free.
+    fn come(&mut self, nvlink: bool, piece: Piece, now: Span) {
         self.order += 1;
         let order = self.order;
         let port = &mut self.ports[usize::from(nvlink)];
-        let turn = port.next[lane].max(port.turn);
-        port.next[lane] = if self.costs.turns { turn + round.piece } else { 0 };
-        port.waiting.push(Reverse((turn, order, lane, lands)));
-        if port.free <= now && port.waiting.len() == 1 {
-            return self.serve(nvlink, now);
+        // Where a lane goes by another NIC than before, it is new to that.
+        if !nvlink && self.lanes[piece.lane].is_new() {
+            port.next[piece.lane] = 0;
         }
+        let turn = port.next[piece.lane].max(port.turn);
+        port.next[piece.lane] = if self.costs.turns { turn + piece.bytes } else { 0 };
+        let lane = if self.costs.turns { piece.lane } else { 0 };
+        port.waiting.push(Reverse(Waiting { turn, since: now, lane, order, piece }));
         if !std::mem::replace(&mut port.watched, true) {
-            let at = port.free;
+            let at = now.max(port.free);
             self.push(at, What::Free(nvlink));
         }
     }
@@ -196,13 +244,13 @@ impl Recurrence {
             false => (self.costs.nic, self.costs.latency),
         };
         let port = &mut self.ports[usize::from(nvlink)];
-        let Some(Reverse((turn, _, lane, lands))) = port.waiting.pop() else { return };
+        let Some(Reverse(Waiting { turn, piece, .. })) = port.waiting.pop() else { return };
         let more = !port.waiting.is_empty();
         port.watched = more;
         port.turn = if self.costs.turns { turn } else { 0 };
-        let Some(round) = self.round(lane) else { return };
-        let free = now + rate.time_for(Bytes::new(round.piece));
+        let free = now + rate.time_for(Bytes::new(piece.bytes));
         self.ports[usize::from(nvlink)].free = free;
+        let Piece { lane, lands, .. } = piece;
         self.push(free + latency, if lands { What::Landed(lane) } else { What::HandedOver(lane) });
         if more {
             self.push(free, What::Free(nvlink));
@@ -224,22 +272,22 @@ mod tests {
         turns: true,
     };
 
-    const ROUND: Round = Round { network: true, relay: false, pieces: 1, piece: 1_000 };
+    const ROUND: Round = Round { exit: Some(0), relay: false, pieces: 1, bytes: 1_000 };
 
     #[test]
     fn rounds_follow_each_other() {
         // A clear-to-send, a microsecond on the wire, a latency.
         assert_eq!(time(vec![vec![ROUND; 5]], COSTS), Span::from_us(5 * 8));
-        let relayed = Round { relay: true, piece: 10_000, ..ROUND };
+        let relayed = Round { relay: true, bytes: 10_000, ..ROUND };
         // Handing over takes 2 us, which the clear-to-send covers.
         assert_eq!(time(vec![vec![relayed]], COSTS), Span::from_us(4 + 10 + 3));
-        let near = Round { network: false, ..relayed };
+        let near = Round { exit: None, ..relayed };
         assert_eq!(time(vec![vec![near; 3]], COSTS), Span::from_us(3 * 2));
     }
 
     #[test]
     fn buffers_and_lanes_share() {
-        let long = Round { pieces: 100, ..ROUND };
+        let long = Round { pieces: 100, bytes: 100_000, ..ROUND };
         // A round trip is 8 us, which is what the pieces of a buffer take.
         assert_eq!(time(vec![vec![long]], COSTS), Span::from_us(4 + 100 + 3));
         // With half a buffer the port idles half of the time.

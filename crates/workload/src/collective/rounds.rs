@@ -28,12 +28,25 @@ pub(super) enum Pattern {
 /// One message of a round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
-    pub(super) network: bool,
+    /// Which NIC of its server it goes by; none inside a server.
+    pub(super) exit: Option<u32>,
     /// Handed over to another GPU of the server first.
     pub(super) relay: bool,
     pub(super) pieces: u32,
-    /// Bytes of the first piece, which is the largest.
-    pub(super) piece: u64,
+    /// Of all of them.
+    pub(super) bytes: u64,
+}
+
+impl Round {
+    /// Whether it goes over the network.
+    pub(super) fn is_far(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// The bytes of a piece; the first is the largest.
+    pub(super) fn piece(&self, number: u32) -> u64 {
+        part(self.bytes, self.pieces, number)
+    }
 }
 
 /// Who sends to whom, in which order. A lane is one of a rank's several rows of rounds; lanes are
@@ -109,12 +122,24 @@ impl Rounds {
         self.seats.len() * self.lanes as usize
     }
 
+    /// A rank's lane of a channel. First lanes come before second ones: at a NIC that several ranks share,
+    /// those of the same round are next to each other.
+    fn lane(&self, rank: u32, channel: u32) -> usize {
+        channel as usize * self.seats.len() + rank as usize
+    }
+
     fn rank(&self, lane: usize) -> u32 {
-        lane as u32 / self.lanes
+        (lane % self.seats.len()) as u32
     }
 
     fn channel(&self, lane: usize) -> u32 {
-        lane as u32 % self.lanes
+        (lane / self.seats.len()) as u32
+    }
+
+    /// All lanes, rank by rank.
+    pub(super) fn by_rank(&self) -> impl Iterator<Item = usize> + '_ {
+        let ranks = 0..self.seats.len() as u32;
+        ranks.flat_map(move |rank| (0..self.lanes).map(move |channel| self.lane(rank, channel)))
     }
 
     /// The first round in which a lane has something to send, if it ever has.
@@ -153,10 +178,10 @@ impl Rounds {
         let (rank, channel) = (self.rank(lane), self.channel(lane));
         if let Pattern::To(root) = self.pattern {
             let own = self.first(lane) == Some(round);
-            return own.then_some((root * self.lanes + channel) as usize);
+            return own.then(|| self.lane(root, channel));
         }
         let shift = self.shift(channel, round)?;
-        Some((self.at(rank, shift) * self.lanes + channel) as usize)
+        Some(self.lane(self.at(rank, shift), channel))
     }
 
     /// The lane that a receiver's round comes from; none after the last round.
@@ -166,12 +191,12 @@ impl Rounds {
             let number = round.checked_mul(self.channels)?.checked_add(channel)?;
             let ranks = self.seats.len() as u32;
             let heard = rank == root && number < ranks - 1;
-            return heard.then(|| ((root + 1 + number) % ranks * self.lanes + channel) as usize);
+            return heard.then(|| self.lane((root + 1 + number) % ranks, channel));
         }
         let (rows, columns) = self.shift(channel, round)?;
         let count = self.seats.len() as u32 / self.columns;
         let back = (count - rows % count, self.columns - columns % self.columns);
-        Some((self.at(rank, back) * self.lanes + channel) as usize)
+        Some(self.lane(self.at(rank, back), channel))
     }
 
     /// What goes to a rank.
@@ -243,9 +268,9 @@ impl Rounds {
                 }
             };
             for to in shifts.map(|shift| (from + shift) % ranks) {
-                let (lane, target) = (from * self.lanes, to * self.lanes);
+                let (lane, target) = (self.lane(from, 0), self.lane(to, 0));
                 let (own, peer) = (self.seats[from as usize], self.seats[to as usize]);
-                let way = match self.exit(lane as usize, target as usize) {
+                let way = match self.exit(lane, target) {
                     None => Way::Nvlink { from: own.gpu, to: peer.gpu },
                     Some(exit) => {
                         let relay = (exit.nic != own.nic).then_some((own.gpu, exit.gpu));
@@ -262,20 +287,19 @@ impl Rounds {
     pub(super) fn of(&self, rank: u32, lane: u32) -> impl Iterator<Item = Round> + '_ {
         let pair = move |round| match self.pattern {
             Pattern::To(root) => {
-                let source = self.source((root * self.lanes + lane) as usize, round)?;
+                let source = self.source(self.lane(root, lane), round)?;
                 Some((self.rank(source), root))
             }
             Pattern::All | Pattern::Next => {
-                Some((rank, self.rank(self.target((rank * self.lanes + lane) as usize, round)?)))
+                Some((rank, self.rank(self.target(self.lane(rank, lane), round)?)))
             }
         };
         (0..).map_while(pair).map(move |(rank, to)| {
             let pieces = self.pieces_to(to);
-            let piece = if pieces == 0 { 0 } else { part(self.message(to), pieces, 0) };
-            let ends = [rank, to].map(|rank| (rank * self.lanes) as usize);
+            let ends = [rank, to].map(|rank| self.lane(rank, 0));
             let exit = self.exit(ends[0], ends[1]);
             let relay = exit.is_some_and(|exit| exit.nic != self.seats[rank as usize].nic);
-            Round { network: exit.is_some(), relay, pieces, piece }
+            Round { exit: exit.map(|exit| exit.rail), relay, pieces, bytes: self.message(to) }
         })
     }
 

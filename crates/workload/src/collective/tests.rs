@@ -1,4 +1,5 @@
 mod data;
+mod equations;
 mod moves;
 mod published;
 mod times;

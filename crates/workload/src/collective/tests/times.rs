@@ -131,12 +131,10 @@ fn small_ones_take_what_the_closed_form_says() {
     }
 }
 
-/// Gathers of any size, on any number of ranks: what the root's port does. Senders that the root hears at the same
-/// time may get out of step there, which costs some of them more.
+/// Gathers of any size, on any number of ranks: what the root's port does.
 #[test]
 fn gathers_take_what_the_closed_form_says() {
     let mut stream = Stream::new(1, 0, "gathers");
-    let mut exact = 0;
     for number in 0..60 {
         let servers = 2 + stream.below(if number % 8 == 0 { 200 } else { 20 }) as u32;
         let root = RankId(stream.below(u64::from(servers)) as u32);
@@ -144,10 +142,8 @@ fn gathers_take_what_the_closed_form_says() {
         let kind = (Collective::Gather { root }, Algorithm::Pairwise);
         let channels = Some(1 + stream.below(4) as u32);
         let case = case((servers, 1), kind, size, channels, any_network(&mut stream));
-        assert!((0.98..1.12).contains(&case.ratio), "{case:?}");
-        exact += u32::from(case.ratio < 1.02);
+        assert!((0.98..1.02).contains(&case.ratio), "{case:?}");
     }
-    assert!(exact >= 45, "{exact} of 60 within 2 %");
 }
 
 /// A thousand ranks, once each.
@@ -164,7 +160,7 @@ fn a_thousand_ranks() {
         (Collective::SendRecv, Algorithm::Pxn, 128, 8, 4 << 20),
     ] {
         let case = case((servers, gpus), (collective, algorithm), size, Some(1), network);
-        assert!((0.98..1.05).contains(&case.ratio), "{case:?}");
+        assert!((0.98..1.02).contains(&case.ratio), "{case:?}");
     }
 }
 
@@ -175,7 +171,7 @@ fn a_thousand_ranks_all_to_all() {
     let network = Network { latency: Span::from_us(2), ..Network::default() };
     let kind = (Collective::AllToAll, Algorithm::Pxn);
     let case = case((128, 8), kind, 128 << 20, Some(4), network);
-    assert!((0.999..1.5).contains(&case.ratio), "{case:?}");
+    assert!((0.999..1.02).contains(&case.ratio), "{case:?}");
 }
 
 /// Work on the GPU adds to every hop of a small ring.
@@ -215,25 +211,27 @@ fn runs_repeat() {
     }
 }
 
-/// All to all on even servers, of any size: what one rank does, all do, and no faster. Where several send to
-/// the same one first, because they begin at the same instant or because messages differ by a byte, it
-/// takes longer: never by a third, and in most cases not at all.
+/// All to all on even servers, of any size: what one rank does, all do, and no faster. Where messages differ by a
+/// byte, ranks get out of step, and several may send to the same one at once.
 #[test]
 fn all_to_all_takes_what_one_rank_does() {
     let mut stream = Stream::new(1, 0, "pairs");
-    let mut exact = 0;
+    let (mut even, mut within) = (0, 0);
     for number in 0..80 {
         let gpus = [1, 2, 4, 8][stream.below(4) as usize];
         let servers = 2 + stream.below(if number % 8 == 0 { 14 } else { 6 }) as u32;
         let ranks = u64::from(servers * gpus);
         let size = ranks << stream.below(20);
-        let size = if number % 4 < 2 { size } else { size + stream.below(ranks) };
+        let size = if number % 4 < 3 { size } else { size + stream.below(ranks) };
         let algorithm = [Algorithm::Pxn, Algorithm::Pairwise][number % 2];
         let kind = (Collective::AllToAll, algorithm);
         let channels = any_channels(&mut stream);
         let case = case((servers, gpus), kind, size, channels, any_network(&mut stream));
-        assert!((0.999..1.33).contains(&case.ratio), "{case:?}");
-        exact += u32::from(case.ratio < 1.02);
+        assert!((0.999..1.25).contains(&case.ratio), "{case:?}");
+        if size.is_multiple_of(ranks) {
+            even += 1;
+            within += u32::from(case.ratio < 1.02);
+        }
     }
-    assert!(exact >= 56, "{exact} of 80 within 2 %");
+    assert_eq!(within, even, "within 2 %, of those with even messages");
 }
