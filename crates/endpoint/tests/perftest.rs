@@ -12,10 +12,11 @@ use xoff_endpoint::perftest::{
 use xoff_wire::Service;
 use xoff_wire::udp::Port;
 
-/// Ports that no other test uses, here or in another process.
+/// Ports that no other test uses, here or in another process, below those that systems give to
+/// connections by themselves.
 fn ports() -> (Port, Port) {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let own = 20_000 + (std::process::id() % 500) as u16 * 40;
+    let own = 12_000 + (std::process::id() % 500) as u16 * 40;
     let next = own + NEXT.fetch_add(2, Ordering::Relaxed) % 40;
     (Port(next), Port(next + 1))
 }
