@@ -4,6 +4,7 @@
 mod places;
 
 use crate::exit::Failure;
+use crate::memory;
 use crate::output::diagnostics::{Finding, Findings, Severity, SourceFile};
 use places::Places;
 use std::collections::BTreeSet;
@@ -75,7 +76,10 @@ pub(crate) fn fabric(path: &Path) -> Result<FabricSetup, Failure> {
     let checked = any(path)?;
     checked.findings.show(false);
     match checked.content {
-        Some(Content::Fabric(setup)) => Ok(*setup),
+        Some(Content::Fabric(setup)) => {
+            memory::suit(setup.fabric.nics.len());
+            Ok(*setup)
+        }
         Some(Content::Scenario(scene)) => Ok(scene.setup),
         None => Err(Failure::shown()),
     }
@@ -119,6 +123,7 @@ fn scene(file: SourceFile, places: &Places, seed: Option<u64>) -> (Option<Scene>
     let mut findings = Findings { files: vec![file, fabric], list };
     let Some(setup) = loaded.value else { return (None, findings) };
     let (scenario, setup) = (setup.scenario, setup.setup);
+    memory::suit(setup.fabric.nics.len());
     let seed = seed.unwrap_or(scenario.seed);
     match expand(&scenario, &setup, seed, &base) {
         Ok((flows, jobs)) => {

@@ -25,12 +25,14 @@ use clap::Parser;
 use std::process::ExitCode;
 
 /// A large fabric's state is tens of megabytes that are read in no order. This allocator asks for huge
-/// pages by itself, which spares a sixth of the run time (`docs/benchmarks.md`). Its second line, because the
-/// third gives every size of block four megabytes of its own: a third more memory at the same speed.
+/// pages by itself, which spares a sixth of the run time (`docs/benchmarks.md`); [`memory`] says when it gets
+/// them. Its second line, because the third gives every size of block four megabytes of its own: a third more
+/// memory at the same speed.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    memory::begin_with_small_pages();
     let outcome = commands::Cli::parse().command.execute();
     match outcome {
         Ok(exit) => exit.into(),

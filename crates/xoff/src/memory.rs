@@ -1,6 +1,31 @@
-//! How much memory the program has used.
+//! How much memory the program has used, and in pages of which size.
 
 use xoff_units::Bytes;
+
+/// From so many NICs on, a fabric's state is tens of megabytes that are read in no order.
+const MANY_NICS: usize = 256;
+
+/// Memory comes in small pages, until there is a fabric for which huge ones pay: they are two megabytes
+/// each, of which a small run would use a part.
+pub(crate) fn begin_with_small_pages() {
+    huge_pages(false);
+}
+
+/// Memory for a fabric of so many NICs comes in pages that suit it.
+pub(crate) fn suit(nics: usize) {
+    if nics >= MANY_NICS {
+        huge_pages(true);
+    }
+}
+
+/// Whether the system may give huge pages from now on.
+fn huge_pages(allowed: bool) {
+    // Speed and memory may differ where the system refuses, results do not.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(!allowed);
+    #[cfg(not(target_os = "linux"))]
+    let _ = allowed;
+}
 
 /// The most memory this process has held at once; `None` where the system does not tell.
 pub(crate) fn peak() -> Option<Bytes> {

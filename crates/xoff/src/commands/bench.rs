@@ -90,6 +90,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         let all: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         Failure::input(format!("the benchmark's own fabric file: {}", all.join("\n")))
     })?;
+    memory::suit(fabric.nics.len());
     let flows = permutation(&fabric)?;
     let before = memory::now();
     let mut wall_seconds = Vec::new();
