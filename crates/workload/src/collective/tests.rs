@@ -7,6 +7,7 @@ mod times;
 use super::*;
 use crate::ideal::{self, Outcome};
 use crate::layout::Placement;
+use crate::stream::Stream;
 use proptest::prelude::*;
 use xoff_fabric::model::Fabric;
 
@@ -37,6 +38,20 @@ pub(super) fn shared_nics(servers: u32, gpus: u32, nics: u32) -> Fabric {
         one.servers.push(xoff_fabric::model::Server { nics, ..server.clone() });
     }
     one
+}
+
+/// Latencies of any kind.
+pub(super) fn any_network(stream: &mut Stream) -> Network {
+    Network {
+        latency: Span::from_ns(100 + stream.below(9_000)),
+        nvlink_latency: Span::from_ns(stream.below(2_000)),
+        ..Network::default()
+    }
+}
+
+/// Any number of channels, or the usual one.
+pub(super) fn any_channels(stream: &mut Stream) -> Option<u32> {
+    (stream.below(2) == 0).then(|| 1 + stream.below(8) as u32)
 }
 
 pub(super) fn packed(fabric: &Fabric) -> Layout {

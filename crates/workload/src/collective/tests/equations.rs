@@ -9,7 +9,6 @@ mod exchange;
 mod machine;
 
 use super::*;
-use crate::stream::Stream;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -140,14 +139,10 @@ fn case(
 
 /// A network, and what workers cost, of any kind.
 fn any_costs(stream: &mut Stream) -> (Settings, Network) {
-    let network = Network {
-        latency: Span::from_ns(100 + stream.below(9_000)),
-        nvlink_latency: Span::from_ns(stream.below(2_000)),
-        ..Network::default()
-    };
+    let network = any_network(stream);
     let sometimes = |stream: &mut Stream| stream.below(3) == 0;
     let settings = Settings {
-        channels: (stream.below(2) == 0).then(|| 1 + stream.below(8) as u32),
+        channels: any_channels(stream),
         launch: Span::from_us(u64::from(sometimes(stream)) * 7),
         overhead: Span::from_ns(u64::from(sometimes(stream)) * 1_700),
         work: sometimes(stream).then_some(Rate::from_gbps(188)),

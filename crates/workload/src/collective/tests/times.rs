@@ -1,7 +1,6 @@
 //! Time on the ideal network against the closed form.
 
 use super::*;
-use crate::stream::Stream;
 
 /// A collective somewhere, with its time and closed form.
 #[derive(Debug)]
@@ -39,18 +38,6 @@ fn case(
     terms.sort_by(f64::total_cmp);
     let second = terms[1] / terms[2];
     Case { servers, gpus, collective, algorithm, size, channels, network, bound, ratio, second }
-}
-
-fn any_network(stream: &mut Stream) -> Network {
-    Network {
-        latency: Span::from_ns(100 + stream.below(9_000)),
-        nvlink_latency: Span::from_ns(stream.below(2_000)),
-        ..Network::default()
-    }
-}
-
-fn any_channels(stream: &mut Stream) -> Option<u32> {
-    (stream.below(2) == 0).then(|| 1 + stream.below(8) as u32)
 }
 
 /// Rings, chains and neighbours, of any size on any number of ranks: within 2 % unless two terms are
