@@ -39,6 +39,16 @@ pub struct WorkloadSummary {
     pub slowdown: Option<f64>,
 }
 
+impl WorkloadSummary {
+    /// Whether it has more to say than its flows or collectives do.
+    pub fn has_own_figures(&self) -> bool {
+        let kinds = ["checkpoint", "background"];
+        let own = matches!(self.unit.as_str(), "requests" | "rounds");
+        let compared = self.tenant.is_some() || self.slowdown.is_some();
+        own || compared || kinds.contains(&self.kind.as_str())
+    }
+}
+
 /// All workloads of a tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -182,7 +182,8 @@ fn command(args: &Args, scene: &Scene) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
     let path =
         if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) };
-    format!("xoff run {path} --seed {}", scene.seed)
+    let alone = if args.alone { " --alone" } else { "" };
+    format!("xoff run {path} --seed {}{alone}", scene.seed)
 }
 
 /// Says what went wrong, on standard error, and how the program ends.

@@ -5,6 +5,7 @@ mod congestion;
 mod fabric;
 mod gathered;
 mod traffic;
+mod workloads;
 
 pub(crate) use gathered::Gathered;
 

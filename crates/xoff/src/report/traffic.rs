@@ -1,6 +1,6 @@
-//! What the traffic got: completion times, goodput, collectives.
+//! What the traffic got: completion times, goodput, collectives; and what [`super::workloads`] has.
 
-use super::Material;
+use super::{Material, workloads as own};
 use std::collections::BTreeMap;
 use xoff_units::{Bytes, Rate, Span};
 use xoff_validate::report::{
@@ -12,6 +12,7 @@ use xoff_validate::report::{
 pub(super) fn section(material: &Material<'_>) -> Option<Section> {
     let mut section = Section::new("traffic", "What the traffic got");
     section.blocks.extend(collectives(material).map(Into::into));
+    section.blocks.extend(own::tables(material));
     let groups = groups(material);
     if !groups.is_empty() {
         section.blocks.push(workloads(&groups).into());

@@ -1,6 +1,6 @@
 //! `report.html` in the run folder.
 
-use super::{INCAST, code, folder_with, json, output, stderr};
+use super::{INCAST, code, example, folder_with, json, output, stderr};
 use std::process::Command;
 
 #[test]
@@ -26,6 +26,30 @@ fn a_run_leaves_a_page_with_its_figures() {
     }
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     assert!(!folder.path().join("run/report.html.partial").exists());
+}
+
+/// The page of an example.
+fn page_of(name: &str, more: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = example(name);
+    let arguments = [&["run", &path, "--out", "run", "--quiet"], more].concat();
+    let output = output(folder.path(), &arguments);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    std::fs::read_to_string(folder.path().join("run/report.html")).unwrap()
+}
+
+#[test]
+fn workloads_and_tenants_are_on_the_page() {
+    let page = page_of("tenants-one-class.toml", &["--alone"]);
+    for part in ["--seed 1 --alone", "Tenants", ">lab<", ">archive<", "mean alone", "slowdown"] {
+        assert!(page.contains(part), "no `{part}`");
+    }
+    assert!(!page.contains("objective"), "a column for nothing");
+    let page = page_of("kv-cache.toml", &[]);
+    for part in ["What one of them takes", "objective", "within it"] {
+        assert!(page.contains(part), "no `{part}`");
+    }
+    assert!(!page.contains("mean alone"), "a column for nothing");
 }
 
 #[test]

@@ -8,17 +8,11 @@ use xoff_units::Bytes;
 
 /// Workloads that other tables say little of, and tenants.
 pub(super) fn tables(page: &mut Page, summary: &Summary) {
-    let rows: Vec<&WorkloadSummary> = summary.workloads.iter().filter(|row| tells(row)).collect();
+    let rows = summary.workloads.iter().filter(|row| row.has_own_figures());
+    let rows: Vec<&WorkloadSummary> = rows.collect();
     throughput(page, &rows);
     times(page, &rows);
     tenants(page, summary);
-}
-
-/// Whether a workload has more to say than its flows or collectives do.
-fn tells(row: &WorkloadSummary) -> bool {
-    let kinds = ["checkpoint", "background"];
-    let own = matches!(row.unit.as_str(), "requests" | "rounds");
-    own || row.tenant.is_some() || row.slowdown.is_some() || kinds.contains(&row.kind.as_str())
 }
 
 fn throughput(page: &mut Page, rows: &[&WorkloadSummary]) {
