@@ -1,6 +1,6 @@
 //! Blocks as HTML.
 
-use super::text::{data_address, escape, slug};
+use super::text::{data_address, escape, prose, slug};
 use super::{Page, badge};
 use crate::report::draw::{self, Key};
 use crate::report::{Block, Cell, Check, Column, Figure, Table, Tile, Verdict, csv};
@@ -31,11 +31,11 @@ impl Page {
         let lines =
             [("Done", &check.done), ("Measured", &check.measured), ("Expected", &check.expected)];
         for (name, text) in lines.into_iter().filter(|(_, text)| !text.is_empty()) {
-            *out += &format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(text));
+            *out += &format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", prose(text));
         }
         *out += "</dl>\n";
         if let Some(advice) = &check.advice {
-            let text = escape(advice);
+            let text = prose(advice);
             *out += &format!("<p class=\"advice\"><strong>What to do.</strong> {text}</p>\n");
         }
         if !check.evidence.is_empty() && depth < DEPTH {
@@ -116,9 +116,9 @@ impl Page {
                 picture.shapes,
             );
         }
-        *out += &format!("<figcaption>{}", escape(&figure.caption));
+        *out += &format!("<figcaption>{}", prose(&figure.caption));
         for note in drawing.notes.iter().chain(&note) {
-            *out += &format!(" <em>{}</em>", escape(note));
+            *out += &format!(" <em>{}</em>", prose(note));
         }
         download(out, &figure.id, &data);
         *out += "</figcaption>\n</figure>\n";
@@ -152,14 +152,14 @@ fn legend(out: &mut String, keys: &[Key]) {
 
 fn paragraphs(out: &mut String, text: &str) {
     for part in text.split("\n\n").filter(|part| !part.trim().is_empty()) {
-        *out += &format!("<p>{}</p>\n", escape(part.trim()));
+        *out += &format!("<p>{}</p>\n", prose(part.trim()));
     }
 }
 
 fn list(out: &mut String, points: &[String]) {
     *out += "<ul>\n";
     for point in points {
-        *out += &format!("<li>{}</li>\n", escape(point));
+        *out += &format!("<li>{}</li>\n", prose(point));
     }
     *out += "</ul>\n";
 }

@@ -8,7 +8,7 @@ pub(super) use text::clean;
 
 use super::{Fact, Report, Section, Verdict};
 use std::collections::BTreeMap;
-use text::{Ids, escape};
+use text::{Ids, escape, prose};
 
 /// The only script: it turns light to dark and back.
 const SCRIPT: &str = include_str!("script.js");
@@ -128,7 +128,7 @@ impl Page {
         }
         out += "</h2>\n";
         if let Some(lead) = &section.lead {
-            out += &format!("<p class=\"lead\">{}</p>\n", escape(lead));
+            out += &format!("<p class=\"lead\">{}</p>\n", prose(lead));
         }
         for block in &section.blocks {
             self.block(&mut out, block, 0);

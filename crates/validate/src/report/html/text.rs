@@ -19,6 +19,19 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
+/// A sentence for an element; what is in it between two backticks is set as code.
+pub(super) fn prose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some((before, (code, after))) =
+        rest.split_once('`').and_then(|(before, rest)| Some((before, rest.split_once('`')?)))
+    {
+        out += &format!("{}<code>{}</code>", escape(before), escape(code));
+        rest = after;
+    }
+    out + &escape(rest)
+}
+
 /// Text in which nothing but line ends and tabs controls anything: no terminal, no direction of
 /// writing.
 pub(in crate::report) fn clean(text: &str) -> String {
@@ -93,9 +106,19 @@ mod tests {
             let safe = escape(&text);
             let forbidden = ['<', '>', '"', '\'', '\0', '\u{1b}', '\u{202e}'];
             prop_assert!(!safe.contains(forbidden));
+            let set = prose(&text).replace("<code>", "").replace("</code>", "");
+            prop_assert!(!set.contains(forbidden));
             prop_assert!(slug(&text).bytes().all(|b| b == b'-' || b.is_ascii_alphanumeric()));
             prop_assert!(!data_address("text/csv", &text).contains(['<', '>', '"', '\'', ' ', '#']));
         }
+    }
+
+    #[test]
+    fn words_between_backticks_are_code() {
+        assert_eq!(prose("set `a<b` and `c`."), "set <code>a&lt;b</code> and <code>c</code>.");
+        assert_eq!(prose("one ` alone"), "one ` alone");
+        assert_eq!(prose("`a` and `"), "<code>a</code> and `");
+        assert_eq!(prose(""), "");
     }
 
     #[test]
