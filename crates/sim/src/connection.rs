@@ -8,7 +8,7 @@ use crate::event::{EventQueue, Kind};
 use crate::job::Carried;
 use crate::letter::{Letter, Letters};
 use crate::nic::Member;
-use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, flag};
+use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, Packets, flag};
 use crate::port::Slot;
 use crate::recycle::Recycler;
 use crate::report::{FlowCounters, Outcome, TraceKind};
@@ -109,9 +109,15 @@ impl End {
         self.forms.ack_slot = Slot::new(port, self.forms.ack_slot.class());
     }
 
-    /// The data packet that carries `header`, with its letter written.
+    /// Makes the data packet that carries `header`; its place and size.
     #[inline(always)]
-    pub(crate) fn packet(&mut self, header: Header, now: Instant, letters: &mut Letters) -> Packet {
+    pub(crate) fn packet(
+        &mut self,
+        header: Header,
+        now: Instant,
+        packets: &mut Packets,
+        letters: &mut Letters,
+    ) -> (u32, u16) {
         let forms = &self.forms;
         let mut packet = forms.data;
         if header.extension != Extension::None || header.payload != forms.mtu {
@@ -121,8 +127,9 @@ impl End {
                 letters.entropy = Some(packet.entropy);
             }
         }
-        packet.letter = letters.write(forms.letter(header, now), packet.size);
-        packet
+        let index = packets.add(&packet);
+        letters.write(index, forms.letter(header, now), packet.size);
+        (index, packet.size)
     }
 }
 
@@ -136,15 +143,13 @@ struct Forms {
     ack_slot: Slot,
     /// Payload of a full packet; more than any has where each packet is filled in by itself.
     mtu: u32,
-    /// The flow, and the endpoint at the other end.
     flow: u32,
-    to: u32,
 }
 
 impl Forms {
     #[inline(always)]
     fn letter(&self, header: Header, sent_at: Instant) -> Letter {
-        Letter { header, sent_at, flow: self.flow, to: self.to }
+        Letter { header, sent_at, flow: self.flow }
     }
 }
 
@@ -298,13 +303,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if header.opcode == Opcode::Cnp {
             (packet, slot) = self.notification(endpoint, packet, &header);
         }
-        packet.letter = self.letters.write(letter, packet.size);
+        let index = self.packets.add(&packet);
+        self.letters.write(index, letter, packet.size);
         if let Some(answered) = answered
             && header.opcode != Opcode::Cnp
         {
-            self.letters.return_collected(answered, packet.letter);
+            self.letters.return_collected(answered, index);
         }
-        self.enqueue(slot, &packet);
+        self.enqueue(slot, index, packet.size);
     }
 
     /// A congestion notification is like an acknowledgement, in a class of its own.
@@ -342,7 +348,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             row: self.routing.row(dst),
             entropy: way.entropy[end],
             next: NIL,
-            letter: NIL,
+            to,
             ingress: NO_INGRESS,
             size: qp.framing.wire_len(header, qp.mtu) as u16,
             charged: 0,
@@ -362,7 +368,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
             ack_slot: Slot::new(nic.port, ack_class),
             mtu: if self.recycling.is_some() { u32::MAX } else { nic.mtu },
             flow: way.flow,
-            to,
         }
     }
 

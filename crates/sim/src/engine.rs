@@ -18,7 +18,7 @@ use crate::job::Jobs;
 use crate::letter::Letters;
 use crate::link::{Degradation, Link};
 use crate::nic::NicState;
-use crate::packet::{Packet, Packets};
+use crate::packet::Packets;
 use crate::pause::PauseState;
 use crate::plane::Planes;
 use crate::port::{Port, Slot};
@@ -26,7 +26,7 @@ use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use crate::setting::ActiveSetting;
-use std::hint::black_box;
+use prefetch_index::prefetch_index;
 use xoff_fabric::model::{Fabric, PortId, Trimming, WatchdogAction};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
@@ -228,11 +228,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
     fn next_event(&mut self) -> Option<Event> {
         self.events.pop_and_show(|key, data| {
-            let port = self.ports.get(key.id() as usize);
-            let packet = self.packets.peek(data);
-            if let (Some(port), Some(packet)) = (port, packet) {
-                black_box(port.flags ^ packet.flags);
-            }
+            prefetch_index(&self.ports, key.id() as usize);
+            self.packets.prefetch(data);
         })
     }
 
@@ -340,7 +337,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             packet_hops: self.seen_hops,
             flows_finished: (self.flows.len() + self.jobs.count() - self.unfinished) as u64,
             flows: (self.flows.len() + self.jobs.count()) as u64,
-            packets_alive: self.letters.live(),
+            packets_alive: self.packets_alive(),
         };
         self.observer.progress(&progress)
     }
@@ -361,17 +358,23 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.observer.trace(&Trace { at: self.now, kind, port, class, flow, bytes });
     }
 
+    /// Packets somewhere in the fabric.
+    fn packets_alive(&self) -> u64 {
+        let dropped: u64 = self.totals.dropped.iter().flatten().sum();
+        self.letters.written - self.totals.delivered - dropped
+    }
+
     /// Drops a packet that has been taken from wherever it was.
     #[cold]
-    pub(crate) fn drop_packet(&mut self, packet: &Packet, slot: Slot, reason: Drop) {
+    pub(crate) fn drop_packet(&mut self, index: u32, slot: Slot, reason: Drop) {
+        let packet = self.packets.take(index);
         let count = &mut self.counts[slot.index()];
         count.dropped_packets += 1;
         count.dropped_bytes += u64::from(packet.size);
         self.totals.dropped[usize::from(slot.class())][reason as usize] += 1;
         self.totals.dropped_bytes += u64::from(packet.size);
-        let flow = self.letters.get(packet.letter).flow;
+        let flow = self.letters.get(index).flow;
         self.trace_packet(TraceKind::Drop(reason), slot, Some(flow), packet.size.into());
-        self.letters.release(packet.letter);
     }
 
     /// The next flow to start, and when.

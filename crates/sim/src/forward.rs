@@ -55,7 +55,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if packet.flags & flag::LOST != 0 {
             return self.lose_arrived(slot, index);
         }
-        match self.way(switch, &packet, slot.class()) {
+        match self.way(switch, index, &packet, slot.class()) {
             Ok(out) => self.take_in(slot, out, index),
             Err(Drop::NoRoute) => self.drop_unrouted(slot, index),
             Err(reason) => self.drop_arrived(slot, index, reason),
@@ -143,12 +143,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         (stuck && self.discards(out.port())).then_some(Drop::Watchdog)
     }
 
-    /// Queues a packet at a port and starts it if the port is free.
-    pub(crate) fn enqueue(&mut self, out: Slot, packet: &Packet) {
-        let index = self.packets.add(packet);
+    /// Queues a packet of `size` bytes at a port and starts it if the port is free.
+    pub(crate) fn enqueue(&mut self, out: Slot, index: u32, size: u16) {
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
-        port.lane(out.class()).queue.push(&mut self.packets, index, packet.size);
+        port.lane(out.class()).queue.push(&mut self.packets, index, size);
         if port.paused & out.bit() == 0 {
             self.kick(out.port());
         }
@@ -158,13 +157,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     #[inline(never)]
     pub(crate) fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
-        let packet = self.packets.take(index);
         if !self.credits.is_empty() {
             let switch = self.ports[slot.port() as usize].owner;
-            let charged = self.switches[switch as usize].charge(packet.size);
+            let charged = self.switches[switch as usize].charge(self.packets.get(index).size);
             self.return_credit(slot, charged);
         }
-        self.drop_packet(&packet, slot, reason);
+        self.drop_packet(index, slot, reason);
     }
 
     /// Drops a packet that has nowhere to go. If that is because of a fault, it says so.
@@ -176,11 +174,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The port by which a packet leaves a switch, if there is one.
-    fn way(&mut self, switch: u32, packet: &Packet, class: u8) -> Result<u32, Drop> {
+    fn way(&mut self, switch: u32, index: u32, packet: &Packet, class: u8) -> Result<u32, Drop> {
         if packet.hops_left == 0 {
             return Err(Drop::Loop);
         }
-        let flow = self.letters.get(packet.letter).flow as usize;
+        let flow = self.letters.get(index).flow as usize;
         let pins = match self.flows.get(flow).and_then(|flow| flow.pins.as_ref()) {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {

@@ -1,8 +1,8 @@
 //! Letters: what only the two ends of a flow read of a packet.
 //!
-//! A packet on its way is a small value ([`crate::packet`]) with the number of its letter. The letter
-//! is written when the packet is made and thrown away when it is delivered or dropped, so as many
-//! letters exist as packets are alive.
+//! A packet on its way is a small value ([`crate::packet`]); its letter lies at the place of the same
+//! number. It is written when the packet is made, and nobody reads it after the packet was delivered or
+//! dropped.
 
 use xoff_transport::{IntHop, IntStack};
 use xoff_units::Instant;
@@ -16,16 +16,14 @@ pub(crate) struct Letter {
     pub(crate) header: Header,
     /// When the data packet that this is, or answers, left its NIC.
     pub(crate) sent_at: Instant,
-    /// The flow it belongs to, and the endpoint it is for while that flow lives.
+    /// The flow it belongs to.
     pub(crate) flow: u32,
-    pub(crate) to: u32,
 }
 
-/// The letters of all packets alive, and how many were ever written.
+/// The letters of all packets alive, by packet, and how many were ever written.
 #[derive(Default)]
 pub(crate) struct Letters {
     letters: Vec<Letter>,
-    free: Vec<u32>,
     /// Packets made, and their bytes.
     pub(crate) written: u64,
     pub(crate) written_bytes: u64,
@@ -52,25 +50,22 @@ impl Letters {
         Self { letters, checked, collects, recycles, tables, ..Self::default() }
     }
 
-    /// Writes the letter of a packet of `size` bytes.
+    /// Writes the letter of a packet of `size` bytes, whose place is one that was used before or the
+    /// next new one.
     #[inline(always)]
-    pub(crate) fn write(&mut self, letter: Letter, size: u16) -> u32 {
+    pub(crate) fn write(&mut self, index: u32, letter: Letter, size: u16) {
         self.written += 1;
         self.written_bytes += u64::from(size);
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.letters[index as usize] = letter;
-                index
-            }
+        match self.letters.get_mut(index as usize) {
+            Some(place) => *place = letter,
             None => {
+                debug_assert_eq!(index as usize, self.letters.len(), "a place was left out");
                 self.letters.push(letter);
-                self.letters.len() as u32 - 1
             }
-        };
+        }
         if self.checked | self.tables {
             self.prepare(index);
         }
-        index
     }
 
     /// What few runs do for every letter.
@@ -92,12 +87,6 @@ impl Letters {
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> &Letter {
         &self.letters[index as usize]
-    }
-
-    /// Throws a letter away.
-    #[inline(always)]
-    pub(crate) fn release(&mut self, index: u32) {
-        self.free.push(index);
     }
 
     /// What a packet has collected, where packets do.
@@ -138,11 +127,6 @@ impl Letters {
         if let Some(place) = self.spared.get_mut(index as usize) {
             *place = None;
         }
-    }
-
-    /// Packets alive.
-    pub(crate) fn live(&self) -> u64 {
-        (self.letters.len() - self.free.len()) as u64
     }
 
     /// The most packets ever alive at once.

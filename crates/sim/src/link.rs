@@ -184,8 +184,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn lose_arrived(&mut self, slot: Slot, index: u32) {
         let sender = self.ports[slot.port() as usize].peer();
-        let packet = self.packets.take(index);
-        self.drop_packet(&packet, Slot::new(sender, slot.class()), Drop::LinkDown);
+        self.drop_packet(index, Slot::new(sender, slot.class()), Drop::LinkDown);
     }
 
     /// The peer is gone: nobody will say when to go on.

@@ -358,9 +358,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.events.push(Event { at, key: Key::new(Kind::Deadline, endpoint), data: 0 });
         }
         if let Some(header) = header {
-            let packet = end.packet(header, now, &mut self.letters);
-            let index = self.packets.add(&packet);
-            self.launch(slot, index, packet.size.into());
+            let (index, size) = end.packet(header, now, &mut self.packets, &mut self.letters);
+            self.launch(slot, index, size.into());
         }
         let host = &mut self.nics[nic as usize];
         let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
@@ -401,13 +400,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let slot = Slot::new(port, self.class_of(packet.dscp));
             self.lose_arrived(slot, index);
         } else if packet.dst != self.planes.home(nic) {
-            self.packets.release(index);
             let slot = Slot::new(port, self.class_of(packet.dscp));
-            self.drop_packet(&packet, slot, Drop::NotMine);
-        } else if self.take_into_host(nic, &packet) {
+            self.drop_packet(index, slot, Drop::NotMine);
+        } else if self.take_into_host(nic, index) {
             self.deliver(nic, index);
-        } else {
-            self.packets.release(index);
         }
     }
 
@@ -415,26 +411,24 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
     fn deliver(&mut self, nic: u32, index: u32) {
         let packet = self.packets.get(index);
-        let (letter_at, flags) = (packet.letter, packet.flags);
+        let (endpoint, flags) = (packet.to, packet.flags);
         self.totals.delivered += 1;
         self.totals.delivered_bytes += u64::from(packet.size);
-        self.packets.release(index);
-        let letter = self.letters.get(letter_at);
-        let endpoint = letter.to;
+        let letter = self.letters.get(index);
         let connection = &mut self.connections[(endpoint >> 1) as usize];
         if connection.flow != letter.flow {
             self.totals.late += 1;
-            return self.letters.release(letter_at);
+            return self.packets.release(index);
         }
         let operation = letter.header.opcode.operation();
         self.totals.cnps += u64::from(operation == Opcode::Cnp);
         let answers = operation == Opcode::Acknowledge;
         let int = if answers && self.nics[nic as usize].returns {
             let recycler = &mut connection.ends[(endpoint & 1) as usize].recycler;
-            if let (Some(recycler), Some(entropy)) = (recycler, self.letters.spared(letter_at)) {
+            if let (Some(recycler), Some(entropy)) = (recycler, self.letters.spared(index)) {
                 recycler.keep(entropy);
             }
-            self.letters.collected(letter_at)
+            self.letters.collected(index)
         } else {
             None
         };
@@ -443,8 +437,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let signals = Signals { ce: flags & flag::CE != 0, trimmed, sent_at, int };
         let qp = &mut connection.ends[(endpoint & 1) as usize].qp;
         qp.handle(self.now, &letter.header, signals);
-        self.send_control(endpoint, Some(letter_at));
-        self.letters.release(letter_at);
+        self.send_control(endpoint, Some(index));
+        self.packets.release(index);
         if matches!(operation, Opcode::Write | Opcode::Send) {
             // Data does not change what its receiver has to send, answers apart.
             self.update_deadline(endpoint);

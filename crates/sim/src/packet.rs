@@ -2,7 +2,7 @@
 //!
 //! A packet on its way is a small value ([`Packet`], half a cache line) that stays where it is from
 //! NIC to NIC: events and queues have its number. Places are reused last-in-first-out, so that what is
-//! touched stays in cache. What only the two ends need is in a [letter](crate::letter).
+//! touched stays in cache. What only the two ends need is in a [letter](crate::letter) of the same number.
 
 /// Nothing.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -25,8 +25,8 @@ pub(crate) struct Packet {
     pub(crate) entropy: u32,
     /// The one behind it in its queue, or the next free place.
     pub(crate) next: u32,
-    /// Where the rest of it is.
-    pub(crate) letter: u32,
+    /// The endpoint it is for, while its flow lives.
+    pub(crate) to: u32,
     /// Port and class it is charged to in the switch that holds it.
     pub(crate) ingress: u32,
     /// Bytes from Ethernet header to FCS.
@@ -100,6 +100,12 @@ impl Packets {
     #[inline(always)]
     pub(crate) fn peek(&self, index: u32) -> Option<&Packet> {
         self.packets.get(index as usize)
+    }
+
+    /// Fetches the packet at a place, if there is such a place, into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, index: u32) {
+        prefetch_index::prefetch_index(&self.packets, index as usize);
     }
 
     #[inline(always)]
@@ -203,7 +209,7 @@ mod tests {
         row: 0,
         entropy: 0,
         next: NIL,
-        letter: NIL,
+        to: NIL,
         ingress: NO_INGRESS,
         size: 0,
         charged: 0,
@@ -223,17 +229,17 @@ mod tests {
             for (which, action) in steps {
                 if action < 3 {
                     serial += 1;
-                    let index = packets.add(&Packet { letter: serial, size: 100, ..NONE });
+                    let index = packets.add(&Packet { to: serial, size: 100, ..NONE });
                     queues[which].push(&mut packets, index, 100);
                     models[which].push_back(serial);
                 } else if let Some(expected) = models[which].pop_front() {
                     let (index, _) = queues[which].pop(&mut packets);
-                    prop_assert_eq!(packets.take(index).letter, expected);
+                    prop_assert_eq!(packets.take(index).to, expected);
                 }
                 for (queue, model) in queues.iter().zip(&models) {
-                    let letters: VecDeque<u32> =
-                        queue.iter(&packets).map(|packet| packet.letter).collect();
-                    prop_assert_eq!(&letters, model);
+                    let order: VecDeque<u32> =
+                        queue.iter(&packets).map(|packet| packet.to).collect();
+                    prop_assert_eq!(&order, model);
                     prop_assert_eq!(queue.bytes as usize, 100 * model.len());
                     prop_assert_eq!(queue.is_empty(), model.is_empty());
                 }

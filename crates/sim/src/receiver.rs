@@ -57,18 +57,19 @@ impl Receiver {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Takes an arriving packet into the host's buffer; false if there was no room and it is gone.
     #[cold]
-    pub(crate) fn take_into_host(&mut self, nic: u32, packet: &Packet) -> bool {
-        let class = self.class_of(packet.dscp);
+    pub(crate) fn take_into_host(&mut self, nic: u32, index: u32) -> bool {
+        let &Packet { dscp, size, .. } = self.packets.get(index);
+        let class = self.class_of(dscp);
         let now = self.now;
         let state = &mut self.nics[nic as usize];
         let port = state.port;
         let Some(receiver) = state.receiver.as_mut() else { return true };
         receiver.drain_to(now);
-        if receiver.level + u64::from(packet.size) > receiver.limit.buffer.get() {
-            self.drop_packet(packet, Slot::new(port, class), Drop::HostBuffer);
+        if receiver.level + u64::from(size) > receiver.limit.buffer.get() {
+            self.drop_packet(index, Slot::new(port, class), Drop::HostBuffer);
             return false;
         }
-        receiver.level += u64::from(packet.size);
+        receiver.level += u64::from(size);
         let lossless = self.fabric.classes[usize::from(class)].lossless;
         if lossless
             && receiver.level >= receiver.limit.xoff.get()

@@ -101,13 +101,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
             here.waiting &= !slot.bit();
         }
         if left > kmin && flags & flag::ECT != 0 && self.marks(slot, left) {
-            let packet = self.packets.get_mut(index);
-            packet.flags |= flag::CE;
-            self.letters.forget_entropy(packet.letter);
+            self.packets.get_mut(index).flags |= flag::CE;
+            self.letters.forget_entropy(index);
         }
         if flags & flag::INT != 0 {
-            let letter = self.packets.get(index).letter;
-            self.stamp(slot.port(), letter);
+            self.stamp(slot.port(), index);
         }
         if ingress != NO_INGRESS {
             self.release(Slot(ingress), charged);
@@ -130,11 +128,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The hop writes its telemetry into the packet.
     #[cold]
-    pub(crate) fn stamp(&mut self, port: u32, letter: u32) {
+    pub(crate) fn stamp(&mut self, port: u32, index: u32) {
         let here = &self.ports[port as usize];
         let rate = self.links[port as usize].rate;
         let (tx_bytes, queue) = (here.tx_bytes(), here.queued());
-        self.letters.collect(letter, IntHop { at: self.now, tx_bytes, queue, rate });
+        self.letters.collect(index, IntHop { at: self.now, tx_bytes, queue, rate });
     }
 
     /// Gives buffer back, and lets the peer go on if that was enough.
@@ -201,8 +199,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     fn lose(&mut self, slot: Slot, index: u32, reason: Drop) {
         self.trace(TraceKind::Loss, slot);
-        let packet = self.packets.take(index);
-        self.drop_packet(&packet, slot, reason);
+        self.drop_packet(index, slot, reason);
     }
 
     /// The port will be able to send at `at`. Where turns count, its turn is that of the

@@ -21,8 +21,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if !self.credits.is_empty() {
             return self.drop_arrived(slot, index, reason);
         }
-        let packet = self.packets.take(index);
-        self.drop_packet(&packet, out, reason);
+        self.drop_packet(index, out, reason);
     }
 
     /// Cuts a packet down to its header, if the switch does so and there is something to cut.

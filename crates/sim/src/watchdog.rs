@@ -86,9 +86,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             if queue.is_empty() {
                 here.waiting &= !slot.bit();
             }
-            let packet = self.packets.take(index);
-            self.release(Slot(packet.ingress), packet.charged);
-            self.drop_packet(&packet, slot, reason);
+            let packet = self.packets.get(index);
+            let (ingress, charged) = (Slot(packet.ingress), packet.charged);
+            self.release(ingress, charged);
+            self.drop_packet(index, slot, reason);
         }
     }
 }
