@@ -13,7 +13,7 @@ use crate::job::{Job, Jobs};
 use crate::letter::Letters;
 use crate::link::{Link, cable_ends};
 use crate::nic::NicState;
-use crate::packet::Packets;
+use crate::packet::{NIL, Packets};
 use crate::pause::PauseState;
 use crate::plane::Planes;
 use crate::port::{Lane, Port, port_flag};
@@ -138,6 +138,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         seen_hops: 0,
         seen_delivered: 0,
         horizon: settings.until.unwrap_or(Instant::MAX),
+        soon: NIL,
     })
 }
 

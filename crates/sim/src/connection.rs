@@ -12,6 +12,7 @@ use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, Packets, flag};
 use crate::port::Slot;
 use crate::recycle::Recycler;
 use crate::report::{FlowCounters, Outcome, TraceKind};
+use prefetch_index::prefetch_index;
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
@@ -85,22 +86,38 @@ pub(crate) struct Way {
     pub(crate) vxlan: bool,
 }
 
-/// One end of a flow.
+/// One end of a flow, in whole cache lines.
+#[repr(C)]
 pub(crate) struct End {
     pub(crate) qp: QueuePair,
+    forms: Forms,
     pub(crate) member: Member,
     /// When the pending deadline event fires; never if there is none.
     pub(crate) timer_at: Instant,
-    /// Chooses the entropy of every packet, where senders do.
-    pub(crate) recycler: Option<Box<Recycler>>,
-    forms: Forms,
 }
 
 impl End {
+    /// Asks for the memory that a packet needs here: one that answers ours, or one of the other end's.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, answers: bool) {
+        prefetch_index(std::slice::from_ref(&self.forms.ack), 0);
+        if answers {
+            prefetch_index(std::slice::from_ref(&self.forms.data), 0);
+            self.qp.prefetch_requester();
+        } else {
+            self.qp.prefetch_responder();
+        }
+    }
+
     /// Hash of the packets it sends, unless they have a path of their own.
     pub(crate) fn hashed(&self) -> Option<u32> {
         let data = &self.forms.data;
         (data.flags & flag::PINNED == 0).then_some(data.entropy)
+    }
+
+    /// Whoever chooses the entropy of its packets, if anybody does.
+    pub(crate) fn recycler(&mut self) -> Option<&mut Recycler> {
+        self.forms.recycler.as_deref_mut()
     }
 
     /// Sends by another plane, whose port this is, from now on.
@@ -118,11 +135,11 @@ impl End {
         packets: &mut Packets,
         letters: &mut Letters,
     ) -> (u32, u16) {
-        let forms = &self.forms;
+        let forms = &mut self.forms;
         let mut packet = forms.data;
         if header.extension != Extension::None || header.payload != forms.mtu {
             packet.size = self.qp.wire_len(&header) as u16;
-            if let Some(recycler) = &mut self.recycler {
+            if let Some(recycler) = &mut forms.recycler {
                 packet.entropy = recycler.next();
                 letters.entropy = Some(packet.entropy);
             }
@@ -133,17 +150,20 @@ impl End {
     }
 }
 
-/// The packets an end sends, filled in as far as all of a kind are alike.
+/// The packets an end sends, filled in as far as all of a kind are alike. What answers need stands together.
+#[repr(C)]
 struct Forms {
-    /// A full packet of data.
-    data: Packet,
     /// An acknowledgement.
     ack: Packet,
     /// Where acknowledgements wait at the NIC.
     ack_slot: Slot,
+    flow: u32,
     /// Payload of a full packet; more than any has where each packet is filled in by itself.
     mtu: u32,
-    flow: u32,
+    /// Chooses the entropy of every packet, where senders do.
+    recycler: Option<Box<Recycler>>,
+    /// A full packet of data.
+    data: Packet,
 }
 
 impl Forms {
@@ -214,10 +234,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let qp = QueuePair::new(config, Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(plane, way.class);
             let entity = u64::from(way.flow) << 1 | end as u64;
-            let recycler = self.recycling.filter(|_| !way.pinned);
-            let recycler = recycler.map(|seed| Box::new(Recycler::new(seed, entity)));
-            let forms = self.forms(way, end, plane, peer);
-            End { qp, member, timer_at: Instant::MAX, recycler, forms }
+            let mut forms = self.forms(way, end, plane, peer);
+            let recycles = self.recycling.filter(|_| !way.pinned);
+            forms.recycler = recycles.map(|seed| Box::new(Recycler::new(seed, entity)));
+            End { qp, forms, member, timer_at: Instant::MAX }
         });
         let connection = Connection { flow: way.flow, messages, carried, ends };
         if slot as usize == self.connections.len() {
@@ -363,9 +383,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let marks = if nic.qp.congestion.takes_marks() { flag::ECT } else { 0 };
         let echo = if nic.echo_marks { marks } else { 0 };
         Forms {
-            data: packet(way.class, &full, marks | int),
             ack: packet(ack_class, &ack, echo),
             ack_slot: Slot::new(nic.port, ack_class),
+            recycler: None,
+            data: packet(way.class, &full, marks | int),
             mtu: if self.recycling.is_some() { u32::MAX } else { nic.mtu },
             flow: way.flow,
         }

@@ -18,7 +18,7 @@ use crate::job::Jobs;
 use crate::letter::Letters;
 use crate::link::{Degradation, Link};
 use crate::nic::NicState;
-use crate::packet::Packets;
+use crate::packet::{NIL, Packets, flag};
 use crate::pause::PauseState;
 use crate::plane::Planes;
 use crate::port::{Port, Slot};
@@ -164,6 +164,8 @@ pub(crate) struct Engine<'a, Q> {
     /// Deliveries when somebody last looked.
     pub(crate) seen_delivered: u64,
     pub(crate) horizon: Instant,
+    /// A packet that will be delivered soon and whose place has been asked for; none if [`NIL`].
+    pub(crate) soon: u32,
 }
 
 /// Events between two looks at the observer.
@@ -223,13 +225,27 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// The next event. Brings what the events after it need into the cache: a large fabric does not
-    /// fit there, and the loads of one event wait for each other.
+    /// The next event. Asks for the memory that the events after it need: a large fabric does not fit the
+    /// cache, and the loads of one event wait for each other. Of a delivery the packet comes first; the
+    /// next time, when that is there, it says which letter and which queue pair to ask for.
     #[inline(always)]
     fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_and_show(|key, data| {
-            prefetch_index(&self.ports, key.id() as usize);
-            self.packets.prefetch(data);
+        self.events.pop_and_show(|ahead| {
+            if let Some(packet) = self.packets.peek(self.soon) {
+                self.letters.prefetch(self.soon);
+                if let Some(connection) = self.connections.get((packet.to >> 1) as usize) {
+                    let end = &connection.ends[(packet.to & 1) as usize];
+                    end.prefetch(packet.flags & flag::TO_INITIATOR != 0);
+                }
+            }
+            self.soon = NIL;
+            for (key, data) in ahead.events() {
+                self.packets.prefetch(data);
+                prefetch_index(&self.ports, key.id() as usize);
+                if key < Key::new(Kind::Arrive, 0) {
+                    self.soon = data;
+                }
+            }
         })
     }
 

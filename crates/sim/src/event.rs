@@ -108,6 +108,22 @@ pub(crate) struct Event {
     pub(crate) data: u32,
 }
 
+/// Events that come soon.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ahead<'a> {
+    /// Their keys, in the low halves.
+    pub(crate) orders: &'a [u64],
+    pub(crate) data: &'a [u32],
+}
+
+impl Ahead<'_> {
+    /// Keys and data.
+    #[inline(always)]
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Key, u32)> {
+        self.orders.iter().zip(self.data).map(|(&order, &data)| (Key(order as u32), data))
+    }
+}
+
 /// A queue of events that gives them back in order. One implementation is fast, one is plain: they
 /// must agree.
 pub(crate) trait EventQueue {
@@ -126,11 +142,11 @@ pub(crate) trait EventQueue {
         self.push(event);
     }
     /// The next event. Now and then shows events that come soon after it, before it is handled.
-    fn pop_and_show(&mut self, show: impl FnMut(Key, u32)) -> Option<Event>;
+    fn pop_and_show(&mut self, show: impl FnMut(Ahead<'_>)) -> Option<Event>;
     /// The next event.
     #[cfg(test)]
     fn pop(&mut self) -> Option<Event> {
-        self.pop_and_show(|_, _| {})
+        self.pop_and_show(|_| {})
     }
     /// The keys and data of all events that wait, in no order. For the cold paths.
     fn pending(&self) -> impl Iterator<Item = (Key, u32)>;

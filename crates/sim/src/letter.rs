@@ -84,6 +84,12 @@ impl Letters {
         }
     }
 
+    /// Asks for the memory of a letter.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, index: u32) {
+        prefetch_index::prefetch_index(&self.letters, index as usize);
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> &Letter {
         &self.letters[index as usize]

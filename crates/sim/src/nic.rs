@@ -424,7 +424,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.totals.cnps += u64::from(operation == Opcode::Cnp);
         let answers = operation == Opcode::Acknowledge;
         let int = if answers && self.nics[nic as usize].returns {
-            let recycler = &mut connection.ends[(endpoint & 1) as usize].recycler;
+            let recycler = connection.ends[(endpoint & 1) as usize].recycler();
             if let (Some(recycler), Some(entropy)) = (recycler, self.letters.spared(index)) {
                 recycler.keep(entropy);
             }
@@ -440,8 +440,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.send_control(endpoint, Some(index));
         self.packets.release(index);
         if matches!(operation, Opcode::Write | Opcode::Send) {
-            // Data does not change what its receiver has to send, answers apart.
-            self.update_deadline(endpoint);
+            // Data does not change what its receiver has to send, answers apart; and only a mark, which
+            // may have to wait for its turn to be told, changes when it has to be woken.
+            if flags & flag::CE != 0 {
+                self.update_deadline(endpoint);
+            }
             if self.connections[(endpoint >> 1) as usize].carried.is_some() {
                 self.transfers_arrive(endpoint);
             }

@@ -102,7 +102,7 @@ impl Packets {
         self.packets.get(index as usize)
     }
 
-    /// Fetches the packet at a place, if there is such a place, into the cache.
+    /// Asks for the memory of a packet, if there is such a place.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: u32) {
         prefetch_index::prefetch_index(&self.packets, index as usize);

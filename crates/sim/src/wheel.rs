@@ -1,11 +1,12 @@
 //! The event queue: a wheel of narrow time buckets, and a plain heap to check it against.
 //!
-//! A bucket is one cache line with room for a few events, kept in order, so that finding the next
-//! one is mostly a look at the next place, else at a bitmap. Time goes through the buckets in order,
+//! A bucket is two cache lines with room for a few events, kept in order, so that finding the next
+//! one is mostly a look at the next place, else at a bitmap. What finds no room there, as when a thousand
+//! flows start together, is put into a list and sorted when its time comes. Time goes through the buckets in order,
 //! and most events are put in a fixed distance ahead: both are streams that the processor fetches by
 //! itself. Events beyond the wheel wait in a heap and move in as it turns.
 
-use crate::event::{Event, EventQueue, Key};
+use crate::event::{Ahead, Event, EventQueue, Key};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use xoff_units::{Instant, Span};
@@ -13,8 +14,11 @@ use xoff_units::{Instant, Span};
 /// Events that a bucket holds itself.
 const ROOM: usize = 10;
 
-/// No event.
-const NIL: u32 = u32::MAX;
+/// No list.
+const NONE: u32 = u32::MAX;
+
+/// Events that a new list has room for.
+const LIST: usize = 128;
 
 /// The events of one stretch of time, first to last. The high half of an event's order is the low
 /// half of its time, the low half is its key: within a bucket, which never reaches over a multiple
@@ -24,7 +28,7 @@ const NIL: u32 = u32::MAX;
 struct Bucket {
     orders: [u64; ROOM],
     data: [u32; ROOM],
-    /// Events in the arrays; when these are full, there may be more in the bucket's chain.
+    /// Events in the arrays; when these are full, there may be more in the bucket's list.
     count: u32,
 }
 
@@ -61,14 +65,6 @@ fn whole(order: u64, data: u32) -> u128 {
     u128::from(order) << 32 | u128::from(data)
 }
 
-/// An event that found its bucket full.
-#[derive(Clone, Copy)]
-struct Spilled {
-    order: u64,
-    data: u32,
-    next: u32,
-}
-
 /// The bucket wheel.
 pub(crate) struct Wheel {
     /// log2 of the bucket width in picoseconds.
@@ -78,10 +74,11 @@ pub(crate) struct Wheel {
     buckets: Vec<Bucket>,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
-    /// First of the spilled events of each bucket. Apart, because it is rarely looked at.
-    chains: Vec<u32>,
-    spilled: Vec<Spilled>,
-    free: u32,
+    /// Which list has what each bucket had no room for. Apart, because it is rarely looked at.
+    lists: Vec<u32>,
+    spilled: Vec<Vec<u128>>,
+    /// Lists that no bucket has.
+    spare: Vec<u32>,
     /// The bucket being emptied, as an absolute number, and the high half of its time.
     now: u64,
     high: u64,
@@ -113,9 +110,9 @@ impl Wheel {
             mask: buckets - 1,
             buckets: vec![Bucket::EMPTY; buckets as usize],
             occupied: vec![0; (buckets / 64) as usize],
-            chains: vec![NIL; buckets as usize],
+            lists: vec![NONE; buckets as usize],
             spilled: Vec::new(),
-            free: NIL,
+            spare: Vec::new(),
             now: 0,
             high: 0,
             slot: 0,
@@ -141,19 +138,23 @@ impl Wheel {
     /// Keeps an event whose bucket is full.
     #[inline(never)]
     fn spill(&mut self, slot: usize, order: u64, data: u32) {
-        let head = &mut self.chains[slot];
-        let event = Spilled { order, data, next: *head };
-        match self.spilled.get_mut(self.free as usize) {
-            Some(place) => {
-                *head = self.free;
-                self.free = place.next;
-                *place = event;
-            }
-            None => {
-                *head = self.spilled.len() as u32;
-                self.spilled.push(event);
-            }
+        let event = whole(order, data);
+        match self.spilled.get_mut(self.lists[slot] as usize) {
+            Some(list) if list.len() < list.capacity() => list.push(event),
+            _ => self.spill_more(slot, event),
         }
+    }
+
+    /// The same where there is no list yet, or it must grow.
+    #[cold]
+    fn spill_more(&mut self, slot: usize, event: u128) {
+        if self.lists[slot] == NONE {
+            self.lists[slot] = self.spare.pop().unwrap_or_else(|| {
+                self.spilled.push(Vec::with_capacity(LIST));
+                self.spilled.len() as u32 - 1
+            });
+        }
+        self.spilled[self.lists[slot] as usize].push(event);
     }
 
     /// Adds an event of the bucket that is being emptied, or one beyond the wheel.
@@ -237,43 +238,30 @@ impl Wheel {
 
     /// Shows the events of the bucket after the current one, if that is near.
     #[inline(always)]
-    fn look_ahead(&self, show: &mut impl FnMut(Key, u32)) {
+    fn look_ahead(&self, show: &mut impl FnMut(Ahead<'_>)) {
         let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
         let Some(bucket) = self.buckets.get(self.slot + bits.trailing_zeros() as usize) else {
             return;
         };
-        let events = bucket.orders.iter().zip(&bucket.data);
-        for (&order, &data) in events.take(bucket.count as usize) {
-            show(Key(order as u32), data);
-        }
+        let count = (bucket.count as usize).min(ROOM);
+        show(Ahead { orders: &bucket.orders[..count], data: &bucket.data[..count] });
     }
 
     /// Takes what the current bucket has spilled, if it has.
     #[inline(never)]
     fn gather(&mut self) {
-        let mut index = std::mem::replace(&mut self.chains[self.slot], NIL);
-        if index == NIL {
+        let list = std::mem::replace(&mut self.lists[self.slot], NONE);
+        if list == NONE {
             return;
         }
+        debug_assert!(self.crowd.is_empty(), "the last bucket was not emptied");
+        std::mem::swap(&mut self.crowd, &mut self.spilled[list as usize]);
+        self.spare.push(list);
         self.crowd_together();
-        while index != NIL {
-            let event = &mut self.spilled[index as usize];
-            self.crowd.push(whole(event.order, event.data));
-            let next = std::mem::replace(&mut event.next, self.free);
-            self.free = index;
-            index = next;
-        }
         self.crowd.sort_unstable_by(|one, other| other.cmp(one));
     }
 
-    /// The orders and data of a chain of spilled events.
-    fn chain(&self, head: u32) -> impl Iterator<Item = (u64, u32)> {
-        let first = self.spilled.get(head as usize);
-        let next = |event: &&Spilled| self.spilled.get(event.next as usize);
-        std::iter::successors(first, next).map(|event| (event.order, event.data))
-    }
-
-    /// Moves what is left in the current bucket to the crowd, which then is empty.
+    /// Moves what is left in the current bucket to the crowd.
     fn crowd_together(&mut self) {
         let bucket = &self.buckets[self.slot];
         while self.count > self.done {
@@ -297,7 +285,7 @@ impl EventQueue for Wheel {
     }
 
     #[inline(always)]
-    fn pop_and_show(&mut self, mut show: impl FnMut(Key, u32)) -> Option<Event> {
+    fn pop_and_show(&mut self, mut show: impl FnMut(Ahead<'_>)) -> Option<Event> {
         let (order, data) = loop {
             if self.done < self.count {
                 let (bucket, at) = (&self.buckets[self.slot], self.done as usize);
@@ -317,18 +305,17 @@ impl EventQueue for Wheel {
     fn pending(&self) -> impl Iterator<Item = (Key, u32)> {
         let current = (self.done as usize..self.count as usize)
             .map(|at| (self.buckets[self.slot].orders[at], self.buckets[self.slot].data[at]));
-        let crowd = self.crowd.iter().map(|&event| ((event >> 32) as u64, event as u32));
         let occupied = self.occupied.iter().zip(0..).filter(|(bits, _)| **bits != 0);
         let words = occupied.map(|(_, word)| 64 * word..64 * (word + 1));
-        let ahead = words.clone().flat_map(|slots| &self.buckets[slots]);
+        let ahead = words.flat_map(|slots| &self.buckets[slots]);
         let ahead = ahead.flat_map(|bucket| {
             let events = bucket.orders.iter().zip(&bucket.data);
             events.take(bucket.count as usize).map(|(order, data)| (*order, *data))
         });
-        let spilled =
-            words.flat_map(|slots| &self.chains[slots]).flat_map(|&head| self.chain(head));
+        let spilled = self.crowd.iter().chain(self.spilled.iter().flatten());
+        let spilled = spilled.map(|&event| ((event >> 32) as u64, event as u32));
         let far = self.overflow.iter().map(|Reverse(event)| (event.key, event.data));
-        let near = current.chain(ahead).chain(crowd).chain(spilled);
+        let near = current.chain(ahead).chain(spilled);
         near.map(|(order, data)| (Key(order as u32), data)).chain(far)
     }
 }
@@ -344,7 +331,7 @@ impl EventQueue for Heap {
         self.heap.push(Reverse(event));
     }
 
-    fn pop_and_show(&mut self, _show: impl FnMut(Key, u32)) -> Option<Event> {
+    fn pop_and_show(&mut self, _show: impl FnMut(Ahead<'_>)) -> Option<Event> {
         self.heap.pop().map(|Reverse(event)| event)
     }
 
@@ -377,7 +364,7 @@ impl EventQueue for TurnHeap {
         self.heap.push(Reverse((event.at, turn, event)));
     }
 
-    fn pop_and_show(&mut self, _show: impl FnMut(Key, u32)) -> Option<Event> {
+    fn pop_and_show(&mut self, _show: impl FnMut(Ahead<'_>)) -> Option<Event> {
         self.heap.pop().map(|Reverse((_, _, event))| event)
     }
 

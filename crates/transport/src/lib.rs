@@ -37,6 +37,7 @@
 //! then [`Host`], then [`config`] for everything that can be set.
 
 mod any_pair;
+mod cache;
 pub mod config;
 mod congestion;
 mod counters;

@@ -5,6 +5,7 @@
 //! `read_next` is the data packet that must come next. How lost packets are sent again is in
 //! `retransmit`.
 
+use crate::cache::fetch;
 use crate::config::{QpConfig, Recovery};
 use crate::counters::Counters;
 use crate::host::Source;
@@ -71,6 +72,15 @@ pub(crate) struct Requester {
 }
 
 impl Requester {
+    /// Asks the processor to fetch all of it.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        fetch(&self.queue);
+        fetch(&self.acked);
+        fetch(&self.reread);
+        fetch(&self.ack_every);
+    }
+
     pub(crate) fn new(config: &QpConfig, peer: Qpn) -> Self {
         let start = sequence::start(Psn::new(0));
         let selective = config.recovery == Recovery::SelectiveRepeat;
