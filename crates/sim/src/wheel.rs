@@ -2,7 +2,7 @@
 //!
 //! A bucket is two cache lines with room for a few events, kept in order, so that finding the next
 //! one is mostly a look at the next place, else at a bitmap. What finds no room there, as when a thousand
-//! flows start together, is put into a list and sorted when its time comes. Time goes through the buckets in order,
+//! flows start together, is put into sheets and sorted when its time comes. Time goes through the buckets in order,
 //! and most events are put in a fixed distance ahead: both are streams that the processor fetches by
 //! itself. Events beyond the wheel wait in a heap and move in as it turns.
 
@@ -14,11 +14,11 @@ use xoff_units::{Instant, Span};
 /// Events that a bucket holds itself.
 const ROOM: usize = 10;
 
-/// No list.
+/// No sheet.
 const NONE: u32 = u32::MAX;
 
-/// Events that a new list has room for.
-const LIST: usize = 128;
+/// Events on a sheet.
+const LINES: usize = 31;
 
 /// The events of one stretch of time, first to last. The high half of an event's order is the low
 /// half of its time, the low half is its key: within a bucket, which never reaches over a multiple
@@ -28,7 +28,7 @@ const LIST: usize = 128;
 struct Bucket {
     orders: [u64; ROOM],
     data: [u32; ROOM],
-    /// Events in the arrays; when these are full, there may be more in the bucket's list.
+    /// Events in the arrays; when these are full, there may be more on the bucket's sheets.
     count: u32,
 }
 
@@ -65,6 +65,14 @@ fn whole(order: u64, data: u32) -> u128 {
     u128::from(order) << 32 | u128::from(data)
 }
 
+/// Events that had no room in their bucket.
+struct Sheet {
+    count: u32,
+    /// The bucket's sheet before, or the next unused one.
+    next: u32,
+    events: [u128; LINES],
+}
+
 /// The bucket wheel.
 pub(crate) struct Wheel {
     /// log2 of the bucket width in picoseconds.
@@ -74,11 +82,11 @@ pub(crate) struct Wheel {
     buckets: Vec<Bucket>,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
-    /// Which list has what each bucket had no room for. Apart, because it is rarely looked at.
-    lists: Vec<u32>,
-    spilled: Vec<Vec<u128>>,
-    /// Lists that no bucket has.
-    spare: Vec<u32>,
+    /// Each bucket's last sheet. Apart, because it is rarely looked at.
+    last_sheets: Vec<u32>,
+    sheets: Vec<Sheet>,
+    /// The first that no bucket uses.
+    unused: u32,
     /// The bucket being emptied, as an absolute number, and the high half of its time.
     now: u64,
     high: u64,
@@ -110,9 +118,9 @@ impl Wheel {
             mask: buckets - 1,
             buckets: vec![Bucket::EMPTY; buckets as usize],
             occupied: vec![0; (buckets / 64) as usize],
-            lists: vec![NONE; buckets as usize],
-            spilled: Vec::new(),
-            spare: Vec::new(),
+            last_sheets: vec![NONE; buckets as usize],
+            sheets: Vec::new(),
+            unused: NONE,
             now: 0,
             high: 0,
             slot: 0,
@@ -139,22 +147,27 @@ impl Wheel {
     #[inline(never)]
     fn spill(&mut self, slot: usize, order: u64, data: u32) {
         let event = whole(order, data);
-        match self.spilled.get_mut(self.lists[slot] as usize) {
-            Some(list) if list.len() < list.capacity() => list.push(event),
+        match self.sheets.get_mut(self.last_sheets[slot] as usize) {
+            Some(sheet) if (sheet.count as usize) < LINES => {
+                sheet.events[sheet.count as usize] = event;
+                sheet.count += 1;
+            }
             _ => self.spill_more(slot, event),
         }
     }
 
-    /// The same where there is no list yet, or it must grow.
+    /// The same on a new sheet.
     #[cold]
     fn spill_more(&mut self, slot: usize, event: u128) {
-        if self.lists[slot] == NONE {
-            self.lists[slot] = self.spare.pop().unwrap_or_else(|| {
-                self.spilled.push(Vec::with_capacity(LIST));
-                self.spilled.len() as u32 - 1
-            });
+        if self.unused == NONE {
+            self.unused = self.sheets.len() as u32;
+            self.sheets.push(Sheet { count: 0, next: NONE, events: [0; LINES] });
         }
-        self.spilled[self.lists[slot] as usize].push(event);
+        let before = std::mem::replace(&mut self.last_sheets[slot], self.unused);
+        let sheet = &mut self.sheets[self.unused as usize];
+        self.unused = std::mem::replace(&mut sheet.next, before);
+        sheet.events[0] = event;
+        sheet.count = 1;
     }
 
     /// Adds an event of the bucket that is being emptied, or one beyond the wheel.
@@ -250,14 +263,17 @@ impl Wheel {
     /// Takes what the current bucket has spilled, if it has.
     #[inline(never)]
     fn gather(&mut self) {
-        let list = std::mem::replace(&mut self.lists[self.slot], NONE);
-        if list == NONE {
+        let mut last = std::mem::replace(&mut self.last_sheets[self.slot], NONE);
+        if last == NONE {
             return;
         }
-        debug_assert!(self.crowd.is_empty(), "the last bucket was not emptied");
-        std::mem::swap(&mut self.crowd, &mut self.spilled[list as usize]);
-        self.spare.push(list);
         self.crowd_together();
+        while let Some(sheet) = self.sheets.get_mut(last as usize) {
+            self.crowd.extend_from_slice(&sheet.events[..sheet.count as usize]);
+            sheet.count = 0;
+            let before = std::mem::replace(&mut sheet.next, self.unused);
+            self.unused = std::mem::replace(&mut last, before);
+        }
         self.crowd.sort_unstable_by(|one, other| other.cmp(one));
     }
 
@@ -312,7 +328,8 @@ impl EventQueue for Wheel {
             let events = bucket.orders.iter().zip(&bucket.data);
             events.take(bucket.count as usize).map(|(order, data)| (*order, *data))
         });
-        let spilled = self.crowd.iter().chain(self.spilled.iter().flatten());
+        let sheets = self.sheets.iter().flat_map(|sheet| &sheet.events[..sheet.count as usize]);
+        let spilled = self.crowd.iter().chain(sheets);
         let spilled = spilled.map(|&event| ((event >> 32) as u64, event as u32));
         let far = self.overflow.iter().map(|Reverse(event)| (event.key, event.data));
         let near = current.chain(ahead).chain(spilled);
