@@ -48,6 +48,7 @@ mod discard;
 mod driver;
 mod endpoint;
 mod error;
+mod head;
 mod inbox;
 mod memory;
 mod name;

@@ -203,10 +203,10 @@ impl Session {
 
     /// Takes what is done, and says whether anything was.
     fn reap(&mut self, run: &mut Run, check: &mut Check) -> Result<bool, PerfError> {
-        let mut any = false;
+        let (mut any, now) = (false, self.stage.now());
         while let Some(completion) = self.stage.device.poll(self.sends) {
             self.sent(&completion, run.size, check)?;
-            (any, run.last) = (true, self.stage.now());
+            (any, run.last) = (true, now);
             if run.moments.len() < MOMENTS {
                 run.moments.push(run.last);
             }
@@ -214,7 +214,6 @@ impl Session {
         while let Some(completion) = self.stage.device.poll(self.receives) {
             self.received(&completion, run.size, check)?;
             any = true;
-            let now = self.stage.now();
             if !run.sends {
                 // A receiver measures from the first message on.
                 if run.moments.is_empty() {
