@@ -51,6 +51,7 @@ mod error;
 mod head;
 mod inbox;
 mod memory;
+mod moderation;
 mod name;
 mod outbox;
 mod pair;
