@@ -58,6 +58,7 @@ pub struct Device {
     moderation: Moderation,
     domains: u32,
     packets_in: u64,
+    bytes_in: u64,
     /// When anything moved last.
     active: Instant,
 }
@@ -119,6 +120,7 @@ impl Device {
             moderation: Moderation::new(),
             domains: 0,
             packets_in: 0,
+            bytes_in: 0,
             active: Instant::ZERO,
             tap,
             socket,
@@ -147,7 +149,7 @@ impl Device {
         &self.reasons
     }
 
-    /// While packets come in a stream and nothing is sent but answers, [`Device::wait`] lets so much
+    /// While more than 10 Gbit/s come in and nothing is sent but answers, [`Device::wait`] lets so much
     /// time pass before it has somebody look again, although it [lingers](Waiting::Linger). Less work for
     /// both sides, but what comes waits for so long, and the peer's window has to last for it. At
     /// first there is no such pause.
@@ -244,6 +246,7 @@ impl Device {
     /// this or of [`Device::wait`]; [`Progress::is_idle`] tells when nothing is left.
     pub fn progress(&mut self) -> Progress {
         let (received, sent) = (self.packets_in, self.outbox.packets);
+        let bytes = self.bytes_in;
         let waited = !self.outbox.is_empty();
         let mut now = self.clock.now();
         for _ in 0..ROUNDS {
@@ -262,7 +265,7 @@ impl Device {
         }
         let progress =
             Progress { received: self.packets_in - received, sent: self.outbox.packets - sent };
-        self.moderation.looked(now, progress.received, talks);
+        self.moderation.looked(now, self.bytes_in - bytes, talks);
         if !progress.is_idle() {
             self.active = now;
         }
@@ -274,9 +277,10 @@ impl Device {
         self.outbox.flush(&mut self.socket, &self.store, &mut self.reasons);
     }
 
-    /// Counts packets that arrived.
-    pub(crate) fn count_received(&mut self, packets: u64) {
-        self.packets_in += packets;
+    /// Counts packets that arrived, and their bytes.
+    pub(crate) fn count_received(&mut self, packets: usize, bytes: usize) {
+        self.packets_in += packets as u64;
+        self.bytes_in += bytes as u64;
     }
 
     /// Sleeps until a packet arrives, something is due, or `timeout` is over; not at all if there is
