@@ -10,9 +10,9 @@ use super::message::{DONE, Greeting, Keys, Report, greeting, mtu_of, mtu_text};
 use super::outcome::{Agreed, End};
 use super::pattern::Body;
 use super::plan::Plan;
-use super::settings::{Measure, Role, Settings};
+use super::settings::{Role, Settings};
 use super::stage::Stage;
-use super::window::{pause, window};
+use super::window::window;
 use crate::cm::{ConnectionId, DatagramService, Event, Offer};
 use crate::{Completions, DatagramWork, PairSettings, Remote, WorkId, host_config};
 use std::net::{IpAddr, SocketAddr};
@@ -43,6 +43,8 @@ pub(super) struct Session {
     pub(super) stage: Stage,
     pub(super) link: Link,
     pub(super) peer: Greeting,
+    /// What each queue pair of the peer has in flight to us at most, if we know.
+    pub(super) peer_window: Bytes,
     pub(super) mtu: u16,
     pub(super) sizes: Vec<u64>,
     pub(super) area: Area,
@@ -80,10 +82,9 @@ impl Session {
         }
         let device = &mut stage.device;
         let domain = device.create_domain();
-        if settings.measure == Measure::Bandwidth && peer.kept > Bytes::ZERO {
-            // The peer knows the same of us, and does as we do.
-            device.moderate(pause(window(kept, settings.pairs)));
-        }
+        // A peer who says how much is kept for it listens to what we say, too.
+        let heeds = peer.kept > Bytes::ZERO;
+        let peer_window = if heeds { window(kept, settings.pairs) } else { Bytes::ZERO };
         let layout = Layout::new(&settings, cycle, line, window(peer.kept, settings.pairs));
         let area = Area::new(device, domain, layout, settings.verb, &sizes)?;
         let places = settings.pairs * 1024 + settings.pairs * settings.depth;
@@ -98,6 +99,7 @@ impl Session {
             stage,
             link,
             peer,
+            peer_window,
             mtu,
             sizes,
             area,

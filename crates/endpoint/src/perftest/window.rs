@@ -8,8 +8,10 @@ use xoff_units::{Bytes, Span};
 
 /// The most that a queue pair of a test has in flight.
 const MOST: Bytes = Bytes::new(768 << 10);
-/// How long a receiver pauses while packets come in a stream: at 50 Gbit/s a third of the window.
+/// How long a receiver pauses while packets come in a stream, and what has to be in flight then, so that
+/// it lasts: twice the pause at 50 Gbit/s.
 const PAUSE: Span = Span::from_us(40);
+const LASTING: Bytes = Bytes::new(512 << 10);
 /// Of what is kept for a receiver, the part that is used; the rest is for what the system adds.
 const USED: u64 = 4;
 
@@ -20,9 +22,9 @@ pub(super) fn window(kept: Bytes, pairs: usize) -> Bytes {
     Bytes::new(kept.get() / USED / pairs.max(1) as u64).clamp(usual, MOST)
 }
 
-/// How long a receiver may pause whose peer has this window.
-pub(super) fn pause(window: Bytes) -> Span {
-    if window >= MOST { PAUSE } else { Span::ZERO }
+/// How long a receiver may pause whose peer has so much in flight.
+pub(super) fn pause(in_flight: Bytes) -> Span {
+    if in_flight >= LASTING { PAUSE } else { Span::ZERO }
 }
 
 #[cfg(test)]
@@ -37,6 +39,6 @@ mod tests {
         assert_eq!(window(Bytes::new(8 << 20), 1), MOST);
         assert_eq!(window(Bytes::new(8 << 20), 4), Bytes::new(512 << 10));
         assert_eq!(window(Bytes::MAX, 0), MOST);
-        assert_eq!((pause(usual), pause(MOST)), (Span::ZERO, PAUSE));
+        assert_eq!((pause(usual), pause(LASTING)), (Span::ZERO, PAUSE));
     }
 }
