@@ -6,6 +6,7 @@ use crate::discard::Reasons;
 use crate::error::{Error, OpenError};
 use crate::inbox::Inbox;
 use crate::memory::{Memory, Store};
+use crate::moderation::Moderation;
 use crate::outbox::Outbox;
 use crate::pair::Pairs;
 use crate::posted::Posted;
@@ -16,12 +17,13 @@ use crate::tap::Tap;
 use crate::verify::Verification;
 use crate::work::Completion;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_recv_buffer_size;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use xoff_transport::{Access, PathInfo, ProtectionDomain, ReceiveQueue, Slack};
-use xoff_units::{Instant, Span};
+use xoff_units::{Bytes, Instant, Span};
 
 /// How far packets may stray from their time: far enough that a run of them leaves with one call, and
 /// that a thread which wakes late keeps its rate.
@@ -53,8 +55,10 @@ pub struct Device {
     pub(crate) touched: Vec<u32>,
     pub(crate) reasons: Reasons,
     pub(crate) verification: Verification,
+    moderation: Moderation,
     domains: u32,
     packets_in: u64,
+    bytes_in: u64,
     /// When anything moved last.
     active: Instant,
 }
@@ -113,8 +117,10 @@ impl Device {
             touched: Vec::new(),
             reasons: Reasons::default(),
             verification: Verification::of(settings.verify, socket.is_v6(), tap.is_some()),
+            moderation: Moderation::new(),
             domains: 0,
             packets_in: 0,
+            bytes_in: 0,
             active: Instant::ZERO,
             tap,
             socket,
@@ -141,6 +147,19 @@ impl Device {
     /// Packets that reached no queue pair or could not be sent, by reason.
     pub fn discards(&self) -> &Reasons {
         &self.reasons
+    }
+
+    /// While more than 10 Gbit/s come in and nothing is sent but answers, [`Device::wait`] lets so much
+    /// time pass before it has somebody look again, although it [lingers](Waiting::Linger). Less work for
+    /// both sides, but what comes waits for so long, and the peer's window has to last for it. At
+    /// first there is no such pause.
+    pub fn moderate(&mut self, pause: Span) {
+        self.moderation.set(pause);
+    }
+
+    /// How much of what arrives the system keeps until somebody looks.
+    pub fn arrivals_kept(&self) -> Bytes {
+        Bytes::new(socket_recv_buffer_size(self).unwrap_or(0) as u64)
     }
 
     /// The time that the device's queue pairs go by.
@@ -227,6 +246,7 @@ impl Device {
     /// this or of [`Device::wait`]; [`Progress::is_idle`] tells when nothing is left.
     pub fn progress(&mut self) -> Progress {
         let (received, sent) = (self.packets_in, self.outbox.packets);
+        let bytes = self.bytes_in;
         let waited = !self.outbox.is_empty();
         let mut now = self.clock.now();
         for _ in 0..ROUNDS {
@@ -239,11 +259,13 @@ impl Device {
         self.alarms(now);
         let answers = self.outbox.packets;
         self.transmit(now);
-        if !self.settings.hold_answers || waited || self.outbox.packets > answers {
+        let talks = self.outbox.packets > answers;
+        if !self.settings.hold_answers || waited || talks {
             self.flush();
         }
         let progress =
             Progress { received: self.packets_in - received, sent: self.outbox.packets - sent };
+        self.moderation.looked(now, self.bytes_in - bytes, talks);
         if !progress.is_idle() {
             self.active = now;
         }
@@ -255,9 +277,10 @@ impl Device {
         self.outbox.flush(&mut self.socket, &self.store, &mut self.reasons);
     }
 
-    /// Counts packets that arrived.
-    pub(crate) fn count_received(&mut self, packets: u64) {
-        self.packets_in += packets;
+    /// Counts packets that arrived, and their bytes.
+    pub(crate) fn count_received(&mut self, packets: usize, bytes: usize) {
+        self.packets_in += packets as u64;
+        self.bytes_in += bytes as u64;
     }
 
     /// Sleeps until a packet arrives, something is due, or `timeout` is over; not at all if there is
@@ -277,8 +300,13 @@ impl Device {
         if let Waiting::Linger(time) = self.settings.waiting
             && now.since(self.active) < time
         {
-            std::thread::yield_now();
-            return false;
+            let end = self.schedule.due().min(now + self.moderation.pause());
+            loop {
+                std::thread::yield_now();
+                if self.clock.now() >= end {
+                    return false;
+                }
+            }
         }
         let left = until(now, self.schedule.due());
         if left.is_zero() || (left < TOO_SHORT_TO_SLEEP && self.next_is_paced()) {

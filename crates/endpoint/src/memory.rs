@@ -117,6 +117,13 @@ impl Store {
         self.place(id, range(slice, offset, length)?)
     }
 
+    /// Where the bytes of a posted slice are from `offset` on; nothing if the memory is gone.
+    #[inline]
+    pub(crate) fn locate_rest(&self, slice: &Slice, offset: u64) -> Option<Place> {
+        let length = usize::try_from(slice.length.get().checked_sub(offset)?).ok()?;
+        self.locate(slice, offset, length)
+    }
+
     /// The same as bytes to be changed.
     #[inline]
     pub(crate) fn part_mut(
@@ -193,6 +200,14 @@ pub(crate) struct Place {
 impl Place {
     /// No bytes, nowhere.
     pub(crate) const NOTHING: Self = Self { region: 0, start: 0, end: 0 };
+
+    /// The `n`-th piece of `length` bytes, if it is whole.
+    #[inline]
+    pub(crate) fn piece(self, n: usize, length: usize) -> Option<Self> {
+        let start = self.start.checked_add(n.checked_mul(length)?)?;
+        let end = start.checked_add(length)?;
+        (end <= self.end).then_some(Self { start, end, ..self })
+    }
 
     /// How many bytes.
     #[inline]

@@ -5,17 +5,18 @@
 //! from there on everybody may.
 
 use crate::discard::{Reason, Reasons};
+use crate::head::Head;
 use crate::memory::{Place, Store};
 use crate::name::{Control, Name};
-use crate::run::{Packet, Run, SHORT};
+use crate::run::{LEAST, Packet, Run};
 use crate::socket::{Door, Socket};
 use crate::syscall::{MOST, Outgoing, send_many};
 use std::io;
 use std::net::SocketAddr;
+use xoff_wire::Header;
 use xoff_wire::icrc::{self, Flow};
 use xoff_wire::ip::TrafficClass;
 use xoff_wire::roce::MAX_DATAGRAM;
-use xoff_wire::{Header, MAX_HEADER_LEN};
 
 /// Bytes held at a time, payloads included.
 const ROOM: usize = 320 << 10;
@@ -72,6 +73,14 @@ impl Outbox {
         self.runs.len() < RUNS && self.filled + MAX_DATAGRAM + 8 <= ROOM
     }
 
+    /// How many equally long packets to one peer fit for sure.
+    #[inline]
+    pub(crate) fn room(&self, segmentation: bool) -> usize {
+        let each = if segmentation { LEAST } else { 1 };
+        let runs = (RUNS - self.runs.len().min(RUNS)) * each;
+        runs.min((ROOM - self.filled) / (MAX_DATAGRAM + 8))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.sent == self.runs.len()
     }
@@ -89,37 +98,57 @@ impl Outbox {
         store: &Store,
         segmentation: bool,
     ) -> bool {
-        let mut head = [0; MAX_HEADER_LEN];
-        let head_len = header.encode(&mut head);
-        let head = &head[..head_len];
+        let mut head = Head::of(header);
         let lone = self
             .runs
             .last()
             .filter(|run| segmentation && run.is_short() && run.is_along(route, class));
         let longer =
-            packet_len(head_len, payload.length()) > lone.map_or(usize::MAX, |run| run.segment);
+            packet_len(head.length, payload.length()) > lone.map_or(usize::MAX, |run| run.segment);
         let answer = if longer { self.step_back() } else { None };
-        if !self.append(route, class, head, (payload, store.at(payload)), segmentation) {
+        if !self.append(route, class, &mut head, (payload, store.at(payload)), segmentation) {
             return false;
         }
         self.packets += 1;
-        if let Some((bytes, length)) = answer {
+        if let Some(mut answer) = answer {
             // Headers alone, behind what was just written: it always finds room.
-            let head = &bytes[..length - icrc::LEN];
-            self.append(route, class, head, (Place::NOTHING, &[]), segmentation);
+            self.append(route, class, &mut answer, (Place::NOTHING, &[]), segmentation);
         }
         true
     }
 
-    /// Takes the last run, a short packet, out again.
-    fn step_back(&mut self) -> Option<([u8; SHORT], usize)> {
+    /// Adds `count` packets that follow the one with `header` and differ from it in their number alone.
+    /// Their payloads are pieces as long as its, from the second one of `payloads` on. There is
+    /// [room](Outbox::room) for them.
+    pub(crate) fn push_alike(
+        &mut self,
+        (route, class): (&Route, TrafficClass),
+        header: &Header,
+        payloads: Place,
+        count: usize,
+        store: &Store,
+        segmentation: bool,
+    ) {
+        let mut head = Head::of(header);
+        for n in 1..=count {
+            let Some(payload) = payloads.piece(n, header.payload as usize) else { return };
+            head.renumber(header.psn.plus(n as u32));
+            let payload = (payload, store.at(payload));
+            let fits = self.append(route, class, &mut head, payload, segmentation);
+            debug_assert!(fits, "the caller has asked for room");
+            self.packets += u64::from(fits);
+        }
+    }
+
+    /// Takes the last run, a short packet, out again: its headers.
+    fn step_back(&mut self) -> Option<Head> {
         let run = self.runs.pop()?;
-        let mut bytes = [0; SHORT];
-        bytes.get_mut(..run.length)?.copy_from_slice(&self.own[run.start..]);
+        let head = self.own.get(run.start..)?.split_last_chunk::<{ icrc::LEN }>()?.0;
+        let head = Head::copied(head)?;
         self.own.truncate(run.start);
         self.waiting.truncate(run.first);
         self.filled -= run.length;
-        Some((bytes, run.length))
+        Some(head)
     }
 
     /// Puts a packet behind the last one. Its ICRC depends on its place in the run.
@@ -128,35 +157,41 @@ impl Outbox {
         &mut self,
         route: &Route,
         class: TrafficClass,
-        head: &[u8],
+        head: &mut Head,
         (place, payload): (Place, &[u8]),
         segmentation: bool,
     ) -> bool {
-        let length = packet_len(head.len(), payload.len());
-        if self.runs.len() >= RUNS || self.filled + length > ROOM {
-            return false;
-        }
-        let start = self.own.len();
-        self.own.extend_from_slice(head);
-        let gathered = payload.len() >= GATHERED;
-        if !gathered {
-            self.own.extend_from_slice(payload);
-        }
-        let split = self.own.len();
-        let pad = &[0; 3][..length - icrc::LEN - head.len() - payload.len()];
-        self.own.extend_from_slice(pad);
+        let length = packet_len(head.length, payload.len());
+        let (start, all_begun) = (self.own.len(), self.runs.len() >= RUNS);
+        let pad = &[0; 3][..length - icrc::LEN - head.length - payload.len()];
         let joins = self
             .runs
             .last_mut()
             .filter(|run| segmentation && run.takes(length) && run.is_along(route, class));
+        if self.filled + length > ROOM || (all_begun && joins.is_none()) {
+            return false;
+        }
         let identification = joins.as_ref().map_or(0, |run| run.count);
-        let own = &self.own[start..];
-        let sum = if gathered {
-            route.flow.icrc(identification, head, &[payload, pad])
+        let gathered = payload.len() >= GATHERED;
+        let split = if gathered {
+            let sum = match pad {
+                [] => route.flow.icrc(identification, head.as_slice(), &[payload]),
+                _ => route.flow.icrc(identification, head.as_slice(), &[payload, pad]),
+            };
+            let split = start + head.length;
+            // More than there is, because so many bytes at once are copied sooner than just enough.
+            self.own.extend_from_slice(head.finish(pad.len(), sum));
+            self.own.truncate(split + pad.len() + icrc::LEN);
+            split
         } else {
-            route.flow.icrc(identification, own, &[])
+            self.own.extend_from_slice(head.as_slice());
+            self.own.extend_from_slice(payload);
+            let split = self.own.len();
+            self.own.extend_from_slice(pad);
+            let sum = route.flow.icrc(identification, &self.own[start..], &[]);
+            self.own.extend_from_slice(&sum.to_bytes());
+            split
         };
-        self.own.extend_from_slice(&sum.to_bytes());
         match joins {
             Some(run) => run.join(length),
             None => {
@@ -379,6 +414,68 @@ mod tests {
             assert!(count > 60);
             assert!(bench.runs().iter().rev().skip(1).all(|run| run.len() == most));
             assert!(bench.outbox.filled <= ROOM);
+        }
+    }
+
+    #[test]
+    fn packets_that_are_alike_are_those_put_in_one_by_one() {
+        for (payload, segmentation) in [(1024, true), (1024, false), (514, true), (7, true)] {
+            let (mut one, mut many) = (Bench::new(), Bench::new());
+            let first = data(0x00ff_fffe, payload);
+            let rest = one.store.locate_rest(&Slice::new(one.memory, 0, 8192), 5).unwrap();
+            let length = payload as usize;
+            let count = many.outbox.room(segmentation).min(rest.length() / length) - 1;
+            assert!(count >= 6 && rest.piece(rest.length() / length, length).is_none());
+            for bench in [&mut one, &mut many] {
+                assert!(bench.push(CLASS, &ack()));
+            }
+            for n in 0..=count {
+                let header = Header { psn: first.psn.plus(n as u32), ..first };
+                let (route, place) = (one.route, rest.piece(n, length).unwrap());
+                let store = &one.store;
+                assert!(one.outbox.push(&route, CLASS, &header, place, store, segmentation));
+            }
+            let (way, store) = ((&many.route, CLASS), &many.store);
+            let place = rest.piece(0, length).unwrap();
+            many.outbox.push(&many.route, CLASS, &first, place, store, segmentation);
+            many.outbox.push_alike(way, &first, rest, count, store, segmentation);
+            assert_eq!(many.outbox.own, one.outbox.own, "{payload}");
+            assert_eq!(many.outbox.packets, one.outbox.packets);
+            let runs = |bench: &Bench| bench.outbox.runs.iter().map(Run::range).collect::<Vec<_>>();
+            assert_eq!(runs(&many), runs(&one));
+        }
+    }
+
+    #[test]
+    fn as_many_fit_as_there_is_room_for() {
+        for segmentation in [true, false] {
+            for before in 0..200u32 {
+                let mut bench = Bench::new();
+                // Packets of any length, so that runs end where they like.
+                for n in 0..before {
+                    let payload = (n * n + before) % 9 * 500 + n % 2;
+                    let place = Place::NOTHING.piece(0, 0).unwrap();
+                    let _ = match n % 5 {
+                        0 => bench.push(CLASS, &ack()),
+                        1 => bench.push(TrafficClass((before % 4) as u8), &data(n, payload)),
+                        2 => {
+                            let (route, store) = (bench.route, &bench.store);
+                            bench.outbox.push(&route, CLASS, &data(n, 0), place, store, false)
+                        }
+                        _ => bench.data(n, payload % 4097),
+                    };
+                }
+                for payload in [4096, 1000, 30] {
+                    let room = bench.outbox.room(segmentation);
+                    let slice = Slice::new(bench.memory, 0, 8192);
+                    let rest = bench.store.locate_rest(&slice, 0).unwrap();
+                    let count = room.min(rest.length() / payload as usize - 1);
+                    let (way, sent) = ((&bench.route, CLASS), bench.outbox.packets);
+                    let header = data(5000, payload);
+                    bench.outbox.push_alike(way, &header, rest, count, &bench.store, segmentation);
+                    assert_eq!(bench.outbox.packets - sent, count as u64, "{before} {payload}");
+                }
+            }
         }
     }
 

@@ -60,7 +60,7 @@ impl Device {
         let Some(flow) = flow(bundle.from, self.address) else { return };
         let ce = bundle.class.ecn() == Ecn::Congested;
         let count = bundle.bytes.len().div_ceil(bundle.segment);
-        self.count_received(count.max(1) as u64);
+        self.count_received(count.max(1), bundle.bytes.len());
         if count == 0 {
             // A datagram without a byte.
             self.reasons.count(Reason::Malformed);

@@ -8,11 +8,14 @@ use std::io::IoSlice;
 use std::ops::Range;
 use xoff_wire::icrc::{self, Flow};
 use xoff_wire::ip::TrafficClass;
+use xoff_wire::roce::MAX_DATAGRAM;
 
 /// The longest run that fits a datagram of IPv4.
 const LONGEST: usize = 65_507;
+/// Packets of any length that a run holds at least.
+pub(crate) const LEAST: usize = LONGEST / (MAX_DATAGRAM + 8);
 /// The longest answer: an atomic's, or a notification.
-pub(crate) const SHORT: usize = 32;
+const SHORT: usize = 32;
 /// The most packets in a run that every kernel takes.
 const MOST: u16 = 64;
 

@@ -41,52 +41,64 @@ impl Device {
             let Some(entry) = self.pairs.at(index) else { continue };
             entry.ringed = false;
             let mut turn = TURN;
-            while turn > 0 && self.outbox.has_room() && self.send_one(now, index) {
-                turn -= 1;
+            while turn > 0 && self.outbox.has_room() {
+                let sent = self.send_some(now, index, turn);
+                if sent == 0 {
+                    break;
+                }
+                turn -= sent;
             }
             self.settle(now, index);
         }
     }
 
-    /// Puts the next data packet of a queue pair into the outbox. Says whether there was one.
-    fn send_one(&mut self, now: Instant, index: u32) -> bool {
-        let Some(entry) = self.pairs.at(index) else { return false };
-        let Some(core) = &mut entry.core else { return false };
-        let Some(header) = core.poll_transmit_within(now, SLACK) else { return false };
+    /// Puts the next data packets of a queue pair into the outbox: one, and those behind it that
+    /// differ from it in their number alone, but no more than `most`. Says how many there were.
+    fn send_some(&mut self, now: Instant, index: u32, most: usize) -> usize {
+        let Some(entry) = self.pairs.at(index) else { return 0 };
+        let Some(core) = &mut entry.core else { return 0 };
+        let Some(header) = core.poll_transmit_within(now, SLACK) else { return 0 };
         let length = header.payload as usize;
-        let payload = match core.payload_of(&header) {
+        // From the packet's payload on, all that is of the same piece of memory.
+        let rest = match core.payload_of(&header) {
             Source::Nothing => Some(Place::NOTHING),
             Source::Work { id, offset } => self
                 .posted
                 .works
                 .get(id)
-                .and_then(|work| self.store.locate(&work.local, offset, length)),
+                .and_then(|work| self.store.locate_rest(&work.local, offset)),
             Source::Region { key, address } => {
                 self.store.locate_remote(entry.settings.domain, key, address, length)
             }
         };
-        let Some(payload) = payload else {
+        let Some((rest, payload)) = rest.and_then(|rest| Some((rest, rest.piece(0, length)?)))
+        else {
             // The memory was given back: ours ends the connection, the peer's read is refused.
             match core.payload_of(&header) {
                 Source::Region { .. } => core.withdraw(&header),
                 _ => core.fail(Status::LocalProtection),
             }
-            return false;
+            return 0;
         };
         let found;
         let way = match &entry.route {
             Some(route) => route,
             None => {
                 let work = core.address().and_then(|address| self.posted.works.get(address.0));
-                let Some(to) = work.and_then(|work| work.to) else { return true };
-                let Ok(route) = route(self.address, to) else { return true };
+                let Some(to) = work.and_then(|work| work.to) else { return 1 };
+                let Ok(route) = route(self.address, to) else { return 1 };
                 found = route;
                 &found
             }
         };
         let (class, runs) = (entry.settings.class, self.socket.segmentation);
         self.outbox.push(way, class, &header, payload, &self.store, runs);
-        true
+        // What may follow it has to fit, and to be in memory.
+        let pieces = rest.length().checked_div(length).unwrap_or(0);
+        let most = most.min(pieces).saturating_sub(1).min(self.outbox.room(runs));
+        let more = core.poll_alike_within(now, SLACK, &header, most as u32) as usize;
+        self.outbox.push_alike((way, class), &header, rest, more, &self.store, runs);
+        1 + more
     }
 
     /// Whether the next thing due is a packet that pacing holds back.

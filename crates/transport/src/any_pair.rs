@@ -94,6 +94,21 @@ impl AnyPair {
         each!(self, pair => pair.poll_transmit_within(now, slack))
     }
 
+    /// How many packets follow `last`, the one given last, that differ from it in their number alone,
+    /// at most `most`: see [`QueuePair::poll_alike_within`]. Other services give them one by one.
+    pub fn poll_alike_within(
+        &mut self,
+        now: Instant,
+        slack: Slack,
+        last: &Header,
+        most: u32,
+    ) -> u32 {
+        match self {
+            Self::Reliable(pair) => pair.poll_alike_within(now, slack, last, most),
+            Self::Unreliable(_) | Self::Datagram(_) => 0,
+        }
+    }
+
     /// Where the payload of the packet that [`AnyPair::poll_transmit`] gave last comes from.
     pub fn payload_of(&self, header: &Header) -> Source {
         each!(self, pair => pair.payload_of(header))

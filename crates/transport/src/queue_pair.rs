@@ -140,6 +140,38 @@ impl QueuePair {
         self.transmit(now, start)
     }
 
+    /// As many calls of [`QueuePair::poll_transmit_within`] at once as give packets which differ from
+    /// `last`, the one given last, in their number alone: the middle of a message. Says how many, at
+    /// most `most`. Their numbers count on from `last`, and their payloads follow its.
+    pub fn poll_alike_within(
+        &mut self,
+        now: Instant,
+        slack: Slack,
+        last: &Header,
+        most: u32,
+    ) -> u32 {
+        if self.responder.has_data() {
+            return 0;
+        }
+        let most = most.min(self.requester.alike(last));
+        let len = self.wire.of_packet(last);
+        let mut count = 0;
+        while count < most
+            && let Some(start) = self.pacer.start(now, slack)
+        {
+            count += 1;
+            self.pacer.sent(start, len);
+            if self.controller.sent(now, len, &self.config, &mut self.counters) {
+                // Another rate and window: whoever wants more has to ask again.
+                self.requester.sent_alike(count, &mut self.counters);
+                self.follow_controller();
+                return count;
+            }
+        }
+        self.requester.sent_alike(count, &mut self.counters);
+        count
+    }
+
     /// The next packet at `now`, which counts as sent at `start`.
     #[inline(always)]
     fn transmit(&mut self, now: Instant, start: Instant) -> Option<Header> {

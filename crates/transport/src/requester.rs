@@ -15,7 +15,7 @@ use crate::sequence::{self, NEVER};
 use crate::work::{Completion, MAX_MESSAGE, MAX_POSTED, PostError, Status, Verb, WorkRequest};
 use std::collections::VecDeque;
 use xoff_units::{Bytes, Instant, Span};
-use xoff_wire::{Header, Psn, Qpn};
+use xoff_wire::{Header, Opcode, Psn, Qpn};
 
 /// Numbers in use at a time: far from the half lap at which old and new would be confused.
 const MAX_FLIGHT: u64 = 3 << 20;
@@ -289,6 +289,33 @@ impl Requester {
         ask
     }
 
+    /// How many packets follow `last`, the one given last, that differ from it in their number alone:
+    /// those in the middle of a message that do not ask for an acknowledgement.
+    pub(crate) fn alike(&self, last: &Header) -> u32 {
+        let middle = matches!(last.opcode, Opcode::WriteMiddle | Opcode::SendMiddle);
+        let in_line = last.psn.plus(1) == sequence::psn(self.next);
+        if !middle || last.ack_request || !in_line || self.repairs() || !self.can_go_on() {
+            return 0;
+        }
+        let Some(message) = self.queue.get(self.cursor as usize) else { return 0 };
+        // Each bound leaves out the packet that reaches it, because that one asks.
+        let numbers = u64::from(self.flight).saturating_sub(self.next - self.una());
+        let bytes = self.window.saturating_sub(self.next_bytes - self.acked_bytes);
+        let unasked = u64::from(self.ack_every.saturating_sub(self.unasked));
+        let bound = (message.end - self.next).min(numbers).min(unasked).saturating_sub(1);
+        bound.min(bytes.saturating_sub(1) / u64::from(self.mtu)) as u32
+    }
+
+    /// So many of them are sent.
+    pub(crate) fn sent_alike(&mut self, count: u32, counters: &mut Counters) {
+        let end = self.next + u64::from(count);
+        counters.retransmitted += self.high.clamp(self.next, end) - self.next;
+        self.next = end;
+        self.next_bytes += u64::from(count) * u64::from(self.mtu);
+        self.high = self.high.max(end);
+        self.unasked += count;
+    }
+
     /// The packet with this number once more, and how many numbers it covers.
     pub(crate) fn again(&self, number: u64) -> Option<(Header, u64)> {
         let message = self.queue.get(self.index_of(number))?;
@@ -300,10 +327,15 @@ impl Requester {
     /// Where the payload of the packet with this number comes from, while its message is posted.
     pub(crate) fn source(&self, psn: Psn) -> Source {
         let number = sequence::near(self.next, psn);
-        match self.queue.get(self.index_of(number)) {
-            Some(message) if message.first <= number => message.source(number, self.mtu),
-            _ => Source::Nothing,
-        }
+        let holds = |message: &&Message| message.first <= number && number < message.end;
+        // Most often it is the packet before `next`.
+        let cursor = self.cursor as usize;
+        let message = self.queue.get(cursor).filter(holds).or_else(|| {
+            let before = cursor.checked_sub(1).and_then(|before| self.queue.get(before));
+            let found = before.filter(holds);
+            found.or_else(|| self.queue.get(self.index_of(number)).filter(holds))
+        });
+        message.map_or(Source::Nothing, |message| message.source(number, self.mtu))
     }
 
     /// Index of the message that `number` is in; beyond the queue if none.

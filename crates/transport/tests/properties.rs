@@ -9,7 +9,7 @@ use xoff_transport::config::{
     Congestion, Dcqcn, Dctcp, Hpcc, Notification, QpConfig, Recovery, Swift, Timely,
 };
 use xoff_transport::{
-    Atomic, IntHop, IntStack, PathInfo, QueuePair, Signals, Status, Verb, WorkRequest,
+    Atomic, IntHop, IntStack, PathInfo, QueuePair, Signals, Slack, Status, Verb, WorkRequest,
 };
 use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::{Aeth, Extension, Header, Opcode, Psn, Qpn, Reth, Rkey, Service, Syndrome};
@@ -270,6 +270,84 @@ proptest! {
             prop_assert!(pair.delivered() <= arrived);
             prop_assert!(pair.rate() <= LINE && pair.rate() > Rate::ZERO);
             let _ = pair.congestion_state(now);
+        }
+    }
+}
+
+/// What a queue pair gives to the wire at `now`, at most `most` packets: one by one, or with those
+/// taken together that are alike.
+fn burst(pair: &mut QueuePair, now: Instant, slack: Slack, most: u32, alike: bool) -> Vec<Header> {
+    let mut packets = Vec::new();
+    while (packets.len() as u32) < most
+        && let Some(header) = pair.poll_transmit_within(now, slack)
+    {
+        packets.push(header);
+        if alike {
+            let left = most - packets.len() as u32;
+            let more = pair.poll_alike_within(now, slack, &header, left);
+            packets.extend((1..=more).map(|n| Header { psn: header.psn.plus(n), ..header }));
+        }
+    }
+    packets
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn packets_taken_together_are_those_taken_one_by_one(
+        config in configs(),
+        seed in any::<u64>(),
+        slack in (0u64..30, 0u64..100),
+        rounds in 1usize..60,
+    ) {
+        let config = QpConfig { mtu: Bytes::new(1000), retry_limit: 7, ..config };
+        let path = PathInfo { line_rate: LINE, base_rtt: Span::from_us(4) };
+        let slack = Slack { ahead: Span::from_us(slack.0), behind: Span::from_us(slack.1) };
+        let mut one = QueuePair::new(Arc::new(config), Qpn::new(1), Qpn::new(2), path);
+        let mut many = one.clone();
+        let mut draws = Draws(seed);
+        let mut now = Instant::ZERO;
+        for id in 0..rounds as u64 {
+            now += Span::from_ps(draws.next() % 20_000_000);
+            let operation = [Verb::Write, Verb::Write, Verb::Send, Verb::Read][id as usize % 4];
+            let length = Bytes::new(draws.next() % 60_000);
+            let work = WorkRequest { id, operation, length, address: 0, rkey: Rkey(0) };
+            let arrived = draws.chance(300).then(|| nonsense(&mut draws));
+            let (most, due) = ((draws.next() % 40) as u32, draws.chance(300));
+            for pair in [&mut one, &mut many] {
+                let _ = pair.post(now, work);
+                if let Some(header) = &arrived {
+                    pair.handle(now, header, Signals::default());
+                }
+                if due {
+                    pair.handle_deadline(now);
+                }
+            }
+            let single = burst(&mut one, now, slack, most, false);
+            prop_assert_eq!(&single, &burst(&mut many, now, slack, most, true));
+            if let Some(last) = single.last() {
+                prop_assert_eq!(one.payload_of(last), many.payload_of(last));
+                // Answered as a peer would, so that it goes on.
+                let ack = Header {
+                    opcode: Opcode::Acknowledge,
+                    dest_qp: Qpn::new(1),
+                    extension: Extension::Aeth(Aeth {
+                        syndrome: Syndrome::Ack { credits: 31 },
+                        msn: 0,
+                    }),
+                    payload: 0,
+                    ..*last
+                };
+                for pair in [&mut one, &mut many] {
+                    if draws.0 & 1 == 0 {
+                        pair.handle(now, &ack, Signals::default());
+                    }
+                }
+            }
+            prop_assert_eq!(one.next_send(), many.next_send());
+            prop_assert_eq!(one.deadline(), many.deadline());
+            prop_assert_eq!(one.counters(), many.counters());
+            prop_assert_eq!(one.rate(), many.rate());
         }
     }
 }

@@ -4,7 +4,7 @@
 //! AtomicETH 9.3.4, AETH 9.3.5, immediate data 9.3.6, IETH 9.3.7, and the congestion notification packet of annex A17. All fields are big-endian.
 
 use crate::bth::LEN as BTH_LEN;
-use crate::bytes::u24_at;
+use crate::bytes::{put_u24, u24_at};
 use crate::extended::{
     AETH_LEN, ATOMIC_ACK_LEN, ATOMIC_LEN, AtomicEth, CNP_LEN, DETH_LEN, IETH_LEN, IMM_LEN, RETH_LEN,
 };
@@ -80,15 +80,25 @@ impl Header {
         out[4] = if self.becn { BECN } else { 0 };
         out[8..12].copy_from_slice(&self.psn.get().to_be_bytes());
         out[8] = if self.ack_request { ACK_REQUEST } else { 0 };
-        if let Some(rest) = out.last_chunk_mut() {
-            self.encode_extension(rest);
+        let layout = Layout::of(self.service, self.opcode);
+        // Most packets have no extension.
+        if layout != Layout::None
+            && let Some(rest) = out.last_chunk_mut()
+        {
+            self.encode_extension(layout, rest);
         }
-        header_len(self.service, self.opcode)
+        BTH_LEN + layout.len()
     }
 
-    fn encode_extension(&self, out: &mut [u8; ATOMIC_LEN]) {
+    /// Gives a header that was written another number.
+    #[inline]
+    pub fn renumber(out: &mut [u8; MAX_HEADER_LEN], psn: Psn) {
+        put_u24::<9, MAX_HEADER_LEN>(out, psn.get());
+    }
+
+    fn encode_extension(&self, layout: Layout, out: &mut [u8; ATOMIC_LEN]) {
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
-        match (self.extension, Layout::of(self.service, self.opcode)) {
+        match (self.extension, layout) {
             (Extension::Reth(reth), Layout::Reth) => put(0, &reth.emit()),
             (Extension::RethImm(reth, imm), Layout::RethImm) => {
                 put(0, &reth.emit());
@@ -382,6 +392,15 @@ mod tests {
             let len = header.encode(&mut bytes);
             prop_assert_eq!(Header::decode(&bytes[..len], header.payload), Ok((header, len)));
             prop_assert_eq!(Header::decode(&bytes[..len - 1], header.payload), Err(DecodeError::Short));
+        }
+
+        #[test]
+        fn another_number_is_all_that_changes(header in headers(), psn in any::<u32>()) {
+            let (mut changed, mut expected) = ([0; MAX_HEADER_LEN], [0; MAX_HEADER_LEN]);
+            header.encode(&mut changed);
+            Header::renumber(&mut changed, Psn::new(psn));
+            Header { psn: Psn::new(psn), ..header }.encode(&mut expected);
+            prop_assert_eq!(changed, expected);
         }
 
         #[test]

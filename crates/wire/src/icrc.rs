@@ -31,6 +31,8 @@ const LOCAL: usize = 8;
 const LAST: usize = 4;
 /// Bytes between IPv4's total length and the last ones.
 const TAIL_V4: usize = 24 - LAST;
+/// What follows a base header is short up to here.
+const SHORT: usize = 52;
 /// The congestion and reserved bits of the base header.
 const BTH_MASKED: usize = 4;
 
@@ -201,16 +203,27 @@ impl Flow {
 
 /// Hashes what begins with a base header, the congestion byte as ones, and the bytes before it.
 fn hash_masked(hasher: &mut Hasher, last: [u8; LAST], bytes: &[u8]) {
-    // Short headers in one call instead of two; of a packet with payload only as much as has to be
-    // copied, so that what is left of a whole MTU is a multiple of the blocks that it is hashed in.
-    let mut head = [0; LAST + 64];
-    let len = if bytes.len() > 64 { bth::LEN } else { bytes.len() };
-    let (now, later) = bytes.split_at(len);
+    // Of a packet with payload only as much is copied as has to be, so that what is left of a whole MTU
+    // is a multiple of the blocks that it is hashed in.
+    if let Some((base, later)) = bytes.split_first_chunk::<{ bth::LEN }>()
+        && (later.is_empty() || later.len() > SHORT)
+    {
+        let mut head = [0; LAST + bth::LEN];
+        put::<0, LAST, _>(&mut head, last);
+        put::<LAST, { bth::LEN }, _>(&mut head, *base);
+        head[LAST + BTH_MASKED] = 0xff;
+        hasher.update(&head);
+        if !later.is_empty() {
+            hasher.update(later);
+        }
+        return;
+    }
+    // Short headers in one call instead of two.
+    let mut head = [0; LAST + bth::LEN + SHORT];
     head[..LAST].copy_from_slice(&last);
-    head[LAST..LAST + len].copy_from_slice(now);
+    head[LAST..LAST + bytes.len()].copy_from_slice(bytes);
     head[LAST + BTH_MASKED] = 0xff;
-    hasher.update(&head[..LAST + len]);
-    hasher.update(later);
+    hasher.update(&head[..LAST + bytes.len()]);
 }
 
 /// The ICRC of a RoCEv2 packet over IPv4 whose headers are at hand: `ip` with its options, then

@@ -5,15 +5,16 @@ use super::pattern::Body;
 use super::settings::{Measure, Settings, Verb};
 use crate::{Device, Error, Memory, RemoteSlice, Slice};
 use xoff_transport::{Access, ProtectionDomain};
+use xoff_units::Bytes;
 use xoff_wire::Rkey;
 
 /// Bytes within which messages move on, so that not each is at the address of the one before.
 pub(super) const CYCLE: u32 = 4096;
 /// The step that addresses are rounded up to.
 pub(super) const CACHE_LINE: u32 = 64;
-/// Most that one queue pair has in flight, unless two messages are more: twice its window, because more
-/// waits in vain and leaves the caches.
-const IN_FLIGHT: u64 = 512 << 10;
+/// Most that is posted beyond a window, unless two messages are more: more would wait in vain and leave
+/// the caches.
+const BEYOND: u64 = 256 << 10;
 /// Most that waits for messages of the peer, unless a few messages are more.
 const WAITING: u64 = 32 << 20;
 /// Receives posted at a time.
@@ -49,15 +50,18 @@ pub(super) struct Layout {
     line: u64,
     depth: u64,
     pairs: u64,
+    /// Bytes that are posted at a time.
+    posted: u64,
     latency: bool,
 }
 
 impl Layout {
-    /// The layout of a test whose sides agreed on a cycle and a cache line.
-    pub(super) fn new(settings: &Settings, cycle: u64, line: u64) -> Self {
+    /// The layout of a test whose sides agreed on a cycle and a cache line, for queue pairs that have
+    /// so much in flight.
+    pub(super) fn new(settings: &Settings, cycle: u64, line: u64, window: Bytes) -> Self {
         let latency = settings.measure == Measure::Latency;
         let (depth, pairs) = (settings.depth as u64, settings.pairs as u64);
-        Self { cycle, line, depth, pairs, latency }
+        Self { cycle, line, depth, pairs, posted: window.get() + BEYOND, latency }
     }
 
     /// Bytes within which small messages move on.
@@ -68,7 +72,7 @@ impl Layout {
     /// How messages to be sent, or read, follow each other. So many may be in flight.
     pub(super) fn out_steps(&self, size: u64) -> Steps {
         let stride = rounded(size, self.line);
-        let count = (IN_FLIGHT / self.pairs / stride).clamp(2, self.depth.max(2));
+        let count = (self.posted / self.pairs / stride).clamp(2, self.depth.max(2));
         Steps { stride, count }
     }
 

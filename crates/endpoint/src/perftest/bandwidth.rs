@@ -8,6 +8,7 @@ use super::outcome::{Figures, Row};
 use super::pattern::blot;
 use super::session::Session;
 use super::settings::{AtomicKind, Extent, Measure, Role, Verb};
+use super::window::pause;
 use crate::{Completion, DatagramWork, Error, Outcome, Work, WorkId};
 use xoff_transport::Atomic;
 use xoff_units::{Bytes, Instant, Span};
@@ -53,6 +54,11 @@ impl Session {
 
     /// Gets ready for messages of a size: what is sent, and receives.
     pub(super) fn prepare(&mut self, size: u64) -> Result<(), PerfError> {
+        if self.settings.measure == Measure::Bandwidth {
+            let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs as u64);
+            let each = self.peer_window.min(Bytes::new(size.saturating_mul(depth)));
+            self.stage.device.moderate(pause(each * pairs));
+        }
         let (area, device) = (&self.area, &mut self.stage.device);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             lane.restart();
@@ -203,10 +209,10 @@ impl Session {
 
     /// Takes what is done, and says whether anything was.
     fn reap(&mut self, run: &mut Run, check: &mut Check) -> Result<bool, PerfError> {
-        let mut any = false;
+        let (mut any, now) = (false, self.stage.now());
         while let Some(completion) = self.stage.device.poll(self.sends) {
             self.sent(&completion, run.size, check)?;
-            (any, run.last) = (true, self.stage.now());
+            (any, run.last) = (true, now);
             if run.moments.len() < MOMENTS {
                 run.moments.push(run.last);
             }
@@ -214,7 +220,6 @@ impl Session {
         while let Some(completion) = self.stage.device.poll(self.receives) {
             self.received(&completion, run.size, check)?;
             any = true;
-            let now = self.stage.now();
             if !run.sends {
                 // A receiver measures from the first message on.
                 if run.moments.is_empty() {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::Ipv6Addr;
+use xoff_units::Bytes;
 use xoff_wire::grh::Gid;
 use xoff_wire::{Psn, Qpn, Rkey};
 
@@ -20,6 +21,9 @@ const VERSION: &[u8] = b"6.06";
 /// Behind the version's NUL, where nobody else looks: says that the peer is one of us, and how it
 /// fills its messages.
 const MARK: &[u8] = b"xoff1";
+/// Where one of us says how much of what arrives is kept for it, in units of 4 KiB: two bytes.
+const KEPT: usize = 13;
+const KEPT_UNIT: u64 = 4096;
 /// The oldest version that peers of ours may have.
 const OLDEST: f64 = 5.7;
 
@@ -138,11 +142,13 @@ impl Keys {
     }
 }
 
-/// What a side says first.
-pub(super) fn greeting() -> [u8; 16] {
+/// What a side says first, for which so much of what arrives is kept.
+pub(super) fn greeting(kept: Bytes) -> [u8; 16] {
     let mut out = [0; 16];
     out[..VERSION.len()].copy_from_slice(VERSION);
     out[8..8 + MARK.len()].copy_from_slice(MARK);
+    let units = u16::try_from(kept.get() / KEPT_UNIT).unwrap_or(u16::MAX);
+    out[KEPT..KEPT + 2].copy_from_slice(&units.to_be_bytes());
     out
 }
 
@@ -153,6 +159,8 @@ pub(super) struct Greeting {
     pub(super) version: String,
     /// It is one of us.
     pub(super) ours: bool,
+    /// How much of what arrives is kept for it; nothing if it does not say.
+    pub(super) kept: Bytes,
 }
 
 impl Greeting {
@@ -164,7 +172,10 @@ impl Greeting {
         if !number.is_finite() || number < OLDEST {
             return Err(Garbled);
         }
-        Ok(Self { version: version.trim().to_owned(), ours: &bytes[8..8 + MARK.len()] == MARK })
+        let ours = &bytes[8..8 + MARK.len()] == MARK;
+        let units = u16::from_be_bytes([bytes[KEPT], bytes[KEPT + 1]]);
+        let kept = Bytes::new(if ours { u64::from(units) * KEPT_UNIT } else { 0 });
+        Ok(Self { version: version.trim().to_owned(), ours, kept })
     }
 }
 
@@ -256,14 +267,20 @@ mod tests {
 
     #[test]
     fn versions() {
-        assert!(Greeting::parse(&greeting()).unwrap().ours);
+        for (kept, heard) in
+            [(0, 0), (425_984, 425_984), (8 << 20, 8 << 20), (1 << 40, 0xffff << 12)]
+        {
+            let ours = Greeting::parse(&greeting(Bytes::new(kept))).unwrap();
+            assert_eq!((ours.ours, ours.kept), (true, Bytes::new(heard)));
+        }
         let parse = |text: &[u8]| {
             let mut bytes = [0; 16];
             bytes[..text.len()].copy_from_slice(text);
             Greeting::parse(&bytes)
         };
-        let stock = Greeting { version: "6.29".into(), ours: false };
-        assert_eq!(parse(b"6.29"), Ok(stock));
+        let stock = Greeting { version: "6.29".into(), ours: false, kept: Bytes::ZERO };
+        assert_eq!(parse(b"6.29"), Ok(stock.clone()));
+        assert_eq!(parse(b"6.29\0 whatever they have"[..16].as_ref()), Ok(stock));
         for bad in [&b"5.60"[..], b"", b"nan", b"inf", b"hello", b"\xff\xfe"] {
             assert_eq!(parse(bad), Err(Garbled));
         }

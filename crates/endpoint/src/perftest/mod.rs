@@ -27,6 +27,7 @@ mod plan;
 mod session;
 mod settings;
 mod stage;
+mod window;
 
 pub use error::PerfError;
 pub use message::Garbled;

@@ -12,6 +12,7 @@ use super::pattern::Body;
 use super::plan::Plan;
 use super::settings::{Role, Settings};
 use super::stage::Stage;
+use super::window::window;
 use crate::cm::{ConnectionId, DatagramService, Event, Offer};
 use crate::{Completions, DatagramWork, PairSettings, Remote, WorkId, host_config};
 use std::net::{IpAddr, SocketAddr};
@@ -42,6 +43,8 @@ pub(super) struct Session {
     pub(super) stage: Stage,
     pub(super) link: Link,
     pub(super) peer: Greeting,
+    /// What each queue pair of the peer has in flight to us at most, if we know.
+    pub(super) peer_window: Bytes,
     pub(super) mtu: u16,
     pub(super) sizes: Vec<u64>,
     pub(super) area: Area,
@@ -63,7 +66,8 @@ impl Session {
         let Meeting { mut stage, mut link, control, mtu: link_mtu } =
             Meeting::new(&settings, stop)?;
         let mut talk = Talk { stage: &mut stage, link: &mut link, role };
-        let peer = Greeting::parse(&talk.exchange(greeting())?)?;
+        let kept = talk.stage.device.arrivals_kept();
+        let peer = Greeting::parse(&talk.exchange(greeting(kept))?)?;
         let agree = |theirs: [u8; 4], ours: u32| u64::from(u32::from_be_bytes(theirs).max(ours));
         let cycle = agree(talk.exchange(CYCLE.to_be_bytes())?, CYCLE);
         let line = agree(talk.exchange(CACHE_LINE.to_be_bytes())?, CACHE_LINE);
@@ -78,7 +82,10 @@ impl Session {
         }
         let device = &mut stage.device;
         let domain = device.create_domain();
-        let layout = Layout::new(&settings, cycle, line);
+        // A peer who says how much is kept for it listens to what we say, too.
+        let heeds = peer.kept > Bytes::ZERO;
+        let peer_window = if heeds { window(kept, settings.pairs) } else { Bytes::ZERO };
+        let layout = Layout::new(&settings, cycle, line, window(peer.kept, settings.pairs));
         let area = Area::new(device, domain, layout, settings.verb, &sizes)?;
         let places = settings.pairs * 1024 + settings.pairs * settings.depth;
         let (sends, receives) =
@@ -92,6 +99,7 @@ impl Session {
             stage,
             link,
             peer,
+            peer_window,
             mtu,
             sizes,
             area,
@@ -109,7 +117,8 @@ impl Session {
     /// Makes the queue pairs; with rdma_cm they are connected then.
     fn make_lanes(&mut self, domain: ProtectionDomain) -> Result<(), PerfError> {
         let config = QpConfig { mtu: Bytes::new(self.mtu.into()), ..host_config() };
-        let config = Arc::new(QpConfig { max_reads: READS, ..config });
+        let window = window(self.peer.kept, self.settings.pairs);
+        let config = Arc::new(QpConfig { max_reads: READS, window, ..config });
         let qkey = if self.control.is_some() { CM_KEY } else { PLAIN_KEY };
         let local_address = self.stage.device.address();
         let largest = self.sizes.iter().copied().max().unwrap_or(0).max(self.area.layout.cycle());

@@ -1,0 +1,52 @@
+//! The bytes around a payload that stays where it is.
+
+use xoff_wire::icrc::{self, Icrc};
+use xoff_wire::{Header, MAX_HEADER_LEN, Psn};
+
+/// The headers of a packet, with zeros behind them: room for padding and ICRC.
+pub(crate) struct Head {
+    bytes: [u8; HEAD],
+    pub(crate) length: usize,
+}
+
+/// As many bytes as headers, padding and ICRC take, in whole words.
+const HEAD: usize = (MAX_HEADER_LEN + 3 + icrc::LEN).next_multiple_of(16);
+
+impl Head {
+    /// Those of `header`.
+    #[inline]
+    pub(crate) fn of(header: &Header) -> Self {
+        let mut bytes = [0; HEAD];
+        let length = bytes.first_chunk_mut().map_or(0, |room| header.encode(room));
+        Self { bytes, length }
+    }
+
+    /// Headers that were put together before, if they are not too long.
+    pub(crate) fn copied(head: &[u8]) -> Option<Self> {
+        let mut bytes = [0; HEAD];
+        bytes[..MAX_HEADER_LEN].get_mut(..head.len())?.copy_from_slice(head);
+        Some(Self { bytes, length: head.len() })
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Gives the packet another number.
+    #[inline]
+    pub(crate) fn renumber(&mut self, psn: Psn) {
+        if let Some(bytes) = self.bytes.first_chunk_mut() {
+            Header::renumber(bytes, psn);
+        }
+    }
+
+    /// Puts the ICRC behind the headers and so many bytes of padding, and gives all of it with some
+    /// zeros more.
+    #[inline]
+    pub(crate) fn finish(&mut self, pad: usize, sum: Icrc) -> &[u8; HEAD] {
+        let at = self.length + pad;
+        self.bytes[at..at + icrc::LEN].copy_from_slice(&sum.to_bytes());
+        &self.bytes
+    }
+}
