@@ -1,10 +1,10 @@
 //! The event queue: a wheel of narrow time buckets, and a plain heap to check it against.
 //!
 //! A bucket is two cache lines with room for a few events, kept in order, so that finding the next
-//! one is mostly a look at the next place, else at a bitmap. What finds no room there, as when a thousand
-//! flows start together, is put into sheets and sorted when its time comes. Time goes through the buckets in order,
+//! one is mostly a look at the next place, else at a bitmap. Time goes through the buckets in order,
 //! and most events are put in a fixed distance ahead: both are streams that the processor fetches by
-//! itself. Events beyond the wheel wait in a heap and move in as it turns.
+//! itself. What finds no room in its bucket, as when a thousand flows start together, is written on sheets
+//! and sorted when its time comes. Events beyond the wheel wait in a heap and move in as it turns.
 
 use crate::event::{Ahead, Event, EventQueue, Key};
 use std::cmp::Reverse;
@@ -435,6 +435,26 @@ mod tests {
                 prop_assert_eq!(wheel.pop(), Some(event));
             }
             prop_assert_eq!(wheel.pop(), None);
+        }
+    }
+
+    #[test]
+    fn a_crowd_of_one_instant_comes_in_order_again_and_again() {
+        let mut wheel = Wheel::new(1000, Span::from_us(1));
+        for round in 1..4u64 {
+            let at = Instant::ZERO + Span::from_ns(300 * round);
+            // Two crowds at a time, so that sheets are shared out and used again.
+            for n in 0..2000u32 {
+                let (late, id) = (n % 2, n * 7919 % 2003);
+                let at = at + Span::from_ns(100 * u64::from(late));
+                wheel.push(Event { at, key: Key::new(Kind::Arrive, id), data: n });
+            }
+            assert_eq!(wheel.pending().count(), 2000);
+            let all: Vec<Event> = std::iter::from_fn(|| wheel.pop()).collect();
+            assert_eq!(all.len(), 2000, "each comes once");
+            assert!(all.is_sorted(), "in order");
+            let sheets = 2 * (1000 - ROOM).div_ceil(LINES);
+            assert!(wheel.sheets.len() <= sheets, "{} sheets", wheel.sheets.len());
         }
     }
 
