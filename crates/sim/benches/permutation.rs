@@ -29,7 +29,7 @@ const SIZES: [(&str, &str); 2] = [
 ];
 
 /// Runs of each size; the fastest counts.
-const RUNS: u32 = 8;
+const RUNS: u32 = 4;
 
 /// Says which size a process is to run.
 const SIZE: &str = "XOFF_BENCH_HOSTS";
