@@ -125,7 +125,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// port leads there.
     pub(crate) fn balance(&mut self, switch: u32, packet: &Packet, class: u8) -> Option<u32> {
         let balancer = self.balancers.get_mut(switch as usize)?.as_mut()?;
-        let choices = self.routing.choices(switch, packet.row, packet.dst);
+        let choices = self.routing.choices(switch, packet.dst);
         if let Some(port) = balancer.recall(packet.entropy, self.now, choices) {
             return Some(port.0);
         }
@@ -154,12 +154,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         drawn: u64,
         switch: u32,
     ) -> Option<PortId> {
-        let count = self.routing.choices(switch, packet.row, packet.dst).len();
+        let count = self.routing.choices(switch, packet.dst).len();
         let start = pick(drawn, count);
         let mut best = None;
         for turn in 0..count {
             let at = (start + turn) % count;
-            let port = self.routing.choices(switch, packet.row, packet.dst)[at];
+            let port = self.routing.choices(switch, packet.dst)[at];
             let here = &self.ports[port.index()];
             let mut level = level(here, class, self.now);
             if global {
@@ -180,7 +180,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if peer.is_nic() {
             return 0;
         }
-        let onward = self.routing.choices(peer.owner, packet.row, packet.dst);
+        let onward = self.routing.choices(peer.owner, packet.dst);
         let levels = onward.iter().map(|port| level(&self.ports[port.index()], class, self.now));
         levels.min().unwrap_or(WORST)
     }

@@ -16,12 +16,13 @@ use crate::nic::NicState;
 use crate::packet::{NIL, Packets};
 use crate::pause::PauseState;
 use crate::plane::Planes;
-use crate::port::{Lane, Port, port_flag};
+use crate::port::{HEAD_BYTES, Lane, Port, port_flag};
 use crate::receiver::Receiver;
 use crate::report::{FlowCounters, Observer};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
-use crate::{Settings, SimError};
+use crate::trail::Trails;
+use crate::{QueueKind, Settings, SimError};
 use std::sync::Arc;
 use xoff_fabric::model::{
     Balancing, CLASSES, Discipline, Fabric, HashFields, NodeId, PortId, Scheduling, Switch,
@@ -76,6 +77,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let recycles = |switch: &Switch| switch.balancing == Balancing::Recycled;
     let recycling = fabric.switches.iter().any(recycles).then_some(settings.seed);
     nics.iter_mut().for_each(|nic| nic.returns |= recycling.is_some());
+    let shortcuts = settings.queue == QueueKind::Wheel;
+    let one_way = shortcuts && recycling.is_none() && balancers.is_empty() && faults.is_empty();
     let start = Instant::ZERO;
     Ok(Engine {
         fabric,
@@ -84,7 +87,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         letters: Letters::new(expected, settings.check_wire, collects, recycling.is_some()),
         packets: Packets::new(expected),
         ports: (0..port_count as u32)
-            .map(|port| port_state(fabric, &planes, &slots, &profiles, PortId(port)))
+            .map(|port| port_state(fabric, &planes, &slots, &profiles, gap, PortId(port)))
             .collect(),
         switches: switch_states(fabric, &slots, &profiles)?,
         profiles,
@@ -93,6 +96,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         nics,
         planes,
         routing: Routing::new(fabric, Views::common(routes, fabric.switches.len())),
+        trails: Trails::new(one_way),
         balancers,
         recycling,
         places: places(fabric),
@@ -179,6 +183,7 @@ fn port_state(
     planes: &Planes,
     slots: &[u32],
     profiles: &[Profile],
+    gap: u32,
     id: PortId,
 ) -> Port {
     let port = &fabric.ports[id.index()];
@@ -190,9 +195,7 @@ fn port_state(
     if !cable.bit_error_rate.is_zero() || !cable.loss.is_zero() {
         flags |= port_flag::LOSSY;
     }
-    if leads_to_cut_through(fabric, id) {
-        flags |= port_flag::TO_CUT_THROUGH;
-    }
+    let cut_through = leads_to_cut_through(fabric, id);
     if credit::governs(fabric, id) {
         flags |= port_flag::CREDITS;
     }
@@ -208,11 +211,13 @@ fn port_state(
             strict |= 1 << class;
         }
     }
-    Port {
+    let port = Port {
         busy_until: Instant::ZERO,
         wake_at: Instant::MAX,
         flight: flight(fabric, id),
         byte_time: ByteTime::of(cable.rate),
+        calm: 0,
+        enough: if cut_through { HEAD_BYTES + gap } else { u32::MAX },
         arrival: Key::new(if to_nic { Kind::Deliver } else { Kind::Arrive }, port.peer.0),
         owner: match fabric.node_switch(port.node) {
             Some(switch) => switch.0,
@@ -234,7 +239,8 @@ fn port_state(
             let profile = slots[id.index() * CLASSES + class];
             Lane::new(profile, &profiles[profile as usize])
         }),
-    }
+    };
+    port.settle()
 }
 
 /// A pause frame leaves at the wire and acts at the peer's wire after its response time; what is

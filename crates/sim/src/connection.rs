@@ -8,7 +8,7 @@ use crate::event::{EventQueue, Kind};
 use crate::job::Carried;
 use crate::letter::{Letter, Letters};
 use crate::nic::Member;
-use crate::packet::{MAX_HOPS, NIL, NO_INGRESS, Packet, Packets, flag};
+use crate::packet::{NIL, NO_INGRESS, Packet, Packets, flag};
 use crate::port::Slot;
 use crate::recycle::Recycler;
 use crate::report::{FlowCounters, Outcome, TraceKind};
@@ -234,7 +234,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let qp = QueuePair::new(config, Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(plane, way.class);
             let entity = u64::from(way.flow) << 1 | end as u64;
-            let mut forms = self.forms(way, end, plane, peer);
+            let stamp = self.trails.begin(peer);
+            let mut forms = self.forms(way, end, plane, peer, stamp);
             let recycles = self.recycling.filter(|_| !way.pinned);
             forms.recycler = recycles.map(|seed| Box::new(Recycler::new(seed, entity)));
             End { qp, forms, member, timer_at: Instant::MAX }
@@ -346,7 +347,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// What the packets of one end of a flow have in common.
-    fn forms(&self, way: &Way, end: usize, plane: u32, to: u32) -> Forms {
+    fn forms(&self, way: &Way, end: usize, plane: u32, to: u32, stamp: u32) -> Forms {
         let (nic, dst) = (&self.nics[plane as usize], way.nics[1 - end]);
         let mut flags = if end == 1 { flag::TO_INITIATOR } else { 0 };
         if way.pinned {
@@ -365,7 +366,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let qp = nic.qp_of(way.vxlan);
         let packet = |class: u8, header: &Header, more: u8| Packet {
             dst,
-            row: self.routing.row(dst),
+            stamp,
             entropy: way.entropy[end],
             next: NIL,
             to,
@@ -374,7 +375,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             charged: 0,
             dscp: self.fabric.classes[usize::from(class)].dscp,
             flags: flags | more,
-            hops_left: MAX_HOPS,
+            hops: 0,
         };
         let full = header(Opcode::WriteMiddle, nic.mtu, Extension::None);
         let ack = header(Opcode::Acknowledge, 0, Extension::None);

@@ -26,6 +26,7 @@ use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use crate::setting::ActiveSetting;
+use crate::trail::Trails;
 use prefetch_index::prefetch_index;
 use xoff_fabric::model::{Fabric, PortId, Trimming, WatchdogAction};
 use xoff_units::{Instant, Span};
@@ -104,6 +105,7 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) nics: Vec<NicState>,
     pub(crate) planes: Planes,
     pub(crate) routing: Routing,
+    pub(crate) trails: Trails,
     /// By switch, where any balances; then also what each port was used for lately.
     pub(crate) balancers: Vec<Option<Balancer>>,
     pub(crate) uses: Vec<Use>,
@@ -238,14 +240,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     end.prefetch(packet.flags & flag::TO_INITIATOR != 0);
                 }
             }
-            self.soon = NIL;
+            let mut soon = NIL;
             for (key, data) in ahead.events() {
                 self.packets.prefetch(data);
                 prefetch_index(&self.ports, key.id() as usize);
-                if key < Key::new(Kind::Arrive, 0) {
-                    self.soon = data;
-                }
+                soon = if key < Key::new(Kind::Arrive, 0) { data } else { soon };
             }
+            self.soon = soon;
         })
     }
 

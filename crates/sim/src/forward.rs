@@ -17,17 +17,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let switch = self.ports[port as usize].owner;
         let state = &self.switches[switch as usize];
         let packet = self.packets.get_mut(index);
-        packet.hops_left -= 1;
+        let passed = packet.hops;
+        packet.hops += 1;
         let class = state.classes[usize::from(packet.dscp & 63)];
         let slot = Slot::new(port, class);
-        if packet.hops_left == 0 || packet.flags & SPECIAL != 0 {
+        if packet.flags & SPECIAL != 0 {
             return self.arrive_specially(slot, index);
         }
-        let (size, charged) = (u32::from(packet.size), u32::from(state.charge(packet.size)));
-        let (row, dst, entropy) = (packet.row, packet.dst, packet.entropy);
-        let Some(out) = self.routing.next(switch, row, dst, entropy, state.mixed_seed) else {
+        let size = u32::from(packet.size);
+        let known = self.trails.next(packet.to, packet.stamp, passed);
+        let Some(out) = known.or_else(|| self.look_up(switch, index)) else {
             return self.arrive_specially(slot, index);
         };
+        let state = &self.switches[switch as usize];
         // Mostly the way out is idle and the buffer has plenty of room: taking the packet in and
         // letting it go in the same instant would change nothing, so it passes.
         if !Q::BY_TURN
@@ -35,7 +37,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             && egress.is_idle(self.now, class)
             && (egress.byte_time >= here.byte_time || !state.cut_through)
             && here.xoff & bit(class) == 0
-            && here.lane(class).ingress.passes(charged, &state.shared)
+            && here.lane(class).ingress.passes(state.charge(size as u16).into(), &state.shared)
         {
             let queue = &mut egress.lane(class).queue;
             queue.deepest = queue.deepest.max(size);
@@ -175,7 +177,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The port by which a packet leaves a switch, if there is one.
     fn way(&mut self, switch: u32, index: u32, packet: &Packet, class: u8) -> Result<u32, Drop> {
-        if packet.hops_left == 0 {
+        if packet.hops >= MAX_HOPS {
             return Err(Drop::Loop);
         }
         let flow = self.letters.get(index).flow as usize;
@@ -183,14 +185,26 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {
                 let seed = self.switches[switch as usize].mixed_seed;
-                let next = self.routing.next(switch, packet.row, packet.dst, packet.entropy, seed);
+                let next = self.routing.next(switch, packet.dst, packet.entropy, seed);
                 let next = next.or_else(|| self.balance(switch, packet, class));
                 return next.ok_or(Drop::NoRoute);
             }
         };
         let path = if packet.flags & flag::TO_INITIATOR != 0 { &pins.back } else { &pins.forth };
-        let passed = usize::from(MAX_HOPS - packet.hops_left) - 1;
-        path.get(passed).copied().ok_or(Drop::NoRoute)
+        path.get(usize::from(packet.hops) - 1).copied().ok_or(Drop::NoRoute)
+    }
+
+    /// The port by which a packet leaves a switch that hashes. Those that follow find it in its trail.
+    #[inline(never)]
+    fn look_up(&mut self, switch: u32, index: u32) -> Option<u32> {
+        let packet = self.packets.get(index);
+        if packet.hops >= MAX_HOPS {
+            return None;
+        }
+        let seed = self.switches[switch as usize].mixed_seed;
+        let out = self.routing.next(switch, packet.dst, packet.entropy, seed)?;
+        self.trails.leave(packet.to, packet.stamp, packet.hops - 1, out);
+        Some(out)
     }
 
     /// A cut-through switch with a faster egress would run dry: the packet arrives again when
@@ -205,7 +219,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return false;
         }
         packet.flags |= flag::WHOLE;
-        packet.hops_left += 1;
+        packet.hops -= 1;
         let wait = (slow - fast).saturating_sub(head_time(ingress_byte, size, self.gap));
         self.schedule(self.now + wait, Kind::Arrive, port, index);
         true

@@ -39,6 +39,7 @@ mod sample;
 mod scheduler;
 mod setting;
 pub mod spread;
+mod trail;
 mod transmit;
 mod trim;
 mod watchdog;
@@ -90,7 +91,7 @@ pub enum QueueKind {
     /// The fast one.
     #[default]
     Wheel,
-    /// A plain heap: slower, and the same result.
+    /// A plain heap, and every packet looks up its routes anew: slower, and the same result.
     Heap,
 }
 

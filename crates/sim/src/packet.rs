@@ -10,7 +10,7 @@ pub(crate) const NIL: u32 = u32::MAX;
 /// Not charged to any ingress: the packet came from a NIC's own queue.
 pub(crate) const NO_INGRESS: u32 = u32::MAX;
 
-/// Links a packet may cross before it is taken to be lost in a loop.
+/// A packet that comes to so many switches is taken to be lost in a loop.
 pub(crate) const MAX_HOPS: u8 = 64;
 
 /// What the hops read of a packet.
@@ -19,8 +19,8 @@ pub(crate) const MAX_HOPS: u8 = 64;
 pub(crate) struct Packet {
     /// The NIC it is for.
     pub(crate) dst: u32,
-    /// That NIC's row in the routes.
-    pub(crate) row: u32,
+    /// Which [trail](crate::trail) it follows.
+    pub(crate) stamp: u32,
     /// Hash of its flow's fields.
     pub(crate) entropy: u32,
     /// The one behind it in its queue, or the next free place.
@@ -37,8 +37,8 @@ pub(crate) struct Packet {
     pub(crate) dscp: u8,
     /// See [`flag`].
     pub(crate) flags: u8,
-    /// Switches it may still come to before it is taken to be lost in a loop.
-    pub(crate) hops_left: u8,
+    /// Switches it has come to.
+    pub(crate) hops: u8,
 }
 
 /// Bits of [`Packet::flags`].
@@ -206,7 +206,7 @@ mod tests {
 
     const NONE: Packet = Packet {
         dst: NIL,
-        row: 0,
+        stamp: 0,
         entropy: 0,
         next: NIL,
         to: NIL,
@@ -215,7 +215,7 @@ mod tests {
         charged: 0,
         dscp: 0,
         flags: 0,
-        hops_left: MAX_HOPS,
+        hops: 0,
     };
 
     proptest! {

@@ -85,10 +85,15 @@ pub(crate) struct Port {
     pub(crate) flight: Span,
     /// Time of a byte on this wire.
     pub(crate) byte_time: ByteTime,
+    /// [`Port::state`] when there is nothing to do here but to send what comes; never the state of
+    /// a port where sending is more than that.
+    pub(crate) calm: u64,
     /// The event that a packet sent here becomes at the other end.
     pub(crate) arrival: Key,
     /// The NIC or switch this port belongs to, counted among its kind.
     pub(crate) owner: u32,
+    /// With so many bytes of a packet the other end goes on: all there can be, or those of its head.
+    pub(crate) enough: u32,
     /// Classes served before all others.
     pub(crate) strict: u8,
     /// Queue and buffer of each class.
@@ -112,8 +117,6 @@ pub(crate) mod port_flag {
     pub(crate) const NIC: u8 = 1;
     /// Packets can get lost on the cable.
     pub(crate) const LOSSY: u8 = 2;
-    /// The peer forwards before a packet has arrived whole.
-    pub(crate) const TO_CUT_THROUGH: u8 = 4;
     /// A pause expiry event is pending.
     pub(crate) const EXPIRY_PENDING: u8 = 8;
     /// A pause refresh event is pending.
@@ -166,16 +169,29 @@ impl Port {
         Wake::At(busy_until)
     }
 
-    /// Whether a packet of this class could go out at once, with nothing else to do or to count.
+    /// Whether a packet of this class could go out at once, with nothing else to do or to count. Sure if
+    /// it says so; a port that is busy with other classes says no.
     #[inline(always)]
     pub(crate) fn is_idle(&self, now: Instant, class: u8) -> bool {
         self.busy_until <= now
             && self.wake_at > now
-            && (self.paused | self.stuck | self.limited) & bit(class)
-                | self.waiting
-                | self.to_tell()
-                | self.flags & port_flag::CAREFUL
-                == 0
+            && self.state() == self.calm
+            && self.limited & bit(class) == 0
+    }
+
+    /// What may stand in the way of a packet: all its masks in one number, which is one load.
+    #[inline(always)]
+    fn state(&self) -> u64 {
+        let [waiting, paused, xoff, told] = [self.waiting, self.paused, self.xoff, self.told];
+        let [refresh, stuck, limited, flags] = [self.refresh, self.stuck, self.limited, self.flags];
+        u64::from_le_bytes([waiting, paused, xoff, told, refresh, stuck, limited, flags])
+    }
+
+    /// The port is new, and calm.
+    pub(crate) fn settle(mut self) -> Self {
+        let careful = self.flags & port_flag::CAREFUL != 0;
+        self.calm = if careful { u64::MAX } else { self.state() };
+        self
     }
 
     /// Takes the wire for a packet and counts it. Returns when it arrives at the other end, or
@@ -185,11 +201,7 @@ impl Port {
         let on_wire = size + gap;
         let end = now.plus(self.byte_time.times(on_wire));
         self.busy_until = end;
-        let known = if self.flags & port_flag::TO_CUT_THROUGH != 0 {
-            now.plus(head_time(self.byte_time, on_wire, gap))
-        } else {
-            end
-        };
+        let known = now.plus(self.byte_time.times(on_wire.min(self.enough)));
         let arrival = known.plus(self.flight);
         let lane = self.lane(class);
         lane.tx_packets += 1;

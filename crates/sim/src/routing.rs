@@ -1,7 +1,7 @@
 //! Routes as the hot path wants them: one load for the group of equal ports, one for the port.
 //!
-//! Built from [`Views`], which knows how to find them. A packet carries the number of its
-//! destination's row, so that a switch looks up `row + its own number`.
+//! Built from [`Views`], which knows how to find them. A switch looks up the row of the destination plus
+//! its own number.
 
 use xoff_fabric::model::{Fabric, NicId, PortId, SwitchId};
 use xoff_fabric::route::Views;
@@ -171,8 +171,9 @@ impl Routing {
         self.ports.get(group.start()..group.start() + group.count()).unwrap_or(&[])
     }
 
-    /// All ports by which a packet may leave a switch that balances for `dst`, whose row is `row`.
-    pub(crate) fn choices(&self, switch: u32, row: u32, dst: u32) -> &[PortId] {
+    /// All ports by which a packet may leave a switch that balances for `dst`.
+    pub(crate) fn choices(&self, switch: u32, dst: u32) -> &[PortId] {
+        let row = self.row(dst);
         let groups = if self.balanced.is_empty() { &self.groups } else { &self.balanced };
         match groups.get((row + switch) as usize) {
             Some(&Group::DIRECT) => self.direct.get(dst as usize..=dst as usize).unwrap_or(&[]),
@@ -184,23 +185,16 @@ impl Routing {
         }
     }
 
-    /// What a packet for this NIC carries.
-    pub(crate) fn row(&self, nic: u32) -> u32 {
+    #[inline(always)]
+    fn row(&self, nic: u32) -> u32 {
         self.rows[nic as usize]
     }
 
-    /// The port by which a packet leaves `switch` for `dst`, whose row is `row`; nothing if there is
-    /// none, or if the switch chooses for itself.
+    /// The port by which a packet leaves `switch` for `dst`; nothing if there is none, or if
+    /// the switch chooses for itself.
     #[inline(always)]
-    pub(crate) fn next(
-        &self,
-        switch: u32,
-        row: u32,
-        dst: u32,
-        entropy: u32,
-        seed: u32,
-    ) -> Option<u32> {
-        let Some(&group) = self.groups.get((row + switch) as usize) else {
+    pub(crate) fn next(&self, switch: u32, dst: u32, entropy: u32, seed: u32) -> Option<u32> {
+        let Some(&group) = self.groups.get((self.row(dst) + switch) as usize) else {
             return self.next_exact(switch, dst, entropy, seed);
         };
         if group == Group::DIRECT {

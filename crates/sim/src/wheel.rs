@@ -43,7 +43,10 @@ impl Bucket {
             return false;
         }
         let mut at = count;
-        while at > 0 && (order, data) < (self.orders[at - 1], self.data[at - 1]) {
+        while at > 0 && order <= self.orders[at - 1] {
+            if order == self.orders[at - 1] && data >= self.data[at - 1] {
+                break;
+            }
             (self.orders[at], self.data[at]) = (self.orders[at - 1], self.data[at - 1]);
             at -= 1;
         }
