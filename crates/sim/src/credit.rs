@@ -15,6 +15,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::packet::ANY;
 use crate::port::{Slot, Wake, port_flag};
 use xoff_fabric::model::{CLASSES, Fabric, PortId};
 use xoff_fabric::rules::packet;
@@ -136,10 +137,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn wake_soon(&mut self, port: u32) {
         match self.ports[port as usize].wish_to_wake(self.now) {
             Wake::Known => {}
-            Wake::At(at) => self.schedule_transmit(at, port),
+            Wake::At(at) => self.schedule_transmit(at, port, ANY),
             Wake::Now => {
                 self.ports[port as usize].wake_at = self.now;
-                self.schedule_transmit(self.now, port);
+                self.schedule_transmit(self.now, port, ANY);
             }
         }
     }

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Deliver = 5,
     /// A packet arrives at a switch. Id: the port it arrives at. Data: the packet.
     Arrive = 6,
-    /// A port may transmit. Id: the port.
+    /// A port may transmit. Id: the port. Data: the packet that is likely to go, for those who look ahead.
     Transmit = 7,
     /// A queue pair's deadline. Id: the endpoint.
     Deadline = 8,

@@ -106,7 +106,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         match port.wish_to_wake(self.now) {
             Wake::Known => {}
-            Wake::At(at) => self.schedule_transmit(at, out.port()),
+            Wake::At(at) => self.schedule_transmit(at, out.port(), index),
             Wake::Now => self.transmit_now(out.port()),
         }
     }

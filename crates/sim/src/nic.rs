@@ -8,7 +8,7 @@
 use crate::connection::{End, NO_FLOW};
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::packet::flag;
+use crate::packet::{ANY, flag};
 use crate::port::{Port, Slot};
 use crate::receiver::Receiver;
 use crate::report::Drop;
@@ -375,7 +375,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let at = self.nics[here.owner as usize].next_transmit(here, self.now);
         if at < here.wake_at {
             here.wake_at = at;
-            self.schedule_transmit(at, port);
+            self.schedule_transmit(at, port, ANY);
         }
     }
 

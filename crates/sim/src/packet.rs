@@ -7,6 +7,9 @@
 /// Nothing.
 pub(crate) const NIL: u32 = u32::MAX;
 
+/// Some packet: nothing is known of which, and it does not matter. There is memory at this place.
+pub(crate) const ANY: u32 = 0;
+
 /// Not charged to any ingress: the packet came from a NIC's own queue.
 pub(crate) const NO_INGRESS: u32 = u32::MAX;
 
@@ -180,6 +183,12 @@ impl Queue {
         self.first = if index == self.last { NIL } else { packet.next };
         self.bytes -= u32::from(packet.size);
         (index, packet)
+    }
+
+    /// The packet at its head, or [`NIL`].
+    #[inline(always)]
+    pub(crate) fn first(&self) -> u32 {
+        self.first
     }
 
     #[inline(always)]

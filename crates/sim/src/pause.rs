@@ -10,6 +10,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::packet::ANY;
 use crate::port::{Slot, port_flag};
 use crate::report::TraceKind;
 use xoff_fabric::rules::pause::quanta_time;
@@ -106,7 +107,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if here.eligible() != 0 || here.to_tell() != 0 {
             let at = here.busy_until;
             here.wake_at = at;
-            self.schedule_transmit(at, port);
+            self.schedule_transmit(at, port, ANY);
         }
     }
 

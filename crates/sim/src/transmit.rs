@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::packet::{NO_INGRESS, flag};
+use crate::packet::{ANY, NO_INGRESS, flag};
 use crate::port::{Slot, Wake, port_flag};
 use crate::report::{Drop, TraceKind};
 use xoff_transport::IntHop;
@@ -28,7 +28,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn kick(&mut self, port: u32) {
         match self.ports[port as usize].wish_to_wake(self.now) {
             Wake::Known => {}
-            Wake::At(at) => self.schedule_transmit(at, port),
+            Wake::At(at) => self.schedule_transmit(at, port, ANY),
             Wake::Now => self.transmit_now(port),
         }
     }
@@ -65,9 +65,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if here.eligible() | here.to_tell() == 0 {
             here.wake_at = Instant::MAX;
         } else {
-            let at = here.busy_until;
+            let (at, next) = (here.busy_until, here.lane(class).queue.first());
             here.wake_at = at;
-            self.schedule_transmit(at, port);
+            self.schedule_transmit(at, port, next);
         }
     }
 
@@ -202,14 +202,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.drop_packet(index, slot, reason);
     }
 
-    /// The port will be able to send at `at`. Where turns count, its turn is that of the
-    /// transmission that ends then.
+    /// The port will be able to send at `at`, and probably send `packet`. Where turns count, its turn is
+    /// that of the transmission that ends then.
     #[inline(always)]
-    pub(crate) fn schedule_transmit(&mut self, at: Instant, port: u32) {
+    pub(crate) fn schedule_transmit(&mut self, at: Instant, port: u32, packet: u32) {
         if Q::BY_TURN && at == self.ports[port as usize].busy_until {
-            let event = Event { at, key: Key::new(Kind::Transmit, port), data: 0 };
+            let event = Event { at, key: Key::new(Kind::Transmit, port), data: packet };
             return self.events.push_in_turn(event, self.turns[port as usize]);
         }
-        self.schedule(at, Kind::Transmit, port, 0);
+        self.schedule(at, Kind::Transmit, port, packet);
     }
 }

@@ -28,21 +28,15 @@ const LINES: usize = 31;
 struct Bucket {
     orders: [u64; ROOM],
     data: [u32; ROOM],
-    /// Events in the arrays; when these are full, there may be more on the bucket's sheets.
-    count: u32,
 }
 
 impl Bucket {
-    const EMPTY: Self = Self { orders: [0; ROOM], data: [0; ROOM], count: 0 };
+    const EMPTY: Self = Self { orders: [0; ROOM], data: [0; ROOM] };
 
-    /// Adds an event; whether there was room.
+    /// Adds an event to so many.
     #[inline(always)]
-    fn add(&mut self, order: u64, data: u32) -> bool {
-        let count = self.count as usize;
-        if count >= ROOM {
-            return false;
-        }
-        let mut at = count;
+    fn add(&mut self, count: u8, order: u64, data: u32) {
+        let mut at = usize::from(count);
         while at > 0 && order <= self.orders[at - 1] {
             if order == self.orders[at - 1] && data >= self.data[at - 1] {
                 break;
@@ -51,8 +45,6 @@ impl Bucket {
             at -= 1;
         }
         (self.orders[at], self.data[at]) = (order, data);
-        self.count += 1;
-        true
     }
 }
 
@@ -83,6 +75,9 @@ pub(crate) struct Wheel {
     /// Number of buckets less one; a power of two less one.
     mask: u64,
     buckets: Vec<Bucket>,
+    /// Events in each bucket; when it is full, there may be more on its sheets. Apart, because all of
+    /// these fit the cache: whoever adds the first event to a bucket need not wait for it.
+    counts: Vec<u8>,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
     /// Each bucket's last sheet. Apart, because it is rarely looked at.
@@ -120,6 +115,7 @@ impl Wheel {
             shift,
             mask: buckets - 1,
             buckets: vec![Bucket::EMPTY; buckets as usize],
+            counts: vec![0; buckets as usize],
             occupied: vec![0; (buckets / 64) as usize],
             last_sheets: vec![NONE; buckets as usize],
             sheets: Vec::new(),
@@ -141,7 +137,11 @@ impl Wheel {
         let slot = (bucket & self.mask) as usize;
         let order = order(event.at.as_ps(), event.key.0);
         self.occupied[slot / 64] |= 1 << (slot % 64);
-        if !self.buckets[slot].add(order, event.data) {
+        let count = self.counts[slot];
+        if usize::from(count) < ROOM {
+            self.counts[slot] = count + 1;
+            self.buckets[slot].add(count, order, event.data);
+        } else {
             self.spill(slot, order, event.data);
         }
     }
@@ -198,7 +198,7 @@ impl Wheel {
         let slot = (self.now & self.mask) as usize;
         self.slot = slot;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        self.count = std::mem::take(&mut self.buckets[slot].count);
+        self.count = std::mem::take(&mut self.counts[slot]).into();
         self.done = 0;
         if self.count as usize == ROOM {
             self.gather();
@@ -256,10 +256,11 @@ impl Wheel {
     #[inline(always)]
     fn look_ahead(&self, show: &mut impl FnMut(Ahead<'_>)) {
         let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
-        let Some(bucket) = self.buckets.get(self.slot + bits.trailing_zeros() as usize) else {
+        let next = self.slot + bits.trailing_zeros() as usize;
+        let (Some(bucket), Some(&count)) = (self.buckets.get(next), self.counts.get(next)) else {
             return;
         };
-        let count = (bucket.count as usize).min(ROOM);
+        let count = usize::from(count).min(ROOM);
         show(Ahead { orders: &bucket.orders[..count], data: &bucket.data[..count] });
     }
 
@@ -326,10 +327,11 @@ impl EventQueue for Wheel {
             .map(|at| (self.buckets[self.slot].orders[at], self.buckets[self.slot].data[at]));
         let occupied = self.occupied.iter().zip(0..).filter(|(bits, _)| **bits != 0);
         let words = occupied.map(|(_, word)| 64 * word..64 * (word + 1));
-        let ahead = words.flat_map(|slots| &self.buckets[slots]);
-        let ahead = ahead.flat_map(|bucket| {
+        let ahead =
+            words.flat_map(|slots| self.buckets[slots.clone()].iter().zip(&self.counts[slots]));
+        let ahead = ahead.flat_map(|(bucket, &count)| {
             let events = bucket.orders.iter().zip(&bucket.data);
-            events.take(bucket.count as usize).map(|(order, data)| (*order, *data))
+            events.take(count.into()).map(|(order, data)| (*order, *data))
         });
         let sheets = self.sheets.iter().flat_map(|sheet| &sheet.events[..sheet.count as usize]);
         let spilled = self.crowd.iter().chain(sheets);
