@@ -77,8 +77,9 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let recycles = |switch: &Switch| switch.balancing == Balancing::Recycled;
     let recycling = fabric.switches.iter().any(recycles).then_some(settings.seed);
     nics.iter_mut().for_each(|nic| nic.returns |= recycling.is_some());
+    let constant = |switch: &Switch| switch.balancing.keeps_paths();
+    let one_way = faults.is_empty() && fabric.switches.iter().all(constant);
     let shortcuts = settings.queue == QueueKind::Wheel;
-    let one_way = shortcuts && recycling.is_none() && balancers.is_empty() && faults.is_empty();
     let start = Instant::ZERO;
     Ok(Engine {
         fabric,
@@ -96,7 +97,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         nics,
         planes,
         routing: Routing::new(fabric, Views::common(routes, fabric.switches.len())),
-        trails: Trails::new(one_way),
+        trails: Trails::new(one_way && shortcuts),
         balancers,
         recycling,
         places: places(fabric),
