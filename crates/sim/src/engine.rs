@@ -235,6 +235,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.events.pop_and_show(|ahead| {
             if let Some(packet) = self.packets.peek(self.soon) {
                 self.letters.prefetch(self.soon);
+                prefetch_index(&self.nics, packet.dst as usize);
                 if let Some(connection) = self.connections.get((packet.to >> 1) as usize) {
                     let end = &connection.ends[(packet.to & 1) as usize];
                     end.prefetch(packet.flags & flag::TO_INITIATOR != 0);

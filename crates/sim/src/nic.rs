@@ -132,8 +132,9 @@ impl Group {
 /// A NIC, or one port of a NIC with several. What every packet reads comes first.
 #[repr(C)]
 pub(crate) struct NicState {
-    /// When the next paced endpoint's time comes.
+    /// When the next paced endpoint's time comes, and which it is.
     next_paced: Instant,
+    paced: u32,
     pub(crate) port: u32,
     /// Classes with a ready endpoint.
     pub(crate) ready: u8,
@@ -151,6 +152,7 @@ pub(crate) struct NicState {
     /// No flow is faster: the port's rate, or less where cores serve flows.
     pub(crate) flow_rate: Rate,
     pub(crate) qp: Arc<QpConfig>,
+    /// Paced endpoints that come after it.
     pace: BinaryHeap<Reverse<(Instant, u32)>>,
     /// Storms under way: pauses without end, by class.
     pub(crate) storms: [u32; 8],
@@ -163,6 +165,7 @@ impl NicState {
         use xoff_transport::config::{Congestion, Notification};
         Self {
             next_paced: Instant::MAX,
+            paced: 0,
             port,
             rate,
             flow_rate: rate,
@@ -212,26 +215,33 @@ impl NicState {
         self.set_ready(member.class, member.place, ready);
         if !ready && at < member.paced_at {
             member.paced_at = at;
-            self.pace.push(Reverse((at, endpoint)));
-            self.next_paced = self.next_paced.min(at);
+            self.pace(at, endpoint);
         }
         at
     }
 
     /// An endpoint whose time has come by `now`, and when it was.
     fn take_paced(&mut self, now: Instant) -> Option<(Instant, u32)> {
-        let &Reverse((at, endpoint)) = self.pace.peek()?;
-        if at > now {
+        let first = (self.next_paced, self.paced);
+        if first.0 > now || first.0.is_never() {
             return None;
         }
-        if self.pace.len() == 1 {
-            self.pace.clear();
-            self.next_paced = Instant::MAX;
-            return Some((at, endpoint));
+        let next = if self.pace.is_empty() { None } else { self.pace.pop() };
+        (self.next_paced, self.paced) = next.map_or((Instant::MAX, 0), |Reverse(next)| next);
+        Some(first)
+    }
+
+    /// An endpoint's time comes at `at`. Mostly it is the only one, and needs no heap.
+    #[inline(always)]
+    fn pace(&mut self, at: Instant, endpoint: u32) {
+        let mut later = (at, endpoint);
+        if later < (self.next_paced, self.paced) {
+            std::mem::swap(&mut self.next_paced, &mut later.0);
+            std::mem::swap(&mut self.paced, &mut later.1);
         }
-        self.pace.pop();
-        self.next_paced = self.pace.peek().map_or(Instant::MAX, |&Reverse((at, _))| at);
-        Some((at, endpoint))
+        if !later.0.is_never() {
+            self.pace.push(Reverse(later));
+        }
     }
 
     /// When its port, which is `here`, can send next; never if nothing waits.
