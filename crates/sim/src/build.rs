@@ -144,6 +144,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         seen_delivered: 0,
         horizon: settings.until.unwrap_or(Instant::MAX),
         soon: NIL,
+        sender: NIL,
     })
 }
 

@@ -168,6 +168,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) horizon: Instant,
     /// A packet that will be delivered soon and whose place has been asked for; none if [`NIL`].
     pub(crate) soon: u32,
+    /// A NIC that will send soon, as far as ports tell; none if [`NIL`].
+    pub(crate) sender: u32,
 }
 
 /// Events between two looks at the observer.
@@ -229,7 +231,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The next event. Asks for the memory that the events after it need: a large fabric does not fit the
     /// cache, and the loads of one event wait for each other. Of a delivery the packet comes first; the
-    /// next time, when that is there, it says which letter and which queue pair to ask for.
+    /// next time, when that is there, it says which letter and which queue pair to ask for. So does the state
+    /// of a NIC that sends: see [`NicState::last`].
     #[inline(always)]
     fn next_event(&mut self) -> Option<Event> {
         self.events.pop_and_show(|ahead| {
@@ -241,13 +244,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     end.prefetch(packet.flags & flag::TO_INITIATOR != 0);
                 }
             }
-            let mut soon = NIL;
+            if let Some(nic) = self.nics.get(self.sender as usize)
+                && let Some(connection) = self.connections.get((nic.last >> 1) as usize)
+            {
+                connection.ends[(nic.last & 1) as usize].prefetch(true);
+            }
+            let (mut soon, mut sender) = (NIL, NIL);
+            // Ports of NICs come first, so that these are about their ports' numbers.
+            let nics = self.nics.len() as u32;
             for (key, data) in ahead.events() {
                 self.packets.prefetch(data);
                 prefetch_index(&self.ports, key.id() as usize);
                 soon = if key < Key::new(Kind::Arrive, 0) { data } else { soon };
+                let transmits = key.0.wrapping_sub(Key::new(Kind::Transmit, 0).0);
+                sender = if transmits < nics { transmits } else { sender };
             }
-            self.soon = soon;
+            (self.soon, self.sender) = (soon, sender);
         })
     }
 

@@ -8,7 +8,7 @@
 use crate::connection::{End, NO_FLOW};
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::packet::{ANY, flag};
+use crate::packet::{ANY, NIL, flag};
 use crate::port::{Port, Slot};
 use crate::receiver::Receiver;
 use crate::report::Drop;
@@ -135,6 +135,8 @@ pub(crate) struct NicState {
     /// When the next paced endpoint's time comes, and which it is.
     next_paced: Instant,
     paced: u32,
+    /// The endpoint that sent data last, and is likely to do so next.
+    pub(crate) last: u32,
     pub(crate) port: u32,
     /// Classes with a ready endpoint.
     pub(crate) ready: u8,
@@ -166,6 +168,7 @@ impl NicState {
         Self {
             next_paced: Instant::MAX,
             paced: 0,
+            last: NIL,
             port,
             rate,
             flow_rate: rate,
@@ -359,6 +362,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let now = self.now;
         let host = &mut self.nics[nic as usize];
         let Some(endpoint) = host.groups[usize::from(slot.class())].next() else { return };
+        host.last = endpoint;
         let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
         let header = end.qp.poll_transmit(now);
         let deadline = end.qp.deadline();
