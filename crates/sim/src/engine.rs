@@ -250,7 +250,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 connection.ends[(nic.last & 1) as usize].prefetch(true);
             }
             let (mut soon, mut sender) = (NIL, NIL);
-            // Ports of NICs come first, so that these are about their ports' numbers.
+            // Ports of NICs come first, and a NIC with one port has its number; for others this is a guess.
             let nics = self.nics.len() as u32;
             for (key, data) in ahead.events() {
                 self.packets.prefetch(data);

@@ -229,7 +229,7 @@ impl NicState {
         if first.0 > now || first.0.is_never() {
             return None;
         }
-        let next = if self.pace.is_empty() { None } else { self.pace.pop() };
+        let next = self.pace.pop();
         (self.next_paced, self.paced) = next.map_or((Instant::MAX, 0), |Reverse(next)| next);
         Some(first)
     }

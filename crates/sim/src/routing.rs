@@ -76,7 +76,7 @@ impl Routing {
         routing
     }
 
-    /// Other routes on the same fabric. Packets under way keep their rows.
+    /// Other routes on the same fabric.
     pub(crate) fn again(&self, fabric: &Fabric, routes: Views) -> Self {
         let mut routing = Self {
             groups: Vec::new(),
@@ -91,7 +91,6 @@ impl Routing {
         };
         let simple = !self.only_exact && !routes.tells_nics_apart();
         routing.set(fabric, routes, simple);
-        routing.rows.clone_from(&self.rows);
         routing
     }
 
