@@ -479,11 +479,20 @@ impl Fabric {
         }
     }
 
-    /// A port as people name it: its node, and the node it leads to.
+    /// A port as people name it: its node, and the node it leads to, like `leaf0→spine1`; by the second of
+    /// parallel cables `leaf0→spine1#2`, and so on. Both ends of a cable have the same number.
     pub fn port_name(&self, port: PortId) -> String {
         let this = &self.ports[port.index()];
         let peer = &self.ports[this.peer.index()];
-        format!("{}→{}", self.node_name(this.node), self.node_name(peer.node))
+        let name = format!("{}→{}", self.node_name(this.node), self.node_name(peer.node));
+        let same_ends = |other: &PortId| {
+            let other = &self.ports[other.index()];
+            self.ports[other.peer.index()].node == peer.node && other.cable < this.cable
+        };
+        match self.node_ports(this.node).filter(same_ends).count() {
+            0 => name,
+            before => format!("{name}#{}", before + 1),
+        }
     }
 
     /// The cable at a port.

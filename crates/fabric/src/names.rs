@@ -19,6 +19,13 @@ pub struct NameError {
     pub help: String,
 }
 
+/// A link as it is named: its nodes, and its name without number and the number, if it has one.
+struct Ends {
+    from: NodeId,
+    to: NodeId,
+    numbered: Option<(String, u32)>,
+}
+
 /// The names of a fabric.
 #[derive(Debug)]
 pub struct Names<'a> {
@@ -114,28 +121,35 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The cables between two nodes, like `"leaf1 spine2"`: several if they run in parallel.
+    /// The cables between two nodes, like `"leaf1 spine2"`: several if they run in parallel, unless one of
+    /// them is named, like `"leaf1 spine2#2"`.
     pub fn cables(&self, ends: &str) -> Result<Vec<CableId>, NameError> {
         let ports = self.ports(ends)?;
         Ok(ports.into_iter().map(|port| self.fabric.ports[port.index()].cable).collect())
     }
 
-    /// One cable between two nodes: the first, or that of an `index` counted from 0.
+    /// One cable between two nodes: the one that is named, that of an `index` counted from 0, or the first.
     pub fn cable(&self, ends: &str, index: Option<u32>) -> Result<CableId, NameError> {
         let port = self.port(ends, index)?;
         Ok(self.fabric.ports[port.index()].cable)
     }
 
-    /// The two ports of the first cable between two nodes, in the order of the names.
+    /// The two ports of one cable between two nodes, the named one or the first, in the order of the names.
     pub fn cable_ends(&self, ends: &str) -> Result<(PortId, PortId), NameError> {
         let port = self.port(ends, None)?;
         Ok((port, self.fabric.ports[port.index()].peer))
     }
 
-    /// The port of the first node that leads to the second, like `"leaf1 spine2"`: the first, or that
-    /// of an `index` counted from 0.
+    /// The port of the first node that leads to the second: the one that is named, like
+    /// `"leaf1 spine2#2"`, that of an `index` counted from 0, or the first.
     pub fn port(&self, ends: &str, index: Option<u32>) -> Result<PortId, NameError> {
         let ports = self.ports(ends)?;
+        if let (Some(index), Some((plain, number))) = (index, self.parse_ends(ends)?.numbered) {
+            return Err(NameError {
+                message: format!("`#{number}` and `index = {index}` both say which cable"),
+                help: format!("leave `index` out, or write `{plain}`"),
+            });
+        }
         let index = index.unwrap_or(0);
         ports.get(index as usize).copied().ok_or_else(|| NameError {
             message: format!("there is no cable {index} between `{}`", ends.trim()),
@@ -160,28 +174,59 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The ports of the first node that lead to the second.
-    fn ports(&self, ends: &str) -> Result<Vec<PortId>, NameError> {
-        let words: Vec<&str> = ends.split_whitespace().collect();
+    /// The two nodes of a link, and which of its cables if that is said. Names that tables print, like
+    /// `leaf1→spine2#2`, are understood as well.
+    fn parse_ends(&self, ends: &str) -> Result<Ends, NameError> {
+        let spaced = ends.replace('→', " ");
+        let words: Vec<&str> = spaced.split_whitespace().collect();
         let [a, b] = words[..] else {
             return Err(NameError {
                 message: format!("`{ends}` does not name two nodes"),
-                help: "write a link like `leaf1 spine2`".to_owned(),
+                help: "write a link like `leaf1 spine2`, the second of parallel cables like \
+                       `leaf1 spine2#2`"
+                    .to_owned(),
             });
         };
-        let (from, to) = (self.node(a)?, self.node(b)?);
+        let from = self.node(a)?;
+        // A node may have such a sign in its name.
+        let number = b.rsplit_once('#').filter(|_| !self.nodes.contains_key(b));
+        let Some((plain, number)) = number else {
+            return Ok(Ends { from, to: self.node(b)?, numbered: None });
+        };
+        let to = self.node(plain)?;
+        let wrong = || NameError {
+            message: format!("`#{number}` is no number of a cable"),
+            help: "parallel cables count from 1, like `leaf1 spine2#2`".to_owned(),
+        };
+        let number: u32 = number.parse().ok().filter(|&n| n > 0).ok_or_else(wrong)?;
+        Ok(Ends { from, to, numbered: Some((format!("{a} {plain}"), number)) })
+    }
+
+    /// The ports of the first node that lead to the second, in the order of their cables; the one that is
+    /// named, if one is.
+    fn ports(&self, ends: &str) -> Result<Vec<PortId>, NameError> {
+        let Ends { from, to, numbered } = self.parse_ends(ends)?;
         let leads = |port: &PortId| {
             let peer = self.fabric.ports[port.index()].peer;
             self.fabric.ports[peer.index()].node == to
         };
-        let ports: Vec<PortId> = self.fabric.node_ports(from).filter(leads).collect();
+        let mut ports: Vec<PortId> = self.fabric.node_ports(from).filter(leads).collect();
+        ports.sort_by_key(|port| self.fabric.ports[port.index()].cable);
         if ports.is_empty() {
+            let [a, b] = [from, to].map(|node| self.fabric.node_name(node));
             return Err(NameError {
                 message: format!("there is no cable between `{a}` and `{b}`"),
                 help: format!("`{a}` has cables to {}", self.neighbours(from)),
             });
         }
-        Ok(ports)
+        let Some((plain, number)) = numbered else { return Ok(ports) };
+        match ports.get(number as usize - 1) {
+            Some(&port) => Ok(vec![port]),
+            None => Err(NameError {
+                message: format!("there is no cable {number} between `{plain}`"),
+                help: format!("they are joined by {}, counted from 1", ports.len()),
+            }),
+        }
     }
 
     fn neighbours(&self, node: NodeId) -> String {
@@ -221,6 +266,33 @@ mod tests {
         assert_eq!(names.switch("spine1"), Ok(SwitchId(3)));
         assert_eq!(names.cables("leaf0 spine1").unwrap().len(), 2);
         assert_eq!(names.cables("spine1 leaf0"), names.cables("leaf0 spine1"));
+    }
+
+    #[test]
+    fn parallel_cables_have_names_of_their_own_at_both_ends() {
+        let fabric = fabric();
+        let names = Names::of(&fabric);
+        let ports = (0..fabric.ports.len() as u32).map(PortId);
+        let all: std::collections::BTreeSet<String> = ports.map(|p| fabric.port_name(p)).collect();
+        assert_eq!(all.len(), fabric.ports.len(), "two ports share a name");
+        assert!(all.contains("leaf0→spine1") && all.contains("spine1→leaf0#2"), "{all:?}");
+        for port in (0..fabric.ports.len() as u32).map(PortId) {
+            let name = fabric.port_name(port);
+            assert_eq!(names.port(&name, None), Ok(port), "{name} means another port");
+            let back = fabric.port_name(fabric.ports[port.index()].peer);
+            let number = |name: &str| name.split_once('#').map(|(_, number)| number.to_owned());
+            assert_eq!(number(&name), number(&back), "{name} and {back}");
+        }
+        // The plain name is that of the first, and of all where all can be meant.
+        assert_eq!(names.cable("leaf0 spine1", None), names.cable("leaf0 spine1#1", None));
+        assert_eq!(names.cable("leaf0 spine1", Some(1)), names.cable("leaf0 spine1#2", None));
+        assert_eq!(names.cables("leaf0 spine1#2").unwrap().len(), 1);
+        let text = |error: NameError| error.to_string();
+        assert!(text(names.cable("leaf0 spine1#3", None).unwrap_err()).contains("joined by 2"));
+        assert!(text(names.cable("leaf0 spine1#0", None).unwrap_err()).contains("count from 1"));
+        assert!(
+            text(names.cable("leaf0 spine1#2", Some(1)).unwrap_err()).contains("leave `index`")
+        );
     }
 
     #[test]

@@ -112,9 +112,10 @@ impl Fault {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LinkChoice {
-    /// The two ends, like `leaf1 spine2`.
+    /// The two ends, like `leaf1 spine2`. Where several cables join them this is the first; the second is
+    /// `leaf1 spine2#2`, as tables name it.
     pub link: Option<String>,
-    /// Which of the cables where several join them, counted from 0; the first without it.
+    /// Which of the cables where several join them, counted from 0: 1 is the same as `#2`.
     pub index: Option<u32>,
     /// So many links at random instead.
     pub count: Option<u32>,
@@ -310,9 +311,10 @@ pub struct RouteChange {
 pub struct Setting {
     /// At all ports of this switch,
     pub switch: Option<String>,
-    /// or at one port: its switch and the node it leads to, like `leaf1 spine2`.
+    /// or at one port: its switch and the node it leads to, like `leaf1 spine2`. Where several cables lead
+    /// there this is the first; the second is `leaf1 spine2#2`.
     pub port: Option<String>,
-    /// Which of the ports where several cables lead there, counted from 0; the first without it.
+    /// Which of the ports where several cables lead there, counted from 0: 1 is the same as `#2`.
     pub index: Option<u32>,
     /// For which class; the fabric's data class without it.
     pub class: Option<u8>,
@@ -364,7 +366,8 @@ impl Setting {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Miscabling {
-    /// The two links, like `["server0-nic0 leaf0", "server0-nic1 leaf1"]`.
+    /// The two links, like `["server0-nic0 leaf0", "server0-nic1 leaf1"]`; of parallel cables the first, or
+    /// the one that is named, like `leaf1 spine2#2`.
     pub links: [String; 2],
 }
 
