@@ -129,6 +129,9 @@ pub struct ThresholdRow {
     pub xon: Bytes,
     /// Occupancy that pauses when every port of the switch is congested.
     pub xoff_loaded: Bytes,
+    /// How many ingresses fill an egress queue to Kmin before they are paused; `None` if not even all do,
+    /// or nothing is marked.
+    pub ingresses_to_mark: Option<u64>,
     /// Headroom configured.
     pub headroom: Bytes,
     /// Headroom that the worst case takes.
@@ -330,6 +333,10 @@ fn threshold_row(
         xoff,
         xon: xoff.saturating_sub(rules.xon_offset),
         xoff_loaded: rules.reserved + buffer::xoff(rules.threshold, shared, all),
+        ingresses_to_mark: rules.ecn.and_then(|ecn| {
+            let limits = (rules.reserved, rules.threshold, shared);
+            Some(buffer::ingresses_to_fill(ecn.kmin, limits, all - 1)?.0)
+        }),
         headroom: rules.headroom,
         headroom_needed: Situation::at(fabric, port).map_or(Bytes::ZERO, |s| headroom::needed(&s)),
         kmin: rules.ecn.map(|ecn| ecn.kmin),

@@ -8,7 +8,7 @@ use crate::facts;
 use crate::number::{Class, Dscp, Queue};
 use crate::qos::{Levels, QueueSettings, Wred};
 use crate::system::{SystemId, Topic};
-use xoff_fabric::model::{Ecn, Scheduling};
+use xoff_fabric::model::{Ecn, Scheduling, Threshold};
 use xoff_fabric::rules::buffer;
 use xoff_units::{Bytes, Rate};
 
@@ -40,31 +40,44 @@ fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
     }
 }
 
-/// Whether marking comes after the pause, at the best XOFF point that the buffer allows.
+/// Whether a queue is marked only after a single ingress that feeds it is paused, at the best XOFF point that
+/// the buffer allows. Then it depends on how many ingresses feed it.
 fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) -> bool {
     let Some(ecn) = wred.levels.sizes(None) else { return false };
-    let Some(xoff) = best_xoff(site) else { return false };
-    if ecn.kmax <= xoff {
+    let Some(limits) = pause_limits(site) else { return false };
+    let (reserved, threshold, shared) = limits;
+    let paused_at = |ingresses| reserved + buffer::xoff(threshold, shared, ingresses);
+    let xoff = paused_at(1);
+    let intended = site.meant.and_then(|m| m.queues[queue.index()].wred.get());
+    // The fabric file was warned about its own values when it was read.
+    if ecn.kmax <= xoff || intended == Some(*wred) {
         return false;
     }
     let place = site.port.queues[queue.index()].wred.place();
-    let (start, late) = (ecn.kmin, ecn.kmin >= xoff);
-    let message = if late {
-        format!("marking starts at {start}, and the buffer pauses at {xoff} at the latest")
-    } else {
-        format!("marking is certain at {}, and the buffer pauses at {xoff} at the latest", ecn.kmax)
+    let (what, length) = match ecn.kmin >= xoff {
+        true => ("starts", ecn.kmin),
+        false => ("is certain", ecn.kmax),
     };
+    let most = (site.device.ports.len() as u64).saturating_sub(1).max(1);
+    let when = match buffer::ingresses_to_fill(length, limits, most) {
+        Some((count, each)) => {
+            format!("marks come first only where {count} ingresses, paused at {each} each, feed it")
+        }
+        None => {
+            let each = paused_at(most);
+            format!("not even {most} ingresses, paused at {each} each, fill it so far")
+        }
+    };
+    let message = format!(
+        "marking {what} at {length}, and an ingress that feeds the queue alone is paused at {xoff}: {when}"
+    );
     let fault = Fault::new(&rule::ECN_ABOVE_XOFF, message).at(place).cured_by(Aspect::Marking);
-    let intended = site.meant.and_then(|m| m.queues[queue.index()].wred.get());
-    if !late && intended == Some(*wred) {
-        // The fabric file was warned about it when it was read.
-        return false;
-    }
-    found.port(site, if late { fault } else { fault.warning() });
+    found.port(site, fault);
     true
 }
 
-fn best_xoff(site: &Site<'_>) -> Option<Bytes> {
+/// Reserved buffer, threshold and shared buffer of the class of RDMA data, as far as they are known.
+fn pause_limits(site: &Site<'_>) -> Option<(Bytes, Threshold, Bytes)> {
     let group = site.port.maps.group_of(site.agreement().data_dscp?)?;
     let own = &site.port.groups[group.index()];
     let meant = site.intended.map(|port| &port.groups[group.index()]);
@@ -73,11 +86,10 @@ fn best_xoff(site: &Site<'_>) -> Option<Bytes> {
     let intended = site.scene.intended(site.index);
     let shared = site.device.shared_buffer.get();
     let shared = shared.or_else(|| intended?.shared_buffer.get());
-    let fixed = matches!(threshold, xoff_fabric::model::Threshold::Static(_));
-    if shared.is_none() && !fixed {
+    if shared.is_none() && !matches!(threshold, Threshold::Static(_)) {
         return None;
     }
-    Some(reserved + buffer::xoff(threshold, shared.unwrap_or(Bytes::ZERO), 1))
+    Some((reserved, threshold, shared.unwrap_or(Bytes::ZERO)))
 }
 
 fn marking_drift(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) {

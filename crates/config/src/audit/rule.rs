@@ -122,11 +122,13 @@ rules! {
         "Random early detection without ECN drops RDMA packets in a class that is meant to be \
          lossless.",
         "Turn ECN on in the profile.";
-    ECN_ABOVE_XOFF = Error "ecn-above-xoff":
-        "marking starts after the pause",
-        "The buffer pauses the sender before its queue is long enough to be marked: PFC does the work \
-         of congestion control.",
-        "Lower the thresholds below the XOFF point, or raise alpha.";
+    ECN_ABOVE_XOFF = Warning "ecn-above-xoff":
+        "marking may start after the pause",
+        "An ingress that feeds a queue alone is paused before the queue is long enough to be marked. Marking \
+         looks at an egress queue, which holds what several ingresses sent, and XOFF at one ingress: n \
+         ingresses fill a queue to n times their XOFF, so marks come first from some number of ingresses on. \
+         Below it PFC does the work of congestion control.",
+        "Lower Kmin until two ingresses fill a queue so far, or raise alpha.";
     ECN_SPEED = Warning "ecn-speed":
         "the same thresholds at different speeds",
         "A threshold is a queueing time: what is right at 400G is four times as late at 100G.",

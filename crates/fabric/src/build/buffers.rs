@@ -238,20 +238,48 @@ fn check_marking(
             }
             marked[id] = true;
             let rate = fabric.cables[fabric.ports[port as usize].cable.index()].rate;
-            let place =
-                format!("on the {rate} ports of `{}`, whose XOFF is {xoff} at best", switch.name);
-            let help = format!("at that rate keep kmax at or below {xoff}, or raise `pfc.alpha`");
-            if ecn.kmin >= xoff {
-                let message =
-                    format!("marking starts at {} (kmin), after the pause {place}", ecn.kmin);
-                let path = ecn_path("kmin", plan, switch.tier.name(), report);
-                report.error(code::ECN_ABOVE_XOFF, &path, message, help);
-            } else {
-                let message = format!("marking is certain only at {} (kmax) {place}", ecn.kmax);
-                let path = ecn_path("kmax", plan, switch.tier.name(), report);
-                report.warn(code::ECN_ABOVE_XOFF, &path, message, help);
-            }
+            let place = format!("on the {rate} ports of `{}`", switch.name);
+            let (key, length) =
+                if ecn.kmin >= xoff { ("kmin", ecn.kmin) } else { ("kmax", ecn.kmax) };
+            let most = switch.ports.len() as u64 - 1;
+            let limits = (class.reserved, class.threshold, shared);
+            let message = marking_arithmetic(key, length, &place, limits, most);
+            let pair = class.reserved + buffer::xoff(class.threshold, shared, 2);
+            let help = format!(
+                "with {key} below {} two ingresses are enough; a larger `pfc.alpha` pauses later",
+                Bytes::new(pair.get().saturating_mul(2))
+            );
+            let path = ecn_path(key, plan, switch.tier.name(), report);
+            report.warn(code::ECN_ABOVE_XOFF, &path, message, help);
         }
+    }
+}
+
+/// How many ingresses fill an egress queue to `length` before PFC pauses them, in words. One does not.
+fn marking_arithmetic(
+    key: &str,
+    length: Bytes,
+    place: &str,
+    limits: (Bytes, Threshold, Bytes),
+    most: u64,
+) -> String {
+    let (reserved, threshold, shared) = limits;
+    let paused_at = |ingresses| reserved + buffer::xoff(threshold, shared, ingresses);
+    let what = if key == "kmin" { "marking starts" } else { "marking is certain" };
+    let alone = format!(
+        "{what} at {length} ({key}) {place}, and an ingress that feeds the queue alone is paused at {}",
+        paused_at(1)
+    );
+    match buffer::ingresses_to_fill(length, limits, most) {
+        Some((ingresses, each)) => {
+            format!(
+                "{alone}: it comes before the pause only where {ingresses} or more ingresses, paused at {each} each, feed a queue"
+            )
+        }
+        None => format!(
+            "{alone}: it never comes before the pause, as not even {most} ingresses, paused at {} each, fill a queue so far",
+            paused_at(most)
+        ),
     }
 }
 

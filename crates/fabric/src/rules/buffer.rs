@@ -34,6 +34,24 @@ pub fn xoff(threshold: Threshold, shared: Bytes, queues: u64) -> Bytes {
     }
 }
 
+/// The fewest ingresses, of at most `most`, that together fill an egress queue beyond `length` before PFC
+/// pauses them, and what each holds when it is paused: `n x (reserved + T(n)) > length`, with `T` of
+/// [`xoff`]. None if not even `most` do.
+///
+/// ECN looks at an egress queue, which holds what several ingresses sent; XOFF looks at an ingress. So Kmin may
+/// lie above XOFF, and marking still comes first where enough ingresses feed the queue.
+pub fn ingresses_to_fill(
+    length: Bytes,
+    (reserved, threshold, shared): (Bytes, Threshold, Bytes),
+    most: u64,
+) -> Option<(u64, Bytes)> {
+    let each = |ingresses| reserved + xoff(threshold, shared, ingresses);
+    let fills = |ingresses: &u64| {
+        u128::from(each(*ingresses).get()) * u128::from(*ingresses) > u128::from(length.get())
+    };
+    (1..=most).find(fills).map(|ingresses| (ingresses, each(ingresses)))
+}
+
 /// Alpha of a port whose rate lies above `reference`: doubled for every doubling, up to one. Slower
 /// ports keep `alpha` (the rule of the ns-3 line).
 pub fn alpha_at(alpha: Ratio, reference: Rate, rate: Rate) -> Ratio {
@@ -65,6 +83,20 @@ mod tests {
         assert_eq!(xoff(eighth, Bytes::new(9_000), 1), Bytes::new(1_000));
         assert_eq!(xoff(eighth, Bytes::new(9_000), 64), Bytes::new(125));
         assert_eq!(xoff(Threshold::Static(Bytes::new(7)), Bytes::ZERO, 9), Bytes::new(7));
+    }
+
+    #[test]
+    fn several_ingresses_fill_a_queue_that_one_does_not() {
+        // 1/8 of what is free: one is paused at 1,000, two at 900 each, three at 818 each.
+        let rules = (Bytes::ZERO, Threshold::Dynamic(Ratio::new(1, 8)), Bytes::new(9_000));
+        let fill = |length, most| ingresses_to_fill(Bytes::new(length), rules, most);
+        assert_eq!(fill(999, 64), Some((1, Bytes::new(1_000))));
+        assert_eq!(fill(1_000, 64), Some((2, Bytes::new(900))));
+        assert_eq!(fill(1_800, 64), Some((3, Bytes::new(818))));
+        assert_eq!(fill(8_001, 64), None, "64 are paused at 125 each: 8,000 together");
+        let fixed = (Bytes::new(10), Threshold::Static(Bytes::new(90)), Bytes::ZERO);
+        assert_eq!(ingresses_to_fill(Bytes::new(350), fixed, 31), Some((4, Bytes::new(100))));
+        assert_eq!(ingresses_to_fill(Bytes::new(350), fixed, 3), None);
     }
 
     #[test]

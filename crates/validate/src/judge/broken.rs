@@ -9,8 +9,7 @@ use xoff_fabric::FabricSetup;
 use xoff_fabric::diagnostic::{Code, Diagnostic, code};
 
 /// The rules that a file can break and still be understood.
-const RULES: [(Code, &str, &str); 4] = [
-    (code::ECN_ABOVE_XOFF, "ecn-below-xoff", "ECN marks before PFC pauses"),
+const RULES: [(Code, &str, &str); 3] = [
     (code::HEADROOM, "headroom", "Headroom fits every cable and the buffer"),
     (code::MTU, "mtu", "Every port passes the NICs' packets"),
     (code::REACH, "reach", "Optics reach as far as their cables"),
@@ -28,7 +27,6 @@ pub fn judge_broken(found: &[Diagnostic], draft: Option<&FabricSetup>) -> Vec<Ch
         let rule = RULES.iter().find(|(code, _, _)| *code == found.code);
         let (name, title) = rule.map_or(("file", "The file can be used"), |rule| (rule.1, rule.2));
         let change = draft.and_then(|setup| match found.code {
-            code::ECN_ABOVE_XOFF => advice::ecn_below_xoff(setup),
             code::HEADROOM => Some(advice::headroom()),
             code::MTU => Some(advice::mtu(setup)),
             _ => None,

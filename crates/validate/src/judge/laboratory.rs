@@ -1,7 +1,7 @@
 //! The file against the rules of the trade. Nothing is run.
 
 use super::advice;
-use super::words::{count, percent, some};
+use super::words::{count, some};
 use crate::check::Check;
 use crate::phase::Phase;
 use crate::report::Verdict;
@@ -107,39 +107,38 @@ fn ecn(setup: &FabricSetup, derived: &Derived) -> Check {
     let rows: Vec<_> = derived.thresholds.iter().collect();
     let off: Vec<String> =
         rows.iter().filter(|row| row.kmin.is_none()).map(|row| row.at.clone()).collect();
-    let late: Vec<String> = rows
-        .iter()
-        .filter(|row| row.kmin.is_some_and(|kmin| kmin >= row.xoff_loaded))
-        .map(|row| {
+    let marking = || rows.iter().filter_map(|row| Some((row, row.kmin?)));
+    let never: Vec<String> = marking()
+        .filter(|(row, _)| row.ingresses_to_mark.is_none())
+        .map(|(row, kmin)| format!("{} (marks from {kmin}, more than all ingresses hold)", row.at))
+        .collect();
+    let late: Vec<String> = marking()
+        .filter_map(|(row, kmin)| Some((row, kmin, row.ingresses_to_mark.filter(|&n| n > 2)?)))
+        .map(|(row, kmin, n)| {
+            let (at, xoff) = (&row.at, row.xoff);
             format!(
-                "{} (marks from {}, pauses at {} when all ports are busy)",
-                row.at,
-                row.kmin.unwrap_or_default(),
-                row.xoff_loaded
+                "{at} (marks from {kmin}, which takes {n} ingresses; one alone pauses at {xoff})"
             )
         })
         .collect();
     let (verdict, measured, places) = if !off.is_empty() {
         (Verdict::Fail, format!("no marking at {}", some(&off)), off)
+    } else if !never.is_empty() {
+        (Verdict::Fail, some(&never), never)
     } else if !late.is_empty() {
         (Verdict::Warn, some(&late), late)
     } else {
-        let room = rows.iter().filter_map(|row| Some((row.kmin?, row.xoff_loaded)));
-        let room = room.map(|(kmin, xoff)| kmin.get() as f64 / xoff.get().max(1) as f64);
-        let least = room.max_by(f64::total_cmp).unwrap_or(0.0);
-        (
-            Verdict::Pass,
-            format!("marking starts at {} of the pause threshold or before", percent(least)),
-            Vec::new(),
-        )
+        let most = marking().filter_map(|(row, _)| row.ingresses_to_mark).max().unwrap_or(1);
+        let feed = if most > 1 { "two ingresses feed" } else { "any ingress feeds" };
+        (Verdict::Pass, format!("a queue that {feed} is marked before PFC pauses"), Vec::new())
     };
     let advice = match verdict {
-        Verdict::Fail => Some(advice::ecn_on()),
+        Verdict::Fail if rows.iter().any(|row| row.kmin.is_none()) => Some(advice::ecn_on()),
         _ => advice::ecn_below_xoff(setup),
     };
-    check("ecn-before-pfc", "ECN speaks before PFC does, at every port")
-        .done("compared Kmin with the pause threshold of every port, also when all ports are busy")
-        .seen(measured, "marking on, and Kmin below XOFF")
+    check("ecn-before-pfc", "ECN marks before PFC pauses, at every port")
+        .done("counted the ingresses that fill an egress queue to Kmin before PFC pauses them")
+        .seen(measured, "marking on, and two ingresses enough")
         .verdict(verdict)
         .places(places)
         .advise(advice)

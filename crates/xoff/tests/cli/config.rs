@@ -61,7 +61,7 @@ fn rules_are_explained_and_mistakes_in_usage_told() {
     let folder = tempfile::tempdir().unwrap();
     let page = output(folder.path(), &["audit", "--explain", "ecn-above-xoff"]);
     assert_eq!(code(&page), Some(0));
-    assert!(stdout(&page).starts_with("ecn-above-xoff  error\n"));
+    assert!(stdout(&page).starts_with("ecn-above-xoff  warning\n"));
     let wrong = output(folder.path(), &["audit", "--explain", "nothing"]);
     assert_eq!(code(&wrong), Some(2));
     assert!(stderr(&wrong).contains("pfc-missing"));
