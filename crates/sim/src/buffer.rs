@@ -7,6 +7,7 @@
 //! and a headroom pool added; `docs/model.md` has the comparison.
 
 use xoff_fabric::model::{Ecn, PortClass, Threshold};
+use xoff_units::Ratio;
 
 /// Fixed-point bits of alpha.
 const ALPHA_BITS: u32 = 16;
@@ -52,9 +53,9 @@ pub(crate) struct Profile {
     /// ECN marking: never up to this queue length,
     pub(crate) kmin: u32,
     /// always above this one,
-    pub(crate) kmax: u32,
-    /// and with this probability (of 2^32) per byte in between.
-    pub(crate) slope: u64,
+    kmax: u32,
+    /// and with this probability, in units of 2^-96, per byte in between.
+    slope: u128,
 }
 
 impl Profile {
@@ -75,6 +76,19 @@ impl Profile {
             kmax,
             slope,
         }
+    }
+
+    /// Whether a packet that leaves a queue of `left` bytes, more than Kmin, gets a mark; `draw` is
+    /// uniform over all values.
+    #[inline(always)]
+    pub(crate) fn marks(&self, left: u32, draw: impl FnOnce() -> u64) -> bool {
+        left > self.kmax || u128::from(draw()) < self.mark_probability(left)
+    }
+
+    /// Between Kmin and Kmax, in units of 2^-64.
+    #[inline(always)]
+    fn mark_probability(&self, left: u32) -> u128 {
+        (u128::from(left - self.kmin) * self.slope) >> 32
     }
 
     /// Buffer that this port and class takes from the common part, used or not.
@@ -100,12 +114,13 @@ impl Profile {
     }
 }
 
-/// The marking ramp as thresholds and a slope in 2^-32 per byte.
-fn ecn_ramp(ecn: Ecn) -> (u32, u32, u64) {
+/// The marking ramp as thresholds and a slope in 2^-96 per byte: 32 bits more than a draw has, so that
+/// no queue length below 4 GB can turn what the division leaves into another mark.
+fn ecn_ramp(ecn: Ecn) -> (u32, u32, u128) {
     let kmin = ecn.kmin.get().min(u64::from(u32::MAX - 1)) as u32;
     let kmax = ecn.kmax.get().min(u64::from(u32::MAX - 1)).max(u64::from(kmin)) as u32;
-    let width = u64::from(kmax - kmin);
-    let slope = ecn.pmax.as_q32().checked_div(width).unwrap_or(0);
+    let pmax = if ecn.pmax < Ratio::ONE { ecn.pmax.as_threshold().into() } else { 1u128 << 64 };
+    let slope = (pmax << 32).checked_div(u128::from(kmax - kmin)).unwrap_or(0);
     (kmin, kmax, slope)
 }
 
@@ -249,7 +264,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use xoff_fabric::model::Scheduling;
-    use xoff_units::{Bytes, Ratio};
+    use xoff_units::Bytes;
 
     fn profile(reserved: u64, alpha: Ratio, headroom: u64) -> Profile {
         let class = PortClass {
@@ -283,7 +298,51 @@ mod tests {
         assert!(!ingress.may_resume(&profile, &shared));
     }
 
+    /// Thresholds that mark between so many bytes, at most with this probability.
+    fn marking(kmin: u64, kmax: u64, pmax: Ratio) -> Profile {
+        let plain = profile(0, Ratio::ONE, 0);
+        let (kmin, kmax, slope) =
+            ecn_ramp(Ecn { kmin: Bytes::new(kmin), kmax: Bytes::new(kmax), pmax });
+        Profile { kmin, kmax, slope, ..plain }
+    }
+
+    /// The share of packets that queues of evenly distributed lengths between Kmin and Kmax mark is half of
+    /// Pmax, at 400G as at 1.6T, and for a Pmax of 0.1 %.
+    #[test]
+    fn the_ramp_marks_the_share_that_its_formula_gives() {
+        let shares = [Ratio::new(1, 5), Ratio::new(1, 100), Ratio::new(1, 1000), Ratio::ONE];
+        for (kmin, kmax) in [(100_000, 400_000), (1_600_000, 6_400_000), (6_400_000, 25_600_000)] {
+            for pmax in shares {
+                let rules = marking(kmin, kmax, pmax);
+                let mut stream = xoff_workload::stream::Stream::new(1, kmin, "test");
+                let (packets, mut marked) = (1_000_000u32, 0u32);
+                for n in 0..u64::from(packets) {
+                    let left = kmin + (kmax - kmin) * n / u64::from(packets) + 1;
+                    marked += u32::from(rules.marks(left as u32, || stream.next_u64()));
+                }
+                let expected = f64::from(packets) * pmax.as_f64() / 2.0;
+                let off = (f64::from(marked) - expected).abs();
+                assert!(off < 5.0 * expected.sqrt(), "{marked} of {expected} at {kmax} and {pmax}");
+            }
+        }
+    }
+
     proptest! {
+        /// The probability is the exact fraction, to the resolution of a draw.
+        #[test]
+        fn the_ramp_is_exact(
+            kmin in 0u64..100_000_000,
+            width in 1u64..100_000_000,
+            at in 0.0..1.0f64,
+            numerator in 0u64..10_000,
+        ) {
+            let rules = marking(kmin, kmin + width, Ratio::new(numerator, 10_000));
+            let above = ((width as f64 * at) as u64).max(1);
+            let exact = (u128::from(above) * u128::from(numerator) << 64)
+                / (u128::from(width) * 10_000);
+            prop_assert!(rules.mark_probability((kmin + above) as u32).abs_diff(exact) <= 2);
+        }
+
         /// Whatever comes and goes, no byte of buffer is lost or made.
         #[test]
         fn buffer_is_conserved(

@@ -5,9 +5,11 @@ use crate::buffer::{Profile, Shared};
 use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::convergence::Convergence;
 use crate::credit;
-use crate::engine::{ClassCount, Engine, STRETCH, SwitchState, Totals};
+use crate::deadlock::Search;
+use crate::engine::{self, ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::engineer::{self, Engineered};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
+use crate::hashing::Hashing;
 use crate::ideal::{self, flight, leads_to_cut_through};
 use crate::job::{Job, Jobs};
 use crate::letter::Letters;
@@ -25,8 +27,7 @@ use crate::trail::Trails;
 use crate::{QueueKind, Settings, SimError};
 use std::sync::Arc;
 use xoff_fabric::model::{
-    Balancing, CLASSES, Discipline, Fabric, HashFields, NodeId, PortId, Scheduling, Switch,
-    SwitchId,
+    Balancing, CLASSES, Discipline, Fabric, NodeId, PortId, Scheduling, Switch, SwitchId,
 };
 use xoff_fabric::route::{Routes, Views};
 use xoff_fabric::rules::{hash, packet};
@@ -57,10 +58,13 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let ways_change = faults.iter().any(Fault::changes_routes);
     let mut profiles = Vec::new();
     let slots = profile_of_each_slot(fabric, &mut profiles);
-    let engineered = engineer::engineered(fabric, &routes, flows, &jobs);
-    let flows = flow_states(fabric, &routes, flows, &engineered, ways_change)?;
+    let mut hashing = Hashing::of(fabric);
+    let engineered = engineer::engineered(fabric, &routes, &hashing, flows, &jobs);
+    let first_qp = first_queue_pair(settings.seed);
+    let ways = (&routes, &mut hashing);
+    let flows = flow_states(fabric, ways, flows, &engineered, first_qp, ways_change)?;
     let unfinished = flows.len() + jobs.len();
-    let jobs = Jobs::new(fabric, &routes, jobs, engineered.jobs);
+    let jobs = Jobs::new(fabric, &routes, &mut hashing, jobs, engineered.jobs, first_qp);
     let mut order: Vec<u32> = (0..flows.len() as u32).collect();
     order.sort_by_key(|&flow| flows[flow as usize].start);
     let port_count = fabric.ports.len();
@@ -80,6 +84,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let constant = |switch: &Switch| switch.balancing.keeps_paths();
     let one_way = faults.is_empty() && fabric.switches.iter().all(constant);
     let shortcuts = settings.queue == QueueKind::Wheel;
+    let routed = !ways_change && flows.iter().all(|flow| flow.pins.is_none());
     let start = Instant::ZERO;
     Ok(Engine {
         fabric,
@@ -97,6 +102,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         nics,
         planes,
         routing: Routing::new(fabric, Views::common(routes, fabric.switches.len())),
+        hashing,
         trails: Trails::new(one_way && shortcuts),
         balancers,
         recycling,
@@ -113,9 +119,10 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         pause_flight: (0..port_count as u32)
             .map(|port| pause_flight(fabric, PortId(port)))
             .collect(),
-        paused_queues: 0,
+        paused: Vec::new(),
         credits: credit::initial(fabric),
         deadlock_pending: false,
+        search: Search::new(!shortcuts, routed),
         deadlocks: Vec::new(),
         mark_streams: stream("ecn"),
         loss_streams: stream("loss"),
@@ -142,6 +149,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         looks: 0,
         seen_hops: 0,
         seen_delivered: 0,
+        patience: engine::patience(fabric),
         horizon: settings.until.unwrap_or(Instant::MAX),
         soon: NIL,
         sender: NIL,
@@ -341,30 +349,30 @@ fn nic_states(fabric: &Fabric) -> Vec<NicState> {
     first.chain(more).map(|(nic, port)| state(nic, port)).collect()
 }
 
-/// What goes into the hash of a packet.
-pub(crate) fn hash_fields(fabric: &Fabric) -> HashFields {
-    let plain = HashFields { addresses: true, source_port: true, dest_qp: false };
-    fabric.switches.first().map_or(plain, |switch| switch.hash.fields)
+/// The number that a run counts its queue pairs from. Switches hash that number, or the source port that a
+/// NIC derives from it, so another seed sends the same queue pairs over other paths.
+fn first_queue_pair(seed: u64) -> u32 {
+    (Stream::new(seed, 0, "queue pairs").next_u64() >> 32) as u32
 }
 
 fn flow_states(
     fabric: &Fabric,
-    routes: &Routes,
+    (routes, hashing): (&Routes, &mut Hashing),
     flows: &[Flow],
     engineered: &Engineered,
+    first_qp: u32,
     ways_change: bool,
 ) -> Result<Vec<FlowState>, SimError> {
-    let fields = hash_fields(fabric);
     let mut states = Vec::with_capacity(flows.len());
     for (index, flow) in flows.iter().enumerate() {
         let (source, destination) = (flow.source.0, flow.destination.0);
         let entropy = |from, to, end: usize| {
-            let qpn = (index as u32) << 1 | end as u32;
-            hash::flow_entropy(fields, from, to, flow.source_port, qpn)
+            let qpn = first_qp.wrapping_add(index as u32) << 1 | end as u32;
+            hashing.hashes(from, to, flow.source_port, qpn)
         };
-        let mut entropies = [entropy(source, destination, 1), entropy(destination, source, 0)];
+        let mut hashes = [entropy(source, destination, 1), entropy(destination, source, 0)];
         if let Some(&chosen) = engineered.flows.get(index) {
-            entropies[usize::from(flow.operation == Operation::Read)] = chosen;
+            hashes[usize::from(flow.operation == Operation::Read)] = chosen;
         }
         let pins = flow.path.as_ref().map(|path| pins(fabric, flow, path)).transpose()?;
         let mut state = FlowState {
@@ -373,7 +381,7 @@ fn flow_states(
             bytes: flow.bytes,
             source,
             destination,
-            entropy: entropies,
+            entropy: hashes.map(|hashes| hashing.entropy(&hashes)),
             connection: NO_CONNECTION,
             class: flow.class.0,
             operation: flow.operation,
@@ -394,7 +402,7 @@ fn flow_states(
             own
         };
         // A flow that cannot arrive is not an error: the run shows what becomes of it.
-        if let Some(ideal) = ideal::ideal(fabric, routes, &state, qp) {
+        if let Some(ideal) = ideal::ideal(fabric, (routes, hashing), &state, qp) {
             state.bound = ideal.bound;
             state.floor = ideal.bound;
             state.base_rtt = ideal.base_rtt;

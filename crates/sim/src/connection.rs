@@ -109,7 +109,7 @@ impl End {
         }
     }
 
-    /// Hash of the packets it sends, unless they have a path of their own.
+    /// The entropy of the packets it sends, unless they have a path of their own.
     pub(crate) fn hashed(&self) -> Option<u32> {
         let data = &self.forms.data;
         (data.flags & flag::PINNED == 0).then_some(data.entropy)
@@ -423,7 +423,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let connection = &mut self.connections[slot as usize];
         let mut counters = FlowCounters::default();
-        connection.ends.iter().for_each(|end| counters.add(end.qp.counters()));
+        connection.ends.iter().for_each(|end| counters.add(&end.qp));
         let now = self.now;
         let number = std::mem::replace(&mut connection.flow, NO_FLOW);
         let flow = &mut self.flows[number as usize];

@@ -84,26 +84,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn wait_for_credit(&mut self, slot: Slot) {
-        let here = &mut self.ports[slot.port() as usize];
-        if here.paused & slot.bit() == 0 {
-            here.paused |= slot.bit();
-            self.pauses[slot.index()].began = self.now;
-            self.paused_queues += 1;
+        if self.ports[slot.port() as usize].paused & slot.bit() == 0 {
+            self.begin_pause(slot);
             self.look_for_deadlock_later();
         }
-    }
-
-    /// A class need not wait any more; whether it did.
-    pub(crate) fn end_wait(&mut self, slot: Slot) -> bool {
-        let here = &mut self.ports[slot.port() as usize];
-        let waited = here.paused & slot.bit() != 0;
-        if waited {
-            here.paused &= !slot.bit();
-            self.paused_queues -= 1;
-            let state = &mut self.pauses[slot.index()];
-            state.total += self.now - state.began;
-        }
-        waited
     }
 
     /// Room of a switch's ingress is free again: its peer hears of it.
@@ -127,7 +111,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let credit = &mut self.credits[slot.index()];
         credit.free += (data >> CLASS_BITS) & u32::from(u16::MAX);
         debug_assert!(credit.free <= credit.whole, "room out of nowhere");
-        if credit.free >= credit.full && self.end_wait(slot) {
+        if credit.free >= credit.full && self.end_pause(slot) {
             self.wake_soon(port);
         }
     }
@@ -162,7 +146,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             if credit.free < credit.full {
                 self.wait_for_credit(slot);
             } else {
-                woken |= self.end_wait(slot);
+                woken |= self.end_pause(slot);
             }
         }
         if woken {

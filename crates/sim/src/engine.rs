@@ -11,9 +11,10 @@ use crate::buffer::{Profile, Shared};
 use crate::connection::{Connection, FlowState};
 use crate::convergence::Convergence;
 use crate::credit::Credit;
-use crate::deadlock::Cycle;
+use crate::deadlock::{Cycle, Search};
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::fault::TimedFault;
+use crate::hashing::Hashing;
 use crate::job::Jobs;
 use crate::letter::Letters;
 use crate::link::{Degradation, Link};
@@ -21,7 +22,7 @@ use crate::nic::NicState;
 use crate::packet::{NIL, Packets, flag};
 use crate::pause::PauseState;
 use crate::plane::Planes;
-use crate::port::{Port, Slot};
+use crate::port::{Lane, Port, Slot};
 use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
@@ -105,6 +106,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) nics: Vec<NicState>,
     pub(crate) planes: Planes,
     pub(crate) routing: Routing,
+    /// What switches hash.
+    pub(crate) hashing: Hashing,
     pub(crate) trails: Trails,
     /// By switch, where any balances; then also what each port was used for lately.
     pub(crate) balancers: Vec<Option<Balancer>>,
@@ -126,10 +129,12 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) pauses: Vec<PauseState>,
     /// From the end of a pause frame to its effect at the peer, by sending port.
     pub(crate) pause_flight: Vec<Span>,
-    pub(crate) paused_queues: u32,
+    /// The queues that are paused, in no order.
+    pub(crate) paused: Vec<Slot>,
     /// By sending port and class, where links have credits.
     pub(crate) credits: Vec<Credit>,
     pub(crate) deadlock_pending: bool,
+    pub(crate) search: Search,
     pub(crate) deadlocks: Vec<Cycle>,
     pub(crate) mark_streams: Vec<Stream>,
     pub(crate) loss_streams: Vec<Stream>,
@@ -163,8 +168,9 @@ pub(crate) struct Engine<'a, Q> {
     /// Looks so far, and the packet-hops counted at one of the last.
     pub(crate) looks: u32,
     pub(crate) seen_hops: u64,
-    /// Deliveries when somebody last looked.
+    /// Deliveries at the last look for progress, and the time between two such looks.
     pub(crate) seen_delivered: u64,
+    pub(crate) patience: Span,
     pub(crate) horizon: Instant,
     /// A packet that will be delivered soon and whose place has been asked for; none if [`NIL`].
     pub(crate) soon: u32,
@@ -178,8 +184,18 @@ pub(crate) const STRETCH: u64 = 1 << 18;
 /// Looks between two counts of the packet-hops, for which all ports must be visited.
 const COUNT_EVERY: u32 = 4;
 
-/// When nothing has been delivered for so long, nothing will be.
+/// When nothing has been delivered for so long, nothing will be, unless a timer is still running.
 const HOPELESS: Span = Span::from_ms(5_000);
+
+/// How long nothing may be delivered before a run counts as stalled: long enough for a queue pair that hears
+/// nothing to use up its retries.
+pub(crate) fn patience(fabric: &Fabric) -> Span {
+    let qps = fabric.nics.iter().map(|nic| &nic.qp);
+    let retries = qps.map(|qp| qp.timeout.as_ps().saturating_mul(u64::from(qp.retry_limit) + 2));
+    // Simulated time ends after 213 days; half of that is longer than any run.
+    let longest = retries.max().unwrap_or(0).min(u64::MAX / 2);
+    HOPELESS.max(Span::from_ps(longest))
+}
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet will arrive where it was sent.
@@ -200,7 +216,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.unfinished == 0 && (self.horizon.is_never() || self.faults.is_empty()) {
             return Outcome::Completed;
         }
-        self.schedule(self.now + HOPELESS, Kind::Look, 0, 0);
+        self.schedule(self.now + self.patience, Kind::Look, 0, 0);
         self.schedule_start();
         self.schedule_jobs();
         self.faults_left = self.faults.len();
@@ -327,15 +343,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
         (!self.report_progress()).then_some(Outcome::Interrupted)
     }
 
-    /// Ends the run if nothing has got through for long, and neither flows nor repairs are to come.
+    /// Ends the run as stalled if nothing was delivered since the last look, and neither a flow, a fault or
+    /// its repair, nor the start or computation of a job is scheduled.
     fn look_for_progress(&mut self) {
         let hopeless = self.totals.delivered == self.seen_delivered;
-        let nothing_comes = self.next_flow == self.order.len() && self.faults_left == 0;
+        let nothing_comes = self.next_flow == self.order.len()
+            && self.faults_left == 0
+            && !self.jobs.has_scheduled();
         if hopeless && self.unfinished > 0 && nothing_comes {
             return self.stop(Outcome::Stalled);
         }
         self.seen_delivered = self.totals.delivered;
-        self.schedule(self.now + HOPELESS, Kind::Look, 0, 0);
+        self.schedule(self.now + self.patience, Kind::Look, 0, 0);
     }
 
     /// Whether nothing is left to happen but looks at what happens, one of them `sampling`.
@@ -353,7 +372,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Packets sent over links so far.
     pub(crate) fn packet_hops(&self) -> u64 {
         let lanes = self.ports.iter().flat_map(|port| &port.lanes);
-        lanes.map(|lane| u64::from(lane.tx_packets)).sum()
+        lanes.map(|lane| lane.tx_packets).sum()
+    }
+
+    /// What the packets of a lane took of its wire, preamble and gap included.
+    pub(crate) fn wire_bytes(&self, lane: &Lane) -> u64 {
+        lane.tx_bytes + lane.tx_packets * u64::from(self.gap)
     }
 
     fn report_progress(&mut self) -> bool {

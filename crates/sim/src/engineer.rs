@@ -10,12 +10,12 @@
 //! not looked at: no path avoids them. What it is not: it does not learn of faults. Routes that change are
 //! hashed as they come.
 
-use crate::build::hash_fields;
-use crate::ideal::hashed_path;
+use crate::hashing::{Hashes, Hashing};
+use crate::ideal::{Ways, hashed_path};
 use crate::job::{Job, JobWay};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Balancing, Fabric, HashFields, PortId};
+use xoff_fabric::model::{Balancing, Fabric, PortId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
@@ -36,15 +36,16 @@ pub(crate) struct Demand {
 #[derive(Default)]
 pub(crate) struct Engineered {
     /// Of the packets with a flow's data, flow by flow.
-    pub(crate) flows: Vec<u32>,
+    pub(crate) flows: Vec<Hashes>,
     /// Of what a job's queue pair sends in one direction.
-    pub(crate) jobs: BTreeMap<JobWay, u32>,
+    pub(crate) jobs: BTreeMap<JobWay, Hashes>,
 }
 
 /// Has a controller place all flows and all that jobs send, if the fabric has one.
 pub(crate) fn engineered(
     fabric: &Fabric,
     routes: &Routes,
+    hashing: &Hashing,
     flows: &[Flow],
     jobs: &[Job],
 ) -> Engineered {
@@ -70,10 +71,10 @@ pub(crate) fn engineered(
     let of_way =
         |(way, &bytes): (&JobWay, &Bytes)| Demand { from: way.from.0, to: way.to.0, bytes };
     demands.extend(ways.iter().map(of_way));
-    let mut entropies = place(fabric, routes, hash_fields(fabric), &demands);
-    let of_jobs = entropies.split_off(flows.len());
+    let mut hashes = place(fabric, (routes, hashing), &demands);
+    let of_jobs = hashes.split_off(flows.len());
     let jobs = ways.into_keys().zip(of_jobs).collect();
-    Engineered { flows: entropies, jobs }
+    Engineered { flows: hashes, jobs }
 }
 
 /// Source ports that are tried for a flow, where flows are few; and tries in all, at most.
@@ -88,8 +89,7 @@ const ROUNDS: usize = 8;
 /// The state of the solver.
 struct Solver<'a> {
     fabric: &'a Fabric,
-    routes: &'a Routes,
-    fields: HashFields,
+    ways: Ways<'a>,
     tries: usize,
     /// How long each port is busy with what it was given, in picoseconds.
     loads: Vec<u64>,
@@ -98,20 +98,15 @@ struct Solver<'a> {
 /// A path that was tried: how good it is (smaller is better), its hash, and its ports between switches.
 struct Tried {
     cost: (u64, u64),
-    entropy: u32,
+    hashes: Hashes,
     ports: Vec<PortId>,
 }
 
-/// The hash of each flow's packets, with which it takes the path that the controller wants.
-pub(crate) fn place(
-    fabric: &Fabric,
-    routes: &Routes,
-    fields: HashFields,
-    demands: &[Demand],
-) -> Vec<u32> {
+/// The hashes of each flow's packets, with which it takes the path that the controller wants.
+pub(crate) fn place(fabric: &Fabric, ways: Ways<'_>, demands: &[Demand]) -> Vec<Hashes> {
     let tries = (ALL_TRIES / demands.len().max(1)).clamp(LEAST_TRIES, TRIES);
     let loads = vec![0; fabric.ports.len()];
-    let mut solver = Solver { fabric, routes, fields, tries, loads };
+    let mut solver = Solver { fabric, ways, tries, loads };
     let mut order: Vec<usize> = (0..demands.len()).collect();
     order.sort_by_key(|&flow| (Reverse(demands[flow].bytes), flow));
     let mut placed: Vec<Option<Tried>> = demands.iter().map(|_| None).collect();
@@ -137,7 +132,7 @@ pub(crate) fn place(
             break;
         }
     }
-    placed.into_iter().map(|tried| tried.map_or(0, |tried| tried.entropy)).collect()
+    placed.into_iter().map(|tried| tried.map_or(Hashes::default(), |tried| tried.hashes)).collect()
 }
 
 impl Solver<'_> {
@@ -155,21 +150,21 @@ impl Solver<'_> {
                 break;
             }
         }
-        best.unwrap_or(Tried { cost: (0, 0), entropy: 0, ports: Vec::new() })
+        best.unwrap_or(Tried { cost: (0, 0), hashes: Hashes::default(), ports: Vec::new() })
     }
 
     /// What comes of one source port.
     fn attempt(&self, flow: u32, demand: &Demand, number: u32) -> Tried {
         let start = hash::mixed(flow);
         let port = 0xc000 | (start.wrapping_add(number) & 0x3fff) as u16;
-        let entropy = hash::flow_entropy(self.fields, demand.from, demand.to, port, flow);
-        let mut ports = hashed_path(self.fabric, self.routes, (demand.from, demand.to), entropy);
+        let hashes = self.ways.1.hashes(demand.from, demand.to, port, flow);
+        let mut ports = hashed_path(self.fabric, self.ways, (demand.from, demand.to), &hashes);
         // The first and the last are the NICs' own.
         ports.pop();
         if !ports.is_empty() {
             ports.remove(0);
         }
-        Tried { cost: self.cost(&ports, demand.bytes), entropy, ports }
+        Tried { cost: self.cost(&ports, demand.bytes), hashes, ports }
     }
 
     /// How full the fullest port of a path would be, and all of them together.
@@ -204,8 +199,6 @@ impl Solver<'_> {
 mod tests {
     use super::*;
 
-    const PORT: HashFields = HashFields { addresses: true, source_port: true, dest_qp: false };
-
     /// Two leaves with eight hosts each, eight spines, links as fast as the NICs.
     fn fabric() -> Fabric {
         let text = "[cluster]\nhosts = 16\nnic = 'generic-100g'\n\
@@ -214,17 +207,22 @@ mod tests {
     }
 
     /// Bytes over each port between switches.
-    fn loads(fabric: &Fabric, demands: &[Demand], entropies: &[u32]) -> BTreeMap<PortId, u64> {
-        let routes = Routes::new(fabric);
+    fn loads(fabric: &Fabric, demands: &[Demand], hashes: &[Hashes]) -> BTreeMap<PortId, u64> {
+        let (routes, hashing) = (Routes::new(fabric), Hashing::of(fabric));
         let mut loads = BTreeMap::new();
-        for (demand, &entropy) in demands.iter().zip(entropies) {
-            let path = hashed_path(fabric, &routes, (demand.from, demand.to), entropy);
+        for (demand, hashes) in demands.iter().zip(hashes) {
+            let ends = (demand.from, demand.to);
+            let path = hashed_path(fabric, (&routes, &hashing), ends, hashes);
             assert!(path.len() >= 2, "a path that does not arrive");
             for &port in &path[1..path.len() - 1] {
                 *loads.entry(port).or_default() += demand.bytes.get();
             }
         }
         loads
+    }
+
+    fn placed(fabric: &Fabric, demands: &[Demand]) -> Vec<Hashes> {
+        place(fabric, (&Routes::new(fabric), &Hashing::of(fabric)), demands)
     }
 
     fn demand(from: u32, to: u32, bytes: u64) -> Demand {
@@ -235,11 +233,11 @@ mod tests {
     fn as_many_flows_as_paths_have_one_each() {
         let fabric = fabric();
         let demands: Vec<Demand> = (0..8).map(|nic| demand(nic, 8 + nic, 1_000_000)).collect();
-        let entropies = place(&fabric, &Routes::new(&fabric), PORT, &demands);
+        let entropies = placed(&fabric, &demands);
         let loads = loads(&fabric, &demands, &entropies);
         assert_eq!(loads.len(), 16, "{loads:?}");
         assert!(loads.values().all(|&bytes| bytes == 1_000_000), "{loads:?}");
-        assert_eq!(entropies, place(&fabric, &Routes::new(&fabric), PORT, &demands));
+        assert_eq!(entropies, placed(&fabric, &demands));
     }
 
     #[test]
@@ -249,17 +247,28 @@ mod tests {
         let large = (0..7).map(|nic| demand(nic, 8 + nic, 8_000_000));
         let small = (0..8).map(|nic| demand(nic, 15 - nic, 1_000_000));
         let demands: Vec<Demand> = small.chain(large).collect();
-        let entropies = place(&fabric, &Routes::new(&fabric), PORT, &demands);
+        let entropies = placed(&fabric, &demands);
         let loads = loads(&fabric, &demands, &entropies);
         assert!(loads.values().all(|&bytes| bytes <= 8_000_000), "{loads:?}");
     }
 
     #[test]
+    fn a_controller_knows_what_each_tier_hashes() {
+        // Leaves ignore the source port, so that only destinations tell flows apart.
+        let text = "[cluster]\nhosts = 16\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\n\
+                    leaf = 'trident-3'\nhosts-per-leaf = 8\nspines = 8\n\
+                    [switch.leaf.hash]\nfields = ['addresses']\n";
+        let fabric = Fabric::from_toml(text).expect("a sound fabric");
+        let demands = [demand(0, 8, 1_000_000), demand(0, 8, 1_000_000)];
+        let loads = loads(&fabric, &demands, &placed(&fabric, &demands));
+        assert!(loads.values().all(|&bytes| bytes == 2_000_000), "one path: {loads:?}");
+    }
+
+    #[test]
     fn nothing_and_neighbours_do_no_harm() {
         let fabric = fabric();
-        let routes = Routes::new(&fabric);
-        assert!(place(&fabric, &routes, PORT, &[]).is_empty());
+        assert!(placed(&fabric, &[]).is_empty());
         let demands = [demand(0, 1, u64::MAX), demand(0, 9, u64::MAX), demand(1, 9, u64::MAX)];
-        assert_eq!(place(&fabric, &routes, PORT, &demands).len(), 3);
+        assert_eq!(placed(&fabric, &demands).len(), 3);
     }
 }

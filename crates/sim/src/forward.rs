@@ -185,8 +185,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {
                 let seed = self.switches[switch as usize].mixed_seed;
-                let next = self.routing.next(switch, packet.dst, packet.entropy, seed);
-                let next = next.or_else(|| self.balance(switch, packet, class));
+                let entropy = self.hashing.at(switch, packet.entropy);
+                let next = self.routing.next(switch, packet.dst, entropy, seed);
+                let packet = Packet { entropy, ..*packet };
+                let next = next.or_else(|| self.balance(switch, &packet, class));
                 return next.ok_or(Drop::NoRoute);
             }
         };
@@ -202,7 +204,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return None;
         }
         let seed = self.switches[switch as usize].mixed_seed;
-        let out = self.routing.next(switch, packet.dst, packet.entropy, seed)?;
+        let entropy = self.hashing.at(switch, packet.entropy);
+        let out = self.routing.next(switch, packet.dst, entropy, seed)?;
         self.trails.leave(packet.to, packet.stamp, packet.hops - 1, out);
         Some(out)
     }

@@ -2,6 +2,7 @@
 //! which no completion can lie.
 
 use crate::connection::FlowState;
+use crate::hashing::{Hashes, Hashing};
 use crate::plane;
 use crate::port::HEAD_BYTES;
 use xoff_fabric::model::{Fabric, NicId, NodeId, PortId, SwitchId};
@@ -39,7 +40,8 @@ pub(crate) fn leads_to_cut_through(fabric: &Fabric, port: PortId) -> bool {
 }
 
 /// The ports a packet leaves by, from its NIC on. Empty if it does not arrive.
-fn path(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Vec<PortId> {
+fn path(fabric: &Fabric, ways: Ways<'_>, flow: &FlowState, back: bool) -> Vec<PortId> {
+    let (routes, hashing) = ways;
     let (from, to) =
         if back { (flow.destination, flow.source) } else { (flow.source, flow.destination) };
     let entropy = flow.entropy[usize::from(back)];
@@ -47,26 +49,31 @@ fn path(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Vec<P
     let own = &fabric.nics[from as usize].ports;
     let first = match &flow.pins {
         Some(pins) => pins.first[usize::from(back)],
-        None => own.start + plane::preferred(own.len(), entropy) as u32,
+        None => own.start + plane::preferred(own.len(), hashing.at_nic(entropy)) as u32,
     };
     walk(fabric, PortId(first), to, |hop, switch| match pinned {
         Some(pins) => pins.get(hop).map(|&port| PortId(port)),
-        None => choose(fabric, routes, switch, NicId(to), entropy),
+        None => choose(fabric, routes, switch, NicId(to), hashing.at(switch.0, entropy)),
     })
 }
 
-/// The ports that packets with this hash leave by where every switch hashes, from their NIC on. Empty if
+/// The ports that packets with these hashes leave by where every switch hashes, from their NIC on. Empty if
 /// they do not arrive.
 pub(crate) fn hashed_path(
     fabric: &Fabric,
-    routes: &Routes,
+    (routes, hashing): Ways<'_>,
     (from, to): (u32, u32),
-    entropy: u32,
+    hashes: &Hashes,
 ) -> Vec<PortId> {
     let own = &fabric.nics[from as usize].ports;
-    let first = PortId(own.start + plane::preferred(own.len(), entropy) as u32);
-    walk(fabric, first, to, |_, switch| choose(fabric, routes, switch, NicId(to), entropy))
+    let preferred = plane::preferred(own.len(), Hashing::of_nic(hashes));
+    walk(fabric, PortId(own.start + preferred as u32), to, |_, switch| {
+        choose(fabric, routes, switch, NicId(to), hashing.at_switch(switch, hashes))
+    })
 }
+
+/// What decides by which port a packet leaves a switch.
+pub(crate) type Ways<'a> = (&'a Routes, &'a Hashing);
 
 /// Follows the ports that `next` says from `first` on to a NIC; empty if they do not lead there.
 fn walk(
@@ -131,8 +138,8 @@ struct Path {
 
 impl Path {
     /// The way of a flow's packets; nothing if they do not arrive.
-    fn of(fabric: &Fabric, routes: &Routes, flow: &FlowState, back: bool) -> Option<Self> {
-        let ports = path(fabric, routes, flow, back);
+    fn of(fabric: &Fabric, ways: Ways<'_>, flow: &FlowState, back: bool) -> Option<Self> {
+        let ports = path(fabric, ways, flow, back);
         let (first, last) = (*ports.first()?, *ports.last()?);
         let hashes = |port: &PortId| match fabric.node_switch(fabric.ports[port.index()].node) {
             Some(switch) => fabric.switches[switch.index()].balancing.keeps_paths(),
@@ -153,7 +160,7 @@ impl Path {
         let mut reached = vec![first];
         // All ways are equally long, so what the packets have reached after a hop is one layer.
         while hops.len() < ports.len() {
-            reached = onward_ports(fabric, routes, &reached, to);
+            reached = onward_ports(fabric, ways.0, &reached, to);
             let layer = reached.iter().map(|&port| Hop::of(fabric, port));
             hops.push(layer.reduce(Hop::faster)?);
         }
@@ -226,12 +233,12 @@ pub(crate) struct Ideal {
 /// Works out a flow's [`Ideal`]; `None` if it cannot arrive.
 pub(crate) fn ideal(
     fabric: &Fabric,
-    routes: &Routes,
+    ways: Ways<'_>,
     flow: &FlowState,
     qp: &QpConfig,
 ) -> Option<Ideal> {
-    let forth = Path::of(fabric, routes, flow, false)?;
-    let back = Path::of(fabric, routes, flow, true)?;
+    let forth = Path::of(fabric, ways, flow, false)?;
+    let back = Path::of(fabric, ways, flow, true)?;
     let bound = bound(&forth, &back, flow, qp);
     let mtu = qp.mtu.get().max(1) as u32;
     let flights = forth.hops.iter().chain(&back.hops).fold(Span::ZERO, |sum, hop| sum + hop.flight);

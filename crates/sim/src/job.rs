@@ -11,14 +11,14 @@
 //!
 //! Deliveries are events, so a program is never called from within itself.
 
-use crate::build::hash_fields;
 use crate::connection::{FlowState, NO_CONNECTION, Way, endpoint};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::hashing::{Hashes, Hashing};
 use crate::ideal;
 use crate::report::{FlowCounters, Outcome};
 use std::collections::{BTreeMap, VecDeque};
-use xoff_fabric::model::{ClassId, Fabric, HashFields, NicId};
+use xoff_fabric::model::{ClassId, Fabric, NicId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
@@ -193,10 +193,10 @@ pub(crate) struct Jobs {
     out_free: Vec<Instant>,
     in_free: Vec<Instant>,
     nvlink: Vec<Rate>,
-    /// What goes into the hash of a packet.
-    fields: HashFields,
+    /// Queue pairs are numbered from here: the seed decides where that is.
+    first_qp: u32,
     /// Hashes that a controller chose.
-    engineered: BTreeMap<JobWay, u32>,
+    engineered: BTreeMap<JobWay, Hashes>,
     base_rtt: Span,
     /// What a program asked for, while it is carried out.
     actions: Vec<Action>,
@@ -206,8 +206,10 @@ impl Jobs {
     pub(crate) fn new(
         fabric: &Fabric,
         routes: &Routes,
+        hashing: &mut Hashing,
         jobs: Vec<Job>,
-        engineered: BTreeMap<JobWay, u32>,
+        engineered: BTreeMap<JobWay, Hashes>,
+        first_qp: u32,
     ) -> Self {
         let gpus = fabric.servers.iter();
         let nvlink: Vec<Rate> =
@@ -236,15 +238,20 @@ impl Jobs {
             out_free: vec![Instant::ZERO; nvlink.len()],
             in_free: vec![Instant::ZERO; nvlink.len()],
             nvlink,
-            fields: hash_fields(fabric),
+            first_qp,
             engineered,
-            base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes) },
+            base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes, hashing) },
             actions: Vec::new(),
         }
     }
 
     pub(crate) fn count(&self) -> usize {
         self.running.len()
+    }
+
+    /// Whether the start of a job, a computation or a transfer inside a server is scheduled.
+    pub(crate) fn has_scheduled(&self) -> bool {
+        self.pending.len() > self.free.len()
     }
 
     /// An id for an event that means this.
@@ -282,7 +289,8 @@ impl Jobs {
 }
 
 /// The base round trip for congestion control: that of the longest path from the first NIC.
-fn longest_round_trip(fabric: &Fabric, routes: &Routes) -> Span {
+fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -> Span {
+    let entropy = [hashing.entropy(&Hashes::default()); 2];
     let times = (1..fabric.nics.len() as u32).filter_map(|nic| {
         let flow = FlowState {
             start: Instant::ZERO,
@@ -290,7 +298,7 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes) -> Span {
             bytes: Bytes::new(1),
             source: 0,
             destination: nic,
-            entropy: [0; 2],
+            entropy,
             connection: NO_CONNECTION,
             class: 0,
             operation: Operation::Write,
@@ -302,7 +310,8 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes) -> Span {
             base_rtt: Span::ZERO,
             counters: FlowCounters::default(),
         };
-        ideal::ideal(fabric, routes, &flow, &fabric.nics[0].qp).map(|ideal| ideal.base_rtt)
+        ideal::ideal(fabric, (routes, hashing), &flow, &fabric.nics[0].qp)
+            .map(|ideal| ideal.base_rtt)
     });
     times.max().unwrap_or(Span::ZERO)
 }
@@ -433,18 +442,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         running.links += 1;
         let vxlan = running.vxlan;
+        let first = self.jobs.first_qp;
+        let (counted, named) = (counted.wrapping_add(first), named.wrapping_add(first));
         let port = 0xc000 | (counted.wrapping_mul(0x9e37_79b1) >> 18) as u16;
-        let entropy = |from: NicId, to: NicId, end: u32| {
+        let hashes = |from: NicId, to: NicId, end: u32| {
             let way = JobWay { job, from, to, queue: Queue(queue) };
             let chosen = self.jobs.engineered.get(&way).copied();
-            let fields = self.jobs.fields;
-            chosen
-                .unwrap_or_else(|| hash::flow_entropy(fields, from.0, to.0, port, named << 1 | end))
+            let own = || self.hashing.hashes(from.0, to.0, port, named << 1 | end);
+            chosen.unwrap_or_else(own)
         };
+        let hashes = [hashes(low, high, 1), hashes(high, low, 0)];
         let way = Way {
             flow,
             nics: [low.0, high.0],
-            entropy: [entropy(low, high, 1), entropy(high, low, 0)],
+            entropy: hashes.map(|hashes| self.hashing.entropy(&hashes)),
             class: class.0,
             pinned: false,
             turn: Some(self.jobs.turn(key)),
@@ -529,7 +540,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut results: Vec<JobResult> = self.jobs.running.iter().map(result).collect();
         for (&(job, ..), &slot) in &self.jobs.links {
             for end in &self.connections[slot as usize].ends {
-                results[job as usize].counters.add(end.qp.counters());
+                results[job as usize].counters.add(&end.qp);
             }
         }
         results

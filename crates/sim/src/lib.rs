@@ -21,6 +21,7 @@ mod engineer;
 mod event;
 mod fault;
 mod forward;
+mod hashing;
 mod ideal;
 mod job;
 mod letter;

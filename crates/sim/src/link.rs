@@ -193,7 +193,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let credits = self.has_credits(port);
         for class in classes(self.ports[port as usize].paused) {
             let slot = Slot::new(port, class);
-            resumed |= if credits { self.end_wait(slot) } else { self.resume_class(slot) };
+            resumed |= if credits { self.end_pause(slot) } else { self.resume_class(slot) };
         }
         if resumed {
             self.kick(port);

@@ -24,7 +24,7 @@ pub(crate) struct Packet {
     pub(crate) dst: u32,
     /// Which [trail](crate::trail) it follows.
     pub(crate) stamp: u32,
-    /// Hash of its flow's fields.
+    /// Hash of its flow's fields, or which hashes it has: see [hashing](crate::hashing).
     pub(crate) entropy: u32,
     /// The one behind it in its queue, or the next free place.
     pub(crate) next: u32,
@@ -198,11 +198,23 @@ impl Queue {
 
     /// The packets in order.
     pub(crate) fn iter<'a>(&self, packets: &'a Packets) -> impl Iterator<Item = &'a Packet> {
-        let (mut index, last) = (self.first, self.last);
+        self.after(None, packets).map(|(_, packet)| packet)
+    }
+
+    /// The packets behind one of them, or all, in order, with their numbers.
+    pub(crate) fn after<'a>(
+        &self,
+        before: Option<u32>,
+        packets: &'a Packets,
+    ) -> impl Iterator<Item = (u32, &'a Packet)> {
+        let last = self.last;
+        let next = move |index: u32| if index == last { NIL } else { packets.get(index).next };
+        let mut index = before.map_or(self.first, next);
         std::iter::from_fn(move || {
             let packet = packets.peek(index)?;
-            index = if index == last { NIL } else { packet.next };
-            Some(packet)
+            let found = (index, packet);
+            index = next(index);
+            Some(found)
         })
     }
 }

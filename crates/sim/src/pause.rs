@@ -29,6 +29,8 @@ pub(crate) struct PauseState {
     pub(crate) total: Span,
     /// A watchdog event is pending.
     pub(crate) watched: bool,
+    /// Where it stands among the paused ones, if it is.
+    place: u32,
 }
 
 impl PauseState {
@@ -38,6 +40,7 @@ impl PauseState {
         last_heard: Instant::ZERO,
         total: Span::ZERO,
         watched: false,
+        place: 0,
     };
 }
 
@@ -169,13 +172,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn pause_class(&mut self, slot: Slot) {
-        let here = &mut self.ports[slot.port() as usize];
+        let here = &self.ports[slot.port() as usize];
         if (here.paused | here.stuck) & slot.bit() != 0 {
             return;
         }
-        here.paused |= slot.bit();
-        self.pauses[slot.index()].began = self.now;
-        self.paused_queues += 1;
+        self.begin_pause(slot);
         self.trace(TraceKind::PauseStart, slot);
         self.watch_later(slot);
         self.look_for_deadlock_later();
@@ -183,15 +184,36 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Ends a class's pause; whether there was one.
     pub(crate) fn resume_class(&mut self, slot: Slot) -> bool {
+        let paused = self.end_pause(slot);
+        if paused {
+            self.trace(TraceKind::PauseEnd, slot);
+        }
+        paused
+    }
+
+    /// Stops a class that was not stopped.
+    pub(crate) fn begin_pause(&mut self, slot: Slot) {
+        self.ports[slot.port() as usize].paused |= slot.bit();
+        let state = &mut self.pauses[slot.index()];
+        state.began = self.now;
+        state.place = self.paused.len() as u32;
+        self.paused.push(slot);
+    }
+
+    /// Lets a class go on; whether it was stopped.
+    pub(crate) fn end_pause(&mut self, slot: Slot) -> bool {
         let here = &mut self.ports[slot.port() as usize];
         if here.paused & slot.bit() == 0 {
             return false;
         }
         here.paused &= !slot.bit();
-        self.paused_queues -= 1;
         let state = &mut self.pauses[slot.index()];
         state.total += self.now - state.began;
-        self.trace(TraceKind::PauseEnd, slot);
+        let place = state.place;
+        self.paused.swap_remove(place as usize);
+        if let Some(&moved) = self.paused.get(place as usize) {
+            self.pauses[moved.index()].place = place;
+        }
         true
     }
 

@@ -133,7 +133,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 self.planes.plane(nic, (pins.first[end] - own) as usize)
             }
             None => {
-                let hash = Pick::Hash(way.entropy[end]);
+                let hash = Pick::Hash(self.hashing.at_nic(way.entropy[end]));
                 self.planes.choose(nic, way.turn.map_or(hash, Pick::Turn))
             }
         }
@@ -152,7 +152,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             for end in (0..2).filter(|_| live) {
                 let state = &self.connections[connection as usize].ends[end];
                 let now = state.member.nic;
-                let pick = turn.map(Pick::Turn).or(state.hashed().map(Pick::Hash));
+                let hashed = || state.hashed().map(|e| Pick::Hash(self.hashing.at_nic(e)));
+                let pick = turn.map(Pick::Turn).or_else(hashed);
                 if self.planes.home(now) == home
                     && let Some(pick) = pick
                     && self.planes.choose(home, pick) != now

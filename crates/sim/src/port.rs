@@ -232,8 +232,8 @@ pub(crate) struct Lane {
     pub(crate) profile: u32,
     /// Of these, the queue length up to which nothing is marked.
     pub(crate) kmin: u32,
-    /// Packets sent.
-    pub(crate) tx_packets: u32,
+    /// Packets sent. At 1.6T a port passes 2^32 of them in some minutes.
+    pub(crate) tx_packets: u64,
     /// Bytes sent.
     pub(crate) tx_bytes: u64,
 }
@@ -249,5 +249,46 @@ impl Lane {
             tx_packets: 0,
             tx_bytes: 0,
         }
+    }
+}
+
+const _: () = assert!(size_of::<Lane>() == 64, "a lane is one cache line");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_fabric::model::{Fabric, PortId};
+
+    #[test]
+    fn packets_are_counted_beyond_32_bits() {
+        let text = "[cluster]\nhosts = 2\nnic = 'generic-100g'\n[fabric]\nkind = 'single'\n";
+        let fabric = Fabric::from_toml(text).expect("a sound fabric");
+        let rules = Profile::new(&fabric.ports[0].classes[3], true);
+        let byte_time = ByteTime::of(fabric.cable(PortId(0)).rate);
+        let lanes = std::array::from_fn(|_| Lane::new(0, &rules));
+        let mut port = Port {
+            busy_until: Instant::ZERO,
+            wake_at: Instant::MAX,
+            waiting: 0,
+            paused: 0,
+            xoff: 0,
+            told: 0,
+            refresh: 0,
+            stuck: 0,
+            limited: 0,
+            flags: 0,
+            flight: Span::ZERO,
+            byte_time,
+            calm: 0,
+            arrival: Key(0),
+            owner: 0,
+            enough: u32::MAX,
+            strict: 0,
+            lanes,
+        };
+        port.lane(3).tx_packets = u32::MAX.into();
+        port.take_wire(Instant::ZERO, 3, 4158, 20);
+        assert_eq!(port.lane(3).tx_packets, 1 << 32);
+        assert_eq!(port.lane(3).tx_bytes, 4158);
     }
 }

@@ -6,17 +6,26 @@ use crate::packet::Packet;
 use crate::port::Slot;
 use crate::report::Drop;
 use xoff_fabric::model::ReceiveLimit;
-use xoff_units::{Bytes, Instant, Rate};
+use xoff_units::{Bytes, Instant, Rate, Span};
 
-/// The buffer between wire and host. It drains all the time; its level is worked out when needed.
+/// The buffer between wire and host. It drains all the time; its level is worked out when needed, in units in
+/// which a bit per second moves one in a picosecond: no fraction of a byte is lost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Receiver {
     limit: ReceiveLimit,
-    level: u64,
+    level: u128,
     /// When `level` was true.
     at: Instant,
     /// Classes paused because of it.
     paused: u8,
+}
+
+/// A byte in the units of a level: bits times picoseconds in a second.
+const BYTE: u128 = 8 * 1_000_000_000_000;
+
+/// So many bytes as a level.
+fn level_of(bytes: Bytes) -> u128 {
+    u128::from(bytes.get()) * BYTE
 }
 
 impl Receiver {
@@ -35,11 +44,24 @@ impl Receiver {
     }
 
     fn drain_to(&mut self, now: Instant) {
-        let gone = self.limit.rate.bytes_in(now - self.at).get();
-        if gone > 0 || self.level == 0 {
-            self.level = self.level.saturating_sub(gone);
-            self.at = now;
+        let gone = u128::from(self.limit.rate.bps()) * u128::from((now - self.at).as_ps());
+        self.level = self.level.saturating_sub(gone);
+        self.at = now;
+    }
+
+    /// Takes in a packet; false if there is no room for it.
+    fn take(&mut self, size: u16) -> bool {
+        let level = self.level + level_of(Bytes::new(size.into()));
+        let fits = level <= level_of(self.limit.buffer);
+        if fits {
+            self.level = level;
         }
+        fits
+    }
+
+    /// Whether it holds more than this.
+    fn is_above(&self, bytes: Bytes) -> bool {
+        self.level > level_of(bytes)
     }
 
     /// Whether it is full enough to hold this class back.
@@ -49,8 +71,10 @@ impl Receiver {
 
     /// When the level will have fallen to the resume point.
     fn resumes_at(&self) -> Instant {
-        let excess = self.level.saturating_sub(self.limit.xon.get());
-        self.at + self.limit.rate.time_for(Bytes::new(excess))
+        let excess = self.level.saturating_sub(level_of(self.limit.xon));
+        let rate = u128::from(self.limit.rate.bps());
+        let wait = if rate == 0 { u128::MAX } else { excess.div_ceil(rate) };
+        u64::try_from(wait).map_or(Instant::MAX, |wait| self.at + Span::from_ps(wait))
     }
 }
 
@@ -65,14 +89,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let port = state.port;
         let Some(receiver) = state.receiver.as_mut() else { return true };
         receiver.drain_to(now);
-        if receiver.level + u64::from(size) > receiver.limit.buffer.get() {
+        if !receiver.take(size) {
             self.drop_packet(index, Slot::new(port, class), Drop::HostBuffer);
             return false;
         }
-        receiver.level += u64::from(size);
         let lossless = self.fabric.classes[usize::from(class)].lossless;
         if lossless
-            && receiver.level >= receiver.limit.xoff.get()
+            && receiver.level >= level_of(receiver.limit.xoff)
             && receiver.paused & 1 << class == 0
         {
             let first = receiver.paused == 0;
@@ -95,7 +118,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (port, storm) = (state.port, state.storm_classes());
         let Some(receiver) = state.receiver.as_mut() else { return };
         receiver.drain_to(now);
-        if receiver.level > receiver.limit.xon.get() {
+        if receiver.is_above(receiver.limit.xon) {
             let at = receiver.resumes_at();
             if !at.is_never() && receiver.paused != 0 {
                 self.schedule(at.max(now), Kind::Drain, nic, 0);
@@ -120,7 +143,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(limit) => {
                 let mut receiver = before.unwrap_or_else(|| Box::new(Receiver::new(limit, now)));
                 receiver.drain_to(now);
-                receiver.at = now;
                 receiver.limit = limit;
                 let resume = receiver.paused != 0;
                 let at = receiver.resumes_at();
@@ -136,5 +158,47 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 7 Gb/s drain 8,750 bytes in 10 us, however often somebody looks.
+    #[test]
+    fn looking_often_loses_no_fraction_of_a_byte() {
+        let limit = Receiver::default_limit(Rate::from_gbps(7));
+        let full = || {
+            let mut receiver = Receiver::new(limit, Instant::ZERO);
+            (0..100).for_each(|_| assert!(receiver.take(10_000)));
+            receiver
+        };
+        let end = Instant::ZERO + Span::from_us(10);
+        let mut once = full();
+        once.drain_to(end);
+        assert_eq!(once.level, level_of(Bytes::new(1_000_000 - 8_750)));
+        let mut often = full();
+        let mut now = Instant::ZERO;
+        while now < end {
+            now = (now + Span::from_ps(1_777)).min(end);
+            often.drain_to(now);
+        }
+        assert_eq!(often.level, once.level);
+        // It says when it will have fallen to the resume point, to the picosecond.
+        let at = often.resumes_at();
+        often.drain_to(Instant::from_ps(at.as_ps() - 1));
+        assert!(often.is_above(limit.xon));
+        often.drain_to(at);
+        assert!(!often.is_above(limit.xon));
+    }
+
+    #[test]
+    fn a_host_that_takes_nothing_never_resumes() {
+        let mut receiver = Receiver::new(Receiver::default_limit(Rate::ZERO), Instant::ZERO);
+        (0..100).for_each(|_| assert!(receiver.take(9_000)));
+        receiver.drain_to(Instant::ZERO + Span::from_ms(1));
+        assert_eq!(receiver.level, level_of(Bytes::new(900_000)));
+        assert!(receiver.resumes_at().is_never());
     }
 }

@@ -153,8 +153,10 @@ pub struct Sample {
     pub ingress: u64,
     /// Whether the peer has paused the class.
     pub paused: bool,
-    /// Bytes sent since the run began.
+    /// Bytes sent since the run began, from Ethernet header to FCS.
     pub tx_bytes: u64,
+    /// The same with preamble and gap.
+    pub wire_bytes: u64,
 }
 
 /// What a NIC has sent by an instant.
@@ -237,6 +239,8 @@ impl FlowResult {
 /// What the queue pairs of a flow counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowCounters {
+    /// Bytes of payload that arrived, each once and in its place.
+    pub delivered: u64,
     /// Packets sent again.
     pub retransmitted: u64,
     /// Timeouts.
@@ -258,8 +262,10 @@ pub struct FlowCounters {
 pub struct ClassResult {
     /// Packets sent.
     pub tx_packets: u64,
-    /// Bytes sent.
+    /// Bytes sent, from Ethernet header to FCS.
     pub tx_bytes: u64,
+    /// The same with preamble and gap: what the packets took of the wire.
+    pub wire_bytes: u64,
     /// Packets marked on their way out.
     pub marked: u64,
     /// Packets dropped here.

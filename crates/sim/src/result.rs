@@ -5,12 +5,14 @@ use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::job::JobResult;
 use crate::report::{ClassResult, FlowCounters, FlowResult, Outcome, Report};
-use xoff_transport::Counters;
+use xoff_transport::QueuePair;
 use xoff_units::{Bytes, Span};
 
 impl FlowCounters {
     /// Adds what one end counted.
-    pub(crate) fn add(&mut self, end: &Counters) {
+    pub(crate) fn add(&mut self, qp: &QueuePair) {
+        let end = qp.counters();
+        self.delivered += qp.delivered();
         self.retransmitted += end.retransmitted;
         self.timeouts += end.timeouts;
         self.naks += end.naks_sent;
@@ -75,7 +77,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for flow in &mut self.flows {
             if flow.connection != NO_CONNECTION {
                 for end in &self.connections[flow.connection as usize].ends {
-                    flow.counters.add(end.qp.counters());
+                    flow.counters.add(&end.qp);
                 }
             }
         }
@@ -88,8 +90,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let still_paused = self.ports[port].paused & 1 << class != 0;
         let open = if still_paused { self.now - pause.began } else { Span::ZERO };
         ClassResult {
-            tx_packets: u64::from(lane.tx_packets),
+            tx_packets: lane.tx_packets,
             tx_bytes: lane.tx_bytes,
+            wire_bytes: self.wire_bytes(lane),
             marked: count.marked,
             dropped_packets: count.dropped_packets,
             dropped_bytes: count.dropped_bytes,

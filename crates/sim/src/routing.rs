@@ -184,6 +184,12 @@ impl Routing {
         }
     }
 
+    /// What NICs have in common that all switches route alike, but for the one they hang on; nothing where
+    /// each NIC has routes of its own.
+    pub(crate) fn shared_row(&self, nic: u32) -> Option<u32> {
+        (!self.groups.is_empty()).then(|| self.row(nic))
+    }
+
     #[inline(always)]
     fn row(&self, nic: u32) -> u32 {
         self.rows[nic as usize]

@@ -27,6 +27,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     ingress: lane.ingress.held(),
                     paused,
                     tx_bytes: lane.tx_bytes,
+                    wire_bytes: self.wire_bytes(lane),
                 };
                 self.observer.sample(&sample);
             }

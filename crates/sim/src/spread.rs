@@ -64,12 +64,13 @@ pub fn sent(report: &Report, port: PortId) -> u64 {
     report.ports[port.index()].iter().map(|class| class.tx_bytes).sum()
 }
 
-/// The share of the run for which a port sent.
+/// The share of the run for which a port sent packets, with their preambles and gaps.
 pub fn used(fabric: &Fabric, report: &Report, port: PortId) -> f64 {
     let rate = fabric.cable(port).rate;
     let seconds = report.end.since(Instant::ZERO).as_s_f64();
+    let bytes: u64 = report.ports[port.index()].iter().map(|class| class.wire_bytes).sum();
     match seconds > 0.0 {
-        true => sent(report, port) as f64 * 8.0 / (rate.bps() as f64 * seconds),
+        true => bytes as f64 * 8.0 / (rate.bps() as f64 * seconds),
         false => 0.0,
     }
 }

@@ -118,10 +118,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn marks(&mut self, slot: Slot, left: u32) -> bool {
         let lane = self.ports[slot.port() as usize].lane(slot.class());
         let rules = &self.profiles[lane.profile as usize];
-        let marks = left > rules.kmax || {
-            let drawn = self.mark_streams[slot.port() as usize].next_u64() >> 32;
-            drawn < u64::from(left - rules.kmin) * rules.slope
-        };
+        let stream = &mut self.mark_streams[slot.port() as usize];
+        let marks = rules.marks(left, || stream.next_u64());
         self.counts[slot.index()].marked += u64::from(marks);
         marks
     }

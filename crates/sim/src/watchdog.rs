@@ -79,6 +79,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Drops everything in a queue of a switch.
     pub(crate) fn flush(&mut self, slot: Slot, reason: Drop) {
+        self.search.forget(slot);
         while self.ports[slot.port() as usize].waiting & slot.bit() != 0 {
             let here = &mut self.ports[slot.port() as usize];
             let queue = &mut here.lane(slot.class()).queue;

@@ -493,3 +493,27 @@ fn other_ways_are_found_when_everybody_knows() {
     let sent: u64 = up.map(|port| report.ports[port as usize][3].tx_bytes).sum();
     assert!(sent > 2_000_000, "{sent} bytes over the spines");
 }
+
+/// The only link between two hosts goes down for good.
+fn cut_off(timeout: Span, retry_limit: u8) -> Report {
+    let mut fabric = line(1, "100Gbps", "");
+    for nic in &mut fabric.nics {
+        (nic.qp.timeout, nic.qp.retry_limit) = (timeout, retry_limit);
+    }
+    let links = LinkChoice { link: Some("s t".to_owned()), ..LinkChoice::default() };
+    let (at, reaction) = (Span::from_us(10), Reaction::default());
+    let fault = Fault::LinkDown(LinkDown { links, at, restore_after: None, reaction });
+    run(&fabric, &[flow(&fabric, 0, 2, 10_000_000)], &[fault]).0
+}
+
+/// A run waits for a queue pair that still retries, and not for one that waits for ever.
+#[test]
+fn a_run_is_stalled_only_when_no_retry_is_left() {
+    let report = cut_off(Span::ZERO, 3);
+    assert_eq!(report.outcome, Outcome::Stalled, "a queue pair that waits for ever");
+    assert!(report.end < Instant::ZERO + Span::from_ms(15_000), "found only at {}", report.end);
+    let report = cut_off(Span::from_ms(8_000), 2);
+    assert!(report.flows[0].failed, "{:?} at {}", report.outcome, report.end);
+    let end = report.end.since(Instant::ZERO).as_s_f64();
+    assert!((24.0..24.1).contains(&end), "8 s, three times, and not {end}");
+}

@@ -103,3 +103,67 @@ fn jobs_repeat_whatever_the_queue() {
     assert_eq!(wheel.jobs[0].runs.len(), 2);
     assert_eq!(wheel.jobs[0].runs[1].start, wheel.jobs[0].runs[0].end.expect("an end"));
 }
+
+/// Four leaves with four servers of one GPU each, four spines.
+fn leaf_spine() -> Fabric {
+    let text = "[cluster]\nhosts = 16\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\n\
+                leaf = 'trident-3'\nhosts-per-leaf = 4\nspines = 4\n";
+    Fabric::from_toml(text).expect("a sound fabric")
+}
+
+/// Bytes that each port between switches sent in the class of data.
+fn carried(fabric: &Fabric, report: &Report) -> Vec<u64> {
+    let of_switch = |port: u32| fabric.node_switch(fabric.ports[port as usize].node).is_some();
+    let peer = |port: u32| fabric.ports[port as usize].peer.0;
+    let between = (0..fabric.ports.len() as u32).filter(|&p| of_switch(p) && of_switch(peer(p)));
+    let class = usize::from(fabric.data_class.0);
+    between.map(|port| report.ports[port as usize][class].tx_bytes).collect()
+}
+
+#[test]
+fn another_seed_hashes_the_queue_pairs_of_a_job_to_other_paths() {
+    let fabric = leaf_spine();
+    let paths = |seed: u64, identity: Option<u32>| {
+        let mut job = job(&fabric, Collective::AllReduce, Algorithm::Ring, Bytes::new(1 << 20));
+        job.identity = identity;
+        carried(&fabric, &run(&fabric, vec![job], &Settings { seed, ..Settings::default() }))
+    };
+    for identity in [None, Some(7)] {
+        let all: Vec<Vec<u64>> = (1..=8).map(|seed| paths(seed, identity)).collect();
+        assert_eq!(all[0], paths(1, identity), "the same seed goes the same ways");
+        let mut distinct = all.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert!(distinct.len() >= 7, "{} results of 8 seeds", distinct.len());
+    }
+}
+
+#[test]
+fn a_job_with_an_identity_keeps_its_paths_when_another_job_comes() {
+    let fabric = leaf_spine();
+    let own = || {
+        let mut job = job(&fabric, Collective::AllReduce, Algorithm::Ring, Bytes::new(1 << 20));
+        job.identity = Some(7);
+        job
+    };
+    let mut other = job(&fabric, Collective::AllToAll, Algorithm::Pairwise, Bytes::new(64 << 10));
+    other.class = xoff_fabric::model::ClassId(0);
+    other.clear_to_send = other.class;
+    for seed in [1, 2] {
+        let settings = Settings { seed, ..Settings::default() };
+        let used = |jobs| -> Vec<bool> {
+            carried(&fabric, &run(&fabric, jobs, &settings)).iter().map(|&b| b > 100_000).collect()
+        };
+        assert_eq!(used(vec![own()]), used(vec![other.clone(), own()]), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_job_that_starts_after_six_seconds_runs() {
+    let fabric = leaf_spine();
+    let mut late = job(&fabric, Collective::AllReduce, Algorithm::Ring, Bytes::new(1 << 20));
+    late.start = Instant::ZERO + xoff_units::Span::from_ms(16_000);
+    let report = run(&fabric, vec![late], &Settings::default());
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert!(report.end > Instant::ZERO + xoff_units::Span::from_ms(16_000));
+}

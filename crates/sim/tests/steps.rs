@@ -58,6 +58,17 @@ fn a_step_ends_and_moves_what_it_should() {
     assert_eq!(run(&fabric, &job, &heap).hash, report.hash);
 }
 
+/// GPUs that compute for longer than the run waits for a delivery.
+#[test]
+fn a_step_that_computes_for_ten_seconds_runs() {
+    let fabric = Fabric::from_toml(RAIL).expect("a fabric");
+    let job = job(&fabric, &(LITTLE.to_owned() + "efficiency = 0.0000002\n"));
+    let report = run(&fabric, &job, &Settings::default());
+    assert_eq!(report.outcome, Outcome::Completed);
+    let time = report.jobs[0].runs[0].time().expect("an end");
+    assert!(time > Span::from_ms(10_000), "{time} is too short to show anything");
+}
+
 /// The example of 64 GPUs.
 #[test]
 #[ignore = "190 million packet-hops: half a minute or more"]

@@ -20,7 +20,7 @@ pub struct FlowRow {
     pub destination: Name,
     /// How much was to be moved.
     pub size: Bytes,
-    /// How much of it is known to have arrived.
+    /// How much of it has arrived.
     pub delivered: Bytes,
     /// Its traffic class.
     pub class: ClassNumber,
@@ -28,6 +28,8 @@ pub struct FlowRow {
     pub start: Instant,
     /// When it was complete, if it was.
     pub end: Option<Instant>,
+    /// When the run ended.
+    pub until: Instant,
     /// The least time it could have taken on an empty fabric.
     pub ideal: Span,
     /// Packets sent again.
@@ -61,9 +63,11 @@ impl FlowRow {
         self.slowdown_millionths().map(|m| m as f64 / MILLION as f64)
     }
 
-    /// Its size over its completion time. `None` while incomplete.
+    /// What arrived over its completion time, or if it is incomplete over the time from its start to the end
+    /// of the run. `None` if it did not start.
     pub fn goodput(&self) -> Option<Rate> {
-        self.completion().map(|took| Rate::of(self.size, took))
+        let took = self.end.unwrap_or(self.until).since(self.start);
+        (!took.is_zero()).then(|| Rate::of(self.delivered, took))
     }
 }
 
@@ -126,7 +130,7 @@ pub struct FlowSummary {
     pub fct_us: Option<Distribution>,
     /// Completion times over ideal ones.
     pub slowdown: Option<Distribution>,
-    /// Bytes known to have arrived.
+    /// Bytes that have arrived, those of unfinished flows included.
     pub delivered_bytes: u64,
     /// Those bytes over the time from the first start to the last end.
     pub goodput_bps: u64,
@@ -200,6 +204,7 @@ pub(crate) mod tests {
             class: ClassNumber(3),
             start,
             end: took_us.map(|us| start + Span::from_us(us)),
+            until: Instant::ZERO + Span::from_us(1000),
             ideal: Span::from_us(100),
             retransmitted_packets: 1,
             timeouts: 2,
@@ -214,7 +219,10 @@ pub(crate) mod tests {
         assert_eq!(done.slowdown(), Some(2.5));
         assert_eq!(done.goodput(), Some(Rate::from_gbps(64)));
         let undone = flow(1, 10, None);
-        assert_eq!((undone.slowdown(), undone.goodput()), (None, None));
+        // 500 bytes from 10 us to the end of the run at 1000.
+        assert_eq!((undone.slowdown(), undone.goodput().map(Rate::bps)), (None, Some(4_040_404)));
+        let to_come = FlowRow { until: Instant::ZERO, delivered: Bytes::ZERO, ..undone };
+        assert_eq!(to_come.goodput(), None);
         let without_ideal = FlowRow { ideal: Span::ZERO, ..done };
         assert_eq!(without_ideal.slowdown(), None);
     }

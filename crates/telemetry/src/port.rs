@@ -12,8 +12,10 @@ use xoff_units::{Bytes, Rate, Span};
 pub struct PortCounters {
     /// Packets sent.
     pub tx_packets: u64,
-    /// Bytes sent, as they occupy the wire.
+    /// Bytes sent, from Ethernet header to FCS.
     pub tx: Bytes,
+    /// The same with preamble and gap: what they took of the wire.
+    pub wire: Bytes,
     /// Pause frames sent that stop the class, refreshes included.
     pub pauses_sent: u64,
     /// Pause frames sent that let it go on.
@@ -58,7 +60,7 @@ pub struct PortRow<'a> {
     pub class: Option<ClassNumber>,
     /// What happened.
     pub counters: PortCounters,
-    /// Share of what the port could have sent that went to this class.
+    /// Share of the time for which the wire carried packets of this class.
     pub utilisation: f64,
 }
 
@@ -72,14 +74,14 @@ impl PortReport {
             report: self,
             class,
             counters,
-            utilisation: utilisation(counters.tx, self.rate, elapsed),
+            utilisation: utilisation(counters.wire, self.rate, elapsed),
         })
     }
 }
 
-fn utilisation(sent: Bytes, rate: Rate, elapsed: Span) -> f64 {
+fn utilisation(wire: Bytes, rate: Rate, elapsed: Span) -> f64 {
     let capacity = rate.bytes_in(elapsed);
-    if capacity.is_zero() { 0.0 } else { sent.get() as f64 / capacity.get() as f64 }
+    if capacity.is_zero() { 0.0 } else { wire.get() as f64 / capacity.get() as f64 }
 }
 
 impl Row for PortRow<'_> {
@@ -93,6 +95,7 @@ impl Row for PortRow<'_> {
         Column::nullable("class", Kind::Small),
         Column::new("tx_packets", Kind::Integer),
         Column::new("tx_bytes", Kind::Integer),
+        Column::new("wire_bytes", Kind::Integer),
         Column::new("pause_frames_sent", Kind::Integer),
         Column::new("resume_frames_sent", Kind::Integer),
         Column::new("pause_frames_received", Kind::Integer),
@@ -113,6 +116,7 @@ impl Row for PortRow<'_> {
         cells.small(self.class.map(|class| u32::from(class.0)));
         cells.integer(self.counters.tx_packets);
         cells.integer(self.counters.tx.get());
+        cells.integer(self.counters.wire.get());
         cells.integer(self.counters.pauses_sent);
         cells.integer(self.counters.resumes_sent);
         cells.integer(self.counters.pauses_received);
@@ -156,9 +160,9 @@ pub struct QueueDepth {
 pub struct LinkUse {
     /// The port that sends.
     pub port: String,
-    /// Bytes sent.
+    /// Bytes sent, from Ethernet header to FCS.
     pub tx_bytes: u64,
-    /// Share of what it could have sent.
+    /// Share of the time for which its wire carried packets, preamble and gap included.
     pub utilisation: f64,
 }
 
@@ -191,7 +195,7 @@ impl PortTally {
     /// Takes in one port.
     pub fn add(&mut self, report: &PortReport) {
         let at = self.tier(report.tier.as_str());
-        let mut sent = Bytes::ZERO;
+        let (mut sent, mut wire) = (Bytes::ZERO, Bytes::ZERO);
         for &(class, counters) in &report.classes {
             let tier = &mut self.tiers[at];
             tier.pause_frames_sent += counters.pauses_sent;
@@ -199,6 +203,7 @@ impl PortTally {
             tier.ecn_marked += counters.ecn_marked;
             tier.dropped_packets += counters.dropped_packets;
             sent += counters.tx;
+            wire += counters.wire;
             let max_bytes = counters.deepest_queue.get();
             if max_bytes > 0 {
                 let port = report.port.to_string();
@@ -209,7 +214,7 @@ impl PortTally {
                 });
             }
         }
-        let utilisation = utilisation(sent, report.rate, self.elapsed);
+        let utilisation = utilisation(wire, report.rate, self.elapsed);
         let link = || LinkUse { port: report.port.to_string(), tx_bytes: sent.get(), utilisation };
         let key = (utilisation * RANKING_STEPS) as u64;
         self.busiest.offer(Reverse(key), link);
@@ -250,6 +255,7 @@ pub(crate) mod tests {
         let counters = |tx: u64| PortCounters {
             tx_packets: tx / 1000,
             tx: Bytes::new(tx),
+            wire: Bytes::new(2 * tx),
             pauses_sent: 1,
             paused: Span::from_us(2),
             ecn_marked: 3,
@@ -274,7 +280,7 @@ pub(crate) mod tests {
         assert_eq!((rows[0].class, rows[0].utilisation), (None, 0.0));
         let busy = port(0, "leaf", &[(3, 250), (6, 500)]);
         let shares: Vec<_> = busy.rows(Span::from_us(1)).map(|row| row.utilisation).collect();
-        assert_eq!(shares, [0.25, 0.5]);
+        assert_eq!(shares, [0.5, 1.0], "twice the bytes are on the wire");
         assert_eq!(busy.rows(Span::ZERO).map(|row| row.utilisation).sum::<f64>(), 0.0);
     }
 
@@ -293,7 +299,7 @@ pub(crate) mod tests {
         assert_eq!(summary.deepest_queues.len(), 10);
         assert_eq!((summary.deepest_queues[0].max_bytes, summary.deepest_queues[0].class), (38, 6));
         assert_eq!(summary.busiest_links[0].port, "leaf0→n19");
-        assert_eq!(summary.busiest_links[0].utilisation, 0.57);
+        assert_eq!(summary.busiest_links[0].utilisation, 1.14);
         let idle: Vec<_> = summary.idlest_links.iter().map(|link| link.tx_bytes).collect();
         assert_eq!(idle, [0, 0, 30, 60, 90]);
     }

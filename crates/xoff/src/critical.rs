@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use xoff_fabric::model::{Fabric, NicId, PortId};
 use xoff_fabric::route::Routes;
-use xoff_sim::{JobResult, Report};
+use xoff_sim::{JobResult, Report, spread};
 use xoff_telemetry::{CriticalSummary, DimensionWait, LongestWait};
-use xoff_units::{Instant, Span};
+use xoff_units::Span;
 use xoff_workload::layout::Layout;
 use xoff_workload::training::Wait;
 
@@ -47,7 +47,7 @@ fn longest(fabric: &Fabric, layout: &Layout, wait: &Wait, report: &Report) -> Lo
         return found;
     }
     let load = |port: &PortId| {
-        let sent: u64 = report.ports[port.index()].iter().map(|class| class.tx_bytes).sum();
+        let sent: u64 = report.ports[port.index()].iter().map(|class| class.wire_bytes).sum();
         u128::from(sent) * 1_000_000_000 / u128::from(fabric.cable(*port).rate.bps().max(1))
     };
     // Of several equally busy the first.
@@ -55,11 +55,8 @@ fn longest(fabric: &Fabric, layout: &Layout, wait: &Wait, report: &Report) -> Lo
     let busiest = ways.iter().max_by_key(|port| (load(port), std::cmp::Reverse(port.0)));
     if let Some(&port) = busiest {
         let classes = &report.ports[port.index()];
-        let sent: u64 = classes.iter().map(|class| class.tx_bytes).sum();
-        let elapsed = report.end.since(Instant::ZERO).as_s_f64();
-        let could = fabric.cable(port).rate.bps() as f64 * elapsed / 8.0;
         found.link = Some(fabric.port_name(port));
-        found.link_utilisation = if could > 0.0 { sent as f64 / could } else { 0.0 };
+        found.link_utilisation = spread::used(fabric, report, port);
         found.link_paused_us = classes.iter().map(|class| class.paused.as_us_f64()).sum();
     }
     found

@@ -23,8 +23,8 @@ pub(crate) struct Recorder<'a> {
     queues: Table<QueueRow>,
     /// The faults of the scenario.
     faults: Vec<FaultNote>,
-    /// Bytes sent at the last sample, by port and class.
-    sent: Vec<u64>,
+    /// Bytes sent at the last sample, by port and class: those of packets, and those on the wire.
+    sent: Vec<[u64; 2]>,
     bar: Option<Bar>,
     interrupt: Interrupt,
     /// The first thing that could not be written.
@@ -82,7 +82,7 @@ impl<'a> Recorder<'a> {
             events: EventLog::new(folder.table()?, max_events),
             queues: folder.table()?,
             faults: faults.iter().map(FaultNote::of).collect(),
-            sent: vec![0; fabric.ports.len() * CLASSES],
+            sent: vec![[0; 2]; fabric.ports.len() * CLASSES],
             bar,
             interrupt,
             error: None,
@@ -196,10 +196,11 @@ impl Observer for Recorder<'_> {
             return;
         }
         let slot = sample.port.index() * CLASSES + usize::from(sample.class) % CLASSES;
-        let before = std::mem::replace(&mut self.sent[slot], sample.tx_bytes);
-        let sent = sample.tx_bytes.saturating_sub(before);
+        let total = [sample.tx_bytes, sample.wire_bytes];
+        let before = std::mem::replace(&mut self.sent[slot], total);
+        let sent = sample.tx_bytes.saturating_sub(before[0]);
         if let Some(gathered) = &mut self.gathered {
-            gathered.sample(sample, sent);
+            gathered.sample(sample, sample.wire_bytes.saturating_sub(before[1]));
         }
         let row = QueueRow {
             time: sample.at,

@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod deadlock;
 mod delivery;
 mod determinism;
 mod extremes;

@@ -2,6 +2,7 @@
 
 use super::Material;
 use xoff_fabric::model::{Fabric, NodeId, PortId, Tier as Height};
+use xoff_sim::spread;
 use xoff_units::Bytes;
 use xoff_validate::report::{
     Cell, Column, Figure, Link, LinkState, Node, NodeRef, Number, Plot, Section, Table, Tier,
@@ -132,12 +133,9 @@ fn common_rail(fabric: &Fabric, switch: &xoff_fabric::model::Switch) -> Option<u
     rails.all(|rail| rail == Some(first)).then_some(first)
 }
 
-/// What a port sent, of what its cable carries in the time of the run.
+/// The share of the run for which a port sent packets, with their preambles and gaps.
 fn load(material: &Material<'_>, port: PortId) -> f64 {
-    let classes = &material.results.report.ports[port.index()];
-    let sent: u64 = classes.iter().map(|class| class.tx_bytes).sum();
-    let most = material.results.fabric.cable(port).rate.bytes_in(material.elapsed());
-    sent as f64 / most.get().max(1) as f64
+    spread::used(material.results.fabric, material.results.report, port)
 }
 
 /// The share of the run for which the longest paused class of a port stood still.

@@ -38,7 +38,7 @@ pub(crate) struct Queue {
     pub(crate) egress: Vec<u32>,
     /// Most bytes held of what came in by this port.
     pub(crate) ingress: Vec<u32>,
-    /// Bytes sent.
+    /// Bytes sent, preambles and gaps included.
     pub(crate) sent: Vec<u64>,
     /// The step of the sample before.
     last: usize,
@@ -71,7 +71,7 @@ impl Gathered {
         }
     }
 
-    /// Takes in a sample, and how much was sent since the one before.
+    /// Takes in a sample, and how much of the wire was taken since the one before.
     pub(crate) fn sample(&mut self, sample: &Sample, sent: u64) {
         if self.step.is_zero() {
             return;
@@ -192,7 +192,7 @@ mod tests {
     fn sample(us: u64, queue: u32) -> Sample {
         let at = Instant::ZERO + Span::from_us(us);
         let (port, class) = (PortId(1), 3);
-        Sample { at, port, class, queue, ingress: 7, paused: false, tx_bytes: 0 }
+        Sample { at, port, class, queue, ingress: 7, paused: false, tx_bytes: 0, wire_bytes: 0 }
     }
 
     #[test]

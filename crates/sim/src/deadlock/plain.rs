@@ -1,0 +1,86 @@
+//! The search for deadlocks by its definition: every packet of every paused queue, at every look.
+//!
+//! Runs on the plain event queue use it, so that tests hold the fast search against it.
+
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use crate::packet::NO_INGRESS;
+use std::collections::{BTreeMap, BTreeSet};
+use xoff_fabric::model::PortId;
+
+/// Bytes that each blocked queue holds of each ingress behind it.
+type Held = BTreeMap<u32, BTreeMap<u32, u64>>;
+
+/// What blocked queues hold of an ingress, and which queues these are.
+type Stuck = BTreeMap<u32, (u64, BTreeSet<u32>)>;
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// A ring among the queues that cannot move again, if there are any.
+    pub(super) fn plain_ring(&self) -> Option<Vec<(PortId, u8)>> {
+        let blocked = self.plainly_blocked();
+        let mut at = *blocked.keys().next()?;
+        let mut order: Vec<u32> = Vec::new();
+        loop {
+            if let Some(start) = order.iter().position(|&slot| slot == at) {
+                let ring = order[start..].iter();
+                return Some(ring.map(|&slot| (PortId(slot >> 3), (slot & 7) as u8)).collect());
+            }
+            order.push(at);
+            at = *blocked.get(&at)?.iter().find(|next| blocked.contains_key(next))?;
+        }
+    }
+
+    /// The queues that cannot move again whatever the others do, each with those that it waits for.
+    fn plainly_blocked(&self) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut blocked: BTreeSet<u32> = self.long_paused().map(|slot| slot.0).collect();
+        let held: Held = blocked.iter().map(|&slot| (slot, self.held_by(slot))).collect();
+        loop {
+            let mut stuck = Stuck::new();
+            for &slot in &blocked {
+                for (&ingress, &bytes) in &held[&slot] {
+                    let entry = stuck.entry(ingress).or_default();
+                    entry.0 += bytes;
+                    entry.1.insert(slot);
+                }
+            }
+            let before = blocked.len();
+            blocked.retain(|&slot| {
+                let ingress = self.ingress_behind(slot);
+                let bytes = stuck.get(&ingress).map_or(0, |entry| entry.0);
+                bytes > 0 && !self.would_resume(ingress, bytes, self.free_beside(ingress, &stuck))
+            });
+            if blocked.len() == before {
+                let behind = |slot: u32| {
+                    let ingress = self.ingress_behind(slot);
+                    stuck.get(&ingress).map(|entry| entry.1.clone()).unwrap_or_default()
+                };
+                return blocked.iter().map(|&slot| (slot, behind(slot))).collect();
+            }
+        }
+    }
+
+    /// Bytes in a queue by the ingress they are charged to.
+    fn held_by(&self, slot: u32) -> BTreeMap<u32, u64> {
+        let mut held = BTreeMap::new();
+        let queue = self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize].queue;
+        for packet in queue.iter(&self.packets) {
+            if packet.ingress != NO_INGRESS {
+                *held.entry(packet.ingress).or_default() += u64::from(packet.charged);
+            }
+        }
+        held
+    }
+
+    /// Shared buffer that the switch of an ingress has free when it holds nothing but what is stuck.
+    fn free_beside(&self, ingress: u32, stuck: &Stuck) -> u64 {
+        let owner = self.ports[(ingress >> 3) as usize].owner;
+        let mut free = self.switches[owner as usize].shared_total;
+        for (&other, &(bytes, _)) in stuck {
+            let port = &self.ports[(other >> 3) as usize];
+            if !port.is_nic() && port.owner == owner {
+                free = free.saturating_sub(self.reduced_to(other, bytes).1);
+            }
+        }
+        free
+    }
+}

@@ -1,0 +1,140 @@
+//! What switches hash of a packet's header, where not all of them hash the same fields.
+//!
+//! Mostly all switches hash the same fields: then a packet carries that hash ([`Packet::entropy`]), and each switch
+//! adds its seed. Where tiers hash different fields a packet carries the number of a row instead, in which
+//! the hash of each set of fields stands, and a switch looks up its own. Packets that follow a
+//! [trail](crate::trail) need neither.
+//!
+//! [`Packet::entropy`]: crate::packet::Packet::entropy
+
+use xoff_fabric::model::{Balancing, Fabric, HashFields, SwitchId};
+use xoff_fabric::rules::hash;
+
+/// Sets of fields that there can be.
+const MOST: usize = 8;
+
+/// What the fields of a packet give, set by set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Hashes([u32; MOST]);
+
+/// The fields that each switch hashes, and the hashes of packets where that differs.
+#[derive(Debug)]
+pub(crate) struct Hashing {
+    /// The sets of fields in use, the first switch's first.
+    sets: Vec<HashFields>,
+    /// The set of each switch; empty where there is one.
+    set_of: Vec<u8>,
+    /// Hash by hash, where there are several sets: a row for each.
+    rows: Vec<u32>,
+}
+
+impl Hashing {
+    /// How the switches of a fabric hash. Where senders choose the entropy of every packet that is
+    /// all that counts, and fields do not.
+    pub(crate) fn of(fabric: &Fabric) -> Self {
+        let plain = HashFields { addresses: true, source_port: true, dest_qp: false };
+        let first = fabric.switches.first().map_or(plain, |switch| switch.hash.fields);
+        let mut hashing = Self { sets: vec![first], set_of: Vec::new(), rows: Vec::new() };
+        let recycles = fabric.switches.iter().any(|s| s.balancing == Balancing::Recycled);
+        if recycles || fabric.switches.iter().all(|switch| switch.hash.fields == first) {
+            return hashing;
+        }
+        for switch in &fabric.switches {
+            let known = hashing.sets.iter().position(|set| *set == switch.hash.fields);
+            hashing.set_of.push(known.unwrap_or(hashing.sets.len()) as u8);
+            if known.is_none() {
+                hashing.sets.push(switch.hash.fields);
+            }
+        }
+        hashing
+    }
+
+    /// The hashes of a packet's fields. Addresses stand for the NICs' numbers.
+    pub(crate) fn hashes(&self, from: u32, to: u32, source_port: u16, dest_qp: u32) -> Hashes {
+        let mut hashes = Hashes::default();
+        for (hash, &fields) in hashes.0.iter_mut().zip(&self.sets) {
+            *hash = hash::flow_entropy(fields, from, to, source_port, dest_qp);
+        }
+        hashes
+    }
+
+    /// What packets with these hashes carry.
+    pub(crate) fn entropy(&mut self, hashes: &Hashes) -> u32 {
+        if self.set_of.is_empty() {
+            return hashes.0[0];
+        }
+        let row = self.rows.len() / self.sets.len();
+        self.rows.extend(&hashes.0[..self.sets.len()]);
+        row as u32
+    }
+
+    /// The hash that a switch makes of a packet.
+    #[inline(always)]
+    pub(crate) fn at(&self, switch: u32, entropy: u32) -> u32 {
+        if self.set_of.is_empty() { entropy } else { self.look_up(switch, entropy) }
+    }
+
+    #[inline(never)]
+    fn look_up(&self, switch: u32, entropy: u32) -> u32 {
+        let set = usize::from(self.set_of[switch as usize]);
+        self.rows[entropy as usize * self.sets.len() + set]
+    }
+
+    /// The hash that a switch makes of a packet with these hashes.
+    pub(crate) fn at_switch(&self, switch: SwitchId, hashes: &Hashes) -> u32 {
+        let set = self.set_of.get(switch.index()).copied().unwrap_or(0);
+        hashes.0[usize::from(set)]
+    }
+
+    /// The hash by which a NIC chooses among its ports.
+    pub(crate) fn at_nic(&self, entropy: u32) -> u32 {
+        if self.set_of.is_empty() { entropy } else { self.rows[entropy as usize * self.sets.len()] }
+    }
+
+    /// The same of hashes.
+    pub(crate) fn of_nic(hashes: &Hashes) -> u32 {
+        hashes.0[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fabric(more: &str) -> Fabric {
+        let text = format!(
+            "[cluster]\nhosts = 8\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\n\
+             leaf = 'trident-3'\nhosts-per-leaf = 4\nspines = 4\n{more}"
+        );
+        Fabric::from_toml(&text).expect("a sound fabric")
+    }
+
+    #[test]
+    fn each_switch_hashes_its_own_fields() {
+        let fabric = fabric("[switch.spine.hash]\nfields = ['addresses']\n");
+        let mut hashing = Hashing::of(&fabric);
+        let spine = fabric.switches.len() as u32 - 1;
+        let [one, two] = [0xc000, 0xc001].map(|port| hashing.hashes(1, 2, port, 7));
+        let [a, b] = [one, two].map(|hashes| hashing.entropy(&hashes));
+        assert_ne!(hashing.at(0, a), hashing.at(0, b), "leaves hash the source port");
+        assert_eq!(hashing.at(spine, a), hashing.at(spine, b), "spines do not");
+        for (entropy, hashes) in [(a, one), (b, two)] {
+            for switch in [0, spine] {
+                let same = hashing.at_switch(SwitchId(switch), &hashes);
+                assert_eq!(hashing.at(switch, entropy), same);
+            }
+            assert_eq!(hashing.at_nic(entropy), Hashing::of_nic(&hashes));
+        }
+    }
+
+    #[test]
+    fn where_all_hash_alike_packets_carry_the_hash() {
+        let fabric = fabric("");
+        let mut hashing = Hashing::of(&fabric);
+        let fields = fabric.switches[0].hash.fields;
+        let hashes = hashing.hashes(1, 2, 0xc003, 9);
+        let entropy = hashing.entropy(&hashes);
+        assert_eq!(entropy, hash::flow_entropy(fields, 1, 2, 0xc003, 9));
+        assert_eq!((hashing.at(3, entropy), hashing.at_nic(entropy)), (entropy, entropy));
+    }
+}
