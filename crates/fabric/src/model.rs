@@ -63,6 +63,8 @@ pub struct Fabric {
     pub classes: [Class; CLASSES],
     /// How pause frames behave.
     pub pause: PauseRules,
+    /// When switches mark, and who notifies senders.
+    pub marking: Marking,
     /// Class of RDMA data unless a flow says otherwise.
     pub data_class: ClassId,
     /// Class of acknowledgements: `None` keeps them in the class of the data they answer.
@@ -413,6 +415,16 @@ pub struct Ecn {
     pub kmax: Bytes,
     /// Probability just below `kmax`.
     pub pmax: Ratio,
+}
+
+/// When switches mark, and who notifies senders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marking {
+    /// A packet is marked when it joins its queue, on what waits before it; else when it leaves, on what is
+    /// left.
+    pub at_enqueue: bool,
+    /// The switch notifies senders itself, each flow at most once in this time, instead of marking.
+    pub notify: Option<Span>,
 }
 
 /// A class's turn at the wire.

@@ -25,6 +25,7 @@ use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use crate::trail::Trails;
 use crate::{QueueKind, Settings, SimError};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use xoff_fabric::model::{
     Balancing, CLASSES, Discipline, Fabric, NodeId, PortId, Scheduling, Switch, SwitchId,
@@ -126,6 +127,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         deadlocks: Vec::new(),
         mark_streams: stream("ecn"),
         loss_streams: stream("loss"),
+        notified: BTreeMap::new(),
         counts: vec![ClassCount::default(); port_count * CLASSES],
         totals: Totals::default(),
         links: (0..port_count as u32).map(|port| Link::new(fabric.cable(PortId(port)))).collect(),
@@ -211,8 +213,10 @@ fn port_state(
     }
     // A switch with credits always owes word of what leaves its buffer: see `credit`.
     let owes = if fabric.credits && flags & port_flag::NIC == 0 { u8::MAX } else { 0 };
+    // A switch that marks when packets join a queue looks at every packet there, and at none that leaves.
+    let at_enqueue = fabric.marking.at_enqueue && flags & port_flag::NIC == 0;
     let to_nic = fabric.node_switch(fabric.ports[port.peer.index()].node).is_none();
-    let (mut strict, mut limited) = (0, 0);
+    let (mut strict, mut limited) = (0, if at_enqueue { u8::MAX } else { 0 });
     for (class, rules) in port.classes.iter().enumerate() {
         if rules.egress_limit.is_some() {
             limited |= 1 << class;
@@ -247,7 +251,11 @@ fn port_state(
         flags,
         lanes: std::array::from_fn(|class| {
             let profile = slots[id.index() * CLASSES + class];
-            Lane::new(profile, &profiles[profile as usize])
+            let mut lane = Lane::new(profile, &profiles[profile as usize]);
+            if at_enqueue {
+                lane.kmin = u32::MAX;
+            }
+            lane
         }),
     };
     port.settle()

@@ -334,6 +334,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.enqueue(slot, index, packet.size);
     }
 
+    /// The congestion notification that an endpoint would send, and where it would wait.
+    pub(crate) fn notification_of(&self, endpoint: u32, header: &Header) -> (Packet, Slot) {
+        let end = &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+        self.notification(endpoint, end.forms.ack, header)
+    }
+
     /// A congestion notification is like an acknowledgement, in a class of its own.
     #[inline(never)]
     fn notification(&self, endpoint: u32, like: Packet, header: &Header) -> (Packet, Slot) {

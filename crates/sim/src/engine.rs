@@ -29,6 +29,7 @@ use crate::scheduler::Scheduler;
 use crate::setting::ActiveSetting;
 use crate::trail::Trails;
 use prefetch_index::prefetch_index;
+use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId, Trimming, WatchdogAction};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
@@ -85,6 +86,8 @@ pub(crate) struct Totals {
     pub(crate) dropped_bytes: u64,
     /// Of `delivered`: congestion notifications.
     pub(crate) cnps: u64,
+    /// Congestion notifications that switches made.
+    pub(crate) switch_cnps: u64,
     /// Packets that lost their payload and went on.
     pub(crate) trimmed: u64,
 }
@@ -138,6 +141,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) deadlocks: Vec<Cycle>,
     pub(crate) mark_streams: Vec<Stream>,
     pub(crate) loss_streams: Vec<Stream>,
+    /// The flow that a switch last sent a notification about, by switch and receiving endpoint, and when.
+    pub(crate) notified: BTreeMap<(u32, u32), (u32, Instant)>,
     pub(crate) counts: Vec<ClassCount>,
     pub(crate) totals: Totals,
     /// The link at each port.

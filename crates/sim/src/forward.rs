@@ -98,6 +98,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         } else if let Err(reason) = self.admit(slot, charged) {
             return self.drop_arrived(slot, index, reason);
         }
+        if special & out.bit() != 0 {
+            self.mark_at_enqueue(out, index);
+        }
         let port = &mut self.ports[out.port() as usize];
         port.waiting |= out.bit();
         port.lane(out.class()).queue.push(&mut self.packets, index, size as u16);

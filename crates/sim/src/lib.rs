@@ -27,6 +27,7 @@ mod job;
 mod letter;
 mod link;
 mod nic;
+mod notify;
 mod packet;
 mod pause;
 mod plane;

@@ -77,7 +77,7 @@ pub(crate) struct Port {
     pub(crate) refresh: u8,
     /// Classes the watchdog has declared stuck.
     pub(crate) stuck: u8,
-    /// Classes whose egress queue has a limit.
+    /// Classes whose egress queue has a limit, or marks packets that join it.
     pub(crate) limited: u8,
     /// See [`port_flag`].
     pub(crate) flags: u8,
@@ -230,7 +230,7 @@ pub(crate) struct Lane {
     pub(crate) ingress: Ingress,
     /// Thresholds: index into the profiles.
     pub(crate) profile: u32,
-    /// Of these, the queue length up to which nothing is marked.
+    /// Of these, the queue length up to which nothing that leaves is marked.
     pub(crate) kmin: u32,
     /// Packets sent. At 1.6T a port passes 2^32 of them in some minutes.
     pub(crate) tx_packets: u64,

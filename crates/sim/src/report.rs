@@ -310,6 +310,8 @@ pub struct Report {
     pub most_packets: u64,
     /// Congestion notifications delivered.
     pub cnps: u64,
+    /// Congestion notifications that switches made.
+    pub switch_cnps: u64,
     /// Packets that lost their payload to a full queue and went on.
     pub trimmed: u64,
     /// Flows in the order they were given.

@@ -62,6 +62,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             packets: (self.letters.written, self.totals.delivered, self.totals.late),
             most_packets: self.letters.most(),
             cnps: self.totals.cnps,
+            switch_cnps: self.totals.switch_cnps,
             trimmed: self.totals.trimmed,
             flows,
             jobs,

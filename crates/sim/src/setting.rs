@@ -59,7 +59,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let lane = here.lane(slot.class());
         lane.profile = index as u32;
-        lane.kmin = profile.kmin;
+        lane.kmin = if self.fabric.marking.at_enqueue { u32::MAX } else { profile.kmin };
         self.set_obedience(slot, lossless);
     }
 

@@ -101,8 +101,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             here.waiting &= !slot.bit();
         }
         if left > kmin && flags & flag::ECT != 0 && self.marks(slot, left) {
-            self.packets.get_mut(index).flags |= flag::CE;
-            self.letters.forget_entropy(index);
+            self.mark(slot, index);
         }
         if flags & flag::INT != 0 {
             self.stamp(slot.port(), index);
@@ -115,13 +114,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The queue is longer than Kmin: whether the packet gets a mark.
     #[inline(never)]
-    fn marks(&mut self, slot: Slot, left: u32) -> bool {
+    pub(crate) fn marks(&mut self, slot: Slot, left: u32) -> bool {
         let lane = self.ports[slot.port() as usize].lane(slot.class());
         let rules = &self.profiles[lane.profile as usize];
         let stream = &mut self.mark_streams[slot.port() as usize];
-        let marks = rules.marks(left, || stream.next_u64());
-        self.counts[slot.index()].marked += u64::from(marks);
-        marks
+        rules.marks(left, || stream.next_u64())
     }
 
     /// The hop writes its telemetry into the packet.

@@ -6,6 +6,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::packet::NO_INGRESS;
 use crate::port::Slot;
 use crate::report::{Drop, TraceKind};
 use xoff_fabric::model::{PortId, Watchdog, WatchdogAction};
@@ -88,8 +89,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 here.waiting &= !slot.bit();
             }
             let packet = self.packets.get(index);
-            let (ingress, charged) = (Slot(packet.ingress), packet.charged);
-            self.release(ingress, charged);
+            let (ingress, charged) = (packet.ingress, packet.charged);
+            if ingress != NO_INGRESS {
+                self.release(Slot(ingress), charged);
+            }
             self.drop_packet(index, slot, reason);
         }
     }

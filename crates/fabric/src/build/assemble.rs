@@ -41,6 +41,7 @@ pub(super) fn assemble(
             lossless: plan.lossless,
             dscp: plan.dscp,
         }),
+        marking: file.ecn.marking(),
         pause: PauseRules {
             enabled: file.pfc.enabled,
             frame: file.pfc.frame,

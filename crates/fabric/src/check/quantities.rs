@@ -4,15 +4,19 @@ use super::transport;
 use crate::build::receive;
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
-use crate::file::{EcnSettings, FabricFile, Kind, Quanta, ResponseSetting, SchedulingEntry};
+use crate::file::{
+    EcnSettings, FabricFile, Kind, NotifyName, Quanta, ResponseSetting, SchedulingEntry,
+};
 use crate::rules::packet;
 use crate::rules::pause::QUANTUM;
+use xoff_transport::config::Notification;
 use xoff_units::{Bytes, Ratio, Span};
 
 /// Checks everything that does not need the topology.
 pub(crate) fn fabric(file: &FabricFile, report: &mut Report<'_>) {
     pfc(file, report);
     ecn(&file.ecn, &file.ecn, &[Step::Key("ecn")], report);
+    marking(file, report);
     classes(file, report);
     layout(file, report);
     nic(file, report);
@@ -119,9 +123,35 @@ fn ecn(own: &EcnSettings, all: &EcnSettings, at: &Path<'_>, report: &mut Report<
     }
 }
 
+/// When switches mark and who notifies is the same for all classes, and has to fit the NICs.
+fn marking(file: &FabricFile, report: &mut Report<'_>) {
+    let by_switch = file.ecn.notify == Some(NotifyName::Switch);
+    if file.ecn.notify_interval.is_some() && !by_switch {
+        let message = "receivers notify senders, and switches do not";
+        let help = "add `notify = \"switch\"`, or set `transport.cnp-interval` for receivers";
+        impossible(report, keys!["ecn", "notify-interval"], message, help);
+    }
+    if by_switch && file.transport.qp.notification != Notification::Cnp {
+        let message = "switches cannot notify senders that wait for marks in acknowledgements";
+        let help = "use `transport.notification = \"cnp\"`, or leave `notify` out";
+        impossible(report, keys!["ecn", "notify"], message, help);
+    }
+}
+
 fn classes(file: &FabricFile, report: &mut Report<'_>) {
     for (index, class) in file.classes.iter().enumerate() {
         if let Some(own) = &class.ecn {
+            let general = [
+                ("mark", own.mark.is_some()),
+                ("notify", own.notify.is_some()),
+                ("notify-interval", own.notify_interval.is_some()),
+            ];
+            for (key, _) in general.into_iter().filter(|(_, said)| *said) {
+                let message = format!("`{key}` holds for all classes");
+                let path =
+                    [Step::Key("class"), Step::Index(index), Step::Key("ecn"), Step::Key(key)];
+                impossible(report, &path, message, "write it in `[ecn]`");
+            }
             ecn(own, &file.ecn, keys!["class", index, "ecn"], report);
         }
         if class.scheduling == Some(SchedulingEntry::Weight(0)) {

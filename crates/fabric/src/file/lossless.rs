@@ -1,5 +1,6 @@
 //! `[pfc]` and `[ecn]`.
 
+use crate::model::Marking;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -182,4 +183,42 @@ pub struct EcnSettings {
     pub at: Option<Rate>,
     /// Other rates get thresholds in proportion (default true).
     pub scale: Option<bool>,
+    /// When a packet is marked (only in `[ecn]`; default `dequeue`).
+    pub mark: Option<MarkName>,
+    /// Who tells senders of congestion (only in `[ecn]`; default `receiver`).
+    pub notify: Option<NotifyName>,
+    /// With `notify = "switch"`: a switch notifies each flow at most once in this time (only in `[ecn]`;
+    /// default 4us).
+    pub notify_interval: Option<Span>,
+}
+
+/// When a packet is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkName {
+    /// When it leaves its queue, on the length of what is left.
+    Dequeue,
+    /// When it joins its queue, on the length of what waits before it.
+    Enqueue,
+}
+
+/// Who tells senders of congestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotifyName {
+    /// Receivers of marked packets.
+    Receiver,
+    /// The switch that would mark a packet, which then does not (FastECN).
+    Switch,
+}
+
+impl EcnSettings {
+    /// When switches mark, and who notifies senders.
+    pub fn marking(&self) -> Marking {
+        let interval = self.notify_interval.unwrap_or(Span::from_us(4));
+        Marking {
+            at_enqueue: self.mark == Some(MarkName::Enqueue),
+            notify: (self.notify == Some(NotifyName::Switch)).then_some(interval),
+        }
+    }
 }

@@ -15,7 +15,9 @@ pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traff
 pub use cluster::{Cluster, Homing, Kind, Layout, NicSettings, ReceiveSettings};
 pub use custom::{CustomLink, CustomNode, NodeKind, RouteEntry, TierName};
 pub use links::{LinkSettings, Links};
-pub use lossless::{EcnSettings, HeadroomSetting, Pfc, Quanta, ResponseSetting, UntilResume};
+pub use lossless::{
+    EcnSettings, HeadroomSetting, MarkName, NotifyName, Pfc, Quanta, ResponseSetting, UntilResume,
+};
 pub use switch::{
     BalancingName, BalancingSettings, DisciplineName, Forwarding, HashField, HashSeed,
     HashSettings, PerSwitch, SwitchSection, SwitchSettings, TrimmingSettings, Unit,

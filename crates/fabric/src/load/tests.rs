@@ -558,3 +558,30 @@ proptest! {
         let _ = load_scenario(&text, &text);
     }
 }
+
+#[test]
+fn marking_and_notifying_are_the_same_for_all_classes() {
+    let head = "[cluster]\nhosts = 8\n[fabric]\nkind = 'single'\n";
+    let sound =
+        format!("{head}[ecn]\nmark = 'enqueue'\nnotify = 'switch'\nnotify-interval = '2us'\n");
+    let loaded = load_fabric(&sound);
+    let marking = loaded.value.expect("a fabric").fabric.marking;
+    assert!(marking.at_enqueue);
+    assert_eq!(marking.notify, Some(xoff_units::Span::from_us(2)));
+    let wrong = [
+        ("[ecn]\nnotify-interval = '2us'\n", "fabric 6: error", "notify = \"switch\""),
+        ("[[class]]\nid = 3\necn = { mark = 'enqueue' }\n", "fabric 7: error", "in `[ecn]`"),
+        (
+            "[ecn]\nnotify = 'switch'\n[transport]\nnotification = 'echo-in-ack'\n",
+            "fabric 6: error",
+            "transport.notification",
+        ),
+        ("[ecn]\nmark = 'late'\n", "fabric 6: error", "enqueue"),
+    ];
+    for (text, place, cure) in wrong {
+        let text = format!("{head}{text}");
+        let found = lines(&load_fabric(&text).diagnostics, "", &text);
+        let said = found.iter().any(|line| line.starts_with(place) && line.contains(cure));
+        assert!(said, "{text}\n{found:#?}");
+    }
+}

@@ -12,6 +12,7 @@ mod delivery;
 mod determinism;
 mod extremes;
 mod faults;
+mod marking;
 mod pauses;
 mod random;
 mod rivals;

@@ -246,7 +246,12 @@ impl Plan {
 
     /// The fabric, its buffers cut down to what headroom and reservations need, and `slack`.
     pub(crate) fn fabric(&self) -> Fabric {
-        let mut fabric = crate::common::fabric(&self.text());
+        self.fabric_of(&self.text())
+    }
+
+    /// The same of its text after a change.
+    pub(crate) fn fabric_of(&self, text: &str) -> Fabric {
+        let mut fabric = crate::common::fabric(text);
         let claims: Vec<u64> = (0..fabric.switches.len())
             .map(|switch| {
                 let ports = fabric.switches[switch].ports.clone();

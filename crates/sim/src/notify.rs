@@ -1,0 +1,79 @@
+//! Congestion notifications that switches send themselves (FastECN).
+//!
+//! Usually a switch marks a packet, its receiver answers the mark with a notification, and the sender hears of the
+//! congestion after the rest of the path and all the way back. With `notify = "switch"` the switch that would
+//! mark sends the notification, and leaves the packet unmarked. Each switch notifies a flow at most
+//! once per interval.
+//!
+//! The notification is made in the pipeline: it takes no buffer of an ingress, and leaves by the switch's own
+//! routes, also where its flow has a pinned path. A switch without a route to the sender sends none.
+
+use crate::connection::NO_FLOW;
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use crate::letter::Letter;
+use crate::packet::{NO_INGRESS, Packet, flag};
+use crate::port::Slot;
+use xoff_units::Span;
+use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Service};
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// A packet that leaves by `slot` meets a long queue: it gets a mark, or its sender a notification.
+    #[inline(never)]
+    pub(crate) fn mark(&mut self, slot: Slot, index: u32) {
+        if let Some(interval) = self.fabric.marking.notify {
+            return self.notify_sender(slot, index, interval);
+        }
+        self.counts[slot.index()].marked += 1;
+        self.packets.get_mut(index).flags |= flag::CE;
+        self.letters.forget_entropy(index);
+    }
+
+    /// A packet joins a queue whose switch marks then, on what waits before it.
+    #[cold]
+    pub(crate) fn mark_at_enqueue(&mut self, out: Slot, index: u32) {
+        let lane = &self.ports[out.port() as usize].lanes[usize::from(out.class())];
+        let (queued, kmin) = (lane.queue.bytes, self.profiles[lane.profile as usize].kmin);
+        let capable = self.packets.get(index).flags & flag::ECT != 0;
+        if self.fabric.marking.at_enqueue && capable && queued > kmin && self.marks(out, queued) {
+            self.mark(out, index);
+        }
+    }
+
+    /// The switch of a port tells the sender of a packet about congestion, if it has not of late.
+    fn notify_sender(&mut self, slot: Slot, index: u32, interval: Span) {
+        let switch = self.ports[slot.port() as usize].owner;
+        let (receiver, flow) = (self.packets.get(index).to, self.letters.get(index).flow);
+        let alive = self.connections[(receiver >> 1) as usize].flow == flow && flow != NO_FLOW;
+        let last = self.notified.get(&(switch, receiver));
+        let lately = last.is_some_and(|&(of, at)| of == flow && at + interval > self.now);
+        if !alive || lately {
+            return;
+        }
+        let header = Header {
+            service: Service::Reliable,
+            opcode: Opcode::Cnp,
+            ack_request: false,
+            becn: true,
+            dest_qp: Qpn::new(receiver ^ 1),
+            psn: Psn::new(0),
+            extension: Extension::None,
+            payload: 0,
+        };
+        let (like, own) = self.notification_of(receiver, &header);
+        let class = own.class();
+        // It joins the way to the sender here, so it follows no trail, and takes nobody's buffer.
+        let flags = like.flags & flag::TO_INITIATOR;
+        let packet = Packet { flags, stamp: 0, ingress: NO_INGRESS, charged: 0, hops: 0, ..like };
+        let entropy = self.hashing.at(switch, packet.entropy);
+        let seed = self.switches[switch as usize].mixed_seed;
+        let out = self.routing.next(switch, packet.dst, entropy, seed);
+        let hashed = Packet { entropy, ..packet };
+        let Some(out) = out.or_else(|| self.balance(switch, &hashed, class)) else { return };
+        self.notified.insert((switch, receiver), (flow, self.now));
+        self.totals.switch_cnps += 1;
+        let index = self.packets.add(&packet);
+        self.letters.write(index, Letter { header, sent_at: self.now, flow }, packet.size);
+        self.enqueue(Slot::new(out, class), index, packet.size);
+    }
+}
