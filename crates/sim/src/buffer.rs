@@ -338,7 +338,7 @@ mod tests {
         ) {
             let rules = marking(kmin, kmin + width, Ratio::new(numerator, 10_000));
             let above = ((width as f64 * at) as u64).max(1);
-            let exact = (u128::from(above) * u128::from(numerator) << 64)
+            let exact = ((u128::from(above) * u128::from(numerator)) << 64)
                 / (u128::from(width) * 10_000);
             prop_assert!(rules.mark_probability((kmin + above) as u32).abs_diff(exact) <= 2);
         }
