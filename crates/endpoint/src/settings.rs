@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use xoff_transport::config::{Congestion, Dcqcn, QpConfig};
 use xoff_transport::{ProtectionDomain, Qkey};
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Rate, Ratio, Span};
 use xoff_wire::Service;
 use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::udp::Port;
@@ -178,10 +178,16 @@ impl PairSettings {
 pub fn host_config() -> QpConfig {
     QpConfig {
         timeout: Span::from_ms(67),
+        // A NIC gives up after 7 retries, which is half a second here. The process of a software peer
+        // can be kept from running for longer than that.
+        retry_limit: 150,
         rnr_delay: Span::from_us(640),
         window: Bytes::new(256 << 10),
         cnp_interval: Span::from_us(50),
         congestion: Congestion::Dcqcn(Dcqcn {
+            g: Ratio::new(1, 256),
+            initial_alpha: Ratio::ONE,
+            byte_counter: Bytes::ZERO,
             alpha_interval: Span::from_us(55),
             decrease_interval: Span::from_us(50),
             additive_increase: Rate::from_bps(40_000_000),

@@ -4,7 +4,7 @@
 mod group;
 
 use crate::build::{PortUse, ports_needed};
-use crate::load::FabricSetup;
+use crate::load::{FabricSetup, NicDefault};
 use crate::model::{CLASSES, ClassId, Fabric, NicId, PortId, Switch, Threshold, Tier};
 use crate::route::{self, Routes};
 use crate::rules::headroom::{self, Situation};
@@ -32,8 +32,23 @@ pub struct Derived {
     pub links: Vec<LinkRow>,
     /// PFC and ECN at switch ports, alike ones together.
     pub thresholds: Vec<ThresholdRow>,
+    /// How queue pairs behave, as far as the NIC has a say in it.
+    pub transport: Vec<TransportRow>,
     /// Nearest and farthest NICs.
     pub paths: Vec<PathRow>,
+}
+
+/// One setting of the cluster's NIC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TransportRow {
+    /// The key below `[transport]`.
+    pub key: &'static str,
+    /// What is in force.
+    pub value: String,
+    /// Where that is from: `file`, or how sure the default is.
+    pub from: &'static str,
+    /// Where the default is from.
+    pub source: &'static str,
 }
 
 /// Links of one rate.
@@ -178,9 +193,20 @@ impl Derived {
             tiers: tiers(fabric),
             links: links(fabric),
             thresholds: thresholds(fabric),
+            transport: setup.nic_defaults.iter().map(transport_row).collect(),
             paths: paths(fabric),
         }
     }
+}
+
+fn transport_row(default: &NicDefault) -> TransportRow {
+    let fact = &default.fact;
+    let (value, from) = match &default.instead {
+        Some(own) => (own.as_str(), "file"),
+        None => (fact.value, fact.confidence.name()),
+    };
+    let value = value.trim_matches(['"', '\'']).to_owned();
+    TransportRow { key: fact.key, value, from, source: fact.source }
 }
 
 fn port_use(fabric: &Fabric, switch: &Switch) -> PortUse {

@@ -67,6 +67,8 @@ pub mod code {
     pub const UNREADABLE: Code = Code("xoff::unreadable");
     /// Larger than xoff can hold.
     pub const LIMIT: Code = Code("xoff::limit");
+    /// A timeout that full buffers alone exceed.
+    pub const TIMEOUT: Code = Code("xoff::timeout-below-delay");
     /// Unusual on real devices.
     pub const UNUSUAL: Code = Code("xoff::unusual");
 }

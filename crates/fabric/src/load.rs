@@ -1,17 +1,19 @@
 //! Reading files: text in, a fabric (and a scenario) and everything that is wrong with it out.
 
 mod files;
+mod layers;
 
 pub use files::{Files, ReadError, Setup, Source, load};
+pub use layers::NicDefault;
 
 use crate::catalogue::Catalogue;
 use crate::diagnostic::{Code, Diagnostic, Origin, Severity, code};
 use crate::document::{Document, Node, Report};
-use crate::file::{FabricFile, Profile};
+use crate::file::FabricFile;
 use crate::model::Fabric;
-use crate::network::Network;
 use crate::scenario::Scenario;
 use crate::{build, check, schema, structure};
+use layers::Layers;
 use serde::de::DeserializeOwned;
 
 /// What came of reading a file: the value if it can be used, and what was found on the way.
@@ -68,6 +70,8 @@ pub struct FabricSetup {
     pub file: FabricFile,
     /// What can be named in it.
     pub catalogue: Catalogue,
+    /// How the cluster's NIC behaves by itself, and what the file has changed of that.
+    pub nic_defaults: Vec<NicDefault>,
     /// The fabric it describes.
     pub fabric: Fabric,
 }
@@ -133,49 +137,16 @@ fn finish_fabric(
     overrides: Option<Node>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<FabricSetup> {
-    let asked = overrides.as_ref().and_then(network);
-    let own = network(&file.root).filter(|_| asked.is_none());
-    let mut document = with_profile(with_network(file, own), overrides.as_ref());
-    if let Some(asked) = asked {
-        let (settings, _) = Document::parse(asked.text(), None);
-        document.overlay(settings.root);
-    }
-    if let Some(overrides) = overrides {
-        document.overlay(overrides);
-    }
+    let layers = Layers::of(file, overrides);
+    let mut document = layers.over_nic();
     diagnostics.extend(structure::prune(&mut document.root, &schema::fabric(), Origin::Fabric));
     let file: FabricFile = read(&document, Origin::Fabric, diagnostics)?;
     let mut report = Report::new(&document, Origin::Fabric);
     check::fabric(&file, &mut report);
     let catalogue = Catalogue::extended(&file.catalogue, &mut report);
-    let fabric = build::build(&file, &catalogue, &mut report);
+    let fabric = build::build(&file, &catalogue, &layers.transports(), &mut report);
     diagnostics.extend(report.diagnostics);
-    Some(FabricSetup { file, catalogue, fabric: fabric? })
-}
-
-/// The network that a layer names.
-fn network(layer: &Node) -> Option<Network> {
-    let transport = layer.table()?.get("transport")?;
-    transport.table()?.get("kind")?.value.as_text().and_then(Network::named)
-}
-
-/// The settings of a file's network go directly below it.
-fn with_network(file: Document, network: Option<Network>) -> Document {
-    let Some(network) = network else { return file };
-    let (mut document, _) = Document::parse(network.text(), None);
-    document.overlay(file.root);
-    document
-}
-
-/// The profile that the file or the overrides name goes below the file.
-fn with_profile(file: Document, overrides: Option<&Node>) -> Document {
-    let named =
-        |node: &Node| node.table()?.get("profile")?.value.as_text().and_then(Profile::named);
-    let profile = overrides.and_then(named).or_else(|| named(&file.root));
-    let Some(profile) = profile else { return file };
-    let (mut document, _) = Document::parse(profile.text(), None);
-    document.overlay(file.root);
-    document
+    Some(FabricSetup { file, catalogue, nic_defaults: layers.nic_defaults(), fabric: fabric? })
 }
 
 fn read<T: DeserializeOwned>(

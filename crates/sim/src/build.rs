@@ -393,7 +393,7 @@ fn flow_states(
             connection: NO_CONNECTION,
             class: flow.class.0,
             operation: flow.operation,
-            failed: false,
+            failure: None,
             pins,
             vxlan: flow.vxlan,
             bound: Span::ZERO,

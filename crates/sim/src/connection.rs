@@ -11,8 +11,9 @@ use crate::nic::Member;
 use crate::packet::{NIL, NO_INGRESS, Packet, Packets, flag};
 use crate::port::Slot;
 use crate::recycle::Recycler;
-use crate::report::{FlowCounters, Outcome, TraceKind};
+use crate::report::{Failure, FlowCounters, Outcome, TraceKind};
 use prefetch_index::prefetch_index;
+use xoff_fabric::model::NicId;
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
@@ -37,8 +38,8 @@ pub(crate) struct FlowState {
     pub(crate) connection: u32,
     pub(crate) class: u8,
     pub(crate) operation: Operation,
-    /// The queue pair gave up.
-    pub(crate) failed: bool,
+    /// The end of its queue pair, if that failed.
+    pub(crate) failure: Option<Failure>,
     pub(crate) pins: Option<Box<Pins>>,
     /// Its packets travel in VXLAN.
     pub(crate) vxlan: bool,
@@ -404,39 +405,70 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn finish_if_done(&mut self, endpoint: u32) -> bool {
         let connection = &mut self.connections[(endpoint >> 1) as usize];
         if connection.carried.is_some() {
-            self.post_backlog(endpoint);
-            return false;
+            return self.post_backlog(endpoint);
         }
         if endpoint & 1 != 0 {
             return false;
         }
-        let mut failed = false;
+        let mut failed = None;
         while let Some(completion) = connection.ends[0].qp.poll_completion() {
-            failed |= completion.status != Status::Ok;
+            if completion.status != Status::Ok {
+                failed = failed.or(Some(completion.status));
+            }
             connection.messages -= 1;
         }
-        let done = connection.messages == 0 || failed;
+        let done = connection.messages == 0 || failed.is_some();
         if done {
-            self.finish(endpoint, failed);
+            let failure = failed.map(|status| self.failure(endpoint, status));
+            self.finish(endpoint, failure);
         }
         done
     }
 
-    fn finish(&mut self, endpoint: u32, failed: bool) {
-        let slot = endpoint >> 1;
+    /// A queue pair failed: what the run says of it.
+    #[cold]
+    pub(crate) fn failure(&mut self, endpoint: u32, status: Status) -> Failure {
+        let (slot, end) = ((endpoint >> 1) as usize, (endpoint & 1) as usize);
+        let connection = &self.connections[slot];
+        let (own, peer) = (&connection.ends[end].member, &connection.ends[1 - end].member);
+        let nic = &self.nics[own.nic as usize];
+        let failure = Failure {
+            at: self.now,
+            status,
+            from: NicId(self.planes.home(own.nic)),
+            to: NicId(self.planes.home(peer.nic)),
+            queue_pair: endpoint,
+            after: match status {
+                Status::RetryExceeded => nic.qp.silence_limit().unwrap_or(Span::ZERO),
+                _ => Span::ZERO,
+            },
+        };
+        let (slot, flow) = (Slot::new(nic.port, own.class), connection.flow);
+        self.trace_packet(TraceKind::QueuePairError, slot, Some(flow), 0);
+        failure
+    }
+
+    /// Takes both ends of a connection from their NICs; packets under way to it are late from now on.
+    pub(crate) fn detach(&mut self, slot: u32) {
         for end in 0..2 {
-            self.leave(crate::connection::endpoint(slot, end));
+            self.leave(endpoint(slot, end));
         }
-        let connection = &mut self.connections[slot as usize];
+        self.connections[slot as usize].flow = NO_FLOW;
+    }
+
+    fn finish(&mut self, endpoint: u32, failure: Option<Failure>) {
+        let slot = endpoint >> 1;
+        let number = self.connections[slot as usize].flow;
+        self.detach(slot);
+        let connection = &self.connections[slot as usize];
         let mut counters = FlowCounters::default();
         connection.ends.iter().for_each(|end| counters.add(&end.qp));
         let now = self.now;
-        let number = std::mem::replace(&mut connection.flow, NO_FLOW);
         let flow = &mut self.flows[number as usize];
         flow.connection = NO_CONNECTION;
         flow.counters = counters;
-        flow.failed = failed;
-        if !failed {
+        flow.failure = failure;
+        if failure.is_none() {
             flow.end = now;
             assert!(
                 now - flow.start >= flow.floor,

@@ -16,13 +16,13 @@ use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::hashing::{Hashes, Hashing};
 use crate::ideal;
-use crate::report::{FlowCounters, Outcome};
+use crate::report::{Failure, FlowCounters, Outcome};
 use std::collections::{BTreeMap, VecDeque};
 use xoff_fabric::model::{ClassId, Fabric, NicId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
-use xoff_transport::{Verb, WorkRequest};
+use xoff_transport::{Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::Rkey;
 use xoff_workload::JobError;
@@ -72,6 +72,8 @@ pub struct JobResult {
     pub requests: Vec<JobRun>,
     /// Where the time of its training steps went, step by step.
     pub paths: Vec<CriticalPath>,
+    /// The end of the queue pair that ended it, if one did.
+    pub failure: Option<Failure>,
     /// What it asked to be sent over the network.
     pub posted: Bytes,
     /// What its queue pairs counted.
@@ -158,6 +160,7 @@ struct Running {
     /// Requests of the programs before this one.
     requests_before: usize,
     paths: Vec<CriticalPath>,
+    failure: Option<Failure>,
     posted: Bytes,
     vxlan: bool,
     identity: Option<u32>,
@@ -225,6 +228,7 @@ impl Jobs {
             requests: Vec::new(),
             requests_before: 0,
             paths: Vec::new(),
+            failure: None,
             posted: Bytes::ZERO,
             vxlan: job.vxlan,
             identity: job.identity,
@@ -302,7 +306,7 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -
             connection: NO_CONNECTION,
             class: 0,
             operation: Operation::Write,
-            failed: false,
+            failure: None,
             pins: None,
             vxlan: false,
             bound: Span::ZERO,
@@ -342,6 +346,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Begins a job's next program; ends the job if there is none.
     fn begin(&mut self, job: u32) {
+        if self.jobs.running[job as usize].failure.is_some() {
+            return;
+        }
         let running = &mut self.jobs.running[job as usize];
         let mut actions = std::mem::take(&mut self.jobs.actions);
         running.now = running.next_program();
@@ -486,19 +493,26 @@ impl<Q: EventQueue> Engine<'_, Q> {
             carried.backlog[end].push_back(Bytes::new(length));
             left -= length;
         }
-        self.post_backlog(endpoint);
-        self.after_input(endpoint);
+        if !self.post_backlog(endpoint) {
+            self.after_input(endpoint);
+        }
     }
 
-    /// Posts what an endpoint of a job has to send, as far as its queue takes it. Completions have
-    /// nothing to say that the receiver's side has not said before.
-    pub(crate) fn post_backlog(&mut self, endpoint: u32) {
+    /// Posts what an endpoint of a job has to send, as far as its queue takes it. Completions say
+    /// nothing that the receiver's side has not said before, unless work failed: that ends the job, and
+    /// the answer is true.
+    pub(crate) fn post_backlog(&mut self, endpoint: u32) -> bool {
         let now = self.now;
         let connection = &mut self.connections[(endpoint >> 1) as usize];
         let side = (endpoint & 1) as usize;
         let qp = &mut connection.ends[side].qp;
-        while qp.poll_completion().is_some() {}
-        let Some(carried) = &mut connection.carried else { return };
+        while let Some(completion) = qp.poll_completion() {
+            if completion.status != Status::Ok {
+                self.fail_job(endpoint, completion.status);
+                return true;
+            }
+        }
+        let Some(carried) = &mut connection.carried else { return false };
         while let Some(&length) = carried.backlog[side].front() {
             let work =
                 WorkRequest { id: 0, operation: Verb::Write, length, address: 0, rkey: Rkey(0) };
@@ -506,6 +520,31 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 break;
             }
             carried.backlog[side].pop_front();
+        }
+        false
+    }
+
+    /// A queue pair of a job failed. Its ranks can no longer finish what they do together: as NCCL
+    /// does, the job ends with the error, and nothing more is sent for it.
+    #[cold]
+    fn fail_job(&mut self, endpoint: u32, status: Status) {
+        let Some(carried) = &self.connections[(endpoint >> 1) as usize].carried else { return };
+        let job = carried.job;
+        let failure = self.failure(endpoint, status);
+        let running = &mut self.jobs.running[job as usize];
+        if running.failure.is_some() {
+            return;
+        }
+        running.failure = Some(failure);
+        running.now = None;
+        running.programs.clear();
+        let own = self.jobs.links.range((job, NicId(0), NicId(0), 0, 0)..);
+        let slots: Vec<u32> =
+            own.take_while(|((other, ..), _)| *other == job).map(|(_, &slot)| slot).collect();
+        slots.into_iter().for_each(|slot| self.detach(slot));
+        self.unfinished -= 1;
+        if self.unfinished == 0 {
+            self.stop(Outcome::Completed);
         }
     }
 
@@ -534,6 +573,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             runs: running.runs.clone(),
             requests: running.requests.clone(),
             paths: running.paths.clone(),
+            failure: running.failure,
             posted: running.posted,
             counters: FlowCounters::default(),
         };

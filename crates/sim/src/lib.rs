@@ -12,6 +12,7 @@ mod balance;
 mod buffer;
 mod build;
 mod check;
+mod cnp_limit;
 mod connection;
 mod convergence;
 mod credit;
@@ -50,8 +51,8 @@ mod wheel;
 pub use deadlock::Cycle;
 pub use job::{Job, JobResult, JobRun};
 pub use report::{
-    ClassResult, Drop, FlowCounters, FlowResult, Observer, Outcome, Progress, Report, Sample, Sent,
-    Silent, Trace, TraceKind,
+    ClassResult, Drop, Failure, FlowCounters, FlowResult, Observer, Outcome, Progress, Report,
+    Sample, Sent, Silent, Trace, TraceKind,
 };
 
 use event::EventQueue;

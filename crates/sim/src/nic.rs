@@ -5,6 +5,7 @@
 //! packets (acknowledgements, notifications) wait in the port's own queues and go before data of
 //! the same class. A NIC with several ports is several of these: see [`crate::plane`].
 
+use crate::cnp_limit::CnpLimits;
 use crate::connection::{End, NO_FLOW};
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
@@ -156,6 +157,8 @@ pub(crate) struct NicState {
     pub(crate) qp: Arc<QpConfig>,
     /// Paced endpoints that come after it.
     pace: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Limiters of congestion notifications that its queue pairs share.
+    cnps: CnpLimits,
     /// Storms under way: pauses without end, by class.
     pub(crate) storms: [u32; 8],
     /// How queue pairs behave whose packets travel in VXLAN.
@@ -176,6 +179,7 @@ impl NicState {
             collects: matches!(qp.congestion, Congestion::Hpcc(_)),
             returns: matches!(qp.congestion, Congestion::Hpcc(_)),
             echo_marks: qp.notification == Notification::EchoInAck,
+            cnps: CnpLimits::new(qp.cnp_scope),
             qp,
             ready: 0,
             groups: Default::default(),
@@ -448,7 +452,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         let sent_at = answers.then_some(letter.sent_at);
         let trimmed = flags & flag::TRIMMED != 0;
-        let signals = Signals { ce: flags & flag::CE != 0, trimmed, sent_at, int };
+        let ce = flags & flag::CE != 0;
+        let cnp_withheld = ce && {
+            let sender = connection.ends[(!endpoint & 1) as usize].member.nic;
+            let host = &mut self.nics[nic as usize];
+            host.cnps.withholds(self.now, sender, &host.qp)
+        };
+        let signals = Signals { ce, trimmed, cnp_withheld, sent_at, int };
         let qp = &mut connection.ends[(endpoint & 1) as usize].qp;
         qp.handle(self.now, &letter.header, signals);
         self.send_control(endpoint, Some(index));

@@ -2,7 +2,8 @@
 
 use crate::deadlock::Cycle;
 use crate::job::JobResult;
-use xoff_fabric::model::PortId;
+use xoff_fabric::model::{NicId, PortId};
+use xoff_transport::Status;
 use xoff_units::{Bytes, Instant, Rate, Span};
 
 /// How a run ended.
@@ -115,6 +116,8 @@ pub enum TraceKind {
     Deadlock,
     /// A queue pair heard nothing for too long.
     Timeout,
+    /// A queue pair failed.
+    QueuePairError,
     /// The fault of this number in the scenario has begun here.
     Fault(u32),
     /// It is over.
@@ -223,8 +226,8 @@ pub struct FlowResult {
     pub bytes: Bytes,
     /// The time it would take on an idle fabric.
     pub ideal: Span,
-    /// The queue pair gave up.
-    pub failed: bool,
+    /// Why and when its queue pair failed, if it did.
+    pub failure: Option<Failure>,
     /// What its queue pairs counted, both ends together.
     pub counters: FlowCounters,
 }
@@ -234,6 +237,23 @@ impl FlowResult {
     pub fn completion(&self) -> Option<Span> {
         self.end.map(|end| end - self.start)
     }
+}
+
+/// The end of a queue pair that gave up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// When.
+    pub at: Instant,
+    /// How its oldest work ended.
+    pub status: Status,
+    /// The NIC of the queue pair that failed.
+    pub from: NicId,
+    /// The NIC of its peer.
+    pub to: NicId,
+    /// Number of the queue pair within the run: packets to it carry this number.
+    pub queue_pair: u32,
+    /// How long its sender had been silent for: what its timeout and its retries add up to.
+    pub after: Span,
 }
 
 /// What the queue pairs of a flow counted.

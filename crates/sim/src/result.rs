@@ -45,7 +45,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 end: (!flow.end.is_never()).then_some(flow.end),
                 bytes: flow.bytes,
                 ideal: flow.bound,
-                failed: flow.failed,
+                failure: flow.failure,
                 counters: flow.counters,
             })
             .collect();

@@ -192,7 +192,8 @@ fn all_classes_of_one_port_get_their_turn() {
 fn a_lost_tail_recovers_in_a_few_round_trips() {
     let text = "[cluster]\nhosts = 3\n[fabric]\nkind = \"single\"\nleaf = \"ideal\"\n\
                 [links]\nrate = \"100Gbps\"\n[switch]\nbuffer = \"2MB\"\n[ecn]\nenabled = false\n\
-                [transport]\nrecovery = \"selective-repeat\"\n[transport.congestion]\nkind = \"none\"\n";
+                [transport]\nrecovery = \"selective-repeat\"\ntimeout = \"1ms\"\n\
+                adaptive-retransmission = false\n[transport.congestion]\nkind = \"none\"\n";
     let fabric = fabric(text);
     let lossy = |source| Flow { class: ClassId(1), ..flow(&fabric, source, 0, 5_000_000) };
     let report = run(&fabric, &[lossy(1), lossy(2)], &[], &Settings::default());

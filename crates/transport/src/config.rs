@@ -21,9 +21,15 @@ pub struct QpConfig {
     /// after it has arrived. Zero takes every gap for a loss; networks that spread the packets of a
     /// queue pair over several paths need more.
     pub reorder_window: u32,
-    /// Retransmission timeout; zero means that silence is waited out for ever.
+    /// Retransmission timeout: the ACK timeout of the queue pair, 4.096 us x 2^n on real NICs (14 is
+    /// 67 ms, 20 is 4.3 s). Zero turns it off.
     pub timeout: Span,
-    /// Timeouts without progress before the queue pair fails; 7 means never give up, as on the wire.
+    /// The first timeout after progress is a sixteenth of `timeout`, and each one that follows twice
+    /// as long, up to `timeout`.
+    pub adaptive_retransmission: bool,
+    /// Retries before the queue pair fails with "retry exceeded": after `retry-limit` + 1 timeouts
+    /// without progress. With adaptive retransmission the total time counts instead, which is the
+    /// same: `retry-limit` + 1 times `timeout`.
     pub retry_limit: u8,
     /// Times in a row that a receiver may be not ready before the queue pair fails; 7 means never
     /// give up.
@@ -38,8 +44,10 @@ pub struct QpConfig {
     pub window: Bytes,
     /// How the receiver tells the sender about congestion.
     pub notification: Notification,
-    /// Shortest time between two congestion notifications of one queue pair.
+    /// Shortest time between two congestion notification packets that share a limiter.
     pub cnp_interval: Span,
+    /// Which notifications share a limiter.
+    pub cnp_scope: CnpScope,
     /// Time the receiver takes to make a congestion notification.
     pub cnp_delay: Span,
     /// Time the sender takes to act on one (a packet, or an echo that DCQCN acts on).
@@ -58,6 +66,7 @@ impl Default for QpConfig {
             recovery: Recovery::GoBackN,
             reorder_window: 0,
             timeout: Span::from_us(1000),
+            adaptive_retransmission: false,
             retry_limit: 7,
             rnr_retry_limit: 7,
             max_reads: 16,
@@ -66,11 +75,26 @@ impl Default for QpConfig {
             window: Bytes::ZERO,
             notification: Notification::Cnp,
             cnp_interval: Span::from_us(4),
+            cnp_scope: CnpScope::QueuePair,
             cnp_delay: Span::ZERO,
             reaction_delay: Span::ZERO,
             congestion: Congestion::Dcqcn(Dcqcn::default()),
             framing: Framing::default(),
         }
+    }
+}
+
+impl QpConfig {
+    /// How long the first timeout after progress is; none without a timeout.
+    pub fn first_timeout(&self) -> Option<Span> {
+        // Four doublings lead from the first to the last.
+        let first = if self.adaptive_retransmission { 16 } else { 1 };
+        (!self.timeout.is_zero()).then(|| Span::from_ps(self.timeout.as_ps().div_ceil(first)))
+    }
+
+    /// How long silence lasts before the queue pair fails; none if it never does.
+    pub fn silence_limit(&self) -> Option<Span> {
+        (!self.timeout.is_zero()).then(|| self.timeout * (u64::from(self.retry_limit) + 1))
     }
 }
 
@@ -94,6 +118,19 @@ pub enum Notification {
     Cnp,
     /// Every acknowledgement echoes the mark of the packet it answers.
     EchoInAck,
+}
+
+/// Which congestion notification packets of a receiving NIC share one `cnp-interval`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CnpScope {
+    /// Those of one queue pair: every sender of an incast is notified once per interval.
+    #[default]
+    QueuePair,
+    /// Those to one destination address.
+    Destination,
+    /// All of one port: at n:1 a sender is notified once in n intervals.
+    Port,
 }
 
 /// Bytes a packet has beside its payload, and on the wire beside that.
@@ -161,6 +198,12 @@ impl Congestion {
         }
     }
 
+    /// Whether it needs the mark of every packet echoed in acknowledgements: a CNP says that
+    /// something was marked, not which share.
+    pub fn needs_echo(&self) -> bool {
+        matches!(self, Congestion::Dctcp(_) | Congestion::Nscc(_))
+    }
+
     /// Whether its packets may be marked. TCP asks for that only where its scheme makes use of it.
     pub fn takes_marks(&self) -> bool {
         !matches!(self, Congestion::Cubic(_))
@@ -171,6 +214,8 @@ impl Congestion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Dcqcn {
+    /// A named set of constants: those that the file does not give are taken from it.
+    pub preset: Option<DcqcnPreset>,
     /// Weight of the newest observation in alpha.
     pub g: Ratio,
     /// Alpha before the first notification.
@@ -193,27 +238,53 @@ pub struct Dcqcn {
     pub additive_increase: Rate,
     /// Hyper increase.
     pub hyper_increase: Rate,
+    /// Line rate for which the two increases are given: at others they scale in proportion. Zero takes
+    /// them as they are at every rate.
+    pub increase_at: Rate,
     /// The rate never falls below.
     pub min_rate: Rate,
     /// Every cut moves the target down to the rate, not only the first after an increase.
     pub clamp_target: bool,
 }
 
+/// Sets of DCQCN constants that have a name. What is in them, and where each number is from, is in
+/// the catalogue (`xoff catalogue dcqcn`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DcqcnPreset {
+    /// ConnectX as shipped: timer and byte counter, increases of 5 and 50 Mb/s at any rate.
+    Connectx,
+    /// The same without the byte counter.
+    ConnectxTimer,
+    /// ConnectX with increases that scale with the rate, as operators who tune it set them.
+    ConnectxScaled,
+    /// The constants of the DCQCN paper (40G).
+    Paper,
+    /// The constants of the ns-3 models of the HPCC line, scaled to the NIC's rate.
+    Hpcc,
+    /// AMD's ionic driver.
+    Ionic,
+    /// Intel's irdma driver, as far as rates can express its windows.
+    Irdma,
+}
+
 impl Default for Dcqcn {
-    /// ConnectX as its public configuration dumps show it, without the byte counter.
+    /// ConnectX as its public configuration dumps show it. `RPG_BYTE_RESET` counts units of 64 bytes.
     fn default() -> Self {
         Self {
-            g: Ratio::new(1, 256),
-            initial_alpha: Ratio::ONE,
+            preset: None,
+            g: Ratio::new(5, 1024),
+            initial_alpha: Ratio::new(1023, 1024),
             alpha_interval: Span::from_us(1),
             decrease_interval: Span::from_us(4),
             cut_at_once: true,
             largest_cut: Ratio::new(1, 2),
             increase_timer: Span::from_us(300),
-            byte_counter: Bytes::ZERO,
+            byte_counter: Bytes::new(32_767 * 64),
             fast_recovery: 1,
             additive_increase: Rate::from_bps(5_000_000),
             hyper_increase: Rate::from_bps(50_000_000),
+            increase_at: Rate::ZERO,
             min_rate: Rate::from_bps(1_000_000),
             clamp_target: false,
         }

@@ -75,6 +75,7 @@ pub use host::{Atomic, Host, Receive, Source, Target};
 pub use memory::{
     Access, AccessError, Placement, ProtectionDomain, Region, RegionId, Regions, RegisterError,
 };
+pub use notifier::CnpLimiter;
 pub use pacing::Slack;
 pub use queue_pair::QueuePair;
 pub use receive::ReceiveQueue;

@@ -1,14 +1,36 @@
 //! The notification point: what a receiver does about marked packets.
 
-use crate::config::{Notification, QpConfig};
+use crate::config::{CnpScope, Notification, QpConfig};
 use crate::delay::DelayLine;
-use xoff_units::Instant;
+use xoff_units::{Instant, Span};
+
+/// Lets one congestion notification through per interval.
+///
+/// A queue pair has one of its own. Where the scope is wider ([`CnpScope`]) the owner of the queue
+/// pairs keeps one per port or destination, asks it when a marked packet arrives, and says the answer
+/// in [`Signals::cnp_withheld`](crate::Signals::cnp_withheld).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CnpLimiter {
+    /// No notification before this.
+    opens_at: Instant,
+}
+
+impl CnpLimiter {
+    /// Whether a notification may be made at `now`; if so, the next one may after `interval`.
+    #[inline]
+    pub fn admit(&mut self, now: Instant, interval: Span) -> bool {
+        let open = now >= self.opens_at;
+        if open {
+            self.opens_at = now + interval;
+        }
+        open
+    }
+}
 
 /// Turns marked data packets into congestion notification packets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Notifier {
-    /// No notification before this.
-    allowed: Instant,
+    limiter: CnpLimiter,
     /// Notifications that are being made.
     made: DelayLine,
     /// One is ready to leave. Several that became ready together say no more than one.
@@ -18,14 +40,24 @@ pub(crate) struct Notifier {
 impl Notifier {
     /// A marked data packet arrived. `acknowledged` says whether an acknowledgement will answer it,
     /// which then carries the echo; the data of a read has none, so it always gets a packet.
-    pub(crate) fn marked(&mut self, now: Instant, config: &QpConfig, acknowledged: bool) {
+    /// `withheld` is the answer of a limiter that is shared with other queue pairs.
+    pub(crate) fn marked(
+        &mut self,
+        now: Instant,
+        config: &QpConfig,
+        acknowledged: bool,
+        withheld: bool,
+    ) {
         if acknowledged && config.notification == Notification::EchoInAck {
             return;
         }
-        if now < self.allowed {
+        let admitted = match config.cnp_scope {
+            CnpScope::QueuePair => self.limiter.admit(now, config.cnp_interval),
+            CnpScope::Destination | CnpScope::Port => !withheld,
+        };
+        if !admitted {
             return;
         }
-        self.allowed = now + config.cnp_interval;
         if config.cnp_delay.is_zero() {
             self.ready = true;
         } else {
@@ -73,7 +105,7 @@ mod tests {
         let mut notifier = Notifier::default();
         let mut sent = Vec::new();
         for us in 0..12 {
-            notifier.marked(at(us), &config, true);
+            notifier.marked(at(us), &config, true, false);
             if notifier.take() {
                 sent.push(us);
             }
@@ -91,7 +123,7 @@ mod tests {
         };
         let mut notifier = Notifier::default();
         for us in [0, 1, 2, 3, 4] {
-            notifier.marked(at(us), &config, true);
+            notifier.marked(at(us), &config, true, false);
         }
         assert!(!notifier.take());
         for us in [10, 12, 14] {
@@ -103,12 +135,35 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_limiter_decides_for_its_scope() {
+        let config = QpConfig {
+            cnp_interval: Span::from_us(4),
+            cnp_scope: CnpScope::Port,
+            ..QpConfig::default()
+        };
+        let mut port = CnpLimiter::default();
+        let mut pairs = [Notifier::default(), Notifier::default()];
+        let mut sent = Vec::new();
+        for us in 0..12 {
+            for (index, pair) in pairs.iter_mut().enumerate() {
+                let withheld = !port.admit(at(us), config.cnp_interval);
+                pair.marked(at(us), &config, true, withheld);
+                if pair.take() {
+                    sent.push((us, index));
+                }
+            }
+        }
+        // The first packet of each interval wins, whichever queue pair it belongs to.
+        assert_eq!(sent, [(0, 0), (4, 0), (8, 0)]);
+    }
+
+    #[test]
     fn an_echo_needs_an_acknowledgement() {
         let config = QpConfig { notification: Notification::EchoInAck, ..QpConfig::default() };
         let mut notifier = Notifier::default();
-        notifier.marked(at(0), &config, true);
+        notifier.marked(at(0), &config, true, false);
         assert!(!notifier.take());
-        notifier.marked(at(0), &config, false);
+        notifier.marked(at(0), &config, false, false);
         assert!(notifier.take());
     }
 }

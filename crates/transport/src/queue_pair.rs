@@ -254,7 +254,7 @@ impl QueuePair {
         match header.opcode.operation() {
             Operation::Send | Operation::Write => {
                 if signals.ce {
-                    self.saw_mark(now, true);
+                    self.saw_mark(now, true, signals.cnp_withheld);
                     if signals.trimmed {
                         self.responder.trimmed(now, header, &mut self.counters);
                         return Target::Nowhere;
@@ -268,7 +268,7 @@ impl QueuePair {
             }
             Operation::ReadRequest | Operation::Atomic => {
                 if H::REAL && signals.ce {
-                    self.saw_mark(now, false);
+                    self.saw_mark(now, false, signals.cnp_withheld);
                 }
                 let (config, counters) = (&self.config, &mut self.counters);
                 if self.responder.fetch(now, header, config, counters, host).is_err() {
@@ -277,7 +277,7 @@ impl QueuePair {
             }
             Operation::ReadResponse | Operation::AtomicAcknowledge => {
                 if signals.ce {
-                    self.saw_mark(now, false);
+                    self.saw_mark(now, false, signals.cnp_withheld);
                     if signals.trimmed {
                         return Target::Nowhere;
                     }
@@ -308,9 +308,9 @@ impl QueuePair {
 
     /// A data packet arrived with a mark.
     #[inline(never)]
-    fn saw_mark(&mut self, now: Instant, acknowledged: bool) {
+    fn saw_mark(&mut self, now: Instant, acknowledged: bool, withheld: bool) {
         self.counters.marked_packets += 1;
-        self.notifier.marked(now, &self.config, acknowledged);
+        self.notifier.marked(now, &self.config, acknowledged, withheld);
         if acknowledged && self.config.notification == Notification::EchoInAck {
             self.responder.note_mark();
         }

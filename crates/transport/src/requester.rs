@@ -10,6 +10,7 @@ use crate::config::{QpConfig, Recovery};
 use crate::counters::Counters;
 use crate::host::Source;
 use crate::message::{Message, mtu};
+use crate::retransmit::MOST_ADAPTIVE;
 use crate::selective::Scoreboard;
 use crate::sequence::{self, NEVER};
 use crate::work::{Completion, MAX_MESSAGE, MAX_POSTED, PostError, Status, Verb, WorkRequest};
@@ -59,7 +60,7 @@ pub(crate) struct Requester {
     flight: u32,
     peer: Qpn,
     /// Reads requested and not complete.
-    reads: u16,
+    reads: u8,
     /// Timeouts, and waits for a receiver that was not ready, since there was progress.
     pub(crate) retries: u8,
     pub(crate) waits: u8,
@@ -69,6 +70,9 @@ pub(crate) struct Requester {
     pub(crate) failed: bool,
     /// The window counts what is in flight: see [`crate::config::Congestion::counts_flight`].
     pub(crate) counts_flight: bool,
+    /// With adaptive retransmission, after how many full timeouts silence ends the queue pair; zero
+    /// without.
+    pub(crate) adaptive: u8,
 }
 
 impl Requester {
@@ -84,6 +88,7 @@ impl Requester {
     pub(crate) fn new(config: &QpConfig, peer: Qpn) -> Self {
         let start = sequence::start(Psn::new(0));
         let selective = config.recovery == Recovery::SelectiveRepeat;
+        let timeout = if config.timeout.is_zero() { Span::MAX } else { config.timeout };
         Self {
             acked: start,
             next: start,
@@ -98,7 +103,7 @@ impl Requester {
             reread_for: u32::MAX,
             reread_ahead: 0,
             timer: Instant::MAX,
-            timeout: if config.timeout.is_zero() { Span::MAX } else { config.timeout },
+            timeout,
             not_before: Instant::ZERO,
             queue: VecDeque::new(),
             completions: VecDeque::new(),
@@ -116,6 +121,10 @@ impl Requester {
             max_reads: config.max_reads.max(1),
             failed: false,
             counts_flight: selective && config.congestion.counts_flight(),
+            adaptive: match config.adaptive_retransmission {
+                true => config.retry_limit.saturating_add(1).min(MOST_ADAPTIVE),
+                false => 0,
+            },
         }
     }
 
@@ -223,7 +232,7 @@ impl Requester {
         self.next < self.end
             && self.next - self.una() < u64::from(self.flight)
             && (self.next_bytes - self.acked_bytes < self.window || self.unasked > 0)
-            && (self.reads < u16::from(self.max_reads) || !self.next_is_new_read())
+            && (self.reads < self.max_reads || !self.next_is_new_read())
     }
 
     fn next_is_new_read(&self) -> bool {
@@ -261,7 +270,7 @@ impl Requester {
         self.high = self.high.max(self.next);
         header.ack_request = self.wants_ack(ends);
         if self.timer.is_never() {
-            self.timer = now + self.timeout;
+            self.timer = now + self.patience();
         }
         Some(header)
     }
@@ -269,7 +278,7 @@ impl Requester {
     /// Notes that the read at `next` is being requested.
     #[cold]
     fn request_read(&mut self) {
-        self.reads += u16::from(self.next_is_new_read());
+        self.reads += u8::from(self.next_is_new_read());
         if self.read_next == NEVER {
             self.read_next = self.next;
         }
@@ -371,7 +380,7 @@ impl Requester {
         self.reads = if done == NEVER {
             0
         } else {
-            self.queue.iter().take_while(|m| m.first < next).filter(open).count() as u16
+            self.queue.iter().take_while(|m| m.first < next).filter(open).count() as u8
         };
     }
 
@@ -401,7 +410,7 @@ impl Requester {
     #[inline]
     fn restart_timer(&mut self, now: Instant) {
         (self.retries, self.waits) = (0, 0);
-        self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
+        self.timer = if self.awaits() { now + self.patience() } else { Instant::MAX };
     }
 
     /// Completes what is done with, and starts the timer anew.

@@ -12,8 +12,9 @@ use crate::work::Status;
 use xoff_units::{Instant, Span};
 use xoff_wire::{Aeth, Header, Psn, Syndrome};
 
-/// On the wire a retry count of seven means without end.
-const RETRY_FOREVER: u8 = 7;
+/// A limit of seven on receivers that are not ready means without end (IBTA 9.7.5.2.8). The limit on
+/// silence is a plain count.
+const RNR_FOREVER: u8 = 7;
 
 impl Requester {
     /// An acknowledgement or NAK. Returns the payload bytes it newly acknowledges.
@@ -65,7 +66,7 @@ impl Requester {
             }
             Syndrome::RnrNak { timer } => {
                 counters.rnr_received += 1;
-                if self.wait_limit < RETRY_FOREVER && self.waits >= self.wait_limit {
+                if self.wait_limit < RNR_FOREVER && self.waits >= self.wait_limit {
                     self.fail(Status::RnrRetryExceeded);
                     return bytes;
                 }
@@ -93,7 +94,7 @@ impl Requester {
             Some(board) => board.retry(self.acked, self.high),
             None => {
                 self.continue_from(self.acked);
-                self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
+                self.timer = if self.awaits() { now + self.patience() } else { Instant::MAX };
             }
         }
     }
@@ -243,7 +244,7 @@ impl Requester {
             return;
         }
         counters.timeouts += 1;
-        if limit < RETRY_FOREVER && self.retries >= limit {
+        if self.is_out_of_retries(limit) {
             self.fail(Status::RetryExceeded);
             return;
         }
@@ -255,6 +256,48 @@ impl Requester {
         if self.counts_flight {
             self.widen();
         }
-        self.timer = if self.awaits() { now + self.timeout } else { Instant::MAX };
+        self.timer = if self.awaits() { now + self.patience() } else { Instant::MAX };
     }
+
+    /// Whether silence ends the queue pair at this timeout.
+    fn is_out_of_retries(&self, limit: u8) -> bool {
+        if self.adaptive == 0 {
+            self.retries >= limit
+        } else {
+            waited(self.retries.saturating_add(1)) >= budget(self.adaptive)
+        }
+    }
+
+    /// How long to wait for an answer to what is sent now.
+    #[inline]
+    pub(crate) fn patience(&self) -> Span {
+        if self.adaptive == 0 { self.timeout } else { self.adaptive_patience() }
+    }
+
+    /// The last wait is cut short, so that silence ends the queue pair when fixed timeouts would.
+    #[cold]
+    fn adaptive_patience(&self) -> Span {
+        let end = waited(self.retries.saturating_add(1)).min(budget(self.adaptive));
+        let sixteenths = end.saturating_sub(waited(self.retries));
+        Span::from_ps((self.timeout.as_ps() / SIXTEENTHS).saturating_mul(sixteenths.into()))
+    }
+}
+
+/// Adaptive timeouts are counted in sixteenths of the full one: 1, 2, 4, 8, then 16 each.
+const SIXTEENTHS: u64 = 16;
+
+/// Most full timeouts that adaptive retransmission waits: more shorter ones cannot be counted.
+pub(crate) const MOST_ADAPTIVE: u8 = 250;
+
+/// Sixteenths of a timeout that have passed when so many adaptive timeouts have.
+fn waited(timeouts: u8) -> u32 {
+    match timeouts {
+        0..=4 => (1 << timeouts) - 1,
+        _ => 15 + 16 * (u32::from(timeouts) - 4),
+    }
+}
+
+/// So many full timeouts in sixteenths.
+fn budget(timeouts: u8) -> u32 {
+    16 * u32::from(timeouts)
 }

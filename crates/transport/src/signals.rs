@@ -18,6 +18,9 @@ pub struct Signals<'a> {
     pub ce: bool,
     /// Its payload was cut off on the way. Only looked at in packets that are marked as well.
     pub trimmed: bool,
+    /// A limiter that this queue pair shares with others allows no congestion notification now
+    /// ([`CnpLimiter`](crate::CnpLimiter)); of no meaning where each queue pair has its own.
+    pub cnp_withheld: bool,
     /// On an acknowledgement: when the data packet it answers left its sender.
     pub sent_at: Option<Instant>,
     /// On an acknowledgement: what the hops wrote into the data packet it answers.

@@ -195,7 +195,7 @@ impl UnreliablePair {
         }
         if signals.ce {
             self.counters.marked_packets += 1;
-            self.notifier.marked(now, &self.regulator.config, false);
+            self.notifier.marked(now, &self.regulator.config, false, signals.cnp_withheld);
         }
         self.data(header, host)
     }

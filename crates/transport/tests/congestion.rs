@@ -7,11 +7,21 @@ use xoff_transport::Verb;
 use xoff_transport::config::{
     Congestion, Dcqcn, Dctcp, Hpcc, Notification, QpConfig, Swift, Timely,
 };
-use xoff_units::{Bytes, Instant, Rate, Span};
+use xoff_units::{Bytes, Instant, Rate, Ratio, Span};
 use xoff_wire::Operation;
 
+/// Constants that are easy to count with: a first cut to one half, and time alone.
+fn round() -> Dcqcn {
+    Dcqcn {
+        g: Ratio::new(1, 256),
+        initial_alpha: Ratio::ONE,
+        byte_counter: Bytes::ZERO,
+        ..Dcqcn::default()
+    }
+}
+
 fn dcqcn() -> QpConfig {
-    QpConfig { congestion: Congestion::Dcqcn(Dcqcn::default()), ..plain() }
+    QpConfig { congestion: Congestion::Dcqcn(round()), ..plain() }
 }
 
 /// Marks data packets sent in the first `us` microseconds.
@@ -55,7 +65,7 @@ fn a_cut_spaces_the_very_next_packet() {
 
 #[test]
 fn in_the_ns3_line_the_next_packet_keeps_its_time() {
-    let congestion = Congestion::Dcqcn(Dcqcn { cut_at_once: false, ..Dcqcn::default() });
+    let congestion = Congestion::Dcqcn(Dcqcn { cut_at_once: false, ..round() });
     let config = QpConfig { congestion, ..dcqcn() };
     let mut pair = Pair::new(config).scripted(mark_until(1));
     pair.post(0, 1, Verb::Write, 100_000);
@@ -118,11 +128,11 @@ fn data_of_a_read_slows_the_one_who_sends_it() {
 fn every_scheme_moves_data_and_keeps_to_line_rate() {
     let schemes = [
         Congestion::None,
-        Congestion::Dcqcn(Dcqcn::default()),
+        Congestion::Dcqcn(round()),
         Congestion::Dcqcn(Dcqcn {
             cut_at_once: false,
             byte_counter: Bytes::new(10_000),
-            ..Dcqcn::default()
+            ..round()
         }),
         Congestion::Hpcc(Hpcc::default()),
         Congestion::Timely(Timely::default()),

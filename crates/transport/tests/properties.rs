@@ -245,6 +245,7 @@ proptest! {
             }
             let sent_at = Instant::from_ps(draws.next() >> (draws.next() % 64));
             let signals = Signals {
+                cnp_withheld: false,
                 ce: draws.chance(300),
                 sent_at: draws.chance(500).then_some(sent_at),
                 int: draws.chance(500).then_some(&stack),

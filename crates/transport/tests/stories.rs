@@ -197,14 +197,54 @@ fn a_dead_peer_is_given_up() {
 }
 
 #[test]
-fn seven_retries_mean_for_ever() {
-    let mut pair = Pair::new(plain()).scripted(|seen| {
-        if seen.at < Instant::ZERO + Span::from_ms(50) { Fate::Lose } else { Fate::Pass }
+fn seven_retries_are_a_count_and_not_for_ever() {
+    let timeout = plain().timeout;
+    let mut pair = Pair::new(plain()).scripted(|_| Fate::Lose);
+    pair.post(0, 1, Verb::Send, 3000);
+    pair.run();
+    assert_eq!(pair.completions(0), [done(1, Status::RetryExceeded)]);
+    assert_eq!(pair.ends[0].counters().timeouts, 8);
+    // The timer starts with the first packet of the message, at zero.
+    assert_eq!(pair.now, Instant::ZERO + timeout * 8);
+}
+
+#[test]
+fn progress_starts_the_count_anew() {
+    // A link that works once in six timeouts: slow, and never dead for long enough.
+    let timeout = plain().timeout;
+    let mut pair = Pair::new(plain()).scripted(move |seen| {
+        let round = seen.at.since(Instant::ZERO).as_ps() / timeout.as_ps();
+        if round % 6 == 5 { Fate::Pass } else { Fate::Lose }
     });
+    for id in 0..4 {
+        pair.post(0, id, Verb::Send, 3000);
+    }
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(0), ok(1), ok(2), ok(3)]);
+    assert!(pair.ends[0].counters().timeouts >= 5);
+}
+
+#[test]
+fn adaptive_retransmission_tries_early_and_gives_up_at_the_same_time() {
+    let timeout = plain().timeout;
+    let config = QpConfig { adaptive_retransmission: true, ..plain() };
+    let dead = |config: QpConfig| {
+        let mut pair = Pair::new(config).scripted(|_| Fate::Lose);
+        pair.post(0, 1, Verb::Send, 3000);
+        pair.run();
+        assert_eq!(pair.completions(0), [done(1, Status::RetryExceeded)]);
+        (pair.now, pair.ends[0].counters().timeouts)
+    };
+    let (fixed, adaptive) = (dead(plain()), dead(config.clone()));
+    assert_eq!(fixed.0, adaptive.0);
+    // 1/16, 1/8, 1/4 and 1/2 of the timeout come first.
+    assert!(adaptive.1 > fixed.1, "{adaptive:?} after {fixed:?}");
+    // A lost last packet is repaired after the first of them.
+    let mut pair = Pair::new(config).scripted(lose(0, Operation::Send, 2));
     pair.post(0, 1, Verb::Send, 3000);
     pair.run();
     assert_eq!(pair.completions(0), [ok(1)]);
-    assert_eq!(pair.ends[0].counters().timeouts, 50);
+    assert!(pair.now < Instant::ZERO + timeout, "{:?}", pair.now);
 }
 
 #[test]

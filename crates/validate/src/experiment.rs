@@ -86,5 +86,5 @@ impl Experiment {
     }
 }
 
-/// No experiment takes longer in simulated time. One that is not done by then is stuck.
-const LONGEST: Span = Span::from_ms(50);
+/// No experiment without a failure takes longer in simulated time. One that is not done by then is stuck.
+pub(crate) const LONGEST: Span = Span::from_ms(50);

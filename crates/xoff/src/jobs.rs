@@ -8,6 +8,11 @@ use xoff_workload::collective::Figures;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, Run, TrainingRun, WorkloadError};
 
+/// The name of a job's workload.
+pub(crate) fn name<'a>(job: &Job, workloads: &'a [Workload]) -> &'a str {
+    workloads.get(job.workload as usize).map_or("", xoff_workload::label)
+}
+
 /// The jobs as the simulator runs them.
 pub(crate) fn for_the_simulator(jobs: &[Job]) -> Result<Vec<xoff_sim::Job>, WorkloadError> {
     let job = |job: &Job| {
@@ -28,7 +33,7 @@ pub(crate) fn summarise(
 ) -> Vec<CollectiveSummary> {
     let mut rows = Vec::new();
     for (job, result) in jobs.iter().zip(results) {
-        let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
+        let name = self::name(job, workloads);
         let mut left = result.runs.as_slice();
         for run in &job.runs {
             let (own, rest) = left.split_at(left.len().min(run.repeat as usize));
@@ -76,7 +81,7 @@ pub(crate) fn summarise_steps(
     critical: impl Fn(&Job, &JobResult) -> Option<CriticalSummary>,
 ) -> Vec<StepSummary> {
     let row = |(job, result): (&Job, &JobResult)| {
-        let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
+        let name = self::name(job, workloads);
         // A step that ran could be made.
         let summary = step_summary(name, job.training.as_ref()?, &result.runs).ok()?;
         Some(StepSummary { critical: critical(job, result), ..summary })
@@ -116,7 +121,7 @@ pub(crate) fn unfinished(
 ) -> Vec<String> {
     let mut open = Vec::new();
     for (job, result) in jobs.iter().zip(results) {
-        let name = workloads.get(job.workload as usize).map_or("", xoff_workload::label);
+        let name = self::name(job, workloads);
         let mut left = JobRun::finished(&result.runs);
         let asked = |repeat: u32| (left < repeat).then(|| name.to_owned());
         open.extend(job.training.and_then(|training| asked(training.repeat)));

@@ -145,6 +145,7 @@ impl<'a> Recorder<'a> {
             TraceKind::WatchdogRestore => (EventKind::WatchdogRestore, None),
             TraceKind::Deadlock => (EventKind::Deadlock, None),
             TraceKind::Timeout => (EventKind::Timeout, None),
+            TraceKind::QueuePairError => (EventKind::QpError, None),
         };
         let port = trace.port.index();
         Some(EventRow {

@@ -3,10 +3,11 @@
 
 use crate::output::number::{count, time};
 use crate::recorder::Seen;
-use xoff_fabric::model::{CLASSES, Fabric};
+use xoff_fabric::model::{CLASSES, Fabric, NicId};
 use xoff_fabric::scenario::Allow;
-use xoff_sim::{Cycle, Drop, FlowResult, Report, TraceKind};
+use xoff_sim::{Cycle, Drop, Failure, FlowResult, Report, TraceKind};
 use xoff_telemetry::Outcome;
+use xoff_transport::Status;
 use xoff_units::Span;
 
 /// Something that a run should not do.
@@ -28,28 +29,38 @@ pub(crate) struct Verdict {
 const NAMED_FLOWS: usize = 3;
 
 impl Verdict {
-    /// Judges a run. `flow_name` names a flow by its number.
+    /// Judges a run. `flow_name` and `job_name` name a flow and a job by their number.
     pub(crate) fn of(
         fabric: &Fabric,
         report: &Report,
         seen: &Seen,
         allow: &Allow,
         flow_name: &dyn Fn(usize) -> String,
+        job_name: &dyn Fn(usize) -> String,
         open_jobs: &[String],
     ) -> Self {
         let drops = lossless_drops(fabric, report, seen);
         let deadlocks = report.deadlocks.iter().map(|cycle| deadlock(fabric, cycle));
         // Somebody who stops a run knows that it is not finished.
         let stopped = report.outcome == xoff_sim::Outcome::Interrupted;
-        let open = |flow: &FlowResult| flow.end.is_none() && !flow.failed && !stopped;
+        let open = |flow: &FlowResult| flow.end.is_none() && flow.failure.is_none() && !stopped;
         let unfinished = flows("did not finish", report, &open, flow_name);
-        let failed = flows("failed: the queue pair gave up", report, &|f| f.failed, flow_name);
+        let failed = flows("failed", report, &|flow| flow.failure.is_some(), flow_name);
+        let first = report.flows.iter().filter_map(|flow| flow.failure).min_by_key(|f| f.at);
+        let failed = failed.map(|text| match first {
+            Some(failure) => format!("{text}; first {}", failure_text(fabric, &failure)),
+            None => text,
+        });
         let breach = |allowed| move |message| Breach { message, allowed };
         let all = drops.into_iter().map(breach(allow.lossless_drops));
         let all = all.chain(deadlocks.map(breach(allow.deadlock)));
         let jobs = (!open_jobs.is_empty() && !stopped)
             .then(|| format!("jobs did not finish ({})", open_jobs.join(", ")));
-        let flows = unfinished.into_iter().chain(failed).chain(jobs);
+        let ended = report.jobs.iter().enumerate().filter_map(|(index, job)| {
+            let failure = job.failure.as_ref()?;
+            Some(format!("{} ended: {}", job_name(index), failure_text(fabric, failure)))
+        });
+        let flows = unfinished.into_iter().chain(failed).chain(ended).chain(jobs);
         let flows = flows.map(breach(allow.unfinished));
         Self { breaches: all.chain(flows).collect() }
     }
@@ -121,6 +132,28 @@ fn deadlock(fabric: &Fabric, cycle: &Cycle) -> String {
     format!(
         "deadlock after {at}: these paused queues wait for each other in a ring:{}",
         queues.concat()
+    )
+}
+
+/// Which queue pair failed, why and when.
+fn failure_text(fabric: &Fabric, failure: &Failure) -> String {
+    let name = |nic: NicId| fabric.nics[nic.index()].name.as_str();
+    let at = time(Span::from_ps(failure.at.as_ps()));
+    let why = match failure.status {
+        Status::RetryExceeded => format!(
+            "exceeded its retries (status 12) after {} without an answer",
+            time(failure.after)
+        ),
+        Status::RnrRetryExceeded => {
+            "exceeded its retries of a receiver that was not ready (status 13)".to_owned()
+        }
+        other => format!("failed ({other:?})"),
+    };
+    format!(
+        "queue pair {} of {} to {} {why}, at {at}",
+        failure.queue_pair,
+        name(failure.from),
+        name(failure.to)
     )
 }
 

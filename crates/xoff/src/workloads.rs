@@ -18,7 +18,7 @@ pub(crate) fn summarise(
     let mut tallies: BTreeMap<u32, Tally> = BTreeMap::new();
     for (flow, result) in flows.iter().zip(&report.flows) {
         let tally = tallies.entry(flow.workload).or_insert_with(|| Tally::new("flows"));
-        let ended = result.end.filter(|_| !result.failed);
+        let ended = result.end.filter(|_| result.failure.is_none());
         tally.add(JobRun { start: result.start, end: ended }, flow.bytes);
     }
     for (job, result) in jobs.iter().zip(&report.jobs) {

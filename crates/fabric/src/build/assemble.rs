@@ -16,7 +16,7 @@ use crate::network::Network;
 use crate::rules::{hash, pause};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use xoff_transport::config::{Congestion, QpConfig};
+use xoff_transport::config::{Congestion, Notification, QpConfig};
 use xoff_units::{Bytes, Rate, Span};
 
 /// The fabric of a wiring.
@@ -162,7 +162,7 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
             model: kind.model.clone(),
             server: ServerId(plan.server),
             ports: nodes[index].clone(),
-            qp: queue_pairs(&file.transport),
+            qp: queue_pairs(terms.transports.get(&kind.model).unwrap_or(&file.transport)),
             latency: kind.latency,
             receive: file.nic.receive.as_ref().map(receive),
             cpu: cpu(&file.nic),
@@ -172,8 +172,12 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
 }
 
 /// The queue pairs of a network. TCP's DCTCP begins as TCP does, where a NIC's begins at full speed.
+/// Schemes that work with the share of marked packets bring the echo that tells it.
 fn queue_pairs(transport: &TransportSection) -> QpConfig {
     let mut qp = transport.qp.clone();
+    if qp.congestion.needs_echo() {
+        qp.notification = Notification::EchoInAck;
+    }
     let tcp = matches!(transport.kind, Network::Tcp | Network::Iwarp);
     if let (true, Congestion::Dctcp(dctcp)) = (tcp, &mut qp.congestion)
         && dctcp.initial_window.is_zero()

@@ -17,6 +17,7 @@ mod switches;
 mod tenants;
 mod terms;
 mod three_tier;
+mod timeouts;
 mod wiring;
 
 pub(crate) use assemble::receive;
@@ -25,21 +26,24 @@ pub(crate) use fit::{PortUse, ports_needed};
 use crate::catalogue::Catalogue;
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
-use crate::file::{FabricFile, Homing, Kind};
+use crate::file::{FabricFile, Homing, Kind, TransportSection};
 use crate::model::{Fabric, Port};
 use crate::network::Network;
+use std::collections::BTreeMap;
 use terms::Terms;
 use wiring::{Stop, Wiring};
 
-/// Builds the fabric that `file` describes. What is wrong goes into the report; `None` if that
+/// Builds the fabric that `file` describes; `transports` are those of NICs other than the cluster's, by
+/// model. What is wrong goes into the report; `None` if that
 /// leaves nothing to build.
 pub(crate) fn build(
     file: &FabricFile,
     catalogue: &Catalogue,
+    transports: &BTreeMap<String, TransportSection>,
     report: &mut Report<'_>,
 ) -> Option<Fabric> {
     check_homing(file, report);
-    let terms = Terms::settle(file, catalogue, report)?;
+    let terms = Terms::settle(file, catalogue, transports, report)?;
     let wiring = match wire(&terms, report) {
         Ok(wiring) => wiring,
         Err(Stop::Reported) => return None,
@@ -59,6 +63,7 @@ pub(crate) fn build(
     routes::resolve(&mut fabric, file, report);
     routes::check_size(&fabric, report);
     check_domain(file, &fabric, report);
+    timeouts::check(&fabric, report);
     Some(fabric)
 }
 

@@ -6,9 +6,10 @@ use super::wiring::MAX_NICS;
 use crate::catalogue::Catalogue;
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
-use crate::file::{FabricFile, Kind, LinkSettings};
+use crate::file::{DEFAULT_NIC, FabricFile, Kind, LinkSettings, TransportSection};
 use crate::model::{Cable, Tier};
 use crate::suggest;
+use std::collections::BTreeMap;
 use xoff_units::{Length, Rate, Span};
 
 /// NICs that are all alike.
@@ -23,7 +24,7 @@ impl NicKind {
     /// Stands for a NIC that is reported as unknown.
     fn usual() -> Self {
         let (rate, latency) = (Rate::from_gbps(400), Span::from_ns(500));
-        Self { model: "generic-400g".to_owned(), rate, latency }
+        Self { model: DEFAULT_NIC.to_owned(), rate, latency }
     }
 }
 
@@ -47,6 +48,8 @@ pub(super) struct Terms<'a> {
     pub(super) catalogue: &'a Catalogue,
     pub(super) cluster: ClusterSize,
     pub(super) nic: NicKind,
+    /// Transports of NICs other than the cluster's, by model.
+    pub(super) transports: &'a BTreeMap<String, TransportSection>,
     pub(super) nvlink: Rate,
     pub(super) leaf: SwitchKind,
     pub(super) spine: SwitchKind,
@@ -60,6 +63,7 @@ impl<'a> Terms<'a> {
     pub(super) fn settle(
         file: &'a FabricFile,
         catalogue: &'a Catalogue,
+        transports: &'a BTreeMap<String, TransportSection>,
         report: &mut Report<'_>,
     ) -> Option<Self> {
         let cluster = Some(cluster(file, report)).filter(|size| within_limits(*size, report));
@@ -106,6 +110,7 @@ impl<'a> Terms<'a> {
             cluster: cluster?,
             nvlink: file.cluster.nvlink.unwrap_or(Rate::from_gbps(3_600)),
             nic,
+            transports,
             leaf,
             spine,
             core,
@@ -126,7 +131,7 @@ fn default_uplink(file: &FabricFile, host: Rate, lower: &SwitchKind, upper: &Swi
 }
 
 fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> NicKind {
-    let name = file.cluster.nic.as_deref().unwrap_or("generic-400g");
+    let name = file.cluster.nic.as_deref().unwrap_or(DEFAULT_NIC);
     let Some(model) = catalogue.nics.get(name) else {
         report.error(
             code::UNKNOWN_NAME,

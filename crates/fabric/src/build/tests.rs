@@ -1,4 +1,4 @@
-use crate::diagnostic::code;
+use crate::diagnostic::{Diagnostic, code};
 use crate::load::load_fabric;
 use crate::model::{ClassId, Fabric, NodeId, PortId, Threshold, Tier};
 use xoff_transport::config::{Congestion, Notification};
@@ -288,7 +288,7 @@ fn the_htsim_profile_is_static() {
 
 #[test]
 fn every_built_in_silicon_builds_without_a_word() {
-    for name in crate::catalogue::Catalogue::built_in().silicon.keys() {
+    for (name, silicon) in crate::catalogue::Catalogue::built_in().silicon {
         for kind in ["single", "leaf-spine", "rail", "fat-tree"] {
             let text = format!(
                 "[cluster]\nhosts = 16\nnic = 'generic-100g'\n[fabric]\nkind = '{kind}'\nleaf = '{name}'\n\
@@ -296,7 +296,11 @@ fn every_built_in_silicon_builds_without_a_word() {
                 if kind == "leaf-spine" { "leaves = 4\nspines = 2" } else { "" }
             );
             let found = load_fabric(&text).diagnostics;
-            let found: Vec<_> = found.iter().filter(|d| d.code != code::TOPOLOGY).collect();
+            // Gigabytes of buffer take longer to drain than queue pairs wait, and that is worth a word.
+            let deep = silicon.buffer > Bytes::new(1_000_000_000);
+            let expected =
+                |d: &&Diagnostic| d.code == code::TOPOLOGY || deep && d.code == code::TIMEOUT;
+            let found: Vec<_> = found.iter().filter(|d| !expected(d)).collect();
             assert!(found.is_empty(), "{name} {kind}: {found:#?}");
         }
     }

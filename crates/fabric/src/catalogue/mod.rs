@@ -4,13 +4,17 @@
 //! fill what vendors do not publish (latency and power nearly always, cells often) and can be replaced in a
 //! file's `[catalogue]`. A user's entry may start from a known one with `like`.
 
+mod dcqcn;
+pub(crate) mod fact;
 mod media;
 mod nic;
 mod silicon;
 mod user;
 
+pub use dcqcn::{DCQCN_SETS, DcqcnSet};
+pub use fact::{Confidence, Fact};
 pub use media::{Family, Media, Milliwatts};
-pub use nic::NicModel;
+pub use nic::{NicModel, OutOfOrder};
 pub use silicon::Silicon;
 pub use user::{MediaEntry, NicEntry, SiliconEntry, UserCatalogue};
 

@@ -52,7 +52,7 @@ pub struct SiliconEntry {
     pub power: Option<Milliwatts>,
 }
 
-/// A NIC. What is not given is as in `like`, or as in `generic-400g`.
+/// A NIC. What is not given is as in `like`, or as in `generic-400g`; so is how its queue pairs behave.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NicEntry {
@@ -173,9 +173,13 @@ impl NicEntry {
             name: name.to_owned(),
             vendor: self.vendor.clone().unwrap_or_else(|| base.vendor.clone()),
             rate: self.rate.unwrap_or(base.rate),
+            ports: base.ports,
+            lanes: base.lanes,
             latency: self.latency.unwrap_or(base.latency),
             power: self.power.unwrap_or(base.power),
             source: Source::User,
+            placement: base.placement,
+            transport: base.transport.clone(),
         }
     }
 }

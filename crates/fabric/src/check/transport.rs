@@ -2,7 +2,8 @@
 
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
-use xoff_transport::config::{Congestion, Dcqcn, QpConfig, Recovery};
+use crate::network::Network;
+use xoff_transport::config::{Congestion, Dcqcn, Notification, QpConfig, Recovery};
 use xoff_units::{Bytes, Ratio, Span};
 
 /// The MTUs that InfiniBand transport knows.
@@ -37,8 +38,8 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
         report.error(
             code::IMPOSSIBLE,
             keys!["transport", "timeout"],
-            "with a timeout of zero everything is sent again at once",
-            "use several round trips, like \"1ms\"",
+            "without a timeout a lost last packet is never sent again",
+            "use several round trips and more than full buffers take to drain, like \"67ms\"",
         );
     }
     if qp.congestion.counts_flight() && qp.recovery == Recovery::GoBackN {
@@ -47,6 +48,25 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
             keys!["transport", "recovery"],
             "this congestion control counts what is in flight, and go-back-n does not know it",
             "use \"selective-repeat\"",
+        );
+    }
+    if qp.congestion.needs_echo()
+        && qp.notification == Notification::Cnp
+        && written(report, "notification")
+    {
+        report.error(
+            code::IMPOSSIBLE,
+            keys!["transport", "notification"],
+            "this congestion control counts the share of marked packets, which CNPs do not tell",
+            "use \"echo-in-ack\", or leave the key out",
+        );
+    }
+    if qp.retry_limit > 7 && written(report, "retry-limit") && is_roce(report) {
+        report.warn(
+            code::UNUSUAL,
+            keys!["transport", "retry-limit"],
+            format!("{} retries: queue pairs of real NICs count to 7", qp.retry_limit),
+            "the field has three bits; a longer `timeout` waits longer",
         );
     }
     let framing = &qp.framing;
@@ -66,6 +86,13 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
         }
     }
     congestion(&qp.congestion, report);
+}
+
+/// Whether the transport has InfiniBand's headers.
+fn is_roce(report: &Report<'_>) -> bool {
+    let kind = report.document().get(keys!["transport", "kind"]);
+    let named = kind.and_then(|node| Network::named(node.value.as_text()?));
+    matches!(named.unwrap_or_default(), Network::Roce | Network::RoceV1 | Network::Infiniband)
 }
 
 /// Whether the user wrote this key, not a profile.

@@ -4,6 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Ratio, Span};
 
+/// The NIC of a file that names none.
+pub const DEFAULT_NIC: &str = "generic-400g";
+
 /// GPUs, servers and NICs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]

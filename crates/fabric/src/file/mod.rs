@@ -12,7 +12,7 @@ mod tenant;
 mod transport;
 
 pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
-pub use cluster::{Cluster, Homing, Kind, Layout, NicSettings, ReceiveSettings};
+pub use cluster::{Cluster, DEFAULT_NIC, Homing, Kind, Layout, NicSettings, ReceiveSettings};
 pub use custom::{CustomLink, CustomNode, NodeKind, RouteEntry, TierName};
 pub use links::{LinkSettings, Links};
 pub use lossless::{

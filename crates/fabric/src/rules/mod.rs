@@ -4,6 +4,7 @@
 //! The renderer prints what these return, the auditor compares with it and the switch model obeys it.
 
 pub mod buffer;
+pub mod delay;
 pub mod ecn;
 pub mod hash;
 pub mod headroom;

@@ -69,6 +69,7 @@ fn a_watchdog_breaks_the_ring() {
     let scene = Scene::edited("deadlock.toml", |text| {
         text.replace("deadlock = true", "deadlock = true\nlossless-drops = true")
             + "[override.switch.watchdog]\ndetect = \"200us\"\nrestore = \"200us\"\n"
+            + "[override.transport]\ntimeout = \"1ms\"\nadaptive-retransmission = false\n"
     });
     let run = scene.run();
     assert_eq!(run.report.outcome, Outcome::Completed);

@@ -10,6 +10,7 @@ mod dual_tor;
 mod fairness;
 mod headroom;
 mod loss;
+mod nics;
 mod outage;
 mod rivals;
 mod scene;

@@ -58,7 +58,12 @@ impl Scene {
         let text = edit(before.clone());
         let named = before.lines().find_map(|line| line.strip_prefix("fabric = \""));
         let fabric = read(named.expect("a fabric").trim_end_matches('"'));
-        let loaded = load_scenario(&text, &fabric);
+        Self::of(name, &text, &fabric)
+    }
+
+    /// Reads a scenario and a fabric that are no files.
+    pub(crate) fn of(name: &str, scenario: &str, fabric: &str) -> Self {
+        let loaded = load_scenario(scenario, fabric);
         let Some(setup) = loaded.value else { panic!("{name}: {:#?}", loaded.diagnostics) };
         let (scenario, fabric) = (setup.scenario, setup.setup.fabric);
         let mut open = |file: &str| -> std::io::Result<Box<dyn std::io::BufRead>> {

@@ -179,7 +179,7 @@ proptest! {
         } else {
             prop_assert_eq!(report.outcome, Outcome::Completed);
             for flow in &report.flows {
-                prop_assert!(!flow.failed && flow.end.is_some());
+                prop_assert!(flow.failure.is_none() && flow.end.is_some());
             }
         }
     }

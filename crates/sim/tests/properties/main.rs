@@ -51,7 +51,7 @@ fn check_complete(fabric: &Fabric, flows: &[Flow], report: &Report) -> Result<()
     prop_assert!(report.deadlocks.is_empty());
     let mut owed: BTreeMap<NicId, u64> = BTreeMap::new();
     for (flow, result) in flows.iter().zip(&report.flows) {
-        prop_assert!(!result.failed && result.end.is_some());
+        prop_assert!(result.failure.is_none() && result.end.is_some());
         prop_assert_eq!(result.bytes, flow.bytes);
         prop_assert!(result.completion() >= Some(result.ideal));
         let receiver = match flow.operation {

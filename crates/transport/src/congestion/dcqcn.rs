@@ -160,8 +160,8 @@ impl Reaction {
     /// their count.
     fn increase_tick(&mut self, until: Instant, p: &Dcqcn) {
         let period = interval(p.increase_timer);
-        let settled = self.rate == self.target
-            && (self.target == self.line || (step(p).0 == 0 && step(p).1 == 0));
+        let settled =
+            self.rate == self.target && (self.target == self.line || steps(p, self.line) == (0, 0));
         let ticks = if settled {
             until.since(self.increase_at).as_ps() / period.as_ps() + 1
         } else {
@@ -176,7 +176,7 @@ impl Reaction {
     fn increase(&mut self, p: &Dcqcn) {
         // Without a byte counter time alone decides.
         let bytes = if p.byte_counter.is_zero() { self.time_stage } else { self.byte_stage };
-        let (additive, hyper) = step(p);
+        let (additive, hyper) = steps(p, self.line);
         if self.time_stage.min(bytes) > p.fast_recovery {
             self.target = self.target.saturating_add(hyper);
         } else if self.time_stage.max(bytes) >= p.fast_recovery {
@@ -249,9 +249,16 @@ impl Reaction {
     }
 }
 
-/// Additive and hyper increase in bits per second.
-fn step(p: &Dcqcn) -> (u64, u64) {
-    (p.additive_increase.bps(), p.hyper_increase.bps())
+/// Additive and hyper increase at this line rate, in bits per second.
+fn steps(p: &Dcqcn, line: u64) -> (u64, u64) {
+    let scaled = |increase: Rate| match p.increase_at.bps() {
+        0 => increase.bps(),
+        given => {
+            let product = u128::from(increase.bps()) * u128::from(line);
+            u64::try_from(product / u128::from(given)).unwrap_or(u64::MAX)
+        }
+    };
+    (scaled(p.additive_increase), scaled(p.hyper_increase))
 }
 
 #[cfg(test)]

@@ -7,13 +7,23 @@ use xoff_units::Ratio;
 const LINE: Rate = Rate::from_gbps(100);
 
 /// The parameters of the recorded ns-3 runs.
+/// Constants that are easy to count with: a first cut to one half, and time alone.
+fn round() -> Dcqcn {
+    Dcqcn {
+        g: Ratio::new(1, 256),
+        initial_alpha: Ratio::ONE,
+        byte_counter: Bytes::ZERO,
+        ..Dcqcn::default()
+    }
+}
+
 fn ns3() -> Dcqcn {
     Dcqcn {
         cut_at_once: false,
         additive_increase: Rate::from_bps(20_000_000),
         hyper_increase: Rate::from_bps(200_000_000),
         min_rate: Rate::from_gbps(1),
-        ..Dcqcn::default()
+        ..round()
     }
 }
 
@@ -176,7 +186,7 @@ proptest! {
     ) {
         let p = Dcqcn {
             cut_at_once, clamp_target, byte_counter: Bytes::new(byte_counter),
-            g: Ratio::new(g, 256), largest_cut: Ratio::new(largest_cut, 100), ..Dcqcn::default()
+            g: Ratio::new(g, 256), largest_cut: Ratio::new(largest_cut, 100), ..round()
         };
         let mut lazy = Reaction::new(&p, path());
         let mut counters = Counters::default();
@@ -231,7 +241,7 @@ fn follows_the_recorded_trajectory() {
 
 #[test]
 fn the_first_notification_cuts_at_once_and_the_next_waits() {
-    let p = Dcqcn::default();
+    let p = round();
     let mut lazy = Reaction::new(&p, path());
     let mut counters = Counters::default();
     lazy.notified(at_ns(1000), &p, &mut counters);
@@ -252,7 +262,7 @@ fn the_first_notification_cuts_at_once_and_the_next_waits() {
 
 #[test]
 fn bytes_increase_too_and_hyper_increase_needs_both() {
-    let p = Dcqcn { byte_counter: Bytes::new(1_000_000), fast_recovery: 2, ..Dcqcn::default() };
+    let p = Dcqcn { byte_counter: Bytes::new(1_000_000), fast_recovery: 2, ..round() };
     let mut lazy = Reaction::new(&p, path());
     let mut counters = Counters::default();
     lazy.notified(at_ns(0), &p, &mut counters);
@@ -267,4 +277,43 @@ fn bytes_increase_too_and_hyper_increase_needs_both() {
     // Time has not moved, so it never got beyond additive increase; the target is the line anyway.
     assert_eq!((lazy.time_stage, lazy.byte_stage), (0, 11));
     assert_eq!(lazy.target, LINE.bps());
+}
+
+#[test]
+fn increases_scale_with_the_line_rate_where_they_should() {
+    let fixed = Dcqcn { additive_increase: Rate::from_bps(5_000_000), ..round() };
+    let scaled = Dcqcn { increase_at: Rate::from_gbps(25), ..fixed.clone() };
+    // The line is 100G: four times the rate that the constants are for.
+    assert_eq!(steps(&fixed, LINE.bps()).0, 5_000_000);
+    assert_eq!(steps(&scaled, LINE.bps()).0, 20_000_000);
+    assert_eq!(steps(&scaled, LINE.bps()).1, 4 * steps(&fixed, LINE.bps()).1);
+}
+
+/// The mean rate over the next second of a 400G queue pair that was cut to half, as a share of the line,
+/// when its target has come down, too.
+fn share_of_the_next_second(p: &Dcqcn) -> f64 {
+    let line = Rate::from_gbps(400);
+    let path = PathInfo { line_rate: line, base_rtt: Span::from_us(10) };
+    let mut lazy = Reaction::new(p, path);
+    let mut counters = Counters::default();
+    lazy.notified(at_ns(0), p, &mut counters);
+    lazy.target = lazy.rate;
+    let (mut now, mut sent) = (Instant::ZERO, 0u64);
+    let packet = 4096;
+    while now < Instant::ZERO + Span::from_ms(1_000) {
+        lazy.advance(now, p, &mut counters);
+        lazy.sent(now, packet, p, &mut counters);
+        now += lazy.rate().time_for(Bytes::new(packet.into()));
+        sent += u64::from(packet);
+    }
+    sent as f64 * 8.0 / 400e9
+}
+
+#[test]
+fn the_byte_counter_brings_a_flow_back_that_the_timer_leaves_slow() {
+    let shipped = share_of_the_next_second(&Dcqcn::default());
+    let timer = share_of_the_next_second(&Dcqcn { byte_counter: Bytes::ZERO, ..Dcqcn::default() });
+    println!("shipped {shipped:.3}, timer alone {timer:.3}");
+    assert!(shipped > 0.9, "{shipped}");
+    assert!(timer < 0.8, "{timer}");
 }

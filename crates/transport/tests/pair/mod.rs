@@ -228,6 +228,7 @@ impl Pair {
     fn arrive(&mut self, packet: Flying) {
         let int = [Operation::Acknowledge].contains(&packet.header.opcode.operation());
         let signals = Signals {
+            cnp_withheld: false,
             ce: packet.ce,
             trimmed: false,
             sent_at: if int { packet.sent_at } else { None },

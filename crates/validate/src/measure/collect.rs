@@ -149,7 +149,7 @@ fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
         name: name.to_owned(),
         flows: flows.len() as u64,
         finished: slowdowns.len() as u64,
-        failed: flows.iter().filter(|flow| flow.failed).count() as u64,
+        failed: flows.iter().filter(|flow| flow.failure.is_some()).count() as u64,
         bytes_per_flow: all.get() as f64 / flows.len().max(1) as f64,
         goodput_bps,
         share_of_ideal: inverse / flows.len().max(1) as f64,

@@ -1,7 +1,7 @@
 //! The same traffic with one thing broken at a time.
 
 use super::synthetic;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, LONGEST};
 use crate::phase::Phase;
 use xoff_fabric::model::{Fabric, NodeId, PortId, SwitchId};
 use xoff_fabric::scenario::{
@@ -80,7 +80,9 @@ pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
             reaction: at_once,
         })));
     }
-    all
+    // What is lost at the end of a message comes again after a timeout, or the queue pair gives up.
+    let patience = fabric.nics[0].qp.silence_limit().unwrap_or(Span::ZERO);
+    all.into_iter().map(|experiment| experiment.within(LONGEST + patience)).collect()
 }
 
 /// Every NIC sends to four others at once: enough flows to cross whatever breaks.

@@ -133,7 +133,8 @@ fn conclude(
         summary.notes.extend((!whole).then(|| "tenants were not all run alone".to_owned()));
     }
     let open = jobs::unfinished(results.jobs, &report.jobs, results.workloads);
-    let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name, &open);
+    let job_name = |index: usize| jobs::name(&results.jobs[index], results.workloads).to_owned();
+    let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name, &job_name, &open);
     errors.extend(failed);
     summary.outcome = verdict.outcome(fabric, report);
     summary.notes.extend(errors.iter().map(RunError::to_string));

@@ -3,7 +3,9 @@
 use super::number::{bytes, count, plain, rate, time};
 use super::style::Style;
 use super::table::{Align, Table};
-use xoff_fabric::derived::{Derived, LinkRow, PathRow, SwitchRow, ThresholdRow, TierRow};
+use xoff_fabric::derived::{
+    Derived, LinkRow, PathRow, SwitchRow, ThresholdRow, TierRow, TransportRow,
+};
 use xoff_units::{Bytes, Length};
 
 /// What follows from a fabric file, at most `width` columns wide.
@@ -14,6 +16,10 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("Links", links(&derived.links)),
         ("PFC: when ports pause", pauses(&derived.thresholds)),
         ("ECN: when queues mark", marks(&derived.thresholds)),
+        (
+            "Queue pairs: what the NIC does by itself, and what the file sets",
+            transport(&derived.transport),
+        ),
         ("Paths", paths(&derived.paths)),
     ];
     let mut text = format!(
@@ -151,6 +157,14 @@ fn marks(rows: &[ThresholdRow]) -> Table {
             size(row.kmax),
             format!("{} %", plain(likely)),
         ]);
+    }
+    table
+}
+
+fn transport(rows: &[TransportRow]) -> Table {
+    let mut table = Table::new(&[left("setting"), left("value"), left("from")]);
+    for row in rows {
+        table.row([row.key.to_owned(), row.value.clone(), row.from.to_owned()]);
     }
     table
 }

@@ -1,8 +1,8 @@
 //! Findings as people read them.
 
 use super::Approved;
-use crate::output::printable;
 use crate::output::style::Style;
+use crate::output::{printable, wrap};
 use std::fmt::Write;
 use xoff_config::audit::{Finding, Report, Rule};
 use xoff_config::device::{Device, PortName, RemarkKind};
@@ -184,14 +184,5 @@ pub(super) fn explain(rule: &Rule, width: usize, style: Style) -> String {
 }
 
 fn wrapped(text: &str, width: usize) -> String {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
-        let current = lines.last_mut().filter(|line| line.len() + word.len() < width.min(100));
-        match current {
-            Some(line) if line.is_empty() => *line = word.to_owned(),
-            Some(line) => *line = format!("{line} {word}"),
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
+    wrap(text, width.min(100)).join("\n")
 }

@@ -1,8 +1,8 @@
 //! What `xoff validate` prints: the verdict first, then what to change.
 
-use crate::output::printable;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
+use crate::output::{printable, wrap};
 use std::fmt::Write;
 use std::path::Path;
 use xoff_validate::validation::{Proposal, Validation};
@@ -102,19 +102,7 @@ fn change(proposal: &Proposal, number: usize, score: u32, width: usize, style: S
 /// Text behind a label, in lines that fit.
 fn wrapped(label: &str, text: &str, width: usize) -> String {
     let room = width.saturating_sub(label.chars().count() + 4).max(20);
-    let mut lines = vec![String::new()];
-    for word in printable(text).split_whitespace() {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
+    let lines = wrap(text, room);
     let blank = " ".repeat(label.chars().count());
     let row = |(index, line): (usize, &String)| {
         format!("    {}{line}\n", if index == 0 { label } else { &blank })

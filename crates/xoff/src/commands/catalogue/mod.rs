@@ -1,5 +1,7 @@
 //! `xoff catalogue`: what files can name.
 
+mod facts;
+
 use crate::exit::{Exit, Failure};
 use crate::output::number::{bytes, count, rate, time};
 use crate::output::style::Style;
@@ -7,12 +9,20 @@ use crate::output::table::{Align, Table};
 use crate::output::{self, stdout_width};
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use xoff_fabric::catalogue::{Catalogue, Media, Milliwatts, NicModel, Silicon, Source};
+use xoff_fabric::catalogue::{
+    Catalogue, DCQCN_SETS, DcqcnSet, Media, Milliwatts, NicModel, Silicon, Source,
+};
+use xoff_fabric::suggest;
 
 const EXAMPLES: &str = "Examples:
   xoff catalogue
   xoff catalogue nics
+  xoff catalogue nic connectx-7
+  xoff catalogue dcqcn paper
   xoff catalogue silicon --json
+
+`nic NAME` lists how the NIC's transport behaves unless a file says otherwise:
+each default with where it is from and how sure it is.
 
 A fabric file adds its own entries under [catalogue.silicon.NAME],
 [catalogue.nic.NAME] and [catalogue.media.NAME].";
@@ -23,6 +33,8 @@ A fabric file adds its own entries under [catalogue.silicon.NAME],
 pub(crate) struct Args {
     /// What to list (all without it)
     part: Option<Part>,
+    /// One entry of it, in full
+    name: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -33,13 +45,24 @@ enum Part {
     /// Switch ASICs
     Silicon,
     /// NICs
+    #[value(alias = "nic")]
     Nics,
     /// Cables and optics
     Media,
+    /// Named sets of DCQCN constants
+    Dcqcn,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
-    let catalogue = Catalogue::built_in();
+    let mut catalogue = Catalogue::built_in();
+    let mut sets = DCQCN_SETS.iter().collect::<Vec<_>>();
+    if let (Some(part), Some(name)) = (args.part, &args.name) {
+        check_name(part, name, &catalogue)?;
+        catalogue.silicon.retain(|known, _| known == name);
+        catalogue.nics.retain(|known, _| known == name);
+        catalogue.media.retain(|known, _| known == name);
+        sets.retain(|set| set.name == name);
+    }
     let wanted = |part| args.part.is_none_or(|only| only == part);
     let (silicon, nics, media) = (&catalogue.silicon, &catalogue.nics, &catalogue.media);
     if args.json {
@@ -52,14 +75,27 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         add(Part::Silicon, "silicon", silicon.values().map(silicon_json).collect());
         add(Part::Nics, "nics", nics.values().map(nic_json).collect());
         add(Part::Media, "media", media.values().map(media_json).collect());
+        add(Part::Dcqcn, "dcqcn", sets.iter().map(|set| facts::set_json(set)).collect());
         output::stdout_json(&all)?;
         return Ok(Exit::Fine);
     }
     let (width, style) = (stdout_width(), Style::stdout());
+    match (args.part, &args.name, nics.values().next(), sets.first()) {
+        (Some(Part::Nics), Some(_), Some(nic), _) => {
+            output::stdout(&facts::nic(nic, width, style))?;
+            return Ok(Exit::Fine);
+        }
+        (Some(Part::Dcqcn), Some(_), _, Some(set)) => {
+            output::stdout(&facts::set(set, width, style))?;
+            return Ok(Exit::Fine);
+        }
+        _ => {}
+    }
     let parts = [
         (Part::Silicon, "Switch silicon", silicon_table(silicon.values())),
         (Part::Nics, "NICs", nic_table(nics.values())),
         (Part::Media, "Cables and optics", media_table(media.values())),
+        (Part::Dcqcn, "DCQCN constants", set_table(&sets)),
     ];
     let sections = parts.iter().filter(|(part, ..)| wanted(*part));
     let sections = sections.map(|(_, heading, table)| {
@@ -67,6 +103,21 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     });
     output::stdout(&sections.collect::<Vec<_>>().join("\n"))?;
     Ok(Exit::Fine)
+}
+
+/// Refuses a name that the part does not have.
+fn check_name(part: Part, name: &str, catalogue: &Catalogue) -> Result<(), Failure> {
+    let known: Vec<&str> = match part {
+        Part::Silicon => catalogue.silicon.keys().map(String::as_str).collect(),
+        Part::Nics => catalogue.nics.keys().map(String::as_str).collect(),
+        Part::Media => catalogue.media.keys().map(String::as_str).collect(),
+        Part::Dcqcn => DCQCN_SETS.iter().map(|set| set.name).collect(),
+    };
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let help = suggest::help(name, known);
+    Err(Failure::input(format!("there is no `{name}` in the catalogue; {help}")))
 }
 
 const fn source(source: Source) -> &'static str {
@@ -118,6 +169,8 @@ fn nic_table<'a>(entries: impl Iterator<Item = &'a NicModel>) -> Table {
         ("name", Align::Left),
         ("vendor", Align::Left),
         ("rate", Align::Right),
+        ("ports", Align::Right),
+        ("out of order", Align::Left),
         ("latency", Align::Right),
         ("power", Align::Right),
         ("figures", Align::Left),
@@ -127,11 +180,19 @@ fn nic_table<'a>(entries: impl Iterator<Item = &'a NicModel>) -> Table {
             entry.name.clone(),
             entry.vendor.clone(),
             rate(entry.rate),
+            format!("{} x {}", entry.ports, entry.lanes),
+            entry.placement.name().to_owned(),
             time(entry.latency),
             watts(entry.power),
             source(entry.source).to_owned(),
         ]);
     }
+    table
+}
+
+fn set_table(sets: &[&DcqcnSet]) -> Table {
+    let mut table = Table::new(&[("name", Align::Left), ("what it is", Align::Left)]);
+    sets.iter().for_each(|set| table.row([set.name, set.about]));
     table
 }
 
@@ -179,9 +240,13 @@ fn nic_json(entry: &NicModel) -> Value {
         "name": entry.name,
         "vendor": entry.vendor,
         "rate_bps": entry.rate.bps(),
+        "ports": entry.ports,
+        "lanes_per_port": entry.lanes,
+        "out_of_order": entry.placement.name(),
         "latency_ps": entry.latency.as_ps(),
         "power_mw": entry.power.0,
         "figures": source(entry.source),
+        "transport": entry.transport.iter().map(facts::fact_json).collect::<Vec<_>>(),
     })
 }
 
