@@ -20,6 +20,7 @@ pub(crate) struct Transport {
     pub(crate) congestion: &'static str,
     pub(crate) notification: &'static str,
     pub(crate) cnp_delay_ns: u64,
+    pub(crate) cnp_scope: &'static str,
     pub(crate) ack: &'static str,
 }
 
@@ -114,11 +115,11 @@ impl Plan {
              quanta = {}\nresponse = \"{}\"\n[ecn]\nenabled = {}\nkmin = \"8KB\"\nkmax = \"120KB\"\nscale = false\n[traffic]\nack = {}\n\
              [transport]\nmtu = \"{}B\"\nack-every = {}\nrecovery = \"{}\"\nnotification = \"{}\"\n\
              timeout = \"1ms\"\nadaptive-retransmission = false\n\
-             cnp-delay = \"{}ns\"\n[transport.congestion]\nkind = \"{}\"\n\
+             cnp-delay = \"{}ns\"\ncnp-scope = \"{}\"\n[transport.congestion]\nkind = \"{}\"\n\
              [[class]]\nid = 3\nreserved = \"{}B\"\n",
             s.nic_latency_ns, s.cell, s.forwarding, s.latency_ns, s.discipline, s.alpha,
             s.xon_offset, s.quanta, s.response, self.ecn, t.ack, t.mtu, t.ack_every, t.recovery,
-            t.notification, t.cnp_delay_ns, t.congestion, s.reserved,
+            t.notification, t.cnp_delay_ns, t.cnp_scope, t.congestion, s.reserved,
         )
         .unwrap();
         // Where every packet can overtake, go-back-N repeats most of them, and cases take minutes.
@@ -348,11 +349,23 @@ fn transport() -> impl Strategy<Value = Transport> {
         select(vec!["go-back-n", "selective-repeat"]),
         select(vec!["none", "none", "dcqcn", "hpcc", "timely", "swift", "dctcp"]),
         select(vec!["cnp", "echo-in-ack"]),
-        select(vec![0u64, 0, 1000]),
+        (select(vec![0u64, 0, 1000]), select(vec!["queue-pair", "destination", "port"])),
         select(vec!["\"data\"", "7", "6", "0"]),
     )
-        .prop_map(|(mtu, ack_every, recovery, congestion, notification, cnp_delay_ns, ack)| {
-            Transport { mtu, ack_every, recovery, congestion, notification, cnp_delay_ns, ack }
+        .prop_map(|(mtu, ack_every, recovery, congestion, notification, cnps, ack)| {
+            let (cnp_delay_ns, cnp_scope) = cnps;
+            // DCTCP is refused without the echo.
+            let notification = if congestion == "dctcp" { "echo-in-ack" } else { notification };
+            Transport {
+                mtu,
+                ack_every,
+                recovery,
+                congestion,
+                notification,
+                cnp_delay_ns,
+                cnp_scope,
+                ack,
+            }
         })
 }
 

@@ -16,10 +16,7 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("Links", links(&derived.links)),
         ("PFC: when ports pause", pauses(&derived.thresholds)),
         ("ECN: when queues mark", marks(&derived.thresholds)),
-        (
-            "Queue pairs: what the NIC does by itself, and what the file sets",
-            transport(&derived.transport),
-        ),
+        ("Queue pairs: by the NIC and by the file", transport(&derived.transport)),
         ("Paths", paths(&derived.paths)),
     ];
     let mut text = format!(
