@@ -16,7 +16,7 @@ use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::{
     Common, Fault, Incast, LinkChoice, LinkDown, NodeRef, Reaction, Workload,
 };
-use xoff_sim::{Settings, Silent};
+use xoff_sim::{Outcome, Settings, Silent};
 use xoff_units::{Bytes, Span};
 
 /// As the program has it.
@@ -77,6 +77,7 @@ fn measure(
         last = Some(report);
     }
     let report = last.ok_or("no runs")?;
+    assert_eq!(report.outcome, Outcome::Completed, "{name}");
     let (hops, rate) = (report.packet_hops, report.packet_hops as f64 / best / 1e6);
     let (pauses, hash) = (report.xoff_frames(), format!("{:016x}", report.hash));
     println!("{name:<10}{hops:>14}{:>16}{pauses:>14}{hash:>20}", format!("{rate:.2} M"));
