@@ -53,6 +53,10 @@ pub mod code {
     pub const PORTS: Code = Code("xoff::ports");
     /// A topology that does not come out even.
     pub const TOPOLOGY: Code = Code("xoff::topology");
+    /// Uplinks that carry less than the file asks for.
+    pub const OVERSUBSCRIBED: Code = Code("xoff::oversubscribed");
+    /// A file that describes nothing.
+    pub const EMPTY: Code = Code("xoff::empty");
     /// ECN that marks later than PFC pauses.
     pub const ECN_ABOVE_XOFF: Code = Code("xoff::ecn-above-xoff");
     /// Headroom and reservations that do not fit the buffer.

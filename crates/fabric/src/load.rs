@@ -8,7 +8,7 @@ pub use layers::NicDefault;
 
 use crate::catalogue::Catalogue;
 use crate::diagnostic::{Code, Diagnostic, Origin, Severity, code};
-use crate::document::{Document, Node, Report};
+use crate::document::{Document, Node, Report, keys};
 use crate::file::FabricFile;
 use crate::model::Fabric;
 use crate::scenario::Scenario;
@@ -142,11 +142,34 @@ fn finish_fabric(
     diagnostics.extend(structure::prune(&mut document.root, &schema::fabric(), Origin::Fabric));
     let file: FabricFile = read(&document, Origin::Fabric, diagnostics)?;
     let mut report = Report::new(&document, Origin::Fabric);
+    let empty = describes_nothing(&document);
+    // A misspelt table is one mistake and not two.
+    if empty && !diagnostics.iter().any(Diagnostic::is_error) {
+        report.error(code::EMPTY, keys![], NOTHING, SMALLEST);
+    }
     check::fabric(&file, &mut report);
     let catalogue = Catalogue::extended(&file.catalogue, &mut report);
     let fabric = build::build(&file, &catalogue, &layers.transports(), &mut report);
-    diagnostics.extend(report.diagnostics);
+    let found = report.diagnostics.into_iter();
+    // Warnings about a fabric that the file does not describe would mislead.
+    diagnostics.extend(found.filter(|found| !empty || found.is_error()));
     Some(FabricSetup { file, catalogue, nic_defaults: layers.nic_defaults(), fabric: fabric? })
+}
+
+const NOTHING: &str = "nothing under `[cluster]` or `[fabric]`: the file describes no fabric";
+const SMALLEST: &str = "the smallest useful file has the size of the cluster and the kind of fabric: \
+                        `[cluster]` with `gpus = 256`, `[fabric]` with `kind = \"rail\"` and \
+                        `leaf = \"tomahawk-5\"`; everything else has defaults";
+
+/// Whether neither the file nor what is laid over it says anything of hosts or switches. A profile
+/// or a network describes how a fabric behaves and not which one it is.
+fn describes_nothing(document: &Document) -> bool {
+    let written = |key: &str| {
+        document.get(keys![key]).is_some_and(|node| {
+            node.key.origin.is_some() && node.table().is_none_or(|table| !table.is_empty())
+        })
+    };
+    !["cluster", "fabric", "node", "link"].into_iter().any(written)
 }
 
 fn read<T: DeserializeOwned>(

@@ -305,7 +305,10 @@ fn ecn_path<'a>(
 }
 
 /// The first of these keys that the user wrote.
-fn first_written<'c, 'a>(candidates: &'c [&'c [Step<'a>]], report: &Report<'_>) -> &'c [Step<'a>] {
+pub(super) fn first_written<'c, 'a>(
+    candidates: &'c [&'c [Step<'a>]],
+    report: &Report<'_>,
+) -> &'c [Step<'a>] {
     let written = |path: &&&[Step<'a>]| {
         let node = report.document().get(path).filter(|_| !path.is_empty());
         node.is_some_and(|node| node.place.origin.is_some())

@@ -11,7 +11,8 @@ const LARGEST: u32 = 128;
 pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring, Stop> {
     let hosts = terms.cluster.all_nics();
     let holds = |k: u32| u64::from(k).pow(3) / 4;
-    let smallest = || (1..=LARGEST / 2).map(|half| 2 * half).find(|&k| holds(k) >= hosts);
+    // With k = 2 a pod has one switch above its edge and there is one core: only if the file says so.
+    let smallest = || (2..=LARGEST / 2).map(|half| 2 * half).find(|&k| holds(k) >= hosts);
     let Some(k) = terms.file.fabric.k.or_else(smallest) else {
         return Err(Stop::TooLarge("200,000 NICs"));
     };

@@ -140,13 +140,18 @@ pub(super) fn add_spines(
         return Ok(());
     }
     let total = uplinks(terms, per_leaf);
-    let (spines, parallel) = spread(
-        total,
-        leaves.len() as u64,
-        u64::from(terms.spine.silicon.links_at(terms.leaf_spine_cable.rate)),
+    let rates = (terms.host_cable.rate, terms.leaf_spine_cable.rate);
+    let room = Room {
+        below: leaves.len() as u64,
+        radix: u64::from(terms.spine.silicon.links_at(rates.1)),
+        least: least_spines(terms, total),
+        fits: &|up| fit::fits(&terms.leaf.silicon, &[(rates.0, per_leaf), (rates.1, up)]),
+    };
+    let given = (
         layout.spines.map(u64::from),
-        terms.file.links.leaf_spine.parallel.map(u64::from),
+        terms.file.links.leaf_spine.parallel.map(|parallel| u64::from(parallel.max(1))),
     );
+    let (spines, parallel) = spread(total, given, &room);
     let spine_range = wiring.add_tier(&terms.spine, spines)?;
     let cable = wiring.add_cable(&terms.leaf_spine_cable);
     for leaf in leaves {
@@ -157,27 +162,64 @@ pub(super) fn add_spines(
     Ok(())
 }
 
-/// How `total` uplinks of each of `below` switches spread over upper switches of `radix` ports:
-/// the number of upper switches and of parallel links to each. As few switches as will do.
+/// The fewest spines that are built over leaves with `uplinks` each unless the file gives a number. A
+/// single spine is a single point of failure, and no load is balanced over it. A ratio that the file
+/// asks for is kept all the same: it may leave each leaf a single uplink.
+pub(super) fn least_spines(terms: &Terms<'_>, uplinks: u64) -> u64 {
+    if terms.file.fabric.oversubscription.is_some() { uplinks.clamp(1, 2) } else { 2 }
+}
+
+/// What bounds the number of upper switches.
+pub(super) struct Room<'a> {
+    /// Switches below that each have the uplinks.
+    pub(super) below: u64,
+    /// Ports of an upper switch at the rate of the uplinks.
+    pub(super) radix: u64,
+    /// Never fewer upper switches than this, unless the file gives their number.
+    pub(super) least: u64,
+    /// Whether a switch below has ports for so many uplinks.
+    pub(super) fits: &'a dyn Fn(u64) -> bool,
+}
+
+/// Beyond a million uplinks the wiring is refused anyway.
+const MOST_TRIED: u64 = 1 << 20;
+
+/// How `total` uplinks of each switch below spread over upper switches: the number of upper switches
+/// and of parallel links to each. The numbers that the file gives are kept. Otherwise as few switches
+/// as carry the uplinks, `room.least` or more; a few uplinks more than `total` are used where a number
+/// that divides evenly would take half as many switches again.
 pub(super) fn spread(
     total: u64,
-    below: u64,
-    radix: u64,
-    uppers: Option<u64>,
-    parallel: Option<u64>,
+    (uppers, parallel): (Option<u64>, Option<u64>),
+    room: &Room<'_>,
 ) -> (u64, u64) {
     let total = total.max(1);
     match (uppers, parallel) {
         (Some(uppers), Some(parallel)) => (uppers, parallel.max(1)),
         (Some(uppers), None) => (uppers, total.div_ceil(uppers.max(1))),
-        (None, Some(parallel)) => (total.div_ceil(parallel.max(1)), parallel.max(1)),
+        (None, Some(parallel)) => {
+            let parallel = parallel.max(1);
+            let least =
+                if (room.fits)(parallel.saturating_mul(room.least)) { room.least } else { 1 };
+            (total.div_ceil(parallel).max(least), parallel)
+        }
         (None, None) => {
-            let enough = |uppers: &u64| {
-                total.is_multiple_of(*uppers) && below.saturating_mul(total / uppers) <= radix
+            let each = |uppers: u64| total.div_ceil(uppers);
+            let enough = |&uppers: &u64| {
+                room.below.saturating_mul(each(uppers)) <= room.radix
+                    && (room.fits)(uppers.saturating_mul(each(uppers)))
             };
-            // Beyond a million uplinks the wiring is refused anyway.
-            let uppers = (1..=total.min(1 << 20)).find(enough).unwrap_or(total);
-            (uppers, total / uppers)
+            let most = total.min(MOST_TRIED).max(room.least);
+            let choices = || (room.least..=most).filter(enough);
+            let even = choices().find(|&uppers| total.is_multiple_of(uppers));
+            let uppers = match (choices().next(), even) {
+                (Some(fewest), Some(even)) if even * 2 > fewest * 3 => fewest,
+                (_, Some(even)) => even,
+                (Some(fewest), None) => fewest,
+                // Nothing suffices: one link to each, and the port check complains.
+                (None, None) => total,
+            };
+            (uppers, each(uppers))
         }
     }
 }
@@ -186,13 +228,41 @@ pub(super) fn spread(
 mod tests {
     use super::*;
 
+    fn room(below: u64, least: u64, fits: &dyn Fn(u64) -> bool) -> Room<'_> {
+        Room { below, radix: 64, least, fits }
+    }
+
     #[test]
     fn spines_are_as_few_as_carry_the_uplinks() {
+        let any = |_| true;
         // 8 leaves with 16 uplinks each over 64-port spines: two spines, eight links to each.
-        assert_eq!(spread(16, 8, 64, None, None), (2, 8));
-        assert_eq!(spread(16, 8, 64, Some(4), None), (4, 4));
-        assert_eq!(spread(16, 8, 64, None, Some(1)), (16, 1));
+        assert_eq!(spread(16, (None, None), &room(8, 2, &any)), (2, 8));
+        assert_eq!(spread(16, (Some(4), None), &room(8, 2, &any)), (4, 4));
+        assert_eq!(spread(16, (None, Some(1)), &room(8, 2, &any)), (16, 1));
         // Nothing suffices: one link to each, and the port check complains.
-        assert_eq!(spread(4, 100, 64, None, None), (4, 1));
+        assert_eq!(spread(4, (None, None), &room(100, 2, &any)), (4, 1));
+    }
+
+    #[test]
+    fn there_are_two_spines_unless_the_file_says_one() {
+        let any = |_| true;
+        // One spine would hold everything.
+        assert_eq!(spread(4, (None, None), &room(8, 2, &any)), (2, 2));
+        assert_eq!(spread(1, (None, None), &room(8, 2, &any)), (2, 1));
+        assert_eq!(spread(4, (None, Some(4)), &room(8, 2, &any)), (2, 4));
+        assert_eq!(spread(4, (Some(1), None), &room(8, 2, &any)), (1, 4));
+        // A leaf without a port to spare keeps what it has.
+        assert_eq!(spread(1, (None, None), &room(8, 2, &|up| up < 2)), (1, 1));
+        assert_eq!(spread(4, (None, Some(4)), &room(8, 2, &|up| up < 8)), (1, 4));
+    }
+
+    #[test]
+    fn uplinks_that_do_not_divide_evenly_get_a_few_more() {
+        let any = |_| true;
+        // 17 is prime: 17 spines, or two of nine links each.
+        assert_eq!(spread(17, (None, None), &room(4, 2, &any)), (2, 9));
+        assert_eq!(spread(17, (None, None), &room(4, 2, &|up| up <= 17)), (17, 1));
+        // Four spines of five links are hardly more than three of seven.
+        assert_eq!(spread(20, (None, None), &room(8, 2, &any)), (4, 5));
     }
 }

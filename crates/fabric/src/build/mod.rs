@@ -10,6 +10,7 @@ mod custom;
 mod fat_tree;
 mod fit;
 mod leaf_spine;
+mod oversubscription;
 mod rail;
 mod routes;
 mod single;
@@ -58,6 +59,7 @@ pub(crate) fn build(
         }
     };
     fit::check(&wiring, report);
+    oversubscription::check(&terms, &wiring, report);
     let classes = classes::settle(file, report);
     let mut fabric = assemble::assemble(&terms, wiring, classes, report);
     routes::resolve(&mut fabric, file, report);

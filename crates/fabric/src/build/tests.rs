@@ -101,6 +101,65 @@ fn oversubscription_thins_the_uplinks() {
 }
 
 #[test]
+fn a_fabric_with_spines_has_two_unless_the_file_says_otherwise() {
+    let pod = "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nleaf = 'tomahawk-5'\n";
+    let counts = |extra: &str| tiers(&fabric(&format!("{pod}{extra}")));
+    // One spine has ports for all of these uplinks.
+    assert_eq!(counts("kind = 'rail'"), [8, 2, 0]);
+    assert_eq!(counts("kind = 'leaf-spine'\nleaves = 4"), [4, 2, 0]);
+    assert_eq!(counts("kind = 'rail'\nhoming = 'dual'"), [16, 2, 0]);
+    // Two hosts on a leaf fill one uplink of 800G; there are two all the same.
+    assert_eq!(counts("kind = 'leaf-spine'\nhosts-per-leaf = 2"), [32, 2, 0]);
+    assert_eq!(counts("kind = 'three-tier'\nhosts-per-leaf = 2\nleaves-per-pod = 8"), [32, 8, 2]);
+    let tree = "[cluster]\nhosts = 2\n[fabric]\nkind = 'fat-tree'\n";
+    assert_eq!(tiers(&fabric(tree)), [8, 8, 4]);
+    // What a file says is built: a number, or a ratio that leaves a leaf one uplink.
+    assert_eq!(counts("kind = 'rail'\nspines = 1"), [8, 1, 0]);
+    assert_eq!(counts("kind = 'rail'\noversubscription = '4:1'"), [8, 1, 0]);
+    assert_eq!(counts("kind = 'rail'\noversubscription = '2:1'"), [8, 2, 0]);
+}
+
+/// The one finding of a file.
+fn only_finding(text: &str) -> String {
+    let found = load_fabric(text).diagnostics;
+    let [only] = &found[..] else { panic!("{found:#?}") };
+    format!("{only} | {}", &text[only.span.clone()])
+}
+
+#[test]
+fn spines_that_oversubscribe_say_so_with_the_arithmetic() {
+    let pod = "[cluster]\ngpus = 256\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\n\
+               leaf = 'tomahawk-5'\nhosts-per-leaf = 16\n";
+    let found = only_finding(&format!("{pod}spines = 2\n"));
+    for part in [
+        "warning[xoff::oversubscribed]",
+        "16 x 400Gbps down (6.4Tbps)",
+        "2 x 800Gbps up to the spines (1.6Tbps)",
+        "oversubscribed 4:1, and the file asks for 1:1",
+        "8 uplinks carry it: `[links.leaf-spine] parallel = 4`",
+        "`oversubscription = \"4:1\"` accepts it",
+        "| 2",
+    ] {
+        assert!(found.contains(part), "no `{part}` in {found}");
+    }
+    let silent = |extra: &str| {
+        let text = format!("{pod}{extra}");
+        assert_eq!(load_fabric(&text).diagnostics, [], "{text}");
+    };
+    silent("spines = 2\noversubscription = '4:1'\n");
+    silent("spines = 2\n[links.leaf-spine]\nparallel = 4\n");
+    silent("spines = 8\n");
+    // A ratio that the counts contradict is no excuse.
+    let less = "spines = 2\noversubscription = '2:1'\n[links.leaf-spine]\nparallel = 1\n";
+    assert!(only_finding(&format!("{pod}{less}")).contains("asks for 2:1"));
+    let tiers = "[cluster]\ngpus = 512\nnic = 'connectx-7'\n[fabric]\nkind = 'three-tier'\n\
+                 leaf = 'tomahawk-5'\nhosts-per-leaf = 16\nleaves-per-pod = 8\ncores = 8\n\
+                 [links.spine-core]\nparallel = 2\n";
+    let found = only_finding(tiers);
+    assert!(found.contains("up to the cores") && found.contains("oversubscribed 4:1"), "{found}");
+}
+
+#[test]
 fn three_tiers_have_their_own_oversubscription() {
     let fabric = fabric(
         "[cluster]\ngpus = 2048\nnic = 'connectx-7'\n[fabric]\nkind = 'three-tier'\n\
@@ -293,7 +352,7 @@ fn every_built_in_silicon_builds_without_a_word() {
             let text = format!(
                 "[cluster]\nhosts = 16\nnic = 'generic-100g'\n[fabric]\nkind = '{kind}'\nleaf = '{name}'\n\
                  {}",
-                if kind == "leaf-spine" { "leaves = 4\nspines = 2" } else { "" }
+                if kind == "leaf-spine" { "leaves = 4" } else { "" }
             );
             let found = load_fabric(&text).diagnostics;
             // Gigabytes of buffer take longer to drain than queue pairs wait, and that is worth a word.

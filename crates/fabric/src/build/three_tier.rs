@@ -5,7 +5,7 @@
 //! for the pods and not for all spines.
 
 use super::fit;
-use super::leaf_spine::{hosts_per_leaf, spread, uplinks};
+use super::leaf_spine::{Room, hosts_per_leaf, least_spines, spread, uplinks};
 use super::terms::Terms;
 use super::wiring::{End, Stop, Wiring};
 use crate::diagnostic::code;
@@ -102,15 +102,16 @@ fn shape(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Shape, Stop> {
     }
     let total = uplinks(terms, hosts_per_leaf);
     let parallel = terms.file.links.leaf_spine.parallel.map_or(1, |p| u64::from(p.max(1)));
-    let spines_per_pod = layout.spines.map_or(total.div_ceil(parallel), u64::from);
+    let usual = total.div_ceil(parallel).max(least_spines(terms, total));
+    let spines_per_pod = layout.spines.map_or(usual, u64::from);
     let leaf_parallel = match terms.file.links.leaf_spine.parallel {
         Some(_) => parallel,
         None => total.div_ceil(spines_per_pod.max(1)),
     };
     let leaves_per_pod = leaves_per_pod(terms, leaves, leaf_parallel, report)?;
     let pods = leaves.div_ceil(leaves_per_pod);
-    let above = spine_uplinks(terms, leaves_per_pod.saturating_mul(leaf_parallel));
-    let (cores_per_plane, spine_parallel) = core_plane(terms, pods, spines_per_pod, above, report)?;
+    let down = leaves_per_pod.saturating_mul(leaf_parallel);
+    let (cores_per_plane, spine_parallel) = core_plane(terms, pods, spines_per_pod, down, report)?;
     Ok(Shape {
         hosts_per_leaf,
         leaves,
@@ -168,7 +169,7 @@ fn core_plane(
     terms: &Terms<'_>,
     pods: u64,
     planes: u64,
-    uplinks: u64,
+    downlinks: u64,
     report: &mut Report<'_>,
 ) -> Result<(u64, u64), Stop> {
     let given = terms.file.fabric.cores.map(u64::from);
@@ -192,7 +193,15 @@ fn core_plane(
         );
         return Ok((0, 0));
     }
-    let radix = u64::from(terms.core.silicon.links_at(terms.spine_core_cable.rate));
+    let rates = (terms.leaf_spine_cable.rate, terms.spine_core_cable.rate);
+    let uplinks = spine_uplinks(terms, downlinks);
+    let room = Room {
+        below: pods,
+        radix: u64::from(terms.core.silicon.links_at(rates.1)),
+        // Every plane has cores of its own, so one each are several in all.
+        least: if planes > 1 { 1 } else { uplinks.clamp(1, 2) },
+        fits: &|up| fit::fits(&terms.spine.silicon, &[(rates.0, downlinks), (rates.1, up)]),
+    };
     let parallel = terms.file.links.spine_core.parallel.map(u64::from);
-    Ok(spread(uplinks, pods, radix, given.map(|cores| cores / planes.max(1)), parallel))
+    Ok(spread(uplinks, (given.map(|cores| cores / planes.max(1)), parallel), &room))
 }

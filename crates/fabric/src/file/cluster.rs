@@ -84,9 +84,9 @@ pub struct Layout {
     pub core: Option<String>,
     /// Number of leaves (default: as few as hold the hosts); with `homing = "dual"` they go in pairs.
     pub leaves: Option<u32>,
-    /// Number of spines; in three tiers, per pod (default: as few as carry the uplinks).
+    /// Number of spines; in three tiers, per pod (default: as few as carry the uplinks, two or more).
     pub spines: Option<u32>,
-    /// Number of cores (default: as few as carry the uplinks).
+    /// Number of cores (default: as few as carry the uplinks, two or more).
     pub cores: Option<u32>,
     /// NICs on one leaf (default: as many as leave room for the uplinks).
     pub hosts_per_leaf: Option<u32>,

@@ -135,7 +135,7 @@ fn lines(diagnostics: &[Diagnostic], scenario: &str, fabric: &str) -> Vec<String
 
 #[test]
 fn the_examples_load() {
-    for text in [EXAMPLE, CUSTOM, ""] {
+    for text in [EXAMPLE, CUSTOM, "[cluster]\ngpus = 64"] {
         let loaded = load_fabric(text);
         assert!(loaded.value.is_some(), "{:#?}", loaded.diagnostics);
     }
@@ -144,6 +144,32 @@ fn the_examples_load() {
     assert_eq!(setup.scenario.workloads.len(), 3);
     assert!(setup.scenario.overrides.contains_key("pfc"));
     assert_eq!(setup.setup.file.pfc.alpha, Some(xoff_units::Ratio::new(1, 4)));
+}
+
+/// Whatever else it says, a file without hosts and switches is no fabric of 64 GPUs.
+#[test]
+fn a_file_that_describes_no_fabric_says_what_the_smallest_one_is() {
+    let nothing = [
+        "",
+        "# 64 GPUs\n\n",
+        "profile = 'ns3-hpcc'\n",
+        "[transport]\nkind = 'tcp'\n",
+        "[pfc]\nalpha = '1/4'\n[cluster]\n[fabric]\n",
+    ];
+    for text in nothing {
+        let loaded = load_fabric(text);
+        assert!(loaded.value.is_none(), "{text:?}");
+        let [only] = &loaded.diagnostics[..] else { panic!("{:#?}", loaded.diagnostics) };
+        assert_eq!(only.code, code::EMPTY);
+        assert!(only.to_string().contains("`[cluster]` with `gpus = 256`"), "{only}");
+    }
+    // A scenario may bring what the file does not say.
+    let scenario = "fabric = 'f.toml'\n[override.cluster]\nhosts = 4\n";
+    assert_eq!(load_scenario(scenario, "").value.unwrap().setup.fabric.nics.len(), 4);
+    assert!(load_fabric("[fabric]\nkind = 'fat-tree'\nk = 4\n").value.is_some());
+    // A misspelt table is one mistake and not two.
+    let found = load_fabric("[clutser]\ngpus = 8\n").diagnostics;
+    assert_eq!(found.iter().map(|d| d.code).collect::<Vec<_>>(), [code::UNKNOWN_KEY]);
 }
 
 #[test]
@@ -198,7 +224,8 @@ fn dscps_and_classes_are_counted() {
 
 #[test]
 fn tenants_have_one_name_and_a_class() {
-    let text = "[traffic]\ndata = 5\n[[tenant]]\nname = 'a'\n[[tenant]]\nname = 'b'\nclass = 4\n";
+    let text = "[cluster]\nhosts = 2\n[traffic]\ndata = 5\n[[tenant]]\nname = 'a'\n\
+                [[tenant]]\nname = 'b'\nclass = 4\n";
     let tenants = load_fabric(text).value.unwrap().fabric.tenants;
     let seen: Vec<(&str, u8)> = tenants.iter().map(|t| (t.name.as_str(), t.class.0)).collect();
     assert_eq!(seen, [("a", 5), ("b", 4)]);
@@ -265,7 +292,7 @@ fn packets_have_to_pass_the_ports() {
     let text = "[transport]\nmtu = '4096B'\n[switch]\nmtu = '1500B'\n";
     let found = lines(&load_fabric(text).diagnostics, "", text);
     assert!(found.iter().any(|f| f.starts_with("fabric 2: error[xoff::mtu")), "{found:#?}");
-    let odd = "[transport]\nmtu = '1000B'\n";
+    let odd = "[cluster]\nhosts = 2\n[transport]\nmtu = '1000B'\n";
     let loaded = load_fabric(odd);
     assert!(loaded.value.is_some());
     assert!(loaded.diagnostics.iter().any(|d| d.code == code::UNUSUAL));

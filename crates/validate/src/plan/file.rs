@@ -2,6 +2,7 @@
 
 use super::Plan;
 use super::shape::Level;
+use super::size::oversubscribed;
 use std::fmt::Write;
 use xoff_fabric::model::Tier;
 use xoff_units::{Length, Rate};
@@ -70,6 +71,17 @@ impl Plan {
         let _ = writeln!(text, "spines = {}", shape.spines_per_pod);
         if shape.tiers == 3 {
             let _ = writeln!(text, "cores = {}", shape.switches(Tier::Core));
+        }
+        // What the counts leave is meant: without the ratio `xoff check` would warn of it.
+        let ratios = [
+            ("oversubscription", shape.oversubscription()),
+            ("spine-oversubscription", shape.spine_oversubscription()),
+        ];
+        for (key, ratio) in ratios {
+            if let Some(ratio) = ratio.filter(|&ratio| oversubscribed(ratio)) {
+                let (down, up) = (ratio.numerator(), ratio.denominator());
+                let _ = writeln!(text, "{key} = \"{down}:{up}\"");
+            }
         }
     }
 

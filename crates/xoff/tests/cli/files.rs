@@ -82,6 +82,37 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
+fn a_file_without_a_fabric_is_refused_wherever_it_comes_from() {
+    let folder = folder_with(super::INCAST);
+    std::fs::write(folder.path().join("comments.toml"), "# nothing yet\n").unwrap();
+    std::fs::write(folder.path().join("fabric.toml"), "").unwrap();
+    let cases = [["check", "/dev/null"], ["check", "comments.toml"], ["run", "s.toml"]];
+    for arguments in cases {
+        let output = output(folder.path(), &arguments);
+        assert_eq!(code(&output), Some(2), "{arguments:?}");
+        let text = stderr(&output);
+        assert!(text.contains("describes no fabric") && text.contains("gpus = 256"), "{text}");
+        assert!(!stdout(&output).contains("64 GPUs"), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn spines_that_oversubscribe_are_said_by_check_and_run() {
+    let folder = folder_with(super::INCAST);
+    let fabric = "[cluster]\nhosts = 16\nnic = \"generic-100g\"\n[fabric]\nleaf = \"trident-3\"\n\
+                  hosts-per-leaf = 8\nspines = 2\n";
+    std::fs::write(folder.path().join("fabric.toml"), fabric).unwrap();
+    for arguments in [["check", "fabric.toml"], ["run", "s.toml"]] {
+        let output = output(folder.path(), &arguments);
+        assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+        let text = stderr(&output);
+        for part in ["fabric.toml:7:", "8 x 100Gbps down", "2 x 100Gbps up", "oversubscribed 4:1"] {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+    }
+}
+
+#[test]
 fn check_shows_what_follows() {
     let output = output(Path::new("."), &["check", &example("pod-256.toml")]);
     assert_eq!(code(&output), Some(0), "{}", stderr(&output));
