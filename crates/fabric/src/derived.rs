@@ -2,6 +2,7 @@
 //! times delay. Equal things are one row, so that a thousand switches read like one.
 
 mod group;
+mod host;
 
 use crate::build::{PortUse, ports_needed};
 use crate::load::{FabricSetup, NicDefault};
@@ -10,6 +11,7 @@ use crate::route::{self, Routes};
 use crate::rules::headroom::{self, Situation};
 use crate::rules::{buffer, packet};
 use group::Grouped;
+pub use host::HostRow;
 use serde::Serialize;
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
@@ -30,6 +32,8 @@ pub struct Derived {
     pub tiers: Vec<TierRow>,
     /// Cables, alike ones together.
     pub links: Vec<LinkRow>,
+    /// NICs that a file says how they reach memory, alike ones together.
+    pub hosts: Vec<HostRow>,
     /// PFC and ECN at switch ports, alike ones together.
     pub thresholds: Vec<ThresholdRow>,
     /// How queue pairs behave, as far as the NIC has a say in it.
@@ -192,6 +196,7 @@ impl Derived {
             switches: switches(setup),
             tiers: tiers(fabric),
             links: links(fabric),
+            hosts: host::rows(fabric),
             thresholds: thresholds(fabric),
             transport: setup.nic_defaults.iter().map(transport_row).collect(),
             paths: paths(fabric),

@@ -57,6 +57,8 @@ pub mod code {
     pub const OVERSUBSCRIBED: Code = Code("xoff::oversubscribed");
     /// A file that describes nothing.
     pub const EMPTY: Code = Code("xoff::empty");
+    /// A server that takes or gives data slower than its NIC.
+    pub const HOST: Code = Code("xoff::host");
     /// ECN that marks later than PFC pauses.
     pub const ECN_ABOVE_XOFF: Code = Code("xoff::ecn-above-xoff");
     /// Headroom and reservations that do not fit the buffer.

@@ -4,6 +4,7 @@
 //! Nodes are NICs and switches. NIC `i` is node `i`; switch `j` is node `nics + j`. Every node's
 //! ports are consecutive, and every port has a peer: an unplugged port is not in the model.
 
+use crate::rules::pcie;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -134,6 +135,19 @@ pub struct Nic {
     pub receive: Option<ReceiveLimit>,
     /// The cores that run the transport; nothing where the NIC does.
     pub cpu: Option<Cpu>,
+    /// How it reaches the memory of its server; `None` never holds it back.
+    pub host: Option<HostPath>,
+}
+
+/// How a NIC reaches the memory of its server, all its ports together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostPath {
+    /// The slot, where a file gives it.
+    pub slot: Option<pcie::Slot>,
+    /// Rate out of memory, at most that of the ports.
+    pub send: pcie::Reached,
+    /// Rate into memory, at most that of the ports. Where it is lower, [`Nic::receive`] has it, too.
+    pub receive: pcie::Reached,
 }
 
 /// Cores that run a transport.

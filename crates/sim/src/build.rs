@@ -10,6 +10,7 @@ use crate::engine::{self, ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::engineer::{self, Engineered};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
 use crate::hashing::Hashing;
+use crate::host;
 use crate::ideal::{self, flight, leads_to_cut_through};
 use crate::job::{Job, Jobs};
 use crate::letter::Letters;
@@ -211,6 +212,9 @@ fn port_state(
     if credit::governs(fabric, id) {
         flags |= port_flag::CREDITS;
     }
+    if host::is_slow(fabric, id) {
+        flags |= port_flag::SLOW_HOST;
+    }
     // A switch with credits always owes word of what leaves its buffer: see `credit`.
     let owes = if fabric.credits && flags & port_flag::NIC == 0 { u8::MAX } else { 0 };
     // A switch that marks when packets join a queue looks at every packet there, and at none that leaves.
@@ -349,6 +353,7 @@ fn nic_states(fabric: &Fabric) -> Vec<NicState> {
         state.flow_rate = nic.cpu.map_or(rate, |cpu| cpu.flow_rate().min(rate));
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
         state.receiver = nic.receive.map(receiver);
+        state.fetch = host::fetch_time(nic, rate);
         state
     };
     let mut state = state;

@@ -88,7 +88,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 let own = self.fabric.nics[nic as usize].receive;
                 let slow = || {
                     let limit = own.unwrap_or(Receiver::default_limit(rate));
-                    Some(ReceiveLimit { rate, ..limit })
+                    // A fault does not make a slow host faster.
+                    Some(ReceiveLimit { rate: rate.min(limit.rate), ..limit })
                 };
                 for plane in self.planes.of_nic(nic) {
                     self.limit_receiver(plane, if begins { slow() } else { own });

@@ -23,6 +23,7 @@ mod event;
 mod fault;
 mod forward;
 mod hashing;
+mod host;
 mod ideal;
 mod job;
 mod letter;

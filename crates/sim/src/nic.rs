@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use xoff_transport::Signals;
 use xoff_transport::config::QpConfig;
-use xoff_units::{Instant, Rate};
+use xoff_units::{ByteTime, Instant, Rate};
 use xoff_wire::Operation as Opcode;
 
 /// An endpoint as its NIC sees it.
@@ -163,6 +163,8 @@ pub(crate) struct NicState {
     pub(crate) storms: [u32; 8],
     /// How queue pairs behave whose packets travel in VXLAN.
     in_vxlan: Arc<QpConfig>,
+    /// Time in which a byte comes out of the host's memory, where that is longer than on the wire.
+    pub(crate) fetch: Option<ByteTime>,
 }
 
 impl NicState {
@@ -187,6 +189,7 @@ impl NicState {
             receiver: None,
             storms: [0; 8],
             in_vxlan,
+            fetch: None,
         }
     }
 

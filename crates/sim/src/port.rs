@@ -123,8 +123,10 @@ pub(crate) mod port_flag {
     pub(crate) const REFRESH_PENDING: u8 = 16;
     /// The peer takes packets only as far as it has room: see [`crate::credit`].
     pub(crate) const CREDITS: u8 = 32;
+    /// The host gives its NIC data more slowly than the wire takes it: see [`crate::host`].
+    pub(crate) const SLOW_HOST: u8 = 64;
     /// There is more to a transmission than the time it takes.
-    pub(crate) const CAREFUL: u8 = LOSSY | CREDITS;
+    pub(crate) const CAREFUL: u8 = LOSSY | CREDITS | SLOW_HOST;
 }
 
 impl Port {

@@ -174,7 +174,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule_arrival(arrival, key, index);
     }
 
-    /// Whether a packet on a link that may lose it, or that has credits, arrives at the other end.
+    /// Whether a packet on a link that may lose it, that has credits, or whose host is slow arrives at
+    /// the other end.
     #[cold]
     fn gets_through(&mut self, slot: Slot, index: u32, size: u32) -> bool {
         let flags = self.ports[slot.port() as usize].flags;
@@ -186,6 +187,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         if flags & port_flag::CREDITS != 0 {
             self.spend_credit(slot, size);
+        }
+        if flags & port_flag::SLOW_HOST != 0 {
+            self.fetch_from_host(slot.port(), index);
         }
         true
     }

@@ -166,6 +166,7 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
             latency: kind.latency,
             receive: file.nic.receive.as_ref().map(receive),
             cpu: cpu(&file.nic),
+            host: None,
         }
     };
     wiring.nics.iter().enumerate().map(nic).collect()

@@ -9,6 +9,7 @@ mod credits;
 mod custom;
 mod fat_tree;
 mod fit;
+mod hosts;
 mod leaf_spine;
 mod oversubscription;
 mod rail;
@@ -62,6 +63,7 @@ pub(crate) fn build(
     oversubscription::check(&terms, &wiring, report);
     let classes = classes::settle(file, report);
     let mut fabric = assemble::assemble(&terms, wiring, classes, report);
+    hosts::settle(&mut fabric, file, report);
     routes::resolve(&mut fabric, file, report);
     routes::check_size(&fabric, report);
     check_domain(file, &fabric, report);

@@ -385,3 +385,46 @@ fn custom_fabrics_are_sorted_and_joined() {
     assert_eq!(fabric.switches[0].ports.len(), 5);
     assert_eq!(fabric.cables[4].loss, Ratio::new(1, 1000));
 }
+
+#[test]
+fn hosts_are_limited_where_a_file_says_so() {
+    let base = "[cluster]\ngpus = 16\nnic = 'connectx-7'\n[fabric]\nleaf = 'tomahawk-5'\n\
+                kind = 'single'\n";
+    let limits = |more: &str| {
+        let loaded = load_fabric(&format!("{base}{more}"));
+        let fabric = loaded.value.unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics)).fabric;
+        let nics = fabric.nics.iter();
+        nics.map(|nic| nic.receive.map(|limit| limit.rate.bps() / 1_000_000_000))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(limits(""), [None; 16]);
+    assert_eq!(limits("[nic.pcie]\nslot = 'gen5 x16'\n"), [None; 16]);
+    assert_eq!(limits("[nic.pcie]\nslot = 'gen5 x8'\n"), [Some(230); 16]);
+    assert_eq!(limits("[nic.pcie]\niommu = 'passthrough'\n"), [None; 16]);
+    assert_eq!(limits("[nic.pcie]\niommu = true\niommu-page = '2MiB'\n"), [None; 16]);
+    let some = limits("[[host]]\nservers = ['server1']\npcie = { slot = 'gen4 x16' }\n");
+    assert_eq!((&some[..8], &some[8..]), (&[None; 8][..], &[Some(230); 8][..]));
+    // An entry keeps what is said for all, and a slower receive side stays the slower one.
+    let both = "[nic.pcie]\nrelaxed-ordering = false\n[nic.receive]\nrate = '100Gbps'\n\
+                [[host]]\nnics = ['server0-nic3']\npcie = { slot = 'gen3 x8' }\n";
+    let both = limits(both);
+    assert_eq!((both[2], both[3]), (Some(100), Some(57)));
+    let found = only_finding(&format!("{base}[nic.pcie]\nslot = 'gen4 x16'\n"));
+    for part in [
+        "xoff::host",
+        "carries 252.1Gbps and of these 230.5Gbps into memory",
+        "gen5 x16 would carry 400Gbps",
+        "| 'gen4 x16'",
+    ] {
+        assert!(found.contains(part), "no `{part}` in {found}");
+    }
+    for (wrong, expected) in [
+        ("[nic.pcie]\nslot = 'gen9 x16'\n", "is not a PCIe slot"),
+        ("[nic.pcie]\nmax-payload = '300B'\n", "`max-payload` cannot be 300B"),
+        ("[[host]]\npcie = { slot = 'gen4 x16' }\n", "which servers differ"),
+        ("[[host]]\nservers = ['server7']\n", "there is no server `server7`"),
+    ] {
+        let found = load_fabric(&format!("{base}{wrong}")).diagnostics;
+        assert!(found.iter().any(|found| found.to_string().contains(expected)), "{found:#?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `[cluster]`, `[fabric]` and `[nic]`.
 
+use super::host::PcieSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Ratio, Span};
@@ -112,6 +113,8 @@ pub struct NicSettings {
     pub latency: Option<Span>,
     /// A receive side that can be slower than the wire.
     pub receive: Option<ReceiveSettings>,
+    /// How NICs reach the memory of their server.
+    pub pcie: PcieSettings,
     /// What one core of the host moves at one end, where cores and not the NIC run the transport.
     pub core_rate: Option<Rate>,
     /// Cores that can serve one flow, so that none is faster than they are (default 1).

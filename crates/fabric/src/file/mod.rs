@@ -5,6 +5,7 @@
 mod class;
 mod cluster;
 mod custom;
+mod host;
 mod links;
 mod lossless;
 mod switch;
@@ -14,6 +15,7 @@ mod transport;
 pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
 pub use cluster::{Cluster, DEFAULT_NIC, Homing, Kind, Layout, NicSettings, ReceiveSettings};
 pub use custom::{CustomLink, CustomNode, NodeKind, RouteEntry, TierName};
+pub use host::{HostEntry, IommuSetting, Passthrough, PcieSettings, SlotSetting};
 pub use links::{LinkSettings, Links};
 pub use lossless::{
     EcnSettings, HeadroomSetting, MarkName, NotifyName, Pfc, Quanta, ResponseSetting, UntilResume,
@@ -68,6 +70,9 @@ pub struct FabricFile {
     /// Routes that override the shortest paths.
     #[serde(rename = "route")]
     pub routes: Vec<RouteEntry>,
+    /// Servers and NICs whose way into memory differs from the others'.
+    #[serde(rename = "host")]
+    pub hosts: Vec<HostEntry>,
     /// Nodes of a custom fabric.
     #[serde(rename = "node")]
     pub nodes: Vec<CustomNode>,

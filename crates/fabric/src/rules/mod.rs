@@ -10,4 +10,5 @@ pub mod hash;
 pub mod headroom;
 pub mod packet;
 pub mod pause;
+pub mod pcie;
 pub mod uplinks;

@@ -9,6 +9,7 @@ mod deadlock;
 mod dual_tor;
 mod fairness;
 mod headroom;
+mod hosts;
 mod loss;
 mod nics;
 mod outage;

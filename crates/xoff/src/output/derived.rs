@@ -4,7 +4,7 @@ use super::number::{bytes, count, plain, rate, time};
 use super::style::Style;
 use super::table::{Align, Table};
 use xoff_fabric::derived::{
-    Derived, LinkRow, PathRow, SwitchRow, ThresholdRow, TierRow, TransportRow,
+    Derived, HostRow, LinkRow, PathRow, SwitchRow, ThresholdRow, TierRow, TransportRow,
 };
 use xoff_units::{Bytes, Length};
 
@@ -14,6 +14,7 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("Switches", switches(&derived.switches)),
         ("Bandwidth per tier", tiers(&derived.tiers)),
         ("Links", links(&derived.links)),
+        ("Hosts: how NICs reach memory", hosts(&derived.hosts)),
         ("PFC: when ports pause", pauses(&derived.thresholds)),
         ("ECN: when queues mark", marks(&derived.thresholds)),
         ("Queue pairs: by the NIC and by the file", transport(&derived.transport)),
@@ -110,6 +111,32 @@ fn links(rows: &[LinkRow]) -> Table {
             time(row.delay),
             row.media.clone(),
             bytes(row.in_flight),
+        ]);
+    }
+    table
+}
+
+fn hosts(rows: &[HostRow]) -> Table {
+    let mut table = Table::new(&[
+        left("NIC"),
+        right("number"),
+        left("slot"),
+        right("ports"),
+        right("sends"),
+        left("limited by"),
+        right("receives"),
+        left("limited by"),
+    ]);
+    for row in rows {
+        table.row([
+            row.names.clone(),
+            count(row.count),
+            row.slot.clone().unwrap_or_else(|| "enough".to_owned()),
+            rate(row.rate),
+            rate(row.send),
+            row.send_limit.to_owned(),
+            rate(row.receive),
+            row.receive_limit.to_owned(),
         ]);
     }
     table

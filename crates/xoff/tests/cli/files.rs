@@ -113,6 +113,19 @@ fn spines_that_oversubscribe_are_said_by_check_and_run() {
 }
 
 #[test]
+fn check_shows_what_holds_a_host_back() {
+    let output = output(Path::new("."), &["check", &example("pcie-hosts.toml")]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let (said, shown) = (stderr(&output), stdout(&output));
+    for part in ["gen4 x16", "230.5Gbps", "gen5 x16 would carry 400Gbps", "strict ordering"] {
+        assert!(said.contains(part), "no `{part}` in\n{said}");
+    }
+    for part in ["how NICs reach memory", "gen4 x16", "the IOMMU"] {
+        assert!(shown.contains(part), "no `{part}` in\n{shown}");
+    }
+}
+
+#[test]
 fn check_shows_what_follows() {
     let output = output(Path::new("."), &["check", &example("pod-256.toml")]);
     assert_eq!(code(&output), Some(0), "{}", stderr(&output));

@@ -1,0 +1,198 @@
+//! How NICs reach the memory of their servers: `[nic.pcie]`, and `[[host]]` where some differ.
+
+use super::assemble::receive;
+use crate::diagnostic::code;
+use crate::document::{Report, Step, keys};
+use crate::file::{FabricFile, IommuSetting, PcieSettings, ReceiveSettings};
+use crate::model::{Fabric, HostPath, NicId, PortId};
+use crate::names::Names;
+use crate::rules::pcie::{Bottleneck, Path, Reached, Slot};
+use xoff_units::{Bytes, Rate, Span};
+
+/// Gives every NIC its path into memory, and a limit where that is slower than its ports.
+pub(super) fn settle(fabric: &mut Fabric, file: &FabricFile, report: &mut Report<'_>) {
+    let all = &file.nic.pcie;
+    if *all == PcieSettings::default() && file.hosts.is_empty() {
+        return;
+    }
+    check(all, &[Step::Key("nic"), Step::Key("pcie")], report);
+    // The entry that is about each NIC: none, or the last in the file.
+    let mut entries: Vec<Option<usize>> = vec![None; fabric.nics.len()];
+    for (index, entry) in file.hosts.iter().enumerate() {
+        check(&entry.pcie, &[Step::Key("host"), Step::Index(index), Step::Key("pcie")], report);
+        for nic in named(fabric, file, index, report) {
+            entries[nic.index()] = Some(index);
+        }
+    }
+    let own = file.hosts.iter().map(|entry| path(&[&entry.pcie, all]));
+    let paths: Vec<Path> = std::iter::once(path(&[all])).chain(own).collect();
+    let mut reported = vec![false; paths.len()];
+    for (nic, entry) in entries.into_iter().enumerate() {
+        let at = entry.map_or(0, |index| index + 1);
+        let slow = apply(fabric, nic, &paths[at], file.nic.receive.as_ref());
+        if slow && !std::mem::replace(&mut reported[at], true) {
+            complain(fabric, nic, entry, report);
+        }
+    }
+}
+
+/// The NICs that an entry of `[[host]]` is about.
+fn named(fabric: &Fabric, file: &FabricFile, index: usize, report: &mut Report<'_>) -> Vec<NicId> {
+    let entry = &file.hosts[index];
+    let names = Names::of(fabric);
+    let mut nics = Vec::new();
+    let mut wrong = |key: &str, position: usize, error: crate::names::NameError| {
+        let path = keys!["host", index, key, position];
+        report.error(code::UNKNOWN_NAME, path, error.message, error.help);
+    };
+    for (position, server) in entry.servers.iter().enumerate() {
+        match names.server_ref(server) {
+            Ok(server) => nics.extend(fabric.servers[server.index()].nics.clone().map(NicId)),
+            Err(error) => wrong("servers", position, error),
+        }
+    }
+    for (position, nic) in entry.nics.iter().enumerate() {
+        match names.nic_ref(nic) {
+            Ok(nic) => nics.push(nic),
+            Err(error) => wrong("nics", position, error),
+        }
+    }
+    if entry.servers.is_empty() && entry.nics.is_empty() {
+        report.error(
+            code::MISSING_KEY,
+            keys!["host", index],
+            "it does not say which servers differ",
+            "give `servers = [\"server3\"]` or `nics = [\"server3-nic0\"]`",
+        );
+    }
+    nics
+}
+
+/// The path that settings describe; the first that speaks of something decides it.
+fn path(layers: &[&PcieSettings]) -> Path {
+    fn first<T>(layers: &[&PcieSettings], get: impl Fn(&PcieSettings) -> Option<T>) -> Option<T> {
+        layers.iter().find_map(|layer| get(layer))
+    }
+    let usual = Path::default();
+    let iommu = first(layers, |pcie| pcie.iommu);
+    let translates = matches!(iommu, Some(IommuSetting::Translates(true)));
+    let page = first(layers, |pcie| pcie.iommu_page).unwrap_or(Bytes::new(4096));
+    let or = |given: Option<Bytes>, usual: Bytes| given.unwrap_or(usual);
+    Path {
+        slot: first(layers, |pcie| pcie.slot).map(|slot| slot.0),
+        max_payload: or(first(layers, |pcie| pcie.max_payload), usual.max_payload),
+        max_read_request: or(first(layers, |pcie| pcie.max_read_request), usual.max_read_request),
+        relaxed_ordering: first(layers, |pcie| pcie.relaxed_ordering).unwrap_or(true),
+        translated: translates.then_some(page),
+        read_latency: first(layers, |pcie| pcie.read_latency).unwrap_or(usual.read_latency),
+        write_latency: first(layers, |pcie| pcie.write_latency).unwrap_or(usual.write_latency),
+        page_walk: first(layers, |pcie| pcie.page_walk).unwrap_or(usual.page_walk),
+    }
+}
+
+/// The rate of all ports of a NIC together.
+fn ports_rate(fabric: &Fabric, nic: usize) -> Rate {
+    let ports = fabric.nics[nic].ports.clone();
+    Rate::from_bps(ports.map(|port| fabric.cable(PortId(port)).rate.bps()).sum())
+}
+
+/// Gives a NIC its path. Whether that is slower than its ports.
+fn apply(fabric: &mut Fabric, nic: usize, path: &Path, given: Option<&ReceiveSettings>) -> bool {
+    let rate = ports_rate(fabric, nic);
+    let within = |reached: Reached| match reached.rate < rate {
+        true => reached,
+        false => Reached { rate, by: Bottleneck::None },
+    };
+    let (send, into) = (within(path.out_of_memory()), within(path.into_memory()));
+    let state = &mut fabric.nics[nic];
+    state.host = Some(HostPath { slot: path.slot, send, receive: into });
+    if into.by != Bottleneck::None {
+        // Ports share the slot: each has its part of it.
+        let part = Rate::from_bps(into.rate.bps() / state.ports.len().max(1) as u64);
+        let usual = ReceiveSettings { rate: part, buffer: None, xoff: None, xon: None };
+        let mut limit = receive(given.unwrap_or(&usual));
+        limit.rate = limit.rate.min(part);
+        state.receive = Some(limit);
+    }
+    send.by != Bottleneck::None || into.by != Bottleneck::None
+}
+
+fn complain(fabric: &Fabric, nic: usize, entry: Option<usize>, report: &mut Report<'_>) {
+    let rate = ports_rate(fabric, nic);
+    let name = &fabric.nics[nic].name;
+    let Some(HostPath { slot, send, receive }) = fabric.nics[nic].host else { return };
+    let (worst, way) = match receive.rate <= send.rate {
+        true => (receive, "into memory: it pauses the fabric when it receives more"),
+        false => (send, "out of memory: it cannot send more"),
+    };
+    let cause = match (worst.by, slot) {
+        (Bottleneck::Slot, Some(slot)) => {
+            format!("its slot, {slot}, carries {} and of these", readable(slot.raw()))
+        }
+        (by, _) => format!("{} lets it move", by.name()),
+    };
+    let cure = match worst.by {
+        Bottleneck::Slot => match Slot::enough_for(rate) {
+            Some(slot) => format!("{slot} would carry {rate}"),
+            None => format!("no slot carries {rate}: use two, or a slower NIC"),
+        },
+        Bottleneck::Reads => "raise `max-read-request`".to_owned(),
+        Bottleneck::Ordering => "turn `relaxed-ordering` on".to_owned(),
+        Bottleneck::Iommu => "use `iommu = \"passthrough\"`, or larger pages".to_owned(),
+        Bottleneck::None => String::new(),
+    };
+    let key = match worst.by {
+        Bottleneck::Reads => "max-read-request",
+        Bottleneck::Ordering => "relaxed-ordering",
+        Bottleneck::Iommu => "iommu",
+        Bottleneck::Slot | Bottleneck::None => "slot",
+    };
+    let own: Vec<Step<'_>> = match entry {
+        Some(index) => keys!["host", index, "pcie", key].to_vec(),
+        None => keys!["nic", "pcie", key].to_vec(),
+    };
+    let candidates: [&[Step<'_>]; 3] = [&own, keys!["nic", "pcie", key], &own[..own.len() - 1]];
+    let path = super::buffers::first_written(&candidates, report).to_vec();
+    report.warn(
+        code::HOST,
+        &path,
+        format!("`{name}` runs at {rate}, and {cause} {} {way}", readable(worst.rate)),
+        cure,
+    );
+}
+
+/// A rate with as many digits as people read.
+fn readable(rate: Rate) -> String {
+    format!("{:.1}Gbps", rate.bps() as f64 / 1e9)
+}
+
+/// Sizes and times that no slot has.
+fn check(pcie: &PcieSettings, path: &[Step<'_>], report: &mut Report<'_>) {
+    let mut wrong = |key: &str, message: String, help: &str| {
+        let path = [path, &[Step::Key(key)]].concat();
+        report.error(code::IMPOSSIBLE, &path, message, help);
+    };
+    let sizes = [("max-payload", pcie.max_payload), ("max-read-request", pcie.max_read_request)];
+    for (key, size) in sizes {
+        let Some(size) = size.map(Bytes::get) else { continue };
+        if !size.is_power_of_two() || !(128..=4096).contains(&size) {
+            wrong(key, format!("`{key}` cannot be {}", Bytes::new(size)), "128B, 256B … 4096B");
+        }
+    }
+    if let Some(page) = pcie.iommu_page.map(Bytes::get)
+        && (!page.is_power_of_two() || !(4096..=1 << 30).contains(&page))
+    {
+        let message = format!("there are no pages of {}", Bytes::new(page));
+        wrong("iommu-page", message, "4KiB, 2MiB and 1GiB are usual");
+    }
+    let times = [
+        ("read-latency", pcie.read_latency, "300ns to 1500ns are usual"),
+        ("write-latency", pcie.write_latency, "100ns to 500ns are usual"),
+        ("page-walk", pcie.page_walk, "100ns to 1000ns are usual"),
+    ];
+    for (key, time, help) in times {
+        if let Some(time) = time.filter(|time| time.is_zero() || *time > Span::from_ms(1)) {
+            wrong(key, format!("`{key}` cannot be {time}"), help);
+        }
+    }
+}

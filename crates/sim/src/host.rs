@@ -1,0 +1,44 @@
+//! A host whose memory its NIC reads more slowly than the wire takes: PCIe, see
+//! [`xoff_fabric::rules::pcie`].
+//!
+//! A packet with payload holds its port until its bytes are out of memory, so that a NIC never sends
+//! faster than its host gives. Acknowledgements and pause frames come from the NIC itself: they wait for
+//! the packet before them and hold nothing up. The other direction is [`crate::receiver`].
+//!
+//! Nothing of this is on the way of packets elsewhere: ports of such NICs have
+//! [`port_flag::SLOW_HOST`](crate::port::port_flag::SLOW_HOST), which is asked for together with lossy
+//! links.
+
+use crate::engine::Engine;
+use crate::event::EventQueue;
+use xoff_fabric::model::{Fabric, Nic, PortId};
+use xoff_units::{ByteTime, Rate};
+
+/// The time of a byte out of the host's memory, if that is longer than at the port's `rate`. Ports of a
+/// NIC share its slot: each has its part of it.
+pub(crate) fn fetch_time(nic: &Nic, rate: Rate) -> Option<ByteTime> {
+    let all = nic.host?.send.rate;
+    let part = Rate::from_bps(all.bps() / nic.ports.len().max(1) as u64);
+    (part < rate).then(|| ByteTime::of(part))
+}
+
+/// Whether a port belongs to a NIC whose host is slower than it.
+pub(crate) fn is_slow(fabric: &Fabric, port: PortId) -> bool {
+    let node = fabric.ports[port.index()].node;
+    let nic = fabric.nics.get(node.index());
+    nic.is_some_and(|nic| fetch_time(nic, fabric.cable(port).rate).is_some())
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// A packet has just taken the wire of a NIC with a slow host: the next one waits for its data, too.
+    #[cold]
+    pub(crate) fn fetch_from_host(&mut self, port: u32, index: u32) {
+        let here = &mut self.ports[port as usize];
+        let Some(fetch) = self.nics[here.owner as usize].fetch else { return };
+        let payload = self.letters.get(index).header.payload;
+        if payload > 0 {
+            let fetched = self.now + fetch.times(payload);
+            here.busy_until = here.busy_until.max(fetched);
+        }
+    }
+}
