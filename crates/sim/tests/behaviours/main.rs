@@ -12,6 +12,7 @@ mod headroom;
 mod hosts;
 mod loss;
 mod nics;
+mod lossy;
 mod outage;
 mod rivals;
 mod scene;
