@@ -75,6 +75,8 @@ pub struct SwitchRow {
     pub tier: &'static str,
     /// Their silicon.
     pub silicon: String,
+    /// Whether they have virtual output queues, and no shared buffer.
+    pub voq: bool,
     /// Links in use.
     pub ports: Vec<PortCount>,
     /// Full-rate ports in use, where the silicon has such.
@@ -234,6 +236,7 @@ fn switches(setup: &FabricSetup) -> Vec<SwitchRow> {
             count: 0,
             tier: switch.tier.name(),
             silicon: switch.silicon.clone(),
+            voq: switch.voq.is_some(),
             ports_used: silicon.and_then(|s| ports_needed(s, &used)),
             ports_available: silicon.map(|s| s.ports.into()),
             ports: used.into_iter().map(|(rate, count)| PortCount { rate, count }).collect(),

@@ -236,6 +236,29 @@ pub struct Switch {
     pub discipline: Discipline,
     /// What becomes of packets that a lossy class has no room for; they are dropped without it.
     pub trimming: Option<Trimming>,
+    /// Packets wait at their ingress for credits of their egress (virtual output queues); `None` queues
+    /// them at their egress.
+    pub voq: Option<Voq>,
+}
+
+impl Switch {
+    /// What a packet takes from its arrival to the scheduler of its egress port when nothing else is
+    /// there: credits and the cell fabric, or nothing.
+    pub fn transit(&self) -> Span {
+        self.voq.map_or(Span::ZERO, |voq| voq.credit_latency + voq.fabric_latency)
+    }
+}
+
+/// Virtual output queues: a deep buffer at ingress, credits from the egress, and a cell fabric between
+/// them that blocks nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Voq {
+    /// From a packet's request to the credit that lets it go.
+    pub credit_latency: Span,
+    /// Through the cell fabric.
+    pub fabric_latency: Span,
+    /// What the fabric carries of a port, over the port's rate.
+    pub speed_up: Ratio,
 }
 
 /// Packets that find a queue full lose their payload and go on.
@@ -538,7 +561,7 @@ impl Fabric {
             slowest = slowest.max(wire);
             let Some(switch) = self.node_switch(self.ports[port.index()].node) else { continue };
             let switch = &self.switches[switch.index()];
-            total += switch.latency;
+            total += switch.latency + switch.transit();
             // Stored whole before it goes on: the previous link's time is spent once more.
             if hop > 0 && !switch.cut_through {
                 total += self.cable(path[hop - 1]).rate.time_for(bytes);

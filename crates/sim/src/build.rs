@@ -25,6 +25,7 @@ use crate::report::{FlowCounters, Observer};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use crate::trail::Trails;
+use crate::voq;
 use crate::{QueueKind, Settings, SimError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     events: Q,
     observer: &'a mut dyn Observer,
 ) -> Result<Engine<'a, Q>, SimError> {
-    if fabric.ports.len() as u64 * 8 > u64::from(MAX_ID)
+    if (fabric.ports.len() * 8 + fabric.nics.len()) as u64 > u64::from(MAX_ID)
         || flows.len() as u64 > u64::from(MAX_ID / 2)
     {
         return Err(SimError::TooLarge);
@@ -123,6 +124,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
             .collect(),
         paused: Vec::new(),
         credits: credit::initial(fabric),
+        voqs: voq::initial(fabric),
         deadlock_pending: false,
         search: Search::new(!shortcuts, routed),
         deadlocks: Vec::new(),
@@ -211,6 +213,9 @@ fn port_state(
     let cut_through = leads_to_cut_through(fabric, id);
     if credit::governs(fabric, id) {
         flags |= port_flag::CREDITS;
+    }
+    if voq::governs(fabric, id) {
+        flags |= port_flag::VOQ;
     }
     if host::is_slow(fabric, id) {
         flags |= port_flag::SLOW_HOST;

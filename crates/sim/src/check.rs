@@ -42,8 +42,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             assert_eq!(bytes, queue.bytes, "a queue's length and its packets");
         }
+        for packet in self.voqs.iter().flatten().flat_map(|voqs| voqs.packets(&self.packets)) {
+            queued += 1;
+            queued_bytes += u64::from(packet.size);
+            charged[packet.ingress as usize] += u64::from(packet.charged);
+        }
         let arrives = |(key, _): &(Key, u32)| key.is(Kind::Arrive) || key.is(Kind::Deliver);
         let under_way = self.events.pending().filter(arrives).count() as u64;
+        let under_way = under_way + self.in_fabrics().count() as u64;
         assert_eq!(alive, queued + under_way, "packets queued and under way");
         let lanes = self.ports.iter().flat_map(|port| &port.lanes);
         for (lane, charged) in lanes.zip(&charged) {
@@ -52,6 +58,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let accounted = self.totals.delivered_bytes + self.totals.dropped_bytes + queued_bytes;
         assert!(accounted <= self.letters.written_bytes, "more bytes came out than went in");
         self.assert_credits();
+        self.assert_voqs();
         for switch in &self.switches {
             assert!(switch.shared.free <= switch.shared_total, "buffer out of nowhere");
         }

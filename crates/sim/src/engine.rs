@@ -28,6 +28,7 @@ use crate::routing::Routing;
 use crate::scheduler::Scheduler;
 use crate::setting::ActiveSetting;
 use crate::trail::Trails;
+use crate::voq::Voqs;
 use prefetch_index::prefetch_index;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId, Trimming, WatchdogAction};
@@ -136,6 +137,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) paused: Vec<Slot>,
     /// By sending port and class, where links have credits.
     pub(crate) credits: Vec<Credit>,
+    /// By switch, where any has virtual output queues.
+    pub(crate) voqs: Vec<Option<Box<Voqs>>>,
     pub(crate) deadlock_pending: bool,
     pub(crate) search: Search,
     pub(crate) deadlocks: Vec<Cycle>,
@@ -309,7 +312,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(Kind::Deadline) => self.endpoint_deadline(id),
             Some(Kind::Start) => self.start_flows(),
             Some(Kind::Fault) => self.change_fault(id),
-            Some(Kind::Drain) => self.drain_receiver(id),
+            Some(Kind::Drain) => match id.checked_sub(self.nics.len() as u32) {
+                None => self.drain_receiver(id),
+                Some(port) => self.leave_fabric(port, event.data),
+            },
             Some(Kind::Watchdog) => self.watch(Slot(id)),
             Some(Kind::Deadlock) => self.look_for_deadlock(),
             Some(Kind::Sample) => self.take_sample(),

@@ -34,7 +34,8 @@ pub(crate) enum Kind {
     Deadline = 8,
     /// Pause frames are sent again before they run out. Id: the port.
     PauseRefresh = 9,
-    /// A limited receive side has drained to its resume point. Id: the NIC.
+    /// A limited receive side has drained to its resume point. Id: the NIC. Or, with ids beyond all NICs, a
+    /// packet leaves a cell fabric. Id: NICs + the port it leaves by. Data: the packet.
     Drain = 10,
     /// The watchdog looks at a queue. Id: port x 8 + class.
     Watchdog = 11,

@@ -4,7 +4,7 @@ use crate::buffer::Admission;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::packet::{MAX_HOPS, Packet, flag};
-use crate::port::{Slot, Wake, bit, head_time};
+use crate::port::{Slot, Wake, bit, head_time, port_flag};
 use crate::report::Drop;
 
 /// Packets with any of these do not take the short way through a switch.
@@ -69,6 +69,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn take_in(&mut self, slot: Slot, out: u32, index: u32) {
         let out = Slot::new(out, slot.class());
         let egress = &self.ports[out.port() as usize];
+        if egress.flags & port_flag::VOQ != 0 {
+            return self.take_into_voq(slot, out, index);
+        }
         let (egress_byte, special) = (egress.byte_time, egress.stuck | egress.limited);
         let here = &mut self.ports[slot.port() as usize];
         let state = &mut self.switches[here.owner as usize];
@@ -117,7 +120,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Takes so many bytes into the buffer of a port that is near a limit, and pauses the peer if that
     /// is due. Why not, if it does not.
     #[inline(never)]
-    fn admit(&mut self, slot: Slot, charged: u32) -> Result<(), Drop> {
+    pub(crate) fn admit(&mut self, slot: Slot, charged: u32) -> Result<(), Drop> {
         let here = &mut self.ports[slot.port() as usize];
         let state = &mut self.switches[here.owner as usize];
         let asked = here.xoff & slot.bit() != 0;

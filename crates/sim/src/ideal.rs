@@ -16,7 +16,7 @@ use xoff_units::{ByteTime, Span};
 #[derive(Debug, Clone, Copy)]
 struct Hop {
     byte_time: ByteTime,
-    /// From the end of a transmission to its arrival.
+    /// From the end of a transmission to its arrival, and what a packet takes to the port before.
     flight: Span,
     /// The receiving switch forwards before a packet has arrived whole.
     cut_through: bool,
@@ -112,9 +112,11 @@ fn choose(
 
 impl Hop {
     fn of(fabric: &Fabric, port: PortId) -> Self {
+        let switch = fabric.node_switch(fabric.ports[port.index()].node);
+        let transit = switch.map_or(Span::ZERO, |id| fabric.switches[id.index()].transit());
         Self {
             byte_time: ByteTime::of(fabric.cable(port).rate),
-            flight: flight(fabric, port),
+            flight: flight(fabric, port) + transit,
             cut_through: leads_to_cut_through(fabric, port),
         }
     }

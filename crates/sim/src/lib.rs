@@ -46,6 +46,7 @@ pub mod spread;
 mod trail;
 mod transmit;
 mod trim;
+mod voq;
 mod watchdog;
 mod wheel;
 

@@ -203,7 +203,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Everything in the buffer of a switch is lost.
     pub(crate) fn empty_switch(&mut self, switch: SwitchId) {
         for port in self.fabric.switches[switch.index()].ports.clone() {
-            for class in classes(self.ports[port as usize].waiting) {
+            let voqs = self.ports[port as usize].flags & port_flag::VOQ != 0;
+            let held = if voqs { u8::MAX } else { self.ports[port as usize].waiting };
+            for class in classes(held) {
                 self.flush(Slot::new(port, class), Drop::NodeDown);
             }
         }

@@ -74,6 +74,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.totals.switch_cnps += 1;
         let index = self.packets.add(&packet);
         self.letters.write(index, Letter { header, sent_at: self.now, flow }, packet.size);
-        self.enqueue(Slot::new(out, class), index, packet.size);
+        let out = Slot::new(out, class);
+        self.egress_joined(out, packet.size.into());
+        self.enqueue(out, index, packet.size);
     }
 }

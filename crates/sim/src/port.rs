@@ -125,6 +125,8 @@ pub(crate) mod port_flag {
     pub(crate) const CREDITS: u8 = 32;
     /// The host gives its NIC data more slowly than the wire takes it: see [`crate::host`].
     pub(crate) const SLOW_HOST: u8 = 64;
+    /// The port belongs to a switch with virtual output queues: see [`crate::voq`].
+    pub(crate) const VOQ: u8 = 128;
     /// There is more to a transmission than the time it takes.
     pub(crate) const CAREFUL: u8 = LOSSY | CREDITS | SLOW_HOST;
 }
@@ -191,7 +193,7 @@ impl Port {
 
     /// The port is new, and calm.
     pub(crate) fn settle(mut self) -> Self {
-        let careful = self.flags & port_flag::CAREFUL != 0;
+        let careful = self.flags & (port_flag::CAREFUL | port_flag::VOQ) != 0;
         self.calm = if careful { u64::MAX } else { self.state() };
         self
     }

@@ -4,6 +4,7 @@ use crate::connection::NO_CONNECTION;
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::job::JobResult;
+use crate::port::Slot;
 use crate::report::{ClassResult, FlowCounters, FlowResult, Outcome, Report};
 use xoff_transport::QueuePair;
 use xoff_units::{Bytes, Span};
@@ -101,9 +102,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
             xon_sent: count.xon_sent,
             pauses_received: count.pauses_received,
             paused: pause.total + open,
-            deepest_queue: Bytes::new(lane.queue.deepest.into()),
+            deepest_queue: Bytes::new(self.deepest_for(slot as u32, lane.queue.deepest)),
             deepest_headroom: Bytes::new(lane.ingress.deepest_headroom.into()),
         }
+    }
+
+    /// The most that ever waited for a port and class, also at the ingresses of a switch with virtual
+    /// output queues.
+    fn deepest_for(&self, slot: u32, own: u32) -> u64 {
+        let port = &self.ports[Slot(slot).port() as usize];
+        let voqs = if port.is_nic() { None } else { self.voqs.get(port.owner as usize) };
+        let voqs = voqs.and_then(Option::as_deref);
+        voqs.map_or(0, |voqs| voqs.deepest(Slot(slot))).max(own.into())
     }
 
     fn digest(&self, flows: &[FlowResult], jobs: &[JobResult], ports: &[[ClassResult; 8]]) -> u64 {

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::port::{Slot, port_flag};
 use crate::report::{Sample, Sent};
 use xoff_fabric::model::PortId;
 
@@ -16,14 +17,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.observer.sent(&Sent { at, port, class, bytes });
                 }
                 let paused = state.paused & 1 << class != 0;
-                if lane.queue.bytes == 0 && lane.ingress.held() == 0 && !paused {
+                let slot = Slot::new(port as u32, class as u8);
+                let queue = self.queued_for(slot, lane.queue.bytes);
+                if queue == 0 && lane.ingress.held() == 0 && !paused {
                     continue;
                 }
                 let sample = Sample {
                     at: self.now,
                     port: PortId(port as u32),
                     class: class as u8,
-                    queue: lane.queue.bytes,
+                    queue,
                     ingress: lane.ingress.held(),
                     paused,
                     tx_bytes: lane.tx_bytes,
@@ -36,5 +39,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if !self.only_looks_are_left(false) {
             self.schedule(self.now + self.sample_period, Kind::Sample, 0, 0);
         }
+    }
+
+    /// What waits for a port and class: in its own queue, and at the ingresses of a switch with virtual output
+    /// queues.
+    fn queued_for(&self, slot: Slot, own: u32) -> u32 {
+        let port = &self.ports[slot.port() as usize];
+        if port.flags & port_flag::VOQ == 0 {
+            return own;
+        }
+        let voqs = self.voqs.get(port.owner as usize).and_then(Option::as_deref);
+        let waiting = voqs.map_or(0, |voqs| voqs.waiting(slot));
+        (waiting + u64::from(own)).min(u64::from(u32::MAX)) as u32
     }
 }

@@ -108,6 +108,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         if ingress != NO_INGRESS {
             self.release(Slot(ingress), charged);
+        } else {
+            // Only packets behind a cell fabric are charged to no ingress.
+            self.egress_left(slot, size.into());
         }
         (index, size.into())
     }

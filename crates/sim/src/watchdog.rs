@@ -81,6 +81,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Drops everything in a queue of a switch.
     pub(crate) fn flush(&mut self, slot: Slot, reason: Drop) {
         self.search.forget(slot);
+        self.flush_voqs(slot, reason);
         while self.ports[slot.port() as usize].waiting & slot.bit() != 0 {
             let here = &mut self.ports[slot.port() as usize];
             let queue = &mut here.lane(slot.class()).queue;
@@ -89,8 +90,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 here.waiting &= !slot.bit();
             }
             let packet = self.packets.get(index);
-            let (ingress, charged) = (packet.ingress, packet.charged);
-            if ingress != NO_INGRESS {
+            let (ingress, charged, size) = (packet.ingress, packet.charged, packet.size);
+            if ingress == NO_INGRESS {
+                self.egress_left(slot, size.into());
+            } else {
                 self.release(Slot(ingress), charged);
             }
             self.drop_packet(index, slot, reason);

@@ -74,7 +74,13 @@ pub(super) fn kind(
     let fields = hash(|h| h.fields.as_deref().map(hash_fields));
     let seed = own.hash.as_ref().and_then(|h| h.seed);
     let seed = seed.or_else(|| all.hash.as_ref().and_then(|h| h.seed));
-    let forwarding = own.forwarding.or(all.forwarding).unwrap_or(Forwarding::CutThrough);
+    // A packet is cut into cells for the fabric when all of it is there.
+    let usual = match silicon.voq {
+        Some(_) => Forwarding::StoreAndForward,
+        None => Forwarding::CutThrough,
+    };
+    let forwarding = own.forwarding.or(all.forwarding).filter(|_| silicon.voq.is_none());
+    let forwarding = forwarding.unwrap_or(usual);
     let watchdog = own.watchdog.as_ref().or(all.watchdog.as_ref()).filter(|w| w.enabled);
     let kind = SwitchKind {
         tier,

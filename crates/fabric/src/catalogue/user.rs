@@ -3,12 +3,13 @@
 use super::{Catalogue, Media, Milliwatts, NicModel, Silicon, Source};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
+use crate::model::Voq;
 use crate::rules::headroom::SiliconPart;
 use crate::suggest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use xoff_units::{Bytes, Length, Rate, Span};
+use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
 /// A user's own silicon, NICs and media, by name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +43,12 @@ pub struct SiliconEntry {
     pub cell: Option<Bytes>,
     /// Forwarding latency.
     pub latency: Option<Span>,
+    /// With virtual output queues, as `jericho-3-ai` has: from a request to its credit.
+    pub credit_latency: Option<Span>,
+    /// With virtual output queues: latency of the cell fabric.
+    pub fabric_latency: Option<Span>,
+    /// With virtual output queues: what the fabric carries of a port, over the port's rate.
+    pub speed_up: Option<Ratio>,
     /// Delay inside MAC and PHY, as headroom counts it.
     pub mac_phy: Option<Bytes>,
     /// Time between port and buffer accounting, as headroom counts it.
@@ -156,6 +163,7 @@ impl SiliconEntry {
             buffer: self.buffer.unwrap_or(base.buffer),
             cell: self.cell.unwrap_or(base.cell),
             latency: self.latency.unwrap_or(base.latency),
+            voq: self.voq(base, name, report),
             headroom: SiliconPart {
                 mac_phy: self.mac_phy.unwrap_or(part.mac_phy),
                 pipeline: self.pipeline.unwrap_or(part.pipeline),
@@ -164,6 +172,42 @@ impl SiliconEntry {
             power: self.power.unwrap_or(base.power),
             source: Source::User,
         }
+    }
+}
+
+impl SiliconEntry {
+    /// Its virtual output queues, where the silicon it is like has them.
+    fn voq(&self, base: &Silicon, name: &str, report: &mut Report<'_>) -> Option<Voq> {
+        let keys = [
+            ("credit-latency", self.credit_latency.is_some()),
+            ("fabric-latency", self.fabric_latency.is_some()),
+            ("speed-up", self.speed_up.is_some()),
+        ];
+        let Some(voq) = base.voq else {
+            if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
+                report.error(
+                    code::IMPOSSIBLE,
+                    keys!["catalogue", "silicon", name, key],
+                    format!("`{}` has one shared buffer and no virtual output queues", base.name),
+                    "start from silicon that has them, with `like = \"jericho-3-ai\"`",
+                );
+            }
+            return None;
+        };
+        let speed_up = self.speed_up.unwrap_or(voq.speed_up);
+        if speed_up < Ratio::ONE {
+            report.error(
+                code::IMPOSSIBLE,
+                keys!["catalogue", "silicon", name, "speed-up"],
+                "a fabric slower than its ports drops or blocks",
+                "give 1 or more; 1.1 to 1.3 are usual",
+            );
+        }
+        Some(Voq {
+            credit_latency: self.credit_latency.unwrap_or(voq.credit_latency),
+            fabric_latency: self.fabric_latency.unwrap_or(voq.fabric_latency),
+            speed_up: speed_up.max(Ratio::ONE),
+        })
     }
 }
 

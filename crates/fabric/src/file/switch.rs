@@ -29,7 +29,8 @@ pub struct SwitchSettings {
     pub cell: Option<Bytes>,
     /// From the scheduler's decision to the first bit on the wire.
     pub latency: Option<Span>,
-    /// Whether a packet leaves before it has arrived whole (default cut-through).
+    /// Whether a packet leaves before it has arrived whole (default cut-through; silicon with virtual
+    /// output queues always stores).
     pub forwarding: Option<Forwarding>,
     /// Largest frame a port accepts (default 9216B).
     pub mtu: Option<Bytes>,

@@ -6,6 +6,7 @@
 
 mod balance;
 mod deadlock;
+mod deep;
 mod dual_tor;
 mod fairness;
 mod headroom;

@@ -8,6 +8,7 @@
 mod common;
 
 mod deadlock;
+mod deep;
 mod delivery;
 mod determinism;
 mod extremes;

@@ -63,7 +63,7 @@ fn switches(rows: &[SwitchRow]) -> Table {
         table.row([
             row.names.clone(),
             count(row.count),
-            row.silicon.clone(),
+            if row.voq { format!("{}, VOQ", row.silicon) } else { row.silicon.clone() },
             links.collect::<Vec<_>>().join(", "),
             used,
             bytes(row.buffer),

@@ -139,6 +139,7 @@ fn silicon_table<'a>(entries: impl Iterator<Item = &'a Silicon>) -> Table {
         ("vendor", Align::Left),
         ("ports", Align::Right),
         ("buffer", Align::Right),
+        ("queueing", Align::Left),
         ("cell", Align::Right),
         ("latency", Align::Right),
         ("power", Align::Right),
@@ -155,8 +156,9 @@ fn silicon_table<'a>(entries: impl Iterator<Item = &'a Silicon>) -> Table {
             entry.vendor.clone(),
             ports,
             bytes(entry.buffer),
+            if entry.voq.is_some() { "VOQ" } else { "shared" }.to_owned(),
             bytes(entry.cell),
-            time(entry.latency),
+            time(entry.idle_latency()),
             watts(entry.power),
             source(entry.source).to_owned(),
         ]);
@@ -229,7 +231,8 @@ fn silicon_json(entry: &Silicon) -> Value {
         "max_ports": entry.max_ports,
         "buffer_bytes": entry.buffer.get(),
         "cell_bytes": entry.cell.get(),
-        "latency_ps": entry.latency.as_ps(),
+        "latency_ps": entry.idle_latency().as_ps(),
+        "virtual_output_queues": entry.voq.is_some(),
         "power_mw": entry.power.0,
         "figures": source(entry.source),
     })
