@@ -61,7 +61,7 @@ pub(super) fn assemble(
     if file.credits.enabled {
         credits::settle(&mut fabric, &file.credits, report);
     } else {
-        buffers::check(&fabric, &wiring, &classes, report);
+        buffers::check(terms, &fabric, &wiring, &classes, report);
     }
     fabric
 }

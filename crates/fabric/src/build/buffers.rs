@@ -2,6 +2,7 @@
 
 use super::assemble::response;
 use super::classes::{ClassPlan, Classes};
+use super::distance;
 use super::switches::SwitchKind;
 use super::terms::Terms;
 use super::wiring::{End, Wiring};
@@ -134,7 +135,13 @@ fn lossy(plan: &ClassPlan) -> Threshold {
 }
 
 /// Reports, once per kind of switch, headroom that does not fit and ECN that marks after PFC.
-pub(super) fn check(fabric: &Fabric, wiring: &Wiring, classes: &Classes, report: &mut Report<'_>) {
+pub(super) fn check(
+    terms: &Terms<'_>,
+    fabric: &Fabric,
+    wiring: &Wiring,
+    classes: &Classes,
+    report: &mut Report<'_>,
+) {
     let mut seen = vec![false; wiring.switch_kinds.len()];
     let mut marked = [false; CLASSES];
     let mut short = false;
@@ -147,7 +154,7 @@ pub(super) fn check(fabric: &Fabric, wiring: &Wiring, classes: &Classes, report:
         let (headroom, reserved) = buffer::claims(fabric, switch);
         if headroom + reserved >= switch.buffer {
             seen[kind] = true;
-            too_much_headroom(fabric, switch, (headroom, reserved), report);
+            distance::refuse(terms, wiring, fabric, index, (headroom, reserved), report);
             continue;
         }
         check_headroom(fabric, switch, &mut short, report);
@@ -181,40 +188,6 @@ fn check_headroom(fabric: &Fabric, switch: &Switch, short: &mut bool, report: &m
             return;
         }
     }
-}
-
-fn too_much_headroom(
-    fabric: &Fabric,
-    switch: &Switch,
-    (headroom, reserved): (Bytes, Bytes),
-    report: &mut Report<'_>,
-) {
-    let tier = switch.tier.name();
-    let candidates = [
-        keys!["pfc", "headroom"] as &[Step<'_>],
-        keys!["switch", tier, "buffer"],
-        keys!["switch", "buffer"],
-        keys!["fabric", tier],
-        keys!["links", "length"],
-        keys!["links", "delay"],
-    ];
-    let ports = switch.ports.len();
-    let largest = fabric.ports[switch.ports.start as usize..switch.ports.end as usize]
-        .iter()
-        .flat_map(|port| port.classes.iter().map(|class| class.headroom))
-        .max()
-        .unwrap_or(Bytes::ZERO);
-    report.error(
-        code::HEADROOM,
-        first_written(&candidates, report),
-        format!(
-            "the {ports} ports of `{}` need {headroom} of headroom (up to {largest} each) and \
-             {reserved} reserved, and its buffer has {}",
-            switch.name, switch.buffer
-        ),
-        "shorten the cables, make fewer classes lossless, share a `headroom-pool`, or take silicon \
-         with more buffer",
-    );
 }
 
 /// ECN has to speak before PFC does. The rule compares with the XOFF point of one ingress queue on

@@ -7,6 +7,7 @@ mod cables;
 mod classes;
 mod credits;
 mod custom;
+mod distance;
 mod fat_tree;
 mod fit;
 mod hosts;

@@ -386,6 +386,71 @@ fn custom_fabrics_are_sorted_and_joined() {
     assert_eq!(fabric.cables[4].loss, Ratio::new(1, 1000));
 }
 
+/// Two sites with one host each, `parallel` links of 400G between them.
+fn sites(silicon: &str, length: &str, parallel: u32, more: &str) -> String {
+    format!(
+        "[cluster]\nnic = 'connectx-7'\n[fabric]\nkind = 'custom'\nleaf = '{silicon}'\n\
+         [[node]]\nname = 'a'\nkind = 'nic'\n[[node]]\nname = 'b'\nkind = 'nic'\n\
+         [[node]]\nname = 'here'\nkind = 'switch'\n[[node]]\nname = 'there'\nkind = 'switch'\n\
+         [[link]]\nends = 'a here'\n[[link]]\nends = 'b there'\n\
+         [[link]]\nends = 'here there'\nlength = '{length}'\nparallel = {parallel}\n{more}"
+    )
+}
+
+#[test]
+fn headroom_between_sites_is_a_round_trip_at_the_links_rate() {
+    // 5 ns/m both ways at 50 GB/s: 500 bytes for each metre.
+    for (length, least) in [("10km", 5_000_000), ("40km", 20_000_000), ("100km", 50_000_000)] {
+        let fabric = fabric(&sites("jericho-3-ai", length, 4, ""));
+        let here = fabric.switches[0].ports.clone().map(|port| &fabric.ports[port as usize]);
+        let most = here.map(|port| port.classes[3].headroom.get()).max().unwrap();
+        assert!((least..least * 105 / 100).contains(&most), "{length}: {most}");
+    }
+    let media = |length: &str| {
+        let fabric = fabric(&sites("jericho-3-ai", length, 1, ""));
+        fabric.cables[2].media.clone()
+    };
+    assert_eq!(media("2km"), "400g-fr4");
+    assert_eq!(media("10km"), "400g-lr4");
+    assert_eq!(media("40km"), "400g-er8");
+    assert_eq!(media("80km"), "400g-zr");
+    assert_eq!(media("300km"), "400g-zr+");
+}
+
+#[test]
+fn a_distance_that_no_buffer_holds_is_refused_with_what_would_do() {
+    let text = sites("tomahawk-5", "40km", 4, "");
+    let loaded = load_fabric(&text);
+    assert!(loaded.value.is_none());
+    let error = loaded.diagnostics.iter().find(|found| found.is_error()).unwrap();
+    assert_eq!((error.code, &text[error.span.clone()]), (code::HEADROOM, "'40km'"));
+    let said = error.to_string();
+    for part in [
+        "`here→there` alone needs",
+        "400Gbps over 40km with 21MB in flight",
+        "(tomahawk-5) has 165MB",
+        "`jericho-2c-plus` has 8GB",
+        "cables of less than 20km, or links of less than 200Gbps",
+        "`lossless = false`",
+        "`recovery = \"selective-repeat\"`",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    // Two classes need twice as much.
+    let two = load_fabric(&sites("tomahawk-5", "40km", 4, "[[class]]\nid = 4\nlossless = true\n"));
+    assert!(two.diagnostics[0].to_string().contains("fewer than 2 lossless classes"));
+    // What the message proposes is accepted.
+    for cured in [
+        sites("jericho-2c-plus", "40km", 4, ""),
+        sites("tomahawk-5", "19km", 4, ""),
+        sites("tomahawk-5", "40km", 4, "rate = '180Gbps'\n"),
+        sites("tomahawk-5", "40km", 4, "[[class]]\nid = 3\nlossless = false\n"),
+    ] {
+        let found = load_fabric(&cured).diagnostics;
+        assert!(!found.iter().any(|found| found.is_error()), "{found:#?}\n{cured}");
+    }
+}
+
 #[test]
 fn hosts_are_limited_where_a_file_says_so() {
     let base = "[cluster]\ngpus = 16\nnic = 'connectx-7'\n[fabric]\nleaf = 'tomahawk-5'\n\

@@ -33,6 +33,8 @@ pub enum Family {
     Fr,
     /// Wavelengths on one pair of single-mode fibres, 10 km.
     Lr,
+    /// Wavelengths on one pair of single-mode fibres, 40 km.
+    Er,
     /// Coherent.
     Zr,
 }
@@ -45,6 +47,7 @@ impl Family {
             ("dr", Self::Dr),
             ("fr", Self::Fr),
             ("lr", Self::Lr),
+            ("er", Self::Er),
             ("zr", Self::Zr),
         ];
         let tail = name.rsplit('-').next().filter(|_| name.contains('-')).unwrap_or("");
@@ -90,12 +93,22 @@ const ROWS: [(&str, u64, u64, u64, u32); 18] = [
     ("400g-dr4", 400, 500, 100, 10_000),
     ("400g-fr4", 400, 2_000, 100, 12_000),
     ("400g-lr4", 400, 10_000, 100, 12_000),
-    ("400g-zr", 400, 120_000, 4_000, 20_000),
+    ("400g-er8", 400, 40_000, 100, 14_000),
     ("800g-sr8", 800, 50, 100, 14_000),
     ("800g-dr8", 800, 500, 100, 16_000),
     ("800g-2xfr4", 800, 2_000, 100, 17_000),
     ("1.6t-dr8", 1600, 500, 120, 25_000),
     ("1.6t-2xfr4", 1600, 2_000, 120, 28_000),
+];
+
+/// The same for coherent optics between sites. Reach is that of an amplified line, as the OIF's 400ZR and
+/// 800ZR agreements and OpenZR+ give it (without amplifiers about 40 km of the first, 80 km with a strong
+/// transmitter); latency of their FEC and power are estimates.
+const COHERENT: [(&str, u64, u64, u64, u32); 4] = [
+    ("100g-zr", 100, 120_000, 4_000, 6_000),
+    ("400g-zr", 400, 120_000, 4_000, 20_000),
+    ("400g-zr+", 400, 480_000, 5_000, 23_000),
+    ("800g-zr", 800, 120_000, 5_000, 30_000),
 ];
 
 pub(super) fn built_in() -> impl Iterator<Item = Media> {
@@ -109,7 +122,9 @@ pub(super) fn built_in() -> impl Iterator<Item = Media> {
         ideal: true,
         source: Source::Invented,
     };
-    let real = ROWS.iter().map(|&(name, gbps, reach, fec, power)| Media {
+    let published = ROWS.iter().map(|row| (row, Source::Published));
+    let all = published.chain(COHERENT.iter().map(|row| (row, Source::Estimated)));
+    let real = all.map(|(&(name, gbps, reach, fec, power), source)| Media {
         name: name.to_owned(),
         rate: Rate::from_gbps(gbps),
         reach: Length::from_m(reach),
@@ -117,7 +132,7 @@ pub(super) fn built_in() -> impl Iterator<Item = Media> {
         power: Milliwatts(power),
         family: Family::of(name),
         ideal: false,
-        source: Source::Published,
+        source,
     });
     real.chain(std::iter::once(ideal))
 }
@@ -134,5 +149,6 @@ mod tests {
         assert_eq!([family("400g-fr4"), family("800g-2xfr4")], [Family::Fr; 2]);
         assert_eq!([family("100g-sr4"), family("800g-sr8")], [Family::Sr; 2]);
         assert_eq!([family("400g-lr4"), family("400g-zr")], [Family::Lr, Family::Zr]);
+        assert_eq!([family("400g-er8"), family("400g-zr+")], [Family::Er, Family::Zr]);
     }
 }

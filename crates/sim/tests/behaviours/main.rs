@@ -18,6 +18,7 @@ mod outage;
 mod rivals;
 mod scene;
 mod shapes;
+mod sites;
 mod steering;
 mod storm;
 mod traffic;
