@@ -114,7 +114,7 @@ impl Plan {
              discipline = \"{}\"\nbuffer = \"16GB\"\n[pfc]\nalpha = \"{}\"\nxon-offset = \"{}B\"\n\
              quanta = {}\nresponse = \"{}\"\n[ecn]\nenabled = {}\nkmin = \"8KB\"\nkmax = \"120KB\"\nscale = false\n[traffic]\nack = {}\n\
              [transport]\nmtu = \"{}B\"\nack-every = {}\nrecovery = \"{}\"\nnotification = \"{}\"\n\
-             timeout = \"1ms\"\nadaptive-retransmission = false\n\
+             timeout = \"1ms\"\nretry-limit = 255\nadaptive-retransmission = false\n\
              cnp-delay = \"{}ns\"\ncnp-scope = \"{}\"\n[transport.congestion]\nkind = \"{}\"\n\
              [[class]]\nid = 3\nreserved = \"{}B\"\n",
             s.nic_latency_ns, s.cell, s.forwarding, s.latency_ns, s.discipline, s.alpha,
