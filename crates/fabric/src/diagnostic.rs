@@ -67,6 +67,8 @@ pub mod code {
     pub const REACH: Code = Code("xoff::reach");
     /// Packets larger than a port passes.
     pub const MTU: Code = Code("xoff::mtu");
+    /// Packets that overtake each other, and receivers that take that for loss.
+    pub const REORDERING: Code = Code("xoff::reordering");
     /// A NIC that cannot reach the others.
     pub const DISCONNECTED: Code = Code("xoff::disconnected");
     /// A file that a scenario names and that cannot be read.

@@ -27,6 +27,7 @@ pub mod schema;
 mod structure;
 pub mod suggest;
 
+pub use build::infiniband_silicon;
 pub use diagnostic::{Diagnostic, Origin, Severity};
 pub use load::{FabricSetup, Loaded, ScenarioSetup, load, load_fabric, load_scenario};
 pub use network::Network;

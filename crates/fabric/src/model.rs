@@ -327,6 +327,15 @@ impl Balancing {
     pub const fn keeps_paths(self) -> bool {
         matches!(self, Balancing::Hash | Balancing::Engineered)
     }
+
+    /// Whether packets of one flow can overtake each other on a healthy fabric.
+    pub const fn reorders(self) -> bool {
+        match self {
+            Balancing::Hash | Balancing::Engineered | Balancing::Pinned => false,
+            Balancing::Recycled => true,
+            Balancing::Adaptive { gap, .. } => gap.is_zero(),
+        }
+    }
 }
 
 /// What decides among equal ports, where it is not the hash of the flow.
@@ -337,7 +346,10 @@ pub enum Choice {
     /// The shortest queue, then the least used link (dynamic load balancing).
     Local,
     /// The same, and what waits beyond the next switch counts, too (global load balancing).
-    Global,
+    Global {
+        /// How often switches report the quality of their ports to their neighbours; zero is at once.
+        refresh: Span,
+    },
 }
 
 /// What a PFC watchdog does, and when.

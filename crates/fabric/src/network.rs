@@ -94,7 +94,9 @@ mod tests {
         for network in Network::ALL {
             let name = network.name();
             assert_eq!(Network::named(name), Some(network));
-            let setup = load_fabric(&format!("{SINGLE}[transport]\nkind = '{name}'"));
+            let silicon = if name == "infiniband" { "leaf = 'quantum-2'\n" } else { "" };
+            let text = format!("{SINGLE}{silicon}[transport]\nkind = '{name}'");
+            let setup = load_fabric(&text);
             assert!(setup.diagnostics.is_empty(), "{name}: {:?}", setup.diagnostics);
             assert_eq!(setup.value.unwrap().file.transport.kind, network);
         }
@@ -156,7 +158,8 @@ mod tests {
 
     #[test]
     fn credits_divide_the_buffer_and_leave_nothing_to_pause() {
-        let fabric = fabric(&format!("{SINGLE}[transport]\nkind = 'infiniband'"));
+        let fabric =
+            fabric(&format!("{SINGLE}leaf = 'quantum-2'\n[transport]\nkind = 'infiniband'"));
         let switch = &fabric.switches[0];
         let ports = &fabric.ports[switch.ports.start as usize..switch.ports.end as usize];
         let held: u64 =

@@ -1,32 +1,41 @@
 //! Switches that choose among equal ports by something else than the hash of the flow.
 //!
 //! A [`Balancer`] remembers the port of each flowlet in a table of fixed size, as hardware does: flows
-//! with the same place share their port. Whoever chooses anew takes the best of the equal ports by the
-//! level of their queues, then by how much they were used lately, then by a draw. Global balancing
-//! adds the level that the best port of the next switch has. It sees that at once, where real switches
-//! tell each other every few microseconds. Where ways are pinned, the place of the destination on its leaf
-//! decides, and nothing else.
+//! with the same place share their port. A new choice takes the ports of the best quality and draws
+//! one of them at random. As in switch silicon, quality is coarse: the queue falls into one of
+//! [`BANDS`] bands that double in width, and for flowlets the load of the link, measured over whole
+//! periods, counts in eighths among equal queues. Coarse bands and the draw keep senders apart. A finer rule (any idle
+//! port before any busy one) lets every flow of a steady load find the port that it used before free again:
+//! flows then keep their ports as if they were hashed, and meet at the next switch.
+//!
+//! Global balancing adds the quality that the best port of the next switch had when that switch last reported
+//! it ([`Reports`]). Where ways are pinned, the place of the destination on its leaf decides, and
+//! nothing else.
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::packet::Packet;
 use crate::port::{Port, bit};
-use xoff_fabric::model::{Balancing, Choice, PortId};
+use xoff_fabric::model::{Balancing, Choice, Fabric, PortId, Switch};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
-/// Queues that differ by less than this are equally good.
-const STEP: u32 = 8 << 10;
+/// The first band of queues, eight full packets; each further band is twice as wide. With bands of one or two
+/// packets a permutation at full load locks in (see above): on a fat tree of 128 hosts the last flow then
+/// takes up to a third longer than with random spraying; from four packets on it does not.
+const FIRST_BAND: u32 = 32 << 10;
 
-/// The level of a port that is paused or whose queue is beyond all measure.
-const WORST: u32 = 1 << 16;
+/// A full packet, about.
+const PACKET: u32 = 4 << 10;
 
-/// How long use is counted before it is looked at again.
+/// Bands of queues, as the quality tables of switch silicon have.
+const BANDS: u32 = 8;
+
+/// Period over which the load of a link is measured.
 const PERIOD: Span = Span::from_us(4);
 
-/// Links that were used for so much of a period are equally good. Without grades flows of equal
-/// rate would find the same port least used every time, and never meet another.
-const GRADE: u64 = PERIOD.as_ps() / 8;
+/// Loads that differ by less than an eighth of the link are equal.
+const LOAD_STEP: u64 = PERIOD.as_ps() / 8;
 
 /// Where a flowlet went, and when its last packet did.
 #[derive(Debug, Clone, Copy)]
@@ -35,13 +44,78 @@ struct Flowlet {
     port: PortId,
 }
 
-/// How much a port is used.
+/// The load of a port.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Use {
     since: Instant,
     sent: u64,
-    /// Bytes sent in the last period, and half of those before.
+    /// Bytes per period, averaged over the periods that are complete; the last one counts half.
     bytes: u64,
+}
+
+/// The quality of a port as its switch reported it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Quality {
+    band: u8,
+    /// Classes that it may not send.
+    paused: u8,
+}
+
+/// What switches have reported of their ports to their neighbours, where they balance globally: the last
+/// report and the one before. A report counts at a neighbour when it has crossed the cable.
+///
+/// Reports are made when the first packet after their time is balanced. Nobody can tell the
+/// difference, unless nothing was balanced for a whole period; the report is then newer than it would be.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    refresh: Span,
+    made: Instant,
+    last: Vec<Quality>,
+    before: Vec<Quality>,
+}
+
+impl Reports {
+    /// No reports, where no switch balances globally, or where queues are seen at once.
+    pub(crate) fn new(fabric: &Fabric) -> Self {
+        let refresh = |switch: &Switch| match switch.balancing {
+            Balancing::Adaptive { choice: Choice::Global { refresh }, .. } => Some(refresh),
+            _ => None,
+        };
+        let refresh = fabric.switches.iter().filter_map(refresh).max().unwrap_or(Span::ZERO);
+        let ports = if refresh.is_zero() { 0 } else { fabric.ports.len() };
+        let none = vec![Quality::default(); ports];
+        Self { refresh, made: Instant::ZERO, last: none.clone(), before: none }
+    }
+
+    /// Makes the reports that are due.
+    fn update(&mut self, ports: &[Port], now: Instant) {
+        let periods = now.since(self.made).as_ps() / self.refresh.as_ps().max(1);
+        if periods == 0 || self.refresh.is_zero() {
+            return;
+        }
+        self.made += Span::from_ps(periods * self.refresh.as_ps());
+        std::mem::swap(&mut self.last, &mut self.before);
+        let refresh = self.refresh;
+        // A queue that is gone before the next report is no reason for all neighbours to turn away: they
+        // would do so together, and together come back.
+        let first = |port: &Port| {
+            let packet = port.byte_time.times(PACKET).as_ps().max(1);
+            let drained = refresh.as_ps() / packet * u64::from(PACKET);
+            u32::try_from(drained).unwrap_or(u32::MAX).max(FIRST_BAND)
+        };
+        let quality = |port: &Port| Quality {
+            band: queue_band(port, first(port)) as u8,
+            paused: port.paused,
+        };
+        self.last.iter_mut().zip(ports).for_each(|(last, port)| *last = quality(port));
+    }
+
+    /// The band of a port for a class as a neighbour knows it that hears of it after `delay`.
+    fn band(&self, port: PortId, class: u8, delay: Span, now: Instant) -> u32 {
+        let arrived = now.since(self.made) >= delay;
+        let known = if arrived { &self.last } else { &self.before }[port.index()];
+        u32::from(known.band) + if known.paused & bit(class) != 0 { BANDS } else { 0 }
+    }
 }
 
 /// The choice of one switch.
@@ -51,6 +125,8 @@ pub(crate) struct Balancer {
     gap: Span,
     flowlets: Vec<Option<Flowlet>>,
     stream: Stream,
+    /// Ports of equal quality, while a choice is made.
+    equals: Vec<PortId>,
     /// Flowlets that took another port than the one before, or packets, if each chooses.
     pub(crate) moves: u64,
 }
@@ -65,7 +141,14 @@ impl Balancer {
         };
         // Packets that choose each for themselves are not remembered.
         let places = if gap.is_zero() { 0 } else { table.max(1) as usize };
-        Some(Self { choice, gap, flowlets: vec![None; places], stream, moves: 0 })
+        Some(Self {
+            choice,
+            gap,
+            flowlets: vec![None; places],
+            stream,
+            equals: Vec::new(),
+            moves: 0,
+        })
     }
 
     /// The place of a flow in the table, if there is one.
@@ -99,25 +182,28 @@ impl Balancer {
 }
 
 impl Use {
-    /// Bytes sent lately by a port that has sent `sent` in all.
-    fn lately(&mut self, sent: u64, now: Instant) -> u64 {
-        let new = sent - self.sent;
-        if now.since(self.since) >= PERIOD {
-            *self = Self { since: now, sent, bytes: new + self.bytes / 2 };
-            return self.bytes;
+    /// Bytes per period of a port that has sent `sent` in all. Only complete periods count: a value
+    /// that moved with every packet would make the ports take turns.
+    fn measured(&mut self, sent: u64, now: Instant) -> u64 {
+        let periods = now.since(self.since).as_ps() / PERIOD.as_ps();
+        if let Some(mean) = (sent - self.sent).checked_div(periods) {
+            // Every period halves the weight of what was before.
+            let before = self.bytes >> periods.min(63);
+            let bytes = mean - (mean >> periods.min(63)) + before;
+            *self = Self { since: now, sent, bytes };
         }
-        new + self.bytes / 2
+        self.bytes
     }
 }
 
-/// How long the queue of a class at a port is, in steps.
-fn level(port: &Port, class: u8, now: Instant) -> u32 {
-    if port.paused & bit(class) != 0 {
-        return WORST;
-    }
-    // What is on the wire counts as well: of two empty queues the idle one is better.
-    let wire = u32::from(port.busy_until > now);
-    (port.queued() / STEP + wire).min(WORST)
+/// The band that the queues of a port fall into; the first is `first` bytes wide.
+fn queue_band(port: &Port, first: u32) -> u32 {
+    (port.queued() / first + 1).ilog2().min(BANDS - 1)
+}
+
+/// The same for a class: a port that may not send it is worse than any queue.
+fn band(port: &Port, class: u8) -> u32 {
+    queue_band(port, FIRST_BAND) + if port.paused & bit(class) != 0 { BANDS } else { 0 }
 }
 
 impl<Q: EventQueue> Engine<'_, Q> {
@@ -136,8 +222,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let drawn = balancer.stream.next_u64();
         let port = match choice {
             Choice::Random => *choices.get(pick(drawn, choices.len()))?,
-            Choice::Local | Choice::Global => {
-                self.best_port(packet, class, choice == Choice::Global, drawn, switch)?
+            Choice::Local => self.best_port(packet, class, false, drawn, switch)?,
+            Choice::Global { .. } => {
+                self.reports.update(&self.ports, self.now);
+                self.best_port(packet, class, true, drawn, switch)?
             }
         };
         let balancer = self.balancers[switch as usize].as_mut()?;
@@ -154,35 +242,51 @@ impl<Q: EventQueue> Engine<'_, Q> {
         drawn: u64,
         switch: u32,
     ) -> Option<PortId> {
-        let count = self.routing.choices(switch, packet.dst).len();
-        let start = pick(drawn, count);
-        let mut best = None;
-        for turn in 0..count {
-            let at = (start + turn) % count;
+        let balancer = self.balancers[switch as usize].as_mut()?;
+        let mut equals = std::mem::take(&mut balancer.equals);
+        equals.clear();
+        // Flowlets last long enough for the load of the last microseconds to matter; where every packet
+        // chooses, the same least loaded port would get all of them until its queue shows.
+        let weighs_load = !balancer.flowlets.is_empty();
+        let mut best = (u32::MAX, u64::MAX);
+        for at in 0..self.routing.choices(switch, packet.dst).len() {
             let port = self.routing.choices(switch, packet.dst)[at];
             let here = &self.ports[port.index()];
-            let mut level = level(here, class, self.now);
+            let mut band = band(here, class);
             if global {
-                level += self.level_beyond(here, packet, class);
+                band += self.band_beyond(here, packet, class);
             }
-            let sent = self.uses[port.index()].lately(here.tx_bytes(), self.now);
-            let used = here.byte_time.times(sent.min(1 << 24) as u32).as_ps() / GRADE;
-            if best.is_none_or(|(least, _)| (level, used) < least) {
-                best = Some(((level, used), port));
+            let load = if weighs_load {
+                let sent = self.uses[port.index()].measured(here.tx_bytes(), self.now);
+                here.byte_time.times(sent.min(1 << 24) as u32).as_ps() / LOAD_STEP
+            } else {
+                0
+            };
+            if (band, load) < best {
+                best = (band, load);
+                equals.clear();
+            }
+            if (band, load) == best {
+                equals.push(port);
             }
         }
-        best.map(|(_, port)| port)
+        let port = equals.get(pick(drawn, equals.len())).copied();
+        self.balancers[switch as usize].as_mut()?.equals = equals;
+        port
     }
 
-    /// The level of the best port by which a packet could go on after the next switch.
-    fn level_beyond(&self, here: &Port, packet: &Packet, class: u8) -> u32 {
+    /// The band of the best port by which a packet could go on after the next switch.
+    fn band_beyond(&self, here: &Port, packet: &Packet, class: u8) -> u32 {
         let peer = &self.ports[here.peer() as usize];
         if peer.is_nic() {
             return 0;
         }
         let onward = self.routing.choices(peer.owner, packet.dst);
-        let levels = onward.iter().map(|port| level(&self.ports[port.index()], class, self.now));
-        levels.min().unwrap_or(WORST)
+        let band = |port: &PortId| match self.reports.refresh.is_zero() {
+            true => band(&self.ports[port.index()], class),
+            false => self.reports.band(*port, class, here.flight, self.now),
+        };
+        onward.iter().map(band).min().unwrap_or(2 * BANDS)
     }
 }
 
@@ -233,13 +337,14 @@ mod tests {
     }
 
     #[test]
-    fn use_fades() {
+    fn load_is_that_of_complete_periods() {
         let mut one = Use::default();
-        assert_eq!(one.lately(1000, at(1)), 1000);
-        assert_eq!(one.lately(4000, at(5)), 4000);
-        assert_eq!(one.lately(4000, at(6)), 2000);
-        assert_eq!(one.lately(4000, at(10)), 2000);
-        assert_eq!(one.lately(4000, at(15)), 1000);
+        assert_eq!(one.measured(1000, at(1)), 0, "the first period is not over");
+        assert_eq!(one.measured(4000, at(4)), 2000);
+        assert_eq!(one.measured(6000, at(7)), 2000);
+        assert_eq!(one.measured(8000, at(8)), 3000);
+        // Three periods without a packet.
+        assert_eq!(one.measured(8000, at(20)), 375);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From a fabric and its traffic to an engine ready to run.
 
-use crate::balance::{Balancer, Use};
+use crate::balance::{Balancer, Reports, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{FlowState, NO_CONNECTION, Pins};
 use crate::convergence::Convergence;
@@ -111,6 +111,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         recycling,
         places: places(fabric),
         uses: vec![Use::default(); uses],
+        reports: Reports::new(fabric),
         flows,
         order,
         next_flow: 0,

@@ -6,7 +6,7 @@
 //! [`crate::link`], [`crate::convergence`], [`crate::setting`]. Everything is in vectors by id, so
 //! that an event is a few loads and stores and nothing is allocated while the loop runs.
 
-use crate::balance::{Balancer, Use};
+use crate::balance::{Balancer, Reports, Use};
 use crate::buffer::{Profile, Shared};
 use crate::connection::{Connection, FlowState};
 use crate::convergence::Convergence;
@@ -116,6 +116,8 @@ pub(crate) struct Engine<'a, Q> {
     /// By switch, where any balances; then also what each port was used for lately.
     pub(crate) balancers: Vec<Option<Balancer>>,
     pub(crate) uses: Vec<Use>,
+    /// What switches know of each other's ports.
+    pub(crate) reports: Reports,
     /// The seed of senders that choose entropies, if they do.
     pub(crate) recycling: Option<u64>,
     /// Where each NIC hangs on its leaf, if a switch asks.

@@ -96,6 +96,14 @@ impl QpConfig {
     pub fn silence_limit(&self) -> Option<Span> {
         (!self.timeout.is_zero()).then(|| self.timeout * (u64::from(self.retry_limit) + 1))
     }
+
+    /// Packets that may overtake one of the same queue pair before that one is taken for lost.
+    pub fn overtaking_allowed(&self) -> u32 {
+        match self.recovery {
+            Recovery::GoBackN => 0,
+            Recovery::SelectiveRepeat => self.reorder_window,
+        }
+    }
 }
 
 /// How lost packets are sent again.

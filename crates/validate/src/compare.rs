@@ -2,7 +2,8 @@
 //! put side by side.
 
 use crate::check::overlay;
-use xoff_fabric::Network;
+use xoff_fabric::catalogue::Silicon;
+use xoff_fabric::{FabricSetup, Network, infiniband_silicon};
 
 /// Rules to run a scenario under.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +12,15 @@ pub struct Variant {
     pub name: String,
     /// Keys of the fabric file that make it.
     pub change: toml::Table,
+    /// What it changes of the fabric itself, for readers of a table.
+    pub note: Option<String>,
+}
+
+impl Variant {
+    /// The network that it names, if it names one.
+    fn network(&self) -> Option<Network> {
+        Network::named(self.change.get("transport")?.get("kind")?.as_str()?)
+    }
 }
 
 /// One thing that can be varied.
@@ -28,9 +38,19 @@ impl Subject {
     /// The names that it can have.
     pub const fn names(self) -> &'static [&'static str] {
         match self {
-            Subject::LoadBalancing => {
-                &["ecmp", "ecmp-qp", "flowlet", "dlb", "dlb-packet", "glb", "spray"]
-            }
+            Subject::LoadBalancing => &[
+                "ecmp",
+                "ecmp-qp",
+                "flowlet",
+                "dlb",
+                "dlb-packet",
+                "glb",
+                "glb-packet",
+                "spray",
+                "recycle",
+                "pinned",
+                "engineered",
+            ],
             Subject::CongestionControl => {
                 &["none", "dcqcn", "hpcc", "timely", "swift", "dctcp", "cubic", "nscc"]
             }
@@ -62,10 +82,15 @@ impl Subject {
             (_, "ecmp-qp") => "[switch.balancing]\nkind = \"ecmp\"\n[switch.hash]\n\
                                fields = [\"addresses\", \"source-port\", \"dest-qp\"]"
                 .to_owned(),
-            (_, "dlb-packet") => {
-                format!("[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"{REORDERING}")
+            (_, kind @ ("dlb-packet" | "glb-packet")) => {
+                let kind = &kind[..3];
+                format!("[switch.balancing]\nkind = \"{kind}\"\nper = \"packet\"{REORDERING}")
             }
             (_, "spray") => format!("[switch.balancing]\nkind = \"spray\"{REORDERING}"),
+            // An acknowledgement brings back the entropy of one packet.
+            (_, "recycle") => {
+                format!("[switch.balancing]\nkind = \"recycle\"{REORDERING}\nack-every = 1")
+            }
             (_, kind) => format!("[switch.balancing]\nkind = \"{kind}\""),
         };
         known.then_some(keys)
@@ -90,7 +115,7 @@ pub struct UnknownName {
 
 /// Every combination of the names of every subject, in their order.
 pub fn variants(subjects: &[(Subject, Vec<String>)]) -> Result<Vec<Variant>, UnknownName> {
-    let mut all = vec![Variant { name: String::new(), change: toml::Table::new() }];
+    let mut all = vec![Variant { name: String::new(), change: toml::Table::new(), note: None }];
     for (subject, names) in subjects.iter().filter(|(_, names)| !names.is_empty()) {
         let mut next = Vec::new();
         for base in &all {
@@ -101,12 +126,69 @@ pub fn variants(subjects: &[(Subject, Vec<String>)]) -> Result<Vec<Variant>, Unk
                 let mut change = base.change.clone();
                 overlay(&mut change, &keys.parse().unwrap_or_default());
                 let joined = if base.name.is_empty() { "" } else { " + " };
-                next.push(Variant { name: format!("{}{joined}{name}", base.name), change });
+                let name = format!("{}{joined}{name}", base.name);
+                next.push(Variant { name, change, note: None });
             }
         }
         all = next;
     }
     Ok(all)
+}
+
+/// Puts the variants that run InfiniBand on InfiniBand silicon with the same wiring: the smallest that has
+/// the ports. Where a fabric runs on such silicon already nothing changes.
+pub fn fit_silicon(variants: &mut [Variant], setup: &FabricSetup) {
+    let fabric = &setup.fabric;
+    let known = |name: &String| setup.catalogue.silicon.get(name);
+    let mut used: Vec<&String> = fabric.switches.iter().map(|switch| &switch.silicon).collect();
+    used.sort_unstable();
+    used.dedup();
+    if used.iter().all(|name| known(name).is_some_and(|silicon| silicon.infiniband)) {
+        return;
+    }
+    let names = used.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = infiniband_silicon(fabric, &setup.catalogue);
+    for variant in variants.iter_mut().filter(|v| v.network() == Some(Network::Infiniband)) {
+        let Some(silicon) = found else {
+            variant.note = Some(format!(
+                "runs on {names}: no InfiniBand silicon has ports of these rates and this number"
+            ));
+            continue;
+        };
+        overlay(&mut variant.change, &on_silicon(silicon, setup));
+        let (ports, rate) = (silicon.ports, silicon.port_rate);
+        variant.note = Some(format!(
+            "runs on {} ({ports} x {rate}, buffer estimated) in place of {names}",
+            silicon.name
+        ));
+    }
+}
+
+/// The keys that put every switch on other silicon, whatever a file says of the one it was written for.
+fn on_silicon(silicon: &Silicon, setup: &FabricSetup) -> toml::Table {
+    let mut keys = toml::Table::new();
+    keys.insert("silicon".into(), silicon.name.clone().into());
+    keys.insert("buffer".into(), format!("{}B", silicon.buffer.get()).into());
+    keys.insert("cell".into(), format!("{}B", silicon.cell.get()).into());
+    keys.insert("latency".into(), format!("{}ns", silicon.latency.as_ps() / 1_000).into());
+    let section = &setup.file.switch;
+    let mut switch = keys.clone();
+    for (tier, own) in [("leaf", &section.leaf), ("spine", &section.spine), ("core", &section.core)]
+    {
+        if own.buffer.is_some() || own.cell.is_some() || own.latency.is_some() {
+            switch.insert(tier.into(), keys.clone().into());
+        }
+    }
+    // What the silicon has behind each port, as the slowest links split it.
+    let slowest = setup.fabric.cables.iter().map(|cable| cable.rate).min();
+    let links = slowest.map_or(silicon.ports, |rate| silicon.links_at(rate)).max(1);
+    let share = silicon.buffer.get() / u64::from(links);
+    let mut credits = toml::Table::new();
+    credits.insert("share".into(), format!("{share}B").into());
+    let mut change = toml::Table::new();
+    change.insert("switch".into(), switch.into());
+    change.insert("credits".into(), credits.into());
+    change
 }
 
 #[cfg(test)]
@@ -153,6 +235,32 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_balancing_can_be_compared_and_none_reorders_by_mistake() {
+        let kinds = ["ecmp", "flowlet", "dlb", "glb", "spray", "recycle", "pinned", "engineered"];
+        let all =
+            variants(&[(Subject::LoadBalancing, names(Subject::LoadBalancing.names()))]).unwrap();
+        let balancing = |variant: &Variant| variant.change["switch"]["balancing"].clone();
+        for kind in kinds {
+            let has = |variant: &Variant| balancing(variant)["kind"].as_str() == Some(kind);
+            assert!(all.iter().any(has), "{kind} cannot be compared");
+        }
+        let per_packet = |kind: &str| {
+            let name = format!("{kind}-packet");
+            let variant = all.iter().find(|variant| variant.name == name);
+            variant.is_some_and(|variant| balancing(variant)["per"].as_str() == Some("packet"))
+        };
+        assert!(per_packet("dlb") && per_packet("glb"));
+        for variant in all {
+            let text = toml::to_string(&variant.change).unwrap();
+            let fabric = format!(
+                "[cluster]\nhosts = 8\n[fabric]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n{text}"
+            );
+            let found = xoff_fabric::load_fabric(&fabric).diagnostics;
+            assert!(found.is_empty(), "{}: {found:?}", variant.name);
+        }
+    }
+
+    #[test]
     fn a_network_comes_with_its_own_settings_and_others_go_on_top() {
         let all = variants(&[
             (Subject::Transport, names(&["roce", "tcp"])),
@@ -165,6 +273,36 @@ mod tests {
         assert_eq!(tcp["congestion"]["kind"].as_str(), Some("dctcp"));
         assert_eq!(all[1].change["pfc"]["enabled"].as_bool(), Some(false));
         assert!(!all[0].change.contains_key("pfc"));
+    }
+
+    #[test]
+    fn infiniband_runs_on_its_own_silicon() {
+        let on = |leaf: &str, rate: &str| {
+            let fabric = format!(
+                "[cluster]\nhosts = 8\n[fabric]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n\
+                 leaf = \"{leaf}\"\n[links.leaf-spine]\nrate = \"{rate}\"\n[switch]\nbuffer = \"32MB\"\n\
+                 [switch.leaf]\nlatency = \"2us\"\n"
+            );
+            let setup = xoff_fabric::load_fabric(&fabric).value.unwrap();
+            let mut all =
+                variants(&[(Subject::Transport, names(&["roce", "infiniband"]))]).unwrap();
+            fit_silicon(&mut all, &setup);
+            assert_eq!(all[0].note, None);
+            let mut scenario = toml::Table::new();
+            scenario.insert("fabric".into(), "f.toml".into());
+            scenario.insert("override".into(), toml::Value::Table(all[1].change.clone()));
+            let loaded = load_scenario(&toml::to_string(&scenario).unwrap(), &fabric);
+            let fabric = loaded.value.unwrap().setup.fabric;
+            let leaf = &fabric.switches[0];
+            (leaf.silicon.clone(), leaf.buffer.get(), leaf.latency, all[1].note.clone().unwrap())
+        };
+        let quantum = on("tomahawk-4", "400Gbps");
+        assert_eq!((quantum.0.as_str(), quantum.1), ("quantum-2", 32_000_000));
+        assert_eq!(quantum.2, xoff_units::Span::from_ns(150));
+        assert!(quantum.3.contains("in place of tomahawk-4"), "{}", quantum.3);
+        assert_eq!(on("tomahawk-5", "800Gbps").0, "quantum-x800");
+        let none = on("tomahawk-6", "1600Gbps");
+        assert!(none.0 == "tomahawk-6" && none.3.contains("no InfiniBand silicon"), "{none:?}");
     }
 
     #[test]

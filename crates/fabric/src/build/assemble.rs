@@ -211,7 +211,7 @@ fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Swi
         Switch {
             name: plan.name.clone(),
             tier: kind.tier,
-            silicon: kind.silicon.name.clone(),
+            silicon: kind.forwards.name.clone(),
             ports: nodes[wiring.nics.len() + index].clone(),
             buffer: kind.buffer,
             cell: kind.cell,

@@ -110,7 +110,7 @@ impl PortRules<'_> {
                 response: response(file.pfc.response, cable.rate),
                 peer_latency,
                 cell: kind.cell,
-                silicon: kind.silicon.headroom,
+                silicon: kind.forwards.headroom,
             }),
         }
     }

@@ -143,7 +143,10 @@ fn add_switches<'a>(
         };
         if let Some(name) = node.silicon.as_deref() {
             match terms.catalogue.silicon.get(name) {
-                Some(silicon) => kind = switches::kind(tier, silicon.clone(), terms.file, report),
+                Some(silicon) => {
+                    let silicon = silicon.clone();
+                    kind = switches::kind(tier, silicon, terms.file, terms.catalogue, report);
+                }
                 None => report.error(
                     code::UNKNOWN_NAME,
                     keys!["node", index, "silicon"],

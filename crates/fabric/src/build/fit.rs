@@ -1,9 +1,10 @@
 //! Whether the silicon has the ports that a wiring asks for.
 
 use super::wiring::{End, Wiring};
-use crate::catalogue::Silicon;
+use crate::catalogue::{Catalogue, Silicon};
 use crate::diagnostic::code;
 use crate::document::{Report, Step};
+use crate::model::{Fabric, PortId};
 use std::collections::BTreeMap;
 use xoff_units::Rate;
 
@@ -34,6 +35,19 @@ pub(super) fn fits(silicon: &Silicon, links: &[(Rate, u64)]) -> bool {
         && ports_needed(silicon, &used).is_some_and(|needed| needed <= u64::from(silicon.ports))
 }
 
+/// The smallest InfiniBand silicon on which the wiring of a fabric could run as it is; nothing if a
+/// link is too fast for all of it, or a switch has too many.
+pub fn infiniband_silicon<'a>(fabric: &Fabric, catalogue: &'a Catalogue) -> Option<&'a Silicon> {
+    let uses: Vec<Vec<(Rate, u64)>> = fabric
+        .switches
+        .iter()
+        .map(|switch| switch.ports.clone().map(|p| (fabric.cable(PortId(p)).rate, 1)).collect())
+        .collect();
+    let all = catalogue.silicon.values().filter(|silicon| silicon.infiniband);
+    let fit = all.filter(|silicon| uses.iter().all(|links| fits(silicon, links)));
+    fit.min_by_key(|silicon| silicon.capacity)
+}
+
 /// Reports every kind of switch that has too few ports for its busiest switch.
 pub(super) fn check(wiring: &Wiring, report: &mut Report<'_>) {
     let mut used = vec![PortUse::new(); wiring.switches.len()];
@@ -46,7 +60,7 @@ pub(super) fn check(wiring: &Wiring, report: &mut Report<'_>) {
     }
     let mut reported = vec![false; wiring.switch_kinds.len()];
     for (index, switch) in wiring.switches.iter().enumerate() {
-        let silicon = &wiring.switch_kinds[switch.kind].silicon;
+        let silicon = &wiring.switch_kinds[switch.kind].forwards;
         if reported[switch.kind] {
             continue;
         }

@@ -24,6 +24,7 @@ mod timeouts;
 mod wiring;
 
 pub(crate) use assemble::receive;
+pub use fit::infiniband_silicon;
 pub(crate) use fit::{PortUse, ports_needed};
 
 use crate::catalogue::Catalogue;

@@ -11,15 +11,20 @@ use crate::model::{
     Balancing, CLASSES, Choice, ClassId, Discipline, HashFields, Tier, Trimming, Watchdog,
     WatchdogAction,
 };
+use crate::network::Network;
 use crate::rules::packet;
 use crate::suggest;
+use xoff_transport::config::{QpConfig, Recovery};
 use xoff_units::{Bytes, Span};
 
 /// Switches that are all alike.
 #[derive(Debug, Clone)]
 pub(super) struct SwitchKind {
     pub(super) tier: Tier,
+    /// What the wiring is planned with.
     pub(super) silicon: Silicon,
+    /// What forwards: the same, unless a file says otherwise.
+    pub(super) forwards: Silicon,
     pub(super) buffer: Bytes,
     pub(super) cell: Bytes,
     pub(super) latency: Span,
@@ -59,6 +64,7 @@ pub(super) fn kind(
     tier: Tier,
     silicon: Silicon,
     file: &FabricFile,
+    catalogue: &Catalogue,
     report: &mut Report<'_>,
 ) -> SwitchKind {
     let section = &file.switch;
@@ -74,19 +80,22 @@ pub(super) fn kind(
     let fields = hash(|h| h.fields.as_deref().map(hash_fields));
     let seed = own.hash.as_ref().and_then(|h| h.seed);
     let seed = seed.or_else(|| all.hash.as_ref().and_then(|h| h.seed));
+    let forwards = forwarding_silicon(tier, own, all, catalogue, report);
+    let forwards = forwards.unwrap_or_else(|| silicon.clone());
+    check_network(tier, &forwards, file, report);
     // A packet is cut into cells for the fabric when all of it is there.
-    let usual = match silicon.voq {
+    let usual = match forwards.voq {
         Some(_) => Forwarding::StoreAndForward,
         None => Forwarding::CutThrough,
     };
-    let forwarding = own.forwarding.or(all.forwarding).filter(|_| silicon.voq.is_none());
+    let forwarding = own.forwarding.or(all.forwarding).filter(|_| forwards.voq.is_none());
     let forwarding = forwarding.unwrap_or(usual);
     let watchdog = own.watchdog.as_ref().or(all.watchdog.as_ref()).filter(|w| w.enabled);
     let kind = SwitchKind {
         tier,
-        buffer: own.buffer.or(all.buffer).unwrap_or(silicon.buffer),
-        cell: own.cell.or(all.cell).unwrap_or(silicon.cell),
-        latency: own.latency.or(all.latency).unwrap_or(silicon.latency),
+        buffer: own.buffer.or(all.buffer).unwrap_or(forwards.buffer),
+        cell: own.cell.or(all.cell).unwrap_or(forwards.cell),
+        latency: own.latency.or(all.latency).unwrap_or(forwards.latency),
         cut_through: forwarding == Forwarding::CutThrough,
         mtu: own.mtu.or(all.mtu).unwrap_or(Bytes::new(9216)),
         fields: fields.unwrap_or(HashFields { addresses: true, source_port: true, dest_qp: false }),
@@ -110,8 +119,10 @@ pub(super) fn kind(
             size: trimming.size.unwrap_or(Bytes::new(64)),
         }),
         silicon,
+        forwards,
     };
     check(&kind, own, report);
+    check_order(&kind, own, &file.transport.qp, report);
     let largest = packet::largest(&file.transport.qp);
     if largest > kind.mtu {
         let tier = kind.tier.name();
@@ -123,6 +134,89 @@ pub(super) fn kind(
         );
     }
     kind
+}
+
+/// The silicon that `[switch] silicon` names, for all tiers or this one.
+fn forwarding_silicon(
+    tier: Tier,
+    own: &SwitchSettings,
+    all: &SwitchSettings,
+    catalogue: &Catalogue,
+    report: &mut Report<'_>,
+) -> Option<Silicon> {
+    let name = own.silicon.as_deref().or(all.silicon.as_deref())?;
+    let found = catalogue.silicon.get(name).cloned();
+    if found.is_none() {
+        let path: &[_] = match own.silicon {
+            Some(_) => keys!["switch", tier.name(), "silicon"],
+            None => keys!["switch", "silicon"],
+        };
+        report.error(
+            code::UNKNOWN_NAME,
+            path,
+            format!("there is no `{name}` in the catalogue of silicon"),
+            suggest::help(name, catalogue.silicon.keys().map(String::as_str)),
+        );
+    }
+    found
+}
+
+/// InfiniBand and Ethernet do not run on each other's silicon.
+fn check_network(tier: Tier, silicon: &Silicon, file: &FabricFile, report: &mut Report<'_>) {
+    let network = file.transport.kind;
+    let name = &silicon.name;
+    if silicon.infiniband && network != Network::Infiniband {
+        report.error(
+            code::TOPOLOGY,
+            keys!["fabric", tier.name()],
+            format!("`{name}` forwards InfiniBand, and no Ethernet for `{}`", network.name()),
+            "set `kind = \"infiniband\"` under [transport], or name Ethernet silicon",
+        );
+    } else if !silicon.infiniband && network == Network::Infiniband && silicon.vendor != "none" {
+        report.warn(
+            code::TOPOLOGY,
+            keys!["transport", "kind"],
+            format!("`{name}` forwards Ethernet: InfiniBand has no switch with its buffer and latency"),
+            "name InfiniBand silicon (`xoff catalogue silicon`): in [fabric], or as `silicon` under \
+             [switch] to keep the wiring",
+        );
+    }
+}
+
+/// Paths of one fabric differ by a few packets even where nothing is congested: who allows fewer to
+/// overtake takes the late ones for lost.
+const LEAST_OVERTAKING: u32 = 16;
+
+/// Packets of one flow on several paths overtake each other, and the transport has to allow that.
+fn check_order(kind: &SwitchKind, own: &SwitchSettings, qp: &QpConfig, report: &mut Report<'_>) {
+    let allowed = qp.overtaking_allowed();
+    if !kind.balancing.reorders() || allowed >= LEAST_OVERTAKING {
+        return;
+    }
+    let takes = match qp.recovery {
+        Recovery::GoBackN => {
+            "go-back-n takes every packet that arrives early for a loss".to_owned()
+        }
+        Recovery::SelectiveRepeat => format!(
+            "a packet that {} others overtake is taken for lost (`reorder-window = {allowed}`)",
+            allowed + 1
+        ),
+    };
+    let tier = kind.tier.name();
+    let path: &[_] = match own.balancing {
+        Some(_) => keys!["switch", tier, "balancing", "kind"],
+        None => keys!["switch", "balancing", "kind"],
+    };
+    report.warn(
+        code::REORDERING,
+        path,
+        format!(
+            "packets of one flow take several paths, and {takes}: much will be sent again that was \
+             not lost"
+        ),
+        "set `recovery = \"selective-repeat\"` and `reorder-window = 256` under [transport] where the \
+         NICs place data out of order, or balance flows (`ecmp`, `flowlet`)",
+    );
 }
 
 fn hash_fields(fields: &[HashField]) -> HashFields {
@@ -137,6 +231,11 @@ fn hash_fields(fields: &[HashField]) -> HashFields {
 const FLOWLET_GAP: Span = Span::from_us(10);
 const FLOWLET_TABLE: u32 = 4096;
 
+/// How often switches report the quality of their ports. No vendor publishes it: silicon measures its own
+/// ports about every microsecond, and a report has to be made, sent and taken in by hardware.
+const GLB_REFRESH: Span = Span::from_us(5);
+const RAREST_REFRESH: Span = Span::from_ms(1000);
+
 fn balancing(settings: Option<&BalancingSettings>) -> Balancing {
     let Some(settings) = settings else { return Balancing::Hash };
     let choice = match settings.kind {
@@ -146,7 +245,7 @@ fn balancing(settings: Option<&BalancingSettings>) -> Balancing {
         BalancingName::Engineered => return Balancing::Engineered,
         BalancingName::Flowlet | BalancingName::Spray => Choice::Random,
         BalancingName::Dlb => Choice::Local,
-        BalancingName::Glb => Choice::Global,
+        BalancingName::Glb => Choice::Global { refresh: settings.refresh.unwrap_or(GLB_REFRESH) },
     };
     let packets = settings.kind == BalancingName::Spray || settings.per == Some(Unit::Packet);
     let gap = if packets { Span::ZERO } else { settings.gap.unwrap_or(FLOWLET_GAP) };
@@ -187,6 +286,12 @@ fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
         let message = format!("ports cannot have an MTU of {}", kind.mtu);
         wrong("mtu", own.mtu.is_some(), message, "9216B is usual");
     }
+    if let Balancing::Adaptive { choice: Choice::Global { refresh }, .. } = kind.balancing
+        && refresh > RAREST_REFRESH
+    {
+        let message = format!("reports every {refresh} come too late for any queue");
+        wrong("balancing", own.balancing.is_some(), message, "real ones come every few us");
+    }
     if let Balancing::Adaptive { table, .. } = kind.balancing
         && !(1..=1 << 20).contains(&table)
     {
@@ -212,5 +317,78 @@ fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
     if kind.watchdog.is_some_and(|w| w.detect.is_zero()) {
         let message = "a watchdog that detects after no time sees nothing but stuck queues";
         wrong("watchdog", own.watchdog.is_some(), message.to_owned(), "200ms is usual");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnostic::{Diagnostic, code};
+    use crate::load::{load_fabric, load_scenario};
+
+    const BASE: &str =
+        "[cluster]\nhosts = 8\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n";
+
+    /// What is found of order, and the text it points at.
+    fn reordering(text: &str) -> Vec<String> {
+        let text = format!("{BASE}{text}");
+        let loaded = load_fabric(&text);
+        assert!(loaded.value.is_some(), "a warning: {:?}", loaded.diagnostics);
+        let found = loaded.diagnostics.iter().filter(|found| found.code == code::REORDERING);
+        found.map(|found| text[found.span.clone()].to_owned()).collect()
+    }
+
+    #[test]
+    fn balancing_that_reorders_needs_a_transport_that_allows_it() {
+        for kind in ["kind = 'spray'", "kind = 'recycle'", "kind = 'dlb'\nper = 'packet'"] {
+            let balancing = format!("[switch.balancing]\n{kind}\n");
+            let value = kind.split_whitespace().nth(2).unwrap();
+            assert_eq!(reordering(&balancing), [value], "go-back-n");
+            let impatient = "[transport]\nrecovery = 'selective-repeat'\nreorder-window = 2\n";
+            assert_eq!(reordering(&format!("{balancing}{impatient}")), [value]);
+            let patient = "[transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n";
+            assert!(reordering(&format!("{balancing}{patient}")).is_empty());
+        }
+        assert_eq!(
+            reordering("[switch.leaf.balancing]\nkind = 'glb'\nper = 'packet'\n"),
+            ["'glb'"]
+        );
+        for kind in ["ecmp", "flowlet", "dlb", "glb", "pinned", "engineered"] {
+            assert!(reordering(&format!("[switch.balancing]\nkind = '{kind}'\n")).is_empty());
+        }
+    }
+
+    #[test]
+    fn overrides_that_reorder_are_warned_about_on_their_line() {
+        let scenario = "fabric = 'f.toml'\n[override.switch.balancing]\nkind = 'spray'\n";
+        let found = load_scenario(scenario, BASE).diagnostics;
+        let of_order = |found: &&Diagnostic| found.code == code::REORDERING;
+        let found: Vec<&Diagnostic> = found.iter().filter(of_order).collect();
+        assert_eq!(found.len(), 1, "one for all tiers: {found:?}");
+        assert_eq!(found[0].line(scenario), 3);
+        assert!(found[0].help.as_ref().is_some_and(|help| help.contains("selective-repeat")));
+    }
+
+    #[test]
+    fn infiniband_wants_its_own_silicon_and_keeps_the_wiring() {
+        let with = |text: &str| load_fabric(&format!("{BASE}leaf = 'tomahawk-5'\n{text}"));
+        let ethernet = with("[transport]\nkind = 'infiniband'\n");
+        assert!(
+            ethernet.diagnostics.iter().any(|found| found.message.contains("forwards Ethernet"))
+        );
+        let ethernet = ethernet.value.expect("a warning");
+        let replaced =
+            with("[transport]\nkind = 'infiniband'\n[switch]\nsilicon = 'quantum-x800'\n");
+        assert!(replaced.diagnostics.is_empty(), "{:?}", replaced.diagnostics);
+        let replaced = replaced.value.unwrap();
+        assert_eq!(replaced.fabric.cables.len(), ethernet.fabric.cables.len());
+        let switch = &replaced.fabric.switches[0];
+        assert_eq!(switch.silicon, "quantum-x800");
+        assert_eq!(switch.latency, xoff_units::Span::from_ns(150));
+        assert_eq!(switch.buffer, xoff_units::Bytes::new(144_000_000));
+        // 800G uplinks do not fit ports of 400G.
+        let slow = with("[transport]\nkind = 'infiniband'\n[switch]\nsilicon = 'quantum-2'\n");
+        assert!(slow.value.is_none() && slow.diagnostics[0].code == code::PORTS);
+        let roce = with("[switch]\nsilicon = 'quantum-x800'\n");
+        assert!(roce.value.is_none() && roce.diagnostics[0].message.contains("no Ethernet"));
     }
 }

@@ -83,9 +83,9 @@ impl<'a> Terms<'a> {
             true => switches::silicon(core, Tier::Core, catalogue, report),
             false => spine_silicon.clone(),
         };
-        let leaf = switches::kind(Tier::Leaf, leaf_silicon?, file, report);
-        let spine = switches::kind(Tier::Spine, spine_silicon?, file, report);
-        let core = switches::kind(Tier::Core, core_silicon?, file, report);
+        let leaf = switches::kind(Tier::Leaf, leaf_silicon?, file, catalogue, report);
+        let spine = switches::kind(Tier::Spine, spine_silicon?, file, catalogue, report);
+        let core = switches::kind(Tier::Core, core_silicon?, file, catalogue, report);
         let mut cable = |own: &LinkSettings, key: &str, rate: Rate, metres: u64| {
             let given = Given {
                 own,

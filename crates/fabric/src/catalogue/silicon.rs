@@ -32,6 +32,8 @@ pub struct Silicon {
     pub headroom: SiliconPart,
     /// What a switch with it draws at load, without optics: always an estimate.
     pub power: Milliwatts,
+    /// It forwards InfiniBand, and no Ethernet.
+    pub infiniband: bool,
     /// How sure the figures are.
     pub source: Source,
 }
@@ -249,6 +251,26 @@ const ROWS: [Row; 16] = [
     row("ideal", "none", (65_536, 0, 65_536), 64 * MB, 0, 0, (0, 0), 0, Source::Invented),
 ];
 
+/// InfiniBand silicon. Ports and capacity are published: Quantum-2 is sold as 51.2 Tb/s counted both ways, which is
+/// 64 x 400G one way, and forwards in less than 150 ns; Quantum-X800 has 144 x 800G. No public text
+/// states the buffers. They are estimated from what credits need: 10 us of line rate behind each port,
+/// in which a full packet on each of eight lanes and the round trip of 100 m of cable fit several times.
+const INFINIBAND: [Row; 3] = [
+    row("quantum", "NVIDIA", (40, 200, 80), 10 * MB, 64, 150, (0, 64), 350, Source::Estimated),
+    row("quantum-2", "NVIDIA", (64, 400, 128), 32 * MB, 64, 150, (0, 64), 750, Source::Estimated),
+    row(
+        "quantum-x800",
+        "NVIDIA",
+        (144, 800, 288),
+        144 * MB,
+        64,
+        150,
+        (0, 64),
+        2_000,
+        Source::Estimated,
+    ),
+];
+
 #[allow(clippy::too_many_arguments, reason = "one line of the table per ASIC reads best")]
 const fn row(
     name: &'static str,
@@ -285,7 +307,10 @@ const JERICHO: Voq = Voq {
 };
 
 pub(super) fn built_in() -> impl Iterator<Item = Silicon> {
-    ROWS.iter().map(|row| Silicon {
+    let ethernet = ROWS.iter().map(|row| (row, false));
+    let rows = ethernet.chain(INFINIBAND.iter().map(|row| (row, true)));
+    rows.map(|(row, infiniband)| Silicon {
+        infiniband,
         name: row.name.to_owned(),
         vendor: row.vendor.to_owned(),
         capacity: Rate::from_gbps(row.gbps * u64::from(row.ports)),
@@ -336,5 +361,17 @@ mod tests {
         assert_eq!(tomahawk.links_at(Rate::from_gbps(100)), 256);
         assert_eq!(tomahawk.links_at(Rate::from_gbps(1600)), 0);
         assert_eq!(tomahawk.capacity, Rate::from_gbps(51_200));
+    }
+
+    #[test]
+    fn infiniband_silicon_counts_one_way_and_buffers_ten_microseconds() {
+        let named = |name: &str| built_in().find(|s| s.name == name).unwrap();
+        assert_eq!(named("quantum-2").capacity, Rate::from_gbps(25_600));
+        assert_eq!(named("quantum-x800").capacity, Rate::from_gbps(115_200));
+        for silicon in built_in().filter(|silicon| silicon.infiniband) {
+            let port = Bytes::new(silicon.buffer.get() / u64::from(silicon.ports));
+            let held = silicon.port_rate.time_for(port);
+            assert!((9..=11).contains(&(held.as_ps() / 1_000_000)), "{}: {held}", silicon.name);
+        }
     }
 }

@@ -170,6 +170,7 @@ impl SiliconEntry {
                 step: self.headroom_step.unwrap_or(part.step),
             },
             power: self.power.unwrap_or(base.power),
+            infiniband: base.infiniband,
             source: Source::User,
         }
     }

@@ -23,6 +23,10 @@ pub struct SwitchSection {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct SwitchSettings {
+    /// Silicon from the catalogue that forwards, where it is not the one that the wiring is planned with
+    /// (`fabric.leaf`, `.spine`, `.core`): the same wiring on other switches. Its buffer, cell and latency
+    /// count, and its ports have to suffice.
+    pub silicon: Option<String>,
     /// Packet memory.
     pub buffer: Option<Bytes>,
     /// Unit of packet memory; 0 counts bytes.
@@ -140,6 +144,9 @@ pub struct BalancingSettings {
     pub gap: Option<Span>,
     /// Places in the table of flowlets (default 4096).
     pub table: Option<u32>,
+    /// With `glb`: how often switches report the quality of their ports to their neighbours (default
+    /// 5us; 0us knows it at once).
+    pub refresh: Option<Span>,
 }
 
 /// What decides among equal ports.

@@ -5,7 +5,16 @@ use xoff_sim::Report;
 
 /// A scenario on another network.
 fn on(name: &str, network: &str) -> Scene {
-    Scene::edited(name, |text| format!("{text}\n[override.transport]\nkind = \"{network}\"\n"))
+    // InfiniBand has silicon of its own, with ports as fast as the fabric's links.
+    let silicon = match (network, name) {
+        ("infiniband", "rivals-all-reduce.toml") => {
+            "[override.switch]\nsilicon = \"quantum-x800\"\n"
+        }
+        ("infiniband", _) => "[override.switch]\nsilicon = \"quantum-2\"\n",
+        _ => "",
+    };
+    let transport = format!("[override.transport]\nkind = \"{network}\"\n");
+    Scene::edited(name, |text| format!("{text}\n{transport}{silicon}"))
 }
 
 /// The last completion, of a flow or of a collective, in microseconds.

@@ -105,7 +105,7 @@ fn astray(
     retries: u8,
 ) -> xoff_fabric::model::Fabric {
     let mut text =
-        plan.text().replace("[transport]\n", &format!("[transport]\nretry-limit = {retries}\n"));
+        plan.text().replace("retry-limit = 255\n", &format!("retry-limit = {retries}\n"));
     let mut seen = std::collections::BTreeSet::new();
     for &(at, to, up) in routes {
         let (at, to) = (at % switches, to % (switches * hosts));

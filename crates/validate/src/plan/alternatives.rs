@@ -91,7 +91,7 @@ fn infiniband(
     let change = "InfiniBand".to_owned();
     let nics = ["connectx-5", "connectx-6", "connectx-7", "connectx-8"];
     let same = |name: &&&str| catalogue.nics.get(**name).is_some_and(|nic| nic.rate == rate);
-    let parts = nics.iter().find(same).zip(parts::infiniband_for(rate));
+    let parts = nics.iter().find(same).zip(parts::infiniband_for(catalogue, rate));
     let Some((nic, switch)) = parts else {
         let why =
             Refusal::new(format!("no InfiniBand parts of {rate} are known"), ["--nic connectx-7"]);

@@ -112,7 +112,8 @@ fn larger(
     if ask.network != Network::Roce {
         return;
     }
-    let real = catalogue.silicon.values().filter(|s| !s.unlimited() && s.vendor != "none");
+    let real = catalogue.silicon.values();
+    let real = real.filter(|s| !s.unlimited() && s.vendor != "none" && !s.infiniband);
     let mut larger: Vec<_> = real.filter(|s| s.capacity > ask.leaf.capacity).collect();
     larger.sort_by(|a, b| (a.capacity, &a.name).cmp(&(b.capacity, &b.name)));
     for silicon in larger {

@@ -3,37 +3,21 @@
 use super::shape::Level;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use xoff_fabric::catalogue::{Catalogue, Family, Media, Milliwatts, Silicon, Source};
+use xoff_fabric::catalogue::{Catalogue, Family, Media, Silicon};
 use xoff_units::{Length, Rate};
 
-/// InfiniBand switches, to be compared with: name, ports, Gb/s of each, and watts, which are estimates.
-const INFINIBAND: [(&str, u32, u64, u32); 3] =
-    [("quantum", 40, 200, 350), ("quantum-2", 64, 400, 750), ("quantum-x800", 144, 800, 2_000)];
-
-/// InfiniBand switches by name. Fabric files do not know them: they are counted and priced only.
-pub(super) fn infiniband(catalogue: &Catalogue) -> BTreeMap<String, Silicon> {
-    let Some(base) = catalogue.silicon.get("generic") else { return BTreeMap::new() };
-    let switch = |&(name, ports, gbps, watts): &(&str, u32, u64, u32)| {
-        let silicon = Silicon {
-            name: name.to_owned(),
-            vendor: "NVIDIA".to_owned(),
-            capacity: Rate::from_gbps(gbps * u64::from(ports)),
-            ports,
-            port_rate: Rate::from_gbps(gbps),
-            max_ports: ports * 2,
-            power: Milliwatts::from_watts(watts),
-            source: Source::Estimated,
-            ..base.clone()
-        };
-        (name.to_owned(), silicon)
-    };
-    INFINIBAND.iter().map(switch).collect()
+/// Silicon of one kind of network, by name.
+pub(super) fn silicon(catalogue: &Catalogue, infiniband: bool) -> BTreeMap<String, Silicon> {
+    let mut all = catalogue.silicon.clone();
+    all.retain(|_, silicon| silicon.infiniband == infiniband);
+    all
 }
 
 /// The smallest InfiniBand switch with ports of this rate.
-pub(super) fn infiniband_for(rate: Rate) -> Option<&'static str> {
-    let fits = |row: &&(&str, u32, u64, u32)| Rate::from_gbps(row.2) >= rate;
-    INFINIBAND.iter().find(fits).map(|row| row.0)
+pub(super) fn infiniband_for(catalogue: &Catalogue, rate: Rate) -> Option<&str> {
+    let fits = |silicon: &&Silicon| silicon.infiniband && silicon.port_rate >= rate;
+    let all = catalogue.silicon.values().filter(fits);
+    all.min_by_key(|silicon| silicon.capacity).map(|silicon| silicon.name.as_str())
 }
 
 /// What is plugged in at both ends of the cables of one level.

@@ -9,8 +9,6 @@ use xoff_fabric::catalogue::{Catalogue, Silicon};
 use xoff_fabric::suggest;
 use xoff_units::Length;
 
-use super::parts;
-
 /// An amount of money, in hundredths of a unit of the currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Money(pub u64);
@@ -152,9 +150,9 @@ impl Prices {
             let units = silicon.capacity.bps() / 1_000_000_000 * each / 1_000;
             (silicon.name.clone(), Price::guess(units))
         };
-        let ethernet = catalogue.silicon.values().map(|s| per(s, SWITCH_PER_TBPS));
-        let infiniband = parts::infiniband(catalogue);
-        let infiniband = infiniband.values().map(|s| per(s, INFINIBAND_PER_TBPS));
+        let switch = |silicon: &Silicon| {
+            per(silicon, if silicon.infiniband { INFINIBAND_PER_TBPS } else { SWITCH_PER_TBPS })
+        };
         let nic = |name: &String, gbps: u64| {
             let extra = if name.starts_with("bluefield") { DPU_EXTRA } else { 0 };
             (name.clone(), Price::guess(gbps * NIC_PER_GBPS + extra))
@@ -166,7 +164,7 @@ impl Prices {
         let guess = |cents| Price { amount: Money(cents), estimate: true };
         Self {
             currency: "USD".to_owned(),
-            switches: ethernet.chain(infiniband).collect(),
+            switches: catalogue.silicon.values().map(switch).collect(),
             nics: catalogue
                 .nics
                 .iter()

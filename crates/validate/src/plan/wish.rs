@@ -111,10 +111,10 @@ impl Wish {
         }
         let (switches, nic) = match self.network {
             Network::Roce => {
-                (catalogue.silicon.clone(), self.nic.as_deref().unwrap_or("connectx-7"))
+                (parts::silicon(catalogue, false), self.nic.as_deref().unwrap_or("connectx-7"))
             }
             Network::Infiniband => {
-                (parts::infiniband(catalogue), self.nic.as_deref().unwrap_or("connectx-7"))
+                (parts::silicon(catalogue, true), self.nic.as_deref().unwrap_or("connectx-7"))
             }
         };
         let nic = find(&catalogue.nics, nic, "NICs", "--nic")?.clone();

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use xoff_validate::compare::{Subject, Variant, variants};
+use xoff_validate::compare::{Subject, Variant, fit_silicon, variants};
 use xoff_validate::measure::measure_with_files;
 use xoff_validate::{Experiment, MeasureError, Measurement, Phase};
 
@@ -23,7 +23,8 @@ const EXAMPLES: &str = "Examples:
   xoff compare examples/rivals-permutation.toml --transports roce,infiniband,uet,tcp,iwarp
 
 Transports: roce, infiniband, uet, tcp, iwarp, roce-v1 (what each models: docs/rivals.md).
-Load balancing: ecmp, ecmp-qp, flowlet, dlb, dlb-packet, glb, spray.
+Load balancing: ecmp, ecmp-qp, flowlet, dlb, dlb-packet, glb, glb-packet, spray, recycle,
+pinned, engineered.
 Congestion control: none, dcqcn, hpcc, timely, swift, dctcp, cubic, nscc.
 Given several, every combination is run. Ratios are to the first.";
 
@@ -58,6 +59,9 @@ pub(crate) struct Args {
 struct Row {
     variant: String,
     change: toml::Table,
+    /// What it changes of the fabric itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,8 +79,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             "name what to compare: --transports, --load-balancing or --congestion-control",
         ));
     }
-    let variants = variants(&chosen).map_err(|error| Failure::input(error.to_string()))?;
+    let mut variants = variants(&chosen).map_err(|error| Failure::input(error.to_string()))?;
     let scene = input::scenario(&args.scenario, args.seed, args.json)?;
+    fit_silicon(&mut variants, &scene.setup);
     let fabric = scene.inputs.get(1).map(|path| input::read_text(path)).transpose();
     let fabric = fabric.map_err(Failure::input)?.unwrap_or_default();
     let mut experiment =
@@ -137,18 +142,12 @@ impl Comparison {
         let mut done = done.into_inner().unwrap_or_else(|lock| lock.into_inner());
         done.sort_by_key(|(index, _)| *index);
         let row = |(index, outcome): (usize, Result<Measurement, MeasureError>)| {
-            let Variant { name, change } = variants[index].clone();
+            let Variant { name, change, note } = variants[index].clone();
+            let row = Row { variant: name, change, note, refused: None, measured: None };
             match outcome {
-                Ok(measured) => {
-                    Ok(Row { variant: name, change, refused: None, measured: Some(measured) })
-                }
+                Ok(measured) => Ok(Row { measured: Some(measured), ..row }),
                 Err(MeasureError::Interrupted) => Err(Failure::silent(Exit::Interrupted)),
-                Err(error) => Ok(Row {
-                    variant: name,
-                    change,
-                    refused: Some(error.to_string()),
-                    measured: None,
-                }),
+                Err(error) => Ok(Row { refused: Some(error.to_string()), ..row }),
             }
         };
         done.into_iter().map(row).collect()
@@ -205,6 +204,9 @@ fn page(name: &str, seed: u64, rows: &[Row]) -> String {
         text += &format!("\n{}", table.render(stdout_width(), style));
     }
     for row in rows {
+        if let Some(note) = &row.note {
+            text += &format!("\n{} {}\n", row.variant, printable(note));
+        }
         if let Some(why) = &row.refused {
             text += &format!("\n{} is refused: {}\n", row.variant, printable(why));
         }

@@ -137,6 +137,7 @@ fn silicon_table<'a>(entries: impl Iterator<Item = &'a Silicon>) -> Table {
     let mut table = Table::new(&[
         ("name", Align::Left),
         ("vendor", Align::Left),
+        ("network", Align::Left),
         ("ports", Align::Right),
         ("buffer", Align::Right),
         ("queueing", Align::Left),
@@ -154,6 +155,7 @@ fn silicon_table<'a>(entries: impl Iterator<Item = &'a Silicon>) -> Table {
         table.row([
             entry.name.clone(),
             entry.vendor.clone(),
+            (if entry.infiniband { "InfiniBand" } else { "Ethernet" }).to_owned(),
             ports,
             bytes(entry.buffer),
             if entry.voq.is_some() { "VOQ" } else { "shared" }.to_owned(),
@@ -225,6 +227,7 @@ fn silicon_json(entry: &Silicon) -> Value {
     json!({
         "name": entry.name,
         "vendor": entry.vendor,
+        "infiniband": entry.infiniband,
         "capacity_bps": entry.capacity.bps(),
         "ports": entry.ports,
         "port_rate_bps": entry.port_rate.bps(),
