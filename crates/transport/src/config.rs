@@ -22,8 +22,11 @@ pub struct QpConfig {
     /// queue pair over several paths need more.
     pub reorder_window: u32,
     /// Retransmission timeout: the ACK timeout of the queue pair, 4.096 us x 2^n on real NICs (14 is
-    /// 67 ms, 20 is 4.3 s). Zero turns it off.
+    /// 67 ms, 20 is 4.3 s). Zero turns it off. With `rack`, the least one: round trips are measured, and
+    /// it doubles with every timeout in a row.
     pub timeout: Span,
+    /// With `rack`: what the probe of a silent tail waits beyond two round trips, because timers tick.
+    pub probe_floor: Span,
     /// The first timeout after progress is a sixteenth of `timeout`, and each one that follows twice
     /// as long, up to `timeout`.
     pub adaptive_retransmission: bool,
@@ -67,6 +70,7 @@ impl Default for QpConfig {
             reorder_window: 0,
             timeout: Span::from_us(1000),
             adaptive_retransmission: false,
+            probe_floor: Span::ZERO,
             retry_limit: 7,
             rnr_retry_limit: 7,
             max_reads: 16,
@@ -102,6 +106,8 @@ impl QpConfig {
         match self.recovery {
             Recovery::GoBackN => 0,
             Recovery::SelectiveRepeat => self.reorder_window,
+            // By time: a quarter of a round trip, and more where that was too little.
+            Recovery::Rack => u32::MAX,
         }
     }
 }
@@ -115,6 +121,9 @@ pub enum Recovery {
     GoBackN,
     /// Only what is missing (as in IRN): the receiver keeps what arrives out of order.
     SelectiveRepeat,
+    /// The same, as TCP does it on Linux (RACK-TLP): losses are told by time, silent tails are probed, and
+    /// `timeout` is the least retransmission timeout.
+    Rack,
 }
 
 /// How the receiver tells the sender about congestion.

@@ -53,6 +53,7 @@ mod message;
 mod notifier;
 mod pacing;
 mod queue_pair;
+mod rack;
 mod reads;
 mod receive;
 mod regulator;

@@ -326,6 +326,9 @@ impl QueuePair {
         if self.requester.failed {
             self.fail(Status::Flushed);
         }
+        if let (true, Some(sent_at)) = (self.requester.by_time(), signals.sent_at) {
+            self.requester.answered_at(now, sent_at);
+        }
         if self.requester.read_next < self.requester.acked {
             let acked = self.requester.acked;
             self.requester.data_missing(now, acked, &self.config);
@@ -352,7 +355,10 @@ impl QueuePair {
     }
 
     /// Whether congestion control is to hear of a loss.
-    fn loss_seen(&self, syndrome: Syndrome, had_lost: bool) -> bool {
+    fn loss_seen(&mut self, syndrome: Syndrome, had_lost: bool) -> bool {
+        if self.requester.by_time() {
+            return self.requester.take_loss();
+        }
         let has_lost = self.requester.has_lost();
         if self.controller.counts_news() {
             syndrome == Syndrome::Trimmed || has_lost && !had_lost

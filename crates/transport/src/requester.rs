@@ -10,6 +10,7 @@ use crate::config::{QpConfig, Recovery};
 use crate::counters::Counters;
 use crate::host::Source;
 use crate::message::{Message, mtu};
+use crate::rack::Rack;
 use crate::retransmit::MOST_ADAPTIVE;
 use crate::selective::Scoreboard;
 use crate::sequence::{self, NEVER};
@@ -45,6 +46,7 @@ pub(crate) struct Requester {
     pub(crate) reread_ahead: u32,
     /// When too long has passed without an answer; never while none is awaited.
     pub(crate) timer: Instant,
+    /// Zero where losses are told by time, which has timeouts of its own.
     pub(crate) timeout: Span,
     /// The receiver asked not to send before this.
     pub(crate) not_before: Instant,
@@ -87,8 +89,17 @@ impl Requester {
 
     pub(crate) fn new(config: &QpConfig, peer: Qpn) -> Self {
         let start = sequence::start(Psn::new(0));
-        let selective = config.recovery == Recovery::SelectiveRepeat;
-        let timeout = if config.timeout.is_zero() { Span::MAX } else { config.timeout };
+        let selective = config.recovery != Recovery::GoBackN;
+        let by_time = config.recovery == Recovery::Rack;
+        let mut board = selective.then(|| Box::new(Scoreboard::new(config.reorder_window)));
+        if let (true, Some(board)) = (by_time, &mut board) {
+            board.rack = Some(Rack::new(config.timeout, config.probe_floor));
+        }
+        let timeout = match config.timeout {
+            _ if by_time => Span::ZERO,
+            Span::ZERO => Span::MAX,
+            timeout => timeout,
+        };
         Self {
             acked: start,
             next: start,
@@ -107,7 +118,7 @@ impl Requester {
             not_before: Instant::ZERO,
             queue: VecDeque::new(),
             completions: VecDeque::new(),
-            board: selective.then(|| Box::new(Scoreboard::new(config.reorder_window))),
+            board,
             cursor: 0,
             mtu: mtu(config),
             ack_every: config.ack_every.max(1),
@@ -126,6 +137,12 @@ impl Requester {
                 false => 0,
             },
         }
+    }
+
+    /// Whether every packet's time is kept, and losses are told by it.
+    #[inline(always)]
+    pub(crate) fn by_time(&self) -> bool {
+        self.timeout.is_zero()
     }
 
     /// Numbers start at `psn`; only while nothing was posted.
@@ -246,7 +263,7 @@ impl Requester {
             return None;
         }
         if self.repairs()
-            && let Some(header) = self.repair()
+            && let Some(header) = self.repair(now)
         {
             counters.retransmitted += 1;
             return Some(header);
@@ -269,7 +286,9 @@ impl Requester {
         }
         self.high = self.high.max(self.next);
         header.ack_request = self.wants_ack(ends);
-        if self.timer.is_never() {
+        if self.by_time() {
+            self.track(count, now);
+        } else if self.timer.is_never() {
             self.timer = now + self.patience();
         }
         Some(header)
@@ -303,7 +322,13 @@ impl Requester {
     pub(crate) fn alike(&self, last: &Header) -> u32 {
         let middle = matches!(last.opcode, Opcode::WriteMiddle | Opcode::SendMiddle);
         let in_line = last.psn.plus(1) == sequence::psn(self.next);
-        if !middle || last.ack_request || !in_line || self.repairs() || !self.can_go_on() {
+        if !middle
+            || self.by_time()
+            || last.ack_request
+            || !in_line
+            || self.repairs()
+            || !self.can_go_on()
+        {
             return 0;
         }
         let Some(message) = self.queue.get(self.cursor as usize) else { return 0 };
@@ -393,7 +418,7 @@ impl Requester {
             self.continue_from(number);
         }
         if let Some(board) = &mut self.board {
-            board.acknowledge(new, number);
+            board.acknowledge(new, number, now);
         }
         match self.queue.front() {
             // Inside a message, and no data of a read to wait for: nothing completes.
@@ -410,6 +435,9 @@ impl Requester {
     #[inline]
     fn restart_timer(&mut self, now: Instant) {
         (self.retries, self.waits) = (0, 0);
+        if self.by_time() {
+            return self.arm(now);
+        }
         self.timer = if self.awaits() { now + self.patience() } else { Instant::MAX };
     }
 

@@ -75,7 +75,7 @@ impl Responder {
             nak_at: Instant::ZERO,
             nak: None,
             reads: None,
-            reorder: (config.recovery == Recovery::SelectiveRepeat).then(Box::default),
+            reorder: (config.recovery != Recovery::GoBackN).then(Box::default),
             inbound: None,
             msn: 0,
             mtu: mtu(config),

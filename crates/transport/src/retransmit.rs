@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::discard::Discard;
 use crate::host::Target;
 use crate::message::mtu;
+use crate::rack::{Rack, Wait};
 use crate::requester::Requester;
 use crate::rnr;
 use crate::sequence::{self, NEVER};
@@ -56,7 +57,7 @@ impl Requester {
             }
             Syndrome::SelectiveNak => {
                 counters.naks_received += 1;
-                self.send_missing(number, Psn::new(aeth.msn));
+                self.send_missing(now, number, Psn::new(aeth.msn));
                 return bytes;
             }
             Syndrome::Trimmed => {
@@ -73,7 +74,9 @@ impl Requester {
                 self.waits = self.waits.saturating_add(1);
                 self.send_again(now);
                 self.not_before = now + rnr::delay(timer);
-                if self.awaits() {
+                if self.by_time() {
+                    self.arm(self.not_before);
+                } else if self.awaits() {
                     self.timer = self.not_before + self.timeout;
                 }
                 return bytes;
@@ -89,6 +92,9 @@ impl Requester {
     /// Sends again from the first packet that has not reached the peer: all of them, or with
     /// selective repeat those that are known or presumed to be missing.
     fn send_again(&mut self, now: Instant) {
+        if let Some(rack) = self.rack() {
+            return rack.timed_out(now);
+        }
         match &mut self.board {
             Some(board) if self.counts_flight => board.retry_all(self.acked, self.high),
             Some(board) => board.retry(self.acked, self.high),
@@ -100,14 +106,14 @@ impl Requester {
     }
 
     /// `expected` is missing at the peer, which has kept the later packet `arrived`.
-    fn send_missing(&mut self, expected: u64, arrived: Psn) {
+    fn send_missing(&mut self, now: Instant, expected: u64, arrived: Psn) {
         let arrived = sequence::near(expected, arrived);
         if arrived <= expected || arrived >= self.high {
             return;
         }
         let acked = self.acked;
         match &mut self.board {
-            Some(board) => board.arrived(arrived, acked),
+            Some(board) => board.arrived(arrived, acked, now),
             // The peer repeats selectively and we do not: its NAK still says where to go on.
             None => self.continue_from(acked),
         }
@@ -125,9 +131,65 @@ impl Requester {
         }
     }
 
+    /// A packet was sent whose time counts, and which takes so many numbers.
+    #[cold]
+    pub(crate) fn track(&mut self, count: u64, now: Instant) {
+        let next = self.next;
+        if let Some(rack) = self.rack() {
+            (next - count..next).for_each(|number| rack.sent(number, now));
+        }
+        self.arm(now);
+    }
+
+    /// Sets the timer of a sender that tells losses by time.
+    #[cold]
+    pub(crate) fn arm(&mut self, now: Instant) {
+        let awaits = self.awaits();
+        let deadline = self.rack().map(|rack| rack.deadline(now).0);
+        self.timer = deadline.filter(|_| awaits).unwrap_or(Instant::MAX);
+    }
+
+    fn rack(&mut self) -> Option<&mut Rack> {
+        self.board.as_mut()?.rack.as_mut()
+    }
+
+    /// What the time stamp of an answer tells.
+    #[cold]
+    pub(crate) fn answered_at(&mut self, now: Instant, sent_at: Instant) {
+        if let Some(rack) = self.rack() {
+            rack.answered(now, sent_at);
+        }
+        if self.counts_flight {
+            self.widen();
+        }
+        self.arm(now);
+    }
+
+    /// Whether a loss was found that congestion control has not heard of.
+    #[cold]
+    pub(crate) fn take_loss(&mut self) -> bool {
+        self.rack().is_some_and(Rack::take_news)
+    }
+
+    /// The timer of a sender that tells losses by time. Whether it was a timeout.
+    #[cold]
+    fn time_is_up(&mut self, now: Instant) -> bool {
+        let Some(rack) = self.rack() else { return true };
+        match rack.waits_for() {
+            Wait::Reordering => rack.detect(now),
+            Wait::Probe => rack.probe(),
+            Wait::Timeout => return true,
+        }
+        if self.counts_flight {
+            self.widen();
+        }
+        self.arm(now);
+        false
+    }
+
     /// Something to be sent again out of line: the request of a read, or a missing packet.
     #[cold]
-    pub(crate) fn repair(&mut self) -> Option<Header> {
+    pub(crate) fn repair(&mut self, now: Instant) -> Option<Header> {
         if self.reread != NEVER {
             let number = self.reread;
             let (header, count) = self.again(number)?;
@@ -139,10 +201,13 @@ impl Requester {
         let count = again.map_or(1, |(_, count)| count);
         let acked = self.acked;
         if let Some(board) = &mut self.board {
-            board.repaired(number + count, acked);
+            board.repaired(number + count, acked, now);
         }
         if self.counts_flight {
             self.widen();
+        }
+        if self.by_time() {
+            self.arm(now);
         }
         again.map(|(header, _)| header)
     }
@@ -243,6 +308,9 @@ impl Requester {
             self.timer = Instant::MAX;
             return;
         }
+        if self.by_time() && !self.time_is_up(now) {
+            return;
+        }
         counters.timeouts += 1;
         if self.is_out_of_retries(limit) {
             self.fail(Status::RetryExceeded);
@@ -255,6 +323,9 @@ impl Requester {
         self.send_again(now);
         if self.counts_flight {
             self.widen();
+        }
+        if self.by_time() {
+            return self.arm(now);
         }
         self.timer = if self.awaits() { now + self.patience() } else { Instant::MAX };
     }

@@ -1,6 +1,8 @@
 //! Selective repeat: what the sender knows to have arrived, and what the receiver keeps.
 
+use crate::rack::Rack;
 use std::collections::VecDeque;
+use xoff_units::Instant;
 use xoff_wire::{Header, Operation};
 
 /// The sender's view of the packets after the first unacknowledged one.
@@ -22,6 +24,8 @@ pub(crate) struct Scoreboard {
     early: u64,
     /// Single packets that the peer asked for, to be sent again before all others.
     asked: VecDeque<u64>,
+    /// Keeps all of it instead, where losses are told by time.
+    pub(crate) rack: Option<Rack>,
 }
 
 impl Scoreboard {
@@ -36,28 +40,39 @@ impl Scoreboard {
     /// Forgets everything about the packets.
     pub(crate) fn clear(&mut self) {
         let Self { window, allowed, .. } = *self;
-        *self = Self { window, allowed, ..Self::default() };
+        let mut rack = self.rack.take();
+        rack.iter_mut().for_each(Rack::clear);
+        *self = Self { window, allowed, rack, ..Self::default() };
     }
 
     /// Whether a packet is to be sent again.
     #[inline]
     pub(crate) fn has_lost(&self) -> bool {
+        if let Some(rack) = &self.rack {
+            return rack.has_lost();
+        }
         self.retry < self.lost_below || !self.asked.is_empty()
     }
 
     /// The packet to be sent again next.
     pub(crate) fn first_lost(&self) -> Option<u64> {
+        if let Some(rack) = &self.rack {
+            return rack.first_lost();
+        }
         let asked = self.asked.front().copied();
         asked.or_else(|| (self.retry < self.lost_below).then_some(self.retry))
     }
 
     /// How many packets beyond the first unacknowledged one are known to have arrived.
     pub(crate) fn early(&self) -> u64 {
-        self.early
+        self.rack.as_ref().map_or(self.early, Rack::early)
     }
 
     /// How many packets from `acked` on are not in flight: arrived, or lost and not sent again.
     pub(crate) fn gone(&self, acked: u64) -> u64 {
+        if let Some(rack) = &self.rack {
+            return rack.gone();
+        }
         let from = self.retry.max(acked);
         let lost = (from..self.lost_below.max(from)).filter(|&number| !self.has(number, acked));
         self.early + lost.count() as u64 + self.asked.len() as u64
@@ -79,7 +94,10 @@ impl Scoreboard {
 
     /// `count` more packets are acknowledged, now up to `acked`.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, count: u64, acked: u64) {
+    pub(crate) fn acknowledge(&mut self, count: u64, acked: u64, now: Instant) {
+        if let Some(rack) = &mut self.rack {
+            return rack.acknowledge(acked, now);
+        }
         if !self.arrived.is_empty() {
             let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.arrived.len());
             let gone = self.arrived.drain(..count).filter(|&arrived| arrived).count();
@@ -101,7 +119,10 @@ impl Scoreboard {
     }
 
     /// The peer has `number`, so what is missing well before it is lost.
-    pub(crate) fn arrived(&mut self, number: u64, acked: u64) {
+    pub(crate) fn arrived(&mut self, number: u64, acked: u64, now: Instant) {
+        if let Some(rack) = &mut self.rack {
+            return rack.arrived(number, now);
+        }
         let Ok(offset) = usize::try_from(number - acked) else { return };
         if offset >= Self::SPAN {
             return;
@@ -136,7 +157,12 @@ impl Scoreboard {
     }
 
     /// The first lost packet has been sent again, and with it all before `end`.
-    pub(crate) fn repaired(&mut self, end: u64, acked: u64) {
+    pub(crate) fn repaired(&mut self, end: u64, acked: u64, now: Instant) {
+        if let Some(rack) = &mut self.rack {
+            // A request for a read covers the numbers of all its data.
+            let first = rack.first_lost().unwrap_or(end - 1).min(end - 1);
+            return (first..end).for_each(|number| rack.sent(number, now));
+        }
         if self.asked.pop_front().is_none() {
             self.retry = end;
             self.settle(acked);
@@ -227,7 +253,7 @@ mod tests {
     fn lost(board: &mut Scoreboard, acked: u64) -> Vec<u64> {
         std::iter::from_fn(|| {
             let number = board.first_lost()?;
-            board.repaired(number + 1, acked);
+            board.repaired(number + 1, acked, Instant::ZERO);
             Some(number)
         })
         .collect()
@@ -237,12 +263,12 @@ mod tests {
     fn only_the_missing_are_sent_again_and_each_once() {
         let mut board = Scoreboard::default();
         for number in [102, 103, 106] {
-            board.arrived(number, 100);
+            board.arrived(number, 100, Instant::ZERO);
         }
         assert_eq!(lost(&mut board, 100), [100, 101, 104, 105]);
-        board.arrived(107, 100);
+        board.arrived(107, 100, Instant::ZERO);
         assert_eq!(lost(&mut board, 100), [0u64; 0]);
-        board.arrived(109, 100);
+        board.arrived(109, 100, Instant::ZERO);
         assert_eq!(lost(&mut board, 100), [108]);
     }
 
@@ -250,13 +276,13 @@ mod tests {
     fn overtaken_packets_are_not_lost_yet() {
         let mut board = Scoreboard::new(3);
         for number in [101, 102, 103] {
-            board.arrived(number, 100);
+            board.arrived(number, 100, Instant::ZERO);
         }
         assert!(!board.has_lost());
-        board.arrived(104, 100);
+        board.arrived(104, 100, Instant::ZERO);
         assert_eq!(lost(&mut board, 100), [100]);
         board.clear();
-        board.arrived(108, 105);
+        board.arrived(108, 105, Instant::ZERO);
         assert!(!board.has_lost());
     }
 
@@ -264,7 +290,7 @@ mod tests {
     fn what_is_asked_for_goes_first_and_is_not_in_flight() {
         let mut board = Scoreboard::new(3);
         for number in [101, 102, 103, 104] {
-            board.arrived(number, 100);
+            board.arrived(number, 100, Instant::ZERO);
         }
         assert_eq!((board.early(), board.gone(100)), (4, 5), "one is lost");
         board.ask(107, 100);
@@ -274,10 +300,10 @@ mod tests {
         assert_eq!(board.gone(100), 6);
         assert_eq!(lost(&mut board, 100), [107, 100]);
         assert_eq!(board.gone(100), 4);
-        board.acknowledge(5, 105);
+        board.acknowledge(5, 105, Instant::ZERO);
         assert_eq!((board.early(), board.gone(105)), (0, 0));
         board.ask(106, 105);
-        board.arrived(106, 105);
+        board.arrived(106, 105, Instant::ZERO);
         assert!(!board.has_lost());
         board.retry_all(105, 110);
         assert_eq!(board.gone(105), 5);
@@ -289,16 +315,16 @@ mod tests {
         let mut board = Scoreboard::default();
         board.retry(100, 110);
         assert_eq!(lost(&mut board, 100), [100]);
-        board.arrived(103, 100);
+        board.arrived(103, 100, Instant::ZERO);
         board.retry(100, 110);
         assert_eq!(lost(&mut board, 100), [100, 101, 102]);
         // Everything that was in flight arrives: nothing is left to repeat.
-        board.acknowledge(10, 110);
+        board.acknowledge(10, 110, Instant::ZERO);
         assert!(!board.has_lost());
         let mut board = Scoreboard::default();
         // Also a packet known to have arrived, if nothing else can bring an acknowledgement.
-        board.arrived(105, 104);
-        board.acknowledge(1, 105);
+        board.arrived(105, 104, Instant::ZERO);
+        board.acknowledge(1, 105, Instant::ZERO);
         board.retry(105, 110);
         assert_eq!(lost(&mut board, 105), [105]);
     }
@@ -308,14 +334,14 @@ mod tests {
         let mut board = Scoreboard::default();
         board.retry(100, 110);
         assert_eq!(lost(&mut board, 100), [100]);
-        board.acknowledge(1, 101);
+        board.acknowledge(1, 101, Instant::ZERO);
         assert_eq!(lost(&mut board, 101), [101, 102]);
-        board.acknowledge(2, 103);
+        board.acknowledge(2, 103, Instant::ZERO);
         assert_eq!(lost(&mut board, 103), [103, 104, 105, 106]);
         // What was sent after the silence is not in doubt.
-        board.acknowledge(4, 107);
+        board.acknowledge(4, 107, Instant::ZERO);
         assert_eq!(lost(&mut board, 107), [107, 108, 109]);
-        board.acknowledge(3, 110);
+        board.acknowledge(3, 110, Instant::ZERO);
         assert!(!board.has_lost());
     }
 

@@ -31,7 +31,8 @@ fn schemes() -> impl Strategy<Value = Congestion> {
 }
 
 fn configs() -> impl Strategy<Value = QpConfig> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::SelectiveRepeat)];
+    let recovery =
+        prop_oneof![Just(Recovery::GoBackN), Just(Recovery::SelectiveRepeat), Just(Recovery::Rack)];
     let notification = prop_oneof![Just(Notification::Cnp), Just(Notification::EchoInAck)];
     let window = prop_oneof![Just(0u64), 1u64..50_000];
     let delays = (0u64..20, 0u64..20);

@@ -197,7 +197,7 @@ fn check_order(kind: &SwitchKind, own: &SwitchSettings, qp: &QpConfig, report: &
         Recovery::GoBackN => {
             "go-back-n takes every packet that arrives early for a loss".to_owned()
         }
-        Recovery::SelectiveRepeat => format!(
+        Recovery::SelectiveRepeat | Recovery::Rack => format!(
             "a packet that {} others overtake is taken for lost (`reorder-window = {allowed}`)",
             allowed + 1
         ),
