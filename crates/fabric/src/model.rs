@@ -302,6 +302,9 @@ pub enum Balancing {
     /// By the hash of the packet, to which its sender gives an entropy of its own: one that came back
     /// unmarked before, or a drawn one (spraying with recycled entropy).
     Recycled,
+    /// By the hash of the packet, to which its sender gives one entropy of a set in turn, leaving out those that
+    /// came back marked or trimmed (as in Ultra Ethernet).
+    Paths,
     /// By where the destination hangs on its leaf: what is for the first NIC takes the first port,
     /// whoever sends it (static path pinning).
     Pinned,
@@ -320,7 +323,10 @@ pub enum Balancing {
 impl Balancing {
     /// Whether the hash of a packet decides.
     pub const fn hashes(self) -> bool {
-        matches!(self, Balancing::Hash | Balancing::Engineered | Balancing::Recycled)
+        matches!(
+            self,
+            Balancing::Hash | Balancing::Engineered | Balancing::Recycled | Balancing::Paths
+        )
     }
 
     /// Whether all packets of a flow take the port that its hash says.
@@ -332,7 +338,7 @@ impl Balancing {
     pub const fn reorders(self) -> bool {
         match self {
             Balancing::Hash | Balancing::Engineered | Balancing::Pinned => false,
-            Balancing::Recycled => true,
+            Balancing::Recycled | Balancing::Paths => true,
             Balancing::Adaptive { gap, .. } => gap.is_zero(),
         }
     }

@@ -135,7 +135,9 @@ impl Balancer {
     /// What a switch balances with, if it does not hash.
     pub(crate) fn new(balancing: Balancing, stream: Stream) -> Option<Self> {
         let (choice, gap, table) = match balancing {
-            Balancing::Hash | Balancing::Engineered | Balancing::Recycled => return None,
+            Balancing::Hash | Balancing::Engineered | Balancing::Recycled | Balancing::Paths => {
+                return None;
+            }
             Balancing::Pinned => (None, Span::ZERO, 0),
             Balancing::Adaptive { choice, gap, table } => (Some(choice), gap, table),
         };

@@ -21,6 +21,7 @@ use crate::pause::PauseState;
 use crate::plane::Planes;
 use crate::port::{HEAD_BYTES, Lane, Port, port_flag};
 use crate::receiver::Receiver;
+use crate::recycle::Rule;
 use crate::report::{FlowCounters, Observer};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
@@ -81,8 +82,12 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let uses = if balancers.is_empty() { 0 } else { port_count };
     let collects = nics.iter().any(|nic| nic.collects);
     let expected = (nics.len() * PACKETS_PER_NIC).min(1 << 20);
-    let recycles = |switch: &Switch| switch.balancing == Balancing::Recycled;
-    let recycling = fabric.switches.iter().any(recycles).then_some(settings.seed);
+    let rule = |switch: &Switch| match switch.balancing {
+        Balancing::Recycled => Some(Rule::Recycle),
+        Balancing::Paths => Some(Rule::Paths),
+        _ => None,
+    };
+    let recycling = fabric.switches.iter().find_map(rule).map(|rule| (rule, settings.seed));
     nics.iter_mut().for_each(|nic| nic.returns |= recycling.is_some());
     let constant = |switch: &Switch| switch.balancing.keeps_paths();
     let one_way = faults.is_empty() && fabric.switches.iter().all(constant);

@@ -238,7 +238,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let stamp = self.trails.begin(peer);
             let mut forms = self.forms(way, end, plane, peer, stamp);
             let recycles = self.recycling.filter(|_| !way.pinned);
-            forms.recycler = recycles.map(|seed| Box::new(Recycler::new(seed, entity)));
+            let recycler = |(rule, seed)| Box::new(Recycler::new(rule, seed, entity));
+            forms.recycler = recycles.map(recycler);
             End { qp, forms, member, timer_at: Instant::MAX }
         });
         let connection = Connection { flow: way.flow, messages, carried, ends };

@@ -23,6 +23,7 @@ use crate::packet::{NIL, Packets, flag};
 use crate::pause::PauseState;
 use crate::plane::Planes;
 use crate::port::{Lane, Port, Slot};
+use crate::recycle::Rule;
 use crate::report::{Drop, Observer, Outcome, Progress, Trace, TraceKind};
 use crate::routing::Routing;
 use crate::scheduler::Scheduler;
@@ -119,7 +120,7 @@ pub(crate) struct Engine<'a, Q> {
     /// What switches know of each other's ports.
     pub(crate) reports: Reports,
     /// The seed of senders that choose entropies, if they do.
-    pub(crate) recycling: Option<u64>,
+    pub(crate) recycling: Option<(Rule, u64)>,
     /// Where each NIC hangs on its leaf, if a switch asks.
     pub(crate) places: Vec<u32>,
     pub(crate) flows: Vec<FlowState>,

@@ -32,9 +32,9 @@ pub(crate) struct Letters {
     /// Some packets collect telemetry, which is here, by letter.
     collects: bool,
     ints: Vec<IntStack>,
-    /// Entropies travel back; the one of each packet that was not marked is here, by letter.
+    /// Entropies travel back; the one of each packet is here, by letter, and whether it was marked.
     recycles: bool,
-    spared: Vec<Option<u32>>,
+    entropies: Vec<Option<(u32, bool)>>,
     /// The entropy of the packet whose letter is written next.
     pub(crate) entropy: Option<u32>,
     /// Any of the two.
@@ -79,8 +79,8 @@ impl Letters {
             self.ints[index as usize] = IntStack::EMPTY;
         }
         if self.recycles {
-            self.spared.resize(self.letters.len(), None);
-            self.spared[index as usize] = self.entropy.take();
+            self.entropies.resize(self.letters.len(), None);
+            self.entropies[index as usize] = self.entropy.take().map(|entropy| (entropy, false));
         }
     }
 
@@ -119,19 +119,19 @@ impl Letters {
             self.ints[to as usize] = self.ints[from as usize];
         }
         if self.recycles {
-            self.spared[to as usize] = self.spared[from as usize].take();
+            self.entropies[to as usize] = self.entropies[from as usize].take();
         }
     }
 
-    /// The entropy that a packet brings back.
-    pub(crate) fn spared(&self, index: u32) -> Option<u32> {
-        *self.spared.get(index as usize)?
+    /// The entropy that a packet brings back, and whether the packet that had it was marked.
+    pub(crate) fn returned(&self, index: u32) -> Option<(u32, bool)> {
+        *self.entropies.get(index as usize)?
     }
 
-    /// A packet was marked: its entropy does not travel back.
-    pub(crate) fn forget_entropy(&mut self, index: u32) {
-        if let Some(place) = self.spared.get_mut(index as usize) {
-            *place = None;
+    /// A packet was marked, which its entropy brings back.
+    pub(crate) fn mark_entropy(&mut self, index: u32) {
+        if let Some(Some((_, marked))) = self.entropies.get_mut(index as usize) {
+            *marked = true;
         }
     }
 

@@ -12,6 +12,7 @@ use crate::event::{Event, EventQueue, Key, Kind};
 use crate::packet::{ANY, NIL, flag};
 use crate::port::{Port, Slot};
 use crate::receiver::Receiver;
+use crate::recycle::Feedback;
 use crate::report::Drop;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use xoff_transport::Signals;
 use xoff_transport::config::QpConfig;
 use xoff_units::{ByteTime, Instant, Rate};
-use xoff_wire::Operation as Opcode;
+use xoff_wire::{Aeth, Extension, Header, Operation as Opcode, Syndrome};
 
 /// An endpoint as its NIC sees it.
 #[derive(Debug, Clone, Copy)]
@@ -268,6 +269,16 @@ impl NicState {
     }
 }
 
+/// What an answer says of the path of the packet that it answers.
+#[cold]
+fn feedback(answer: &Header, marked: bool) -> Feedback {
+    match answer.extension {
+        Extension::Aeth(Aeth { syndrome: Syndrome::Trimmed, .. }) => Feedback::Trimmed,
+        _ if marked => Feedback::Marked,
+        _ => Feedback::Good,
+    }
+}
+
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Gives an endpoint its place at its NIC.
     pub(crate) fn join(&mut self, endpoint: u32) {
@@ -446,8 +457,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let answers = operation == Opcode::Acknowledge;
         let int = if answers && self.nics[nic as usize].returns {
             let recycler = connection.ends[(endpoint & 1) as usize].recycler();
-            if let (Some(recycler), Some(entropy)) = (recycler, self.letters.spared(index)) {
-                recycler.keep(entropy);
+            if let (Some(recycler), Some(returned)) = (recycler, self.letters.returned(index)) {
+                recycler.hear(returned.0, feedback(&letter.header, returned.1));
             }
             self.letters.collected(index)
         } else {

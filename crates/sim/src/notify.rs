@@ -26,7 +26,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         self.counts[slot.index()].marked += 1;
         self.packets.get_mut(index).flags |= flag::CE;
-        self.letters.forget_entropy(index);
+        self.letters.mark_entropy(index);
     }
 
     /// A packet joins a queue whose switch marks then, on what waits before it.

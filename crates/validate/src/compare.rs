@@ -3,7 +3,38 @@
 
 use crate::check::overlay;
 use xoff_fabric::catalogue::Silicon;
+use xoff_fabric::model::Nic;
 use xoff_fabric::{FabricSetup, Network, infiniband_silicon};
+
+/// RoCEv2 as a careful operator sets it up.
+const TUNED: &str = "roce-tuned";
+
+/// What tuned means: switches choose a port for every packet, NICs place data out of order, and PFC alone
+/// protects the last hop. DCQCN is off, as Meta reports for 400G: packets that are spread over all links
+/// leave no congestion inside a fabric without oversubscription that a slower sender would cure.
+const TUNED_SETTINGS: &str = r#"recovery = "selective-repeat"
+reorder-window = 256
+[transport.congestion]
+kind = "none"
+[switch.balancing]
+kind = "dlb"
+per = "packet"
+"#;
+
+/// The same for NICs that need their packets in order: flowlets on the better port, and the queue pair in the hash, so
+/// that several queue pairs of a connection spread.
+const TUNED_IN_ORDER: &str = r#"[transport]
+recovery = "go-back-n"
+reorder-window = 0
+[switch.balancing]
+kind = "dlb"
+per = "flowlet"
+[switch.hash]
+fields = ["addresses", "source-port", "dest-qp"]
+"#;
+
+/// NICs of the catalogue that are not known to place RoCE data out of order.
+const IN_ORDER: [&str; 2] = ["thor-2", "e810"];
 
 /// Rules to run a scenario under.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,13 +79,16 @@ impl Subject {
                 "glb-packet",
                 "spray",
                 "recycle",
+                "paths",
                 "pinned",
                 "engineered",
             ],
             Subject::CongestionControl => {
                 &["none", "dcqcn", "hpcc", "timely", "swift", "dctcp", "cubic", "nscc"]
             }
-            Subject::Transport => &["roce", "infiniband", "uet", "tcp", "iwarp", "roce-v1"],
+            Subject::Transport => {
+                &["roce", "roce-tuned", "infiniband", "uet", "tcp", "iwarp", "roce-v1"]
+            }
         }
     }
 
@@ -88,8 +122,8 @@ impl Subject {
             }
             (_, "spray") => format!("[switch.balancing]\nkind = \"spray\"{REORDERING}"),
             // An acknowledgement brings back the entropy of one packet.
-            (_, "recycle") => {
-                format!("[switch.balancing]\nkind = \"recycle\"{REORDERING}\nack-every = 1")
+            (_, kind @ ("recycle" | "paths")) => {
+                format!("[switch.balancing]\nkind = \"{kind}\"{REORDERING}\nack-every = 1")
             }
             (_, kind) => format!("[switch.balancing]\nkind = \"{kind}\""),
         };
@@ -100,6 +134,9 @@ impl Subject {
 /// The keys of a network. All of its settings, and not only its name: a scenario's own overrides are meant
 /// for the network they were written for.
 fn network(name: &str) -> String {
+    if name == TUNED {
+        return format!("{}\n{TUNED_SETTINGS}", Network::Roce.text());
+    }
     Network::named(name).map_or(String::new(), |network| network.text().to_owned())
 }
 
@@ -135,9 +172,33 @@ pub fn variants(subjects: &[(Subject, Vec<String>)]) -> Result<Vec<Variant>, Unk
     Ok(all)
 }
 
+/// Fits variants to the fabric that they run on, and notes what that means.
+pub fn fit(variants: &mut [Variant], setup: &FabricSetup) {
+    fit_silicon(variants, setup);
+    let in_order = |nic: &Nic| IN_ORDER.contains(&nic.model.as_str());
+    let unable = setup.fabric.nics.iter().find(|nic| in_order(nic));
+    for variant in variants.iter_mut().filter(|v| v.name.split(" + ").any(|name| name == TUNED)) {
+        variant.note = Some(match unable {
+            None => {
+                "means: dlb per packet, selective repeat with a reorder window of 256, no DCQCN \
+                     (PFC alone)"
+                    .to_owned()
+            }
+            Some(nic) => {
+                overlay(&mut variant.change, &TUNED_IN_ORDER.parse().unwrap_or_default());
+                format!(
+                    "means: dlb per flowlet, queue pairs in the hash, no DCQCN (PFC alone); `{}` is not \
+                     known to place data out of order",
+                    nic.model
+                )
+            }
+        });
+    }
+}
+
 /// Puts the variants that run InfiniBand on InfiniBand silicon with the same wiring: the smallest that has
 /// the ports. Where a fabric runs on such silicon already nothing changes.
-pub fn fit_silicon(variants: &mut [Variant], setup: &FabricSetup) {
+fn fit_silicon(variants: &mut [Variant], setup: &FabricSetup) {
     let fabric = &setup.fabric;
     let known = |name: &String| setup.catalogue.silicon.get(name);
     let mut used: Vec<&String> = fabric.switches.iter().map(|switch| &switch.silicon).collect();
@@ -236,7 +297,8 @@ mod tests {
 
     #[test]
     fn every_kind_of_balancing_can_be_compared_and_none_reorders_by_mistake() {
-        let kinds = ["ecmp", "flowlet", "dlb", "glb", "spray", "recycle", "pinned", "engineered"];
+        let kinds =
+            ["ecmp", "flowlet", "dlb", "glb", "spray", "recycle", "paths", "pinned", "engineered"];
         let all =
             variants(&[(Subject::LoadBalancing, names(Subject::LoadBalancing.names()))]).unwrap();
         let balancing = |variant: &Variant| variant.change["switch"]["balancing"].clone();
@@ -276,6 +338,31 @@ mod tests {
     }
 
     #[test]
+    fn tuned_roce_reorders_only_where_the_nic_can() {
+        let tuned = |nic: &str| {
+            let fabric = format!(
+                "[cluster]\nhosts = 8\nnic = \"{nic}\"\n[fabric]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n"
+            );
+            let setup = xoff_fabric::load_fabric(&fabric).value.unwrap();
+            let mut all =
+                variants(&[(Subject::Transport, names(&["roce", "roce-tuned"]))]).unwrap();
+            fit(&mut all, &setup);
+            let mut scenario = toml::Table::new();
+            scenario.insert("fabric".into(), "f.toml".into());
+            scenario.insert("override".into(), toml::Value::Table(all[1].change.clone()));
+            let loaded = load_scenario(&toml::to_string(&scenario).unwrap(), &fabric);
+            assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
+            let fabric = loaded.value.unwrap().setup.fabric;
+            assert!(all[0].note.is_none() && fabric.pause.enabled);
+            (fabric.switches[0].balancing.reorders(), all[1].note.clone().unwrap())
+        };
+        let (reorders, note) = tuned("connectx-7");
+        assert!(reorders && note.contains("no DCQCN"), "{note}");
+        let (reorders, note) = tuned("e810");
+        assert!(!reorders && note.contains("`e810`"), "{note}");
+    }
+
+    #[test]
     fn infiniband_runs_on_its_own_silicon() {
         let on = |leaf: &str, rate: &str| {
             let fabric = format!(
@@ -286,7 +373,7 @@ mod tests {
             let setup = xoff_fabric::load_fabric(&fabric).value.unwrap();
             let mut all =
                 variants(&[(Subject::Transport, names(&["roce", "infiniband"]))]).unwrap();
-            fit_silicon(&mut all, &setup);
+            fit(&mut all, &setup);
             assert_eq!(all[0].note, None);
             let mut scenario = toml::Table::new();
             scenario.insert("fabric".into(), "f.toml".into());

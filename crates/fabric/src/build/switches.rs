@@ -241,6 +241,7 @@ fn balancing(settings: Option<&BalancingSettings>) -> Balancing {
     let choice = match settings.kind {
         BalancingName::Ecmp => return Balancing::Hash,
         BalancingName::Recycle => return Balancing::Recycled,
+        BalancingName::Paths => return Balancing::Paths,
         BalancingName::Pinned => return Balancing::Pinned,
         BalancingName::Engineered => return Balancing::Engineered,
         BalancingName::Flowlet | BalancingName::Spray => Choice::Random,

@@ -165,6 +165,9 @@ pub enum BalancingName {
     Spray,
     /// The hash, with an entropy for every packet: one that came back unmarked, or a drawn one.
     Recycle,
+    /// The hash, with an entropy for every packet: those of a set in turn, but those that came back marked or
+    /// trimmed sit out (as Ultra Ethernet senders do).
+    Paths,
     /// Static pinning: by where the destination hangs on its leaf, whoever sends.
     Pinned,
     /// Centralised traffic engineering: the hash, with source ports that a controller chose.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use xoff_validate::compare::{Subject, Variant, fit_silicon, variants};
+use xoff_validate::compare::{Subject, Variant, fit, variants};
 use xoff_validate::measure::measure_with_files;
 use xoff_validate::{Experiment, MeasureError, Measurement, Phase};
 
@@ -20,11 +20,12 @@ const EXAMPLES: &str = "Examples:
   xoff compare examples/permutation.toml --load-balancing ecmp,dlb,spray
   xoff compare examples/incast.toml --congestion-control none,dcqcn,hpcc,swift
   xoff compare examples/all-reduce.toml --load-balancing ecmp,dlb-packet --json
-  xoff compare examples/rivals-permutation.toml --transports roce,infiniband,uet,tcp,iwarp
+  xoff compare examples/rivals-permutation.toml --transports roce,roce-tuned,infiniband,uet,tcp,iwarp
 
-Transports: roce, infiniband, uet, tcp, iwarp, roce-v1 (what each models: docs/rivals.md).
+Transports: roce (as shipped), roce-tuned, infiniband, uet, tcp, iwarp, roce-v1 (what each
+models, and what tuned means: docs/rivals.md).
 Load balancing: ecmp, ecmp-qp, flowlet, dlb, dlb-packet, glb, glb-packet, spray, recycle,
-pinned, engineered.
+paths, pinned, engineered.
 Congestion control: none, dcqcn, hpcc, timely, swift, dctcp, cubic, nscc.
 Given several, every combination is run. Ratios are to the first.";
 
@@ -81,7 +82,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     }
     let mut variants = variants(&chosen).map_err(|error| Failure::input(error.to_string()))?;
     let scene = input::scenario(&args.scenario, args.seed, args.json)?;
-    fit_silicon(&mut variants, &scene.setup);
+    fit(&mut variants, &scene.setup);
     let fabric = scene.inputs.get(1).map(|path| input::read_text(path)).transpose();
     let fabric = fabric.map_err(Failure::input)?.unwrap_or_default();
     let mut experiment =

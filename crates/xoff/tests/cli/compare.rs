@@ -3,12 +3,12 @@
 use super::{code, example, json, output, stderr, stdout};
 use std::path::Path;
 
-const FIVE: &str = "roce,infiniband,uet,tcp,iwarp";
+const ALL: &str = "roce,roce-tuned,infiniband,uet,tcp,iwarp";
 
 /// When the last traffic of each variant was done, in microseconds.
 fn last_of_each(scenario: &str) -> Vec<(String, f64)> {
     let rows =
-        output(Path::new("."), &["compare", &example(scenario), "--transports", FIVE, "--json"]);
+        output(Path::new("."), &["compare", &example(scenario), "--transports", ALL, "--json"]);
     assert_eq!(code(&rows), Some(0), "{}", stderr(&rows));
     let rows = json(&rows);
     let rows = rows.as_array().expect("a row per network");
@@ -27,18 +27,25 @@ fn last_of_each(scenario: &str) -> Vec<(String, f64)> {
 }
 
 #[test]
-fn five_networks_carry_the_same_workloads() {
+fn six_networks_carry_the_same_workloads() {
     for scenario in ["rivals-permutation.toml", "rivals-incast.toml", "rivals-all-reduce.toml"] {
         let rows = last_of_each(scenario);
         let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names.join(","), FIVE, "{scenario}");
+        assert_eq!(names.join(","), ALL, "{scenario}");
         let time = |wanted: &str| rows.iter().find(|(name, _)| name == wanted).unwrap().1;
         // Credits and adaptive routing come nearest to the least there is; the host's stack costs TCP.
         assert!(time("infiniband") > 0.0, "{scenario}: {rows:?}");
-        for rival in ["roce", "uet", "tcp", "iwarp"] {
+        for rival in ["roce", "roce-tuned", "uet", "tcp", "iwarp"] {
             assert!(time("infiniband") <= time(rival) * 1.01, "{scenario}: {rows:?}");
         }
         assert!(time("uet") < time("tcp"), "{scenario}: {rows:?}");
+        // RDMA is never slower than the kernel's stack, and tuned comes close to InfiniBand.
+        assert!(time("roce") < time("tcp"), "{scenario}: {rows:?}");
+        assert!(time("roce-tuned") <= time("roce") * 1.01, "{scenario}: {rows:?}");
+        assert!(time("roce-tuned") < 1.15 * time("infiniband"), "{scenario}: {rows:?}");
+        if scenario == "rivals-all-reduce.toml" {
+            assert!(time("tcp") > 1.5 * time("roce-tuned"), "{scenario}: {rows:?}");
+        }
     }
 }
 
@@ -46,14 +53,14 @@ fn five_networks_carry_the_same_workloads() {
 fn they_stand_side_by_side() {
     let table = output(
         Path::new("."),
-        &["compare", &example("rivals-permutation.toml"), "--transports", FIVE],
+        &["compare", &example("rivals-permutation.toml"), "--transports", ALL],
     );
     let text = stdout(&table);
     let heading = text.lines().find(|line| line.contains("variant")).expect("a table");
     assert!(heading.contains("last") && heading.contains("cores"), "{text}");
     // Nothing is dropped or trimmed there, so there is no column for it.
     assert!(!heading.contains("drops") && !heading.contains("trimmed"), "{text}");
-    for network in FIVE.split(',') {
+    for network in ALL.split(',') {
         assert!(text.lines().any(|line| line.trim_start().starts_with(network)), "{text}");
     }
 }
@@ -67,5 +74,9 @@ fn a_network_that_cannot_be_is_refused_by_name() {
     assert!(stdout(&refused).contains("roce-v1 is refused: "), "{}", stdout(&refused));
     let unknown = output(folder, &["compare", &scenario, "--transports", "rocce"]);
     assert_eq!(code(&unknown), Some(2));
-    assert!(stderr(&unknown).contains("there are roce, infiniband"), "{}", stderr(&unknown));
+    assert!(
+        stderr(&unknown).contains("there are roce, roce-tuned, infiniband"),
+        "{}",
+        stderr(&unknown)
+    );
 }
