@@ -132,7 +132,7 @@ impl Requester {
             max_reads: config.max_reads.max(1),
             failed: false,
             counts_flight: selective && config.congestion.counts_flight(),
-            adaptive: match config.adaptive_retransmission {
+            adaptive: match config.adaptive_retransmission && !by_time {
                 true => config.retry_limit.saturating_add(1).min(MOST_ADAPTIVE),
                 false => 0,
             },

@@ -2,7 +2,7 @@
 //! put side by side.
 
 use crate::check::overlay;
-use xoff_fabric::catalogue::Silicon;
+use xoff_fabric::catalogue::{OutOfOrder, Silicon};
 use xoff_fabric::model::Nic;
 use xoff_fabric::{FabricSetup, Network, infiniband_silicon};
 
@@ -32,9 +32,6 @@ per = "flowlet"
 [switch.hash]
 fields = ["addresses", "source-port", "dest-qp"]
 "#;
-
-/// NICs of the catalogue that are not known to place RoCE data out of order.
-const IN_ORDER: [&str; 2] = ["thor-2", "e810"];
 
 /// Rules to run a scenario under.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,8 +172,9 @@ pub fn variants(subjects: &[(Subject, Vec<String>)]) -> Result<Vec<Variant>, Unk
 /// Fits variants to the fabric that they run on, and notes what that means.
 pub fn fit(variants: &mut [Variant], setup: &FabricSetup) {
     fit_silicon(variants, setup);
-    let in_order = |nic: &Nic| IN_ORDER.contains(&nic.model.as_str());
-    let unable = setup.fabric.nics.iter().find(|nic| in_order(nic));
+    let placement = |nic: &Nic| setup.catalogue.nics.get(&nic.model).map(|model| model.placement);
+    let mut nics = setup.fabric.nics.iter();
+    let unable = nics.find(|nic| placement(nic) == Some(OutOfOrder::Unable));
     for variant in variants.iter_mut().filter(|v| v.name.split(" + ").any(|name| name == TUNED)) {
         variant.note = Some(match unable {
             None => {
@@ -188,7 +186,7 @@ pub fn fit(variants: &mut [Variant], setup: &FabricSetup) {
                 overlay(&mut variant.change, &TUNED_IN_ORDER.parse().unwrap_or_default());
                 format!(
                     "means: dlb per flowlet, queue pairs in the hash, no DCQCN (PFC alone); `{}` is not \
-                     known to place data out of order",
+                     known to place packets out of order",
                     nic.model
                 )
             }

@@ -90,9 +90,13 @@ fn an_incast_takes_as_long_as_its_last_link_unless_it_collapses() {
     let times = compare("rivals-incast.toml");
     // 112 MB at 400 Gb/s take 2240 us. TCP loses thousands of packets in a shallow buffer, and
     // repairs them by RACK and probes within round trips.
-    for (network, time) in ["roce", "infiniband", "uet", "tcp", "iwarp"].iter().zip(times) {
+    let [.., tcp, iwarp] = times;
+    for (network, time) in ["roce", "infiniband", "uet"].iter().zip(times) {
         assert!((2240.0..1.2 * 2240.0).contains(&time), "{network}: {time} us");
     }
+    assert!((2240.0..1.2 * 2240.0).contains(&iwarp), "iwarp: {iwarp} us");
+    // The kernel's timer makes the probe of a tail wait 2 ms more.
+    assert!((2240.0..2.5 * 2240.0).contains(&tcp), "tcp: {tcp} us");
     // Where losses are only told by later packets, a lost tail waits for a timeout of 200 ms: the incast
     // collapse of TCP without RACK.
     let old = "recovery = \"selective-repeat\"\nreorder-window = 2\n";
