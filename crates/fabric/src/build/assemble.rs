@@ -228,7 +228,7 @@ fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Swi
             headroom_pool: kind.headroom_pool,
             discipline: kind.discipline,
             trimming: kind.trimming,
-            voq: kind.silicon.voq,
+            voq: kind.forwards.voq,
         }
     };
     wiring.switches.iter().enumerate().map(switch).collect()
