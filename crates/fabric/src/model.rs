@@ -114,6 +114,8 @@ pub struct Server {
     pub nics: Range<u32>,
     /// Rate of one GPU into the NVLink domain; zero without one.
     pub nvlink: Rate,
+    /// From one of its GPUs to another, without queues.
+    pub nvlink_latency: Span,
 }
 
 /// A NIC.

@@ -6,6 +6,7 @@
 
 mod background;
 mod collective;
+mod cost;
 mod fault;
 mod rounds;
 mod servers;
@@ -21,6 +22,7 @@ pub use background::{Arrivals, Background};
 pub use collective::{
     AlgorithmSetting, Collective, PlacementRule, PlacementSetting, Rooted, SizeRange,
 };
+pub use cost::{ConnectionsSetting, CostName, CostSetting, CostValues};
 pub use fault::{
     Among, Degraded, Fault, LinkChoice, LinkDegraded, LinkDown, LinkFlap, Miscabling, Reaction,
     RouteChange, ServerDown, Setting, SwitchDown, TierWord,

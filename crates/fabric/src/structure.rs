@@ -216,8 +216,16 @@ impl<'s> Walk<'s> {
             if let Some(alternatives) = schema.get("oneOf").and_then(Json::as_array) {
                 open.push(self.alternative(alternatives, table, place)?);
             }
+            open.extend(self.only_table(schema));
         }
         Ok(shape)
+    }
+
+    /// The one alternative without a tag that is a table, as in a setting that is a word or a table.
+    fn only_table(&self, schema: &'s Json) -> Option<&'s Json> {
+        let alternatives = schema.get("anyOf")?.as_array()?;
+        let mut tables = alternatives.iter().filter(|s| describes(self, self.resolve(s), "object"));
+        tables.next().filter(|_| tables.next().is_none())
     }
 
     /// The alternative whose tag the table carries.

@@ -457,13 +457,21 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.connections[slot as usize].flow = NO_FLOW;
     }
 
+    /// Closes a connection and adds what it counted. Its place is given to the next one, and packets that are
+    /// under way are late.
+    pub(crate) fn disconnect(&mut self, slot: u32, mut counters: FlowCounters) -> FlowCounters {
+        self.detach(slot);
+        let connection = &mut self.connections[slot as usize];
+        connection.ends.iter().for_each(|end| counters.add(&end.qp));
+        connection.carried = None;
+        self.free_connections.push(slot);
+        counters
+    }
+
     fn finish(&mut self, endpoint: u32, failure: Option<Failure>) {
         let slot = endpoint >> 1;
         let number = self.connections[slot as usize].flow;
-        self.detach(slot);
-        let connection = &self.connections[slot as usize];
-        let mut counters = FlowCounters::default();
-        connection.ends.iter().for_each(|end| counters.add(&end.qp));
+        let counters = self.disconnect(slot, FlowCounters::default());
         let now = self.now;
         let flow = &mut self.flows[number as usize];
         flow.connection = NO_CONNECTION;
@@ -479,7 +487,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 flow.floor
             );
         }
-        self.free_connections.push(slot);
         self.unfinished -= 1;
         if self.unfinished == 0 {
             self.stop(Outcome::Completed);

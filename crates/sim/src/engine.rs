@@ -323,7 +323,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(Kind::Deadlock) => self.look_for_deadlock(),
             Some(Kind::Sample) => self.take_sample(),
             Some(Kind::Look) => self.look_for_progress(),
-            Some(Kind::Job) => self.go_on(id),
+            Some(Kind::Job) => self.go_on(),
             Some(Kind::Arrive | Kind::Deliver | Kind::Transmit) | None => {
                 unreachable!("handled before")
             }

@@ -63,7 +63,7 @@ pub(crate) fn engineered(
     // The programs of a job share its queue pairs.
     let mut ways: BTreeMap<JobWay, Bytes> = BTreeMap::new();
     for (job, number) in jobs.iter().zip(0..) {
-        for demand in job.programs.iter().flat_map(|(program, _)| program.demands()) {
+        for demand in job.programs.iter().flat_map(|turn| turn.program.demands()) {
             let (from, to, queue) = (demand.from, demand.to, demand.queue);
             *ways.entry(JobWay { job: number, from, to, queue }).or_default() += demand.bytes;
         }

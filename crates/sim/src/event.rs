@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Sample = 13,
     /// See whether anything still gets through. Id 0.
     Look = 14,
-    /// A job begins, or something it waited for is done. Id: which, see [`crate::job`].
+    /// A job begins, or something it waited for beside packets is done. Id 0; which is in [`crate::job`].
     Job = 15,
 }
 

@@ -3,13 +3,15 @@
 //! A [`Job`] is one program after another: the sizes of a sweep, the repetitions of a collective, the
 //! steps of a training run. What a program asks for ([`Action`]) becomes
 //!
-//! - a message on a queue pair between two NICs, which is made when it is first asked for and stays. It
-//!   is done when its last byte is in place at the receiver, not when the sender hears of it;
-//! - a transfer inside a server, which has the NVLink of both its GPUs to itself, first come first
-//!   served;
+//! - a message on a queue pair between two NICs, which is made when it is first asked for and stays for the
+//!   programs that share it ([`Turn::connections`]). It is done when its last byte is in place at the receiver,
+//!   not when the sender hears of it;
+//! - a transfer inside a server, over the NVLinks of its two GPUs ([`Ports`]);
 //! - a pause.
 //!
-//! Deliveries are events, so a program is never called from within itself.
+//! Deliveries are events, so a program is never called from within itself. What jobs wait for beside packets is in an
+//! [`Agenda`] of their own, with one engine event for the next of it: so what happens at the same instant is in the
+//! order that [`xoff_workload::ideal`] has, and a program that uses no NIC takes exactly as long as there.
 
 use crate::connection::{FlowState, NO_CONNECTION, Way, endpoint};
 use crate::engine::Engine;
@@ -23,12 +25,14 @@ use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
 use xoff_transport::{Status, Verb, WorkRequest};
-use xoff_units::{Bytes, Instant, Rate, Span};
+use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::Rkey;
-use xoff_workload::JobError;
-use xoff_workload::layout::GpuId;
+use xoff_workload::agenda::{Agenda, Rank};
+use xoff_workload::layout::{self, GpuId};
+use xoff_workload::ports::{Ports, Transfer};
 use xoff_workload::program::{Action, Program, Queue, Token, Traffic};
 use xoff_workload::training::CriticalPath;
+use xoff_workload::{JobError, Turn};
 
 /// Programs to run one after the other.
 #[derive(Debug, Clone)]
@@ -39,8 +43,8 @@ pub struct Job {
     pub class: ClassId,
     /// Class of its clear-to-sends. In the class of the data they share its queue pairs.
     pub clear_to_send: ClassId,
-    /// The programs, and how often each runs.
-    pub programs: Vec<(Program, u32)>,
+    /// The programs, how often each runs and on which queue pairs.
+    pub programs: Vec<Turn>,
     /// Whether its packets travel in VXLAN.
     pub vxlan: bool,
     /// What its queue pairs derive their source ports from, beside their number within the job. Without
@@ -139,11 +143,34 @@ pub(crate) struct JobWay {
     pub(crate) queue: Queue,
 }
 
-/// What a [`Kind::Job`] event means.
+/// What jobs wait for beside packets.
 #[derive(Clone, Copy)]
 enum Next {
-    Start { job: u32 },
-    Done { job: u32, token: Token },
+    Start {
+        job: u32,
+    },
+    Done {
+        job: u32,
+        token: Token,
+    },
+    /// The first bit of a transfer over NVLink arrives.
+    Arrive(Transfer),
+    /// A GPU's NVLink may send the next transfer.
+    Free {
+        gpu: u32,
+    },
+}
+
+impl Next {
+    /// As on the ideal network: ports look when everything else has happened.
+    fn rank(&self) -> Rank {
+        let (class, source) = match self {
+            Next::Start { .. } | Next::Done { .. } => (0, 0),
+            Next::Arrive(transfer) => (1, transfer.connection()),
+            Next::Free { gpu } => (2, *gpu),
+        };
+        Rank { class, source }
+    }
 }
 
 /// A job under way.
@@ -152,7 +179,11 @@ struct Running {
     class: ClassId,
     clear_to_send: ClassId,
     /// What is still to begin, and how often.
-    programs: VecDeque<(Program, u32)>,
+    programs: VecDeque<Turn>,
+    /// Whose queue pairs are open.
+    connections: Option<u32>,
+    /// What queue pairs counted that are closed.
+    closed: FlowCounters,
     /// What runs now.
     now: Option<Program>,
     runs: Vec<JobRun>,
@@ -169,16 +200,17 @@ struct Running {
 }
 
 impl Running {
-    /// A program that has still to run, if there is one.
-    fn next_program(&mut self) -> Option<Program> {
-        while let Some((program, times)) = self.programs.front_mut() {
-            if *times > 1 {
-                *times -= 1;
-                return Some(program.clone());
+    /// A program that has still to run and the queue pairs it uses, if there is one.
+    fn next_program(&mut self) -> Option<(Program, u32)> {
+        while let Some(turn) = self.programs.front_mut() {
+            let connections = turn.connections;
+            if turn.repeat > 1 {
+                turn.repeat -= 1;
+                return Some((turn.program.clone(), connections));
             }
-            let last = self.programs.pop_front().filter(|(_, times)| *times == 1);
-            if let Some((program, _)) = last {
-                return Some(program);
+            let last = self.programs.pop_front().filter(|turn| turn.repeat == 1);
+            if let Some(turn) = last {
+                return Some((turn.program, connections));
             }
         }
         None
@@ -189,13 +221,14 @@ impl Running {
 pub(crate) struct Jobs {
     running: Vec<Running>,
     links: BTreeMap<LinkKey, u32>,
-    /// What pending events mean, by id, and the ids that are free.
-    pending: Vec<Next>,
-    free: Vec<u32>,
-    /// When each GPU's NVLink is free: out and in.
-    out_free: Vec<Instant>,
-    in_free: Vec<Instant>,
-    nvlink: Vec<Rate>,
+    /// Queue pairs ever made. Their packets carry this number, so that what arrives late is known.
+    opened: u32,
+    /// What is to happen beside packets, and when the engine's next event for it is due.
+    agenda: Agenda<Next>,
+    wake_at: Instant,
+    /// The GPUs' NVLinks, and how long a transfer is under way from each.
+    gpus: Ports,
+    near: Vec<Span>,
     /// Queue pairs are numbered from here: the seed decides where that is.
     first_qp: u32,
     /// Hashes that a controller chose.
@@ -214,15 +247,14 @@ impl Jobs {
         engineered: BTreeMap<JobWay, Hashes>,
         first_qp: u32,
     ) -> Self {
-        let gpus = fabric.servers.iter();
-        let nvlink: Vec<Rate> =
-            gpus.flat_map(|server| (0..server.gpus).map(|_| server.nvlink)).collect();
         let none = jobs.is_empty();
         let running = jobs.into_iter().map(|job| Running {
             start: job.start,
             class: job.class,
             clear_to_send: job.clear_to_send,
             programs: job.programs.into(),
+            connections: None,
+            closed: FlowCounters::default(),
             now: None,
             runs: Vec::new(),
             requests: Vec::new(),
@@ -237,11 +269,11 @@ impl Jobs {
         Self {
             running: running.collect(),
             links: BTreeMap::new(),
-            pending: Vec::new(),
-            free: Vec::new(),
-            out_free: vec![Instant::ZERO; nvlink.len()],
-            in_free: vec![Instant::ZERO; nvlink.len()],
-            nvlink,
+            opened: 0,
+            agenda: Agenda::default(),
+            wake_at: Instant::MAX,
+            gpus: Ports::new(layout::nvlinks(fabric)),
+            near: layout::nvlink_latencies(fabric),
             first_qp,
             engineered,
             base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes, hashing) },
@@ -255,21 +287,7 @@ impl Jobs {
 
     /// Whether the start of a job, a computation or a transfer inside a server is scheduled.
     pub(crate) fn has_scheduled(&self) -> bool {
-        self.pending.len() > self.free.len()
-    }
-
-    /// An id for an event that means this.
-    fn remember(&mut self, next: Next) -> u32 {
-        match self.free.pop() {
-            Some(id) => {
-                self.pending[id as usize] = next;
-                id
-            }
-            None => {
-                self.pending.push(next);
-                self.pending.len() as u32 - 1
-            }
-        }
+        self.agenda.next_at().is_some()
     }
 
     /// The turn of a new queue pair: those between the same two NICs take the NICs' ports one after the
@@ -279,16 +297,6 @@ impl Jobs {
         let before = all.filter(|((.., other), _)| *other == class).count() as u32;
         let start = hash::mixed(low.0.rotate_left(16) ^ high.0) >> 24;
         start + before
-    }
-
-    /// When a transfer between two GPUs is done that is asked for at `now`.
-    fn take_nvlink(&mut self, now: Instant, from: GpuId, to: GpuId, bytes: Bytes) -> Instant {
-        let (from, to) = (from.index(), to.index());
-        let free = self.out_free[from].max(self.in_free[to]);
-        let rate = self.nvlink[from].min(self.nvlink[to]);
-        let end = free.max(now) + rate.time_for(bytes);
-        (self.out_free[from], self.in_free[to]) = (end, end);
-        end
     }
 }
 
@@ -330,17 +338,54 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn schedule_job(&mut self, at: Instant, next: Next) {
-        let id = self.jobs.remember(next);
-        self.schedule(at, Kind::Job, id, 0);
+        self.jobs.agenda.push(at, next.rank(), next);
+        self.wake_jobs();
     }
 
-    /// Something a job waited for has happened.
-    pub(crate) fn go_on(&mut self, id: u32) {
-        let next = self.jobs.pending[id as usize];
-        self.jobs.free.push(id);
-        match next {
-            Next::Start { job } => self.begin(job),
-            Next::Done { job, token } => self.tell(job, token),
+    /// Sees to it that there is an event for the next thing that jobs wait for.
+    fn wake_jobs(&mut self) {
+        if let Some(at) = self.jobs.agenda.next_at()
+            && at < self.jobs.wake_at
+        {
+            self.jobs.wake_at = at;
+            self.schedule(at, Kind::Job, 0, 0);
+        }
+    }
+
+    /// Things that jobs waited for have happened.
+    pub(crate) fn go_on(&mut self) {
+        let now = self.now;
+        let due = |jobs: &Jobs| jobs.agenda.next_at().is_some_and(|at| at <= now);
+        if !due(&self.jobs) {
+            return;
+        }
+        // What comes up for this instant is seen to here, without an event of its own.
+        self.jobs.wake_at = now;
+        while due(&self.jobs)
+            && let Some((_, next)) = self.jobs.agenda.pop()
+        {
+            match next {
+                Next::Start { job } => self.begin(job),
+                Next::Done { job, token } => self.tell(job, token),
+                Next::Arrive(transfer) => {
+                    let at = self.jobs.gpus.arrive(now, &transfer);
+                    let Transfer { program: job, token, .. } = transfer;
+                    self.schedule_job(at, Next::Done { job, token });
+                }
+                Next::Free { gpu } => self.send_over_nvlink(gpu),
+            }
+        }
+        self.jobs.wake_at = Instant::MAX;
+        self.wake_jobs();
+    }
+
+    /// A GPU's NVLink is free: the next transfer goes.
+    fn send_over_nvlink(&mut self, gpu: u32) {
+        let Some((transfer, again)) = self.jobs.gpus.next(self.now, gpu) else { return };
+        let near = self.jobs.near[gpu as usize];
+        self.schedule_job(self.now.plus(near), Next::Arrive(transfer));
+        if let Some(at) = again {
+            self.schedule_job(at, Next::Free { gpu });
         }
     }
 
@@ -349,9 +394,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.jobs.running[job as usize].failure.is_some() {
             return;
         }
-        let running = &mut self.jobs.running[job as usize];
+        let next = self.jobs.running[job as usize].next_program();
+        if let Some((_, connections)) = &next {
+            self.use_connections(job, *connections);
+        }
         let mut actions = std::mem::take(&mut self.jobs.actions);
-        running.now = running.next_program();
+        let running = &mut self.jobs.running[job as usize];
+        running.now = next.map(|(program, _)| program);
         if let Some(program) = &mut running.now {
             running.runs.push(JobRun { start: self.now, end: None });
             running.requests_before = running.requests.len();
@@ -392,11 +441,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.send_transfer(endpoint, bytes, token);
                 }
                 Action::Nvlink { token, from, to, bytes } => {
-                    let at = self.jobs.take_nvlink(self.now, from, to, bytes);
-                    self.schedule_job(at, Next::Done { job, token });
+                    let (GpuId(from), GpuId(to)) = (from, to);
+                    let transfer = Transfer { from, to, bytes, program: job, token };
+                    if let Some(at) = self.jobs.gpus.send(self.now, transfer) {
+                        self.schedule_job(at, Next::Free { gpu: from });
+                    }
                 }
                 Action::Wait { token, span, .. } => {
-                    self.schedule_job(self.now + span, Next::Done { job, token });
+                    self.schedule_job(self.now.plus(span), Next::Done { job, token });
                 }
                 Action::Begins { request } => {
                     let running = &mut self.jobs.running[job as usize];
@@ -428,6 +480,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule_job(now, Next::Start { job });
     }
 
+    /// The job's next program uses these queue pairs: if they are others than the last one's, those are closed.
+    fn use_connections(&mut self, job: u32, connections: u32) {
+        let before = self.jobs.running[job as usize].connections.replace(connections);
+        if before.is_none_or(|before| before == connections) {
+            return;
+        }
+        let own = (job, NicId(0), NicId(0), 0, 0)..(job + 1, NicId(0), NicId(0), 0, 0);
+        let keys: Vec<LinkKey> = self.jobs.links.range(own).map(|(key, _)| *key).collect();
+        for key in keys {
+            let Some(slot) = self.jobs.links.remove(&key) else { continue };
+            let closed = self.jobs.running[job as usize].closed;
+            self.jobs.running[job as usize].closed = self.disconnect(slot, closed);
+        }
+        self.jobs.running[job as usize].links = 0;
+    }
+
     /// The endpoint at `from` of a job's queue pair to `to`, which is made if there is none.
     fn link(&mut self, job: u32, from: NicId, to: NicId, queue: u32, class: ClassId) -> u32 {
         let (low, high) = (from.min(to), from.max(to));
@@ -437,6 +505,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return endpoint(slot, end);
         }
         let number = self.jobs.links.len() as u32;
+        // A queue pair of this number may have been closed, and its packets may still be under way.
+        let unique = self.flows.len() as u32 + self.jobs.opened;
+        self.jobs.opened += 1;
         let flow = self.flows.len() as u32 + number;
         // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
         let running = &mut self.jobs.running[job as usize];
@@ -460,7 +531,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         let hashes = [hashes(low, high, 1), hashes(high, low, 0)];
         let way = Way {
-            flow,
+            flow: unique,
             nics: [low.0, high.0],
             entropy: hashes.map(|hashes| self.hashing.entropy(&hashes)),
             class: class.0,
@@ -575,7 +646,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             paths: running.paths.clone(),
             failure: running.failure,
             posted: running.posted,
-            counters: FlowCounters::default(),
+            counters: running.closed,
         };
         let mut results: Vec<JobResult> = self.jobs.running.iter().map(result).collect();
         for (&(job, ..), &slot) in &self.jobs.links {

@@ -258,8 +258,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let arrival = voqs.cross(self.now, ingress.port(), out.port(), size.into());
             let kmin = self.ports[out.port() as usize].lanes[usize::from(out.class())].kmin;
             if left > kmin && flags & flag::ECT != 0 && self.marks(out, left) {
-                self.packets.get_mut(index).flags |= flag::CE;
-                self.letters.forget_entropy(index);
+                self.mark(out, index);
             }
             // Ids beyond the NICs are ports of switches: see `Kind::Drain`.
             self.schedule(arrival, Kind::Drain, self.nics.len() as u32 + out.port(), index);

@@ -5,15 +5,15 @@
 use xoff_fabric::model::Fabric;
 use xoff_sim::{Job, Outcome, Settings, Silent};
 use xoff_units::{Bytes, Instant};
+use xoff_workload::Turn;
 use xoff_workload::collective::{self, Algorithm, Collective, Figures, program};
 use xoff_workload::layout::{Layout, Placement};
 
-/// Servers of 8 GPUs with a 400G NIC each on rails. Host cables are as slow as the proxies that feed the NICs:
-/// 4 us at each end make 10 us one way with the switch and the NICs.
+/// Servers of 8 GPUs with a 400G NIC each on rails, as files have them by default.
 fn pod(gpus: u32) -> Fabric {
     let text = format!(
         "[cluster]\ngpus = {gpus}\nnic = \"connectx-7\"\n\
-         [fabric]\nkind = \"rail\"\nleaf = \"tomahawk-5\"\n[links.host]\ndelay = \"4us\"\n"
+         [fabric]\nkind = \"rail\"\nleaf = \"tomahawk-5\"\n"
     );
     Fabric::from_toml(&text).expect("a sound fabric")
 }
@@ -22,7 +22,7 @@ fn pod(gpus: u32) -> Fabric {
 fn measure(gpus: u32, collective: Collective, algorithm: Algorithm, size: u64) -> (f64, u64) {
     let fabric = pod(gpus);
     let layout = Layout::new(&fabric, None, &Placement::Packed).expect("a layout");
-    let (settings, size) = (collective::Settings::measured(), Bytes::new(size));
+    let (settings, size) = (collective::Settings::default(), Bytes::new(size));
     let program = program(collective, algorithm, size, &layout, &settings).expect("a program");
     let class = fabric.data_class;
     let job = Job {
@@ -31,7 +31,7 @@ fn measure(gpus: u32, collective: Collective, algorithm: Algorithm, size: u64) -
         clear_to_send: class,
         vxlan: false,
         identity: None,
-        programs: vec![(program, 1)],
+        programs: vec![Turn::alone(program, 1)],
     };
     let report =
         xoff_sim::run_jobs(&fabric, &[], vec![job], &[], &Settings::default(), &mut Silent);

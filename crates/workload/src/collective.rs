@@ -9,15 +9,20 @@
 //!
 //! Each channel has its share of the data and its own way through the servers ([`Layout`]). Over the
 //! network every piece waits for the receiver's clear-to-send, of which at most a buffer of 8 steps
-//! is outstanding. Small amounts: fewer channels (none with less than 16 KiB of traffic), then smaller
-//! chunks, then one slice instead of two below 32 KiB; trees halve their pieces, down to
-//! 32 KiB, until there are four times as many as levels.
+//! is outstanding. Small amounts of rings and trees: fewer channels (each is filled with 16 KiB of traffic before
+//! the next is used), then smaller chunks, then slices of 32 KiB and a rest; trees cut pieces so that there are
+//! four times as many as levels, from 32 KiB up to a step. Between pairs all channels are used, so that
+//! peers are served side by side however small their messages.
 //!
-//! What it is not: the Simple protocol only. LL and LL128 are in the [`tuner`]'s estimates, not in
-//! the programs; neither are NVLS and in-network reduction. Read [`Settings`] first.
+//! What GPUs and proxies take for it is in [`Cost`].
+//!
+//! What it is not: pieces are those of the Simple protocol. LL and LL128 are in the [`tuner`]'s estimates and, as the
+//! lesser cost of small pieces, in [`Cost`], not on the wire; NVLS and in-network reduction are in none of
+//! them. Read [`Settings`] first.
 
 mod bound;
 mod build;
+mod cost;
 mod exchange;
 mod figures;
 mod link;
@@ -41,9 +46,10 @@ use machine::Terms;
 use part::Part;
 use rounds::{Pattern, Rounds};
 use shape::Shape;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Rate};
 
 pub use bound::{Bound, Network, bound};
+pub use cost::{Cost, Flags};
 pub use exchange::Exchange;
 pub use figures::Figures;
 pub use machine::Machine;
@@ -145,13 +151,8 @@ pub struct Settings {
     pub pair_piece: Bytes,
     /// Bytes of a clear-to-send.
     pub clear_to_send: Bytes,
-    /// Time from the start to the first step.
-    pub launch: Span,
-    /// Time a worker spends on every slice that it receives, before it can go on to the next.
-    pub overhead: Span,
-    /// How fast one channel of a GPU copies on and adds up what it receives; without it that costs
-    /// nothing.
-    pub work: Option<Rate>,
+    /// What it costs beside the network.
+    pub cost: Cost,
 }
 
 impl Default for Settings {
@@ -162,29 +163,15 @@ impl Default for Settings {
             step: Bytes::new(512 << 10),
             pair_piece: Bytes::new(128 << 10),
             clear_to_send: Bytes::new(64),
-            launch: Span::ZERO,
-            overhead: Span::ZERO,
-            work: None,
+            cost: Cost::MEASURED,
         }
     }
 }
 
 impl Settings {
-    /// What GPUs of the H100 generation spend themselves, in one set that agrees with published bus
-    /// bandwidths of servers with 8 NICs of 400G (`docs/collectives.md`):
-    ///
-    /// - a channel copies and adds up at 23.5 GB/s: there are two per NIC, no more than are needed to
-    ///   fill it, and NCCL's maintainers expect 46 to 48 GB/s of a 400G NIC;
-    /// - each slice costs a channel 3.4 us: what NCCL's tuner counts for a hop over NVLink, which takes
-    ///   about 1 us itself; the rest is the kernel's synchronisation, during which it copies nothing;
-    /// - the launch takes 8.4 us: the tuner's base latency.
-    pub fn measured() -> Self {
-        Self {
-            launch: Span::from_ns(8_400),
-            overhead: Span::from_ns(3_400),
-            work: Some(Rate::from_bps(23_500_000_000 * 8)),
-            ..Self::default()
-        }
+    /// The defaults, with nothing that counts but the network.
+    pub fn without_cost() -> Self {
+        Self { cost: Cost::NONE, ..Self::default() }
     }
 }
 
@@ -196,7 +183,7 @@ const SLICE_STEPS: u32 = 2;
 pub const MOST_CHANNELS: u32 = 64;
 /// Most queue pairs of a connection.
 pub const MOST_QUEUES: u32 = 128;
-/// A channel with less traffic than this is not worth having.
+/// A channel with less traffic than this is not worth having (NCCL's least traffic per channel).
 const LEAST_TRAFFIC: u64 = 16 << 10;
 /// Network bandwidth that one channel between pairs is good for.
 const PAIR_CHANNEL: Rate = Rate::from_gbps(14 * 8);
@@ -248,7 +235,8 @@ impl Settings {
             ("step", self.step.get(), MOST_STEP),
             ("pair-piece", self.pair_piece.get(), MOST_STEP),
             ("clear-to-send", self.clear_to_send.get(), MOST_STEP),
-            ("work", self.work.map_or(1, Rate::bps), u64::MAX),
+            ("copy-rate", self.cost.copy_rate.map_or(1, Rate::bps), u64::MAX),
+            ("flag-rate", self.cost.flags.map_or(1, |flags| flags.rate.bps()), u64::MAX),
         ];
         let wrong = ranges.into_iter().find(|&(_, value, most)| value == 0 || value > most);
         match wrong {
@@ -279,23 +267,29 @@ impl Cut {
         check(collective, algorithm, size, layout, settings)?;
         let bytes = size.get();
         let most = settings.channels.unwrap_or_else(|| channels_by_rule(algorithm, layout));
-        let moved = match collective {
-            Collective::AllReduce => bytes.saturating_mul(2),
-            _ => bytes,
-        };
-        let channels = (moved / LEAST_TRAFFIC).clamp(1, u64::from(most)) as u32;
+        let ranks = layout.ranks();
+        if matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {
+            u32::try_from(bytes / settings.pair_piece.get())
+                .map_err(|_| CollectiveError::TooLarge(size))?;
+            // Peers are spread over the channels however little they are sent.
+            let peers = if collective == Collective::SendRecv { 1 } else { ranks.max(2) - 1 };
+            return Ok(Self { channels: most.min(peers), shapes: Vec::new(), window: STEPS });
+        }
+        let (channels, share) = shares(collective, bytes, most);
         let step = settings.step.get();
         let chunk = step * u64::from(CHUNK_STEPS);
         let slices = CHUNK_STEPS / SLICE_STEPS;
-        let ranks = layout.ranks();
         let ring = matches!(collective, Collective::Broadcast { .. });
         let shape = |channel| {
-            let bytes = shape::part(bytes, channels, channel);
+            let bytes = match share {
+                Some(share) => shape::ragged(bytes, share, channel),
+                None => shape::part(bytes, channels, channel),
+            };
             match algorithm {
                 Algorithm::Ring if !ring => Shape::new(bytes, ranks, chunk, slices),
-                Algorithm::Rail => Shape::new(bytes, ranks, chunk, slices),
-                Algorithm::Ring => Shape::new(bytes, 1, piece(bytes, ranks, step), 1),
-                _ => Shape::new(bytes, 1, piece(bytes, levels(layout), step), 1),
+                Algorithm::Rail => Shape::full(bytes, ranks, chunk, slices),
+                Algorithm::Ring => Shape::pipeline(bytes, ranks, LEAST_PIECE, step),
+                _ => Shape::pipeline(bytes, levels(layout), LEAST_PIECE, step),
             }
         };
         let window = match algorithm {
@@ -304,13 +298,6 @@ impl Cut {
             _ => STEPS,
         };
         debug_assert!(window <= MOST_WINDOW);
-        let between_pairs = matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn);
-        if between_pairs {
-            u32::try_from(bytes / settings.pair_piece.get())
-                .map_err(|_| CollectiveError::TooLarge(size))?;
-            let most = if collective == Collective::SendRecv { 1 } else { ranks.max(2) - 1 };
-            return Ok(Self { channels: channels.min(most), shapes: Vec::new(), window });
-        }
         let shapes: Option<Vec<_>> = (0..channels).map(shape).collect();
         let shapes = shapes.ok_or(CollectiveError::TooLarge(size))?;
         Ok(Self { channels, shapes, window })
@@ -366,14 +353,18 @@ fn levels(layout: &Layout) -> u32 {
     servers.next_power_of_two().ilog2() + chain
 }
 
-/// The piece of a pipeline over so many hops: a step, halved while there are fewer than four
-/// pieces per hop.
-fn piece(bytes: u64, hops: u32, step: u64) -> u64 {
-    let mut piece = step;
-    while piece / 2 >= LEAST_PIECE && bytes / piece < 4 * u64::from(hops) {
-        piece /= 2;
+/// How many of the channels are used, and what each has but the last, if they are not cut evenly: channels are filled
+/// one after the other with the least that is worth one, and shared by all when there is more than that.
+/// (NCCL does the same with cells of that size.) So no channel gets less because there is more to send.
+fn shares(collective: Collective, bytes: u64, most: u32) -> (u32, Option<u64>) {
+    let share = match collective {
+        Collective::AllReduce => LEAST_TRAFFIC / 2,
+        _ => LEAST_TRAFFIC,
+    };
+    match bytes.div_ceil(share) {
+        used if used <= u64::from(most) => (used as u32, Some(share)),
+        _ => (most, None),
     }
-    piece
 }
 
 /// The program of a collective over the ranks of a layout.
@@ -389,9 +380,7 @@ pub fn program(
         window,
         queues: settings.queues,
         clear_to_send: settings.clear_to_send,
-        launch: settings.launch,
-        overhead: settings.overhead,
-        work: settings.work,
+        cost: settings.cost,
     };
     let alone = layout.ranks() == 1;
     if !alone && matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {

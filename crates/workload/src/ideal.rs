@@ -2,20 +2,21 @@
 //! allows.
 //!
 //! Every NIC sends and receives at its rate, one whole transfer after the other, and so does every GPU
-//! into its NVLink domain; a transfer is on both ends' wires at once (nothing is stored in between) and its
-//! first bit arrives after a fixed latency. Senders serve their connections in turn, as NICs do with
-//! queue pairs; receivers take what comes first. Whole transfers, not packets: turns are coarser, but sums
-//! and the last arrival are the same, at a hundredth of the events. Clear-to-sends pass by data: a NIC
-//! that takes turns packet by packet does not make them wait.
-//!
-//! Turns are given by start-time fair queueing (P. Goyal, H. M. Vin, H. Cheng, "Start-time fair
-//! queueing", 1996), in bytes.
+//! into its NVLink domain ([`Ports`]); a transfer is on both ends' wires at once (nothing is stored in between) and its
+//! first bit arrives after a latency: one for all pairs ([`run`]), or that of the way that each pair has in a fabric
+//! ([`run_on_paths`]). Whole transfers, not packets: turns are coarser, but sums and the last arrival are the same, at a
+//! hundredth of the events. Clear-to-sends pass by data: a NIC that takes turns packet by packet does not make them wait.
 
+mod paths;
+
+pub use crate::ports::Moved;
+pub use paths::Paths;
+
+use crate::agenda::{Agenda, Rank};
 use crate::collective::Network;
 use crate::layout::{self, GpuId};
+use crate::ports::{Ports, Transfer};
 use crate::program::{Action, Program, Token, Traffic};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use xoff_fabric::model::{Fabric, NicId};
 use xoff_units::{Bytes, Instant, Rate, Span};
 
@@ -36,15 +37,6 @@ pub struct Outcome {
     pub most_under_way: u64,
 }
 
-/// Bytes that went out and came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moved {
-    /// Out.
-    pub sent: Bytes,
-    /// In.
-    pub received: Bytes,
-}
-
 /// Why a program did not come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdealError {
@@ -62,164 +54,38 @@ pub enum IdealError {
     TooLong,
 }
 
-/// A transfer: its ends, and what comes back when it is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Transfer {
-    from: u32,
-    to: u32,
-    bytes: u64,
-    token: Token,
-}
-
-/// A transfer at its sender: by turn, then by time of coming, then by connection, and those of one in their
-/// order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
-    turn: u64,
-    since: Instant,
-    connection: usize,
-    order: u64,
-    transfer: Transfer,
-}
-
-/// The sending side of a port.
-#[derive(Debug, Default)]
-struct Sender {
-    free: Instant,
-    /// Whether somebody looks when it is free.
-    watched: bool,
-    /// The turn of the transfer it is at: bytes that a connection that always sends has sent.
-    turn: u64,
-    waiting: BinaryHeap<Reverse<Waiting>>,
-}
-
-/// All ports of one kind.
-#[derive(Debug)]
-struct Ports {
-    rates: Vec<Rate>,
-    senders: Vec<Sender>,
-    /// When a receiver has taken what it is at.
-    receivers: Vec<Instant>,
-    moved: Vec<Moved>,
-    latency: Span,
-    /// The port of a connection, and the turn at which its next transfer comes, by lane and index:
-    /// tokens of one connection have one of each. Lanes are used again, so that what is found may
-    /// be of a connection that is over; its turn then means nothing to another port.
-    next: Vec<Vec<(u32, u64)>>,
-}
-
-impl Ports {
-    fn new(rates: Vec<Rate>, latency: Span) -> Self {
-        Self {
-            senders: rates.iter().map(|_| Sender::default()).collect(),
-            receivers: vec![Instant::ZERO; rates.len()],
-            moved: vec![Moved::default(); rates.len()],
-            rates,
-            latency,
-            next: Vec::new(),
-        }
-    }
-
-    fn can(&self, from: u32, to: u32) -> bool {
-        let has = |at: u32| self.rates.get(at as usize).is_some_and(|&rate| rate != Rate::ZERO);
-        has(from) && has(to)
-    }
-
-    /// The turn of a transfer.
-    fn turn(&mut self, transfer: &Transfer) -> u64 {
-        let (lane, index) = (transfer.token.lane() as usize, transfer.token.index());
-        if self.next.len() <= lane {
-            self.next.resize(lane + 1, Vec::new());
-        }
-        let lane = &mut self.next[lane];
-        if lane.len() <= index {
-            lane.resize(index + 1, (transfer.from, 0));
-        }
-        let (port, next) = lane[index];
-        let next = if port == transfer.from { next } else { 0 };
-        let turn = next.max(self.senders[transfer.from as usize].turn);
-        lane[index] = (transfer.from, turn.saturating_add(transfer.bytes));
-        turn
-    }
-
-    fn slower(&self, transfer: &Transfer) -> Rate {
-        self.rates[transfer.from as usize].min(self.rates[transfer.to as usize])
-    }
-
-    /// The last bit of a transfer whose first bit is here.
-    fn receive(&mut self, now: Instant, transfer: &Transfer) -> Instant {
-        let (to, bytes) = (transfer.to as usize, Bytes::new(transfer.bytes));
-        self.moved[to].received += bytes;
-        let end = now.max(self.receivers[to]).plus(self.slower(transfer).time_for(bytes));
-        self.receivers[to] = end;
-        end
-    }
-}
-
 /// What happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 enum What {
     /// What this stands for is done.
     Done(Token),
     /// The first bit of a transfer arrives.
-    Arrives(bool, Transfer),
+    Arrives(Kind, Transfer),
     /// A port may send the next transfer.
-    Free(bool, u32),
+    Free(Kind, u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Nic,
+    Nvlink,
 }
 
 impl What {
-    /// Which of those that happen at the same instant come first: what is done, then what arrives,
-    /// connection by connection, and ports look last, when all that comes to them at that instant is there. So it
-    /// is not chance who goes first: where all ranks begin at once, all begin with their first connection.
-    fn rank(&self) -> (u8, u32) {
-        match self {
+    /// What is done comes first, then what arrives, connection by connection, and ports look last, when all that
+    /// comes to them at that instant is there. So it is not chance who goes first: where all ranks begin at
+    /// once, all begin with their first connection.
+    fn rank(&self) -> Rank {
+        let (class, source) = match self {
             What::Done(_) => (0, 0),
-            What::Arrives(_, transfer) => (1, transfer.token.index() as u32),
+            What::Arrives(_, transfer) => (1, transfer.connection()),
             What::Free(_, port) => (2, *port),
-        }
-    }
-}
-
-/// What is to happen, by time, then by rank, then in the order of coming up: there is one thread, so that is
-/// an order, too. The heap moves and compares plain numbers, what happens stays where it is.
-#[derive(Debug, Default)]
-struct Events {
-    /// Time; class, source and order in one number; slot.
-    heap: BinaryHeap<Reverse<(u64, u128)>>,
-    order: u64,
-    slots: Vec<What>,
-    free: Vec<u32>,
-}
-
-impl Events {
-    fn push(&mut self, at: Instant, what: What) {
-        self.order = self.order.wrapping_add(1);
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = what;
-                slot
-            }
-            None => {
-                self.slots.push(what);
-                self.slots.len() as u32 - 1
-            }
         };
-        // 56 bits of order last for any run.
-        let (class, source) = what.rank();
-        let first = u128::from(class) << 120 | u128::from(source) << 88;
-        let key = first | u128::from(self.order << 8 >> 8) << 32 | u128::from(slot);
-        self.heap.push(Reverse((at.as_ps(), key)));
-    }
-
-    fn pop(&mut self) -> Option<(Instant, What)> {
-        let Reverse((at, key)) = self.heap.pop()?;
-        let slot = key as u32;
-        self.free.push(slot);
-        Some((Instant::from_ps(at), self.slots[slot as usize]))
+        Rank { class, source }
     }
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end on a network that is the same between all pairs.
 pub fn run(
     program: &mut Program,
     fabric: &Fabric,
@@ -228,11 +94,38 @@ pub fn run(
     let nics =
         (0..fabric.nics.len() as u32).map(|nic| network.nic(layout::rate(fabric, NicId(nic))));
     let gpus = layout::nvlinks(fabric).into_iter().map(|rate| network.nvlink(rate));
+    let latency = |_: NicId, _: NicId, _: Bytes| network.latency;
+    let near = |_: GpuId| network.nvlink_latency;
+    run_over(program, (nics.collect(), &latency), (gpus.collect(), &near))
+}
+
+/// Runs a program to its end with the same NICs and NVLinks as a fabric has, the same delay between every pair, and
+/// nothing between them that could be busy.
+pub fn run_on_paths(program: &mut Program, paths: &Paths<'_>) -> Result<Outcome, IdealError> {
+    let fabric = paths.fabric();
+    let nics = (0..fabric.nics.len() as u32).map(|nic| paths.rate(NicId(nic)));
+    let latency = |from: NicId, to: NicId, bytes: Bytes| paths.latency(from, to, bytes);
+    let near = layout::nvlink_latencies(fabric);
+    let near = |gpu: GpuId| near.get(gpu.index()).copied().unwrap_or(Span::ZERO);
+    run_over(program, (nics.collect(), &latency), (layout::nvlinks(fabric), &near))
+}
+
+/// How long bytes take from a NIC to another, without their time on the wire.
+type Far<'a> = &'a dyn Fn(NicId, NicId, Bytes) -> Span;
+/// The same from a GPU to others of its server.
+type Near<'a> = &'a dyn Fn(GpuId) -> Span;
+
+fn run_over(
+    program: &mut Program,
+    (nics, far): (Vec<Rate>, Far<'_>),
+    (gpus, near): (Vec<Rate>, Near<'_>),
+) -> Result<Outcome, IdealError> {
     let mut executor = Executor {
-        nics: Ports::new(nics.collect(), network.latency),
-        gpus: Ports::new(gpus.collect(), network.nvlink_latency),
-        events: Events::default(),
-        sent: 0,
+        nics: Ports::new(nics),
+        gpus: Ports::new(gpus),
+        far,
+        near,
+        events: Agenda::default(),
         actions: 0,
         under_way: 0,
         clear_to_sends: 0,
@@ -257,8 +150,11 @@ pub fn run(
                 program.at(now);
                 program.done(token, &mut actions);
             }
-            What::Arrives(nvlink, transfer) => executor.arrive(now, nvlink, &transfer),
-            What::Free(nvlink, port) => executor.next(now, nvlink, port),
+            What::Arrives(kind, transfer) => {
+                let end = executor.ports(kind).arrive(now, &transfer);
+                executor.push(end, What::Done(transfer.token));
+            }
+            What::Free(kind, port) => executor.next(now, kind, port),
         }
     }
     if !executor.finished {
@@ -267,32 +163,35 @@ pub fn run(
     Ok(Outcome {
         end: now,
         actions: executor.actions,
-        nics: executor.nics.moved,
-        gpus: executor.gpus.moved,
+        nics: executor.nics.into_moved(),
+        gpus: executor.gpus.into_moved(),
         clear_to_sends: executor.clear_to_sends,
         most_under_way: most,
     })
 }
 
-struct Executor {
+struct Executor<'a> {
     nics: Ports,
     gpus: Ports,
-    events: Events,
-    /// Transfers so far: those of one connection go in their order.
-    sent: u64,
+    far: Far<'a>,
+    near: Near<'a>,
+    events: Agenda<What>,
     actions: u64,
     under_way: u64,
     clear_to_sends: u64,
     finished: bool,
 }
 
-impl Executor {
+impl Executor<'_> {
     fn push(&mut self, at: Instant, what: What) {
-        self.events.push(at, what);
+        self.events.push(at, what.rank(), what);
     }
 
-    fn ports(&mut self, nvlink: bool) -> &mut Ports {
-        if nvlink { &mut self.gpus } else { &mut self.nics }
+    fn ports(&mut self, kind: Kind) -> &mut Ports {
+        match kind {
+            Kind::Nic => &mut self.nics,
+            Kind::Nvlink => &mut self.gpus,
+        }
     }
 
     fn begin(&mut self, now: Instant, action: Action) -> Result<(), IdealError> {
@@ -302,24 +201,25 @@ impl Executor {
         self.actions += 1;
         self.under_way += 1;
         match action {
-            Action::Network { token, from: NicId(from), to: NicId(to), traffic, bytes, .. } => {
-                if !self.nics.can(from, to) {
+            Action::Network { token, from, to, traffic, bytes, .. } => {
+                if !self.nics.can(from.0, to.0) {
                     return Err(IdealError::NoSuchPort);
                 }
-                let transfer = Transfer { from, to, bytes: bytes.get(), token };
                 if traffic == Traffic::ClearToSend {
                     self.clear_to_sends += 1;
-                    let wire = self.nics.slower(&transfer).time_for(bytes);
-                    self.push(now.plus(wire).plus(self.nics.latency), What::Done(token));
+                    let wire = self.nics.slower(from.0, to.0).time_for(bytes);
+                    let latency = (self.far)(from, to, bytes);
+                    self.push(now.plus(wire).plus(latency), What::Done(token));
                 } else {
-                    self.send(now, false, transfer);
+                    let (from, to, program) = (from.0, to.0, 0);
+                    self.send(now, Kind::Nic, Transfer { from, to, bytes, program, token });
                 }
             }
             Action::Nvlink { token, from: GpuId(from), to: GpuId(to), bytes } => {
                 if !self.gpus.can(from, to) {
                     return Err(IdealError::NoSuchPort);
                 }
-                self.send(now, true, Transfer { from, to, bytes: bytes.get(), token });
+                self.send(now, Kind::Nvlink, Transfer { from, to, bytes, program: 0, token });
             }
             Action::Wait { token, span, .. } => self.push(now.plus(span), What::Done(token)),
             Action::Begins { .. } | Action::Ends { .. } => self.under_way -= 1,
@@ -334,47 +234,24 @@ impl Executor {
         Ok(())
     }
 
-    /// A transfer comes to its sender, which looks when it is free.
-    fn send(&mut self, now: Instant, nvlink: bool, transfer: Transfer) {
-        self.sent += 1;
-        let (connection, order) = (transfer.token.index(), self.sent);
-        let ports = self.ports(nvlink);
-        let turn = ports.turn(&transfer);
-        let sender = &mut ports.senders[transfer.from as usize];
-        sender.waiting.push(Reverse(Waiting { turn, since: now, connection, order, transfer }));
-        if !std::mem::replace(&mut sender.watched, true) {
-            let at = now.max(sender.free);
-            self.push(at, What::Free(nvlink, transfer.from));
+    fn send(&mut self, now: Instant, kind: Kind, transfer: Transfer) {
+        if let Some(at) = self.ports(kind).send(now, transfer) {
+            self.push(at, What::Free(kind, transfer.from));
         }
     }
 
     /// A sender is free.
-    fn next(&mut self, now: Instant, nvlink: bool, port: u32) {
-        let sender = &mut self.ports(nvlink).senders[port as usize];
-        let Some(Reverse(Waiting { turn, transfer, .. })) = sender.waiting.pop() else { return };
-        sender.watched = !sender.waiting.is_empty();
-        let more = sender.watched;
-        self.transmit(now, nvlink, turn, transfer);
-        if more {
-            let at = self.ports(nvlink).senders[port as usize].free;
-            self.push(at, What::Free(nvlink, port));
+    fn next(&mut self, now: Instant, kind: Kind, port: u32) {
+        let Some((transfer, again)) = self.ports(kind).next(now, port) else { return };
+        let Transfer { from, to, bytes, .. } = transfer;
+        let latency = match kind {
+            Kind::Nic => (self.far)(NicId(from), NicId(to), bytes),
+            Kind::Nvlink => (self.near)(GpuId(from)),
+        };
+        self.push(now.plus(latency), What::Arrives(kind, transfer));
+        if let Some(at) = again {
+            self.push(at, What::Free(kind, port));
         }
-    }
-
-    fn transmit(&mut self, now: Instant, nvlink: bool, turn: u64, transfer: Transfer) {
-        let ports = self.ports(nvlink);
-        let (from, bytes) = (transfer.from as usize, Bytes::new(transfer.bytes));
-        ports.moved[from].sent += bytes;
-        let sender = &mut ports.senders[from];
-        sender.turn = turn;
-        sender.free = now.plus(ports.rates[from].time_for(bytes));
-        let at = now.plus(ports.latency);
-        self.push(at, What::Arrives(nvlink, transfer));
-    }
-
-    fn arrive(&mut self, now: Instant, nvlink: bool, transfer: &Transfer) {
-        let at = self.ports(nvlink).receive(now, transfer);
-        self.push(at, What::Done(transfer.token));
     }
 }
 

@@ -3,7 +3,9 @@
 mod service;
 mod training;
 
-use crate::collective::{self, Algorithm, Collective, CollectiveError, Settings, tuner};
+use crate::collective::{
+    self, Algorithm, Collective, CollectiveError, Cost, Flags, Settings, tuner,
+};
 use crate::error::{Findings, Place, WorkloadError};
 use crate::layout::{GpuId, Layout, Placement, RankId};
 use crate::program::{Program, RequestId};
@@ -13,7 +15,8 @@ use crate::training::{Step, StepError};
 use service::Maker;
 use xoff_fabric::model::{ClassId, Fabric};
 use xoff_fabric::scenario::{
-    self, AlgorithmSetting, PlacementRule, PlacementSetting, TrainingStep, Workload,
+    self, AlgorithmSetting, ConnectionsSetting, CostName, CostSetting, PlacementRule,
+    PlacementSetting, TrainingStep, Workload,
 };
 use xoff_units::{Bytes, Instant, Span};
 
@@ -36,6 +39,8 @@ pub struct Job {
     pub training: Option<TrainingRun>,
     /// The service that it runs instead.
     pub service: Option<ServiceRun>,
+    /// Whether sizes with the same algorithm share their queue pairs; otherwise each has its own.
+    pub keeps_connections: bool,
     /// Whether its packets travel in VXLAN.
     pub vxlan: bool,
     /// Whether the ways of its queue pairs depend on nothing but the job: so that they are the same
@@ -109,17 +114,21 @@ pub struct Run {
 }
 
 impl Job {
-    /// All its programs in their order, ready to start, and how often each runs.
-    pub fn programs(&self) -> Result<Vec<(Program, u32)>, JobError> {
+    /// All its programs in their order, ready to start.
+    pub fn programs(&self) -> Result<Vec<Turn>, JobError> {
         let mut programs = Vec::new();
-        for run in &self.runs {
-            programs.push((self.program(run)?, run.repeat));
+        for (run, number) in self.runs.iter().zip(0..) {
+            let connections = match self.keeps_connections {
+                true => run.algorithm as u32,
+                false => number,
+            };
+            programs.push(Turn { program: self.program(run)?, repeat: run.repeat, connections });
         }
         if let Some(TrainingRun { step, repeat }) = &self.training {
-            programs.push((step.program(&self.layout)?, *repeat));
+            programs.push(Turn::alone(step.program(&self.layout)?, *repeat));
         }
         if let Some(service) = &self.service {
-            programs.push((service.program.clone(), service.repeat));
+            programs.push(Turn::alone(service.program.clone(), service.repeat));
         }
         Ok(programs)
     }
@@ -127,6 +136,25 @@ impl Job {
     /// The program of one of its runs, ready to start.
     pub fn program(&self, run: &Run) -> Result<Program, CollectiveError> {
         collective::program(run.collective, run.algorithm, run.size, &self.layout, &self.settings)
+    }
+}
+
+/// A program that is the next one of a job for a while.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The program.
+    pub program: Program,
+    /// How often it runs.
+    pub repeat: u32,
+    /// Which queue pairs it uses: programs of a job with the same number here share them. Where the next program has
+    /// another number those of the one before are closed.
+    pub connections: u32,
+}
+
+impl Turn {
+    /// The only program of a job.
+    pub fn alone(program: Program, repeat: u32) -> Self {
+        Self { program, repeat, connections: 0 }
     }
 }
 
@@ -178,6 +206,7 @@ fn job(
     let settings = Settings {
         channels: entry.channels,
         queues: entry.qps.unwrap_or(1),
+        cost: cost(&entry.cost),
         ..Settings::default()
     };
     let sizes: Vec<Bytes> = match (entry.size, entry.sizes) {
@@ -205,6 +234,7 @@ fn job(
         runs,
         training: None,
         service: None,
+        keeps_connections: entry.connections == ConnectionsSetting::Kept,
         vxlan: entry.common.vxlan,
         own_ports: entry.common.tenant.is_some(),
     };
@@ -212,6 +242,28 @@ fn job(
         job.program(run).map_err(|error| error.to_string())?;
     }
     Ok(job)
+}
+
+/// The costs of a setting; what it does not say is as measured.
+fn cost(setting: &CostSetting) -> Cost {
+    let own = match setting {
+        CostSetting::Named(CostName::Measured) => return Cost::MEASURED,
+        CostSetting::Named(CostName::None) => return Cost::NONE,
+        CostSetting::Own(own) => own,
+    };
+    let usual = Cost::MEASURED;
+    let flags = usual.flags.filter(|_| own.flags != Some(false)).map(|usual| Flags {
+        slice: own.flag_slice.unwrap_or(usual.slice),
+        proxy: own.flag_proxy.unwrap_or(usual.proxy),
+        rate: own.flag_rate.unwrap_or(usual.rate),
+    });
+    Cost {
+        launch: own.launch.unwrap_or(usual.launch),
+        slice: own.slice.unwrap_or(usual.slice),
+        copy_rate: own.copy_rate.or(usual.copy_rate),
+        proxy: own.proxy.unwrap_or(usual.proxy),
+        flags,
+    }
 }
 
 fn start(common: &scenario::Common) -> Result<Instant, String> {
@@ -236,16 +288,17 @@ fn training_job(
     if repeat == 0 || u64::from(repeat) > MOST_RUNS {
         return Err(format!("`repeat` is {repeat}; 1 to {MOST_RUNS} steps can be made"));
     }
-    let step = training::step(entry, &layout)?;
+    let step = training::step(entry, &layout)?.costing(cost(&entry.cost));
     let job = Job {
         workload: index,
         start: start(&entry.common)?,
         class: names.class(entry.common.class)?,
         layout,
-        settings: Settings::default(),
+        settings: Settings { cost: step.collective_cost(), ..Settings::default() },
         runs: Vec::new(),
         training: Some(TrainingRun { step, repeat }),
         service: None,
+        keeps_connections: true,
         vxlan: entry.common.vxlan,
         own_ports: entry.common.tenant.is_some(),
     };

@@ -3,7 +3,7 @@
 use crate::stream::Stream;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, NicId, ServerId};
-use xoff_units::Rate;
+use xoff_units::{Rate, Span};
 
 /// A GPU, counted through the servers of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,9 +236,15 @@ pub(crate) fn rate(fabric: &Fabric, nic: NicId) -> Rate {
 }
 
 /// The rate of every GPU into its NVLink domain, zero where there is none.
-pub(crate) fn nvlinks(fabric: &Fabric) -> Vec<Rate> {
+pub fn nvlinks(fabric: &Fabric) -> Vec<Rate> {
     let nvlink = |gpu: &Gpu| fabric.servers[gpu.server as usize].nvlink;
     gpus(fabric).iter().map(|gpu| gpu.as_ref().map_or(Rate::ZERO, nvlink)).collect()
+}
+
+/// From every GPU to others of its server, without queues.
+pub fn nvlink_latencies(fabric: &Fabric) -> Vec<Span> {
+    let latency = |gpu: &Gpu| fabric.servers[gpu.server as usize].nvlink_latency;
+    gpus(fabric).iter().map(|gpu| gpu.as_ref().map_or(Span::ZERO, latency)).collect()
 }
 
 /// The GPUs of some servers, in their order.

@@ -10,6 +10,7 @@
 //! beside them, [`training`] puts them together to steps. [`ideal`] runs programs without a network's
 //! troubles.
 
+pub mod agenda;
 mod arrivals;
 mod catalogue;
 pub mod collective;
@@ -23,6 +24,7 @@ pub mod layout;
 mod list;
 mod logarithm;
 mod patterns;
+pub mod ports;
 pub mod program;
 mod resolve;
 pub mod rounds;
@@ -39,4 +41,4 @@ pub use catalogue::SIZE_DISTRIBUTIONS;
 pub use error::{Place, WorkloadError};
 pub use expand::{MOST_FLOWS, Open, expand, folder, input_files, label};
 pub use flow::{Flow, Pinned};
-pub use job::{Job, JobError, Run, ServiceRun, TrainingRun, programs};
+pub use job::{Job, JobError, Run, ServiceRun, TrainingRun, Turn, programs};

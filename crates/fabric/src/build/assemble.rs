@@ -31,7 +31,7 @@ pub(super) fn assemble(
     let ports = ports(terms, &wiring, &classes, &nodes);
     let cables = wiring.links.iter().map(|link| wiring.cables[link.cable].clone()).collect();
     let mut fabric = Fabric {
-        servers: servers(&wiring, terms.nvlink),
+        servers: servers(&wiring, terms),
         nics: nics(terms, &wiring, &nodes),
         switches: switches(&wiring, &classes, &nodes),
         ports,
@@ -143,12 +143,13 @@ pub(super) fn response(setting: ResponseSetting, rate: Rate) -> Span {
     }
 }
 
-fn servers(wiring: &Wiring, nvlink: Rate) -> Vec<Server> {
+fn servers(wiring: &Wiring, terms: &Terms<'_>) -> Vec<Server> {
     let server = |plan: &super::wiring::ServerPlan| Server {
         name: plan.name.clone(),
         gpus: plan.gpus,
         nics: plan.nics.clone(),
-        nvlink: if plan.gpus > 1 { nvlink } else { Rate::ZERO },
+        nvlink: if plan.gpus > 1 { terms.nvlink } else { Rate::ZERO },
+        nvlink_latency: terms.nvlink_latency,
     };
     wiring.servers.iter().map(server).collect()
 }

@@ -51,6 +51,7 @@ pub(super) struct Terms<'a> {
     /// Transports of NICs other than the cluster's, by model.
     pub(super) transports: &'a BTreeMap<String, TransportSection>,
     pub(super) nvlink: Rate,
+    pub(super) nvlink_latency: Span,
     pub(super) leaf: SwitchKind,
     pub(super) spine: SwitchKind,
     pub(super) core: SwitchKind,
@@ -109,6 +110,7 @@ impl<'a> Terms<'a> {
             catalogue,
             cluster: cluster?,
             nvlink: file.cluster.nvlink.unwrap_or(Rate::from_gbps(3_600)),
+            nvlink_latency: nvlink_latency(file, report),
             nic,
             transports,
             leaf,
@@ -161,6 +163,23 @@ fn nic(file: &FabricFile, catalogue: &Catalogue, report: &mut Report<'_>) -> Nic
     }
     check_cores(file, report);
     NicKind { model: model.name.clone(), rate, latency }
+}
+
+/// From GPU to GPU through an NVSwitch. NCCL's tuner counts 0.6 us for a hop with data that carries flags, of which
+/// some is the kernel's.
+const NVLINK_LATENCY: Span = Span::from_ns(400);
+
+fn nvlink_latency(file: &FabricFile, report: &mut Report<'_>) -> Span {
+    let latency = file.cluster.nvlink_latency.unwrap_or(NVLINK_LATENCY);
+    if latency > Span::from_ms(1) {
+        report.error(
+            code::IMPOSSIBLE,
+            keys!["cluster", "nvlink-latency"],
+            format!("an NVLink that takes {latency} is of no use"),
+            "real ones take 300ns to 1us",
+        );
+    }
+    latency
 }
 
 fn check_cores(file: &FabricFile, report: &mut Report<'_>) {

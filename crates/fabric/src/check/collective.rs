@@ -3,7 +3,10 @@
 use crate::diagnostic::code;
 use crate::document::{Report, Step};
 use crate::model::Fabric;
-use crate::scenario::{AlgorithmSetting, Collective, Operation, PlacementSetting, Workload};
+use crate::scenario::{
+    AlgorithmSetting, Collective, CostSetting, Operation, PlacementSetting, Workload,
+};
+use xoff_units::{Rate, Span};
 
 /// Most channels and queue pairs of a connection, as in NCCL.
 const MOST_CHANNELS: u32 = 64;
@@ -49,6 +52,36 @@ pub(super) fn check(
         wrong("algorithm", "this collective has no such algorithm".into(), &help);
     }
     ranks(workload, entry, fabric, &mut wrong);
+    cost(index, &entry.cost, report);
+}
+
+/// Longest time of a cost: far beyond any GPU or host.
+const LONGEST: Span = Span::from_ms(1000);
+
+/// Costs that nothing would finish with.
+pub(super) fn cost(index: usize, setting: &CostSetting, report: &mut Report<'_>) {
+    let CostSetting::Own(cost) = setting else { return };
+    let mut wrong = |key: &'static str, message: String, help: &str| {
+        let path = [Step::Key("workload"), Step::Index(index), Step::Key("cost"), Step::Key(key)];
+        report.error(code::IMPOSSIBLE, &path, message, help);
+    };
+    for (key, rate) in [("copy-rate", cost.copy_rate), ("flag-rate", cost.flag_rate)] {
+        if rate == Some(Rate::ZERO) {
+            let help = "give a rate like \"188Gbps\", or `cost = \"none\"` for no cost at all";
+            wrong(key, format!("with a `{key}` of zero nothing is ever received"), help);
+        }
+    }
+    for (key, span) in [
+        ("launch", cost.launch),
+        ("slice", cost.slice),
+        ("proxy", cost.proxy),
+        ("flag-slice", cost.flag_slice),
+        ("flag-proxy", cost.flag_proxy),
+    ] {
+        if let Some(span) = span.filter(|&span| span > LONGEST) {
+            wrong(key, format!("`{key}` is {span}"), "measured ones are below 20us");
+        }
+    }
 }
 
 /// GPUs that there are, those that take part, and the root among them.

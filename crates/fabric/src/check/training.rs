@@ -57,4 +57,5 @@ pub(super) fn check(index: usize, entry: &TrainingStep, fabric: &Fabric, report:
         let help = "give `dp` to leave GPUs unused";
         wrong("model", format!("{there} GPUs are no multiple of tp x cp x pp = {rest}"), help);
     }
+    super::collective::cost(index, &entry.cost, report);
 }

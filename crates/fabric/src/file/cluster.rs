@@ -26,6 +26,8 @@ pub struct Cluster {
     pub nic_rate: Option<Rate>,
     /// Rate of one GPU into the NVLink domain of its server (default 3.6Tbps; 0 without one).
     pub nvlink: Option<Rate>,
+    /// From a GPU's store to its arrival at another GPU of the server, without queues (default 400ns).
+    pub nvlink_latency: Option<Span>,
 }
 
 /// How switches are wired.

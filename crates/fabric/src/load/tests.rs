@@ -347,6 +347,46 @@ fn collectives_are_checked_on_their_lines() {
 }
 
 #[test]
+fn costs_of_collectives_are_checked_on_their_lines() {
+    let fabric = "[cluster]\ngpus = 16\nnvlink-latency = '600ns'\n[fabric]\nkind = 'single'\n";
+    let sound = "fabric = 'x'\n\
+        [[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\ncost = 'none'\n\
+        [[workload]]\nkind = 'all-gather'\nsizes = '1KiB..1MiB'\ncost = 'measured'\nconnections = 'kept'\n\
+        [[workload]]\nkind = 'gather'\nsize = '1MiB'\ncost = { launch = '5us', copy-rate = '100Gbps' }\n\
+        [[workload]]\nkind = 'training-step'\nmodel = 'mixtral-8x7b'\ntp = 8\n\
+        cost = { slice = '2us', proxy = '6us', flags = false }\n";
+    let loaded = load_scenario(sound, fabric);
+    assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
+
+    let wrong = "fabric = 'x'\n\
+        [[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\n\
+        cost = { copy-rate = '0Gbps', launch = '2s' }\n\
+        [[workload]]\nkind = 'training-step'\nmodel = 'gpt-3-175b'\n\
+        cost = { flag-rate = '0bps' }\n";
+    let found = lines(&load_scenario(wrong, fabric).diagnostics, wrong, fabric);
+    for expected in [
+        "scenario 5: error[xoff::impossible-value]: with a `copy-rate` of zero",
+        "scenario 5: error[xoff::impossible-value]: `launch` is 2s",
+        "scenario 9: error[xoff::impossible-value]: with a `flag-rate` of zero",
+    ] {
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+    for (cost, expected) in [
+        ("'free'", "scenario 5: error[xoff::wrong-value"),
+        ("{ lanch = '1us' }", "scenario 5: error[xoff::unknown-key"),
+    ] {
+        let text = format!(
+            "fabric = 'x'\n[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\ncost = {cost}\n"
+        );
+        let found = lines(&load_scenario(&text, fabric).diagnostics, &text, fabric);
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{expected}\n{found:#?}");
+    }
+    let slow = fabric.replace("600ns", "2ms");
+    let found = lines(&load_scenario(sound, &slow).diagnostics, sound, &slow);
+    assert!(found.iter().any(|f| f.contains("an NVLink that takes 2ms")), "{found:#?}");
+}
+
+#[test]
 fn training_steps_are_checked_on_their_lines() {
     let fabric = "[cluster]\ngpus = 16\n[fabric]\nkind = 'single'\n";
     let sound = "fabric = 'x'\n\

@@ -1,6 +1,6 @@
 //! Collectives in a scenario file: what ranks do together, as NCCL runs it.
 
-use super::Common;
+use super::{Common, ConnectionsSetting, CostSetting};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -29,6 +29,11 @@ pub struct Collective {
     pub ranks: Option<u32>,
     /// Which GPUs take part, and in which order.
     pub placement: PlacementSetting,
+    /// What it costs beside the network: `measured` (default), `none`, or a table of times and rates.
+    pub cost: CostSetting,
+    /// Whether each size of `sizes` begins with new queue pairs (`fresh`, the default) or goes on with those of the
+    /// sizes before it (`kept`). Repetitions of a size always keep theirs.
+    pub connections: ConnectionsSetting,
     /// What all kinds have in common.
     #[serde(flatten)]
     pub common: Common,

@@ -1,6 +1,6 @@
 //! Training steps in a scenario file.
 
-use super::{Common, PlacementSetting};
+use super::{Common, CostSetting, PlacementSetting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Ratio;
@@ -46,6 +46,10 @@ pub struct TrainingStep {
     /// Which GPUs take part, and in which order.
     #[serde(default)]
     pub placement: PlacementSetting,
+    /// What its collectives cost beside the network: `measured` (default), `none`, or a table of times and
+    /// rates.
+    #[serde(default)]
+    pub cost: CostSetting,
     /// What all kinds have in common.
     #[serde(flatten)]
     pub common: Common,
@@ -72,6 +76,7 @@ impl TrainingStep {
             efficiency: None,
             repeat: None,
             placement: PlacementSetting::default(),
+            cost: CostSetting::default(),
             common: Common::default(),
         }
     }

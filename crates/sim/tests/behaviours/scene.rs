@@ -141,7 +141,7 @@ impl Run<'_> {
         let open = report.flows.iter().filter(|flow| flow.end.is_none()).count();
         assert!(allow.unfinished || open == 0, "{open} flows are unfinished");
         let programs = |job: &xoff_workload::Job| job.programs().expect("programs");
-        let asked = self.scene.jobs.iter().flat_map(programs).map(|(_, times)| times);
+        let asked = self.scene.jobs.iter().flat_map(programs).map(|turn| turn.repeat);
         let runs = report.jobs.iter().flat_map(|job| &job.runs);
         let ended = runs.filter(|run| run.end.is_some()).count() as u32;
         let open = open as u32 + asked.sum::<u32>() - ended;

@@ -35,12 +35,14 @@ fn queue_pair_hashing_and_scaling_beat_plain_ecmp() {
     let [plain, hashing, scaling] = [0, 1, 2].map(|run: usize| runs[run].links("leaf→spine"));
     assert!(plain.used() < hashing.used() && hashing.used() <= scaling.used());
     assert!(plain.gini > 1.5 * scaling.gini, "{} and {}", plain.gini, scaling.gini);
-    assert!(
-        plain.at_worst > 2.5 && scaling.at_worst < 2.0,
-        "{} {}",
-        plain.at_worst,
-        scaling.at_worst
-    );
+    // The fullest link of many is a matter of luck: on average over several hashes.
+    let seeded = |seed: u32| {
+        let with = format!("[override.switch.hash]\nseed = {seed}");
+        let more = move |text: String| text.replace("[override.switch.hash]", &with);
+        Scene::edited("qp-scaling.toml", more).run().links("leaf→spine").at_worst
+    };
+    let scaled = (1..=4).map(seeded).sum::<f64>() / 4.0;
+    assert!(plain.at_worst > 2.5 && scaled < 2.0, "{} and {scaled}", plain.at_worst);
 }
 
 /// More queue pairs are of no use to a switch that does not look at them.

@@ -2,10 +2,10 @@
 
 use super::Run;
 use super::figures::{CollectiveFigures, TrainingFigures};
-use xoff_fabric::derived::Derived;
 use xoff_sim::JobRun;
-use xoff_units::{Instant, Ratio, Span};
-use xoff_workload::collective::{Figures, Network};
+use xoff_units::{Instant, Span};
+use xoff_workload::collective::Figures;
+use xoff_workload::ideal::Paths;
 use xoff_workload::program::Program;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, TrainingRun, ideal};
@@ -76,19 +76,11 @@ impl Run<'_> {
         workloads.get(job.workload as usize).map_or("", xoff_workload::label).to_owned()
     }
 
-    /// How long a program takes on a network that has nothing but its rates, headers and the delay of its
-    /// shortest way.
+    /// How long a program takes with the same NICs, headers and costs, and the delay that each pair's way has in the
+    /// fabric, where nothing between NICs is ever busy. So what is missing to it is the network's loss alone.
     fn ideal(&self, mut program: Program) -> Span {
-        let fabric = self.fabric();
-        let Some(qp) = fabric.nics.first().map(|nic| &nic.qp) else { return Span::ZERO };
-        let mtu = qp.mtu.get();
-        let nearest = Derived::of(self.setup).paths.iter().map(|path| path.base_rtt).min();
-        let network = Network {
-            latency: Span::from_ps(nearest.unwrap_or_default().as_ps() / 2),
-            nic_share: Ratio::new(mtu, mtu + (qp.framing.header + qp.framing.gap).get()),
-            ..Network::default()
-        };
-        let outcome = ideal::run(&mut program, fabric, &network);
+        let paths = self.paths.get_or_init(|| Paths::new(&self.setup.fabric));
+        let outcome = ideal::run_on_paths(&mut program, paths);
         outcome.map_or(Span::ZERO, |outcome| outcome.end - Instant::ZERO)
     }
 }

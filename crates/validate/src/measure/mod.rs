@@ -16,10 +16,12 @@ pub use figures::{
 };
 
 use crate::experiment::Experiment;
+use std::cell::OnceCell;
 use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_scenario};
 use xoff_sim::{Observer, Progress, Settings, SimError};
 use xoff_units::Instant;
+use xoff_workload::ideal::Paths;
 use xoff_workload::{Flow, Job, Open};
 
 /// Why an experiment was not made.
@@ -44,6 +46,8 @@ struct Run<'a> {
     jobs: &'a [Job],
     report: &'a xoff_sim::Report,
     seen: watch::Seen,
+    /// The fabric without anything that could be busy, where a job asks for it.
+    paths: OnceCell<Paths<'a>>,
 }
 
 /// Runs an experiment on the fabric that `fabric` describes, with `change` laid over it. `go_on` is asked
@@ -111,7 +115,8 @@ pub fn measure_on(
         return Err(MeasureError::Interrupted);
     }
     let seen = watcher.seen;
-    let run = Run { setup, experiment, flows: &flows, jobs: &jobs, report: &report, seen };
+    let (flows, jobs, report) = (&flows, &jobs, &report);
+    let run = Run { setup, experiment, flows, jobs, report, seen, paths: OnceCell::new() };
     Ok(run.measurement())
 }
 

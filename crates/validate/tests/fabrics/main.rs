@@ -1,6 +1,7 @@
 //! Whole validations: of the example pod, and of fabrics that are bad on purpose.
 
 mod bad;
+mod ideal;
 mod pod;
 
 use std::collections::BTreeMap;

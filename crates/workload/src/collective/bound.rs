@@ -138,8 +138,17 @@ impl Terms {
 
     /// What a worker spends on a piece that it receives.
     fn work(&self, bytes: Bytes) -> Span {
-        let copying = self.settings.work.map_or(Span::ZERO, |rate| rate.time_for(bytes));
-        self.settings.overhead + copying
+        self.settings.cost.work(bytes)
+    }
+
+    /// From the first bit that leaves a NIC to the first that the receiving worker sees.
+    fn flight(&self, bytes: Bytes) -> Span {
+        self.network.latency + self.settings.cost.delay(bytes)
+    }
+
+    /// How far pieces of a link follow each other at least: at the slower of its ports, or as its worker goes.
+    fn pace(&self, way: Way, bytes: Bytes) -> Span {
+        self.slowest(way, bytes).max(self.work(bytes))
     }
 
     /// The time of a piece at the slower of the ports of a link.
@@ -158,7 +167,7 @@ impl Terms {
                 Way::Local => Span::ZERO,
                 Way::Nvlink { .. } => self.near(bytes),
                 Way::Network { .. } => {
-                    self.relay(way, bytes) + self.nic.time_for(bytes) + self.network.latency
+                    self.relay(way, bytes) + self.nic.time_for(bytes) + self.flight(bytes)
                 }
             }
     }
@@ -174,7 +183,7 @@ impl Terms {
     }
 
     fn machine(&self, machine: &Machine) -> Bound {
-        let launch = self.settings.launch;
+        let launch = self.settings.cost.launch;
         let wire = self.wire(&of_machine(machine));
         let credit = self.credit(machine);
         let ends = self.ends(machine);
@@ -210,9 +219,16 @@ impl Terms {
         };
         let shape = &machine.shapes[0];
         let pieces = u64::from(steps) * u64::from(shape.laps);
-        let own = machine.links.iter().map(|link| self.slowest(link.way, piece(shape))).max();
-        let own = own.unwrap_or(Span::ZERO) * u64::from(shape.slices);
-        Span::from_ps(wire.as_ps() / pieces).saturating_sub(own)
+        let chunk = Bytes::new(shape.chunk(0, 0));
+        let own = machine.links.iter().map(|link| self.slowest(link.way, chunk)).max();
+        let own = own.unwrap_or(Span::ZERO);
+        let turn = Span::from_ps(wire.as_ps() / pieces).saturating_sub(own);
+        // Where workers are slower than their share of the port, only the first slices meet there.
+        let slices = u64::from(shape.slices);
+        if self.work(piece(shape)) * slices > turn + own {
+            return Span::from_ps(turn.as_ps() / slices);
+        }
+        turn
     }
 
     /// The pieces that follow the first one through a tree or chain: as fast as the busiest port or the
@@ -221,16 +237,23 @@ impl Terms {
         let Some(shape) = machine.shapes.first() else { return Span::ZERO };
         let (laps, window) = (u64::from(shape.laps), u64::from(machine.terms.window));
         let bytes = piece(shape);
+        let last = Bytes::new(shape.slice(shape.laps - 1, 0, 0));
         let trip = |link: &Link| {
-            let once = self.slowest(link.way, bytes);
-            let around = match link.way {
-                Way::Network { .. } => once + self.network.latency + self.clearance(link.way),
-                Way::Local | Way::Nvlink { .. } => self.near(bytes),
-            };
-            around * ((laps - 1) / window) + once * ((laps - 1) % window)
+            let once = self.pace(link.way, bytes);
+            let wire = self.slowest(link.way, bytes);
+            let around = self.work(bytes)
+                + match link.way {
+                    Way::Network { .. } => wire + self.flight(bytes) + self.clearance(link.way),
+                    Way::Local | Way::Nvlink { .. } => self.near(bytes),
+                };
+            let around = around.max(once * window);
+            // The last piece may be a short one.
+            let short = once.saturating_sub(self.pace(link.way, last));
+            let all = around * ((laps - 1) / window) + once * ((laps - 1) % window);
+            all.saturating_sub(short)
         };
         let trips = machine.links.iter().map(trip).max().unwrap_or(Span::ZERO);
-        let others = Ratio::new(laps - 1, laps);
+        let others = Ratio::new(shape.bytes - bytes.get(), shape.bytes.max(1));
         trips.max(Span::from_ps(others.of(wire.as_ps())))
     }
 
@@ -238,9 +261,10 @@ impl Terms {
     /// piece does.
     fn ends(&self, machine: &Machine) -> Span {
         let far = machine.links.iter().find(|link| matches!(link.way, Way::Network { .. }));
+        let last = machine.shapes.first().map_or(Bytes::ZERO, piece);
         match far {
-            Some(link) => self.clearance(link.way) + self.network.latency,
-            None => self.network.nvlink_latency,
+            Some(link) => self.clearance(link.way) + self.flight(last) + self.work(last),
+            None => self.network.nvlink_latency + self.work(last),
         }
     }
 
@@ -254,7 +278,8 @@ impl Terms {
             let once = self.hop(link.way, piece);
             let trip = match link.way {
                 Way::Network { .. } => {
-                    self.nic.time_for(piece) + self.network.latency + self.clearance(link.way)
+                    let there = self.nic.time_for(piece) + self.flight(piece) + self.work(piece);
+                    there + self.clearance(link.way)
                 }
                 Way::Local | Way::Nvlink { .. } => once,
             };
@@ -276,8 +301,7 @@ impl Terms {
                 _ => continue,
             };
             let shape = &machine.shapes[worker.channel as usize];
-            let laps = u64::from(shape.laps);
-            longest = longest.max(self.chain(machine, number, hops, shape, laps));
+            longest = longest.max(self.chain(machine, number, hops, shape));
         }
         longest
     }
@@ -288,46 +312,62 @@ impl Terms {
         let of_worker = |worker: &Worker| match worker.part {
             Part::Gather { column, row } if column.of > 1 => {
                 let shape = &machine.shapes[worker.channel as usize];
-                let hop = self.nvlink.time_for(piece(shape)) + self.network.nvlink_latency;
-                hop * u64::from(column.of - 1) * u64::from(row.of) * (u64::from(shape.laps) + 1)
+                let hop = |lap| self.near(piece_of(shape, lap)) + self.work(piece_of(shape, lap));
+                let laps = shape.kinds().map(|(count, lap)| hop(lap) * u64::from(count));
+                let all = laps[0] + laps[1] + hop(shape.laps - 1);
+                all * u64::from(column.of - 1) * u64::from(row.of)
             }
             _ => Span::ZERO,
         };
         machine.workers.iter().map(of_worker).max().unwrap_or(Span::ZERO)
     }
 
-    /// So many hops along a ring from a worker on, so many times.
-    fn chain(&self, machine: &Machine, first: usize, hops: u32, shape: &Shape, laps: u64) -> Span {
+    /// So many hops along a ring from a worker on, lap by lap.
+    fn chain(&self, machine: &Machine, first: usize, hops: u32, shape: &Shape) -> Span {
+        let laps = shape.kinds().map(|(count, lap)| match count {
+            0 => Span::ZERO,
+            _ => self.lap(machine, first, hops, (shape, lap)) * u64::from(count),
+        });
+        let link = machine.links.get(machine.workers[first].outputs[0] as usize);
+        // A clear-to-send arrives while the first piece goes to the GPU that owns the NIC.
+        let clearance = link.map_or(Span::ZERO, |link| {
+            self.clearance(link.way).saturating_sub(self.relay(link.way, piece(shape)))
+        });
+        // Before and after a rail's ring, the first and last row go round the server.
+        let around = |lap: u32| match machine.workers[first].part {
+            Part::Rail { column, .. } if column.of > 1 => {
+                let bytes = piece_of(shape, lap);
+                (self.near(bytes) + self.work(bytes)) * u64::from(column.of - 1)
+            }
+            _ => Span::ZERO,
+        };
+        around(0).max(clearance) + laps[0] + laps[1] + around(shape.laps - 1)
+    }
+
+    /// So many hops along a ring from a worker on, in one lap.
+    fn lap(&self, machine: &Machine, first: usize, hops: u32, (shape, lap): (&Shape, u32)) -> Span {
         let link = |worker: usize| machine.links.get(machine.workers[worker].outputs[0] as usize);
         let mut at = first;
-        let (mut slices, mut slowest) = (Span::ZERO, Span::ZERO);
+        let (mut slices, mut slowest) = (Span::ZERO, (Span::ZERO, Span::ZERO));
+        // What follows the first slice of a chunk, and all of the chunk, at a link.
+        let following = |way: Way| {
+            let one = |slice| self.pace(way, Bytes::new(shape.slice(lap, 0, slice)));
+            let rest = (1..shape.slices).fold(Span::ZERO, |sum, slice| sum + one(slice));
+            (rest, one(0) + rest)
+        };
         // Where every hop is as slow, the slowest port idles between laps for one latency.
         let mut idle = self.network.latency;
         for _ in 0..hops {
             let Some(link) = link(at) else { break };
-            slices += self.hop(link.way, piece(shape));
-            slowest = slowest.max(self.slowest(link.way, piece(shape)));
+            slices += self.hop(link.way, piece_of(shape, lap));
+            slowest = slowest.max(following(link.way));
             if !matches!(link.way, Way::Network { .. }) {
                 idle = Span::ZERO;
             }
             at = link.receiver as usize;
         }
         // The other slices of the chunk follow the first at the slowest port.
-        let slices = slices + slowest * u64::from(shape.slices - 1);
-        let chunks = slowest * u64::from(shape.slices * hops) + idle;
-        // A clear-to-send arrives while the first piece goes to the GPU that owns the NIC.
-        let clearance = link(first).map_or(Span::ZERO, |link| {
-            self.clearance(link.way).saturating_sub(self.relay(link.way, piece(shape)))
-        });
-        // Before and after a rail's ring, the first and last row go round the server.
-        let around = match machine.workers[first].part {
-            Part::Rail { column, .. } if column.of > 1 => {
-                let hop = self.nvlink.time_for(piece(shape)) + self.network.nvlink_latency;
-                (hop * u64::from(column.of - 1), hop * u64::from(column.of - 1))
-            }
-            _ => (Span::ZERO, Span::ZERO),
-        };
-        around.0.max(clearance) + slices.max(chunks) * laps + around.1
+        (slices + slowest.0).max(slowest.1 * u64::from(hops) + idle)
     }
 
     /// The way of the first piece through a tree or chain.
@@ -387,16 +427,20 @@ impl Terms {
             let mut path = Span::ZERO;
             for round in exchange.rounds().of(rank, lane).filter(|round| round.pieces > 0) {
                 let piece = Bytes::new(round.piece(0));
+                let work = self.work(piece);
                 let (begin, wire, trip) = match round.is_far() {
-                    true => (ask, self.nic.time_for(piece), latency),
-                    false => (Span::ZERO, self.nvlink.time_for(piece), near),
+                    true => (ask, self.nic.time_for(piece), self.flight(piece) + work),
+                    false => (Span::ZERO, self.nvlink.time_for(piece), near + work),
                 };
                 if round.is_far() {
-                    ends = ask + latency;
+                    ends = ask + trip;
                 }
-                let more = u64::from(round.pieces.saturating_sub(1));
-                let buffers = (wire + begin + trip) * (more / window) + wire * (more % window);
-                path += begin + wire + trip + buffers.max(wire * more);
+                let (more, pace) = (u64::from(round.pieces.saturating_sub(1)), wire.max(work));
+                let buffers = (wire + begin + trip) * (more / window) + pace * (more % window);
+                // The last piece may be a short one.
+                let last = Bytes::new(round.piece(round.pieces - 1));
+                let rate = if round.is_far() { self.nic } else { self.nvlink };
+                path += begin + rate.time_for(last) + trip + buffers.max(pace * more);
             }
             longest = longest.max(path);
         }
@@ -410,6 +454,7 @@ impl Terms {
                     latency,
                     nvlink_latency: near,
                     ask,
+                    cost: self.settings.cost,
                     window: exchange.window(),
                     turns: exchange.rounds().is_symmetric(),
                 };
@@ -417,7 +462,7 @@ impl Terms {
             }
             false => (wire + ends).max(path),
         };
-        Bound { wire, path, credit: Span::ZERO, time: self.settings.launch + time }
+        Bound { wire, path, credit: Span::ZERO, time: self.settings.cost.launch + time }
     }
 }
 
@@ -433,5 +478,10 @@ fn one_way(machine: &Machine, down: bool) -> Loads {
 
 /// The largest piece of a shape.
 fn piece(shape: &Shape) -> Bytes {
-    Bytes::new(shape.slice(0, 0, 0))
+    piece_of(shape, 0)
+}
+
+/// The largest piece of a lap.
+fn piece_of(shape: &Shape, lap: u32) -> Bytes {
+    Bytes::new(shape.slice(lap, 0, 0))
 }

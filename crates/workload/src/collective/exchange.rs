@@ -6,20 +6,24 @@
 //! that is in a round can be written to by one rank only, and a sender that comes first waits for the
 //! receiver to get there.
 
+#[cfg(test)]
+use super::cost::Cost;
 use super::link::SLOTS;
 use super::machine::Terms;
 use super::rounds::Rounds;
 use super::shape::part;
 use crate::program::{Action, Demand, Queue, Token, Traffic};
 use xoff_units::Bytes;
-#[cfg(test)]
-use xoff_units::Span;
 
 mod kind {
     pub(super) const LANDED: u8 = 0;
     pub(super) const STAGED: u8 = 1;
     pub(super) const CLEARED: u8 = 2;
     pub(super) const LAUNCHED: u8 = 3;
+    /// The receiver's proxy has passed a piece on.
+    pub(super) const PASSED: u8 = 4;
+    /// The receiver has copied a piece.
+    pub(super) const COPIED: u8 = 5;
 }
 
 /// What a rank sends on a channel.
@@ -42,7 +46,12 @@ struct Receiver {
     pieces: u32,
     granted: u32,
     cleared: u32,
+    /// Pieces that have come, without gaps, and those of them that are copied.
+    arrived: u32,
+    /// Those that have come, by number modulo the slots: the proxy hands them over in their order.
+    ahead: u16,
     landed: u32,
+    copying: bool,
 }
 
 /// Every rank sends to others. Made by [`super::program`].
@@ -125,7 +134,7 @@ impl Exchange {
             return out.push(Action::Finished);
         }
         for lane in 0..lanes {
-            let span = self.terms.launch;
+            let span = self.terms.cost.launch;
             if span.is_zero() {
                 self.begin(lane, out);
             } else {
@@ -143,7 +152,9 @@ impl Exchange {
             return;
         }
         match token.kind() {
-            kind::LANDED => self.land(lane, out),
+            kind::LANDED => self.arrive(lane, token.slot(), out),
+            kind::PASSED => self.take(lane, token.slot(), out),
+            kind::COPIED => self.copied(lane, out),
             kind::STAGED => {
                 self.senders[lane].staged += 1;
                 self.pump(lane, out);
@@ -156,10 +167,10 @@ impl Exchange {
         }
     }
 
-    /// Before the first round of every rank.
+    /// What ranks and proxies take.
     #[cfg(test)]
-    pub(super) fn launch(&self) -> Span {
-        self.terms.launch
+    pub(super) fn cost(&self) -> Cost {
+        self.terms.cost
     }
 
     /// Pieces in a buffer.
@@ -288,7 +299,65 @@ impl Exchange {
         }
     }
 
-    /// A piece has arrived: both ends go on, to the next round if it was the last.
+    /// A piece has arrived at its server: over the network at the receiver's proxy, which passes it on.
+    fn arrive(&mut self, lane: usize, slot: u8, out: &mut Vec<Action>) {
+        let Some(target) = self.target(lane) else {
+            debug_assert!(false, "a piece arrived after the last");
+            return;
+        };
+        if self.rounds.exit(lane, target).is_none() {
+            return self.take(lane, slot, out);
+        }
+        // Less than a buffer of pieces is under way, so the slot says which one it is.
+        let landed = self.senders[lane].landed;
+        let piece = landed + (u32::from(slot) + SLOTS - landed % SLOTS) % SLOTS;
+        let span = self.terms.cost.delay(self.rounds.size(target, piece));
+        if span.is_zero() {
+            return self.take(lane, slot, out);
+        }
+        let token = Token::new(kind::PASSED, slot, lane as u32);
+        out.push(Action::Wait { token, gpu: self.rounds.seat(target).gpu, span });
+    }
+
+    /// A piece is in the receiver's hands, which copies one after the other.
+    fn take(&mut self, lane: usize, slot: u8, out: &mut Vec<Action>) {
+        let Some(target) = self.target(lane) else { return };
+        let receiver = &mut self.receivers[target];
+        receiver.ahead |= 1 << slot;
+        while receiver.ahead >> (receiver.arrived % SLOTS) & 1 == 1 {
+            receiver.ahead &= !(1 << (receiver.arrived % SLOTS));
+            receiver.arrived += 1;
+        }
+        self.copy(lane, target, out);
+    }
+
+    fn copy(&mut self, lane: usize, target: usize, out: &mut Vec<Action>) {
+        let Receiver { arrived, landed, copying, .. } = self.receivers[target];
+        if copying || landed == arrived {
+            return;
+        }
+        let span = self.terms.cost.work(self.rounds.size(target, landed));
+        if span.is_zero() {
+            return self.copied(lane, out);
+        }
+        self.receivers[target].copying = true;
+        let token = Token::new(kind::COPIED, 0, lane as u32);
+        out.push(Action::Wait { token, gpu: self.rounds.seat(target).gpu, span });
+    }
+
+    fn copied(&mut self, lane: usize, out: &mut Vec<Action>) {
+        let Some(target) = self.target(lane) else { return };
+        let receiver = &mut self.receivers[target];
+        receiver.copying = false;
+        // The round is not over while pieces of it wait.
+        let more = receiver.arrived > receiver.landed + 1;
+        self.land(lane, out);
+        if more {
+            self.copy(lane, target, out);
+        }
+    }
+
+    /// A piece is where it belongs: both ends go on, to the next round if it was the last.
     fn land(&mut self, lane: usize, out: &mut Vec<Action>) {
         let Some(target) = self.target(lane) else {
             debug_assert!(false, "a piece arrived after the last");

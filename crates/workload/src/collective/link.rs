@@ -122,6 +122,11 @@ impl Link {
         }
     }
 
+    /// The size of the piece in a slot.
+    pub(crate) fn size(&self, slot: u8) -> u32 {
+        self.sizes[usize::from(slot)]
+    }
+
     /// The size of the oldest piece in the receiver's buffer.
     pub(crate) fn oldest(&self) -> u32 {
         self.sizes[(self.consumed % SLOTS) as usize]

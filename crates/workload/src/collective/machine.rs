@@ -4,12 +4,13 @@
 //! step takes and gives; a step goes slice by slice, each as soon as its inputs have arrived and its
 //! outputs have room. That is NCCL's kernel and proxy in one.
 
+use super::cost::Cost;
 use super::link::{Link, SLOTS, Way};
 use super::part::{Op, Part};
 use super::shape::Shape;
 use crate::layout::GpuId;
 use crate::program::{Action, Queue, Token, Traffic};
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Span};
 
 /// No link.
 const NONE: u32 = u32::MAX;
@@ -19,8 +20,10 @@ mod kind {
     pub(super) const LANDED: u8 = 0;
     pub(super) const STAGED: u8 = 1;
     pub(super) const CLEARED: u8 = 2;
-    pub(super) const WAITED: u8 = 3;
-    pub(super) const LAUNCHED: u8 = 4;
+    /// The receiver's proxy has passed a piece on.
+    pub(super) const PASSED: u8 = 3;
+    pub(super) const WAITED: u8 = 4;
+    pub(super) const LAUNCHED: u8 = 5;
 }
 
 /// What all workers share.
@@ -32,12 +35,8 @@ pub(crate) struct Terms {
     pub(crate) queues: u32,
     /// Size of a clear-to-send.
     pub(crate) clear_to_send: Bytes,
-    /// Before the first step of every worker.
-    pub(crate) launch: Span,
-    /// Before every slice that takes something.
-    pub(crate) overhead: Span,
-    /// How fast one worker copies and adds up.
-    pub(crate) work: Option<Rate>,
+    /// What workers and proxies take.
+    pub(crate) cost: Cost,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +138,7 @@ impl Machine {
         }
         for number in 0..self.workers.len() as u32 {
             let worker = &self.workers[number as usize];
-            let (gpu, span) = (worker.gpu, self.terms.launch);
+            let (gpu, span) = (worker.gpu, self.terms.cost.launch);
             if worker.state == State::Done {
                 continue;
             }
@@ -161,14 +160,8 @@ impl Machine {
             return;
         }
         match token.kind() {
-            kind::LANDED => {
-                let link = &mut self.links[index];
-                link.land(token.slot());
-                if let Way::Network { .. } = link.way {
-                    self.ready.push(link.sender);
-                }
-                self.ready.push(link.receiver);
-            }
+            kind::LANDED => self.arrive(index, token.slot(), out),
+            kind::PASSED => self.land(index, token.slot()),
             kind::STAGED => {
                 self.links[index].staged += 1;
                 self.pump(index, out);
@@ -185,6 +178,31 @@ impl Machine {
             _ => self.launch(index as u32, out),
         }
         self.run(out);
+    }
+
+    /// A piece has arrived: over the network at the receiver's proxy, otherwise at the worker.
+    fn arrive(&mut self, number: usize, slot: u8, out: &mut Vec<Action>) {
+        let link = &self.links[number];
+        let span = match link.way {
+            Way::Network { .. } => self.terms.cost.delay(Bytes::new(link.size(slot).into())),
+            Way::Local | Way::Nvlink { .. } => Span::ZERO,
+        };
+        if span.is_zero() {
+            return self.land(number, slot);
+        }
+        let token = Token::new(kind::PASSED, slot, number as u32);
+        let gpu = self.workers[link.receiver as usize].gpu;
+        out.push(Action::Wait { token, gpu, span });
+    }
+
+    /// A piece is in the worker's hands.
+    fn land(&mut self, number: usize, slot: u8) {
+        let link = &mut self.links[number];
+        link.land(slot);
+        if let Way::Network { .. } = link.way {
+            self.ready.push(link.sender);
+        }
+        self.ready.push(link.receiver);
     }
 
     /// The worker begins: its buffers are free.
@@ -233,8 +251,7 @@ impl Machine {
         if worker.op.takes == 0 {
             return Span::ZERO;
         }
-        let bytes = Bytes::new(worker.bytes.into());
-        self.terms.overhead + self.terms.work.map_or(Span::ZERO, |rate| rate.time_for(bytes))
+        self.terms.cost.work(Bytes::new(worker.bytes.into()))
     }
 
     /// The slice goes: inputs are taken, outputs given, the next one is looked up.
@@ -347,10 +364,15 @@ fn pieces(worker: &Worker, shape: &Shape, input: u8) -> Option<u32> {
         let taken = worker.part.taken(input);
         return shape.laps.checked_mul(shape.slices)?.checked_mul(taken);
     }
-    let taken = (0..worker.part.steps()).map(|step| worker.part.op(step));
-    let taken = taken.filter(|op| op.takes & input != 0).map(|op| {
-        let cut = |lap| (0..shape.slices).filter(move |&s| shape.slice(lap, op.chunk, s) > 0);
-        (0..shape.laps).map(|lap| cut(lap).count() as u64).sum::<u64>()
-    });
-    u32::try_from(taken.sum::<u64>()).ok()
+    let ops = || (0..worker.part.steps()).map(|step| worker.part.op(step));
+    let in_lap = |lap: u32| {
+        let slices = |op: Op| (0..shape.slices).filter(move |&s| shape.slice(lap, op.chunk, s) > 0);
+        ops().filter(|op| op.takes & input != 0).map(|op| slices(op).count() as u64).sum::<u64>()
+    };
+    let of_kind = |(count, lap): (u32, u32)| match count {
+        0 => Some(0),
+        _ => u64::from(count).checked_mul(in_lap(lap)),
+    };
+    let [long, short] = shape.kinds().map(of_kind);
+    u32::try_from(long?.checked_add(short?)?).ok()
 }

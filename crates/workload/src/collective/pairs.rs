@@ -9,12 +9,14 @@
 //! - it may leave when it is handed over and a clear-to-send has come, `ask` after `t` or after piece `j - w`
 //!   landed;
 //! - it leaves in its turn: lanes share the port evenly by bytes;
-//! - it has landed a latency and its time on the wire later, and the round is over with its last piece.
+//! - it arrives a latency, its time on the wire and the proxy's delay later, and has landed when the receiver has
+//!   copied it, one piece after the other; the round is over with its last piece.
 //!
 //! That all ranks are in step is the best case, and the case where all messages are as long. Where they differ by a
 //! byte, several ranks may happen to send to the same one first; the time is then longer, and the recurrence
 //! a lower bound.
 
+use super::cost::Cost;
 use super::rounds::Round;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,6 +31,8 @@ pub(super) struct Costs {
     pub(super) nvlink_latency: Span,
     /// A clear-to-send, from one NIC to the other.
     pub(super) ask: Span,
+    /// What the receiver and its proxy take.
+    pub(super) cost: Cost,
     /// Pieces in a buffer.
     pub(super) window: u32,
     /// Lanes take turns at the port, as they do where it sends; a port that receives takes what comes
@@ -40,6 +44,8 @@ pub(super) struct Costs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Landed(usize),
+    /// A piece of so many bytes is in the receiver's hands.
+    Arrived(usize, u64),
     HandedOver(usize),
     Cleared(usize),
     /// A piece comes to the NIC.
@@ -91,6 +97,9 @@ struct Lane {
     landed: u32,
     /// When its sender is free, where every lane has one of its own.
     sender: Span,
+    /// When its proxy has passed on what has come, and when its receiver has copied it.
+    passed: Span,
+    copied: Span,
 }
 
 impl Lane {
@@ -130,6 +139,12 @@ pub(super) fn time(lanes: Vec<Vec<Round>>, costs: Costs) -> Span {
             What::Landed(lane) => {
                 last = now;
                 all.land(lane, now);
+            }
+            What::Arrived(lane, bytes) => {
+                let lane_state = &mut all.lanes[lane];
+                let end = lane_state.copied.max(now) + costs.cost.work(Bytes::new(bytes));
+                lane_state.copied = end;
+                all.push(end, What::Landed(lane));
             }
             What::HandedOver(lane) => {
                 all.lanes[lane].staged += 1;
@@ -250,8 +265,16 @@ impl Recurrence {
         port.turn = if self.costs.turns { turn } else { 0 };
         let free = now + rate.time_for(Bytes::new(piece.bytes));
         self.ports[usize::from(nvlink)].free = free;
-        let Piece { lane, lands, .. } = piece;
-        self.push(free + latency, if lands { What::Landed(lane) } else { What::HandedOver(lane) });
+        let Piece { lane, lands, bytes } = piece;
+        let delay = if nvlink { Span::ZERO } else { self.costs.cost.delay(Bytes::new(bytes)) };
+        match lands {
+            true => {
+                let at = self.lanes[lane].passed.max(free + latency + delay);
+                self.lanes[lane].passed = at;
+                self.push(at, What::Arrived(lane, bytes));
+            }
+            false => self.push(free + latency, What::HandedOver(lane)),
+        }
         if more {
             self.push(free, What::Free(nvlink));
         }
@@ -268,17 +291,19 @@ mod tests {
         latency: Span::from_us(3),
         nvlink_latency: Span::from_us(1),
         ask: Span::from_us(4),
+        cost: Cost::NONE,
         window: 8,
         turns: true,
     };
 
-    const ROUND: Round = Round { exit: Some(0), relay: false, pieces: 1, bytes: 1_000 };
+    const ROUND: Round =
+        Round { exit: Some(0), relay: false, pieces: 1, bytes: 1_000, most: 1_000 };
 
     #[test]
     fn rounds_follow_each_other() {
         // A clear-to-send, a microsecond on the wire, a latency.
         assert_eq!(time(vec![vec![ROUND; 5]], COSTS), Span::from_us(5 * 8));
-        let relayed = Round { relay: true, bytes: 10_000, ..ROUND };
+        let relayed = Round { relay: true, bytes: 10_000, most: 10_000, ..ROUND };
         // Handing over takes 2 us, which the clear-to-send covers.
         assert_eq!(time(vec![vec![relayed]], COSTS), Span::from_us(4 + 10 + 3));
         let near = Round { exit: None, ..relayed };

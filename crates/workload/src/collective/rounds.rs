@@ -33,8 +33,9 @@ pub(super) struct Round {
     /// Handed over to another GPU of the server first.
     pub(super) relay: bool,
     pub(super) pieces: u32,
-    /// Of all of them.
+    /// Of all of them, and of one at most.
     pub(super) bytes: u64,
+    pub(super) most: u64,
 }
 
 impl Round {
@@ -43,10 +44,15 @@ impl Round {
         self.exit.is_some()
     }
 
-    /// The bytes of a piece; the first is the largest.
+    /// The bytes of a piece; the first is the largest, but for a byte.
     pub(super) fn piece(&self, number: u32) -> u64 {
-        part(self.bytes, self.pieces, number)
+        piece(self.bytes, self.most, self.pieces, number)
     }
+}
+
+/// Piece `number` of a message in so many: full ones, and what is left.
+const fn piece(bytes: u64, most: u64, pieces: u32, number: u32) -> u64 {
+    if number + 1 == pieces { bytes - most * number as u64 } else { most }
 }
 
 /// Who sends to whom, in which order. A lane is one of a rank's several rows of rounds; lanes are
@@ -208,8 +214,14 @@ impl Rounds {
         }
     }
 
+    /// Messages that are a byte longer than others of the collective have as many pieces.
     fn pieces_to(&self, to: u32) -> u32 {
-        self.message(to).div_ceil(self.piece) as u32
+        let message = self.message(to);
+        let least = match self.pattern {
+            Pattern::All => self.bytes / self.seats.len() as u64,
+            Pattern::Next | Pattern::To(_) => message,
+        };
+        least.div_ceil(self.piece).max(u64::from(message > 0)) as u32
     }
 
     /// Pieces of every message to the rank of a lane.
@@ -225,7 +237,7 @@ impl Rounds {
     /// The bytes of a piece to the rank of a lane.
     pub(super) fn size(&self, target: usize, piece: u32) -> Bytes {
         let rank = self.rank(target);
-        Bytes::new(part(self.message(rank), self.pieces_to(rank), piece))
+        Bytes::new(self::piece(self.message(rank), self.piece, self.pieces_to(rank), piece))
     }
 
     /// The seat whose NIC a sender uses towards a receiver; none inside a server.
@@ -299,7 +311,8 @@ impl Rounds {
             let ends = [rank, to].map(|rank| self.lane(rank, 0));
             let exit = self.exit(ends[0], ends[1]);
             let relay = exit.is_some_and(|exit| exit.nic != self.seats[rank as usize].nic);
-            Round { exit: exit.map(|exit| exit.rail), relay, pieces, bytes: self.message(to) }
+            let (bytes, most) = (self.message(to), self.piece);
+            Round { exit: exit.map(|exit| exit.rail), relay, pieces, bytes, most }
         })
     }
 

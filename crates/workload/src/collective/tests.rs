@@ -1,6 +1,7 @@
 mod data;
 mod equations;
 mod moves;
+mod order;
 mod published;
 mod times;
 
@@ -10,6 +11,7 @@ use crate::layout::Placement;
 use crate::stream::Stream;
 use proptest::prelude::*;
 use xoff_fabric::model::Fabric;
+use xoff_units::Span;
 
 /// So many servers of so many GPUs with a 400G NIC each, on one switch.
 pub(super) fn cluster(servers: u32, gpus: u32) -> Fabric {

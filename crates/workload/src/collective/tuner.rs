@@ -55,6 +55,8 @@ const TREE: Latency = Latency {
 /// collectives that it does not tune: those have one algorithm.
 pub fn choose(collective: Collective, size: Bytes, layout: &Layout) -> Option<Choice> {
     let tuned: &[Algorithm] = match collective {
+        // Inside one server a tree is a chain, and NCCL does not use it.
+        Collective::AllReduce if layout.domains().len() == 1 => &[Algorithm::Ring],
         Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree],
         Collective::AllGather | Collective::ReduceScatter | Collective::Broadcast { .. } => {
             &[Algorithm::Ring]

@@ -53,6 +53,7 @@ impl Maker<'_> {
             runs: Vec::new(),
             training: None,
             service: Some(service),
+            keeps_connections: true,
             vxlan: common.vxlan,
             own_ports: common.tenant.is_some(),
         })
@@ -238,7 +239,7 @@ mod tests {
 
     /// Bytes that all NICs sent on the ideal network.
     fn moved(job: &Job) -> u64 {
-        let (mut program, _) = job.programs().unwrap().remove(0);
+        let mut program = job.programs().unwrap().remove(0).program;
         let outcome = ideal::run(&mut program, &pod(), &Network::default()).unwrap();
         outcome.nics.iter().map(|nic| nic.sent.get()).sum()
     }

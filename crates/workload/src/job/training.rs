@@ -112,9 +112,9 @@ mod tests {
             let jobs = programs(&workloads(&text), &fabric, 1).unwrap();
             let training = jobs[0].training.unwrap();
             assert_eq!((training.step.gpus(), training.repeat), (gpus, 2), "{rest}");
-            for (mut program, times) in jobs[0].programs().unwrap() {
-                assert_eq!(times, 2);
-                ideal::run(&mut program, &fabric, &Network::default()).unwrap();
+            for mut turn in jobs[0].programs().unwrap() {
+                assert_eq!(turn.repeat, 2);
+                ideal::run(&mut turn.program, &fabric, &Network::default()).unwrap();
             }
         }
     }

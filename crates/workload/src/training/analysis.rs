@@ -147,7 +147,7 @@ impl Stage {
                 let Event { comm, collective, size } = step.event(call)?;
                 let group = &groups[comm.index()];
                 let way = algorithm(collective);
-                let settings = Settings::default();
+                let settings = Settings { cost: step.cost, ..Settings::default() };
                 let bound = collective::bound(collective, way, size, group, &settings, network)?;
                 times.insert(call, bound.time);
             }

@@ -123,7 +123,7 @@ impl Step {
         let program = StepProgram {
             step: *self,
             layout: layout.clone(),
-            settings: Settings::default(),
+            settings: Settings { cost: self.cost, ..Settings::default() },
             hand_over: self.hand_over()?,
             scripts: scripts?,
             ranks: vec![Cursor::default(); layout.ranks() as usize],

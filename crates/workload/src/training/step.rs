@@ -3,7 +3,7 @@
 use super::gpu::Gpu;
 use super::model::Model;
 use super::parallelism::Parallelism;
-use crate::collective::CollectiveError;
+use crate::collective::{CollectiveError, Cost};
 
 /// What one step trains on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Step {
     pub(super) recompute: Recompute,
     /// Bytes of a gradient when it is summed over ranks: 4, or 2 if `half_gradients`.
     pub(super) gradient: u64,
+    /// What its collectives cost beside the network.
+    pub(super) cost: Cost,
 }
 
 /// Why a step cannot be made.
@@ -115,8 +117,8 @@ impl Step {
         parallelism: Parallelism,
         gpu: Gpu,
     ) -> Result<Self, StepError> {
-        let (recompute, gradient) = (Recompute::Off, 4);
-        let step = Self { model, batch, parallelism, gpu, recompute, gradient };
+        let (recompute, gradient, cost) = (Recompute::Off, 4, Cost::MEASURED);
+        let step = Self { model, batch, parallelism, gpu, recompute, gradient, cost };
         step.check_ranges()?;
         step.check_model()?;
         step.check_batch()?;
@@ -126,6 +128,16 @@ impl Step {
     /// With this much computed twice.
     pub fn recomputing(self, recompute: Recompute) -> Self {
         Self { recompute, ..self }
+    }
+
+    /// With collectives that cost this beside the network.
+    pub fn costing(self, cost: Cost) -> Self {
+        Self { cost, ..self }
+    }
+
+    /// What its collectives cost beside the network.
+    pub fn collective_cost(&self) -> Cost {
+        self.cost
     }
 
     /// With gradients summed in 2 bytes instead of 4.

@@ -141,13 +141,18 @@ fn case(
 fn any_costs(stream: &mut Stream) -> (Settings, Network) {
     let network = any_network(stream);
     let sometimes = |stream: &mut Stream| stream.below(3) == 0;
-    let settings = Settings {
-        channels: any_channels(stream),
+    let cost = Cost {
         launch: Span::from_us(u64::from(sometimes(stream)) * 7),
-        overhead: Span::from_ns(u64::from(sometimes(stream)) * 1_700),
-        work: sometimes(stream).then_some(Rate::from_gbps(188)),
-        ..Settings::default()
+        slice: Span::from_ns(u64::from(sometimes(stream)) * 1_700),
+        copy_rate: sometimes(stream).then_some(Rate::from_gbps(188)),
+        proxy: Span::from_ns(u64::from(sometimes(stream)) * 4_300),
+        flags: sometimes(stream).then_some(Flags {
+            slice: Span::from_ns(stream.below(900)),
+            proxy: Span::from_ns(stream.below(3_000)),
+            rate: Rate::from_gbps(20 + stream.below(90)),
+        }),
     };
+    let settings = Settings { channels: any_channels(stream), cost, ..Settings::default() };
     (settings, network)
 }
 
@@ -176,7 +181,7 @@ fn every_collective_takes_what_the_equations_say() {
 #[test]
 fn many_ranks_take_what_the_equations_say() {
     let network = Network { latency: Span::from_us(2), ..Network::default() };
-    let settings = Settings { channels: Some(2), ..Settings::default() };
+    let settings = Settings { channels: Some(2), ..Settings::without_cost() };
     for (collective, algorithm, servers, gpus, size) in [
         (Collective::AllReduce, Algorithm::Tree, 1024, 1, 1 << 20),
         (Collective::Broadcast { root: RankId(700) }, Algorithm::Tree, 128, 8, 9 << 20),

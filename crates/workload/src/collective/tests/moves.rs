@@ -43,8 +43,12 @@ proptest! {
         let settings = Settings {
             channels,
             queues,
-            launch: Span::from_us(launch),
-            overhead: Span::from_us(overhead),
+            cost: Cost {
+                launch: Span::from_us(launch),
+                slice: Span::from_us(overhead),
+                proxy: Span::from_us(2 * overhead),
+                ..Cost::NONE
+            },
             ..Settings::default()
         };
         let network = Network { latency: Span::from_us(3), ..Network::default() };

@@ -29,7 +29,7 @@ fn case(
 ) -> Case {
     let fabric = cluster(servers, gpus);
     let layout = packed(&fabric);
-    let settings = Settings { channels, ..Settings::default() };
+    let settings = Settings { channels, ..Settings::without_cost() };
     let outcome = run((collective, algorithm), size, &fabric, &layout, &settings, &network);
     let bound =
         bound(collective, algorithm, Bytes::new(size), &layout, &settings, &network).unwrap();
@@ -171,14 +171,20 @@ fn overhead_counts_on_every_hop() {
         let kind = (Collective::AllReduce, Algorithm::Ring);
         run(kind, 8_000, &fabric, &layout, settings, &network).end.as_ps()
     };
-    let plain = time(&Settings::default());
-    let overhead = Span::from_us(3);
-    let launch = Span::from_us(7);
-    let slow = time(&Settings { overhead, launch, ..Settings::default() });
-    assert_eq!(slow - plain, 14 * overhead.as_ps() + launch.as_ps());
+    let costing = |cost: Cost| time(&Settings { cost, ..Settings::default() });
+    let plain = costing(Cost::NONE);
+    let (slice, launch, proxy) = (Span::from_us(3), Span::from_us(7), Span::from_us(2));
+    let slow = costing(Cost { slice, launch, ..Cost::NONE });
+    assert_eq!(slow - plain, 14 * slice.as_ps() + launch.as_ps());
+    assert_eq!(costing(Cost { proxy, ..Cost::NONE }) - plain, 14 * proxy.as_ps());
     // A kilobyte at 8 Gb/s is a microsecond.
-    let work = Some(Rate::from_gbps(8));
-    assert_eq!(time(&Settings { work, ..Settings::default() }) - plain, 14 * 1_000_000);
+    let copy_rate = Some(Rate::from_gbps(8));
+    assert_eq!(costing(Cost { copy_rate, ..Cost::NONE }) - plain, 14 * 1_000_000);
+    // Flags cost less than fences, until there is so much that their rate costs more.
+    let rate = Rate::from_gbps(4);
+    let flags = |slice, proxy| Some(Flags { slice, proxy, rate });
+    let both = Cost { slice, proxy, flags: flags(Span::ZERO, Span::ZERO), ..Cost::NONE };
+    assert_eq!(costing(both) - plain, 14 * (2_000_000 + 2_000_000));
 }
 
 /// Two runs of the same program are the same run.

@@ -85,7 +85,7 @@ impl<'a> Equations<'a> {
 
     /// When a sender, and when the receiver that it meets, come to a round.
     fn begin(&self, lane: usize, round: usize) -> (u64, u64) {
-        let launch = self.exchange.launch().as_ps();
+        let launch = self.exchange.cost().launch.as_ps();
         let Round { target, met, .. } = self.rounds[lane][round];
         let before = |at: usize| at.checked_sub(1);
         let sends = before(round).map_or(launch, |at| self.over((lane, at)));
@@ -132,22 +132,37 @@ impl<'a> Equations<'a> {
         self.note(near, far)
     }
 
-    /// Notes when pieces have landed or are handed over; whether anything has changed.
+    /// Notes when pieces have landed or are handed over; whether anything has changed. A receiver copies the pieces of
+    /// a round one after the other, those of the network after its proxy.
     fn note(&mut self, near: Vec<Passage>, far: Vec<Passage>) -> bool {
         let over_network: std::collections::BTreeSet<Name> =
             far.iter().map(|passage| (passage.piece.0 >> 32, passage.piece.1)).collect();
         let (near, far) = (self.ports.near(near), self.ports.far(far));
         let mut changed = false;
+        let mut arrived: Vec<Vec<u64>> = self.landed.iter().map(|own| vec![0; own.len()]).collect();
         for ((lane, at), time) in near {
-            let times = match over_network.contains(&(lane, at)) {
-                true => &mut self.staged,
-                false => &mut self.landed,
-            };
-            changed |= std::mem::replace(&mut times[lane][at], time) != time;
+            match over_network.contains(&(lane, at)) {
+                true => changed |= std::mem::replace(&mut self.staged[lane][at], time) != time,
+                false => arrived[lane][at] = time,
+            }
         }
+        let (cost, rounds) = (self.exchange.cost(), self.exchange.rounds());
         for ((connection, at), time) in far {
-            let lane = connection >> 32;
-            changed |= std::mem::replace(&mut self.landed[lane][at], time) != time;
+            arrived[connection >> 32][at] = time;
+        }
+        for (lane, arrived) in arrived.iter().enumerate() {
+            for round in &self.rounds[lane] {
+                let mut free = 0;
+                for (piece, at) in round.pieces.clone().enumerate() {
+                    let bytes = rounds.size(round.target, piece as u32);
+                    let delay = match over_network.contains(&(lane, at)) {
+                        true => cost.delay(bytes).as_ps(),
+                        false => 0,
+                    };
+                    free = (arrived[at] + delay).max(free) + cost.work(bytes).as_ps();
+                    changed |= std::mem::replace(&mut self.landed[lane][at], free) != free;
+                }
+            }
         }
         changed
     }

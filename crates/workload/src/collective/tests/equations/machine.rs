@@ -94,8 +94,8 @@ impl<'a> Equations<'a> {
                 };
                 let gives = links(op.gives, worker.outputs).map(give).collect();
                 let terms = &self.machine.terms;
-                let work = terms.work.map_or(Span::ZERO, |rate| rate.time_for(Bytes::new(bytes)));
-                let cost = if takes.is_empty() { Span::ZERO } else { terms.overhead + work };
+                let work = terms.cost.work(Bytes::new(bytes));
+                let cost = if takes.is_empty() { Span::ZERO } else { work };
                 own.push(Slice { takes, gives, cost: cost.as_ps() });
             }
         }
@@ -110,7 +110,7 @@ impl<'a> Equations<'a> {
     fn room(&self, (link, at): Name, far: bool) -> u64 {
         let terms = &self.machine.terms;
         let Some(before) = at.checked_sub(terms.window as usize) else {
-            return terms.launch.as_ps();
+            return terms.cost.launch.as_ps();
         };
         let piece = &self.pieces[link][before];
         match self.machine.links[link].way {
@@ -123,7 +123,7 @@ impl<'a> Equations<'a> {
     /// gives.
     fn workers(&mut self) {
         for worker in 0..self.slices.len() {
-            let mut last = self.machine.terms.launch.as_ps();
+            let mut last = self.machine.terms.cost.launch.as_ps();
             for slice in 0..self.slices[worker].len() {
                 let Slice { takes, gives, cost } = &self.slices[worker][slice];
                 let taken = takes.iter().map(|&(link, at)| {
@@ -174,7 +174,10 @@ impl<'a> Equations<'a> {
             changed |= std::mem::replace(own, time) != time;
         }
         for ((link, at), time) in far {
-            changed |= std::mem::replace(&mut self.pieces[link][at].landed, time) != time;
+            let piece = &mut self.pieces[link][at];
+            let delay = self.machine.terms.cost.delay(Bytes::new(piece.bytes));
+            let time = time + delay.as_ps();
+            changed |= std::mem::replace(&mut piece.landed, time) != time;
         }
         changed
     }

@@ -1,0 +1,123 @@
+//! [`Cost`]: what GPUs and hosts spend on a collective, beside what the network takes.
+//!
+//! A receiver has two ways to learn that a piece has arrived. It waits for a counter that the sender moves
+//! behind a fence (NCCL's Simple protocol): a fixed time per piece, and then full speed. Or it polls flags that
+//! are stored with the data (LL, LL128): nearly no time per piece, and a lower rate. NCCL takes whichever is faster for the
+//! size, and so does this: the cost of a piece is the lesser of the two. That makes it a continuous and never
+//! falling function of the piece's size, from a hop of 0.6 us over NVLink for a few bytes to 3.4 us and the
+//! copy for large pieces.
+//!
+//! What it is not: pieces are cut and sent as Simple cuts and sends them, whichever way is the cheaper one. The flags of LL
+//! take no room on the wire. `docs/collectives.md` has the values beside measurements.
+
+use xoff_units::{Bytes, Rate, Span};
+
+/// What a collective costs beside the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// From the call to the first step.
+    pub launch: Span,
+    /// What a channel spends on every piece that it receives with a counter and a fence.
+    pub slice: Span,
+    /// How fast one channel of a GPU then copies and adds up; without it that takes no time.
+    pub copy_rate: Option<Rate>,
+    /// What the hosts' proxies add to every piece that crosses the network: doorbell, completion, the flush of the data
+    /// into the GPU, the counter.
+    pub proxy: Span,
+    /// The other way, for small pieces; without it there is only the first.
+    pub flags: Option<Flags>,
+}
+
+/// What pieces cost whose data carries flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flags {
+    /// What a channel spends on every piece.
+    pub slice: Span,
+    /// What the proxies add to it.
+    pub proxy: Span,
+    /// How fast one channel takes such data in.
+    pub rate: Rate,
+}
+
+impl Cost {
+    /// Nothing: the network is all that counts.
+    pub const NONE: Cost = Cost {
+        launch: Span::ZERO,
+        slice: Span::ZERO,
+        copy_rate: None,
+        proxy: Span::ZERO,
+        flags: None,
+    };
+
+    /// GPUs of the H100 generation with NCCL 2.30, in one set that agrees with published times from 8 bytes to
+    /// 16 GiB on 8 to 256 GPUs (`docs/collectives.md`):
+    ///
+    /// - launch 8.4 us: the base latency of NCCL's tuner;
+    /// - slice 3.0 us: the tuner counts 3.4 us for a hop over NVLink with Simple, of which the wire takes
+    ///   0.4 us (`nvlink-latency`);
+    /// - copy-rate 23.5 GB/s: two channels per NIC, and NCCL's maintainers expect 46 to 48 GB/s of a 400G
+    ///   NIC;
+    /// - proxy 8 us: the tuner counts 14 us for a hop over the network, of which cables, switch and NICs take
+    ///   about 2 us and the slice the rest;
+    /// - with flags, slice 0.2 us and proxy 1 us: the tuner counts 0.6 us for a hop over NVLink with LL, and
+    ///   2.7 to 5 us over the network;
+    /// - flag-rate 8.8 GB/s: fitted to the AllReduce of 8 H100 between 16 KiB and 1 MiB. It lies between what
+    ///   the tuner expects of a channel with LL (about 5 GB/s) and with LL128 (17 GB/s).
+    pub const MEASURED: Cost = Cost {
+        launch: Span::from_ns(8_400),
+        slice: Span::from_ns(3_000),
+        copy_rate: Some(Rate::from_bps(23_500_000_000 * 8)),
+        proxy: Span::from_ns(8_000),
+        flags: Some(Flags {
+            slice: Span::from_ns(200),
+            proxy: Span::from_ns(1_000),
+            rate: Rate::from_bps(8_800_000_000 * 8),
+        }),
+    };
+
+    /// The time a channel spends on a piece that it receives.
+    pub fn work(&self, bytes: Bytes) -> Span {
+        let copying = self.copy_rate.map_or(Span::ZERO, |rate| rate.time_for(bytes));
+        let fenced = self.slice + copying;
+        let polled = |flags: Flags| fenced.min(flags.slice + flags.rate.time_for(bytes));
+        self.flags.map_or(fenced, polled)
+    }
+
+    /// What the proxies add to a piece that crosses the network.
+    pub fn delay(&self, bytes: Bytes) -> Span {
+        let polled = |flags: Flags| self.proxy.min(flags.proxy + flags.rate.time_for(bytes));
+        self.flags.map_or(self.proxy, polled)
+    }
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Self::MEASURED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_cost_what_flags_cost_and_large_ones_what_fences_cost() {
+        let cost = Cost::MEASURED;
+        let near = |span: Span, us: f64| (span.as_us_f64() - us).abs() < 0.01;
+        assert!(near(cost.work(Bytes::new(8)), 0.2), "{}", cost.work(Bytes::new(8)));
+        assert!(near(cost.delay(Bytes::new(8)), 1.0));
+        // 1 MiB at 23.5 GB/s takes 44.62 us.
+        assert!(near(cost.work(Bytes::new(1 << 20)), 47.62));
+        assert!(near(cost.delay(Bytes::new(1 << 20)), 8.0));
+        assert_eq!(Cost::NONE.work(Bytes::new(1 << 20)), Span::ZERO);
+        assert_eq!(Cost::NONE.delay(Bytes::new(1 << 20)), Span::ZERO);
+    }
+
+    #[test]
+    fn a_larger_piece_never_costs_less() {
+        let sizes = (0..200_000u64).step_by(7).map(Bytes::new);
+        let costs: Vec<_> =
+            sizes.map(|bytes| (Cost::MEASURED.work(bytes), Cost::MEASURED.delay(bytes))).collect();
+        assert!(costs.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1));
+    }
+}
