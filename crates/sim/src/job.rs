@@ -13,13 +13,16 @@
 //! [`Agenda`] of their own, with one engine event for the next of it: so what happens at the same instant is in the
 //! order that [`xoff_workload::ideal`] has, and a program that uses no NIC takes exactly as long as there.
 
+mod waiting;
+
 use crate::connection::{FlowState, NO_CONNECTION, Way, endpoint};
 use crate::engine::Engine;
-use crate::event::{EventQueue, Kind};
+use crate::event::EventQueue;
 use crate::hashing::{Hashes, Hashing};
 use crate::ideal;
 use crate::report::{Failure, FlowCounters, Outcome};
 use std::collections::{BTreeMap, VecDeque};
+use waiting::Next;
 use xoff_fabric::model::{ClassId, Fabric, NicId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
@@ -27,7 +30,7 @@ use xoff_fabric::scenario::Operation;
 use xoff_transport::{Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::Rkey;
-use xoff_workload::agenda::{Agenda, Rank};
+use xoff_workload::agenda::Agenda;
 use xoff_workload::layout::{self, GpuId};
 use xoff_workload::ports::{Ports, Transfer};
 use xoff_workload::program::{Action, Program, Queue, Token, Traffic};
@@ -141,36 +144,6 @@ pub(crate) struct JobWay {
     pub(crate) from: NicId,
     pub(crate) to: NicId,
     pub(crate) queue: Queue,
-}
-
-/// What jobs wait for beside packets.
-#[derive(Clone, Copy)]
-enum Next {
-    Start {
-        job: u32,
-    },
-    Done {
-        job: u32,
-        token: Token,
-    },
-    /// The first bit of a transfer over NVLink arrives.
-    Arrive(Transfer),
-    /// A GPU's NVLink may send the next transfer.
-    Free {
-        gpu: u32,
-    },
-}
-
-impl Next {
-    /// As on the ideal network: ports look when everything else has happened.
-    fn rank(&self) -> Rank {
-        let (class, source) = match self {
-            Next::Start { .. } | Next::Done { .. } => (0, 0),
-            Next::Arrive(transfer) => (1, transfer.connection()),
-            Next::Free { gpu } => (2, *gpu),
-        };
-        Rank { class, source }
-    }
 }
 
 /// A job under way.
@@ -329,66 +302,6 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -
 }
 
 impl<Q: EventQueue> Engine<'_, Q> {
-    /// Sees to it that every job begins.
-    pub(crate) fn schedule_jobs(&mut self) {
-        for job in 0..self.jobs.count() as u32 {
-            let start = self.jobs.running[job as usize].start;
-            self.schedule_job(start, Next::Start { job });
-        }
-    }
-
-    fn schedule_job(&mut self, at: Instant, next: Next) {
-        self.jobs.agenda.push(at, next.rank(), next);
-        self.wake_jobs();
-    }
-
-    /// Sees to it that there is an event for the next thing that jobs wait for.
-    fn wake_jobs(&mut self) {
-        if let Some(at) = self.jobs.agenda.next_at()
-            && at < self.jobs.wake_at
-        {
-            self.jobs.wake_at = at;
-            self.schedule(at, Kind::Job, 0, 0);
-        }
-    }
-
-    /// Things that jobs waited for have happened.
-    pub(crate) fn go_on(&mut self) {
-        let now = self.now;
-        let due = |jobs: &Jobs| jobs.agenda.next_at().is_some_and(|at| at <= now);
-        if !due(&self.jobs) {
-            return;
-        }
-        // What comes up for this instant is seen to here, without an event of its own.
-        self.jobs.wake_at = now;
-        while due(&self.jobs)
-            && let Some((_, next)) = self.jobs.agenda.pop()
-        {
-            match next {
-                Next::Start { job } => self.begin(job),
-                Next::Done { job, token } => self.tell(job, token),
-                Next::Arrive(transfer) => {
-                    let at = self.jobs.gpus.arrive(now, &transfer);
-                    let Transfer { program: job, token, .. } = transfer;
-                    self.schedule_job(at, Next::Done { job, token });
-                }
-                Next::Free { gpu } => self.send_over_nvlink(gpu),
-            }
-        }
-        self.jobs.wake_at = Instant::MAX;
-        self.wake_jobs();
-    }
-
-    /// A GPU's NVLink is free: the next transfer goes.
-    fn send_over_nvlink(&mut self, gpu: u32) {
-        let Some((transfer, again)) = self.jobs.gpus.next(self.now, gpu) else { return };
-        let near = self.jobs.near[gpu as usize];
-        self.schedule_job(self.now.plus(near), Next::Arrive(transfer));
-        if let Some(at) = again {
-            self.schedule_job(at, Next::Free { gpu });
-        }
-    }
-
     /// Begins a job's next program; ends the job if there is none.
     fn begin(&mut self, job: u32) {
         if self.jobs.running[job as usize].failure.is_some() {

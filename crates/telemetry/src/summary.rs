@@ -130,6 +130,12 @@ pub struct CollectiveSummary {
     pub algbw_gbps: f64,
     /// What that asks of the slowest link, in gigabytes per second.
     pub busbw_gbps: f64,
+    /// What it cost beside the network: `measured`, `none` or `own`.
+    #[serde(default)]
+    pub cost: String,
+    /// What queue pairs the size began with: `fresh` or `kept` ones.
+    #[serde(default)]
+    pub connections: String,
 }
 
 /// A training step.

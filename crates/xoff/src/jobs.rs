@@ -58,6 +58,8 @@ fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummar
         mean_us: mean.as_us_f64(),
         algbw_gbps: figures.algorithm_bandwidth / 1e9,
         busbw_gbps: figures.bus_bandwidth / 1e9,
+        cost: job.settings.cost.name().to_owned(),
+        connections: if job.keeps_connections { "kept" } else { "fresh" }.to_owned(),
     }
 }
 

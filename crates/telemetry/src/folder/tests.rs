@@ -126,6 +126,8 @@ fn the_summary_is_written_as_documented() {
         mean_us: 50.0,
         algbw_gbps: 21.0,
         busbw_gbps: 36.75,
+        cost: "measured".into(),
+        connections: "fresh".into(),
     });
     summary.workloads.push(crate::WorkloadSummary {
         name: "kv-cache".into(),

@@ -59,3 +59,36 @@ fn costs_are_in_the_ideal_too() {
     assert!(measured.ideal_us > free.ideal_us + 8.4, "{measured:?} and {free:?}");
     assert!(measured.time_us > free.time_us + 8.4, "{measured:?} and {free:?}");
 }
+
+/// The share of its ideal that a ring AllReduce gets on a rail pod with the shipped NIC.
+fn ring_share(gpus: u32, size: u64) -> f64 {
+    let fabric = super::example("pod-256").replace("gpus = 256", &format!("gpus = {gpus}"));
+    let kind = |entry: Collective| {
+        let algorithm = AlgorithmSetting::Ring;
+        Workload::AllReduce(Collective { algorithm, ..entry })
+    };
+    let measured = measured(&fabric, kind, size);
+    let row = &measured.collectives[0];
+    println!(
+        "{gpus} GPUs: {:.1} us, ideal {:.1} us, {:.1} GB/s",
+        row.time_us,
+        row.ideal_us,
+        row.busbw / 1e9
+    );
+    assert!(row.finished && row.algorithm == "ring", "{row:?}");
+    row.ideal_us / row.time_us
+}
+
+/// Rings stay on their rail, so no two of them meet on a link: nothing is lost.
+#[test]
+fn a_ring_on_the_rail_pod_gets_nine_tenths_of_ideal() {
+    let share = ring_share(64, 256 << 20);
+    assert!((0.9..=1.0).contains(&share), "{share} of ideal");
+}
+
+#[test]
+#[ignore = "50 million packet-hops: half a minute or more"]
+fn a_ring_of_1_gib_on_the_rail_pod_gets_nine_tenths_of_ideal() {
+    let share = ring_share(256, 1 << 30);
+    assert!((0.9..=1.0).contains(&share), "{share} of ideal");
+}

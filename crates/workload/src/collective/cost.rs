@@ -75,6 +75,15 @@ impl Cost {
         }),
     };
 
+    /// Its name in files and tables; `own` if it has none.
+    pub fn name(&self) -> &'static str {
+        match *self {
+            Cost::MEASURED => "measured",
+            Cost::NONE => "none",
+            _ => "own",
+        }
+    }
+
     /// The time a channel spends on a piece that it receives.
     pub fn work(&self, bytes: Bytes) -> Span {
         let copying = self.copy_rate.map_or(Span::ZERO, |rate| rate.time_for(bytes));

@@ -80,6 +80,7 @@ impl Page {
             right("time"),
             right("algbw"),
             right("busbw"),
+            ("cost", Align::Left),
         ];
         let mut table = Table::new(&columns);
         for row in summary.collectives.iter().filter(|row| row.finished > 0) {
@@ -91,6 +92,7 @@ impl Page {
                 microseconds(row.mean_us),
                 format!("{} GB/s", plain(row.algbw_gbps)),
                 format!("{} GB/s", plain(row.busbw_gbps)),
+                row.cost.clone(),
             ]);
         }
         self.section("Collectives", &table);

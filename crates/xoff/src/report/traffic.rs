@@ -146,7 +146,16 @@ fn collectives(material: &Material<'_>) -> Option<Figure> {
     let line = rate.max().map(|rate| rate.bps() as f64 / 8.0);
     let busbw = Axis::new("bus bandwidth", Unit::BytesPerSecond);
     let several = names.iter().any(|name| rows().filter(|row| label(row) == *name).count() > 1);
-    let caption = "As nccl-tests counts it: what the collective asks of the slowest link.";
+    let free = rows().all(|row| row.cost == "none");
+    let caption = match free {
+        true => {
+            "As nccl-tests counts it: what the collective asks of the slowest link. GPUs and hosts cost nothing."
+        }
+        false => {
+            "As nccl-tests counts it: what the collective asks of the slowest link. Small sizes are what GPUs \
+                  and hosts cost."
+        }
+    };
     let plot = match names.len() {
         0 => return None,
         _ if several => {

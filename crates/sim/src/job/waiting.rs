@@ -1,0 +1,101 @@
+//! What jobs wait for beside packets: starts, time that passes, and transfers inside servers.
+
+use super::Jobs;
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use xoff_units::Instant;
+use xoff_workload::agenda::Rank;
+use xoff_workload::ports::Transfer;
+use xoff_workload::program::Token;
+
+/// What jobs wait for beside packets.
+#[derive(Clone, Copy)]
+pub(super) enum Next {
+    Start {
+        job: u32,
+    },
+    Done {
+        job: u32,
+        token: Token,
+    },
+    /// The first bit of a transfer over NVLink arrives.
+    Arrive(Transfer),
+    /// A GPU's NVLink may send the next transfer.
+    Free {
+        gpu: u32,
+    },
+}
+
+impl Next {
+    /// As on the ideal network: ports look when everything else has happened.
+    fn rank(&self) -> Rank {
+        let (class, source) = match self {
+            Next::Start { .. } | Next::Done { .. } => (0, 0),
+            Next::Arrive(transfer) => (1, transfer.connection()),
+            Next::Free { gpu } => (2, *gpu),
+        };
+        Rank { class, source }
+    }
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// Sees to it that every job begins.
+    pub(crate) fn schedule_jobs(&mut self) {
+        for job in 0..self.jobs.count() as u32 {
+            let start = self.jobs.running[job as usize].start;
+            self.schedule_job(start, Next::Start { job });
+        }
+    }
+
+    pub(super) fn schedule_job(&mut self, at: Instant, next: Next) {
+        self.jobs.agenda.push(at, next.rank(), next);
+        self.wake_jobs();
+    }
+
+    /// Sees to it that there is an event for the next thing that jobs wait for.
+    fn wake_jobs(&mut self) {
+        if let Some(at) = self.jobs.agenda.next_at()
+            && at < self.jobs.wake_at
+        {
+            self.jobs.wake_at = at;
+            self.schedule(at, Kind::Job, 0, 0);
+        }
+    }
+
+    /// Things that jobs waited for have happened.
+    pub(crate) fn go_on(&mut self) {
+        let now = self.now;
+        let due = |jobs: &Jobs| jobs.agenda.next_at().is_some_and(|at| at <= now);
+        if !due(&self.jobs) {
+            return;
+        }
+        // What comes up for this instant is seen to here, without an event of its own.
+        self.jobs.wake_at = now;
+        while due(&self.jobs)
+            && let Some((_, next)) = self.jobs.agenda.pop()
+        {
+            match next {
+                Next::Start { job } => self.begin(job),
+                Next::Done { job, token } => self.tell(job, token),
+                Next::Arrive(transfer) => {
+                    let at = self.jobs.gpus.arrive(now, &transfer);
+                    let Transfer { program: job, token, .. } = transfer;
+                    self.schedule_job(at, Next::Done { job, token });
+                }
+                Next::Free { gpu } => self.send_over_nvlink(gpu),
+            }
+        }
+        self.jobs.wake_at = Instant::MAX;
+        self.wake_jobs();
+    }
+
+    /// A GPU's NVLink is free: the next transfer goes.
+    fn send_over_nvlink(&mut self, gpu: u32) {
+        let Some((transfer, again)) = self.jobs.gpus.next(self.now, gpu) else { return };
+        let near = self.jobs.near[gpu as usize];
+        self.schedule_job(self.now.plus(near), Next::Arrive(transfer));
+        if let Some(at) = again {
+            self.schedule_job(at, Next::Free { gpu });
+        }
+    }
+}
