@@ -9,6 +9,9 @@
 use xoff_fabric::model::{Ecn, PortClass, Threshold};
 use xoff_units::Ratio;
 
+/// No limit is higher: what an ingress holds, headroom and all, is counted in 32 bits.
+const HIGHEST: u64 = 1 << 31;
+
 /// Fixed-point bits of alpha.
 const ALPHA_BITS: u32 = 16;
 
@@ -20,8 +23,8 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// No limit at all.
-    const NONE: Self = Self { fixed: u64::MAX >> 1, alpha: 0 };
+    /// No limit but the highest.
+    const NONE: Self = Self { fixed: HIGHEST, alpha: 0 };
 
     fn new(threshold: Threshold) -> Self {
         match threshold {
@@ -35,7 +38,7 @@ impl Limit {
 
     #[inline(always)]
     pub(crate) fn given(self, free: u64) -> u64 {
-        self.fixed + (free.saturating_mul(self.alpha) >> ALPHA_BITS)
+        (self.fixed + (free.saturating_mul(self.alpha) >> ALPHA_BITS)).min(HIGHEST)
     }
 }
 

@@ -91,8 +91,10 @@ const MB: u64 = 1_000_000;
 /// The Jericho line has virtual output queues in front of a fabric of Ramon chips. Ports and the existence of
 /// HBM are published (8 GB beside a Jericho2); the size beside a Jericho-3-AI is an estimate. Its memory
 /// holds packets in bundles, so that no cell is wasted. Latency is the part after the fabric: with
-/// credits and fabric an idle switch takes 3.5 to 3.8 us, as data sheets of such systems give it.
-const ROWS: [Row; 16] = [
+/// credits and fabric an idle switch takes 3.5 to 3.8 us, as data sheets of such systems give it. A
+/// chassis is a 7800R with 8 or 16 line cards of 36 ports. Packets can only wait in the memory of their own
+/// line card, so its buffer is that of one chip.
+const ROWS: [Row; 18] = [
     row(
         "tomahawk-3",
         "Broadcom",
@@ -179,6 +181,28 @@ const ROWS: [Row; 16] = [
         1_500,
         (461, 1024),
         900,
+        Source::Estimated,
+    ),
+    row(
+        "jericho-2c-plus-chassis",
+        "Broadcom",
+        (288, 400, 2_304),
+        8_000 * MB,
+        0,
+        1_800,
+        (461, 1024),
+        9_000,
+        Source::Estimated,
+    ),
+    row(
+        "jericho-3-ai-chassis",
+        "Broadcom",
+        (576, 800, 4_608),
+        16_000 * MB,
+        0,
+        1_500,
+        (461, 1024),
+        28_000,
         Source::Estimated,
     ),
     row(

@@ -18,13 +18,16 @@ fn paused_leaves(run: &Run<'_>) -> Span {
 }
 
 #[test]
-fn an_incast_through_virtual_output_queues_hurts_nobody_else() {
+fn an_incast_through_virtual_output_queues_hurts_no_other_flow() {
     let scene = Scene::load("deep-victim.toml");
     let run = scene.run();
     let victim = slowdown(&run);
     println!("{victim} times its time alone");
     assert!((1.0..1.1).contains(&victim), "{victim} times its time alone");
     assert_eq!(paused_leaves(&run), Span::ZERO);
+    // ECN marks by the length of the queue that a packet waits in.
+    assert!(run.data("spine0→leaf8").marked > 0, "the incast is marked in the spine");
+    assert_eq!(run.flow("server0-nic0", "server75-nic0").counters.marked, 0);
     assert!(run.data("spine0→leaf8").pauses_received > 0, "the incast's leaf does pause the spine");
     // What the leaf holds back waits in the spine: most of 57 x 4 MB.
     let held = run.data("spine0→leaf8").deepest_queue;

@@ -42,7 +42,7 @@ fn a_slow_host_takes_what_its_slot_carries_and_pauses_the_rest() {
 }
 
 #[test]
-fn a_slow_sender_pauses_nobody() {
+fn a_slow_sender_causes_no_pause() {
     let scene = Scene::load("pcie-hosts.toml");
     let run = scene.run();
     // 16 GT/s x 16 x 128/130 x 256/276, of which packet headers are no part.

@@ -27,8 +27,8 @@ fn times(name: &str) -> [(f64, u64); 3] {
     found
 }
 
-/// A ring never stops sending, so a loss is seen by the packets that follow it: it costs go-back-N a round trip
-/// of 40 packets, and every ring waits for the slowest of its hops.
+/// A ring never stops sending, so a loss is seen by the packets that follow it: it costs go-back-N some
+/// 20 packets, and every ring waits for the slowest of its hops.
 #[test]
 fn an_all_reduce_under_loss() {
     let [clean, go_back, selective] = times("loss-all-reduce");

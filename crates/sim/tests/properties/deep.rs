@@ -8,7 +8,13 @@ use xoff_sim::{QueueKind, Settings};
 use xoff_units::{Ratio, Span};
 
 /// Gives virtual output queues to every switch whose bit is set.
-fn deepen(fabric: &mut Fabric, which: u8, credit_ns: u64, fabric_ns: u64, speed_up: u64) {
+pub(crate) fn deepen(
+    fabric: &mut Fabric,
+    which: u8,
+    credit_ns: u64,
+    fabric_ns: u64,
+    speed_up: u64,
+) {
     for (index, switch) in fabric.switches.iter_mut().enumerate() {
         if which & 1 << (index % 8) != 0 {
             switch.cut_through = false;

@@ -1,6 +1,7 @@
 //! Whatever breaks, and whenever: runs end, repeat, and what is mended works again.
 
 use crate::cases;
+use crate::deep::deepen;
 use crate::pauses::Watcher;
 use crate::random::{Load, Plan, load, plan};
 use crate::{settings, until};
@@ -157,6 +158,26 @@ proptest! {
         let again = xoff_sim::run(&fabric, &flows, &faults, &heap, &mut watcher).unwrap();
         prop_assert_eq!(report.hash, again.hash);
         prop_assert_eq!(report.outcome, again.outcome);
+        prop_assert!(watcher.is_content(), "{:?}", watcher);
+    }
+
+    /// The same where switches have virtual output queues, which faults empty and routes change under.
+    #[test]
+    fn any_faults_keep_the_books_of_virtual_output_queues(
+        plan in plan(),
+        load in load(&[3, 4, 1]),
+        any in prop::collection::vec(any(), 1..6),
+        which in 1u8..,
+    ) {
+        let (mut fabric, flows) = scene(plan, &load);
+        deepen(&mut fabric, which, 700, 900, 12);
+        let faults = faults(&fabric, &any);
+        let base = until(Span::from_ms(3));
+        let report = xoff_sim::run(&fabric, &flows, &faults, &base, &mut Silent).unwrap();
+        let heap = Settings { queue: QueueKind::Heap, sample_period: Span::from_ns(1300), ..base };
+        let mut watcher = Watcher::default();
+        let again = xoff_sim::run(&fabric, &flows, &faults, &heap, &mut watcher).unwrap();
+        prop_assert_eq!(report.hash, again.hash);
         prop_assert!(watcher.is_content(), "{:?}", watcher);
     }
 
