@@ -14,6 +14,7 @@ pub mod derived;
 pub mod diagnostic;
 mod document;
 pub mod file;
+mod guest;
 pub mod limit;
 pub mod load;
 mod miscabling;

@@ -12,7 +12,7 @@ use crate::document::{Document, Node, Report, keys};
 use crate::file::FabricFile;
 use crate::model::Fabric;
 use crate::scenario::Scenario;
-use crate::{build, check, schema, structure};
+use crate::{build, check, guest, schema, structure};
 use layers::Layers;
 use serde::de::DeserializeOwned;
 
@@ -103,6 +103,7 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
     let value = scenario.zip(setup).map(|(mut scenario, mut setup)| {
         let mut report = Report::new(&document, Origin::Scenario);
         check::scenario(&scenario, &setup.fabric, &mut report);
+        setup.fabric.guests = guest::settle(&scenario, &setup, &mut report);
         setup.fabric = setup.fabric.miscabled(&scenario);
         diagnostics.extend(report.diagnostics);
         if let Some(toml::Value::Table(table)) = overrides.map(|node| node.plain()) {

@@ -4,6 +4,7 @@
 //! Nodes are NICs and switches. NIC `i` is node `i`; switch `j` is node `nics + j`. Every node's
 //! ports are consecutive, and every port has a peer: an unplugged port is not in the model.
 
+use crate::network::Network;
 use crate::rules::pcie;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,25 @@ pub struct Fabric {
     /// Links have credits: a packet is only sent into a switch that has room for it among what is reserved
     /// for its port and class. There are no pauses then.
     pub credits: bool,
+    /// Transports that single workloads of a scenario use beside the fabric's own.
+    pub guests: Vec<Guest>,
+}
+
+/// A transport that some workloads use beside the fabric's own.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    /// Its network.
+    pub network: Network,
+    /// The workloads that use it, by their place in the scenario.
+    pub workloads: Vec<u32>,
+    /// How its queue pairs behave.
+    pub qp: QpConfig,
+    /// What a packet takes through the host, instead of the NIC's latency, where the network says so.
+    pub latency: Option<Span>,
+    /// The cores that run it; nothing where the NIC does.
+    pub cpu: Option<Cpu>,
+    /// The class of its traffic unless a workload says otherwise.
+    pub class: ClassId,
 }
 
 /// Somebody who uses the fabric beside others.
@@ -516,6 +536,11 @@ pub struct StaticRoute {
 }
 
 impl Fabric {
+    /// The place of the guest that a workload's traffic uses, if it does not use the fabric's transport.
+    pub fn guest_of(&self, workload: u32) -> Option<usize> {
+        self.guests.iter().position(|guest| guest.workloads.contains(&workload))
+    }
+
     /// The node of a NIC.
     pub fn nic_node(&self, nic: NicId) -> NodeId {
         NodeId(nic.0)

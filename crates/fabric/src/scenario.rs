@@ -14,6 +14,7 @@ mod serving;
 mod storage;
 mod training;
 
+use crate::network::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Ratio, Span};
@@ -161,6 +162,20 @@ impl Workload {
         }
     }
 
+    /// Whether it is a list of flows, and not a program.
+    pub fn is_flows(&self) -> bool {
+        matches!(
+            self,
+            Workload::Permutation(_)
+                | Workload::Incast(_)
+                | Workload::AllToAll(_)
+                | Workload::Flows(_)
+                | Workload::Poisson(_)
+                | Workload::Background(_)
+                | Workload::Checkpoint(_)
+        )
+    }
+
     /// What it says as a collective, if it is one.
     pub fn collective(&self) -> Option<&Collective> {
         match self {
@@ -191,6 +206,10 @@ pub struct Common {
     pub tenant: Option<String>,
     /// Whether its packets travel in VXLAN: 50 bytes more on every link.
     pub vxlan: bool,
+    /// The transport of its flows, if not the fabric's own: `tcp`, `iwarp` or `roce`. It brings queue
+    /// pairs, framing, congestion control, host latency and cores, and travels in the first lossy class without a
+    /// `class`.
+    pub transport: Option<Network>,
 }
 
 /// An RDMA operation.

@@ -9,6 +9,7 @@ use crate::deadlock::Search;
 use crate::engine::{self, ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::engineer::{self, Engineered};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
+use crate::guest::{self, GuestState};
 use crate::hashing::Hashing;
 use crate::host;
 use crate::ideal::{self, flight, leads_to_cut_through};
@@ -88,7 +89,10 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         _ => None,
     };
     let recycling = fabric.switches.iter().find_map(rule).map(|rule| (rule, settings.seed));
-    nics.iter_mut().for_each(|nic| nic.returns |= recycling.is_some());
+    nics.iter_mut().for_each(|nic| {
+        nic.returns |= recycling.is_some();
+        nic.hosts_guests = !fabric.guests.is_empty();
+    });
     let constant = |switch: &Switch| switch.balancing.keeps_paths();
     let one_way = faults.is_empty() && fabric.switches.iter().all(constant);
     let shortcuts = settings.queue == QueueKind::Wheel;
@@ -116,6 +120,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         recycling,
         places: places(fabric),
         uses: vec![Use::default(); uses],
+        guests: GuestState::all(fabric),
         reports: Reports::new(fabric),
         flows,
         order,
@@ -412,12 +417,14 @@ fn flow_states(
             failure: None,
             pins,
             vxlan: flow.vxlan,
+            guest: guest::mark(fabric, flow.workload),
             bound: Span::ZERO,
             floor: Span::ZERO,
             base_rtt: Span::ZERO,
             counters: FlowCounters::default(),
         };
-        let own = &fabric.nics[source as usize].qp;
+        let guest = fabric.guest_of(flow.workload).map(|guest| &fabric.guests[guest].qp);
+        let own = guest.unwrap_or(&fabric.nics[source as usize].qp);
         let tunnelled;
         let qp = if flow.vxlan {
             tunnelled = packet::in_vxlan(own);

@@ -15,6 +15,7 @@ use crate::report::{Failure, FlowCounters, Outcome, TraceKind};
 use prefetch_index::prefetch_index;
 use xoff_fabric::model::NicId;
 use xoff_fabric::scenario::Operation;
+use xoff_transport::config::Notification;
 use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Rkey, Service};
@@ -43,6 +44,8 @@ pub(crate) struct FlowState {
     pub(crate) pins: Option<Box<Pins>>,
     /// Its packets travel in VXLAN.
     pub(crate) vxlan: bool,
+    /// Its transport, if it is a guest's: the place of the guest and one; zero if not.
+    pub(crate) guest: u8,
     /// Shortest time the flow could take on an idle fabric.
     pub(crate) bound: Span,
     /// Shortest time it could take whatever way it went: `bound`, unless ways change.
@@ -64,6 +67,8 @@ pub(crate) struct Pins {
 pub(crate) struct Connection {
     /// The flow, [`NO_FLOW`] when it has ended.
     pub(crate) flow: u32,
+    /// Its transport, if it is a guest's: the place of the guest and one; zero if not.
+    pub(crate) guest: u8,
     /// Messages that have not completed.
     messages: u64,
     /// What it carries for jobs, if it does not carry a flow.
@@ -85,6 +90,8 @@ pub(crate) struct Way {
     pub(crate) base_rtt: Span,
     /// Its packets travel in VXLAN.
     pub(crate) vxlan: bool,
+    /// Its transport, if it is a guest's: the place of the guest and one; zero if not.
+    pub(crate) guest: u8,
 }
 
 /// One end of a flow, in whole cache lines.
@@ -195,6 +202,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             turn: None,
             base_rtt: state.base_rtt,
             vxlan: state.vxlan,
+            guest: state.guest,
         };
         let (bytes, operation) = (state.bytes, state.operation);
         let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
@@ -230,19 +238,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let plane = self.plane_of(way, end);
             let nic = &self.nics[plane as usize];
             let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
-            let path = PathInfo { line_rate: nic.flow_rate, base_rtt: way.base_rtt };
-            let config = nic.qp_of(way.vxlan).clone();
+            let guest = self.guest(way.guest);
+            let line_rate = guest.map_or(nic.flow_rate, |guest| guest.flow_rate.min(nic.rate));
+            let path = PathInfo { line_rate, base_rtt: way.base_rtt };
+            let config = guest.map_or(nic.qp_of(way.vxlan), |guest| guest.qp_of(way.vxlan)).clone();
             let qp = QueuePair::new(config, Qpn::new(local), Qpn::new(peer), path);
             let member = Member::new(plane, way.class);
             let entity = u64::from(way.flow) << 1 | end as u64;
             let stamp = self.trails.begin(peer);
             let mut forms = self.forms(way, end, plane, peer, stamp);
-            let recycles = self.recycling.filter(|_| !way.pinned);
+            let recycles = self.recycling.filter(|_| !way.pinned && way.guest == 0);
             let recycler = |(rule, seed)| Box::new(Recycler::new(rule, seed, entity));
             forms.recycler = recycles.map(recycler);
             End { qp, forms, member, timer_at: Instant::MAX }
         });
-        let connection = Connection { flow: way.flow, messages, carried, ends };
+        let guest = way.guest;
+        let connection = Connection { flow: way.flow, guest, messages, carried, ends };
         if slot as usize == self.connections.len() {
             self.connections.push(connection);
         } else {
@@ -371,7 +382,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             extension,
             payload,
         };
-        let qp = nic.qp_of(way.vxlan);
+        let guest = self.guest(way.guest);
+        let qp = guest.map_or(nic.qp_of(way.vxlan), |guest| guest.qp_of(way.vxlan));
+        let mtu = qp.mtu.get() as u32;
         let packet = |class: u8, header: &Header, more: u8| Packet {
             dst,
             stamp,
@@ -385,18 +398,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
             flags: flags | more,
             hops: 0,
         };
-        let full = header(Opcode::WriteMiddle, nic.mtu, Extension::None);
+        let full = header(Opcode::WriteMiddle, mtu, Extension::None);
         let ack = header(Opcode::Acknowledge, 0, Extension::None);
-        let ack_class = self.fabric.ack_class.map_or(way.class, |class| class.0);
-        let int = if nic.collects { flag::INT } else { 0 };
-        let marks = if nic.qp.congestion.takes_marks() { flag::ECT } else { 0 };
-        let echo = if nic.echo_marks { marks } else { 0 };
+        // Acknowledgements of guests stay with their data: a class of their own is for the fabric's transport.
+        let ack_class = self.fabric.ack_class.filter(|_| guest.is_none());
+        let ack_class = ack_class.map_or(way.class, |class| class.0);
+        let int = if nic.collects && guest.is_none() { flag::INT } else { 0 };
+        let marks = if qp.congestion.takes_marks() { flag::ECT } else { 0 };
+        let echo = if qp.notification == Notification::EchoInAck { marks } else { 0 };
         Forms {
             ack: packet(ack_class, &ack, echo),
             ack_slot: Slot::new(nic.port, ack_class),
             recycler: None,
             data: packet(way.class, &full, marks | int),
-            mtu: if self.recycling.is_some() { u32::MAX } else { nic.mtu },
+            mtu: if self.recycling.is_some() { u32::MAX } else { mtu },
             flow: way.flow,
         }
     }

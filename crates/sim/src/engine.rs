@@ -14,6 +14,7 @@ use crate::credit::Credit;
 use crate::deadlock::{Cycle, Search};
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::fault::TimedFault;
+use crate::guest::GuestState;
 use crate::hashing::Hashing;
 use crate::job::Jobs;
 use crate::letter::Letters;
@@ -117,6 +118,8 @@ pub(crate) struct Engine<'a, Q> {
     /// By switch, where any balances; then also what each port was used for lately.
     pub(crate) balancers: Vec<Option<Balancer>>,
     pub(crate) uses: Vec<Use>,
+    /// Transports of single workloads.
+    pub(crate) guests: Vec<GuestState>,
     /// What switches know of each other's ports.
     pub(crate) reports: Reports,
     /// The seed of senders that choose entropies, if they do.

@@ -290,6 +290,7 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -
             failure: None,
             pins: None,
             vxlan: false,
+            guest: 0,
             bound: Span::ZERO,
             floor: Span::ZERO,
             base_rtt: Span::ZERO,
@@ -452,6 +453,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             turn: Some(self.jobs.turn(key)),
             base_rtt: self.jobs.base_rtt,
             vxlan,
+            guest: 0,
         };
         let carried = Carried {
             job,

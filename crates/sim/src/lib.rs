@@ -22,6 +22,7 @@ mod engineer;
 mod event;
 mod fault;
 mod forward;
+mod guest;
 mod hashing;
 mod host;
 mod ideal;

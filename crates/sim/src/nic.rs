@@ -148,6 +148,8 @@ pub(crate) struct NicState {
     pub(crate) returns: bool,
     /// Marks travel back in acknowledgements, which can be marked themselves.
     pub(crate) echo_marks: bool,
+    /// Some of its traffic has a transport of its own.
+    pub(crate) hosts_guests: bool,
     /// Its host, where that may be slower than the wire.
     pub(crate) receiver: Option<Box<Receiver>>,
     groups: [Group; 8],
@@ -188,6 +190,7 @@ impl NicState {
             groups: Default::default(),
             pace: BinaryHeap::new(),
             receiver: None,
+            hosts_guests: false,
             storms: [0; 8],
             in_vxlan,
             fetch: None,
@@ -417,7 +420,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let nic = self.ports[port as usize].owner;
         let host = &self.nics[nic as usize];
         let packet = self.packets.get(index);
-        if packet.dst != nic || host.receiver.is_some() {
+        if packet.dst != nic || host.receiver.is_some() || host.hosts_guests {
             return self.receive_carefully(nic, port, index);
         }
         self.deliver(nic, index);
@@ -434,6 +437,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         } else if packet.dst != self.planes.home(nic) {
             let slot = Slot::new(port, self.class_of(packet.dscp));
             self.drop_packet(index, slot, Drop::NotMine);
+        } else if self.nics[nic as usize].hosts_guests && self.waits_for_host(nic, port, index) {
+            // It comes again.
         } else if self.take_into_host(nic, index) {
             self.deliver(nic, index);
         }

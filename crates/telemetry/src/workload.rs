@@ -13,6 +13,9 @@ pub struct WorkloadSummary {
     pub kind: String,
     /// Whose it is, if the scenario says so.
     pub tenant: Option<String>,
+    /// The transport that carried it, where it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
     /// What it is counted in: `flows`, `requests`, `rounds` or `runs`.
     pub unit: String,
     /// How many of them were begun.
@@ -44,7 +47,7 @@ impl WorkloadSummary {
     pub fn has_own_figures(&self) -> bool {
         let kinds = ["checkpoint", "background"];
         let own = matches!(self.unit.as_str(), "requests" | "rounds");
-        let compared = self.tenant.is_some() || self.slowdown.is_some();
+        let compared = self.tenant.is_some() || self.slowdown.is_some() || self.transport.is_some();
         own || compared || kinds.contains(&self.kind.as_str())
     }
 }

@@ -137,7 +137,9 @@ impl Plan<'_> {
     /// What the flows of a workload share, if that is sound.
     pub(crate) fn shared(&mut self, common: &Common) -> Option<Shared> {
         let start = Instant::ZERO + common.start;
-        let class = self.names.class(common.class);
+        let guest =
+            self.fabric.guest_of(self.workload).map(|guest| self.fabric.guests[guest].class.0);
+        let class = self.names.class(common.class.or(guest));
         if start.is_never() {
             self.wrong(Place::Entry, "`start` is beyond simulated time (213 days)");
         }

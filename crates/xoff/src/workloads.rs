@@ -108,6 +108,7 @@ impl Tally {
             name: xoff_workload::label(workload).to_owned(),
             kind: workload.kind().to_owned(),
             tenant: workload.common().tenant.clone(),
+            transport: workload.common().transport.map(|network| network.name().to_owned()),
             unit: self.unit.to_owned(),
             begun: self.begun,
             finished: self.finished,

@@ -57,6 +57,7 @@ pub(super) fn assemble(
         static_routes: Vec::new(),
         ties: file.ties,
         credits: file.credits.enabled,
+        guests: Vec::new(),
     };
     if file.credits.enabled {
         credits::settle(&mut fabric, &file.credits, report);
@@ -166,7 +167,7 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
             qp: queue_pairs(terms.transports.get(&kind.model).unwrap_or(&file.transport)),
             latency: kind.latency,
             receive: file.nic.receive.as_ref().map(receive),
-            cpu: cpu(&file.nic),
+            cpu: cores(&file.nic),
             host: None,
         }
     };
@@ -175,7 +176,7 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
 
 /// The queue pairs of a network. TCP's DCTCP begins as TCP does, where a NIC's begins at full speed.
 /// Schemes that work with the share of marked packets bring the echo that tells it.
-fn queue_pairs(transport: &TransportSection) -> QpConfig {
+pub(crate) fn queue_pairs(transport: &TransportSection) -> QpConfig {
     let mut qp = transport.qp.clone();
     if qp.congestion.needs_echo() {
         qp.notification = Notification::EchoInAck;
@@ -190,7 +191,7 @@ fn queue_pairs(transport: &TransportSection) -> QpConfig {
 }
 
 /// The cores that run the transport, if any do.
-fn cpu(nic: &NicSettings) -> Option<Cpu> {
+pub(crate) fn cores(nic: &NicSettings) -> Option<Cpu> {
     let core_rate = nic.core_rate?;
     Some(Cpu { core_rate, flow_cores: nic.flow_cores.unwrap_or(1).max(1) })
 }

@@ -23,7 +23,7 @@ mod three_tier;
 mod timeouts;
 mod wiring;
 
-pub(crate) use assemble::receive;
+pub(crate) use assemble::{cores, queue_pairs, receive};
 pub use fit::infiniband_silicon;
 pub(crate) use fit::{PortUse, ports_needed};
 

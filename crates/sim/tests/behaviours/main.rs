@@ -13,6 +13,7 @@ mod headroom;
 mod hosts;
 mod loss;
 mod lossy;
+mod mixed;
 mod nics;
 mod outage;
 mod rivals;

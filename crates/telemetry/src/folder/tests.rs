@@ -133,6 +133,7 @@ fn the_summary_is_written_as_documented() {
         name: "kv-cache".into(),
         kind: "kv-cache".into(),
         tenant: Some("chat".into()),
+        transport: None,
         unit: "requests".into(),
         begun: 2,
         finished: 1,

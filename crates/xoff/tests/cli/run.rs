@@ -242,3 +242,15 @@ fn every_example_that_is_a_scenario_can_be_checked() {
     }
     assert!(seen >= 5);
 }
+
+#[test]
+fn a_workload_with_a_transport_of_its_own_is_named_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = output(folder.path(), &["run", &example("mixed-tcp.toml"), "--out", "mixed"]);
+    assert_eq!(code(&run), Some(0), "{}", stderr(&run));
+    assert!(stdout(&run).contains("files (tcp)"), "{}", stdout(&run));
+    let summary = std::fs::read_to_string(folder.path().join("mixed/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let transports: Vec<_> = summary["workloads"].as_array().unwrap().iter().collect();
+    assert_eq!(transports[1]["transport"], "tcp", "{summary}");
+}

@@ -120,8 +120,12 @@ pub(super) fn critical(page: &mut Page, summary: &Summary) {
 }
 
 fn name(row: &WorkloadSummary) -> String {
-    match &row.tenant {
+    let name = match &row.tenant {
         Some(tenant) => format!("{tenant}: {}", row.name),
         None => row.name.clone(),
+    };
+    match &row.transport {
+        Some(transport) => format!("{name} ({transport})"),
+        None => name,
     }
 }

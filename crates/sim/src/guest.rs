@@ -1,0 +1,75 @@
+//! Transports that single workloads use beside the fabric's own: see [`xoff_fabric::model::Guest`].
+//!
+//! Their packets share NICs, links and switches with all others. What their hosts take beyond the NIC's latency
+//! passes at the receiving end, before the packet is handed to its queue pair.
+
+use crate::engine::Engine;
+use crate::event::{EventQueue, Kind};
+use std::sync::Arc;
+use xoff_fabric::model::{Fabric, Guest};
+use xoff_fabric::rules::packet;
+use xoff_transport::config::QpConfig;
+use xoff_units::{Rate, Span};
+
+/// Hops of a packet that its host is working on: more than any way has.
+const AT_HOST: u8 = u8::MAX;
+
+/// A guest, ready to run.
+pub(crate) struct GuestState {
+    qp: Arc<QpConfig>,
+    in_vxlan: Arc<QpConfig>,
+    /// No flow is faster.
+    pub(crate) flow_rate: Rate,
+    latency: Span,
+}
+
+impl GuestState {
+    fn new(guest: &Guest) -> Self {
+        Self {
+            qp: Arc::new(guest.qp.clone()),
+            in_vxlan: Arc::new(packet::in_vxlan(&guest.qp)),
+            flow_rate: guest.cpu.map_or(Rate::from_bps(u64::MAX), |cpu| cpu.flow_rate()),
+            latency: guest.latency.unwrap_or(Span::ZERO),
+        }
+    }
+
+    /// The guests of a fabric.
+    pub(crate) fn all(fabric: &Fabric) -> Vec<Self> {
+        fabric.guests.iter().map(Self::new).collect()
+    }
+
+    /// How its queue pairs behave.
+    pub(crate) fn qp_of(&self, vxlan: bool) -> &Arc<QpConfig> {
+        if vxlan { &self.in_vxlan } else { &self.qp }
+    }
+}
+
+/// The mark of the guest that a workload uses; zero if it uses none.
+pub(crate) fn mark(fabric: &Fabric, workload: u32) -> u8 {
+    let place = fabric.guest_of(workload).and_then(|place| u8::try_from(place + 1).ok());
+    place.unwrap_or(0)
+}
+
+impl<Q: EventQueue> Engine<'_, Q> {
+    /// The guest of a mark.
+    pub(crate) fn guest(&self, mark: u8) -> Option<&GuestState> {
+        self.guests.get(usize::from(mark).checked_sub(1)?)
+    }
+
+    /// A packet of a guest waits for its host, if it has not yet. Whether it does.
+    #[cold]
+    pub(crate) fn waits_for_host(&mut self, nic: u32, port: u32, index: u32) -> bool {
+        let packet = self.packets.get(index);
+        let (to, hops) = (packet.to, packet.hops);
+        let mark = self.connections.get((to >> 1) as usize).map_or(0, |at| at.guest);
+        let Some(guest) = self.guest(mark) else { return false };
+        let home = self.planes.home(nic) as usize;
+        let extra = guest.latency.saturating_sub(self.fabric.nics[home].latency);
+        if hops == AT_HOST || extra.is_zero() {
+            return false;
+        }
+        self.packets.get_mut(index).hops = AT_HOST;
+        self.schedule(self.now + extra, Kind::Deliver, port, index);
+        true
+    }
+}
