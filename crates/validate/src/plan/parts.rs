@@ -121,6 +121,9 @@ mod tests {
         assert_eq!(chosen(400, 10, (2, 2)), names("400g-sr8", "800g-sr8", "800g-sr8"));
         // A NIC takes no transceiver that is faster than it.
         assert_eq!(chosen(400, 40, (1, 2)), names("400g-sr8", "400g-sr8", "800g-sr8"));
-        assert_eq!(chosen(800, 20_000, (1, 1)), None);
+        // Between sites optics are coherent; what none of them reaches has no answer.
+        assert_eq!(chosen(800, 20_000, (1, 1)), names("800g-zr", "800g-zr", "800g-zr"));
+        assert_eq!(chosen(800, 200_000, (1, 1)), None);
+        assert_eq!(chosen(1600, 20_000, (1, 1)), None);
     }
 }
