@@ -57,6 +57,7 @@ fn configs() -> impl Strategy<Value = QpConfig> {
             congestion,
             nak_interval: Span::from_us(nak),
             timeout: Span::from_us(100),
+            retry_limit: u8::MAX,
             max_reads,
             ..plain()
         },

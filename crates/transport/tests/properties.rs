@@ -209,7 +209,7 @@ proptest! {
         seed in any::<u64>(),
         rounds in 1usize..400,
     ) {
-        let config = QpConfig { mtu: Bytes::new(1000), retry_limit: 7, ..config };
+        let config = QpConfig { mtu: Bytes::new(1000), retry_limit: u8::MAX, ..config };
         let path = PathInfo { line_rate: LINE, base_rtt: Span::from_us(4) };
         let config = Arc::new(config);
         let new = || QueuePair::new(config.clone(), Qpn::new(1), Qpn::new(2), path);
@@ -302,7 +302,7 @@ proptest! {
         slack in (0u64..30, 0u64..100),
         rounds in 1usize..60,
     ) {
-        let config = QpConfig { mtu: Bytes::new(1000), retry_limit: 7, ..config };
+        let config = QpConfig { mtu: Bytes::new(1000), retry_limit: u8::MAX, ..config };
         let path = PathInfo { line_rate: LINE, base_rtt: Span::from_us(4) };
         let slack = Slack { ahead: Span::from_us(slack.0), behind: Span::from_us(slack.1) };
         let mut one = QueuePair::new(Arc::new(config), Qpn::new(1), Qpn::new(2), path);

@@ -302,7 +302,9 @@ fn share_of_the_next_second(p: &Dcqcn) -> f64 {
     let packet = 4096;
     while now < Instant::ZERO + Span::from_ms(1_000) {
         lazy.advance(now, p, &mut counters);
-        lazy.sent(now, packet, p, &mut counters);
+        if !p.byte_counter.is_zero() {
+            lazy.sent(now, packet, p, &mut counters);
+        }
         now += lazy.rate().time_for(Bytes::new(packet.into()));
         sent += u64::from(packet);
     }

@@ -8,6 +8,7 @@ use crate::phase::Phase;
 use crate::report::Verdict;
 use crate::suite::{DEAD_SPINE, UNDISTURBED, Victims};
 use xoff_fabric::model::{Fabric, PortId};
+use xoff_units::Span;
 
 /// Experiments and what they show.
 pub(super) const FAILURES: [(&str, &str); 9] = [
@@ -52,11 +53,15 @@ fn failure(
     let complete = measured.is_complete();
     let later = last(measured) - last(base);
     let failed: u64 = measured.groups.iter().map(|group| group.failed).sum();
+    // What is lost at the end of a message comes again when the NIC's timeout is over, which no fabric
+    // can shorten.
+    let first = evidence.setup.fabric.nics.first().and_then(|nic| nic.qp.first_timeout());
+    let timeout = if totals.timeouts > 0 { first.map_or(0.0, Span::as_us_f64) } else { 0.0 };
     let verdict = match () {
         () if !complete || totals.lossless_drops > 0 || !measured.deadlock.is_empty() => {
             Verdict::Fail
         }
-        () if later > PATIENCE_US => Verdict::Warn,
+        () if later > PATIENCE_US + timeout => Verdict::Warn,
         () => Verdict::Pass,
     };
     let mut seen = match (complete, later) {
@@ -70,6 +75,10 @@ fn failure(
     if totals.fault_drops + totals.wire_drops > 0 {
         let lost = count(totals.fault_drops + totals.wire_drops, "packet", "packets");
         seen += &format!("; {lost} lost in it, {} sent again", totals.retransmitted);
+    }
+    if timeout > 0.0 {
+        let waits = count(totals.timeouts, "timeout", "timeouts");
+        seen += &format!("; {waits} of at least {} at NICs", time(timeout));
     }
     if totals.lossless_drops > 0 {
         seen += &format!("; {} lossless packets dropped elsewhere", totals.lossless_drops);

@@ -5,6 +5,7 @@ use crate::plan::cabling::{Cable, End, PortNumber};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::derived::Derived;
+use xoff_fabric::diagnostic::code;
 use xoff_fabric::load_fabric;
 use xoff_fabric::model::{CableId, Tier};
 use xoff_units::Ratio;
@@ -117,11 +118,18 @@ fn check_bill(plan: &Plan, cables: &[Cable]) {
     assert_eq!(sum, bill.price.amount.0);
 }
 
+/// Whether a file uses silicon with gigabytes of packet memory.
+fn is_deep(text: &str) -> bool {
+    text.contains("jericho")
+}
+
 /// `fabric` makes of the file what the plan says.
 fn check_file(plan: &Plan, cables: &[Cable]) {
     let text = plan.fabric_toml();
     let loaded = load_fabric(&text);
-    assert!(loaded.diagnostics.is_empty(), "{text}\n{:?}", loaded.diagnostics);
+    // Gigabytes of buffer take longer to drain than queue pairs wait, and that is worth a word.
+    let told = loaded.diagnostics.iter().filter(|d| d.code != code::TIMEOUT || !is_deep(&text));
+    assert_eq!(told.count(), 0, "{text}\n{:?}", loaded.diagnostics);
     let setup = loaded.value.unwrap();
     let (fabric, shape) = (&setup.fabric, &plan.design.shape);
     assert_eq!(fabric.servers.len() as u64, shape.servers, "{text}");
