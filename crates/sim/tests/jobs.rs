@@ -44,9 +44,13 @@ fn jobs_of(fabric: &str, workloads: &str) -> (Fabric, Vec<xoff_workload::Job>) {
 
 /// The times of a scenario's runs, in microseconds.
 fn times(fabric: &str, workloads: &str) -> Vec<f64> {
+    seeded_times(fabric, workloads, 1)
+}
+
+fn seeded_times(fabric: &str, workloads: &str, seed: u64) -> Vec<f64> {
     let (fabric, jobs) = jobs_of(fabric, workloads);
     let jobs = jobs.iter().map(|job| Job::of(job).expect("programs")).collect();
-    let report = run(&fabric, jobs, &Settings::default());
+    let report = run(&fabric, jobs, &Settings { seed, ..Settings::default() });
     assert_eq!(report.outcome, Outcome::Completed);
     let runs = report.jobs.iter().flat_map(|job| &job.runs);
     runs.map(|run| run.time().expect("it ended").as_us_f64()).collect()
@@ -279,13 +283,14 @@ fn a_busy_receiver_does_not_stop_a_sender() {
 fn sizes_of_a_sweep_do_not_remember_each_other() {
     let entry = |size: &str| format!("[[workload]]\nkind = 'all-reduce'\n{size}\n");
     let sweep = times(POD_32, &entry("sizes = '16MiB..128MiB'"));
-    let alone: Vec<f64> = ["16MiB", "32MiB", "64MiB", "128MiB"]
-        .iter()
-        .flat_map(|size| times(POD_32, &entry(&format!("size = '{size}'"))))
-        .collect();
-    for (sweep, alone) in sweep.iter().zip(&alone) {
-        let off = sweep / alone - 1.0;
-        assert!(off.abs() < 0.02, "{sweep} us in a sweep, {alone} us alone");
+    for (sweep, size) in sweep.iter().zip(["16MiB", "32MiB", "64MiB", "128MiB"]) {
+        // Trees meet at NICs, and chance decides which packets are marked there: other seeds show how much
+        // that is worth.
+        let text = entry(&format!("size = '{size}'"));
+        let alone = (1..=6).map(|seed| seeded_times(POD_32, &text, seed)[0]);
+        let (low, high) = alone.fold((f64::MAX, 0.0f64), |(l, h), us| (l.min(us), h.max(us)));
+        println!("{size}: {sweep} us in a sweep, {low} to {high} us alone");
+        assert!((low * 0.98..high * 1.02).contains(sweep), "{sweep} us, {low} to {high} us alone");
     }
     // Kept on request, and then the same queue pairs for all sizes of an algorithm.
     let kept =
