@@ -342,7 +342,12 @@ impl Requester {
     /// How long to wait for an answer to what is sent now.
     #[inline]
     pub(crate) fn patience(&self) -> Span {
-        if self.adaptive == 0 { self.timeout } else { self.adaptive_patience() }
+        match (self.adaptive, self.retries) {
+            (0, _) => self.timeout,
+            // The usual case, for every acknowledgement.
+            (_, 0) => Span::from_ps(self.timeout.as_ps() / SIXTEENTHS),
+            _ => self.adaptive_patience(),
+        }
     }
 
     /// The last wait is cut short, so that silence ends the queue pair when fixed timeouts would.
