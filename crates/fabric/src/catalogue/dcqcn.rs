@@ -107,8 +107,12 @@ const HPCC: [Fact; 14] = [
 ];
 
 const AMD: [Fact; 14] = [
-    Fact::reported("congestion.g", "'1/128'", "field of 512, taken as 512/65536"),
-    Fact::reported("congestion.initial-alpha", "'1/16'", "field of 64, taken as 64/1024"),
+    Fact::estimated("congestion.g", "'1/128'", "field of 512 in the driver, taken as 512/65536"),
+    Fact::estimated(
+        "congestion.initial-alpha",
+        "'1/16'",
+        "field of 64 in the driver, taken as 64/1024",
+    ),
     Fact::documented("congestion.alpha-interval", "'1us'", IONIC),
     Fact::documented("congestion.decrease-interval", "'1us'", IONIC),
     Fact::estimated("congestion.cut-at-once", "true", "as the paper"),

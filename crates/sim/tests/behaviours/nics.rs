@@ -69,7 +69,7 @@ fn notifications_per_port_leave_more_to_pauses() {
     assert!(port.2 > pair.2 && port.1 >= pair.1, "{port:?} against {pair:?}");
 }
 
-/// DCTCP cuts by the share of marked packets: with CNPs the queue stood at 478 KB where marks begin at 100.
+/// DCTCP cuts by the share of marked packets, which CNPs do not tell: there must be none.
 #[test]
 fn dctcp_brings_the_echo_that_it_needs() {
     let scenario = "fabric = ''\n[override.transport.congestion]\nkind = 'dctcp'\n\
