@@ -100,6 +100,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if lane.queue.is_empty() {
             here.waiting &= !slot.bit();
         }
+        let behind_fabric = here.flags & port_flag::VOQ != 0;
         if left > kmin && flags & flag::ECT != 0 && self.marks(slot, left) {
             self.mark(slot, index);
         }
@@ -108,8 +109,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         if ingress != NO_INGRESS {
             self.release(Slot(ingress), charged);
-        } else {
-            // Only packets behind a cell fabric are charged to no ingress.
+        } else if behind_fabric {
             self.egress_left(slot, size.into());
         }
         (index, size.into())

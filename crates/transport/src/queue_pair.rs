@@ -95,7 +95,7 @@ impl QueuePair {
 
     /// When [`QueuePair::poll_transmit`] has a packet: in the past means at once, [`Instant::MAX`]
     /// not before something else happens.
-    #[inline]
+    #[inline(always)]
     pub fn next_send(&self) -> Instant {
         if self.responder.has_data() {
             return self.pacer.next();
