@@ -14,9 +14,10 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
+use crate::id::{FlowHash, Table};
 use crate::packet::Packet;
 use crate::port::{Port, bit};
-use xoff_fabric::model::{Balancing, Choice, Fabric, PortId, Switch};
+use xoff_fabric::model::{Balancing, Choice, Fabric, PortId, Switch, SwitchId};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
@@ -70,8 +71,8 @@ struct Quality {
 pub(crate) struct Reports {
     refresh: Span,
     made: Instant,
-    last: Vec<Quality>,
-    before: Vec<Quality>,
+    last: Table<PortId, Quality>,
+    before: Table<PortId, Quality>,
 }
 
 impl Reports {
@@ -83,12 +84,12 @@ impl Reports {
         };
         let refresh = fabric.switches.iter().filter_map(refresh).max().unwrap_or(Span::ZERO);
         let ports = if refresh.is_zero() { 0 } else { fabric.ports.len() };
-        let none = vec![Quality::default(); ports];
+        let none: Table<PortId, Quality> = vec![Quality::default(); ports].into();
         Self { refresh, made: Instant::ZERO, last: none.clone(), before: none }
     }
 
     /// Makes the reports that are due.
-    fn update(&mut self, ports: &[Port], now: Instant) {
+    fn update(&mut self, ports: &Table<PortId, Port>, now: Instant) {
         let periods = now.since(self.made).as_ps() / self.refresh.as_ps().max(1);
         if periods == 0 || self.refresh.is_zero() {
             return;
@@ -113,7 +114,7 @@ impl Reports {
     /// The band of a port for a class as a neighbour knows it that hears of it after `delay`.
     fn band(&self, port: PortId, class: u8, delay: Span, now: Instant) -> u32 {
         let arrived = now.since(self.made) >= delay;
-        let known = if arrived { &self.last } else { &self.before }[port.index()];
+        let known = if arrived { &self.last } else { &self.before }[port];
         u32::from(known.band) + if known.paused & bit(class) != 0 { BANDS } else { 0 }
     }
 }
@@ -154,15 +155,15 @@ impl Balancer {
     }
 
     /// The place of a flow in the table, if there is one.
-    fn place(&mut self, entropy: u32) -> Option<&mut Option<Flowlet>> {
+    fn place(&mut self, hash: FlowHash) -> Option<&mut Option<Flowlet>> {
         let places = self.flowlets.len() as u64;
-        self.flowlets.get_mut(((u64::from(entropy) * places) >> 32) as usize)
+        self.flowlets.get_mut(((u64::from(hash.0) * places) >> 32) as usize)
     }
 
     /// The port that a flow's last packet took, if that was just now and the port is still equal.
-    fn recall(&mut self, entropy: u32, now: Instant, choices: &[PortId]) -> Option<PortId> {
+    fn recall(&mut self, hash: FlowHash, now: Instant, choices: &[PortId]) -> Option<PortId> {
         let gap = self.gap;
-        let flowlet = self.place(entropy)?.as_mut()?;
+        let flowlet = self.place(hash)?.as_mut()?;
         let fresh = now.since(flowlet.last) <= gap && choices.contains(&flowlet.port);
         fresh.then(|| {
             flowlet.last = now;
@@ -171,8 +172,8 @@ impl Balancer {
     }
 
     /// Remembers where a flow goes now.
-    fn remember(&mut self, entropy: u32, now: Instant, port: PortId) {
-        let moved = match self.place(entropy) {
+    fn remember(&mut self, hash: FlowHash, now: Instant, port: PortId) {
+        let moved = match self.place(hash) {
             Some(place) => {
                 let before = place.replace(Flowlet { last: now, port });
                 before.is_some_and(|before| before.port != port)
@@ -211,15 +212,21 @@ fn band(port: &Port, class: u8) -> u32 {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The port by which a packet leaves a switch that balances; nothing if it does not, or if no
     /// port leads there.
-    pub(crate) fn balance(&mut self, switch: u32, packet: &Packet, class: u8) -> Option<u32> {
-        let balancer = self.balancers.get_mut(switch as usize)?.as_mut()?;
+    pub(crate) fn balance(
+        &mut self,
+        switch: SwitchId,
+        packet: &Packet,
+        hash: FlowHash,
+        class: u8,
+    ) -> Option<PortId> {
+        let balancer = self.balancers.get_mut(switch)?.as_mut()?;
         let choices = self.routing.choices(switch, packet.dst);
-        if let Some(port) = balancer.recall(packet.entropy, self.now, choices) {
-            return Some(port.0);
+        if let Some(port) = balancer.recall(hash, self.now, choices) {
+            return Some(port);
         }
         let Some(choice) = balancer.choice else {
-            let place = self.places.get(packet.dst as usize).copied().unwrap_or(0) as usize;
-            return choices.get(place.checked_rem(choices.len())?).map(|port| port.0);
+            let place = self.places.get(packet.dst).copied().unwrap_or(0) as usize;
+            return choices.get(place.checked_rem(choices.len())?).copied();
         };
         let drawn = balancer.stream.next_u64();
         let port = match choice {
@@ -230,9 +237,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 self.best_port(packet, class, true, drawn, switch)?
             }
         };
-        let balancer = self.balancers[switch as usize].as_mut()?;
-        balancer.remember(packet.entropy, self.now, port);
-        Some(port.0)
+        let balancer = self.balancers[switch].as_mut()?;
+        balancer.remember(hash, self.now, port);
+        Some(port)
     }
 
     /// The best of a switch's equal ports; `drawn` decides where several are.
@@ -242,9 +249,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         class: u8,
         global: bool,
         drawn: u64,
-        switch: u32,
+        switch: SwitchId,
     ) -> Option<PortId> {
-        let balancer = self.balancers[switch as usize].as_mut()?;
+        let balancer = self.balancers[switch].as_mut()?;
         let mut equals = std::mem::take(&mut balancer.equals);
         equals.clear();
         // Flowlets last long enough for the load of the last microseconds to matter; where every packet
@@ -253,13 +260,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut best = (u32::MAX, u64::MAX);
         for at in 0..self.routing.choices(switch, packet.dst).len() {
             let port = self.routing.choices(switch, packet.dst)[at];
-            let here = &self.ports[port.index()];
+            let here = &self.ports[port];
             let mut band = band(here, class);
             if global {
                 band += self.band_beyond(here, packet, class);
             }
             let load = if weighs_load {
-                let sent = self.uses[port.index()].measured(here.tx_bytes(), self.now);
+                let sent = self.uses[port].measured(here.tx_bytes(), self.now);
                 here.byte_time.times(sent.min(1 << 24) as u32).as_ps() / LOAD_STEP
             } else {
                 0
@@ -273,19 +280,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         }
         let port = equals.get(pick(drawn, equals.len())).copied();
-        self.balancers[switch as usize].as_mut()?.equals = equals;
+        self.balancers[switch].as_mut()?.equals = equals;
         port
     }
 
     /// The band of the best port by which a packet could go on after the next switch.
     fn band_beyond(&self, here: &Port, packet: &Packet, class: u8) -> u32 {
-        let peer = &self.ports[here.peer() as usize];
+        let peer = &self.ports[here.peer()];
         if peer.is_nic() {
             return 0;
         }
-        let onward = self.routing.choices(peer.owner, packet.dst);
+        let onward = self.routing.choices(peer.switch(), packet.dst);
         let band = |port: &PortId| match self.reports.refresh.is_zero() {
-            true => band(&self.ports[port.index()], class),
+            true => band(&self.ports[*port], class),
             false => self.reports.band(*port, class, here.flight, self.now),
         };
         onward.iter().map(band).min().unwrap_or(2 * BANDS)
@@ -312,29 +319,31 @@ mod tests {
         Instant::ZERO + Span::from_us(us)
     }
 
+    const FLOW: FlowHash = FlowHash(7);
+
     #[test]
     fn a_flowlet_keeps_its_port_until_a_pause() {
         let mut balancer = balancer(Span::from_us(10));
-        assert_eq!(balancer.recall(7, at(0), &PORTS), None);
-        balancer.remember(7, at(0), PORTS[1]);
+        assert_eq!(balancer.recall(FLOW, at(0), &PORTS), None);
+        balancer.remember(FLOW, at(0), PORTS[1]);
         for us in [10, 15, 25] {
-            assert_eq!(balancer.recall(7, at(us), &PORTS), Some(PORTS[1]), "{us} us");
+            assert_eq!(balancer.recall(FLOW, at(us), &PORTS), Some(PORTS[1]), "{us} us");
         }
-        assert_eq!(balancer.recall(7, at(36), &PORTS), None);
+        assert_eq!(balancer.recall(FLOW, at(36), &PORTS), None);
     }
 
     #[test]
     fn a_port_that_no_longer_leads_there_is_forgotten() {
         let mut balancer = balancer(Span::from_us(10));
-        balancer.remember(7, at(0), PORTS[1]);
-        assert_eq!(balancer.recall(7, at(1), &PORTS[..1]), None);
+        balancer.remember(FLOW, at(0), PORTS[1]);
+        assert_eq!(balancer.recall(FLOW, at(1), &PORTS[..1]), None);
     }
 
     #[test]
     fn packets_on_their_own_are_not_remembered() {
         let mut balancer = balancer(Span::ZERO);
-        balancer.remember(7, at(0), PORTS[1]);
-        assert_eq!(balancer.recall(7, at(0), &PORTS), None);
+        balancer.remember(FLOW, at(0), PORTS[1]);
+        assert_eq!(balancer.recall(FLOW, at(0), &PORTS), None);
         assert_eq!(balancer.moves, 1);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::balance::{Balancer, Reports, Use};
 use crate::buffer::{Profile, Shared};
-use crate::connection::{FlowState, NO_CONNECTION, Pins};
+use crate::connection::{FlowState, Pins};
 use crate::convergence::Convergence;
 use crate::credit;
 use crate::deadlock::Search;
@@ -11,13 +11,14 @@ use crate::engineer::{self, Engineered};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
 use crate::guest::{self, GuestState};
 use crate::hashing::Hashing;
+use crate::header::Headers;
 use crate::host;
+use crate::id::{ConnectionId, FlowId, HashSeed, PacketId, PlaneId, Table};
 use crate::ideal::{self, flight, leads_to_cut_through};
 use crate::job::{Job, Jobs};
-use crate::letter::Letters;
 use crate::link::{Link, cable_ends};
 use crate::nic::NicState;
-use crate::packet::{NIL, Packets};
+use crate::packet::Packets;
 use crate::pause::PauseState;
 use crate::plane::Planes;
 use crate::port::{HEAD_BYTES, Lane, Port, port_flag};
@@ -32,7 +33,7 @@ use crate::{QueueKind, Settings, SimError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xoff_fabric::model::{
-    Balancing, CLASSES, Discipline, Fabric, NodeId, PortId, Scheduling, Switch, SwitchId,
+    Balancing, CLASSES, Discipline, Fabric, NicId, NodeId, PortId, Scheduling, Switch, SwitchId,
 };
 use xoff_fabric::route::{Routes, Views};
 use xoff_fabric::rules::{hash, packet};
@@ -70,8 +71,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let flows = flow_states(fabric, ways, flows, &engineered, first_qp, ways_change)?;
     let unfinished = flows.len() + jobs.len();
     let jobs = Jobs::new(fabric, &routes, &mut hashing, jobs, engineered.jobs, first_qp);
-    let mut order: Vec<u32> = (0..flows.len() as u32).collect();
-    order.sort_by_key(|&flow| flows[flow as usize].start);
+    let mut order: Vec<FlowId> = flows.ids().collect();
+    order.sort_by_key(|&flow| flows[flow].start);
     let port_count = fabric.ports.len();
     let stream = |purpose: &'static str| {
         (0..port_count as u64).map(|port| Stream::new(settings.seed, port, purpose)).collect()
@@ -102,7 +103,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         fabric,
         now: start,
         events,
-        letters: Letters::new(expected, settings.check_wire, collects, recycling.is_some()),
+        headers: Headers::new(expected, settings.check_wire, collects, recycling.is_some()),
         packets: Packets::new(expected),
         ports: (0..port_count as u32)
             .map(|port| port_state(fabric, &planes, &slots, &profiles, gap, PortId(port)))
@@ -110,7 +111,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         switches: switch_states(fabric, &slots, &profiles)?,
         profiles,
         schedulers: schedulers(fabric),
-        turns: if Q::BY_TURN { vec![0; port_count] } else { Vec::new() },
+        turns: if Q::BY_TURN { vec![0; port_count].into() } else { Table::new() },
         nics,
         planes,
         routing: Routing::new(fabric, Views::common(routes, fabric.switches.len())),
@@ -119,7 +120,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         balancers,
         recycling,
         places: places(fabric),
-        uses: vec![Use::default(); uses],
+        uses: vec![Use::default(); uses].into(),
         guests: GuestState::all(fabric),
         reports: Reports::new(fabric),
         flows,
@@ -127,9 +128,9 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         next_flow: 0,
         unfinished,
         jobs,
-        connections: Vec::new(),
+        connections: Table::new(),
         free_connections: Vec::new(),
-        pauses: vec![PauseState::NONE; port_count * CLASSES],
+        pauses: vec![PauseState::NONE; port_count * CLASSES].into(),
         pause_flight: (0..port_count as u32)
             .map(|port| pause_flight(fabric, PortId(port)))
             .collect(),
@@ -142,7 +143,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         mark_streams: stream("ecn"),
         loss_streams: stream("loss"),
         notified: BTreeMap::new(),
-        counts: vec![ClassCount::default(); port_count * CLASSES],
+        counts: vec![ClassCount::default(); port_count * CLASSES].into(),
         totals: Totals::default(),
         links: (0..port_count as u32).map(|port| Link::new(fabric.cable(PortId(port)))).collect(),
         cable_ends: if faults.is_empty() { Vec::new() } else { cable_ends(fabric) },
@@ -167,8 +168,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
         seen_delivered: 0,
         patience: engine::patience(fabric),
         horizon: settings.until.unwrap_or(Instant::MAX),
-        soon: NIL,
-        sender: NIL,
+        soon: PacketId::NONE,
+        sender: PlaneId::NONE,
     })
 }
 
@@ -257,7 +258,7 @@ fn port_state(
             Some(switch) => switch.0,
             None => {
                 let first = fabric.nics[port.node.index()].ports.start;
-                planes.plane(port.node.0, (id.0 - first) as usize)
+                planes.plane(NicId(port.node.0), (id.0 - first) as usize).0
             }
         },
         waiting: 0,
@@ -290,7 +291,7 @@ fn pause_flight(fabric: &Fabric, id: PortId) -> Span {
     fabric.cable(id).delay + response.saturating_sub(pipeline)
 }
 
-fn schedulers(fabric: &Fabric) -> Vec<Scheduler> {
+fn schedulers(fabric: &Fabric) -> Table<PortId, Scheduler> {
     let discipline = |node: NodeId| match fabric.node_switch(node) {
         Some(switch) => fabric.switches[switch.index()].discipline,
         None => Discipline::Dwrr,
@@ -300,9 +301,9 @@ fn schedulers(fabric: &Fabric) -> Vec<Scheduler> {
 
 /// Where each NIC hangs on its leaf, counted from 0 among the NICs of that leaf; nothing if no switch
 /// asks.
-fn places(fabric: &Fabric) -> Vec<u32> {
+fn places(fabric: &Fabric) -> Table<NicId, u32> {
     if fabric.switches.iter().all(|switch| switch.balancing != Balancing::Pinned) {
-        return Vec::new();
+        return Table::new();
     }
     let mut places = vec![0; fabric.nics.len()];
     let peer = |port: u32| fabric.ports[fabric.ports[port as usize].peer.index()].node;
@@ -311,13 +312,13 @@ fn places(fabric: &Fabric) -> Vec<u32> {
         let nics = nodes.filter(|node| fabric.node_switch(*node).is_none());
         nics.zip(0..).for_each(|(node, place)| places[node.index()] = place);
     }
-    places
+    places.into()
 }
 
 /// What switches balance with; nothing at all if none does.
-fn balancers(fabric: &Fabric, seed: u64) -> Vec<Option<Balancer>> {
+fn balancers(fabric: &Fabric, seed: u64) -> Table<SwitchId, Option<Balancer>> {
     if fabric.switches.iter().all(|switch| switch.balancing.hashes()) {
-        return Vec::new();
+        return Table::new();
     }
     let balancer = |(index, switch): (u64, &Switch)| {
         Balancer::new(switch.balancing, Stream::new(seed, index, "balance"))
@@ -329,7 +330,7 @@ fn switch_states(
     fabric: &Fabric,
     slots: &[u32],
     profiles: &[Profile],
-) -> Result<Vec<SwitchState>, SimError> {
+) -> Result<Table<SwitchId, SwitchState>, SimError> {
     let state = |(index, switch): (usize, &xoff_fabric::model::Switch)| {
         let slots =
             switch.ports.clone().flat_map(|port| &slots[port as usize * CLASSES..][..CLASSES]);
@@ -347,7 +348,7 @@ fn switch_states(
             shared: Shared::new(free, headroom_free, rules),
             shared_total: free,
             classes: switch.dscp_to_class.map(|class| class.0 & 7),
-            mixed_seed: hash::mixed(switch.hash.seed),
+            hash_seed: HashSeed(hash::mixed(switch.hash.seed)),
             cell: switch.cell.get().min(4096) as u16,
             cut_through: switch.cut_through,
             trimming: switch.trimming,
@@ -356,15 +357,15 @@ fn switch_states(
     fabric.switches.iter().enumerate().map(state).collect()
 }
 
-fn nic_states(fabric: &Fabric) -> Vec<NicState> {
+fn nic_states(fabric: &Fabric) -> Table<PlaneId, NicState> {
     let mut configs: Vec<[Arc<xoff_transport::config::QpConfig>; 2]> = Vec::new();
-    let state = |nic: &xoff_fabric::model::Nic, port: u32| {
+    let state = |nic: &xoff_fabric::model::Nic, port: PortId| {
         let known = configs.iter().find(|[config, _]| **config == nic.qp).cloned();
         let [qp, in_vxlan] = known.unwrap_or_else(|| {
             configs.push([nic.qp.clone(), packet::in_vxlan(&nic.qp)].map(Arc::new));
             configs[configs.len() - 1].clone()
         });
-        let rate = fabric.cable(PortId(port)).rate;
+        let rate = fabric.cable(port).rate;
         let mut state = NicState::new(port, rate, qp, in_vxlan);
         state.flow_rate = nic.cpu.map_or(rate, |cpu| cpu.flow_rate().min(rate));
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
@@ -375,7 +376,7 @@ fn nic_states(fabric: &Fabric) -> Vec<NicState> {
     let mut state = state;
     let first = fabric.nics.iter().map(|nic| (nic, nic.ports.start));
     let more = fabric.nics.iter().flat_map(|nic| nic.ports.clone().skip(1).map(move |p| (nic, p)));
-    first.chain(more).map(|(nic, port)| state(nic, port)).collect()
+    first.chain(more).map(|(nic, port)| state(nic, PortId(port))).collect()
 }
 
 /// The number that a run counts its queue pairs from. Switches hash that number, or the source port that a
@@ -391,10 +392,10 @@ fn flow_states(
     engineered: &Engineered,
     first_qp: u32,
     ways_change: bool,
-) -> Result<Vec<FlowState>, SimError> {
+) -> Result<Table<FlowId, FlowState>, SimError> {
     let mut states = Vec::with_capacity(flows.len());
     for (index, flow) in flows.iter().enumerate() {
-        let (source, destination) = (flow.source.0, flow.destination.0);
+        let (source, destination) = (flow.source, flow.destination);
         let entropy = |from, to, end: usize| {
             let qpn = first_qp.wrapping_add(index as u32) << 1 | end as u32;
             hashing.hashes(from, to, flow.source_port, qpn)
@@ -411,7 +412,7 @@ fn flow_states(
             source,
             destination,
             entropy: hashes.map(|hashes| hashing.entropy(&hashes)),
-            connection: NO_CONNECTION,
+            connection: ConnectionId::NONE,
             class: flow.class.0,
             operation: flow.operation,
             failure: None,
@@ -424,7 +425,7 @@ fn flow_states(
             counters: FlowCounters::default(),
         };
         let guest = fabric.guest_of(flow.workload).map(|guest| &fabric.guests[guest].qp);
-        let own = guest.unwrap_or(&fabric.nics[source as usize].qp);
+        let own = guest.unwrap_or(&fabric.nics[source.index()].qp);
         let tunnelled;
         let qp = if flow.vxlan {
             tunnelled = packet::in_vxlan(own);
@@ -446,7 +447,7 @@ fn flow_states(
     // One base round trip for all, as HPCC and its kin assume: that of the longest path in use.
     let longest = states.iter().map(|flow| flow.base_rtt).max().unwrap_or(Span::ZERO);
     states.iter_mut().for_each(|flow| flow.base_rtt = longest);
-    Ok(states)
+    Ok(states.into())
 }
 
 /// The ports along a pinned path.
@@ -470,7 +471,7 @@ fn ports_along(
     from: NodeId,
     switches: &[SwitchId],
     to: NodeId,
-) -> Result<(u32, Vec<u32>), SimError> {
+) -> Result<(PortId, Vec<PortId>), SimError> {
     let nodes: Vec<NodeId> = switches.iter().map(|&s| fabric.switch_node(s)).collect();
     let mut ports = Vec::with_capacity(nodes.len());
     let first = nodes.first().copied().unwrap_or(to);
@@ -483,16 +484,16 @@ fn ports_along(
 }
 
 /// The first port of `from` that leads to `to`.
-fn port_between(fabric: &Fabric, from: NodeId, to: NodeId) -> Result<u32, SimError> {
+fn port_between(fabric: &Fabric, from: NodeId, to: NodeId) -> Result<PortId, SimError> {
     let ports = match fabric.node_switch(from) {
         Some(switch) => fabric.switches[switch.index()].ports.clone(),
         None => fabric.nics[from.index()].ports.clone(),
     };
-    let leads = |&port: &u32| {
-        let peer = fabric.ports[port as usize].peer;
+    let leads = |&port: &PortId| {
+        let peer = fabric.ports[port.index()].peer;
         fabric.ports[peer.index()].node == to
     };
-    ports.clone().find(leads).ok_or_else(|| SimError::NoLink {
+    ports.map(PortId).find(leads).ok_or_else(|| SimError::NoLink {
         from: fabric.node_name(from).to_string(),
         to: fabric.node_name(to).to_string(),
     })

@@ -2,6 +2,8 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Key, Kind};
+use crate::id::Table;
+use crate::port::Slot;
 use xoff_wire::{Header, MAX_HEADER_LEN};
 
 /// Encodes and decodes a header: what the simulator speaks must be what the wire can carry.
@@ -23,20 +25,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let dropped: u64 = self.totals.dropped.iter().flatten().sum();
         let alive = self.packets.live();
         assert_eq!(
-            self.letters.written,
+            self.headers.written,
             self.totals.delivered + dropped + alive,
             "packets made, and packets delivered, dropped and alive"
         );
         let mut queued = 0;
         let mut queued_bytes = 0;
-        let mut charged = vec![0u64; self.ports.len() * 8];
+        let mut charged: Table<Slot, u64> = vec![0; self.ports.len() * 8].into();
         for queue in self.ports.iter().flat_map(|port| &port.lanes).map(|lane| &lane.queue) {
             let mut bytes = 0;
             for packet in queue.iter(&self.packets) {
                 queued += 1;
                 bytes += u32::from(packet.size);
                 queued_bytes += u64::from(packet.size);
-                if let Some(slot) = charged.get_mut(packet.ingress as usize) {
+                if let Some(slot) = charged.get_mut(packet.ingress) {
                     *slot += u64::from(packet.charged);
                 }
             }
@@ -45,7 +47,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for packet in self.voqs.iter().flatten().flat_map(|voqs| voqs.packets(&self.packets)) {
             queued += 1;
             queued_bytes += u64::from(packet.size);
-            charged[packet.ingress as usize] += u64::from(packet.charged);
+            charged[packet.ingress] += u64::from(packet.charged);
         }
         let arrives = |(key, _): &(Key, u32)| key.is(Kind::Arrive) || key.is(Kind::Deliver);
         let under_way = self.events.pending().filter(arrives).count() as u64;
@@ -56,7 +58,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             assert_eq!(lane.ingress.held(), *charged, "buffer in use and the packets in it");
         }
         let accounted = self.totals.delivered_bytes + self.totals.dropped_bytes + queued_bytes;
-        assert!(accounted <= self.letters.written_bytes, "more bytes came out than went in");
+        assert!(accounted <= self.headers.written_bytes, "more bytes came out than went in");
         self.assert_credits();
         self.assert_voqs();
         for switch in &self.switches {

@@ -3,6 +3,7 @@
 //! A queue pair limits its own notifications. Where the limiter belongs to the port, or to the
 //! destination of the notifications, it is kept here, beside the NIC.
 
+use crate::id::PlaneId;
 use std::collections::BTreeMap;
 use xoff_transport::CnpLimiter;
 use xoff_transport::config::{CnpScope, QpConfig};
@@ -16,7 +17,7 @@ pub(crate) enum CnpLimits {
     /// One for the port.
     Port(CnpLimiter),
     /// One per destination, which is the port that the marked data came from.
-    Destination(BTreeMap<u32, CnpLimiter>),
+    Destination(BTreeMap<PlaneId, CnpLimiter>),
 }
 
 impl CnpLimits {
@@ -30,7 +31,7 @@ impl CnpLimits {
 
     /// Whether a marked packet from `sender` makes no notification because the limiter is closed.
     #[cold]
-    pub(crate) fn withholds(&mut self, now: Instant, sender: u32, qp: &QpConfig) -> bool {
+    pub(crate) fn withholds(&mut self, now: Instant, sender: PlaneId, qp: &QpConfig) -> bool {
         let limiter = match self {
             CnpLimits::QueuePair => return false,
             CnpLimits::Port(limiter) => limiter,

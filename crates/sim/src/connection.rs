@@ -5,26 +5,22 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::header::{Headers, PacketHeader};
+use crate::id::{ConnectionId, EndpointId, Entropy, FlowId, PacketId, PlaneId};
 use crate::job::Carried;
-use crate::letter::{Letter, Letters};
 use crate::nic::Member;
-use crate::packet::{NIL, NO_INGRESS, Packet, Packets, flag};
+use crate::packet::{Packet, Packets, flag};
 use crate::port::Slot;
 use crate::recycle::Recycler;
 use crate::report::{Failure, FlowCounters, Outcome, TraceKind};
+use crate::trail::Stamp;
 use prefetch_index::prefetch_index;
-use xoff_fabric::model::NicId;
+use xoff_fabric::model::{NicId, PortId};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::config::Notification;
 use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Rkey, Service};
-
-/// No connection.
-pub(crate) const NO_CONNECTION: u32 = u32::MAX;
-
-/// No flow: the connection is free.
-pub(crate) const NO_FLOW: u32 = u32::MAX;
 
 /// A flow, from before it starts until after it ends.
 #[derive(Debug, Clone)]
@@ -33,10 +29,10 @@ pub(crate) struct FlowState {
     /// When the initiator knew that it was done; never if it is not.
     pub(crate) end: Instant,
     pub(crate) bytes: Bytes,
-    pub(crate) source: u32,
-    pub(crate) destination: u32,
-    pub(crate) entropy: [u32; 2],
-    pub(crate) connection: u32,
+    pub(crate) source: NicId,
+    pub(crate) destination: NicId,
+    pub(crate) entropy: [Entropy; 2],
+    pub(crate) connection: ConnectionId,
     pub(crate) class: u8,
     pub(crate) operation: Operation,
     /// The end of its queue pair, if that failed.
@@ -57,16 +53,16 @@ pub(crate) struct FlowState {
 /// The ports a pinned flow takes, one per switch.
 #[derive(Debug, Clone)]
 pub(crate) struct Pins {
-    pub(crate) forth: Vec<u32>,
-    pub(crate) back: Vec<u32>,
+    pub(crate) forth: Vec<PortId>,
+    pub(crate) back: Vec<PortId>,
     /// The ports by which the two ends send.
-    pub(crate) first: [u32; 2],
+    pub(crate) first: [PortId; 2],
 }
 
 /// The two ends of a flow: 0 opened it, 1 is at its destination.
 pub(crate) struct Connection {
-    /// The flow, [`NO_FLOW`] when it has ended.
-    pub(crate) flow: u32,
+    /// The flow; none when it has ended.
+    pub(crate) flow: FlowId,
     /// Its transport, if it is a guest's: the place of the guest and one; zero if not.
     pub(crate) guest: u8,
     /// Messages that have not completed.
@@ -79,10 +75,10 @@ pub(crate) struct Connection {
 /// Where a connection goes, and how.
 pub(crate) struct Way {
     /// The flow, or a number beyond all flows.
-    pub(crate) flow: u32,
-    pub(crate) nics: [u32; 2],
+    pub(crate) flow: FlowId,
+    pub(crate) nics: [NicId; 2],
     /// Of packets from each end.
-    pub(crate) entropy: [u32; 2],
+    pub(crate) entropy: [Entropy; 2],
     pub(crate) class: u8,
     pub(crate) pinned: bool,
     /// Which of its NICs' ports it uses, counted on; by hash without it.
@@ -118,7 +114,7 @@ impl End {
     }
 
     /// The entropy of the packets it sends, unless they have a path of their own.
-    pub(crate) fn hashed(&self) -> Option<u32> {
+    pub(crate) fn hashed(&self) -> Option<Entropy> {
         let data = &self.forms.data;
         (data.flags & flag::PINNED == 0).then_some(data.entropy)
     }
@@ -129,7 +125,7 @@ impl End {
     }
 
     /// Sends by another plane, whose port this is, from now on.
-    pub(crate) fn move_to(&mut self, plane: u32, port: u32) {
+    pub(crate) fn move_to(&mut self, plane: PlaneId, port: PortId) {
         self.member = Member::new(plane, self.member.class);
         self.forms.ack_slot = Slot::new(port, self.forms.ack_slot.class());
     }
@@ -141,19 +137,19 @@ impl End {
         header: Header,
         now: Instant,
         packets: &mut Packets,
-        letters: &mut Letters,
-    ) -> (u32, u16) {
+        headers: &mut Headers,
+    ) -> (PacketId, u16) {
         let forms = &mut self.forms;
         let mut packet = forms.data;
         if header.extension != Extension::None || header.payload != forms.mtu {
             packet.size = self.qp.wire_len(&header) as u16;
             if let Some(recycler) = &mut forms.recycler {
                 packet.entropy = recycler.next();
-                letters.entropy = Some(packet.entropy);
+                headers.entropy = Some(packet.entropy);
             }
         }
         let index = packets.add(&packet);
-        letters.write(index, forms.letter(header, now), packet.size);
+        headers.write(index, forms.header(header, now), packet.size);
         (index, packet.size)
     }
 }
@@ -165,7 +161,7 @@ struct Forms {
     ack: Packet,
     /// Where acknowledgements wait at the NIC.
     ack_slot: Slot,
-    flow: u32,
+    flow: FlowId,
     /// Payload of a full packet; more than any has where each packet is filled in by itself.
     mtu: u32,
     /// Chooses the entropy of every packet, where senders do.
@@ -176,23 +172,18 @@ struct Forms {
 
 impl Forms {
     #[inline(always)]
-    fn letter(&self, header: Header, sent_at: Instant) -> Letter {
-        Letter { header, sent_at, flow: self.flow }
+    fn header(&self, header: Header, sent_at: Instant) -> PacketHeader {
+        PacketHeader { transport: header, sent_at, flow: self.flow }
     }
 }
 
 /// A longer flow is several messages, and done when the last of them is.
 const LONGEST_MESSAGE: u64 = 1 << 30;
 
-/// Connection and end in one number.
-pub(crate) const fn endpoint(connection: u32, end: usize) -> u32 {
-    connection << 1 | end as u32
-}
-
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Starts a flow.
-    pub(crate) fn open(&mut self, flow: u32) {
-        let state = &self.flows[flow as usize];
+    pub(crate) fn open(&mut self, flow: FlowId) {
+        let state = &self.flows[flow];
         let way = Way {
             flow,
             nics: [state.source, state.destination],
@@ -207,13 +198,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (bytes, operation) = (state.bytes, state.operation);
         let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
         let slot = self.connect(&way, messages, None);
-        self.flows[flow as usize].connection = slot;
+        self.flows[flow].connection = slot;
         let verb = match operation {
             Operation::Write => Verb::Write,
             Operation::Send => Verb::Send,
             Operation::Read => Verb::Read,
         };
-        let initiator = endpoint(slot, 0);
+        let initiator = slot.end(0);
         let now = self.now;
         let mut left = bytes.get();
         for id in 0..messages {
@@ -232,19 +223,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         way: &Way,
         messages: u64,
         carried: Option<Box<Carried>>,
-    ) -> u32 {
-        let slot = self.free_connections.pop().unwrap_or(self.connections.len() as u32);
+    ) -> ConnectionId {
+        let slot = self.free_connections.pop().unwrap_or(self.connections.next_id());
         let ends = [0usize, 1].map(|end| {
             let plane = self.plane_of(way, end);
-            let nic = &self.nics[plane as usize];
-            let (local, peer) = (endpoint(slot, end), endpoint(slot, 1 - end));
+            let nic = &self.nics[plane];
+            let (local, peer) = (slot.end(end), slot.end(1 - end));
             let guest = self.guest(way.guest);
             let line_rate = guest.map_or(nic.flow_rate, |guest| guest.flow_rate.min(nic.rate));
             let path = PathInfo { line_rate, base_rtt: way.base_rtt };
             let config = guest.map_or(nic.qp_of(way.vxlan), |guest| guest.qp_of(way.vxlan)).clone();
-            let qp = QueuePair::new(config, Qpn::new(local), Qpn::new(peer), path);
+            let qp = QueuePair::new(config, Qpn::new(local.0), Qpn::new(peer.0), path);
             let member = Member::new(plane, way.class);
-            let entity = u64::from(way.flow) << 1 | end as u64;
+            let entity = u64::from(way.flow.0) << 1 | end as u64;
             let stamp = self.trails.begin(peer);
             let mut forms = self.forms(way, end, plane, peer, stamp);
             let recycles = self.recycling.filter(|_| !way.pinned && way.guest == 0);
@@ -254,33 +245,33 @@ impl<Q: EventQueue> Engine<'_, Q> {
         });
         let guest = way.guest;
         let connection = Connection { flow: way.flow, guest, messages, carried, ends };
-        if slot as usize == self.connections.len() {
+        if slot == self.connections.next_id() {
             self.connections.push(connection);
         } else {
-            self.connections[slot as usize] = connection;
+            self.connections[slot] = connection;
         }
         for end in 0..2 {
-            self.join(endpoint(slot, end));
+            self.join(slot.end(end));
         }
         slot
     }
 
     #[inline(always)]
-    pub(crate) fn end_mut(&mut self, endpoint: u32) -> &mut End {
-        &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize]
+    pub(crate) fn end_mut(&mut self, endpoint: EndpointId) -> &mut End {
+        &mut self.connections[endpoint.connection()].ends[endpoint.end()]
     }
 
     /// Something happened to an endpoint: its answers go out, its turn and its deadline are set.
     #[inline(always)]
-    pub(crate) fn after_input(&mut self, endpoint: u32) {
+    pub(crate) fn after_input(&mut self, endpoint: EndpointId) {
         self.update_member(endpoint);
         self.update_deadline(endpoint);
     }
 
     /// Sees to it that an endpoint wakes up at its deadline.
     #[inline(always)]
-    pub(crate) fn update_deadline(&mut self, endpoint: u32) {
-        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+    pub(crate) fn update_deadline(&mut self, endpoint: EndpointId) {
+        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
         let deadline = end.qp.deadline();
         if deadline < end.timer_at {
             let at = deadline.max(self.now);
@@ -290,11 +281,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A deadline event: act on it, or wait on if it has moved.
-    pub(crate) fn endpoint_deadline(&mut self, endpoint: u32) {
+    pub(crate) fn endpoint_deadline(&mut self, endpoint: EndpointId) {
         let now = self.now;
-        let Some(connection) = self.connections.get((endpoint >> 1) as usize) else { return };
+        let Some(connection) = self.connections.get(endpoint.connection()) else { return };
         let flow = connection.flow;
-        if flow == NO_FLOW {
+        if flow == FlowId::NONE {
             return;
         }
         let end = self.end_mut(endpoint);
@@ -307,7 +298,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             end.qp.handle_deadline(now);
             if end.qp.counters().timeouts > before {
                 let member = end.member;
-                let port = self.nics[member.nic as usize].port;
+                let port = self.nics[member.plane].port;
                 let slot = Slot::new(port, member.class);
                 self.trace_packet(TraceKind::Timeout, slot, Some(flow), 0);
             }
@@ -322,43 +313,43 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Queues the acknowledgements and notifications an endpoint has made. `answered` is the packet
     /// they answer, whose time stamp and telemetry travel back with them.
     #[inline(always)]
-    pub(crate) fn send_control(&mut self, endpoint: u32, answered: Option<u32>) {
+    pub(crate) fn send_control(&mut self, endpoint: EndpointId, answered: Option<PacketId>) {
         let now = self.now;
         while let Some(header) = self.end_mut(endpoint).qp.poll_control(now) {
             self.queue_control(endpoint, header, answered);
         }
     }
 
-    fn queue_control(&mut self, endpoint: u32, header: Header, answered: Option<u32>) {
-        let sent_at = answered.map_or(self.now, |answered| self.letters.get(answered).sent_at);
+    fn queue_control(&mut self, endpoint: EndpointId, header: Header, answered: Option<PacketId>) {
+        let sent_at = answered.map_or(self.now, |answered| self.headers.get(answered).sent_at);
         let forms = &self.end_mut(endpoint).forms;
-        let (mut packet, mut slot, letter) =
-            (forms.ack, forms.ack_slot, forms.letter(header, sent_at));
+        let (mut packet, mut slot) = (forms.ack, forms.ack_slot);
+        let packet_header = forms.header(header, sent_at);
         if header.opcode == Opcode::Cnp {
             (packet, slot) = self.notification(endpoint, packet, &header);
         }
         let index = self.packets.add(&packet);
-        self.letters.write(index, letter, packet.size);
+        self.headers.write(index, packet_header, packet.size);
         if let Some(answered) = answered
             && header.opcode != Opcode::Cnp
         {
-            self.letters.return_collected(answered, index);
+            self.headers.return_collected(answered, index);
         }
         self.enqueue(slot, index, packet.size);
     }
 
     /// The congestion notification that an endpoint would send, and where it would wait.
-    pub(crate) fn notification_of(&self, endpoint: u32, header: &Header) -> (Packet, Slot) {
-        let end = &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+    pub(crate) fn notification_of(&self, endpoint: EndpointId, header: &Header) -> (Packet, Slot) {
+        let end = &self.connections[endpoint.connection()].ends[endpoint.end()];
         self.notification(endpoint, end.forms.ack, header)
     }
 
     /// A congestion notification is like an acknowledgement, in a class of its own.
     #[inline(never)]
-    fn notification(&self, endpoint: u32, like: Packet, header: &Header) -> (Packet, Slot) {
-        let end = &self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+    fn notification(&self, endpoint: EndpointId, like: Packet, header: &Header) -> (Packet, Slot) {
+        let end = &self.connections[endpoint.connection()].ends[endpoint.end()];
         let member = &end.member;
-        let nic = &self.nics[member.nic as usize];
+        let nic = &self.nics[member.plane];
         let class = self.fabric.cnp_class.map_or(member.class, |class| class.0);
         let size = end.qp.wire_len(header) as u16;
         let dscp = self.fabric.classes[usize::from(class)].dscp;
@@ -366,8 +357,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// What the packets of one end of a flow have in common.
-    fn forms(&self, way: &Way, end: usize, plane: u32, to: u32, stamp: u32) -> Forms {
-        let (nic, dst) = (&self.nics[plane as usize], way.nics[1 - end]);
+    fn forms(&self, way: &Way, end: usize, plane: PlaneId, to: EndpointId, stamp: Stamp) -> Forms {
+        let (nic, dst) = (&self.nics[plane], way.nics[1 - end]);
         let mut flags = if end == 1 { flag::TO_INITIATOR } else { 0 };
         if way.pinned {
             flags |= flag::PINNED;
@@ -389,9 +380,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             dst,
             stamp,
             entropy: way.entropy[end],
-            next: NIL,
+            next: PacketId::NONE,
             to,
-            ingress: NO_INGRESS,
+            ingress: Slot::NONE,
             size: qp.framing.wire_len(header, qp.mtu) as u16,
             charged: 0,
             dscp: self.fabric.classes[usize::from(class)].dscp,
@@ -418,12 +409,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Ends the flow if its initiator has completed all of it; whether it did.
     #[inline(always)]
-    pub(crate) fn finish_if_done(&mut self, endpoint: u32) -> bool {
-        let connection = &mut self.connections[(endpoint >> 1) as usize];
+    pub(crate) fn finish_if_done(&mut self, endpoint: EndpointId) -> bool {
+        let connection = &mut self.connections[endpoint.connection()];
         if connection.carried.is_some() {
             return self.post_backlog(endpoint);
         }
-        if endpoint & 1 != 0 {
+        if endpoint.end() != 0 {
             return false;
         }
         let mut failed = None;
@@ -443,17 +434,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A queue pair failed: what the run says of it.
     #[cold]
-    pub(crate) fn failure(&mut self, endpoint: u32, status: Status) -> Failure {
-        let (slot, end) = ((endpoint >> 1) as usize, (endpoint & 1) as usize);
+    pub(crate) fn failure(&mut self, endpoint: EndpointId, status: Status) -> Failure {
+        let (slot, end) = (endpoint.connection(), endpoint.end());
         let connection = &self.connections[slot];
         let (own, peer) = (&connection.ends[end].member, &connection.ends[1 - end].member);
-        let nic = &self.nics[own.nic as usize];
+        let nic = &self.nics[own.plane];
         let failure = Failure {
             at: self.now,
             status,
-            from: NicId(self.planes.home(own.nic)),
-            to: NicId(self.planes.home(peer.nic)),
-            queue_pair: endpoint,
+            from: self.planes.home(own.plane),
+            to: self.planes.home(peer.plane),
+            queue_pair: endpoint.0,
             after: match status {
                 Status::RetryExceeded => nic.qp.silence_limit().unwrap_or(Span::ZERO),
                 _ => Span::ZERO,
@@ -465,31 +456,35 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Takes both ends of a connection from their NICs; packets under way to it are late from now on.
-    pub(crate) fn detach(&mut self, slot: u32) {
+    pub(crate) fn detach(&mut self, slot: ConnectionId) {
         for end in 0..2 {
-            self.leave(endpoint(slot, end));
+            self.leave(slot.end(end));
         }
-        self.connections[slot as usize].flow = NO_FLOW;
+        self.connections[slot].flow = FlowId::NONE;
     }
 
     /// Closes a connection and adds what it counted. Its place is given to the next one, and packets that are
     /// under way are late.
-    pub(crate) fn disconnect(&mut self, slot: u32, mut counters: FlowCounters) -> FlowCounters {
+    pub(crate) fn disconnect(
+        &mut self,
+        slot: ConnectionId,
+        mut counters: FlowCounters,
+    ) -> FlowCounters {
         self.detach(slot);
-        let connection = &mut self.connections[slot as usize];
+        let connection = &mut self.connections[slot];
         connection.ends.iter().for_each(|end| counters.add(&end.qp));
         connection.carried = None;
         self.free_connections.push(slot);
         counters
     }
 
-    fn finish(&mut self, endpoint: u32, failure: Option<Failure>) {
-        let slot = endpoint >> 1;
-        let number = self.connections[slot as usize].flow;
+    fn finish(&mut self, endpoint: EndpointId, failure: Option<Failure>) {
+        let slot = endpoint.connection();
+        let number = self.connections[slot].flow;
         let counters = self.disconnect(slot, FlowCounters::default());
         let now = self.now;
-        let flow = &mut self.flows[number as usize];
-        flow.connection = NO_CONNECTION;
+        let flow = &mut self.flows[number];
+        flow.connection = ConnectionId::NONE;
         flow.counters = counters;
         flow.failure = failure;
         if failure.is_none() {
@@ -497,7 +492,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             assert!(
                 now - flow.start >= flow.floor,
                 "flow {} took {} where physics needs {}",
-                number,
+                number.0,
                 now - flow.start,
                 flow.floor
             );

@@ -138,14 +138,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut ends = BTreeSet::new();
         for &cable in cables {
             let ports = self.cable_ports(cable);
-            news.push((cable, self.links[ports[0] as usize].is_down()));
+            news.push((cable, self.links[ports[0]].is_down()));
             for port in ports {
-                let node = self.fabric.ports[port as usize].node;
+                let node = self.fabric.ports[port.index()].node;
                 match self.fabric.node_switch(node) {
                     Some(switch) => {
                         ends.insert(switch.index());
                     }
-                    None => self.nic_hears(port, self.links[port as usize].is_down()),
+                    None => self.nic_hears(port, self.links[port].is_down()),
                 }
             }
         }

@@ -15,7 +15,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::packet::ANY;
+use crate::id::{PacketId, Table};
 use crate::port::{Slot, Wake, port_flag};
 use xoff_fabric::model::{CLASSES, Fabric, PortId};
 use xoff_fabric::rules::packet;
@@ -39,9 +39,9 @@ impl Credit {
 }
 
 /// The credits of all ports and classes at the beginning; nothing where links have none.
-pub(crate) fn initial(fabric: &Fabric) -> Vec<Credit> {
+pub(crate) fn initial(fabric: &Fabric) -> Table<Slot, Credit> {
     if !fabric.credits {
-        return Vec::new();
+        return Table::new();
     }
     let largest = fabric.nics.iter().map(|nic| packet::largest(&nic.qp).get()).max().unwrap_or(0);
     let mut credits = vec![Credit::default(); fabric.ports.len() * CLASSES];
@@ -55,7 +55,7 @@ pub(crate) fn initial(fabric: &Fabric) -> Vec<Credit> {
             credits[port * CLASSES + class] = Credit { whole, free: whole, full };
         }
     }
-    credits
+    credits.into()
 }
 
 /// Whether packets sent by this port need credits: those to switches do.
@@ -72,10 +72,10 @@ const EPOCH_MASK: u32 = u32::MAX >> EPOCH_SHIFT;
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet goes on the wire: the room for it is taken.
     pub(crate) fn spend_credit(&mut self, slot: Slot, size: u32) {
-        let peer = self.ports[slot.port() as usize].peer();
-        let switch = self.ports[peer as usize].owner;
-        let charged = self.switches[switch as usize].charge(size.min(u32::from(u16::MAX)) as u16);
-        let credit = &mut self.credits[slot.index()];
+        let peer = self.ports[slot.port()].peer();
+        let switch = self.ports[peer].switch();
+        let charged = self.switches[switch].charge(size.min(u32::from(u16::MAX)) as u16);
+        let credit = &mut self.credits[slot];
         debug_assert!(credit.free >= u32::from(charged), "sent without room");
         credit.free = credit.free.saturating_sub(charged.into());
         if credit.free < credit.full {
@@ -84,7 +84,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn wait_for_credit(&mut self, slot: Slot) {
-        if self.ports[slot.port() as usize].paused & slot.bit() == 0 {
+        if self.ports[slot.port()].paused & slot.bit() == 0 {
             self.begin_pause(slot);
             self.look_for_deadlock_later();
         }
@@ -93,22 +93,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Room of a switch's ingress is free again: its peer hears of it.
     pub(crate) fn return_credit(&mut self, ingress: Slot, charged: u16) {
         let port = ingress.port();
-        let peer = self.ports[port as usize].peer();
-        let epoch = u32::from(self.links[port as usize].epoch) & EPOCH_MASK;
+        let peer = self.ports[port].peer();
+        let epoch = u32::from(self.links[port].epoch) & EPOCH_MASK;
         let data =
             u32::from(ingress.class()) | u32::from(charged) << CLASS_BITS | epoch << EPOCH_SHIFT;
-        let at = self.now + self.fabric.cable(PortId(port)).delay;
+        let at = self.now + self.fabric.cable(port).delay;
         self.schedule(at, Kind::Pause, peer, data);
     }
 
     /// Room has come back to the port that sends into it.
-    pub(crate) fn take_credit(&mut self, port: u32, data: u32) {
-        let link = &self.links[port as usize];
+    pub(crate) fn take_credit(&mut self, port: PortId, data: u32) {
+        let link = &self.links[port];
         if link.is_down() || u32::from(link.epoch) & EPOCH_MASK != data >> EPOCH_SHIFT {
             return;
         }
         let slot = Slot::new(port, data as u8 & 7);
-        let credit = &mut self.credits[slot.index()];
+        let credit = &mut self.credits[slot];
         credit.free += (data >> CLASS_BITS) & u32::from(u16::MAX);
         debug_assert!(credit.free <= credit.whole, "room out of nowhere");
         if credit.free >= credit.full && self.end_pause(slot) {
@@ -118,30 +118,30 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The port looks for something to send, but not before everything else that comes back in this
     /// instant has.
-    fn wake_soon(&mut self, port: u32) {
-        match self.ports[port as usize].wish_to_wake(self.now) {
+    fn wake_soon(&mut self, port: PortId) {
+        match self.ports[port].wish_to_wake(self.now) {
             Wake::Known => {}
-            Wake::At(at) => self.schedule_transmit(at, port, ANY),
+            Wake::At(at) => self.schedule_transmit(at, port, PacketId::ANY),
             Wake::Now => {
-                self.ports[port as usize].wake_at = self.now;
-                self.schedule_transmit(self.now, port, ANY);
+                self.ports[port].wake_at = self.now;
+                self.schedule_transmit(self.now, port, PacketId::ANY);
             }
         }
     }
 
     /// Whether what this port sends needs credits.
-    pub(crate) fn has_credits(&self, port: u32) -> bool {
-        self.ports[port as usize].flags & port_flag::CREDITS != 0
+    pub(crate) fn has_credits(&self, port: PortId) -> bool {
+        self.ports[port].flags & port_flag::CREDITS != 0
     }
 
     /// A link came up: both its ends begin anew with what the buffer behind it has left.
-    pub(crate) fn renew_credits(&mut self, port: u32) {
-        let peer = self.ports[port as usize].peer() as usize;
+    pub(crate) fn renew_credits(&mut self, port: PortId) {
+        let peer = self.ports[port].peer();
         let mut woken = false;
         for class in 0..CLASSES as u8 {
             let slot = Slot::new(port, class);
             let held = self.ports[peer].lanes[usize::from(class)].ingress.held();
-            let credit = &mut self.credits[slot.index()];
+            let credit = &mut self.credits[slot];
             credit.free = credit.whole.saturating_sub(held.min(u64::from(u32::MAX)) as u32);
             if credit.free < credit.full {
                 self.wait_for_credit(slot);
@@ -160,29 +160,30 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.credits.is_empty() || !self.faults.is_empty() {
             return;
         }
-        let mut out = vec![0u64; self.credits.len()];
-        for (port, state) in self.ports.iter().enumerate() {
-            for class in 0..CLASSES {
-                let peer = state.peer() as usize;
-                out[port * CLASSES + class] = self.ports[peer].lanes[class].ingress.held();
+        let mut out: Table<Slot, u64> = vec![0; self.credits.len()].into();
+        for (port, state) in self.ports.enumerate() {
+            for (lane, class) in self.ports[state.peer()].lanes.iter().zip(0..) {
+                out[Slot::new(port, class)] = lane.ingress.held();
             }
         }
         for (key, data) in self.events.pending() {
-            if key.is(Kind::Pause) && self.has_credits(key.id()) {
-                let slot = Slot::new(key.id(), data as u8 & 7);
-                out[slot.index()] += u64::from((data >> CLASS_BITS) & u32::from(u16::MAX));
+            let port = PortId(key.id());
+            if key.is(Kind::Pause) && self.has_credits(port) {
+                let slot = Slot::new(port, data as u8 & 7);
+                out[slot] += u64::from((data >> CLASS_BITS) & u32::from(u16::MAX));
             } else if key.is(Kind::Arrive) {
-                let packet = self.packets.get(data);
-                let here = &self.ports[key.id() as usize];
-                let state = &self.switches[here.owner as usize];
+                let packet = self.packets.get(PacketId(data));
+                let here = &self.ports[port];
+                let state = &self.switches[here.switch()];
                 let class = state.classes[usize::from(packet.dscp & 63)];
                 let charged = state.charge(packet.size);
-                out[Slot::new(here.peer(), class).index()] += u64::from(charged);
+                out[Slot::new(here.peer(), class)] += u64::from(charged);
             }
         }
-        for (slot, (credit, out)) in self.credits.iter().zip(out).enumerate() {
-            if self.has_credits(slot as u32 / CLASSES as u32) {
-                assert_eq!(u64::from(credit.whole - credit.free), out, "credits of slot {slot}");
+        for (slot, credit) in self.credits.enumerate() {
+            if self.has_credits(slot.port()) {
+                let out = out[slot];
+                assert_eq!(u64::from(credit.whole - credit.free), out, "credits of {slot:?}");
             }
         }
     }

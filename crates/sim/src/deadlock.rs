@@ -53,15 +53,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let ring = if self.search.plain { self.plain_ring() } else { self.ring() };
         let Some(queues) = ring else { return };
-        let known: BTreeSet<u32> =
+        let known: BTreeSet<Slot> =
             self.deadlocks.iter().flat_map(|cycle| &cycle.queues).map(slot_of).collect();
         if queues.iter().all(|queue| known.contains(&slot_of(queue))) {
             return;
         }
         for &(port, class) in &queues {
-            self.trace(TraceKind::Deadlock, Slot::new(port.0, class));
+            self.trace(TraceKind::Deadlock, Slot::new(port, class));
         }
-        let breakable = queues.iter().any(|&(port, _)| self.watchdog_action(port.0).is_some());
+        let breakable = queues.iter().any(|&(port, _)| self.watchdog_action(port).is_some());
         self.deadlocks.push(Cycle { at: self.now, queues });
         if !breakable {
             self.stop(Outcome::Deadlock);
@@ -71,35 +71,34 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Queues towards switches that have been paused long enough to be worth a look, in no order.
     fn long_paused(&self) -> impl Iterator<Item = Slot> {
         self.paused.iter().copied().filter(|slot| {
-            let peer = self.ports[slot.port() as usize].peer();
-            !self.ports[peer as usize].is_nic()
-                && self.pauses[slot.index()].began + PATIENCE <= self.now
+            let peer = self.ports[slot.port()].peer();
+            !self.ports[peer].is_nic() && self.pauses[*slot].began + PATIENCE <= self.now
         })
     }
 
     /// The ingress that a queue sends to.
-    fn ingress_behind(&self, slot: u32) -> u32 {
-        self.ports[(slot >> 3) as usize].peer() << 3 | (slot & 7)
+    fn ingress_behind(&self, slot: Slot) -> Slot {
+        Slot::new(self.ports[slot.port()].peer(), slot.class())
     }
 
     /// Whether an ingress that holds only `stuck` bytes would let its peer go on, if its switch had so
     /// much shared buffer free.
-    fn would_resume(&self, slot: u32, stuck: u64, free: u64) -> bool {
+    fn would_resume(&self, slot: Slot, stuck: u64, free: u64) -> bool {
         if !self.credits.is_empty() {
             let sender = self.ingress_behind(slot);
-            return self.credits[sender as usize].would_go_on(stuck);
+            return self.credits[sender].would_go_on(stuck);
         }
-        let here = &self.ports[(slot >> 3) as usize];
-        let lane = &here.lanes[(slot & 7) as usize];
-        let shared = Shared { free, ..self.switches[here.owner as usize].shared };
+        let here = &self.ports[slot.port()];
+        let lane = &here.lanes[usize::from(slot.class())];
+        let shared = Shared { free, ..self.switches[here.switch()].shared };
         let (ingress, _) = self.reduced_to(slot, stuck);
         ingress.may_resume(&self.profiles[lane.profile as usize], &shared)
     }
 
     /// An ingress after everything but `stuck` bytes has left it, and what it then has of the shared
     /// buffer.
-    fn reduced_to(&self, slot: u32, stuck: u64) -> (Ingress, u64) {
-        let lane = &self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize];
+    fn reduced_to(&self, slot: Slot, stuck: u64) -> (Ingress, u64) {
+        let lane = &self.ports[slot.port()].lanes[usize::from(slot.class())];
         let mut scratch = Shared { free: 0, headroom_free: 0, calm: 0 };
         let mut ingress = lane.ingress;
         let gone = ingress.held().saturating_sub(stuck);
@@ -110,6 +109,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 }
 
-fn slot_of(queue: &(PortId, u8)) -> u32 {
-    queue.0.0 << 3 | u32::from(queue.1)
+fn slot_of(&(port, class): &(PortId, u8)) -> Slot {
+    Slot::new(port, class)
 }

@@ -12,15 +12,16 @@ use crate::connection::{Connection, FlowState};
 use crate::convergence::Convergence;
 use crate::credit::Credit;
 use crate::deadlock::{Cycle, Search};
-use crate::event::{Event, EventQueue, Key, Kind};
+use crate::event::{Event, EventQueue, Key, Kind, Word};
 use crate::fault::TimedFault;
 use crate::guest::GuestState;
 use crate::hashing::Hashing;
+use crate::header::Headers;
+use crate::id::{ConnectionId, EndpointId, FlowId, HashSeed, PacketId, PlaneId, Table};
 use crate::job::Jobs;
-use crate::letter::Letters;
 use crate::link::{Degradation, Link};
 use crate::nic::NicState;
-use crate::packet::{NIL, Packets, flag};
+use crate::packet::{Packets, flag};
 use crate::pause::PauseState;
 use crate::plane::Planes;
 use crate::port::{Lane, Port, Slot};
@@ -31,9 +32,8 @@ use crate::scheduler::Scheduler;
 use crate::setting::ActiveSetting;
 use crate::trail::Trails;
 use crate::voq::Voqs;
-use prefetch_index::prefetch_index;
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, PortId, Trimming, WatchdogAction};
+use xoff_fabric::model::{Fabric, NicId, PortId, SwitchId, Trimming, WatchdogAction};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
@@ -44,7 +44,7 @@ pub(crate) struct SwitchState {
     /// Class of each DSCP.
     pub(crate) classes: [u8; 64],
     /// Seed of its hash, ready for use.
-    pub(crate) mixed_seed: u32,
+    pub(crate) hash_seed: HashSeed,
     /// Unit in which buffer is handed out; zero counts bytes.
     pub(crate) cell: u16,
     /// Packets leave before they have arrived whole.
@@ -100,24 +100,24 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) now: Instant,
     pub(crate) events: Q,
-    pub(crate) letters: Letters,
+    pub(crate) headers: Headers,
     pub(crate) packets: Packets,
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Table<PortId, Port>,
     pub(crate) profiles: Vec<Profile>,
-    pub(crate) schedulers: Vec<Scheduler>,
+    pub(crate) schedulers: Table<PortId, Scheduler>,
     /// The turn of each port's last transmission, where turns count.
-    pub(crate) turns: Vec<u64>,
-    pub(crate) switches: Vec<SwitchState>,
+    pub(crate) turns: Table<PortId, u64>,
+    pub(crate) switches: Table<SwitchId, SwitchState>,
     /// NICs, and behind them the further ports of those that have several.
-    pub(crate) nics: Vec<NicState>,
+    pub(crate) nics: Table<PlaneId, NicState>,
     pub(crate) planes: Planes,
     pub(crate) routing: Routing,
     /// What switches hash.
     pub(crate) hashing: Hashing,
     pub(crate) trails: Trails,
     /// By switch, where any balances; then also what each port was used for lately.
-    pub(crate) balancers: Vec<Option<Balancer>>,
-    pub(crate) uses: Vec<Use>,
+    pub(crate) balancers: Table<SwitchId, Option<Balancer>>,
+    pub(crate) uses: Table<PortId, Use>,
     /// Transports of single workloads.
     pub(crate) guests: Vec<GuestState>,
     /// What switches know of each other's ports.
@@ -125,37 +125,37 @@ pub(crate) struct Engine<'a, Q> {
     /// The seed of senders that choose entropies, if they do.
     pub(crate) recycling: Option<(Rule, u64)>,
     /// Where each NIC hangs on its leaf, if a switch asks.
-    pub(crate) places: Vec<u32>,
-    pub(crate) flows: Vec<FlowState>,
+    pub(crate) places: Table<NicId, u32>,
+    pub(crate) flows: Table<FlowId, FlowState>,
     /// The flows by their start.
-    pub(crate) order: Vec<u32>,
+    pub(crate) order: Vec<FlowId>,
     /// The first of these that has not started.
     pub(crate) next_flow: usize,
     /// Flows and jobs that have not ended.
     pub(crate) unfinished: usize,
     pub(crate) jobs: Jobs,
-    pub(crate) connections: Vec<Connection>,
-    pub(crate) free_connections: Vec<u32>,
-    pub(crate) pauses: Vec<PauseState>,
+    pub(crate) connections: Table<ConnectionId, Connection>,
+    pub(crate) free_connections: Vec<ConnectionId>,
+    pub(crate) pauses: Table<Slot, PauseState>,
     /// From the end of a pause frame to its effect at the peer, by sending port.
-    pub(crate) pause_flight: Vec<Span>,
+    pub(crate) pause_flight: Table<PortId, Span>,
     /// The queues that are paused, in no order.
     pub(crate) paused: Vec<Slot>,
     /// By sending port and class, where links have credits.
-    pub(crate) credits: Vec<Credit>,
+    pub(crate) credits: Table<Slot, Credit>,
     /// By switch, where any has virtual output queues.
-    pub(crate) voqs: Vec<Option<Box<Voqs>>>,
+    pub(crate) voqs: Table<SwitchId, Option<Box<Voqs>>>,
     pub(crate) deadlock_pending: bool,
     pub(crate) search: Search,
     pub(crate) deadlocks: Vec<Cycle>,
-    pub(crate) mark_streams: Vec<Stream>,
-    pub(crate) loss_streams: Vec<Stream>,
+    pub(crate) mark_streams: Table<PortId, Stream>,
+    pub(crate) loss_streams: Table<PortId, Stream>,
     /// The flow that a switch last sent a notification about, by switch and receiving endpoint, and when.
-    pub(crate) notified: BTreeMap<(u32, u32), (u32, Instant)>,
-    pub(crate) counts: Vec<ClassCount>,
+    pub(crate) notified: BTreeMap<(SwitchId, EndpointId), (FlowId, Instant)>,
+    pub(crate) counts: Table<Slot, ClassCount>,
     pub(crate) totals: Totals,
     /// The link at each port.
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Table<PortId, Link>,
     /// The first port of each cable, where anything breaks.
     pub(crate) cable_ends: Vec<PortId>,
     pub(crate) degraded: Vec<Degradation>,
@@ -186,10 +186,10 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) seen_delivered: u64,
     pub(crate) patience: Span,
     pub(crate) horizon: Instant,
-    /// A packet that will be delivered soon and whose place has been asked for; none if [`NIL`].
-    pub(crate) soon: u32,
-    /// A NIC that will send soon, as far as ports tell; none if [`NIL`].
-    pub(crate) sender: u32,
+    /// A packet that will be delivered soon, and is prefetched.
+    pub(crate) soon: PacketId,
+    /// A NIC that will send soon, as far as its port's number tells.
+    pub(crate) sender: PlaneId,
 }
 
 /// Events between two looks at the observer.
@@ -214,15 +214,15 @@ pub(crate) fn patience(fabric: &Fabric) -> Span {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet will arrive where it was sent.
     #[inline(always)]
-    pub(crate) fn schedule_arrival(&mut self, at: Instant, key: Key, index: u32) {
+    pub(crate) fn schedule_arrival(&mut self, at: Instant, key: Key, index: PacketId) {
         debug_assert!(at >= self.now, "a packet would arrive in the past");
-        self.events.push(Event { at, key, data: index });
+        self.events.push(Event { at, key, data: index.0 });
     }
 
     #[inline(always)]
-    pub(crate) fn schedule(&mut self, at: Instant, kind: Kind, id: u32, data: u32) {
+    pub(crate) fn schedule(&mut self, at: Instant, kind: Kind, id: impl Word, data: impl Word) {
         debug_assert!(at >= self.now, "{kind:?} would lie in the past");
-        self.events.push(Event { at, key: Key::new(kind, id), data });
+        self.events.push(Event { at, key: Key::new(kind, id.word()), data: data.word() });
     }
 
     /// Handles events until the traffic is done, time is up, or the observer has had enough.
@@ -259,35 +259,35 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// The next event. Asks for the memory that the events after it need: a large fabric does not fit the
-    /// cache, and the loads of one event wait for each other. Of a delivery the packet comes first; the
-    /// next time, when that is there, it says which letter and which queue pair to ask for. So does the state
-    /// of a NIC that sends: see [`NicState::last`].
+    /// The next event. Prefetches what the events after it need: a large fabric does not fit the
+    /// cache, and the loads of one event wait for each other. Of a delivery the packet is prefetched first; the
+    /// next time, when that is in cache, it says which header and which queue pair to prefetch. So does the
+    /// state of a NIC that sends: see [`NicState::last`].
     #[inline(always)]
     fn next_event(&mut self) -> Option<Event> {
         self.events.pop_and_show(|ahead| {
             if let Some(packet) = self.packets.peek(self.soon) {
-                self.letters.prefetch(self.soon);
-                prefetch_index(&self.nics, packet.dst as usize);
-                if let Some(connection) = self.connections.get((packet.to >> 1) as usize) {
-                    let end = &connection.ends[(packet.to & 1) as usize];
+                self.headers.prefetch(self.soon);
+                self.nics.prefetch(PlaneId::first_of(packet.dst));
+                if let Some(connection) = self.connections.get(packet.to.connection()) {
+                    let end = &connection.ends[packet.to.end()];
                     end.prefetch(packet.flags & flag::TO_INITIATOR != 0);
                 }
             }
-            if let Some(nic) = self.nics.get(self.sender as usize)
-                && let Some(connection) = self.connections.get((nic.last >> 1) as usize)
+            if let Some(nic) = self.nics.get(self.sender)
+                && let Some(connection) = self.connections.get(nic.last.connection())
             {
-                connection.ends[(nic.last & 1) as usize].prefetch(true);
+                connection.ends[nic.last.end()].prefetch(true);
             }
-            let (mut soon, mut sender) = (NIL, NIL);
+            let (mut soon, mut sender) = (PacketId::NONE, PlaneId::NONE);
             // Ports of NICs come first, and a NIC with one port has its number; for others this is a guess.
             let nics = self.nics.len() as u32;
             for (key, data) in ahead.events() {
-                self.packets.prefetch(data);
-                prefetch_index(&self.ports, key.id() as usize);
-                soon = if key < Key::new(Kind::Arrive, 0) { data } else { soon };
+                self.packets.prefetch(PacketId(data));
+                self.ports.prefetch(PortId(key.id()));
+                soon = if key < Key::new(Kind::Arrive, 0) { PacketId(data) } else { soon };
                 let transmits = key.0.wrapping_sub(Key::new(Kind::Transmit, 0).0);
-                sender = if transmits < nics { transmits } else { sender };
+                sender = if transmits < nics { PlaneId(transmits) } else { sender };
             }
             (self.soon, self.sender) = (soon, sender);
         })
@@ -297,11 +297,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn handle(&mut self, event: Event) {
         let id = event.key.id();
         if event.key.is(Kind::Arrive) {
-            self.arrive(id, event.data);
+            self.arrive(PortId(id), PacketId(event.data));
         } else if event.key.is(Kind::Deliver) {
-            self.receive(id, event.data);
+            self.receive(PortId(id), PacketId(event.data));
         } else if event.key.is(Kind::Transmit) {
-            self.wake(id);
+            self.wake(PortId(id));
         } else {
             self.handle_rare(event);
         }
@@ -312,15 +312,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let id = event.key.id();
         match event.key.kind() {
             Some(Kind::End) => self.end(),
-            Some(Kind::Pause) => self.obey_pause(id, event.data),
-            Some(Kind::PauseExpiry) => self.expire_pauses(id),
-            Some(Kind::PauseRefresh) => self.refresh_pauses(id),
-            Some(Kind::Deadline) => self.endpoint_deadline(id),
+            Some(Kind::Pause) => self.obey_pause(PortId(id), event.data),
+            Some(Kind::PauseExpiry) => self.expire_pauses(PortId(id)),
+            Some(Kind::PauseRefresh) => self.refresh_pauses(PortId(id)),
+            Some(Kind::Deadline) => self.endpoint_deadline(EndpointId(id)),
             Some(Kind::Start) => self.start_flows(),
             Some(Kind::Fault) => self.change_fault(id),
             Some(Kind::Drain) => match id.checked_sub(self.nics.len() as u32) {
-                None => self.drain_receiver(id),
-                Some(port) => self.leave_fabric(port, event.data),
+                None => self.drain_receiver(PlaneId(id)),
+                Some(port) => self.leave_fabric(PortId(port), PacketId(event.data)),
             },
             Some(Kind::Watchdog) => self.watch(Slot(id)),
             Some(Kind::Deadlock) => self.look_for_deadlock(),
@@ -422,36 +422,37 @@ impl<Q: EventQueue> Engine<'_, Q> {
         &mut self,
         kind: TraceKind,
         slot: Slot,
-        flow: Option<u32>,
+        flow: Option<FlowId>,
         bytes: u32,
     ) {
-        let (port, class) = (PortId(slot.port()), slot.class());
+        let (port, class) = (slot.port(), slot.class());
+        let flow = flow.map(|flow| flow.0);
         self.observer.trace(&Trace { at: self.now, kind, port, class, flow, bytes });
     }
 
     /// Packets somewhere in the fabric.
     fn packets_alive(&self) -> u64 {
         let dropped: u64 = self.totals.dropped.iter().flatten().sum();
-        self.letters.written - self.totals.delivered - dropped
+        self.headers.written - self.totals.delivered - dropped
     }
 
     /// Drops a packet that has been taken from wherever it was.
     #[cold]
-    pub(crate) fn drop_packet(&mut self, index: u32, slot: Slot, reason: Drop) {
+    pub(crate) fn drop_packet(&mut self, index: PacketId, slot: Slot, reason: Drop) {
         let packet = self.packets.take(index);
-        let count = &mut self.counts[slot.index()];
+        let count = &mut self.counts[slot];
         count.dropped_packets += 1;
         count.dropped_bytes += u64::from(packet.size);
         self.totals.dropped[usize::from(slot.class())][reason as usize] += 1;
         self.totals.dropped_bytes += u64::from(packet.size);
-        let flow = self.letters.get(index).flow;
+        let flow = self.headers.get(index).flow;
         self.trace_packet(TraceKind::Drop(reason), slot, Some(flow), packet.size.into());
     }
 
     /// The next flow to start, and when.
-    fn next_start(&self) -> Option<(u32, Instant)> {
+    fn next_start(&self) -> Option<(FlowId, Instant)> {
         let flow = *self.order.get(self.next_flow)?;
-        Some((flow, self.flows[flow as usize].start))
+        Some((flow, self.flows[flow].start))
     }
 
     fn schedule_start(&mut self) {
@@ -473,8 +474,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The action of the watchdog at a switch port, if there is one.
-    pub(crate) fn watchdog_action(&self, port: u32) -> Option<WatchdogAction> {
-        let node = self.fabric.ports[port as usize].node;
+    pub(crate) fn watchdog_action(&self, port: PortId) -> Option<WatchdogAction> {
+        let node = self.fabric.ports[port.index()].node;
         let switch = self.fabric.node_switch(node)?;
         self.fabric.switches[switch.index()].watchdog.map(|dog| dog.action)
     }

@@ -11,11 +11,12 @@
 //! hashed as they come.
 
 use crate::hashing::{Hashes, Hashing};
+use crate::id::JobId;
 use crate::ideal::{Ways, hashed_path};
 use crate::job::{Job, JobWay};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Balancing, Fabric, PortId};
+use xoff_fabric::model::{Balancing, Fabric, NicId, PortId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
@@ -26,9 +27,9 @@ use xoff_workload::Flow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// The NIC that sends.
-    pub(crate) from: u32,
+    pub(crate) from: NicId,
     /// The NIC that receives.
-    pub(crate) to: u32,
+    pub(crate) to: NicId,
     pub(crate) bytes: Bytes,
 }
 
@@ -57,19 +58,18 @@ pub(crate) fn engineered(
             Operation::Read => (flow.destination, flow.source),
             Operation::Write | Operation::Send => (flow.source, flow.destination),
         };
-        Demand { from: from.0, to: to.0, bytes: flow.bytes }
+        Demand { from, to, bytes: flow.bytes }
     };
     let mut demands: Vec<Demand> = flows.iter().map(of_flow).collect();
     // The programs of a job share its queue pairs.
     let mut ways: BTreeMap<JobWay, Bytes> = BTreeMap::new();
-    for (job, number) in jobs.iter().zip(0..) {
+    for (job, number) in jobs.iter().zip((0..).map(JobId)) {
         for demand in job.programs.iter().flat_map(|turn| turn.program.demands()) {
             let (from, to, queue) = (demand.from, demand.to, demand.queue);
             *ways.entry(JobWay { job: number, from, to, queue }).or_default() += demand.bytes;
         }
     }
-    let of_way =
-        |(way, &bytes): (&JobWay, &Bytes)| Demand { from: way.from.0, to: way.to.0, bytes };
+    let of_way = |(way, &bytes): (&JobWay, &Bytes)| Demand { from: way.from, to: way.to, bytes };
     demands.extend(ways.iter().map(of_way));
     let mut hashes = place(fabric, (routes, hashing), &demands);
     let of_jobs = hashes.split_off(flows.len());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn demand(from: u32, to: u32, bytes: u64) -> Demand {
-        Demand { from, to, bytes: Bytes::new(bytes) }
+        Demand { from: NicId(from), to: NicId(to), bytes: Bytes::new(bytes) }
     }
 
     #[test]

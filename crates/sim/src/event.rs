@@ -4,6 +4,9 @@
 //! is total and says nothing about who pushed first, so it is the same on one thread and on many:
 //! a port receives at most one packet and frees at most once at a given picosecond.
 
+use crate::id::{EndpointId, PacketId, PlaneId};
+use crate::port::Slot;
+use xoff_fabric::model::PortId;
 use xoff_units::Instant;
 
 /// The kinds of event, in the order in which those of one instant are handled.
@@ -100,6 +103,31 @@ impl Key {
         self.0 & MAX_ID
     }
 }
+
+/// What an event carries as its id or its data, in 32 bits.
+pub(crate) trait Word {
+    fn word(self) -> u32;
+}
+
+impl Word for u32 {
+    #[inline(always)]
+    fn word(self) -> u32 {
+        self
+    }
+}
+
+macro_rules! word {
+    ($($name:ident),+) => {
+        $(impl Word for $name {
+            #[inline(always)]
+            fn word(self) -> u32 {
+                self.0
+            }
+        })+
+    };
+}
+
+word!(PortId, PlaneId, PacketId, EndpointId, Slot);
 
 /// One event: 16 bytes of plain data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

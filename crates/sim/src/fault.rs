@@ -6,13 +6,14 @@ pub(crate) use plan::plan;
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::id::PlaneId;
 use crate::link::Degradation;
 use crate::port::Slot;
 use crate::receiver::Receiver;
 use crate::report::TraceKind;
 use crate::setting::ActiveSetting;
 use std::sync::Arc;
-use xoff_fabric::model::{CableId, PortId, ReceiveLimit, SwitchId};
+use xoff_fabric::model::{CableId, NicId, PortId, ReceiveLimit, SwitchId};
 use xoff_fabric::route::Forced;
 use xoff_fabric::scenario::Reaction;
 use xoff_units::{Instant, Rate};
@@ -43,10 +44,10 @@ struct What {
 #[derive(Debug, Clone)]
 enum Effect {
     Storm {
-        nic: u32,
+        nic: NicId,
     },
     SlowReceiver {
-        nic: u32,
+        nic: NicId,
         rate: Rate,
     },
     /// Cables are dead, and what is in these switches is lost.
@@ -69,7 +70,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 let kind = if begins { TraceKind::Fault } else { TraceKind::FaultEnd };
                 for place in &what.places {
                     let class = self.fabric.data_class.0;
-                    self.trace(kind(number), Slot::new(place.0, class));
+                    self.trace(kind(number), Slot::new(*place, class));
                 }
                 self.change(number, begins, &what.effect);
             }
@@ -85,7 +86,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
             }
             &Effect::SlowReceiver { nic, rate } => {
-                let own = self.fabric.nics[nic as usize].receive;
+                let own = self.fabric.nics[nic.index()].receive;
                 let slow = || {
                     let limit = own.unwrap_or(Receiver::default_limit(rate));
                     // A fault does not make a slow host faster.
@@ -108,19 +109,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    fn begin_storm(&mut self, nic: u32) {
+    fn begin_storm(&mut self, nic: PlaneId) {
         let class = self.fabric.data_class.0;
-        let state = &mut self.nics[nic as usize];
+        let state = &mut self.nics[nic];
         state.storms[usize::from(class)] += 1;
         let port = state.port;
-        if self.ports[port as usize].xoff & 1 << class == 0 {
+        if self.ports[port].xoff & 1 << class == 0 {
             self.ask_pause(Slot::new(port, class));
         }
     }
 
-    fn end_storm(&mut self, nic: u32) {
+    fn end_storm(&mut self, nic: PlaneId) {
         let class = self.fabric.data_class.0;
-        let state = &mut self.nics[nic as usize];
+        let state = &mut self.nics[nic];
         state.storms[usize::from(class)] -= 1;
         let still = state.storms[usize::from(class)] > 0
             || state.receiver.as_ref().is_some_and(|receiver| receiver.pauses(class));

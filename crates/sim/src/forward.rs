@@ -3,9 +3,11 @@
 use crate::buffer::Admission;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::id::PacketId;
 use crate::packet::{MAX_HOPS, Packet, flag};
 use crate::port::{Slot, Wake, bit, head_time, port_flag};
 use crate::report::Drop;
+use xoff_fabric::model::{PortId, SwitchId};
 
 /// Packets with any of these do not take the short way through a switch.
 const SPECIAL: u8 = flag::PINNED | flag::INT | flag::WHOLE | flag::LOST;
@@ -13,9 +15,9 @@ const SPECIAL: u8 = flag::PINNED | flag::INT | flag::WHOLE | flag::LOST;
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a port: all of it, or enough of it to cut through.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, port: u32, index: u32) {
-        let switch = self.ports[port as usize].owner;
-        let state = &self.switches[switch as usize];
+    pub(crate) fn arrive(&mut self, port: PortId, index: PacketId) {
+        let switch = self.ports[port].switch();
+        let state = &self.switches[switch];
         let packet = self.packets.get_mut(index);
         let passed = packet.hops;
         packet.hops += 1;
@@ -29,11 +31,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let Some(out) = known.or_else(|| self.look_up(switch, index)) else {
             return self.arrive_specially(slot, index);
         };
-        let state = &self.switches[switch as usize];
+        let state = &self.switches[switch];
         // Mostly the way out is idle and the buffer has plenty of room: taking the packet in and
         // letting it go in the same instant would change nothing, so it passes.
         if !Q::BY_TURN
-            && let Ok([here, egress]) = self.ports.get_disjoint_mut([port as usize, out as usize])
+            && let Some([here, egress]) = self.ports.get_two_mut(port, out)
             && egress.is_idle(self.now, class)
             && (egress.byte_time >= here.byte_time || !state.cut_through)
             && here.xoff & bit(class) == 0
@@ -51,8 +53,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The same for a packet whose way is pinned or not hashed, which has been going round, which
     /// waited for its tail, which collects telemetry, or whose cable went dead.
     #[inline(never)]
-    fn arrive_specially(&mut self, slot: Slot, index: u32) {
-        let switch = self.ports[slot.port() as usize].owner;
+    fn arrive_specially(&mut self, slot: Slot, index: PacketId) {
+        let switch = self.ports[slot.port()].switch();
         let packet = *self.packets.get(index);
         if packet.flags & flag::LOST != 0 {
             return self.lose_arrived(slot, index);
@@ -66,17 +68,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Takes an arrived packet into the buffer, and queues it at the port it leaves by.
     #[inline(never)]
-    pub(crate) fn take_in(&mut self, slot: Slot, out: u32, index: u32) {
+    pub(crate) fn take_in(&mut self, slot: Slot, out: PortId, index: PacketId) {
         let out = Slot::new(out, slot.class());
-        let egress = &self.ports[out.port() as usize];
+        let egress = &self.ports[out.port()];
         if egress.flags & port_flag::VOQ != 0 {
             return self.take_into_voq(slot, out, index);
         }
         let (egress_byte, special) = (egress.byte_time, egress.stuck | egress.limited);
-        let here = &mut self.ports[slot.port() as usize];
-        let state = &mut self.switches[here.owner as usize];
+        let here = &mut self.ports[slot.port()];
+        let state = &mut self.switches[here.switch()];
         let packet = self.packets.get_mut(index);
-        packet.ingress = slot.0;
+        packet.ingress = slot;
         packet.charged = state.charge(packet.size);
         let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
         let again = packet.flags & flag::WHOLE != 0;
@@ -93,8 +95,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         {
             return self.refuse(slot, out, index, reason);
         }
-        let here = &mut self.ports[slot.port() as usize];
-        let state = &mut self.switches[here.owner as usize];
+        let here = &mut self.ports[slot.port()];
+        let state = &mut self.switches[here.switch()];
         let ingress = &mut here.lane(slot.class()).ingress;
         if ingress.passes(charged, &state.shared) {
             ingress.take_in(charged, &mut state.shared);
@@ -104,7 +106,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if special & out.bit() != 0 {
             self.mark_at_enqueue(out, index);
         }
-        let port = &mut self.ports[out.port() as usize];
+        let port = &mut self.ports[out.port()];
         port.waiting |= out.bit();
         port.lane(out.class()).queue.push(&mut self.packets, index, size as u16);
         if port.paused & out.bit() != 0 {
@@ -121,8 +123,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// is due. Why not, if it does not.
     #[inline(never)]
     pub(crate) fn admit(&mut self, slot: Slot, charged: u32) -> Result<(), Drop> {
-        let here = &mut self.ports[slot.port() as usize];
-        let state = &mut self.switches[here.owner as usize];
+        let here = &mut self.ports[slot.port()];
+        let state = &mut self.switches[here.switch()];
         let asked = here.xoff & slot.bit() != 0;
         let lane = here.lane(slot.class());
         let rules = &self.profiles[lane.profile as usize];
@@ -139,12 +141,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Why an egress queue that is stuck or limited does not take a packet, if it does not.
     #[cold]
     fn egress_refuses(&mut self, out: Slot, size: u32) -> Option<Drop> {
-        let port = &mut self.ports[out.port() as usize];
-        let switch = port.owner;
+        let port = &mut self.ports[out.port()];
+        let switch = port.switch();
         let (stuck, limited) = (port.stuck & out.bit() != 0, port.limited & out.bit() != 0);
         let lane = port.lane(out.class());
         let limit = &self.profiles[lane.profile as usize].egress;
-        let free = self.switches[switch as usize].shared.free;
+        let free = self.switches[switch].shared.free;
         if limited && u64::from(lane.queue.bytes) + u64::from(size) > limit.given(free) {
             return Some(Drop::EgressLimit);
         }
@@ -152,8 +154,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Queues a packet of `size` bytes at a port and starts it if the port is free.
-    pub(crate) fn enqueue(&mut self, out: Slot, index: u32, size: u16) {
-        let port = &mut self.ports[out.port() as usize];
+    pub(crate) fn enqueue(&mut self, out: Slot, index: PacketId, size: u16) {
+        let port = &mut self.ports[out.port()];
         port.waiting |= out.bit();
         port.lane(out.class()).queue.push(&mut self.packets, index, size);
         if port.paused & out.bit() == 0 {
@@ -164,10 +166,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Drops a packet that has just arrived.
     #[cold]
     #[inline(never)]
-    pub(crate) fn drop_arrived(&mut self, slot: Slot, index: u32, reason: Drop) {
+    pub(crate) fn drop_arrived(&mut self, slot: Slot, index: PacketId, reason: Drop) {
         if !self.credits.is_empty() {
-            let switch = self.ports[slot.port() as usize].owner;
-            let charged = self.switches[switch as usize].charge(self.packets.get(index).size);
+            let switch = self.ports[slot.port()].switch();
+            let charged = self.switches[switch].charge(self.packets.get(index).size);
             self.return_credit(slot, charged);
         }
         self.drop_packet(index, slot, reason);
@@ -176,25 +178,30 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Drops a packet that has nowhere to go. If that is because of a fault, it says so.
     #[cold]
     #[inline(never)]
-    fn drop_unrouted(&mut self, slot: Slot, index: u32) {
+    fn drop_unrouted(&mut self, slot: Slot, index: PacketId) {
         let broken = self.convergence.is_disturbed();
         self.drop_arrived(slot, index, if broken { Drop::LinkDown } else { Drop::NoRoute });
     }
 
     /// The port by which a packet leaves a switch, if there is one.
-    fn way(&mut self, switch: u32, index: u32, packet: &Packet, class: u8) -> Result<u32, Drop> {
+    fn way(
+        &mut self,
+        switch: SwitchId,
+        index: PacketId,
+        packet: &Packet,
+        class: u8,
+    ) -> Result<PortId, Drop> {
         if packet.hops >= MAX_HOPS {
             return Err(Drop::Loop);
         }
-        let flow = self.letters.get(index).flow as usize;
+        let flow = self.headers.get(index).flow;
         let pins = match self.flows.get(flow).and_then(|flow| flow.pins.as_ref()) {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {
-                let seed = self.switches[switch as usize].mixed_seed;
-                let entropy = self.hashing.at(switch, packet.entropy);
-                let next = self.routing.next(switch, packet.dst, entropy, seed);
-                let packet = Packet { entropy, ..*packet };
-                let next = next.or_else(|| self.balance(switch, &packet, class));
+                let seed = self.switches[switch].hash_seed;
+                let hash = self.hashing.at(switch, packet.entropy);
+                let next = self.routing.next(switch, packet.dst, hash, seed);
+                let next = next.or_else(|| self.balance(switch, packet, hash, class));
                 return next.ok_or(Drop::NoRoute);
             }
         };
@@ -204,25 +211,25 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The port by which a packet leaves a switch that hashes. Those that follow find it in its trail.
     #[inline(never)]
-    fn look_up(&mut self, switch: u32, index: u32) -> Option<u32> {
+    fn look_up(&mut self, switch: SwitchId, index: PacketId) -> Option<PortId> {
         let packet = self.packets.get(index);
         if packet.hops >= MAX_HOPS {
             return None;
         }
-        let seed = self.switches[switch as usize].mixed_seed;
-        let entropy = self.hashing.at(switch, packet.entropy);
-        let out = self.routing.next(switch, packet.dst, entropy, seed)?;
+        let seed = self.switches[switch].hash_seed;
+        let hash = self.hashing.at(switch, packet.entropy);
+        let out = self.routing.next(switch, packet.dst, hash, seed)?;
         self.trails.leave(packet.to, packet.stamp, packet.hops - 1, out);
         Some(out)
     }
 
     /// A cut-through switch with a faster egress would run dry: the packet arrives again when
     /// enough of it is here. Whether that is so.
-    fn waits_for_its_tail(&mut self, port: u32, out: u32, index: u32) -> bool {
+    fn waits_for_its_tail(&mut self, port: PortId, out: PortId, index: PacketId) -> bool {
         let packet = self.packets.get_mut(index);
-        let egress = &self.ports[out as usize];
+        let egress = &self.ports[out];
         let size = u32::from(packet.size) + self.gap;
-        let ingress_byte = self.ports[port as usize].byte_time;
+        let ingress_byte = self.ports[port].byte_time;
         let (slow, fast) = (ingress_byte.times(size), egress.byte_time.times(size));
         if fast >= slow {
             return false;

@@ -5,8 +5,9 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::id::{PacketId, PlaneId};
 use std::sync::Arc;
-use xoff_fabric::model::{Fabric, Guest};
+use xoff_fabric::model::{Fabric, Guest, PortId};
 use xoff_fabric::rules::packet;
 use xoff_transport::config::QpConfig;
 use xoff_units::{Rate, Span};
@@ -58,13 +59,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A packet of a guest waits for its host, if it has not yet. Whether it does.
     #[cold]
-    pub(crate) fn waits_for_host(&mut self, nic: u32, port: u32, index: u32) -> bool {
+    pub(crate) fn waits_for_host(&mut self, nic: PlaneId, port: PortId, index: PacketId) -> bool {
         let packet = self.packets.get(index);
         let (to, hops) = (packet.to, packet.hops);
-        let mark = self.connections.get((to >> 1) as usize).map_or(0, |at| at.guest);
+        let mark = self.connections.get(to.connection()).map_or(0, |at| at.guest);
         let Some(guest) = self.guest(mark) else { return false };
-        let home = self.planes.home(nic) as usize;
-        let extra = guest.latency.saturating_sub(self.fabric.nics[home].latency);
+        let home = self.planes.home(nic);
+        let extra = guest.latency.saturating_sub(self.fabric.nics[home.index()].latency);
         if hops == AT_HOST || extra.is_zero() {
             return false;
         }

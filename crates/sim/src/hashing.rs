@@ -7,7 +7,8 @@
 //!
 //! [`Packet::entropy`]: crate::packet::Packet::entropy
 
-use xoff_fabric::model::{Balancing, Fabric, HashFields, SwitchId};
+use crate::id::{Entropy, FlowHash};
+use xoff_fabric::model::{Balancing, Fabric, HashFields, NicId, SwitchId};
 use xoff_fabric::rules::hash;
 
 /// Sets of fields that there can be.
@@ -15,7 +16,7 @@ const MOST: usize = 8;
 
 /// What the fields of a packet give, set by set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Hashes([u32; MOST]);
+pub(crate) struct Hashes([FlowHash; MOST]);
 
 /// The fields that each switch hashes, and the hashes of packets where that differs.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Hashing {
     /// The set of each switch; empty where there is one.
     set_of: Vec<u8>,
     /// Hash by hash, where there are several sets: a row for each.
-    rows: Vec<u32>,
+    rows: Vec<FlowHash>,
 }
 
 impl Hashing {
@@ -50,49 +51,55 @@ impl Hashing {
     }
 
     /// The hashes of a packet's fields. Addresses stand for the NICs' numbers.
-    pub(crate) fn hashes(&self, from: u32, to: u32, source_port: u16, dest_qp: u32) -> Hashes {
+    pub(crate) fn hashes(&self, from: NicId, to: NicId, source_port: u16, dest_qp: u32) -> Hashes {
         let mut hashes = Hashes::default();
         for (hash, &fields) in hashes.0.iter_mut().zip(&self.sets) {
-            *hash = hash::flow_entropy(fields, from, to, source_port, dest_qp);
+            *hash = FlowHash(hash::flow_entropy(fields, from.0, to.0, source_port, dest_qp));
         }
         hashes
     }
 
     /// What packets with these hashes carry.
-    pub(crate) fn entropy(&mut self, hashes: &Hashes) -> u32 {
+    pub(crate) fn entropy(&mut self, hashes: &Hashes) -> Entropy {
         if self.set_of.is_empty() {
-            return hashes.0[0];
+            return Entropy(hashes.0[0].0);
         }
         let row = self.rows.len() / self.sets.len();
         self.rows.extend(&hashes.0[..self.sets.len()]);
-        row as u32
+        Entropy(row as u32)
     }
 
     /// The hash that a switch makes of a packet.
     #[inline(always)]
-    pub(crate) fn at(&self, switch: u32, entropy: u32) -> u32 {
-        if self.set_of.is_empty() { entropy } else { self.look_up(switch, entropy) }
+    pub(crate) fn at(&self, switch: SwitchId, entropy: Entropy) -> FlowHash {
+        match self.set_of.is_empty() {
+            true => FlowHash(entropy.0),
+            false => self.look_up(switch, entropy),
+        }
     }
 
     #[inline(never)]
-    fn look_up(&self, switch: u32, entropy: u32) -> u32 {
-        let set = usize::from(self.set_of[switch as usize]);
-        self.rows[entropy as usize * self.sets.len() + set]
+    fn look_up(&self, switch: SwitchId, entropy: Entropy) -> FlowHash {
+        let set = usize::from(self.set_of[switch.index()]);
+        self.rows[entropy.0 as usize * self.sets.len() + set]
     }
 
     /// The hash that a switch makes of a packet with these hashes.
-    pub(crate) fn at_switch(&self, switch: SwitchId, hashes: &Hashes) -> u32 {
+    pub(crate) fn at_switch(&self, switch: SwitchId, hashes: &Hashes) -> FlowHash {
         let set = self.set_of.get(switch.index()).copied().unwrap_or(0);
         hashes.0[usize::from(set)]
     }
 
     /// The hash by which a NIC chooses among its ports.
-    pub(crate) fn at_nic(&self, entropy: u32) -> u32 {
-        if self.set_of.is_empty() { entropy } else { self.rows[entropy as usize * self.sets.len()] }
+    pub(crate) fn at_nic(&self, entropy: Entropy) -> FlowHash {
+        match self.set_of.is_empty() {
+            true => FlowHash(entropy.0),
+            false => self.rows[entropy.0 as usize * self.sets.len()],
+        }
     }
 
     /// The same of hashes.
-    pub(crate) fn of_nic(hashes: &Hashes) -> u32 {
+    pub(crate) fn of_nic(hashes: &Hashes) -> FlowHash {
         hashes.0[0]
     }
 }
@@ -113,14 +120,15 @@ mod tests {
     fn each_switch_hashes_its_own_fields() {
         let fabric = fabric("[switch.spine.hash]\nfields = ['addresses']\n");
         let mut hashing = Hashing::of(&fabric);
-        let spine = fabric.switches.len() as u32 - 1;
-        let [one, two] = [0xc000, 0xc001].map(|port| hashing.hashes(1, 2, port, 7));
+        let spine = SwitchId(fabric.switches.len() as u32 - 1);
+        let leaf = SwitchId(0);
+        let [one, two] = [0xc000, 0xc001].map(|port| hashing.hashes(NicId(1), NicId(2), port, 7));
         let [a, b] = [one, two].map(|hashes| hashing.entropy(&hashes));
-        assert_ne!(hashing.at(0, a), hashing.at(0, b), "leaves hash the source port");
+        assert_ne!(hashing.at(leaf, a), hashing.at(leaf, b), "leaves hash the source port");
         assert_eq!(hashing.at(spine, a), hashing.at(spine, b), "spines do not");
         for (entropy, hashes) in [(a, one), (b, two)] {
-            for switch in [0, spine] {
-                let same = hashing.at_switch(SwitchId(switch), &hashes);
+            for switch in [leaf, spine] {
+                let same = hashing.at_switch(switch, &hashes);
                 assert_eq!(hashing.at(switch, entropy), same);
             }
             assert_eq!(hashing.at_nic(entropy), Hashing::of_nic(&hashes));
@@ -132,9 +140,10 @@ mod tests {
         let fabric = fabric("");
         let mut hashing = Hashing::of(&fabric);
         let fields = fabric.switches[0].hash.fields;
-        let hashes = hashing.hashes(1, 2, 0xc003, 9);
+        let hashes = hashing.hashes(NicId(1), NicId(2), 0xc003, 9);
         let entropy = hashing.entropy(&hashes);
-        assert_eq!(entropy, hash::flow_entropy(fields, 1, 2, 0xc003, 9));
-        assert_eq!((hashing.at(3, entropy), hashing.at_nic(entropy)), (entropy, entropy));
+        assert_eq!(entropy.0, hash::flow_entropy(fields, 1, 2, 0xc003, 9));
+        let hash = FlowHash(entropy.0);
+        assert_eq!((hashing.at(SwitchId(3), entropy), hashing.at_nic(entropy)), (hash, hash));
     }
 }

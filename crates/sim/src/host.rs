@@ -11,6 +11,7 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
+use crate::id::PacketId;
 use xoff_fabric::model::{Fabric, Nic, PortId};
 use xoff_units::{ByteTime, Rate};
 
@@ -32,10 +33,10 @@ pub(crate) fn is_slow(fabric: &Fabric, port: PortId) -> bool {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has just taken the wire of a NIC with a slow host: the next one waits for its data, too.
     #[cold]
-    pub(crate) fn fetch_from_host(&mut self, port: u32, index: u32) {
-        let here = &mut self.ports[port as usize];
-        let Some(fetch) = self.nics[here.owner as usize].fetch else { return };
-        let payload = self.letters.get(index).header.payload;
+    pub(crate) fn fetch_from_host(&mut self, port: PortId, index: PacketId) {
+        let here = &mut self.ports[port];
+        let Some(fetch) = self.nics[here.plane()].fetch else { return };
+        let payload = self.headers.get(index).transport.payload;
         if payload > 0 {
             let fetched = self.now + fetch.times(payload);
             here.busy_until = here.busy_until.max(fetched);

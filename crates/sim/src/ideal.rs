@@ -3,6 +3,7 @@
 
 use crate::connection::FlowState;
 use crate::hashing::{Hashes, Hashing};
+use crate::id::FlowHash;
 use crate::plane;
 use crate::port::HEAD_BYTES;
 use xoff_fabric::model::{Fabric, NicId, NodeId, PortId, SwitchId};
@@ -46,14 +47,17 @@ fn path(fabric: &Fabric, ways: Ways<'_>, flow: &FlowState, back: bool) -> Vec<Po
         if back { (flow.destination, flow.source) } else { (flow.source, flow.destination) };
     let entropy = flow.entropy[usize::from(back)];
     let pinned = flow.pins.as_deref().map(|pins| if back { &pins.back } else { &pins.forth });
-    let own = &fabric.nics[from as usize].ports;
+    let own = &fabric.nics[from.index()].ports;
     let first = match &flow.pins {
         Some(pins) => pins.first[usize::from(back)],
-        None => own.start + plane::preferred(own.len(), hashing.at_nic(entropy)) as u32,
+        None => {
+            let preferred = plane::preferred(own.len(), hashing.at_nic(entropy));
+            PortId(own.start + preferred as u32)
+        }
     };
-    walk(fabric, PortId(first), to, |hop, switch| match pinned {
-        Some(pins) => pins.get(hop).map(|&port| PortId(port)),
-        None => choose(fabric, routes, switch, NicId(to), hashing.at(switch.0, entropy)),
+    walk(fabric, first, to, |hop, switch| match pinned {
+        Some(pins) => pins.get(hop).copied(),
+        None => choose(fabric, routes, switch, to, hashing.at(switch, entropy)),
     })
 }
 
@@ -62,13 +66,13 @@ fn path(fabric: &Fabric, ways: Ways<'_>, flow: &FlowState, back: bool) -> Vec<Po
 pub(crate) fn hashed_path(
     fabric: &Fabric,
     (routes, hashing): Ways<'_>,
-    (from, to): (u32, u32),
+    (from, to): (NicId, NicId),
     hashes: &Hashes,
 ) -> Vec<PortId> {
-    let own = &fabric.nics[from as usize].ports;
+    let own = &fabric.nics[from.index()].ports;
     let preferred = plane::preferred(own.len(), Hashing::of_nic(hashes));
     walk(fabric, PortId(own.start + preferred as u32), to, |_, switch| {
-        choose(fabric, routes, switch, NicId(to), hashing.at_switch(switch, hashes))
+        choose(fabric, routes, switch, to, hashing.at_switch(switch, hashes))
     })
 }
 
@@ -79,14 +83,14 @@ pub(crate) type Ways<'a> = (&'a Routes, &'a Hashing);
 fn walk(
     fabric: &Fabric,
     first: PortId,
-    to: u32,
+    to: NicId,
     next: impl Fn(usize, SwitchId) -> Option<PortId>,
 ) -> Vec<PortId> {
     let mut ports = vec![first];
     for hop in 0..usize::from(crate::packet::MAX_HOPS) {
         let peer = fabric.ports[ports[hop].index()].peer;
         let node = fabric.ports[peer.index()].node;
-        if node == NodeId(to) {
+        if node == NodeId(to.0) {
             return ports;
         }
         let Some(switch) = fabric.node_switch(node) else { return Vec::new() };
@@ -103,11 +107,11 @@ fn choose(
     routes: &Routes,
     switch: SwitchId,
     to: NicId,
-    entropy: u32,
+    flow: FlowHash,
 ) -> Option<PortId> {
     let choices = routes.candidates(switch, to);
     let seed = fabric.switches[switch.index()].hash.seed;
-    choices.get(hash::pick(entropy, seed, choices.len())).copied()
+    choices.get(hash::pick(flow.0, seed, choices.len())).copied()
 }
 
 impl Hop {
@@ -152,7 +156,7 @@ impl Path {
             let hops = ports.iter().map(|&port| Hop::of(fabric, port)).collect();
             return Some(Self { hops, spreads: false });
         }
-        let to = NicId(if back { flow.source } else { flow.destination });
+        let to = if back { flow.source } else { flow.destination };
         let mut hops = vec![Hop::of(fabric, first)];
         if !fabric.static_routes.is_empty() {
             // Ways may differ in length: what lies between the ends does not count.
@@ -263,8 +267,8 @@ pub(crate) fn floor(fabric: &Fabric, flow: &FlowState, qp: &QpConfig) -> Span {
 }
 
 /// The best of a NIC's links, out of it or into it.
-fn edge(fabric: &Fabric, nic: u32, into: bool) -> Option<Hop> {
-    let own = fabric.nics[nic as usize].ports.clone().map(PortId);
+fn edge(fabric: &Fabric, nic: NicId, into: bool) -> Option<Hop> {
+    let own = fabric.nics[nic.index()].ports.clone().map(PortId);
     let ports = own.map(|port| if into { fabric.ports[port.index()].peer } else { port });
     let hops = ports.map(|port| Hop { cut_through: true, ..Hop::of(fabric, port) });
     hops.reduce(Hop::faster)

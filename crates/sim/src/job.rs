@@ -15,10 +15,11 @@
 
 mod waiting;
 
-use crate::connection::{FlowState, NO_CONNECTION, Way, endpoint};
+use crate::connection::{FlowState, Way};
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::hashing::{Hashes, Hashing};
+use crate::id::{ConnectionId, EndpointId, FlowId, JobId, Table};
 use crate::ideal;
 use crate::report::{Failure, FlowCounters, Outcome};
 use std::collections::{BTreeMap, VecDeque};
@@ -117,7 +118,7 @@ impl JobRun {
 
 /// What a connection carries for a job.
 pub(crate) struct Carried {
-    job: u32,
+    job: JobId,
     /// Which of its NICs' ports it uses (see [`crate::plane`]).
     pub(crate) turn: u32,
     /// Bytes that each end was asked to send so far.
@@ -135,12 +136,12 @@ struct Due {
 }
 
 /// A queue pair of a job: both its NICs, the lower first, its number and its class.
-type LinkKey = (u32, NicId, NicId, u32, u8);
+type LinkKey = (JobId, NicId, NicId, u32, u8);
 
 /// One direction of a job's queue pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct JobWay {
-    pub(crate) job: u32,
+    pub(crate) job: JobId,
     pub(crate) from: NicId,
     pub(crate) to: NicId,
     pub(crate) queue: Queue,
@@ -192,8 +193,8 @@ impl Running {
 
 /// All jobs, and what they wait for.
 pub(crate) struct Jobs {
-    running: Vec<Running>,
-    links: BTreeMap<LinkKey, u32>,
+    running: Table<JobId, Running>,
+    links: BTreeMap<LinkKey, ConnectionId>,
     /// Queue pairs ever made. Their packets carry this number, so that what arrives late is known.
     opened: u32,
     /// What is to happen beside packets, and when the engine's next event for it is due.
@@ -276,15 +277,15 @@ impl Jobs {
 /// The base round trip for congestion control: that of the longest path from the first NIC.
 fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -> Span {
     let entropy = [hashing.entropy(&Hashes::default()); 2];
-    let times = (1..fabric.nics.len() as u32).filter_map(|nic| {
+    let times = (1..fabric.nics.len() as u32).map(NicId).filter_map(|nic| {
         let flow = FlowState {
             start: Instant::ZERO,
             end: Instant::MAX,
             bytes: Bytes::new(1),
-            source: 0,
+            source: NicId(0),
             destination: nic,
             entropy,
-            connection: NO_CONNECTION,
+            connection: ConnectionId::NONE,
             class: 0,
             operation: Operation::Write,
             failure: None,
@@ -304,16 +305,16 @@ fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Begins a job's next program; ends the job if there is none.
-    fn begin(&mut self, job: u32) {
-        if self.jobs.running[job as usize].failure.is_some() {
+    fn begin(&mut self, job: JobId) {
+        if self.jobs.running[job].failure.is_some() {
             return;
         }
-        let next = self.jobs.running[job as usize].next_program();
+        let next = self.jobs.running[job].next_program();
         if let Some((_, connections)) = &next {
             self.use_connections(job, *connections);
         }
         let mut actions = std::mem::take(&mut self.jobs.actions);
-        let running = &mut self.jobs.running[job as usize];
+        let running = &mut self.jobs.running[job];
         running.now = next.map(|(program, _)| program);
         if let Some(program) = &mut running.now {
             running.runs.push(JobRun { start: self.now, end: None });
@@ -331,9 +332,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Tells a job's program that something is done.
-    fn tell(&mut self, job: u32, token: Token) {
+    fn tell(&mut self, job: JobId, token: Token) {
         let mut actions = std::mem::take(&mut self.jobs.actions);
-        let running = &mut self.jobs.running[job as usize];
+        let running = &mut self.jobs.running[job];
         if let (Some(program), Some(run)) = (&mut running.now, running.runs.last()) {
             program.at(Instant::ZERO + (self.now - run.start));
             program.done(token, &mut actions);
@@ -342,21 +343,21 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Does what a program asks for, and keeps the emptied buffer for the next time.
-    fn carry_out(&mut self, job: u32, mut actions: Vec<Action>) {
+    fn carry_out(&mut self, job: JobId, mut actions: Vec<Action>) {
         for action in actions.drain(..) {
             match action {
                 Action::Network { token, from, to, queue, traffic, bytes } => {
                     let class = match traffic {
-                        Traffic::Data => self.jobs.running[job as usize].class,
-                        Traffic::ClearToSend => self.jobs.running[job as usize].clear_to_send,
+                        Traffic::Data => self.jobs.running[job].class,
+                        Traffic::ClearToSend => self.jobs.running[job].clear_to_send,
                     };
                     let endpoint = self.link(job, from, to, queue.0, class);
-                    self.jobs.running[job as usize].posted += bytes;
+                    self.jobs.running[job].posted += bytes;
                     self.send_transfer(endpoint, bytes, token);
                 }
                 Action::Nvlink { token, from, to, bytes } => {
                     let (GpuId(from), GpuId(to)) = (from, to);
-                    let transfer = Transfer { from, to, bytes, program: job, token };
+                    let transfer = Transfer { from, to, bytes, program: job.0, token };
                     if let Some(at) = self.jobs.gpus.send(self.now, transfer) {
                         self.schedule_job(at, Next::Free { gpu: from });
                     }
@@ -365,13 +366,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.schedule_job(self.now.plus(span), Next::Done { job, token });
                 }
                 Action::Begins { request } => {
-                    let running = &mut self.jobs.running[job as usize];
+                    let running = &mut self.jobs.running[job];
                     let number = running.requests.len() - running.requests_before;
                     debug_assert_eq!(request.index(), number, "requests count from 0");
                     running.requests.push(JobRun { start: self.now, end: None });
                 }
                 Action::Ends { request } => {
-                    let running = &mut self.jobs.running[job as usize];
+                    let running = &mut self.jobs.running[job];
                     let number = running.requests_before + request.index();
                     if let Some(request) = running.requests.get_mut(number) {
                         request.end = Some(self.now);
@@ -384,9 +385,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A program has finished: the next one begins at the same instant.
-    fn end_run(&mut self, job: u32) {
+    fn end_run(&mut self, job: JobId) {
         let now = self.now;
-        let running = &mut self.jobs.running[job as usize];
+        let running = &mut self.jobs.running[job];
         if let Some(run) = running.runs.last_mut() {
             run.end = Some(now);
         }
@@ -395,28 +396,35 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The job's next program uses these queue pairs: if they are others than the last one's, those are closed.
-    fn use_connections(&mut self, job: u32, connections: u32) {
-        let before = self.jobs.running[job as usize].connections.replace(connections);
+    fn use_connections(&mut self, job: JobId, connections: u32) {
+        let before = self.jobs.running[job].connections.replace(connections);
         if before.is_none_or(|before| before == connections) {
             return;
         }
-        let own = (job, NicId(0), NicId(0), 0, 0)..(job + 1, NicId(0), NicId(0), 0, 0);
+        let own = (job, NicId(0), NicId(0), 0, 0)..(JobId(job.0 + 1), NicId(0), NicId(0), 0, 0);
         let keys: Vec<LinkKey> = self.jobs.links.range(own).map(|(key, _)| *key).collect();
         for key in keys {
             let Some(slot) = self.jobs.links.remove(&key) else { continue };
-            let closed = self.jobs.running[job as usize].closed;
-            self.jobs.running[job as usize].closed = self.disconnect(slot, closed);
+            let closed = self.jobs.running[job].closed;
+            self.jobs.running[job].closed = self.disconnect(slot, closed);
         }
-        self.jobs.running[job as usize].links = 0;
+        self.jobs.running[job].links = 0;
     }
 
     /// The endpoint at `from` of a job's queue pair to `to`, which is made if there is none.
-    fn link(&mut self, job: u32, from: NicId, to: NicId, queue: u32, class: ClassId) -> u32 {
+    fn link(
+        &mut self,
+        job: JobId,
+        from: NicId,
+        to: NicId,
+        queue: u32,
+        class: ClassId,
+    ) -> EndpointId {
         let (low, high) = (from.min(to), from.max(to));
         let end = usize::from(from != low);
         let key = (job, low, high, queue, class.0);
         if let Some(&slot) = self.jobs.links.get(&key) {
-            return endpoint(slot, end);
+            return slot.end(end);
         }
         let number = self.jobs.links.len() as u32;
         // A queue pair of this number may have been closed, and its packets may still be under way.
@@ -424,7 +432,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.jobs.opened += 1;
         let flow = self.flows.len() as u32 + number;
         // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
-        let running = &mut self.jobs.running[job as usize];
+        let running = &mut self.jobs.running[job];
         let (counted, named) = match running.identity {
             Some(identity) => {
                 let own = hash::mixed(identity).wrapping_add(running.links);
@@ -440,13 +448,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let hashes = |from: NicId, to: NicId, end: u32| {
             let way = JobWay { job, from, to, queue: Queue(queue) };
             let chosen = self.jobs.engineered.get(&way).copied();
-            let own = || self.hashing.hashes(from.0, to.0, port, named << 1 | end);
+            let own = || self.hashing.hashes(from, to, port, named << 1 | end);
             chosen.unwrap_or_else(own)
         };
         let hashes = [hashes(low, high, 1), hashes(high, low, 0)];
         let way = Way {
-            flow: unique,
-            nics: [low.0, high.0],
+            flow: FlowId(unique),
+            nics: [low, high],
             entropy: hashes.map(|hashes| self.hashing.entropy(&hashes)),
             class: class.0,
             pinned: false,
@@ -464,12 +472,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         let slot = self.connect(&way, 0, Some(Box::new(carried)));
         self.jobs.links.insert(key, slot);
-        endpoint(slot, end)
+        slot.end(end)
     }
 
     /// Sends bytes from an endpoint of a job.
-    fn send_transfer(&mut self, endpoint: u32, bytes: Bytes, token: Token) {
-        let (slot, end) = ((endpoint >> 1) as usize, (endpoint & 1) as usize);
+    fn send_transfer(&mut self, endpoint: EndpointId, bytes: Bytes, token: Token) {
+        let (slot, end) = (endpoint.connection(), endpoint.end());
         let Some(carried) = &mut self.connections[slot].carried else { return };
         carried.posted[end] += bytes.get();
         carried.due[1 - end].push_back(Due { bytes: carried.posted[end], token });
@@ -487,10 +495,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Posts what an endpoint of a job has to send, as far as its queue takes it. Completions say
     /// nothing that the receiver's side has not said before, unless work failed: that ends the job, and
     /// the answer is true.
-    pub(crate) fn post_backlog(&mut self, endpoint: u32) -> bool {
+    pub(crate) fn post_backlog(&mut self, endpoint: EndpointId) -> bool {
         let now = self.now;
-        let connection = &mut self.connections[(endpoint >> 1) as usize];
-        let side = (endpoint & 1) as usize;
+        let connection = &mut self.connections[endpoint.connection()];
+        let side = endpoint.end();
         let qp = &mut connection.ends[side].qp;
         while let Some(completion) = qp.poll_completion() {
             if completion.status != Status::Ok {
@@ -513,11 +521,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A queue pair of a job failed. Its ranks can no longer finish what they do together: as NCCL
     /// does, the job ends with the error, and nothing more is sent for it.
     #[cold]
-    fn fail_job(&mut self, endpoint: u32, status: Status) {
-        let Some(carried) = &self.connections[(endpoint >> 1) as usize].carried else { return };
+    fn fail_job(&mut self, endpoint: EndpointId, status: Status) {
+        let Some(carried) = &self.connections[endpoint.connection()].carried else { return };
         let job = carried.job;
         let failure = self.failure(endpoint, status);
-        let running = &mut self.jobs.running[job as usize];
+        let running = &mut self.jobs.running[job];
         if running.failure.is_some() {
             return;
         }
@@ -525,7 +533,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         running.now = None;
         running.programs.clear();
         let own = self.jobs.links.range((job, NicId(0), NicId(0), 0, 0)..);
-        let slots: Vec<u32> =
+        let slots: Vec<ConnectionId> =
             own.take_while(|((other, ..), _)| *other == job).map(|(_, &slot)| slot).collect();
         slots.into_iter().for_each(|slot| self.detach(slot));
         self.unfinished -= 1;
@@ -536,8 +544,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Data has arrived at an endpoint of a job: what is complete is done.
     #[inline(never)]
-    pub(crate) fn transfers_arrive(&mut self, endpoint: u32) {
-        let (slot, end) = ((endpoint >> 1) as usize, (endpoint & 1) as usize);
+    pub(crate) fn transfers_arrive(&mut self, endpoint: EndpointId) {
+        let (slot, end) = (endpoint.connection(), endpoint.end());
         let delivered = self.connections[slot].ends[end].qp.delivered();
         loop {
             let Some(carried) = &mut self.connections[slot].carried else { return };
@@ -565,8 +573,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         let mut results: Vec<JobResult> = self.jobs.running.iter().map(result).collect();
         for (&(job, ..), &slot) in &self.jobs.links {
-            for end in &self.connections[slot as usize].ends {
-                results[job as usize].counters.add(&end.qp);
+            for end in &self.connections[slot].ends {
+                results[job.0 as usize].counters.add(&end.qp);
             }
         }
         results

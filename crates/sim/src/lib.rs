@@ -24,10 +24,12 @@ mod fault;
 mod forward;
 mod guest;
 mod hashing;
+mod header;
 mod host;
+mod id;
 mod ideal;
 mod job;
-mod letter;
+
 mod link;
 mod nic;
 mod notify;

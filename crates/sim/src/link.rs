@@ -8,7 +8,8 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Key, Kind};
-use crate::packet::{NIL, flag};
+use crate::id::PacketId;
+use crate::packet::{NOBODY, flag};
 use crate::pause::classes;
 use crate::port::{Slot, port_flag};
 use crate::report::Drop;
@@ -77,21 +78,21 @@ pub(crate) struct Degradation {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// What becomes of a packet on a link that is not perfect: why it is lost, if it is.
     #[cold]
-    pub(crate) fn fate(&mut self, port: u32, size: u32) -> Option<Drop> {
-        let link = &self.links[port as usize];
+    pub(crate) fn fate(&mut self, port: PortId, size: u32) -> Option<Drop> {
+        let link = &self.links[port];
         if link.is_down() {
             return Some(Drop::LinkDown);
         }
         let bits = (u64::from(size) + u64::from(self.gap)) * 8;
         // 1 - (1 - e)^n is n x e for every rate at which a link is of any use.
         let threshold = link.bit_errors.saturating_mul(bits).saturating_add(link.loss);
-        (self.loss_streams[port as usize].next_u64() < threshold).then_some(Drop::Wire)
+        (self.loss_streams[port].next_u64() < threshold).then_some(Drop::Wire)
     }
 
     /// The two ports of a cable, lower number first.
-    pub(crate) fn cable_ports(&self, cable: CableId) -> [u32; 2] {
+    pub(crate) fn cable_ports(&self, cable: CableId) -> [PortId; 2] {
         let port = self.cable_ends[cable.index()];
-        [port.0, self.fabric.ports[port.index()].peer.0]
+        [port, self.fabric.ports[port.index()].peer]
     }
 
     /// A fault takes cables down. Those that were up until now.
@@ -100,9 +101,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut ports = BTreeSet::new();
         for &cable in cables {
             let ends = self.cable_ports(cable);
-            let was_up = !self.links[ends[0] as usize].is_down();
+            let was_up = !self.links[ends[0]].is_down();
             for port in ends {
-                self.links[port as usize].down += 1;
+                self.links[port].down += 1;
                 if was_up {
                     self.turn_over(port);
                     ports.insert(port);
@@ -125,9 +126,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for &cable in cables {
             let ends = self.cable_ports(cable);
             for port in ends {
-                self.links[port as usize].down -= 1;
+                self.links[port].down -= 1;
             }
-            if self.links[ends[0] as usize].is_down() {
+            if self.links[ends[0]].is_down() {
                 continue;
             }
             changed.push(cable);
@@ -142,7 +143,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     continue;
                 }
                 // What the peer was told before is forgotten: it hears of pauses again.
-                let here = &mut self.ports[port as usize];
+                let here = &mut self.ports[port];
                 here.told = 0;
                 if here.to_tell() != 0 {
                     self.kick(port);
@@ -153,45 +154,45 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The link at a port went down or came up: frames that were on it count no more.
-    fn turn_over(&mut self, port: u32) {
-        let link = &mut self.links[port as usize];
+    fn turn_over(&mut self, port: PortId) {
+        let link = &mut self.links[port];
         link.epoch = link.epoch.wrapping_add(1);
         self.set_lossy(port);
     }
 
-    fn set_lossy(&mut self, port: u32) {
-        let flags = &mut self.ports[port as usize].flags;
+    fn set_lossy(&mut self, port: PortId) {
+        let flags = &mut self.ports[port].flags;
         *flags &= !port_flag::LOSSY;
-        if self.links[port as usize].is_lossy() {
+        if self.links[port].is_lossy() {
             *flags |= port_flag::LOSSY;
         }
     }
 
     /// Marks what is on its way to these ports as lost. It is dropped when it would have arrived.
-    fn lose_what_flies_to(&mut self, ports: &BTreeSet<u32>) {
+    fn lose_what_flies_to(&mut self, ports: &BTreeSet<PortId>) {
         let arrives = |key: Key| key.is(Kind::Arrive) || key.is(Kind::Deliver);
         for (key, index) in self.events.pending() {
-            if arrives(key) && ports.contains(&key.id()) {
-                let packet = self.packets.get_mut(index);
+            if arrives(key) && ports.contains(&PortId(key.id())) {
+                let packet = self.packets.get_mut(PacketId(index));
                 packet.flags |= flag::LOST;
-                // For nobody, so that a NIC looks twice.
-                packet.dst = NIL;
+                // No NIC takes it for its own, and so each sees the flag.
+                packet.dst = NOBODY;
             }
         }
     }
 
     /// A packet whose cable went dead under it. It counts where it was sent.
     #[cold]
-    pub(crate) fn lose_arrived(&mut self, slot: Slot, index: u32) {
-        let sender = self.ports[slot.port() as usize].peer();
+    pub(crate) fn lose_arrived(&mut self, slot: Slot, index: PacketId) {
+        let sender = self.ports[slot.port()].peer();
         self.drop_packet(index, Slot::new(sender, slot.class()), Drop::LinkDown);
     }
 
     /// The peer is gone: nobody will say when to go on.
-    fn end_pauses(&mut self, port: u32) {
+    fn end_pauses(&mut self, port: PortId) {
         let mut resumed = false;
         let credits = self.has_credits(port);
-        for class in classes(self.ports[port as usize].paused) {
+        for class in classes(self.ports[port].paused) {
             let slot = Slot::new(port, class);
             resumed |= if credits { self.end_pause(slot) } else { self.resume_class(slot) };
         }
@@ -202,9 +203,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Everything in the buffer of a switch is lost.
     pub(crate) fn empty_switch(&mut self, switch: SwitchId) {
-        for port in self.fabric.switches[switch.index()].ports.clone() {
-            let voqs = self.ports[port as usize].flags & port_flag::VOQ != 0;
-            let held = if voqs { u8::MAX } else { self.ports[port as usize].waiting };
+        for port in self.fabric.switches[switch.index()].ports.clone().map(PortId) {
+            let voqs = self.ports[port].flags & port_flag::VOQ != 0;
+            let held = if voqs { u8::MAX } else { self.ports[port].waiting };
             for class in classes(held) {
                 self.flush(Slot::new(port, class), Drop::NodeDown);
             }
@@ -230,9 +231,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             for port in self.cable_ports(cable) {
                 let Link { rate, bit_errors, loss, .. } = worst;
-                let link = &mut self.links[port as usize];
+                let link = &mut self.links[port];
                 *link = Link { rate, bit_errors, loss, ..*link };
-                self.ports[port as usize].byte_time = ByteTime::of(rate);
+                self.ports[port].byte_time = ByteTime::of(rate);
                 self.set_lossy(port);
             }
         }

@@ -6,10 +6,11 @@
 //! the same class. A NIC with several ports is several of these: see [`crate::plane`].
 
 use crate::cnp_limit::CnpLimits;
-use crate::connection::{End, NO_FLOW};
+use crate::connection::End;
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::packet::{ANY, NIL, flag};
+use crate::id::{EndpointId, FlowId, PacketId, PlaneId};
+use crate::packet::flag;
 use crate::port::{Port, Slot};
 use crate::receiver::Receiver;
 use crate::recycle::Feedback;
@@ -17,6 +18,7 @@ use crate::report::Drop;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
+use xoff_fabric::model::PortId;
 use xoff_transport::Signals;
 use xoff_transport::config::QpConfig;
 use xoff_units::{ByteTime, Instant, Rate};
@@ -26,7 +28,7 @@ use xoff_wire::{Aeth, Extension, Header, Operation as Opcode, Syndrome};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Member {
     /// The NIC, or which of its ports (see [`crate::plane`]).
-    pub(crate) nic: u32,
+    pub(crate) plane: PlaneId,
     pub(crate) class: u8,
     /// Place in its class's turn-taking.
     place: u32,
@@ -35,14 +37,14 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(crate) fn new(nic: u32, class: u8) -> Self {
-        Self { nic, class, place: 0, paced_at: Instant::MAX }
+    pub(crate) fn new(plane: PlaneId, class: u8) -> Self {
+        Self { plane, class, place: 0, paced_at: Instant::MAX }
     }
 }
 
 /// The endpoints of one class at one NIC. What every packet reads comes first: a NIC with few endpoints
 /// never looks at the lists.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C)]
 struct Group {
     /// One bit per place whose endpoint is ready: the first 64 places,
@@ -50,16 +52,28 @@ struct Group {
     ready_count: u32,
     /// The place that was served last, and the endpoint there.
     cursor: u32,
-    served: u32,
+    served: EndpointId,
     /// and the others.
     more_ready: Vec<u64>,
     /// Endpoint at each place.
-    places: Vec<u32>,
+    places: Vec<EndpointId>,
     vacant: Vec<u32>,
 }
 
 impl Group {
-    fn join(&mut self, endpoint: u32) -> u32 {
+    const fn new() -> Self {
+        Self {
+            ready: 0,
+            ready_count: 0,
+            cursor: 0,
+            served: EndpointId(0),
+            more_ready: Vec::new(),
+            places: Vec::new(),
+            vacant: Vec::new(),
+        }
+    }
+
+    fn join(&mut self, endpoint: EndpointId) -> u32 {
         let place = self.vacant.pop().unwrap_or(self.places.len() as u32);
         match self.places.get_mut(place as usize) {
             Some(known) => *known = endpoint,
@@ -95,7 +109,7 @@ impl Group {
 
     /// The next ready endpoint after the one served last.
     #[inline(always)]
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<EndpointId> {
         if self.ready_count == 0 {
             return None;
         }
@@ -136,10 +150,10 @@ impl Group {
 pub(crate) struct NicState {
     /// When the next paced endpoint's time comes, and which it is.
     next_paced: Instant,
-    paced: u32,
+    paced: EndpointId,
     /// The endpoint that sent data last, and is likely to do so next.
-    pub(crate) last: u32,
-    pub(crate) port: u32,
+    pub(crate) last: EndpointId,
+    pub(crate) port: PortId,
     /// Classes with a ready endpoint.
     pub(crate) ready: u8,
     /// Its packets collect telemetry for HPCC.
@@ -159,7 +173,7 @@ pub(crate) struct NicState {
     pub(crate) flow_rate: Rate,
     pub(crate) qp: Arc<QpConfig>,
     /// Paced endpoints that come after it.
-    pace: BinaryHeap<Reverse<(Instant, u32)>>,
+    pace: BinaryHeap<Reverse<(Instant, EndpointId)>>,
     /// Limiters of congestion notifications that its queue pairs share.
     cnps: CnpLimits,
     /// Storms under way: pauses without end, by class.
@@ -171,12 +185,17 @@ pub(crate) struct NicState {
 }
 
 impl NicState {
-    pub(crate) fn new(port: u32, rate: Rate, qp: Arc<QpConfig>, in_vxlan: Arc<QpConfig>) -> Self {
+    pub(crate) fn new(
+        port: PortId,
+        rate: Rate,
+        qp: Arc<QpConfig>,
+        in_vxlan: Arc<QpConfig>,
+    ) -> Self {
         use xoff_transport::config::{Congestion, Notification};
         Self {
             next_paced: Instant::MAX,
-            paced: 0,
-            last: NIL,
+            paced: EndpointId(0),
+            last: EndpointId::NONE,
             port,
             rate,
             flow_rate: rate,
@@ -187,7 +206,7 @@ impl NicState {
             cnps: CnpLimits::new(qp.cnp_scope),
             qp,
             ready: 0,
-            groups: Default::default(),
+            groups: std::array::from_fn(|_| Group::new()),
             pace: BinaryHeap::new(),
             receiver: None,
             hosts_guests: false,
@@ -222,7 +241,7 @@ impl NicState {
     /// Puts an endpoint among the ready or the paced ones; when it can send next. Nobody sends
     /// before the wire is free: who may send by then need not stand in the heap.
     #[inline(always)]
-    fn place(&mut self, endpoint: u32, end: &mut End, free: Instant) -> Instant {
+    fn place(&mut self, endpoint: EndpointId, end: &mut End, free: Instant) -> Instant {
         let at = end.qp.next_send();
         let member = &mut end.member;
         let ready = at <= free;
@@ -235,19 +254,20 @@ impl NicState {
     }
 
     /// An endpoint whose time has come by `now`, and when it was.
-    fn take_paced(&mut self, now: Instant) -> Option<(Instant, u32)> {
+    fn take_paced(&mut self, now: Instant) -> Option<(Instant, EndpointId)> {
         let first = (self.next_paced, self.paced);
         if first.0 > now || first.0.is_never() {
             return None;
         }
         let next = self.pace.pop();
-        (self.next_paced, self.paced) = next.map_or((Instant::MAX, 0), |Reverse(next)| next);
+        (self.next_paced, self.paced) =
+            next.map_or((Instant::MAX, EndpointId(0)), |Reverse(next)| next);
         Some(first)
     }
 
     /// An endpoint's time comes at `at`. Mostly it is the only one, and needs no heap.
     #[inline(always)]
-    fn pace(&mut self, at: Instant, endpoint: u32) {
+    fn pace(&mut self, at: Instant, endpoint: EndpointId) {
         let mut later = (at, endpoint);
         if later < (self.next_paced, self.paced) {
             std::mem::swap(&mut self.next_paced, &mut later.0);
@@ -284,28 +304,28 @@ fn feedback(answer: &Header, marked: bool) -> Feedback {
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Gives an endpoint its place at its NIC.
-    pub(crate) fn join(&mut self, endpoint: u32) {
+    pub(crate) fn join(&mut self, endpoint: EndpointId) {
         let member = self.end_mut(endpoint).member;
-        let group = &mut self.nics[member.nic as usize].groups[usize::from(member.class)];
+        let group = &mut self.nics[member.plane].groups[usize::from(member.class)];
         let place = group.join(endpoint);
         self.end_mut(endpoint).member.place = place;
     }
 
     /// Takes it back.
-    pub(crate) fn leave(&mut self, endpoint: u32) {
+    pub(crate) fn leave(&mut self, endpoint: EndpointId) {
         let member = self.end_mut(endpoint).member;
-        let nic = &mut self.nics[member.nic as usize];
+        let nic = &mut self.nics[member.plane];
         nic.set_ready(member.class, member.place, false);
         nic.groups[usize::from(member.class)].leave(member.place);
     }
 
     /// Sets an endpoint's turn by when it can send next, and wakes its port if that is sooner.
     #[inline(always)]
-    pub(crate) fn update_member(&mut self, endpoint: u32) {
-        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
-        let nic = &mut self.nics[end.member.nic as usize];
+    pub(crate) fn update_member(&mut self, endpoint: EndpointId) {
+        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
+        let nic = &mut self.nics[end.member.plane];
         let port = nic.port;
-        let here = &mut self.ports[port as usize];
+        let here = &mut self.ports[port];
         let at = nic.place(endpoint, end, self.now.max(here.busy_until));
         if at.is_never() {
             return;
@@ -319,17 +339,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Endpoints whose time has come become ready.
     #[inline(never)]
-    fn release_paced(&mut self, nic: u32) {
-        let nic_state = &mut self.nics[nic as usize];
-        let free = self.now.max(self.ports[nic_state.port as usize].busy_until);
+    fn release_paced(&mut self, nic: PlaneId) {
+        let nic_state = &mut self.nics[nic];
+        let free = self.now.max(self.ports[nic_state.port].busy_until);
         while nic_state.next_paced <= self.now
             && let Some((at, endpoint)) = nic_state.take_paced(self.now)
         {
-            let connection = &mut self.connections[(endpoint >> 1) as usize];
-            let ended = connection.flow == NO_FLOW;
-            let end = &mut connection.ends[(endpoint & 1) as usize];
+            let connection = &mut self.connections[endpoint.connection()];
+            let ended = connection.flow == FlowId::NONE;
+            let end = &mut connection.ends[endpoint.end()];
             // The flow may have ended, and its connection may serve another one elsewhere.
-            if ended || end.member.nic != nic || end.member.paced_at != at {
+            if ended || end.member.plane != nic || end.member.paced_at != at {
                 continue;
             }
             end.member.paced_at = Instant::MAX;
@@ -339,14 +359,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The NIC's port is free: send the next packet, if one may go.
     #[inline(never)]
-    pub(crate) fn transmit_nic(&mut self, port: u32) {
-        let nic = self.ports[port as usize].owner;
-        if self.nics[nic as usize].next_paced <= self.now {
+    pub(crate) fn transmit_nic(&mut self, port: PortId) {
+        let nic = self.ports[port].plane();
+        if self.nics[nic].next_paced <= self.now {
             self.release_paced(nic);
         }
-        let here = &self.ports[port as usize];
+        let here = &self.ports[port];
         let waiting = here.waiting;
-        let eligible = (waiting | self.nics[nic as usize].ready) & !here.paused;
+        let eligible = (waiting | self.nics[nic].ready) & !here.paused;
         if eligible == 0 {
             return self.schedule_next_nic(port);
         }
@@ -366,7 +386,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Sends the first control packet of a class.
     #[inline(always)]
     fn send_first_control(&mut self, slot: Slot) {
-        let here = &mut self.ports[slot.port() as usize];
+        let here = &mut self.ports[slot.port()];
         let queue = &mut here.lane(slot.class()).queue;
         let (index, packet) = queue.pop(&mut self.packets);
         let size = packet.size;
@@ -379,48 +399,48 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Sends the next data packet of a class.
     #[inline(always)]
-    fn send_data(&mut self, nic: u32, slot: Slot) {
+    fn send_data(&mut self, nic: PlaneId, slot: Slot) {
         let now = self.now;
-        let host = &mut self.nics[nic as usize];
+        let host = &mut self.nics[nic];
         let Some(endpoint) = host.groups[usize::from(slot.class())].next() else { return };
         host.last = endpoint;
-        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
+        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
         let header = end.qp.poll_transmit(now);
         let deadline = end.qp.deadline();
         if deadline < end.timer_at {
             let at = deadline.max(now);
             end.timer_at = at;
-            self.events.push(Event { at, key: Key::new(Kind::Deadline, endpoint), data: 0 });
+            self.events.push(Event { at, key: Key::new(Kind::Deadline, endpoint.0), data: 0 });
         }
         if let Some(header) = header {
-            let (index, size) = end.packet(header, now, &mut self.packets, &mut self.letters);
+            let (index, size) = end.packet(header, now, &mut self.packets, &mut self.headers);
             self.launch(slot, index, size.into());
         }
-        let host = &mut self.nics[nic as usize];
-        let end = &mut self.connections[(endpoint >> 1) as usize].ends[(endpoint & 1) as usize];
-        let here = &mut self.ports[slot.port() as usize];
+        let host = &mut self.nics[nic];
+        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
+        let here = &mut self.ports[slot.port()];
         host.place(endpoint, end, now.max(here.busy_until));
         self.schedule_next_nic(slot.port());
     }
 
     /// Sees to it that the NIC's port wakes up when it can send again.
     #[inline(always)]
-    pub(crate) fn schedule_next_nic(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
-        let at = self.nics[here.owner as usize].next_transmit(here, self.now);
+    pub(crate) fn schedule_next_nic(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
+        let at = self.nics[here.plane()].next_transmit(here, self.now);
         if at < here.wake_at {
             here.wake_at = at;
-            self.schedule_transmit(at, port, ANY);
+            self.schedule_transmit(at, port, PacketId::ANY);
         }
     }
 
     /// A packet has arrived at its NIC.
     #[inline(never)]
-    pub(crate) fn receive(&mut self, port: u32, index: u32) {
-        let nic = self.ports[port as usize].owner;
-        let host = &self.nics[nic as usize];
+    pub(crate) fn receive(&mut self, port: PortId, index: PacketId) {
+        let nic = self.ports[port].plane();
+        let host = &self.nics[nic];
         let packet = self.packets.get(index);
-        if packet.dst != nic || host.receiver.is_some() || host.hosts_guests {
+        if PlaneId::first_of(packet.dst) != nic || host.receiver.is_some() || host.hosts_guests {
             return self.receive_carefully(nic, port, index);
         }
         self.deliver(nic, index);
@@ -429,7 +449,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a NIC whose host is slow, by its second port, or where it is not wanted;
     /// or it has not arrived.
     #[cold]
-    fn receive_carefully(&mut self, nic: u32, port: u32, index: u32) {
+    fn receive_carefully(&mut self, nic: PlaneId, port: PortId, index: PacketId) {
         let packet = *self.packets.get(index);
         if packet.flags & flag::LOST != 0 {
             let slot = Slot::new(port, self.class_of(packet.dscp));
@@ -437,7 +457,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         } else if packet.dst != self.planes.home(nic) {
             let slot = Slot::new(port, self.class_of(packet.dscp));
             self.drop_packet(index, slot, Drop::NotMine);
-        } else if self.nics[nic as usize].hosts_guests && self.waits_for_host(nic, port, index) {
+        } else if self.nics[nic].hosts_guests && self.waits_for_host(nic, port, index) {
             // It comes again.
         } else if self.take_into_host(nic, index) {
             self.deliver(nic, index);
@@ -446,40 +466,40 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Hands a packet to its queue pair.
     #[inline(always)]
-    fn deliver(&mut self, nic: u32, index: u32) {
+    fn deliver(&mut self, nic: PlaneId, index: PacketId) {
         let packet = self.packets.get(index);
         let (endpoint, flags) = (packet.to, packet.flags);
         self.totals.delivered += 1;
         self.totals.delivered_bytes += u64::from(packet.size);
-        let letter = self.letters.get(index);
-        let connection = &mut self.connections[(endpoint >> 1) as usize];
-        if connection.flow != letter.flow {
+        let header = self.headers.get(index);
+        let connection = &mut self.connections[endpoint.connection()];
+        if connection.flow != header.flow {
             self.totals.late += 1;
             return self.packets.release(index);
         }
-        let operation = letter.header.opcode.operation();
+        let operation = header.transport.opcode.operation();
         self.totals.cnps += u64::from(operation == Opcode::Cnp);
         let answers = operation == Opcode::Acknowledge;
-        let int = if answers && self.nics[nic as usize].returns {
-            let recycler = connection.ends[(endpoint & 1) as usize].recycler();
-            if let (Some(recycler), Some(returned)) = (recycler, self.letters.returned(index)) {
-                recycler.hear(returned.0, feedback(&letter.header, returned.1));
+        let int = if answers && self.nics[nic].returns {
+            let recycler = connection.ends[endpoint.end()].recycler();
+            if let (Some(recycler), Some(returned)) = (recycler, self.headers.returned(index)) {
+                recycler.hear(returned.0, feedback(&header.transport, returned.1));
             }
-            self.letters.collected(index)
+            self.headers.collected(index)
         } else {
             None
         };
-        let sent_at = answers.then_some(letter.sent_at);
+        let sent_at = answers.then_some(header.sent_at);
         let trimmed = flags & flag::TRIMMED != 0;
         let ce = flags & flag::CE != 0;
         let cnp_withheld = ce && {
-            let sender = connection.ends[(!endpoint & 1) as usize].member.nic;
-            let host = &mut self.nics[nic as usize];
+            let sender = connection.ends[endpoint.peer().end()].member.plane;
+            let host = &mut self.nics[nic];
             host.cnps.withholds(self.now, sender, &host.qp)
         };
         let signals = Signals { ce, trimmed, cnp_withheld, sent_at, int };
-        let qp = &mut connection.ends[(endpoint & 1) as usize].qp;
-        qp.handle(self.now, &letter.header, signals);
+        let qp = &mut connection.ends[endpoint.end()].qp;
+        qp.handle(self.now, &header.transport, signals);
         self.send_control(endpoint, Some(index));
         self.packets.release(index);
         if matches!(operation, Opcode::Write | Opcode::Send) {
@@ -488,7 +508,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             if flags & flag::CE != 0 {
                 self.update_deadline(endpoint);
             }
-            if self.connections[(endpoint >> 1) as usize].carried.is_some() {
+            if self.connections[endpoint.connection()].carried.is_some() {
                 self.transfers_arrive(endpoint);
             }
         } else if !self.finish_if_done(endpoint) {

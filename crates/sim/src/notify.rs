@@ -8,31 +8,32 @@
 //! The notification is made in the pipeline: it takes no buffer of an ingress, and leaves by the switch's own
 //! routes, also where its flow has a pinned path. A switch without a route to the sender sends none.
 
-use crate::connection::NO_FLOW;
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::letter::Letter;
-use crate::packet::{NO_INGRESS, Packet, flag};
+use crate::header::PacketHeader;
+use crate::id::{FlowId, PacketId};
+use crate::packet::{Packet, flag};
 use crate::port::Slot;
+use crate::trail::Stamp;
 use xoff_units::Span;
 use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Service};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet that leaves by `slot` meets a long queue: it gets a mark, or its sender a notification.
     #[inline(never)]
-    pub(crate) fn mark(&mut self, slot: Slot, index: u32) {
+    pub(crate) fn mark(&mut self, slot: Slot, index: PacketId) {
         if let Some(interval) = self.fabric.marking.notify {
             return self.notify_sender(slot, index, interval);
         }
-        self.counts[slot.index()].marked += 1;
+        self.counts[slot].marked += 1;
         self.packets.get_mut(index).flags |= flag::CE;
-        self.letters.mark_entropy(index);
+        self.headers.mark_entropy(index);
     }
 
     /// A packet joins a queue whose switch marks then, on what waits before it.
     #[cold]
-    pub(crate) fn mark_at_enqueue(&mut self, out: Slot, index: u32) {
-        let lane = &self.ports[out.port() as usize].lanes[usize::from(out.class())];
+    pub(crate) fn mark_at_enqueue(&mut self, out: Slot, index: PacketId) {
+        let lane = &self.ports[out.port()].lanes[usize::from(out.class())];
         let (queued, kmin) = (lane.queue.bytes, self.profiles[lane.profile as usize].kmin);
         let capable = self.packets.get(index).flags & flag::ECT != 0;
         if self.fabric.marking.at_enqueue && capable && queued > kmin && self.marks(out, queued) {
@@ -41,10 +42,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The switch of a port tells the sender of a packet about congestion, if it has not of late.
-    fn notify_sender(&mut self, slot: Slot, index: u32, interval: Span) {
-        let switch = self.ports[slot.port() as usize].owner;
-        let (receiver, flow) = (self.packets.get(index).to, self.letters.get(index).flow);
-        let alive = self.connections[(receiver >> 1) as usize].flow == flow && flow != NO_FLOW;
+    fn notify_sender(&mut self, slot: Slot, index: PacketId, interval: Span) {
+        let switch = self.ports[slot.port()].switch();
+        let (receiver, flow) = (self.packets.get(index).to, self.headers.get(index).flow);
+        let alive = self.connections[receiver.connection()].flow == flow && flow != FlowId::NONE;
         let last = self.notified.get(&(switch, receiver));
         let lately = last.is_some_and(|&(of, at)| of == flow && at + interval > self.now);
         if !alive || lately {
@@ -55,7 +56,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             opcode: Opcode::Cnp,
             ack_request: false,
             becn: true,
-            dest_qp: Qpn::new(receiver ^ 1),
+            dest_qp: Qpn::new(receiver.peer().0),
             psn: Psn::new(0),
             extension: Extension::None,
             payload: 0,
@@ -64,16 +65,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let class = own.class();
         // It joins the way to the sender here, so it follows no trail, and takes nobody's buffer.
         let flags = like.flags & flag::TO_INITIATOR;
-        let packet = Packet { flags, stamp: 0, ingress: NO_INGRESS, charged: 0, hops: 0, ..like };
-        let entropy = self.hashing.at(switch, packet.entropy);
-        let seed = self.switches[switch as usize].mixed_seed;
-        let out = self.routing.next(switch, packet.dst, entropy, seed);
-        let hashed = Packet { entropy, ..packet };
-        let Some(out) = out.or_else(|| self.balance(switch, &hashed, class)) else { return };
+        let packet =
+            Packet { flags, stamp: Stamp::NONE, ingress: Slot::NONE, charged: 0, hops: 0, ..like };
+        let hash = self.hashing.at(switch, packet.entropy);
+        let seed = self.switches[switch].hash_seed;
+        let out = self.routing.next(switch, packet.dst, hash, seed);
+        let Some(out) = out.or_else(|| self.balance(switch, &packet, hash, class)) else { return };
         self.notified.insert((switch, receiver), (flow, self.now));
         self.totals.switch_cnps += 1;
         let index = self.packets.add(&packet);
-        self.letters.write(index, Letter { header, sent_at: self.now, flow }, packet.size);
+        self.headers.write(
+            index,
+            PacketHeader { transport: header, sent_at: self.now, flow },
+            packet.size,
+        );
         let out = Slot::new(out, class);
         self.egress_joined(out, packet.size.into());
         self.enqueue(out, index, packet.size);

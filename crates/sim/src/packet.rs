@@ -2,16 +2,15 @@
 //!
 //! A packet on its way is a small value ([`Packet`], half a cache line) that stays where it is from
 //! NIC to NIC: events and queues have its number. Places are reused last-in-first-out, so that what is
-//! touched stays in cache. What only the two ends need is in a [letter](crate::letter) of the same number.
+//! touched stays in cache. What only the two ends need is in a [header](crate::header) of the same number.
 
-/// Nothing.
-pub(crate) const NIL: u32 = u32::MAX;
+use crate::id::{EndpointId, Entropy, PacketId, Table};
+use crate::port::Slot;
+use crate::trail::Stamp;
+use xoff_fabric::model::NicId;
 
-/// Some packet: nothing is known of which, and it does not matter. There is memory at this place.
-pub(crate) const ANY: u32 = 0;
-
-/// Not charged to any ingress: the packet came from a NIC's own queue.
-pub(crate) const NO_INGRESS: u32 = u32::MAX;
+/// The destination of a packet that no NIC may take: it was lost on a cable.
+pub(crate) const NOBODY: NicId = NicId(u32::MAX);
 
 /// A packet that comes to so many switches is taken to be lost in a loop.
 pub(crate) const MAX_HOPS: u8 = 64;
@@ -21,17 +20,17 @@ pub(crate) const MAX_HOPS: u8 = 64;
 #[repr(align(32))]
 pub(crate) struct Packet {
     /// The NIC it is for.
-    pub(crate) dst: u32,
+    pub(crate) dst: NicId,
     /// Which [trail](crate::trail) it follows.
-    pub(crate) stamp: u32,
+    pub(crate) stamp: Stamp,
     /// Hash of its flow's fields, or which hashes it has: see [hashing](crate::hashing).
-    pub(crate) entropy: u32,
+    pub(crate) entropy: Entropy,
     /// The one behind it in its queue, or the next free place.
-    pub(crate) next: u32,
+    pub(crate) next: PacketId,
     /// The endpoint it is for, while its flow lives.
-    pub(crate) to: u32,
-    /// Port and class it is charged to in the switch that holds it.
-    pub(crate) ingress: u32,
+    pub(crate) to: EndpointId,
+    /// Port and class it is charged to in the switch that holds it; none in a NIC's own queue.
+    pub(crate) ingress: Slot,
     /// Bytes from Ethernet header to FCS.
     pub(crate) size: u16,
     /// Bytes charged to the buffer: `size` in whole cells.
@@ -66,21 +65,21 @@ pub(crate) mod flag {
 
 /// All packets alive.
 pub(crate) struct Packets {
-    packets: Vec<Packet>,
+    packets: Table<PacketId, Packet>,
     /// First free place.
-    free: u32,
+    free: PacketId,
 }
 
 impl Packets {
     /// No packets yet; `expected` may be alive at a time, or more.
     pub(crate) fn new(expected: usize) -> Self {
-        Self { packets: Vec::with_capacity(expected), free: NIL }
+        Self { packets: Vec::with_capacity(expected).into(), free: PacketId::NONE }
     }
 
     /// Gives a packet a place. By reference, so that it is copied whole and not field by field.
     #[inline(always)]
-    pub(crate) fn add(&mut self, packet: &Packet) -> u32 {
-        match self.packets.get_mut(self.free as usize) {
+    pub(crate) fn add(&mut self, packet: &Packet) -> PacketId {
+        match self.packets.get_mut(self.free) {
             Some(place) => {
                 let index = self.free;
                 self.free = place.next;
@@ -88,43 +87,44 @@ impl Packets {
                 index
             }
             None => {
+                let index = self.packets.next_id();
                 self.packets.push(*packet);
-                self.packets.len() as u32 - 1
+                index
             }
         }
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, index: u32) -> &Packet {
-        &self.packets[index as usize]
+    pub(crate) fn get(&self, index: PacketId) -> &Packet {
+        &self.packets[index]
     }
 
     /// The packet at a place, if there is such a place.
     #[inline(always)]
-    pub(crate) fn peek(&self, index: u32) -> Option<&Packet> {
-        self.packets.get(index as usize)
+    pub(crate) fn peek(&self, index: PacketId) -> Option<&Packet> {
+        self.packets.get(index)
     }
 
     /// Asks for the memory of a packet, if there is such a place.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, index: u32) {
-        prefetch_index::prefetch_index(&self.packets, index as usize);
+    pub(crate) fn prefetch(&self, index: PacketId) {
+        self.packets.prefetch(index);
     }
 
     #[inline(always)]
-    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Packet {
-        &mut self.packets[index as usize]
+    pub(crate) fn get_mut(&mut self, index: PacketId) -> &mut Packet {
+        &mut self.packets[index]
     }
 
     /// Gives a place back.
     #[inline(always)]
-    pub(crate) fn release(&mut self, index: u32) {
-        self.packets[index as usize].next = self.free;
+    pub(crate) fn release(&mut self, index: PacketId) {
+        self.packets[index].next = self.free;
         self.free = index;
     }
 
     /// Takes a packet out of its place.
-    pub(crate) fn take(&mut self, index: u32) -> Packet {
+    pub(crate) fn take(&mut self, index: PacketId) -> Packet {
         let packet = *self.get(index);
         self.release(index);
         packet
@@ -134,9 +134,9 @@ impl Packets {
     pub(crate) fn live(&self) -> u64 {
         let mut free = 0;
         let mut index = self.free;
-        while index != NIL {
+        while index != PacketId::NONE {
             free += 1;
-            index = self.packets[index as usize].next;
+            index = self.packets[index].next;
         }
         self.packets.len() as u64 - free
     }
@@ -145,9 +145,9 @@ impl Packets {
 /// A queue of packets, and how long it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queue {
-    first: u32,
+    first: PacketId,
     /// Only if there is a first.
-    last: u32,
+    last: PacketId,
     /// Bytes queued.
     pub(crate) bytes: u32,
     /// Most bytes ever queued.
@@ -156,15 +156,15 @@ pub(crate) struct Queue {
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { first: NIL, last: NIL, bytes: 0, deepest: 0 }
+        Self { first: PacketId::NONE, last: PacketId::NONE, bytes: 0, deepest: 0 }
     }
 }
 
 impl Queue {
     /// Appends a packet of `size` bytes.
     #[inline(always)]
-    pub(crate) fn push(&mut self, packets: &mut Packets, index: u32, size: u16) {
-        if self.first == NIL {
+    pub(crate) fn push(&mut self, packets: &mut Packets, index: PacketId, size: u16) {
+        if self.first == PacketId::NONE {
             self.first = index;
         } else {
             packets.get_mut(self.last).next = index;
@@ -176,24 +176,24 @@ impl Queue {
 
     /// Takes the first packet, which the caller knows is there, and shows it.
     #[inline(always)]
-    pub(crate) fn pop<'a>(&mut self, packets: &'a mut Packets) -> (u32, &'a mut Packet) {
+    pub(crate) fn pop<'a>(&mut self, packets: &'a mut Packets) -> (PacketId, &'a mut Packet) {
         debug_assert!(!self.is_empty(), "an empty queue was served");
         let index = self.first;
         let packet = packets.get_mut(index);
-        self.first = if index == self.last { NIL } else { packet.next };
+        self.first = if index == self.last { PacketId::NONE } else { packet.next };
         self.bytes -= u32::from(packet.size);
         (index, packet)
     }
 
-    /// The packet at its head, or [`NIL`].
+    /// The packet at its head, or [`PacketId::NONE`].
     #[inline(always)]
-    pub(crate) fn first(&self) -> u32 {
+    pub(crate) fn first(&self) -> PacketId {
         self.first
     }
 
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.first == NIL
+        self.first == PacketId::NONE
     }
 
     /// The packets in order.
@@ -204,11 +204,13 @@ impl Queue {
     /// The packets behind one of them, or all, in order, with their numbers.
     pub(crate) fn after<'a>(
         &self,
-        before: Option<u32>,
+        before: Option<PacketId>,
         packets: &'a Packets,
-    ) -> impl Iterator<Item = (u32, &'a Packet)> {
+    ) -> impl Iterator<Item = (PacketId, &'a Packet)> {
         let last = self.last;
-        let next = move |index: u32| if index == last { NIL } else { packets.get(index).next };
+        let next = move |index: PacketId| {
+            if index == last { PacketId::NONE } else { packets.get(index).next }
+        };
         let mut index = before.map_or(self.first, next);
         std::iter::from_fn(move || {
             let packet = packets.peek(index)?;
@@ -226,12 +228,12 @@ mod tests {
     use std::collections::VecDeque;
 
     const NONE: Packet = Packet {
-        dst: NIL,
-        stamp: 0,
-        entropy: 0,
-        next: NIL,
-        to: NIL,
-        ingress: NO_INGRESS,
+        dst: NicId(0),
+        stamp: Stamp::NONE,
+        entropy: Entropy(0),
+        next: PacketId::NONE,
+        to: EndpointId::NONE,
+        ingress: Slot::NONE,
         size: 0,
         charged: 0,
         dscp: 0,
@@ -250,16 +252,16 @@ mod tests {
             for (which, action) in steps {
                 if action < 3 {
                     serial += 1;
-                    let index = packets.add(&Packet { to: serial, size: 100, ..NONE });
+                    let index = packets.add(&Packet { to: EndpointId(serial), size: 100, ..NONE });
                     queues[which].push(&mut packets, index, 100);
                     models[which].push_back(serial);
                 } else if let Some(expected) = models[which].pop_front() {
                     let (index, _) = queues[which].pop(&mut packets);
-                    prop_assert_eq!(packets.take(index).to, expected);
+                    prop_assert_eq!(packets.take(index).to.0, expected);
                 }
                 for (queue, model) in queues.iter().zip(&models) {
                     let order: VecDeque<u32> =
-                        queue.iter(&packets).map(|packet| packet.to).collect();
+                        queue.iter(&packets).map(|packet| packet.to.0).collect();
                     prop_assert_eq!(&order, model);
                     prop_assert_eq!(queue.bytes as usize, 100 * model.len());
                     prop_assert_eq!(queue.is_empty(), model.is_empty());

@@ -10,9 +10,10 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::packet::ANY;
+use crate::id::PacketId;
 use crate::port::{Slot, port_flag};
 use crate::report::TraceKind;
+use xoff_fabric::model::PortId;
 use xoff_fabric::rules::pause::quanta_time;
 use xoff_units::{Instant, Span};
 
@@ -52,27 +53,27 @@ pub(crate) fn classes(mask: u8) -> impl Iterator<Item = u8> {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The class's buffer is full: the peer must stop.
     pub(crate) fn ask_pause(&mut self, slot: Slot) {
-        self.ports[slot.port() as usize].xoff |= slot.bit();
+        self.ports[slot.port()].xoff |= slot.bit();
         self.trace_occupancy(TraceKind::Xoff, slot);
         self.kick(slot.port());
     }
 
     /// Tells the observer of a pause, with what the ingress holds.
     fn trace_occupancy(&mut self, kind: TraceKind, slot: Slot) {
-        let held = self.ports[slot.port() as usize].lanes[usize::from(slot.class())].ingress.held();
+        let held = self.ports[slot.port()].lanes[usize::from(slot.class())].ingress.held();
         self.trace_packet(kind, slot, None, held.try_into().unwrap_or(u32::MAX));
     }
 
     /// There is room again: the peer may go on.
     pub(crate) fn ask_resume(&mut self, slot: Slot) {
-        self.ports[slot.port() as usize].xoff &= !slot.bit();
+        self.ports[slot.port()].xoff &= !slot.bit();
         self.trace_occupancy(TraceKind::Xon, slot);
         self.kick(slot.port());
     }
 
     /// Sends one pause frame with everything the peer has to hear.
-    pub(crate) fn send_pause_frame(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
+    pub(crate) fn send_pause_frame(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
         let (tell, xoff) = (here.to_tell(), here.xoff);
         here.told = xoff;
         here.refresh = 0;
@@ -80,19 +81,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let end = here.busy_until;
         let peer = here.peer();
         if Q::BY_TURN {
-            self.turns[port as usize] = self.events.take_turn();
+            self.turns[port] = self.events.take_turn();
         }
         for class in classes(tell) {
-            let count = &mut self.counts[Slot::new(port, class).index()];
+            let count = &mut self.counts[Slot::new(port, class)];
             if xoff & 1 << class != 0 {
                 count.xoff_sent += 1;
             } else {
                 count.xon_sent += 1;
             }
         }
-        let effect = end + self.pause_flight[port as usize];
+        let effect = end + self.pause_flight[port];
         // A frame on a link that goes down or comes up meanwhile has no effect.
-        let epoch = u32::from(self.links[port as usize].epoch);
+        let epoch = u32::from(self.links[port].epoch);
         let data = u32::from(tell) | u32::from(xoff) << 8 | epoch << 16;
         self.schedule(effect, Kind::Pause, peer, data);
         if xoff != 0 {
@@ -102,26 +103,26 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Whatever waits behind a pause frame gets its turn when the wire is free.
-    fn schedule_next(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
+    fn schedule_next(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
         if here.is_nic() {
             return self.schedule_next_nic(port);
         }
         if here.eligible() != 0 || here.to_tell() != 0 {
             let at = here.busy_until;
             here.wake_at = at;
-            self.schedule_transmit(at, port, ANY);
+            self.schedule_transmit(at, port, PacketId::ANY);
         }
     }
 
     /// How long the pauses of this port's peer last.
-    fn pause_time(&self, port: u32) -> Span {
-        let rate = self.links[port as usize].rate;
+    fn pause_time(&self, port: PortId) -> Span {
+        let rate = self.links[port].rate;
         self.quanta.map_or(Span::MAX, |quanta| quanta_time(quanta, rate))
     }
 
-    fn schedule_refresh(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
+    fn schedule_refresh(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
         if self.quanta.is_none() || here.flags & port_flag::REFRESH_PENDING != 0 {
             return;
         }
@@ -132,8 +133,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Tells the peer again, before its pause runs out.
-    pub(crate) fn refresh_pauses(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
+    pub(crate) fn refresh_pauses(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
         here.flags &= !port_flag::REFRESH_PENDING;
         if here.xoff == 0 {
             return;
@@ -144,11 +145,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A pause frame takes effect here, or room comes back to a port with credits.
-    pub(crate) fn obey_pause(&mut self, port: u32, data: u32) {
+    pub(crate) fn obey_pause(&mut self, port: PortId, data: u32) {
         if self.has_credits(port) {
             return self.take_credit(port, data);
         }
-        let link = &self.links[port as usize];
+        let link = &self.links[port];
         if link.is_down() || u32::from(link.epoch) != data >> 16 {
             return;
         }
@@ -157,9 +158,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for class in classes(tell) {
             let slot = Slot::new(port, class);
             if xoff & slot.bit() != 0 {
-                self.counts[slot.index()].pauses_received += 1;
-                self.pauses[slot.index()].last_heard = self.now;
-                self.pauses[slot.index()].until = self.now + self.pause_time(port);
+                self.counts[slot].pauses_received += 1;
+                self.pauses[slot].last_heard = self.now;
+                self.pauses[slot].until = self.now + self.pause_time(port);
                 self.pause_class(slot);
             } else {
                 resumed |= self.resume_class(slot);
@@ -172,7 +173,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn pause_class(&mut self, slot: Slot) {
-        let here = &self.ports[slot.port() as usize];
+        let here = &self.ports[slot.port()];
         if (here.paused | here.stuck) & slot.bit() != 0 {
             return;
         }
@@ -193,8 +194,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Stops a class that was not stopped.
     pub(crate) fn begin_pause(&mut self, slot: Slot) {
-        self.ports[slot.port() as usize].paused |= slot.bit();
-        let state = &mut self.pauses[slot.index()];
+        self.ports[slot.port()].paused |= slot.bit();
+        let state = &mut self.pauses[slot];
         state.began = self.now;
         state.place = self.paused.len() as u32;
         self.paused.push(slot);
@@ -202,43 +203,42 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Lets a class go on; whether it was stopped.
     pub(crate) fn end_pause(&mut self, slot: Slot) -> bool {
-        let here = &mut self.ports[slot.port() as usize];
+        let here = &mut self.ports[slot.port()];
         if here.paused & slot.bit() == 0 {
             return false;
         }
         here.paused &= !slot.bit();
-        let state = &mut self.pauses[slot.index()];
+        let state = &mut self.pauses[slot];
         state.total += self.now - state.began;
         let place = state.place;
         self.paused.swap_remove(place as usize);
         if let Some(&moved) = self.paused.get(place as usize) {
-            self.pauses[moved.index()].place = place;
+            self.pauses[moved].place = place;
         }
         true
     }
 
-    fn schedule_expiry(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
+    fn schedule_expiry(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
         if self.quanta.is_none() || here.paused == 0 || here.flags & port_flag::EXPIRY_PENDING != 0
         {
             return;
         }
         here.flags |= port_flag::EXPIRY_PENDING;
         let paused = here.paused;
-        let first =
-            classes(paused).map(|class| self.pauses[Slot::new(port, class).index()].until).min();
+        let first = classes(paused).map(|class| self.pauses[Slot::new(port, class)].until).min();
         if let Some(at) = first {
             self.schedule(at, Kind::PauseExpiry, port, 0);
         }
     }
 
     /// Ends the pauses whose time is up.
-    pub(crate) fn expire_pauses(&mut self, port: u32) {
-        self.ports[port as usize].flags &= !port_flag::EXPIRY_PENDING;
+    pub(crate) fn expire_pauses(&mut self, port: PortId) {
+        self.ports[port].flags &= !port_flag::EXPIRY_PENDING;
         let mut resumed = false;
-        for class in classes(self.ports[port as usize].paused) {
+        for class in classes(self.ports[port].paused) {
             let slot = Slot::new(port, class);
-            if self.pauses[slot.index()].until <= self.now {
+            if self.pauses[slot].until <= self.now {
                 resumed |= self.resume_class(slot);
             }
         }

@@ -6,10 +6,11 @@
 //! link the NIC takes to be up ([`Pick`]); packets to a NIC come by whatever plane the switches choose.
 //! When the NIC hears that a link went down or came up, the queue pairs choose again.
 
-use crate::connection::{NO_FLOW, Way, endpoint};
+use crate::connection::Way;
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use xoff_fabric::model::Fabric;
+use crate::id::{EndpointId, FlowHash, FlowId, PlaneId};
+use xoff_fabric::model::{Fabric, NicId, PortId};
 use xoff_fabric::rules::hash;
 
 /// The planes of all NICs.
@@ -17,18 +18,18 @@ use xoff_fabric::rules::hash;
 pub(crate) struct Planes {
     nics: u32,
     /// The first of a NIC's further planes, by NIC; empty if no NIC has any.
-    more: Vec<u32>,
+    more: Vec<PlaneId>,
     /// The NIC of each further plane.
-    homes: Vec<u32>,
+    homes: Vec<NicId>,
     /// Planes that their NIC takes to be down.
-    down: Vec<u32>,
+    down: Vec<PlaneId>,
 }
 
 /// By what a queue pair's port is chosen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pick {
     /// The hash of a flow.
-    Hash(u32),
+    Hash(FlowHash),
     /// Queue pairs that do one thing together take the ports in turn.
     Turn(u32),
 }
@@ -38,7 +39,7 @@ impl Pick {
     fn among(self, count: usize) -> usize {
         match self {
             _ if count < 2 => 0,
-            Pick::Hash(entropy) => hash::pick_mixed(entropy, SEED, count),
+            Pick::Hash(hash) => hash::pick_mixed(hash.0, SEED, count),
             Pick::Turn(turn) => turn as usize % count,
         }
     }
@@ -48,8 +49,8 @@ impl Pick {
 const SEED: u32 = hash::mixed(hash::seed_of(u32::MAX));
 
 /// The port by which an end of a flow sends when all are up, counted from 0.
-pub(crate) fn preferred(ports: usize, entropy: u32) -> usize {
-    Pick::Hash(entropy).among(ports)
+pub(crate) fn preferred(ports: usize, hash: FlowHash) -> usize {
+    Pick::Hash(hash).among(ports)
 }
 
 impl Planes {
@@ -60,56 +61,53 @@ impl Planes {
             return planes;
         }
         for (nic, state) in fabric.nics.iter().enumerate() {
-            planes.more.push(nics + planes.homes.len() as u32);
-            planes.homes.extend(state.ports.clone().skip(1).map(|_| nic as u32));
+            planes.more.push(PlaneId(nics + planes.homes.len() as u32));
+            planes.homes.extend(state.ports.clone().skip(1).map(|_| NicId(nic as u32)));
         }
         planes
     }
 
     /// The plane of a NIC's port, counted from 0 at the NIC.
-    pub(crate) fn plane(&self, nic: u32, port: usize) -> u32 {
+    pub(crate) fn plane(&self, nic: NicId, port: usize) -> PlaneId {
         match (port as u32).checked_sub(1) {
-            None => nic,
-            Some(further) => self.more[nic as usize] + further,
+            None => PlaneId::first_of(nic),
+            Some(further) => PlaneId(self.more[nic.index()].0 + further),
         }
     }
 
     /// The NIC of a plane.
-    pub(crate) fn home(&self, plane: u32) -> u32 {
-        match plane.checked_sub(self.nics) {
-            None => plane,
+    pub(crate) fn home(&self, plane: PlaneId) -> NicId {
+        match plane.0.checked_sub(self.nics) {
+            None => NicId(plane.0),
             Some(further) => self.homes[further as usize],
         }
     }
 
     /// All planes of a NIC.
-    pub(crate) fn of_nic(&self, nic: u32) -> impl Iterator<Item = u32> + use<> {
-        let first = self.more.get(nic as usize).copied().unwrap_or(0);
-        let next = self.more.get(nic as usize + 1).copied();
-        let further = match self.more.is_empty() {
-            true => 0..0,
-            false => first..next.unwrap_or(self.nics + self.homes.len() as u32),
-        };
-        std::iter::once(nic).chain(further)
+    pub(crate) fn of_nic(&self, nic: NicId) -> impl Iterator<Item = PlaneId> + use<> {
+        let end = self.nics + self.homes.len() as u32;
+        let first_further = |nic: usize| self.more.get(nic).map_or(end, |plane| plane.0);
+        let further = first_further(nic.index())..first_further(nic.index() + 1);
+        std::iter::once(PlaneId::first_of(nic)).chain(further.map(PlaneId))
     }
 
-    fn is_up(&self, plane: u32) -> bool {
+    fn is_up(&self, plane: PlaneId) -> bool {
         !self.down.contains(&plane)
     }
 
     /// The plane by which a NIC sends the packets of a queue pair.
-    pub(crate) fn choose(&self, nic: u32, pick: Pick) -> u32 {
+    pub(crate) fn choose(&self, nic: NicId, pick: Pick) -> PlaneId {
         let count = self.of_nic(nic).count();
         let first = self.plane(nic, pick.among(count));
         if count < 2 || self.is_up(first) {
             return first;
         }
-        let up: Vec<u32> = self.of_nic(nic).filter(|&plane| self.is_up(plane)).collect();
+        let up: Vec<PlaneId> = self.of_nic(nic).filter(|&plane| self.is_up(plane)).collect();
         up.get(pick.among(up.len())).copied().unwrap_or(first)
     }
 
     /// A NIC hears how a plane is. Whether that is news, and of any use.
-    fn hear(&mut self, plane: u32, is_down: bool) -> bool {
+    fn hear(&mut self, plane: PlaneId, is_down: bool) -> bool {
         if self.is_up(plane) != is_down || self.of_nic(self.home(plane)).count() < 2 {
             return false;
         }
@@ -124,13 +122,13 @@ impl Planes {
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The plane by which an end of a connection sends.
-    pub(crate) fn plane_of(&self, way: &Way, end: usize) -> u32 {
+    pub(crate) fn plane_of(&self, way: &Way, end: usize) -> PlaneId {
         let nic = way.nics[end];
-        let flow = self.flows.get(way.flow as usize).filter(|_| way.pinned);
+        let flow = self.flows.get(way.flow).filter(|_| way.pinned);
         match flow.and_then(|flow| flow.pins.as_ref()) {
             Some(pins) => {
-                let own = self.fabric.nics[nic as usize].ports.start;
-                self.planes.plane(nic, (pins.first[end] - own) as usize)
+                let own = self.fabric.nics[nic.index()].ports.start;
+                self.planes.plane(nic, (pins.first[end].0 - own) as usize)
             }
             None => {
                 let hash = Pick::Hash(self.hashing.at_nic(way.entropy[end]));
@@ -140,34 +138,34 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A NIC hears how the link of one of its ports is: its flows choose again.
-    pub(crate) fn nic_hears(&mut self, port: u32, is_down: bool) {
-        let plane = self.ports[port as usize].owner;
+    pub(crate) fn nic_hears(&mut self, port: PortId, is_down: bool) {
+        let plane = self.ports[port].plane();
         if !self.planes.hear(plane, is_down) {
             return;
         }
         let home = self.planes.home(plane);
-        for connection in 0..self.connections.len() as u32 {
-            let state = &self.connections[connection as usize];
-            let (live, turn) = (state.flow != NO_FLOW, state.carried.as_ref().map(|c| c.turn));
+        for connection in self.connections.ids() {
+            let state = &self.connections[connection];
+            let (live, turn) = (state.flow != FlowId::NONE, state.carried.as_ref().map(|c| c.turn));
             for end in (0..2).filter(|_| live) {
-                let state = &self.connections[connection as usize].ends[end];
-                let now = state.member.nic;
+                let state = &self.connections[connection].ends[end];
+                let now = state.member.plane;
                 let hashed = || state.hashed().map(|e| Pick::Hash(self.hashing.at_nic(e)));
                 let pick = turn.map(Pick::Turn).or_else(hashed);
                 if self.planes.home(now) == home
                     && let Some(pick) = pick
                     && self.planes.choose(home, pick) != now
                 {
-                    self.move_to(endpoint(connection, end), self.planes.choose(home, pick));
+                    self.move_to(connection.end(end), self.planes.choose(home, pick));
                 }
             }
         }
     }
 
     /// An end of a flow sends by another plane from now on. Answers that wait at the old one stay there.
-    fn move_to(&mut self, endpoint: u32, plane: u32) {
+    fn move_to(&mut self, endpoint: EndpointId, plane: PlaneId) {
         self.leave(endpoint);
-        let port = self.nics[plane as usize].port;
+        let port = self.nics[plane].port;
         self.end_mut(endpoint).move_to(plane, port);
         self.join(endpoint);
         self.after_input(endpoint);
@@ -196,43 +194,49 @@ mod tests {
     #[test]
     fn planes_are_numbered_behind_the_nics() {
         let planes = Planes::of(&fabric([2, 1, 3]));
-        let of = |nic| planes.of_nic(nic).collect::<Vec<_>>();
+        let of = |nic| planes.of_nic(NicId(nic)).map(|plane| plane.0).collect::<Vec<_>>();
         assert_eq!((of(0), of(1), of(2)), (vec![0, 3], vec![1], vec![2, 4, 5]));
-        assert_eq!((0..6).map(|plane| planes.home(plane)).collect::<Vec<_>>(), [0, 1, 2, 0, 2, 2]);
-        assert_eq!((planes.plane(2, 0), planes.plane(2, 2), planes.plane(0, 1)), (2, 5, 3));
+        assert_eq!(
+            (0..6).map(|plane| planes.home(PlaneId(plane)).0).collect::<Vec<_>>(),
+            [0, 1, 2, 0, 2, 2]
+        );
+        let plane = |nic, port| planes.plane(NicId(nic), port).0;
+        assert_eq!((plane(2, 0), plane(2, 2), plane(0, 1)), (2, 5, 3));
         let single = Planes::of(&fabric([1, 1, 1]));
-        assert_eq!(single.of_nic(2).collect::<Vec<_>>(), [2]);
-        assert_eq!(single.choose(2, Pick::Hash(12_345)), 2);
-        assert_eq!(single.choose(2, Pick::Turn(1)), 2);
+        let (nic, only) = (NicId(2), PlaneId(2));
+        assert_eq!(single.of_nic(nic).collect::<Vec<_>>(), [only]);
+        assert_eq!(single.choose(nic, Pick::Hash(FlowHash(12_345))), only);
+        assert_eq!(single.choose(nic, Pick::Turn(1)), only);
     }
 
     #[test]
     fn flows_spread_and_move_to_what_is_up() {
         let mut planes = Planes::of(&fabric([2, 1, 3]));
         let share = |planes: &Planes, plane| {
-            let pick = |n: u32| Pick::Hash(n.wrapping_mul(0x9e37_79b9));
-            (0..3000u32).filter(|&n| planes.choose(2, pick(n)) == plane).count()
+            let pick = |n: u32| Pick::Hash(FlowHash(n.wrapping_mul(0x9e37_79b9)));
+            (0..3000).filter(|&n| planes.choose(NicId(2), pick(n)) == PlaneId(plane)).count()
         };
         for plane in [2, 4, 5] {
             assert!((900..1100).contains(&share(&planes, plane)), "{}", share(&planes, plane));
         }
-        assert!(planes.hear(4, true) && !planes.hear(4, true));
+        assert!(planes.hear(PlaneId(4), true) && !planes.hear(PlaneId(4), true));
         assert_eq!(share(&planes, 4), 0);
-        assert!(planes.hear(2, true));
+        assert!(planes.hear(PlaneId(2), true));
         assert_eq!(share(&planes, 5), 3000);
         // With nothing up a flow stays where it would be.
-        assert!(planes.hear(5, true));
+        assert!(planes.hear(PlaneId(5), true));
         assert!(share(&planes, 2) > 900 && share(&planes, 5) > 900);
-        assert!(planes.hear(4, false));
+        assert!(planes.hear(PlaneId(4), false));
         assert_eq!(share(&planes, 4), 3000);
-        assert!(!planes.hear(1, true), "a NIC with one port has no choice");
+        assert!(!planes.hear(PlaneId(1), true), "a NIC with one port has no choice");
         // In turn, over what is up.
-        let turns = |planes: &Planes| [0, 1, 2, 3].map(|turn| planes.choose(2, Pick::Turn(turn)));
+        let turns =
+            |planes: &Planes| [0, 1, 2, 3].map(|turn| planes.choose(NicId(2), Pick::Turn(turn)).0);
         assert_eq!(turns(&planes), [4; 4]);
-        assert!(planes.hear(2, false));
+        assert!(planes.hear(PlaneId(2), false));
         // The third would take plane 5, which is down: its turn among the two that are up is the first.
         assert_eq!(turns(&planes), [2, 4, 2, 2]);
-        assert!(planes.hear(5, false));
+        assert!(planes.hear(PlaneId(5), false));
         assert_eq!(turns(&planes), [2, 4, 5, 2]);
     }
 }

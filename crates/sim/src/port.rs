@@ -6,7 +6,9 @@
 
 use crate::buffer::{Ingress, Profile};
 use crate::event::Key;
+use crate::id::{Id, PlaneId};
 use crate::packet::Queue;
+use xoff_fabric::model::{PortId, SwitchId};
 use xoff_units::{ByteTime, Instant, Span};
 
 /// A port and a class in one number: what a packet's buffer is charged to.
@@ -14,14 +16,17 @@ use xoff_units::{ByteTime, Instant, Span};
 pub(crate) struct Slot(pub(crate) u32);
 
 impl Slot {
+    /// No port and class.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
     #[inline(always)]
-    pub(crate) const fn new(port: u32, class: u8) -> Self {
-        Self(port << 3 | class as u32 & 7)
+    pub(crate) const fn new(port: PortId, class: u8) -> Self {
+        Self(port.0 << 3 | class as u32 & 7)
     }
 
     #[inline(always)]
-    pub(crate) const fn port(self) -> u32 {
-        self.0 >> 3
+    pub(crate) const fn port(self) -> PortId {
+        PortId(self.0 >> 3)
     }
 
     #[inline(always)]
@@ -29,15 +34,22 @@ impl Slot {
         (self.0 & 7) as u8
     }
 
-    #[inline(always)]
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-
     /// The class as a bit of a mask.
     #[inline(always)]
     pub(crate) const fn bit(self) -> u8 {
         1 << (self.0 & 7)
+    }
+}
+
+impl Id for Slot {
+    #[inline(always)]
+    fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -145,8 +157,22 @@ impl Port {
     }
 
     /// The port at the other end.
-    pub(crate) fn peer(&self) -> u32 {
-        self.arrival.id()
+    pub(crate) fn peer(&self) -> PortId {
+        PortId(self.arrival.id())
+    }
+
+    /// The switch it belongs to, which the caller knows it does.
+    #[inline(always)]
+    pub(crate) fn switch(&self) -> SwitchId {
+        debug_assert!(!self.is_nic(), "a NIC's port was taken for a switch's");
+        SwitchId(self.owner)
+    }
+
+    /// The NIC's port that it is, which the caller knows it is.
+    #[inline(always)]
+    pub(crate) fn plane(&self) -> PlaneId {
+        debug_assert!(self.is_nic(), "a switch's port was taken for a NIC's");
+        PlaneId(self.owner)
     }
 
     #[inline(always)]

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::id::{PacketId, PlaneId};
 use crate::packet::Packet;
 use crate::port::Slot;
 use crate::report::Drop;
@@ -81,11 +82,11 @@ impl Receiver {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Takes an arriving packet into the host's buffer; false if there was no room and it is gone.
     #[cold]
-    pub(crate) fn take_into_host(&mut self, nic: u32, index: u32) -> bool {
+    pub(crate) fn take_into_host(&mut self, nic: PlaneId, index: PacketId) -> bool {
         let &Packet { dscp, size, .. } = self.packets.get(index);
         let class = self.class_of(dscp);
         let now = self.now;
-        let state = &mut self.nics[nic as usize];
+        let state = &mut self.nics[nic];
         let port = state.port;
         let Some(receiver) = state.receiver.as_mut() else { return true };
         receiver.drain_to(now);
@@ -101,7 +102,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let first = receiver.paused == 0;
             receiver.paused |= 1 << class;
             let at = receiver.resumes_at();
-            if self.ports[port as usize].xoff & 1 << class == 0 {
+            if self.ports[port].xoff & 1 << class == 0 {
                 self.ask_pause(Slot::new(port, class));
             }
             if first && !at.is_never() {
@@ -112,9 +113,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The receive side may have drained enough to resume.
-    pub(crate) fn drain_receiver(&mut self, nic: u32) {
+    pub(crate) fn drain_receiver(&mut self, nic: PlaneId) {
         let now = self.now;
-        let state = &mut self.nics[nic as usize];
+        let state = &mut self.nics[nic];
         let (port, storm) = (state.port, state.storm_classes());
         let Some(receiver) = state.receiver.as_mut() else { return };
         receiver.drain_to(now);
@@ -134,9 +135,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Changes how fast a NIC's receive side drains; `None` lifts the limit.
-    pub(crate) fn limit_receiver(&mut self, nic: u32, limit: Option<ReceiveLimit>) {
+    pub(crate) fn limit_receiver(&mut self, nic: PlaneId, limit: Option<ReceiveLimit>) {
         let now = self.now;
-        let state = &mut self.nics[nic as usize];
+        let state = &mut self.nics[nic];
         let (port, storm) = (state.port, state.storm_classes());
         let before = state.receiver.take();
         match limit {

@@ -12,6 +12,7 @@
 //! An acknowledgement speaks for the packet that made the receiver send it; where receivers acknowledge every few packets
 //! the others' entropies say nothing.
 
+use crate::id::Entropy;
 use std::collections::VecDeque;
 use xoff_workload::stream::Stream;
 
@@ -47,12 +48,12 @@ pub(crate) struct Recycler {
 }
 
 enum Choice {
-    Recycle(VecDeque<u32>),
+    Recycle(VecDeque<Entropy>),
     Paths(Box<Paths>),
 }
 
 struct Paths {
-    entropies: [u32; PATHS],
+    entropies: [Entropy; PATHS],
     /// Turns that each sits out.
     penalties: [u8; PATHS],
     /// The turn within a round, and the order of this round.
@@ -66,7 +67,7 @@ impl Recycler {
         let choice = match rule {
             Rule::Recycle => Choice::Recycle(VecDeque::with_capacity(KEPT)),
             Rule::Paths => {
-                let entropies = std::array::from_fn(|_| (stream.next_u64() >> 32) as u32);
+                let entropies = std::array::from_fn(|_| draw(&mut stream));
                 let (penalties, order) = ([0; PATHS], stream.next_u64() as usize % PATHS);
                 Choice::Paths(Box::new(Paths { entropies, penalties, turn: 0, order }))
             }
@@ -75,17 +76,15 @@ impl Recycler {
     }
 
     /// The entropy of the next packet.
-    pub(crate) fn next(&mut self) -> u32 {
+    pub(crate) fn next(&mut self) -> Entropy {
         match &mut self.choice {
-            Choice::Recycle(kept) => {
-                kept.pop_front().unwrap_or_else(|| (self.stream.next_u64() >> 32) as u32)
-            }
+            Choice::Recycle(kept) => kept.pop_front().unwrap_or_else(|| draw(&mut self.stream)),
             Choice::Paths(paths) => paths.next(&mut self.stream),
         }
     }
 
     /// What became of a packet with this entropy.
-    pub(crate) fn hear(&mut self, entropy: u32, feedback: Feedback) {
+    pub(crate) fn hear(&mut self, entropy: Entropy, feedback: Feedback) {
         match &mut self.choice {
             Choice::Recycle(kept) if feedback == Feedback::Good => {
                 // Of too many the oldest is forgotten.
@@ -101,7 +100,7 @@ impl Recycler {
 }
 
 impl Paths {
-    fn next(&mut self, stream: &mut Stream) -> u32 {
+    fn next(&mut self, stream: &mut Stream) -> Entropy {
         // Every path sits out at most `MOST` turns, so this ends.
         loop {
             let path = self.turn ^ self.order;
@@ -116,7 +115,7 @@ impl Paths {
         }
     }
 
-    fn hear(&mut self, entropy: u32, feedback: Feedback) {
+    fn hear(&mut self, entropy: Entropy, feedback: Feedback) {
         let Some(path) = self.entropies.iter().position(|&known| known == entropy) else { return };
         let more = match feedback {
             Feedback::Good => return,
@@ -127,6 +126,11 @@ impl Paths {
     }
 }
 
+/// An entropy that nobody chose.
+fn draw(stream: &mut Stream) -> Entropy {
+    Entropy((stream.next_u64() >> 32) as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,39 +139,39 @@ mod tests {
     fn what_came_back_is_used_first_and_once() {
         let mut recycler = Recycler::new(Rule::Recycle, 1, 0);
         let drawn = recycler.next();
-        recycler.hear(5, Feedback::Good);
-        recycler.hear(6, Feedback::Marked);
-        recycler.hear(7, Feedback::Good);
-        assert_eq!((recycler.next(), recycler.next()), (5, 7));
-        assert!(![5, 7, drawn].contains(&recycler.next()));
+        recycler.hear(Entropy(5), Feedback::Good);
+        recycler.hear(Entropy(6), Feedback::Marked);
+        recycler.hear(Entropy(7), Feedback::Good);
+        assert_eq!((recycler.next(), recycler.next()), (Entropy(5), Entropy(7)));
+        assert!(![Entropy(5), Entropy(7), drawn].contains(&recycler.next()));
     }
 
     #[test]
     fn no_more_than_a_few_are_kept() {
         let mut recycler = Recycler::new(Rule::Recycle, 1, 0);
-        (0..100).for_each(|entropy| recycler.hear(entropy, Feedback::Good));
-        assert_eq!(recycler.next(), 100 - KEPT as u32);
+        (0..100).for_each(|entropy| recycler.hear(Entropy(entropy), Feedback::Good));
+        assert_eq!(recycler.next(), Entropy(100 - KEPT as u32));
     }
 
     #[test]
     fn every_path_has_its_turn_and_bad_ones_sit_out() {
         let mut sender = Recycler::new(Rule::Paths, 1, 0);
-        let mut first: Vec<u32> = (0..PATHS).map(|_| sender.next()).collect();
+        let mut first: Vec<Entropy> = (0..PATHS).map(|_| sender.next()).collect();
         let (marked, trimmed) = (first[3], first[9]);
         first.sort_unstable();
         first.dedup();
         assert_eq!(first.len(), PATHS, "all of them in one round");
         sender.hear(marked, Feedback::Marked);
         sender.hear(trimmed, Feedback::Trimmed);
-        let uses: Vec<u32> = (0..PATHS * 5 - 5).map(|_| sender.next()).collect();
-        let count = |path: u32| uses.iter().filter(|&&used| used == path).count();
+        let uses: Vec<Entropy> = (0..PATHS * 5 - 5).map(|_| sender.next()).collect();
+        let count = |path: Entropy| uses.iter().filter(|&&used| used == path).count();
         assert_eq!((count(marked), count(trimmed)), (4, 1), "of five rounds");
     }
 
     #[test]
     fn a_sender_whose_paths_are_all_bad_still_sends() {
         let mut sender = Recycler::new(Rule::Paths, 1, 0);
-        let all: Vec<u32> = (0..PATHS).map(|_| sender.next()).collect();
+        let all: Vec<Entropy> = (0..PATHS).map(|_| sender.next()).collect();
         for _ in 0..100 {
             all.iter().for_each(|&path| sender.hear(path, Feedback::Trimmed));
         }

@@ -1,8 +1,8 @@
 //! From the engine's final state to the report.
 
-use crate::connection::NO_CONNECTION;
 use crate::engine::Engine;
 use crate::event::EventQueue;
+use crate::id::ConnectionId;
 use crate::job::JobResult;
 use crate::port::Slot;
 use crate::report::{ClassResult, FlowCounters, FlowResult, Outcome, Report};
@@ -50,8 +50,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 counters: flow.counters,
             })
             .collect();
-        let ports: Vec<[ClassResult; 8]> = (0..self.ports.len())
-            .map(|port| std::array::from_fn(|class| self.class_result(port, class)))
+        let ports: Vec<[ClassResult; 8]> = self
+            .ports
+            .ids()
+            .map(|port| {
+                std::array::from_fn(|class| self.class_result(Slot::new(port, class as u8)))
+            })
             .collect();
         let jobs = self.job_results();
         let hash = self.digest(&flows, &jobs, &ports);
@@ -60,8 +64,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             end: self.now,
             events: self.events_handled(),
             packet_hops: self.packet_hops(),
-            packets: (self.letters.written, self.totals.delivered, self.totals.late),
-            most_packets: self.letters.most(),
+            packets: (self.headers.written, self.totals.delivered, self.totals.late),
+            most_packets: self.headers.most(),
             cnps: self.totals.cnps,
             switch_cnps: self.totals.switch_cnps,
             trimmed: self.totals.trimmed,
@@ -76,20 +80,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// What flows that are still open have counted so far.
     fn collect_open_flows(&mut self) {
-        for flow in &mut self.flows {
-            if flow.connection != NO_CONNECTION {
-                for end in &self.connections[flow.connection as usize].ends {
+        for flow in self.flows.iter_mut() {
+            if flow.connection != ConnectionId::NONE {
+                for end in &self.connections[flow.connection].ends {
                     flow.counters.add(&end.qp);
                 }
             }
         }
     }
 
-    fn class_result(&self, port: usize, class: usize) -> ClassResult {
-        let slot = port << 3 | class;
-        let lane = &self.ports[port].lanes[class];
+    fn class_result(&self, slot: Slot) -> ClassResult {
+        let port = &self.ports[slot.port()];
+        let lane = &port.lanes[usize::from(slot.class())];
         let (count, pause) = (&self.counts[slot], &self.pauses[slot]);
-        let still_paused = self.ports[port].paused & 1 << class != 0;
+        let still_paused = port.paused & slot.bit() != 0;
         let open = if still_paused { self.now - pause.began } else { Span::ZERO };
         ClassResult {
             tx_packets: lane.tx_packets,
@@ -102,18 +106,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
             xon_sent: count.xon_sent,
             pauses_received: count.pauses_received,
             paused: pause.total + open,
-            deepest_queue: Bytes::new(self.deepest_for(slot as u32, lane.queue.deepest)),
+            deepest_queue: Bytes::new(self.deepest_for(slot, lane.queue.deepest)),
             deepest_headroom: Bytes::new(lane.ingress.deepest_headroom.into()),
         }
     }
 
     /// The most that ever waited for a port and class, also at the ingresses of a switch with virtual
     /// output queues.
-    fn deepest_for(&self, slot: u32, own: u32) -> u64 {
-        let port = &self.ports[Slot(slot).port() as usize];
-        let voqs = if port.is_nic() { None } else { self.voqs.get(port.owner as usize) };
+    fn deepest_for(&self, slot: Slot, own: u32) -> u64 {
+        let port = &self.ports[slot.port()];
+        let voqs = if port.is_nic() { None } else { self.voqs.get(port.switch()) };
         let voqs = voqs.and_then(Option::as_deref);
-        voqs.map_or(0, |voqs| voqs.deepest(Slot(slot))).max(own.into())
+        voqs.map_or(0, |voqs| voqs.deepest(slot)).max(own.into())
     }
 
     fn digest(&self, flows: &[FlowResult], jobs: &[JobResult], ports: &[[ClassResult; 8]]) -> u64 {

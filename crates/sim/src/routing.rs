@@ -3,7 +3,8 @@
 //! Built from [`Views`], which knows how to find them. A switch looks up the row of the destination plus
 //! its own number.
 
-use xoff_fabric::model::{Fabric, NicId, PortId, SwitchId};
+use crate::id::{FlowHash, HashSeed};
+use xoff_fabric::model::{Fabric, Nic, NicId, PortId, SwitchId};
 use xoff_fabric::route::Views;
 use xoff_fabric::rules::hash;
 
@@ -60,7 +61,7 @@ impl Routing {
     pub(crate) fn new(fabric: &Fabric, routes: Views) -> Self {
         let simple = fabric.static_routes.is_empty()
             && fabric.nics.iter().all(|nic| nic.ports.len() == 1)
-            && fabric.nics.iter().all(|nic| attachment(fabric, nic.ports.start).is_some());
+            && fabric.nics.iter().all(|nic| attachment(fabric, nic).is_some());
         let mut routing = Self {
             groups: Vec::new(),
             switches: fabric.switches.len(),
@@ -113,7 +114,7 @@ impl Routing {
         let mut row_of: Vec<Option<u32>> = vec![None; switches];
         for (nic, state) in fabric.nics.iter().enumerate() {
             let at = fabric.ports[state.ports.start as usize].peer;
-            let switch = attachment(fabric, state.ports.start)?;
+            let switch = attachment(fabric, state)?;
             self.direct[nic] = at;
             if row_of[switch.index()].is_none() {
                 row_of[switch.index()] = Some(self.groups.len() as u32);
@@ -171,59 +172,68 @@ impl Routing {
     }
 
     /// All ports by which a packet may leave a switch that balances for `dst`.
-    pub(crate) fn choices(&self, switch: u32, dst: u32) -> &[PortId] {
+    pub(crate) fn choices(&self, switch: SwitchId, dst: NicId) -> &[PortId] {
         let row = self.row(dst);
         let groups = if self.balanced.is_empty() { &self.groups } else { &self.balanced };
-        match groups.get((row + switch) as usize) {
-            Some(&Group::DIRECT) => self.direct.get(dst as usize..=dst as usize).unwrap_or(&[]),
+        match groups.get((row + switch.0) as usize) {
+            Some(&Group::DIRECT) => self.direct.get(dst.index()..=dst.index()).unwrap_or(&[]),
             Some(&group) => self.list(group),
-            None => self
-                .exact
-                .as_ref()
-                .map_or(&[], |exact| exact.candidates(SwitchId(switch), NicId(dst))),
+            None => self.exact.as_ref().map_or(&[], |exact| exact.candidates(switch, dst)),
         }
     }
 
     /// What NICs have in common that all switches route alike, but for the one they hang on; nothing where
     /// each NIC has routes of its own.
-    pub(crate) fn shared_row(&self, nic: u32) -> Option<u32> {
+    pub(crate) fn shared_row(&self, nic: NicId) -> Option<u32> {
         (!self.groups.is_empty()).then(|| self.row(nic))
     }
 
     #[inline(always)]
-    fn row(&self, nic: u32) -> u32 {
-        self.rows[nic as usize]
+    fn row(&self, nic: NicId) -> u32 {
+        self.rows[nic.index()]
     }
 
     /// The port by which a packet leaves `switch` for `dst`; nothing if there is none, or if
     /// the switch chooses for itself.
     #[inline(always)]
-    pub(crate) fn next(&self, switch: u32, dst: u32, entropy: u32, seed: u32) -> Option<u32> {
-        let Some(&group) = self.groups.get((self.row(dst) + switch) as usize) else {
-            return self.next_exact(switch, dst, entropy, seed);
+    pub(crate) fn next(
+        &self,
+        switch: SwitchId,
+        dst: NicId,
+        flow: FlowHash,
+        seed: HashSeed,
+    ) -> Option<PortId> {
+        let Some(&group) = self.groups.get((self.row(dst) + switch.0) as usize) else {
+            return self.next_exact(switch, dst, flow, seed);
         };
         if group == Group::DIRECT {
-            return self.direct.get(dst as usize).map(|port| port.0);
+            return self.direct.get(dst.index()).copied();
         }
-        let pick = hash::pick_mixed(entropy, seed, group.count());
+        let pick = hash::pick_mixed(flow.0, seed.0, group.count());
         if group.count() == 0 {
             return None;
         }
-        self.ports.get(group.start() + pick).map(|port| port.0)
+        self.ports.get(group.start() + pick).copied()
     }
 
     #[cold]
-    fn next_exact(&self, switch: u32, dst: u32, entropy: u32, seed: u32) -> Option<u32> {
-        let choices = self.exact.as_ref()?.candidates(SwitchId(switch), NicId(dst));
-        if self.balances[switch as usize] && choices.len() > 1 {
+    fn next_exact(
+        &self,
+        switch: SwitchId,
+        dst: NicId,
+        flow: FlowHash,
+        seed: HashSeed,
+    ) -> Option<PortId> {
+        let choices = self.exact.as_ref()?.candidates(switch, dst);
+        if self.balances[switch.index()] && choices.len() > 1 {
             return None;
         }
-        choices.get(hash::pick_mixed(entropy, seed, choices.len())).map(|port| port.0)
+        choices.get(hash::pick_mixed(flow.0, seed.0, choices.len())).copied()
     }
 }
 
-/// The switch at the other end of a NIC's port.
-fn attachment(fabric: &Fabric, port: u32) -> Option<SwitchId> {
-    let peer = fabric.ports[port as usize].peer;
+/// The switch at the other end of a NIC's first port.
+fn attachment(fabric: &Fabric, nic: &Nic) -> Option<SwitchId> {
+    let peer = fabric.ports[nic.ports.start as usize].peer;
     fabric.node_switch(fabric.ports[peer.index()].node)
 }

@@ -4,27 +4,25 @@ use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::port::{Slot, port_flag};
 use crate::report::{Sample, Sent};
-use xoff_fabric::model::PortId;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Samples every queue that holds something, is paused, or has an ingress that does.
     pub(crate) fn take_sample(&mut self) {
-        for (port, state) in self.ports.iter().enumerate() {
+        for (port, state) in self.ports.enumerate() {
             for (class, lane) in state.lanes.iter().enumerate() {
                 if state.is_nic() && lane.tx_bytes > 0 {
-                    let port = PortId(port as u32);
                     let (at, class, bytes) = (self.now, class as u8, lane.tx_bytes);
                     self.observer.sent(&Sent { at, port, class, bytes });
                 }
                 let paused = state.paused & 1 << class != 0;
-                let slot = Slot::new(port as u32, class as u8);
+                let slot = Slot::new(port, class as u8);
                 let queue = self.queued_for(slot, lane.queue.bytes);
                 if queue == 0 && lane.ingress.held() == 0 && !paused {
                     continue;
                 }
                 let sample = Sample {
                     at: self.now,
-                    port: PortId(port as u32),
+                    port,
                     class: class as u8,
                     queue,
                     ingress: lane.ingress.held(),
@@ -44,11 +42,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// What waits for a port and class: in its own queue, and at the ingresses of a switch with virtual output
     /// queues.
     fn queued_for(&self, slot: Slot, own: u32) -> u32 {
-        let port = &self.ports[slot.port() as usize];
+        let port = &self.ports[slot.port()];
         if port.flags & port_flag::VOQ == 0 {
             return own;
         }
-        let voqs = self.voqs.get(port.owner as usize).and_then(Option::as_deref);
+        let voqs = self.voqs.get(port.switch()).and_then(Option::as_deref);
         let waiting = voqs.map_or(0, |voqs| voqs.waiting(slot));
         (waiting + u64::from(own)).min(u64::from(u32::MAX)) as u32
     }

@@ -31,14 +31,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         } else {
             self.settings.retain(|other| other.number != active.number);
         }
-        for port in ports.iter() {
-            self.set_rules(Slot::new(port.0, class));
+        for &port in ports.iter() {
+            self.set_rules(Slot::new(port, class));
         }
     }
 
     /// Gives a port and class the rules of the fabric with all that is set besides.
     fn set_rules(&mut self, slot: Slot) {
-        let (port, class) = (PortId(slot.port()), usize::from(slot.class()));
+        let (port, class) = (slot.port(), usize::from(slot.class()));
         let mut rules = self.fabric.ports[port.index()].classes[class];
         let mut lossless = self.fabric.classes[class].lossless && self.fabric.pause.enabled;
         let own = |other: &&ActiveSetting| {
@@ -49,8 +49,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             lossless = lossless && active.setting.pfc.unwrap_or(true);
         }
         let profile = Profile::new(&rules, lossless);
-        let here = &mut self.ports[port.index()];
-        let calm = &mut self.switches[here.owner as usize].shared.calm;
+        let here = &mut self.ports[port];
+        let calm = &mut self.switches[here.switch()].shared.calm;
         *calm = (*calm).max(profile.calm());
         let known = self.profiles.iter().position(|other| *other == profile);
         let index = known.unwrap_or(self.profiles.len());
@@ -65,14 +65,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A port where PFC is off for a class neither asks for pauses nor obeys them.
     fn set_obedience(&mut self, slot: Slot, lossless: bool) {
-        let deaf = &mut self.links[slot.port() as usize].deaf;
+        let deaf = &mut self.links[slot.port()].deaf;
         let protected = self.fabric.classes[usize::from(slot.class())].lossless;
         if lossless || !protected {
             *deaf &= !slot.bit();
             return;
         }
         *deaf |= slot.bit();
-        if self.ports[slot.port() as usize].xoff & slot.bit() != 0 {
+        if self.ports[slot.port()].xoff & slot.bit() != 0 {
             self.ask_resume(slot);
         }
         if self.resume_class(slot) {

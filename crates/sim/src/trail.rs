@@ -5,7 +5,8 @@
 //! that follow: one place per endpoint, where a table of routes has one per destination and switch.
 //! Packets may outlive their flow, so each bears its trail's stamp, and follows no other.
 
-use crate::packet::NIL;
+use crate::id::{EndpointId, Id, Table};
+use xoff_fabric::model::PortId;
 
 /// Switches on the longest way that is kept.
 const LONGEST: usize = 7;
@@ -14,21 +15,30 @@ const LONGEST: usize = 7;
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
 struct Trail {
-    stamp: u32,
-    /// The port by which the nth switch was left; [`NIL`] if no packet has been there.
-    ports: [u32; LONGEST],
+    stamp: Stamp,
+    /// The port by which the nth switch was left; [`UNKNOWN`] if no packet has been there.
+    ports: [PortId; LONGEST],
 }
 
-/// No packet has this trail.
-const NO_STAMP: u32 = 0;
+/// No packet has left this switch.
+const UNKNOWN: PortId = PortId(u32::MAX);
+
+/// Which trail a packet follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp(u32);
+
+impl Stamp {
+    /// No trail has this stamp.
+    pub(crate) const NONE: Self = Self(0);
+}
 
 /// The trails of all endpoints.
 #[derive(Debug)]
 pub(crate) struct Trails {
     /// By the endpoint that packets are for.
-    trails: Vec<Trail>,
+    trails: Table<EndpointId, Trail>,
     /// The last stamp given away.
-    stamp: u32,
+    stamp: Stamp,
     /// All packets of a flow go the same way.
     kept: bool,
 }
@@ -36,35 +46,35 @@ pub(crate) struct Trails {
 impl Trails {
     /// No trails yet; nor later, if ways may change.
     pub(crate) const fn new(kept: bool) -> Self {
-        Self { trails: Vec::new(), stamp: NO_STAMP, kept }
+        Self { trails: Table::new(), stamp: Stamp::NONE, kept }
     }
 
     /// Begins the trail of packets to an endpoint; the stamp they bear.
-    pub(crate) fn begin(&mut self, to: u32) -> u32 {
-        if !self.kept || self.stamp == u32::MAX {
-            return NO_STAMP;
+    pub(crate) fn begin(&mut self, to: EndpointId) -> Stamp {
+        if !self.kept || self.stamp == Stamp(u32::MAX) {
+            return Stamp::NONE;
         }
-        self.stamp += 1;
-        if self.trails.len() <= to as usize {
-            let none = Trail { stamp: NO_STAMP, ports: [NIL; LONGEST] };
-            self.trails.resize(to as usize + 1, none);
+        self.stamp.0 += 1;
+        if self.trails.get(to).is_none() {
+            let none = Trail { stamp: Stamp::NONE, ports: [UNKNOWN; LONGEST] };
+            self.trails.resize(to.index() + 1, none);
         }
-        self.trails[to as usize] = Trail { stamp: self.stamp, ports: [NIL; LONGEST] };
+        self.trails[to] = Trail { stamp: self.stamp, ports: [UNKNOWN; LONGEST] };
         self.stamp
     }
 
     /// The port by which a packet to this endpoint leaves a switch after having passed so many, if another
     /// has been there before.
     #[inline(always)]
-    pub(crate) fn next(&self, to: u32, stamp: u32, passed: u8) -> Option<u32> {
-        let trail = self.trails.get(to as usize)?;
+    pub(crate) fn next(&self, to: EndpointId, stamp: Stamp, passed: u8) -> Option<PortId> {
+        let trail = self.trails.get(to)?;
         let port = *trail.ports.get(usize::from(passed))?;
-        (trail.stamp == stamp && port != NIL).then_some(port)
+        (trail.stamp == stamp && port != UNKNOWN).then_some(port)
     }
 
     /// A packet has found its way.
-    pub(crate) fn leave(&mut self, to: u32, stamp: u32, passed: u8, port: u32) {
-        if let Some(trail) = self.trails.get_mut(to as usize)
+    pub(crate) fn leave(&mut self, to: EndpointId, stamp: Stamp, passed: u8, port: PortId) {
+        if let Some(trail) = self.trails.get_mut(to)
             && trail.stamp == stamp
             && let Some(place) = trail.ports.get_mut(usize::from(passed))
         {
@@ -80,26 +90,33 @@ mod tests {
     #[test]
     fn a_trail_is_followed_by_its_own_packets_only() {
         let mut trails = Trails::new(true);
-        let old = trails.begin(6);
-        assert_eq!(trails.next(6, old, 0), None);
-        trails.leave(6, old, 0, 40);
-        trails.leave(6, old, LONGEST as u8, 41);
-        assert_eq!(trails.next(6, old, 0), Some(40));
-        assert_eq!(trails.next(6, old, 1), None);
-        assert_eq!(trails.next(6, old, LONGEST as u8), None, "longer than what is kept");
-        assert_eq!(trails.next(7, old, 0), None, "no such endpoint");
+        let old = trails.begin(EndpointId(6));
+        assert_eq!(trails.next(EndpointId(6), old, 0), None);
+        trails.leave(EndpointId(6), old, 0, PortId(40));
+        trails.leave(EndpointId(6), old, LONGEST as u8, PortId(41));
+        assert_eq!(trails.next(EndpointId(6), old, 0), Some(PortId(40)));
+        assert_eq!(trails.next(EndpointId(6), old, 1), None);
+        assert_eq!(
+            trails.next(EndpointId(6), old, LONGEST as u8),
+            None,
+            "longer than what is kept"
+        );
+        assert_eq!(trails.next(EndpointId(7), old, 0), None, "no such endpoint");
         // The endpoint serves another flow, and late packets of the first neither follow nor lay its trail.
-        let new = trails.begin(6);
-        assert_eq!(trails.next(6, new, 0), None);
-        trails.leave(6, old, 0, 40);
-        assert_eq!((trails.next(6, new, 0), trails.next(6, old, 0)), (None, None));
+        let new = trails.begin(EndpointId(6));
+        assert_eq!(trails.next(EndpointId(6), new, 0), None);
+        trails.leave(EndpointId(6), old, 0, PortId(40));
+        assert_eq!(
+            (trails.next(EndpointId(6), new, 0), trails.next(EndpointId(6), old, 0)),
+            (None, None)
+        );
     }
 
     #[test]
     fn nothing_is_kept_where_ways_may_change() {
         let mut trails = Trails::new(false);
-        let stamp = trails.begin(0);
-        trails.leave(0, stamp, 0, 1);
-        assert_eq!(trails.next(0, stamp, 0), None);
+        let stamp = trails.begin(EndpointId(0));
+        trails.leave(EndpointId(0), stamp, 0, PortId(1));
+        assert_eq!(trails.next(EndpointId(0), stamp, 0), None);
     }
 }

@@ -2,17 +2,19 @@
 
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::packet::{ANY, NO_INGRESS, flag};
+use crate::id::PacketId;
+use crate::packet::flag;
 use crate::port::{Slot, Wake, port_flag};
 use crate::report::{Drop, TraceKind};
+use xoff_fabric::model::PortId;
 use xoff_transport::IntHop;
 use xoff_units::Instant;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A transmit event: the port may send, unless something has overtaken the event.
     #[inline(never)]
-    pub(crate) fn wake(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
+    pub(crate) fn wake(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
         if here.wake_at != self.now {
             return;
         }
@@ -25,22 +27,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Something may have become sendable: send it, or see to it that the port wakes up in time.
     #[inline(always)]
-    pub(crate) fn kick(&mut self, port: u32) {
-        match self.ports[port as usize].wish_to_wake(self.now) {
+    pub(crate) fn kick(&mut self, port: PortId) {
+        match self.ports[port].wish_to_wake(self.now) {
             Wake::Known => {}
-            Wake::At(at) => self.schedule_transmit(at, port, ANY),
+            Wake::At(at) => self.schedule_transmit(at, port, PacketId::ANY),
             Wake::Now => self.transmit_now(port),
         }
     }
 
     #[inline(never)]
-    pub(crate) fn transmit_now(&mut self, port: u32) {
+    pub(crate) fn transmit_now(&mut self, port: PortId) {
         self.transmit(port);
     }
 
     #[inline(always)]
-    fn transmit(&mut self, port: u32) {
-        let here = &mut self.ports[port as usize];
+    fn transmit(&mut self, port: PortId) {
+        let here = &mut self.ports[port];
         if here.to_tell() != 0 {
             return self.send_pause_frame(port);
         }
@@ -61,7 +63,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let slot = Slot::new(port, class);
         let (index, size) = self.dequeue(slot);
         self.launch(slot, index, size);
-        let here = &mut self.ports[port as usize];
+        let here = &mut self.ports[port];
         if here.eligible() | here.to_tell() == 0 {
             here.wake_at = Instant::MAX;
         } else {
@@ -73,15 +75,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The class whose turn it is, among several.
     #[inline(never)]
-    pub(crate) fn choose(&mut self, port: u32, eligible: u8) -> u8 {
-        let here = &self.ports[port as usize];
+    pub(crate) fn choose(&mut self, port: PortId, eligible: u8) -> u8 {
+        let here = &self.ports[port];
         let strict = eligible & here.strict;
         if strict != 0 {
             return 7 - strict.leading_zeros() as u8;
         }
         let (lanes, packets) = (&here.lanes, &self.packets);
-        let mtu = self.nics.first().map_or(4096, |nic| nic.mtu);
-        self.schedulers[port as usize].pick(eligible, |class| {
+        let mtu = self.nics.iter().next().map_or(4096, |nic| nic.mtu);
+        self.schedulers[port].pick(eligible, |class| {
             let queue = &lanes[usize::from(class & 7)].queue;
             queue.iter(packets).next().map_or(mtu, |packet| packet.size.into())
         })
@@ -90,8 +92,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Takes a class's first packet out of queue and buffer, and marks it if the queue is long. Its
     /// number and size.
     #[inline(always)]
-    fn dequeue(&mut self, slot: Slot) -> (u32, u32) {
-        let here = &mut self.ports[slot.port() as usize];
+    fn dequeue(&mut self, slot: Slot) -> (PacketId, u32) {
+        let here = &mut self.ports[slot.port()];
         let lane = here.lane(slot.class());
         let (index, packet) = lane.queue.pop(&mut self.packets);
         let (size, flags) = (packet.size, packet.flags);
@@ -107,8 +109,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if flags & flag::INT != 0 {
             self.stamp(slot.port(), index);
         }
-        if ingress != NO_INGRESS {
-            self.release(Slot(ingress), charged);
+        if ingress != Slot::NONE {
+            self.release(ingress, charged);
         } else if behind_fabric {
             self.egress_left(slot, size.into());
         }
@@ -118,27 +120,27 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The queue is longer than Kmin: whether the packet gets a mark.
     #[inline(never)]
     pub(crate) fn marks(&mut self, slot: Slot, left: u32) -> bool {
-        let lane = self.ports[slot.port() as usize].lane(slot.class());
+        let lane = self.ports[slot.port()].lane(slot.class());
         let rules = &self.profiles[lane.profile as usize];
-        let stream = &mut self.mark_streams[slot.port() as usize];
+        let stream = &mut self.mark_streams[slot.port()];
         rules.marks(left, || stream.next_u64())
     }
 
     /// The hop writes its telemetry into the packet.
     #[cold]
-    pub(crate) fn stamp(&mut self, port: u32, index: u32) {
-        let here = &self.ports[port as usize];
-        let rate = self.links[port as usize].rate;
+    pub(crate) fn stamp(&mut self, port: PortId, index: PacketId) {
+        let here = &self.ports[port];
+        let rate = self.links[port].rate;
         let (tx_bytes, queue) = (here.tx_bytes(), here.queued());
-        self.letters.collect(index, IntHop { at: self.now, tx_bytes, queue, rate });
+        self.headers.collect(index, IntHop { at: self.now, tx_bytes, queue, rate });
     }
 
     /// Gives buffer back, and lets the peer go on if that was enough.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: Slot, charged: u16) {
-        let here = &mut self.ports[slot.port() as usize];
+        let here = &mut self.ports[slot.port()];
         let asked = here.xoff & slot.bit() != 0;
-        let shared = &mut self.switches[here.owner as usize].shared;
+        let shared = &mut self.switches[here.switch()].shared;
         here.lane(slot.class()).ingress.release(u32::from(charged), shared);
         if asked {
             self.resume_if_room(slot, charged);
@@ -152,8 +154,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if !self.credits.is_empty() {
             return self.return_credit(slot, charged);
         }
-        let here = &mut self.ports[slot.port() as usize];
-        let shared = &self.switches[here.owner as usize].shared;
+        let here = &mut self.ports[slot.port()];
+        let shared = &self.switches[here.switch()].shared;
         let lane = here.lane(slot.class());
         if lane.ingress.may_resume(&self.profiles[lane.profile as usize], shared) {
             self.ask_resume(slot);
@@ -162,14 +164,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Sends a packet that has its place among the flights.
     #[inline(always)]
-    pub(crate) fn launch(&mut self, slot: Slot, index: u32, size: u32) {
-        let here = &mut self.ports[slot.port() as usize];
+    pub(crate) fn launch(&mut self, slot: Slot, index: PacketId, size: u32) {
+        let here = &mut self.ports[slot.port()];
         debug_assert!(here.paused & slot.bit() == 0, "a paused class sends");
         debug_assert!(here.busy_until <= self.now, "two packets on one wire");
         let arrival = here.take_wire(self.now, slot.class(), size, self.gap);
         let (flags, key) = (here.flags, here.arrival);
         if Q::BY_TURN {
-            self.turns[slot.port() as usize] = self.events.take_turn();
+            self.turns[slot.port()] = self.events.take_turn();
         }
         if flags & port_flag::CAREFUL != 0 && !self.gets_through(slot, index, size) {
             return;
@@ -180,8 +182,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Whether a packet on a link that may lose it, that has credits, or whose host is slow arrives at
     /// the other end.
     #[cold]
-    fn gets_through(&mut self, slot: Slot, index: u32, size: u32) -> bool {
-        let flags = self.ports[slot.port() as usize].flags;
+    fn gets_through(&mut self, slot: Slot, index: PacketId, size: u32) -> bool {
+        let flags = self.ports[slot.port()].flags;
         if flags & port_flag::LOSSY != 0
             && let Some(reason) = self.fate(slot.port(), size)
         {
@@ -199,7 +201,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A packet does not reach the other end.
     #[cold]
-    fn lose(&mut self, slot: Slot, index: u32, reason: Drop) {
+    fn lose(&mut self, slot: Slot, index: PacketId, reason: Drop) {
         self.trace(TraceKind::Loss, slot);
         self.drop_packet(index, slot, reason);
     }
@@ -207,10 +209,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The port will be able to send at `at`, and probably send `packet`. Where turns count, its turn is
     /// that of the transmission that ends then.
     #[inline(always)]
-    pub(crate) fn schedule_transmit(&mut self, at: Instant, port: u32, packet: u32) {
-        if Q::BY_TURN && at == self.ports[port as usize].busy_until {
-            let event = Event { at, key: Key::new(Kind::Transmit, port), data: packet };
-            return self.events.push_in_turn(event, self.turns[port as usize]);
+    pub(crate) fn schedule_transmit(&mut self, at: Instant, port: PortId, packet: PacketId) {
+        if Q::BY_TURN && at == self.ports[port].busy_until {
+            let event = Event { at, key: Key::new(Kind::Transmit, port.0), data: packet.0 };
+            return self.events.push_in_turn(event, self.turns[port]);
         }
         self.schedule(at, Kind::Transmit, port, packet);
     }

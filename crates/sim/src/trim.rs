@@ -6,14 +6,15 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::packet::{NO_INGRESS, flag};
+use crate::id::PacketId;
+use crate::packet::flag;
 use crate::port::Slot;
 use crate::report::Drop;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The egress queue `out` does not take a packet that arrived at `slot`: it is trimmed or dropped.
     #[cold]
-    pub(crate) fn refuse(&mut self, slot: Slot, out: Slot, index: u32, reason: Drop) {
+    pub(crate) fn refuse(&mut self, slot: Slot, out: Slot, index: PacketId, reason: Drop) {
         if reason == Drop::EgressLimit && self.trim(slot, index) {
             let class = self.class_of(self.packets.get(index).dscp);
             return self.take_in(Slot::new(slot.port(), class), out.port(), index);
@@ -25,9 +26,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Cuts a packet down to its header, if the switch does so and there is something to cut.
-    fn trim(&mut self, slot: Slot, index: u32) -> bool {
-        let switch = self.ports[slot.port() as usize].owner;
-        let Some(trimming) = self.switches[switch as usize].trimming else { return false };
+    fn trim(&mut self, slot: Slot, index: PacketId) -> bool {
+        let switch = self.ports[slot.port()].switch();
+        let Some(trimming) = self.switches[switch].trimming else { return false };
         let size = trimming.size.get().min(u64::from(u16::MAX)) as u16;
         let packet = self.packets.get_mut(index);
         let cut = packet.size > size && packet.flags & flag::TRIMMED == 0;
@@ -36,7 +37,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return false;
         }
         packet.size = size;
-        packet.ingress = NO_INGRESS;
+        packet.ingress = Slot::NONE;
         packet.flags |= flag::TRIMMED | flag::CE;
         packet.dscp = self.fabric.classes[usize::from(trimming.class.0)].dscp;
         self.totals.trimmed += 1;

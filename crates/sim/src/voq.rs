@@ -18,11 +18,12 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::packet::{NO_INGRESS, Packet, Packets, Queue, flag};
+use crate::id::{PacketId, Table};
+use crate::packet::{Packet, Packets, Queue, flag};
 use crate::port::Slot;
 use crate::report::Drop;
 use std::collections::VecDeque;
-use xoff_fabric::model::{CLASSES, Fabric, PortId, Switch};
+use xoff_fabric::model::{CLASSES, Fabric, PortId, Switch, SwitchId};
 use xoff_fabric::rules::packet;
 use xoff_units::{ByteTime, Bytes, Instant, Rate, Span};
 
@@ -67,7 +68,7 @@ struct Gate {
 /// The virtual output queues of one switch.
 #[derive(Debug, Clone)]
 pub(crate) struct Voqs {
-    first: u32,
+    first: PortId,
     ports: usize,
     /// By egress and class, then ingress.
     queues: Vec<Voq>,
@@ -79,9 +80,9 @@ pub(crate) struct Voqs {
 }
 
 /// The virtual output queues of all switches; nothing at all if none has them.
-pub(crate) fn initial(fabric: &Fabric) -> Vec<Option<Box<Voqs>>> {
+pub(crate) fn initial(fabric: &Fabric) -> Table<SwitchId, Option<Box<Voqs>>> {
     if fabric.switches.iter().all(|switch| switch.voq.is_none()) {
-        return Vec::new();
+        return Table::new();
     }
     fabric.switches.iter().map(|switch| Voqs::new(fabric, switch).map(Box::new)).collect()
 }
@@ -97,32 +98,32 @@ impl Voqs {
         let voq = switch.voq?;
         let ports = switch.ports.len();
         let largest = fabric.nics.iter().map(|nic| packet::largest(&nic.qp)).max();
-        let rate = |port: u32| fabric.cable(PortId(port)).rate;
-        let outlet = |port: u32| Outlet {
+        let rate = |port: PortId| fabric.cable(port).rate;
+        let outlet = |port: PortId| Outlet {
             turns: VecDeque::with_capacity(ports),
             granted: 0,
             window: window(rate(port), switch.transit(), largest.unwrap_or_default()),
             waiting: 0,
             deepest: 0,
         };
-        let gate = |port: u32| Gate {
+        let gate = |port: PortId| Gate {
             byte_time: ByteTime::of(Rate::from_bps(voq.speed_up.of(rate(port).bps()))),
             in_free: Instant::ZERO,
             out_free: Instant::ZERO,
         };
-        let each = |port: u32| std::iter::repeat_n(outlet(port), CLASSES);
+        let each = |port: PortId| std::iter::repeat_n(outlet(port), CLASSES);
         Some(Self {
-            first: switch.ports.start,
+            first: PortId(switch.ports.start),
             ports,
             queues: vec![Voq::default(); ports * CLASSES * ports],
-            outlets: switch.ports.clone().flat_map(each).collect(),
-            gates: switch.ports.clone().map(gate).collect(),
+            outlets: switch.ports.clone().map(PortId).flat_map(each).collect(),
+            gates: switch.ports.clone().map(PortId).map(gate).collect(),
             transit: switch.transit(),
         })
     }
 
-    fn local(&self, port: u32) -> usize {
-        (port - self.first) as usize
+    fn local(&self, port: PortId) -> usize {
+        (port.0 - self.first.0) as usize
     }
 
     fn outlet(&self, out: Slot) -> usize {
@@ -130,7 +131,14 @@ impl Voqs {
     }
 
     /// Queues a packet of `ingress` for `out`.
-    fn push(&mut self, ingress: u32, out: Slot, packets: &mut Packets, index: u32, size: u16) {
+    fn push(
+        &mut self,
+        ingress: PortId,
+        out: Slot,
+        packets: &mut Packets,
+        index: PacketId,
+        size: u16,
+    ) {
         let (from, at) = (self.local(ingress), self.outlet(out));
         let voq = &mut self.queues[at * self.ports + from];
         let outlet = &mut self.outlets[at];
@@ -143,7 +151,7 @@ impl Voqs {
     }
 
     /// The next packet that `out` grants: the packet, and what is left in its queue.
-    fn grant(&mut self, out: Slot, packets: &mut Packets) -> Option<(u32, u32)> {
+    fn grant(&mut self, out: Slot, packets: &mut Packets) -> Option<(PacketId, u32)> {
         let at = self.outlet(out);
         let outlet = &mut self.outlets[at];
         if outlet.granted >= outlet.window {
@@ -170,7 +178,7 @@ impl Voqs {
     }
 
     /// When a packet with credit reaches its egress. No two reach one egress in the same instant.
-    fn cross(&mut self, now: Instant, from: u32, to: u32, size: u32) -> Instant {
+    fn cross(&mut self, now: Instant, from: PortId, to: PortId, size: u32) -> Instant {
         let (from, to) = (self.local(from), self.local(to));
         let gate = &mut self.gates[from];
         let sent = gate.in_free.max(now);
@@ -204,27 +212,27 @@ fn window(rate: Rate, loop_time: Span, largest: Bytes) -> u32 {
 }
 
 impl<Q: EventQueue> Engine<'_, Q> {
-    fn voqs_at(&mut self, port: u32) -> Option<&mut Voqs> {
-        let here = &self.ports[port as usize];
+    fn voqs_at(&mut self, port: PortId) -> Option<&mut Voqs> {
+        let here = &self.ports[port];
         if here.is_nic() {
             return None;
         }
-        let switch = here.owner;
-        self.voqs.get_mut(switch as usize)?.as_deref_mut()
+        let switch = here.switch();
+        self.voqs.get_mut(switch)?.as_deref_mut()
     }
 
     /// Takes an arrived packet into the buffer, and queues it at its ingress for the port it leaves by.
     #[cold]
     #[inline(never)]
-    pub(crate) fn take_into_voq(&mut self, slot: Slot, out: Slot, index: u32) {
-        let egress = &self.ports[out.port() as usize];
-        let switch = egress.owner;
+    pub(crate) fn take_into_voq(&mut self, slot: Slot, out: Slot, index: PacketId) {
+        let egress = &self.ports[out.port()];
+        let switch = egress.switch();
         let (stuck, limited) = (egress.stuck & out.bit() != 0, egress.limited & out.bit() != 0);
         let rules = &self.profiles[egress.lanes[usize::from(out.class())].profile as usize];
-        let state = &self.switches[switch as usize];
+        let state = &self.switches[switch];
         let limit = if limited { rules.egress.given(state.shared.free) } else { LONGEST };
         let packet = self.packets.get_mut(index);
-        packet.ingress = slot.0;
+        packet.ingress = slot;
         packet.charged = state.charge(packet.size);
         packet.flags &= !flag::WHOLE;
         let (size, charged) = (packet.size, packet.charged);
@@ -240,7 +248,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if let Err(reason) = self.admit(slot, u32::from(charged)) {
             return self.drop_arrived(slot, index, reason);
         }
-        if let Some(voqs) = self.voqs[switch as usize].as_deref_mut() {
+        if let Some(voqs) = self.voqs[switch].as_deref_mut() {
             voqs.push(slot.port(), out, &mut self.packets, index, size);
         }
         self.grant_credits(out);
@@ -248,29 +256,29 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Grants credits for a port and class as long as its own buffer has room.
     fn grant_credits(&mut self, out: Slot) {
-        let switch = self.ports[out.port() as usize].owner as usize;
+        let switch = self.ports[out.port()].switch();
         while let Some(voqs) = self.voqs[switch].as_deref_mut()
             && let Some((index, left)) = voqs.grant(out, &mut self.packets)
         {
             let packet = self.packets.get_mut(index);
             let (size, flags, charged) = (packet.size, packet.flags, packet.charged);
-            let ingress = Slot(std::mem::replace(&mut packet.ingress, NO_INGRESS));
+            let ingress = std::mem::replace(&mut packet.ingress, Slot::NONE);
             let arrival = voqs.cross(self.now, ingress.port(), out.port(), size.into());
-            let kmin = self.ports[out.port() as usize].lanes[usize::from(out.class())].kmin;
+            let kmin = self.ports[out.port()].lanes[usize::from(out.class())].kmin;
             if left > kmin && flags & flag::ECT != 0 && self.marks(out, left) {
                 self.mark(out, index);
             }
             // Ids beyond the NICs are ports of switches: see `Kind::Drain`.
-            self.schedule(arrival, Kind::Drain, self.nics.len() as u32 + out.port(), index);
+            self.schedule(arrival, Kind::Drain, self.nics.len() as u32 + out.port().0, index);
             self.release(ingress, charged);
         }
     }
 
     /// A packet comes out of the fabric at its egress.
-    pub(crate) fn leave_fabric(&mut self, port: u32, index: u32) {
-        let switch = self.ports[port as usize].owner;
+    pub(crate) fn leave_fabric(&mut self, port: PortId, index: PacketId) {
+        let switch = self.ports[port].switch();
         let packet = self.packets.get(index);
-        let class = self.switches[switch as usize].classes[usize::from(packet.dscp & 63)];
+        let class = self.switches[switch].classes[usize::from(packet.dscp & 63)];
         let size = packet.size;
         self.enqueue(Slot::new(port, class), index, size);
     }
@@ -302,12 +310,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let at = voqs.outlet(out);
         let queues = at * voqs.ports..(at + 1) * voqs.ports;
         for queue in queues {
-            let switch = self.ports[out.port() as usize].owner as usize;
+            let switch = self.ports[out.port()].switch();
             while let Some(voqs) = self.voqs[switch].as_deref_mut()
                 && !voqs.queues[queue].queue.is_empty()
             {
                 let (index, packet) = voqs.queues[queue].queue.pop(&mut self.packets);
-                let (ingress, charged) = (Slot(packet.ingress), packet.charged);
+                let (ingress, charged) = (packet.ingress, packet.charged);
                 voqs.outlets[at].waiting -= u64::from(packet.size);
                 self.release(ingress, charged);
                 self.drop_packet(index, out, reason);
@@ -319,10 +327,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Packets that cross a fabric: the port they leave by, and which they are.
-    pub(crate) fn in_fabrics(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn in_fabrics(&self) -> impl Iterator<Item = (PortId, PacketId)> {
         let nics = self.nics.len() as u32;
         let crossing = self.events.pending().filter(|(key, _)| key.is(Kind::Drain));
-        crossing.filter_map(move |(key, index)| Some((key.id().checked_sub(nics)?, index)))
+        crossing.filter_map(move |(key, index)| {
+            Some((PortId(key.id().checked_sub(nics)?), PacketId(index)))
+        })
     }
 
     /// What an egress has granted is in the fabric or in its buffer, and what waits for it at ingresses.
@@ -330,15 +340,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for voqs in self.voqs.iter().flatten() {
             let mut granted = vec![0u64; voqs.outlets.len()];
             for port in 0..voqs.ports {
-                let state = &self.ports[voqs.first as usize + port];
+                let state = &self.ports[PortId(voqs.first.0 + port as u32)];
                 for (class, lane) in state.lanes.iter().enumerate() {
                     granted[port * CLASSES + class] += u64::from(lane.queue.bytes);
                 }
             }
-            let here = voqs.first..voqs.first + voqs.ports as u32;
+            let here = voqs.first..PortId(voqs.first.0 + voqs.ports as u32);
             for (port, index) in self.in_fabrics().filter(|(port, _)| here.contains(port)) {
                 let packet = self.packets.get(index);
-                let state = &self.switches[self.ports[port as usize].owner as usize];
+                let state = &self.switches[self.ports[port].switch()];
                 let class = state.classes[usize::from(packet.dscp & 63)];
                 granted[voqs.outlet(Slot::new(port, class))] += u64::from(packet.size);
             }

@@ -6,28 +6,27 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::packet::NO_INGRESS;
 use crate::port::Slot;
 use crate::report::{Drop, TraceKind};
 use xoff_fabric::model::{PortId, Watchdog, WatchdogAction};
 use xoff_units::{Instant, Span};
 
 impl<Q: EventQueue> Engine<'_, Q> {
-    fn watchdog_of(&self, port: u32) -> Option<Watchdog> {
-        let node = self.fabric.ports[PortId(port).index()].node;
+    fn watchdog_of(&self, port: PortId) -> Option<Watchdog> {
+        let node = self.fabric.ports[port.index()].node;
         let switch = self.fabric.node_switch(node)?;
         self.fabric.switches[switch.index()].watchdog
     }
 
     /// Whether a stuck queue of this port drops (and does not send) what arrives.
     #[cold]
-    pub(crate) fn discards(&self, port: u32) -> bool {
+    pub(crate) fn discards(&self, port: PortId) -> bool {
         self.watchdog_of(port).is_some_and(|dog| dog.action == WatchdogAction::Drop)
     }
 
     /// A pause begins: look again when it has lasted too long.
     pub(crate) fn watch_later(&mut self, slot: Slot) {
-        if self.pauses[slot.index()].watched {
+        if self.pauses[slot].watched {
             return;
         }
         let Some(dog) = self.watchdog_of(slot.port()) else { return };
@@ -35,16 +34,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn watch_at(&mut self, slot: Slot, at: Instant) {
-        self.pauses[slot.index()].watched = true;
+        self.pauses[slot].watched = true;
         self.schedule(at, Kind::Watchdog, slot.0, 0);
     }
 
     /// Looks at a queue: stuck, freed, or to be looked at again.
     pub(crate) fn watch(&mut self, slot: Slot) {
         let Some(dog) = self.watchdog_of(slot.port()) else { return };
-        let state = self.pauses[slot.index()];
-        self.pauses[slot.index()].watched = false;
-        let here = &mut self.ports[slot.port() as usize];
+        let state = self.pauses[slot];
+        self.pauses[slot].watched = false;
+        let here = &mut self.ports[slot.port()];
         if here.stuck & slot.bit() != 0 {
             let due = state.last_heard + dog.restore;
             if due > self.now {
@@ -70,7 +69,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     fn declare_stuck(&mut self, slot: Slot, action: WatchdogAction) {
         self.trace(TraceKind::WatchdogDetect, slot);
-        self.ports[slot.port() as usize].stuck |= slot.bit();
+        self.ports[slot.port()].stuck |= slot.bit();
         self.resume_class(slot);
         match action {
             WatchdogAction::Forward => self.kick(slot.port()),
@@ -82,8 +81,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn flush(&mut self, slot: Slot, reason: Drop) {
         self.search.forget(slot);
         self.flush_voqs(slot, reason);
-        while self.ports[slot.port() as usize].waiting & slot.bit() != 0 {
-            let here = &mut self.ports[slot.port() as usize];
+        while self.ports[slot.port()].waiting & slot.bit() != 0 {
+            let here = &mut self.ports[slot.port()];
             let queue = &mut here.lane(slot.class()).queue;
             let (index, _) = queue.pop(&mut self.packets);
             if queue.is_empty() {
@@ -91,10 +90,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             let packet = self.packets.get(index);
             let (ingress, charged, size) = (packet.ingress, packet.charged, packet.size);
-            if ingress == NO_INGRESS {
+            if ingress == Slot::NONE {
                 self.egress_left(slot, size.into());
             } else {
-                self.release(Slot(ingress), charged);
+                self.release(ingress, charged);
             }
             self.drop_packet(index, slot, reason);
         }

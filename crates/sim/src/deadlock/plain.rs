@@ -4,26 +4,26 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::packet::NO_INGRESS;
+use crate::port::Slot;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::PortId;
 
 /// Bytes that each blocked queue holds of each ingress behind it.
-type Held = BTreeMap<u32, BTreeMap<u32, u64>>;
+type Held = BTreeMap<Slot, BTreeMap<Slot, u64>>;
 
 /// What blocked queues hold of an ingress, and which queues these are.
-type Stuck = BTreeMap<u32, (u64, BTreeSet<u32>)>;
+type Stuck = BTreeMap<Slot, (u64, BTreeSet<Slot>)>;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A ring among the queues that cannot move again, if there are any.
     pub(super) fn plain_ring(&self) -> Option<Vec<(PortId, u8)>> {
         let blocked = self.plainly_blocked();
         let mut at = *blocked.keys().next()?;
-        let mut order: Vec<u32> = Vec::new();
+        let mut order: Vec<Slot> = Vec::new();
         loop {
             if let Some(start) = order.iter().position(|&slot| slot == at) {
                 let ring = order[start..].iter();
-                return Some(ring.map(|&slot| (PortId(slot >> 3), (slot & 7) as u8)).collect());
+                return Some(ring.map(|slot| (slot.port(), slot.class())).collect());
             }
             order.push(at);
             at = *blocked.get(&at)?.iter().find(|next| blocked.contains_key(next))?;
@@ -31,8 +31,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The queues that cannot move again whatever the others do, each with those that it waits for.
-    fn plainly_blocked(&self) -> BTreeMap<u32, BTreeSet<u32>> {
-        let mut blocked: BTreeSet<u32> = self.long_paused().map(|slot| slot.0).collect();
+    fn plainly_blocked(&self) -> BTreeMap<Slot, BTreeSet<Slot>> {
+        let mut blocked: BTreeSet<Slot> = self.long_paused().collect();
         let held: Held = blocked.iter().map(|&slot| (slot, self.held_by(slot))).collect();
         loop {
             let mut stuck = Stuck::new();
@@ -50,7 +50,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 bytes > 0 && !self.would_resume(ingress, bytes, self.free_beside(ingress, &stuck))
             });
             if blocked.len() == before {
-                let behind = |slot: u32| {
+                let behind = |slot: Slot| {
                     let ingress = self.ingress_behind(slot);
                     stuck.get(&ingress).map(|entry| entry.1.clone()).unwrap_or_default()
                 };
@@ -60,11 +60,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Bytes in a queue by the ingress they are charged to.
-    fn held_by(&self, slot: u32) -> BTreeMap<u32, u64> {
+    fn held_by(&self, slot: Slot) -> BTreeMap<Slot, u64> {
         let mut held = BTreeMap::new();
-        let queue = self.ports[(slot >> 3) as usize].lanes[(slot & 7) as usize].queue;
+        let queue = self.ports[slot.port()].lanes[usize::from(slot.class())].queue;
         for packet in queue.iter(&self.packets) {
-            if packet.ingress != NO_INGRESS {
+            if packet.ingress != Slot::NONE {
                 *held.entry(packet.ingress).or_default() += u64::from(packet.charged);
             }
         }
@@ -72,12 +72,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Shared buffer that the switch of an ingress has free when it holds nothing but what is stuck.
-    fn free_beside(&self, ingress: u32, stuck: &Stuck) -> u64 {
-        let owner = self.ports[(ingress >> 3) as usize].owner;
-        let mut free = self.switches[owner as usize].shared_total;
+    fn free_beside(&self, ingress: Slot, stuck: &Stuck) -> u64 {
+        let switch = self.ports[ingress.port()].switch();
+        let mut free = self.switches[switch].shared_total;
         for (&other, &(bytes, _)) in stuck {
-            let port = &self.ports[(other >> 3) as usize];
-            if !port.is_nic() && port.owner == owner {
+            let port = &self.ports[other.port()];
+            if !port.is_nic() && port.switch() == switch {
                 free = free.saturating_sub(self.reduced_to(other, bytes).1);
             }
         }

@@ -8,10 +8,10 @@
 use super::turns::Turns;
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::packet::NO_INGRESS;
+use crate::id::{PacketId, Table};
 use crate::port::Slot;
 use std::collections::BTreeMap;
-use xoff_fabric::model::PortId;
+use xoff_fabric::model::{PortId, SwitchId};
 use xoff_units::Instant;
 
 /// What the search keeps from one look to the next.
@@ -23,22 +23,22 @@ pub(crate) struct Search {
     routed: bool,
     turns: Turns,
     /// What was read of each paused queue.
-    contents: BTreeMap<u32, Content>,
+    contents: BTreeMap<Slot, Content>,
     /// The queues that may be blocked, in order.
     waiters: Vec<Waiter>,
     /// Bytes of each ingress that blocked queues hold, and the ingresses where that is not zero.
-    stuck: Vec<u64>,
-    touched: Vec<u32>,
+    stuck: Table<Slot, u64>,
+    touched: Vec<Slot>,
     /// Shared buffer of each switch that these bytes take.
-    taken: Vec<u64>,
+    taken: Table<SwitchId, u64>,
 }
 
 /// A paused queue of a switch.
 #[derive(Debug, Clone, Copy)]
 struct Waiter {
-    slot: u32,
+    slot: Slot,
     /// The port it sends to, and the first port of that port's switch.
-    peer: u32,
+    peer: PortId,
     first_port: u32,
     /// The waiters at that switch: places in the list.
     behind: (usize, usize),
@@ -53,9 +53,9 @@ struct Content {
     /// The pause during which it was read.
     began: Instant,
     /// The last packet that was read.
-    last: Option<u32>,
+    last: Option<PacketId>,
     /// Bytes by the ingress they are charged to.
-    held: BTreeMap<u32, u64>,
+    held: BTreeMap<Slot, u64>,
 }
 
 impl Search {
@@ -66,7 +66,7 @@ impl Search {
 
     /// A queue has been emptied though it may be paused.
     pub(crate) fn forget(&mut self, slot: Slot) {
-        self.contents.remove(&slot.0);
+        self.contents.remove(&slot);
     }
 
     /// Drops queues that have nothing to wait for, until all that are left have.
@@ -80,8 +80,8 @@ impl Search {
                     continue;
                 }
                 let may_wait_for = |other: &Waiter| {
-                    let same = other.stands && other.slot & 7 == slot & 7;
-                    same && (!by_turns || turns.allow(peer, (other.slot >> 3) - first_port))
+                    let same = other.stands && other.slot.class() == slot.class();
+                    same && (!by_turns || turns.allow(peer, other.slot.port().0 - first_port))
                 };
                 let found = waiters[next..behind.1].iter().position(may_wait_for);
                 waiters[at].next = found.map_or(behind.1, |place| next + place);
@@ -109,13 +109,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Narrows the paused queues down to those that may be blocked; whether any may.
     fn may_be_blocked(&self, search: &mut Search) -> bool {
         let waiter = |slot: Slot| {
-            let peer = self.ports[slot.port() as usize].peer();
-            let switch = self.ports[peer as usize].owner;
-            let first_port = self.fabric.switches[switch as usize].ports.start;
-            let Slot(slot) = slot;
+            let peer = self.ports[slot.port()].peer();
+            let switch = self.ports[peer].switch();
+            let first_port = self.fabric.switches[switch.index()].ports.start;
             Waiter { slot, peer, first_port, behind: (0, 0), next: 0, stands: true }
         };
-        let of_switches = |slot: &Slot| !self.ports[slot.port() as usize].is_nic();
+        let of_switches = |slot: &Slot| !self.ports[slot.port()].is_nic();
         search.waiters.clear();
         search.waiters.extend(self.long_paused().filter(of_switches).map(waiter));
         search.waiters.sort_unstable_by_key(|waiter| waiter.slot);
@@ -134,9 +133,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Finds the waiters behind each: ports of a switch are numbered in a row.
     fn link_waiters(&self, waiters: &mut [Waiter]) {
         for at in 0..waiters.len() {
-            let switch = self.ports[waiters[at].peer as usize].owner;
-            let ports = self.fabric.switches[switch as usize].ports.clone();
-            let place = |port: u32| waiters.partition_point(|waiter| waiter.slot >> 3 < port);
+            let switch = self.ports[waiters[at].peer].switch();
+            let ports = self.fabric.switches[switch.index()].ports.clone();
+            let place = |port: u32| waiters.partition_point(|waiter| waiter.slot.port().0 < port);
             let behind = (place(ports.start), place(ports.end));
             (waiters[at].behind, waiters[at].next) = (behind, behind.0);
         }
@@ -145,17 +144,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Reads the packets of the queues that are left, as far as that was not done before.
     fn read_queues(&self, search: &mut Search) {
         for waiter in &search.waiters {
-            let slot = Slot(waiter.slot);
-            let began = self.pauses[slot.index()].began;
+            let slot = waiter.slot;
+            let began = self.pauses[slot].began;
             let fresh = || Content { began, last: None, held: BTreeMap::new() };
-            let content = search.contents.entry(slot.0).or_insert_with(fresh);
+            let content = search.contents.entry(slot).or_insert_with(fresh);
             if content.began != began {
                 *content = fresh();
             }
-            let queue = &self.ports[slot.port() as usize].lanes[usize::from(slot.class())].queue;
+            let queue = &self.ports[slot.port()].lanes[usize::from(slot.class())].queue;
             for (index, packet) in queue.after(content.last, &self.packets) {
                 content.last = Some(index);
-                if packet.ingress != NO_INGRESS {
+                if packet.ingress != Slot::NONE {
                     *content.held.entry(packet.ingress).or_default() += u64::from(packet.charged);
                 }
             }
@@ -177,10 +176,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Whether the ingress behind a queue cannot let it go on.
-    fn stays(&self, slot: u32, stuck: &[u64], taken: &[u64]) -> bool {
+    fn stays(&self, slot: Slot, stuck: &Table<Slot, u64>, taken: &Table<SwitchId, u64>) -> bool {
         let ingress = self.ingress_behind(slot);
-        let bytes = stuck[ingress as usize];
-        let switch = self.ports[(ingress >> 3) as usize].owner as usize;
+        let bytes = stuck[ingress];
+        let switch = self.ports[ingress.port()].switch();
         let free = self.switches[switch].shared_total.saturating_sub(taken[switch]);
         bytes > 0 && !self.would_resume(ingress, bytes, free)
     }
@@ -190,40 +189,38 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let Search { waiters, contents, stuck, touched, taken, .. } = search;
         stuck.resize(self.pauses.len(), 0);
         for ingress in touched.drain(..) {
-            stuck[ingress as usize] = 0;
+            stuck[ingress] = 0;
         }
         for (&ingress, &bytes) in
             waiters.iter().filter_map(|waiter| contents.get(&waiter.slot)).flat_map(|c| &c.held)
         {
-            if stuck[ingress as usize] == 0 {
+            if stuck[ingress] == 0 {
                 touched.push(ingress);
             }
-            stuck[ingress as usize] += bytes;
+            stuck[ingress] += bytes;
         }
-        taken.clear();
-        taken.resize(self.switches.len(), 0);
+        *taken = vec![0; self.switches.len()].into();
         for &ingress in touched.iter() {
-            let switch = self.ports[(ingress >> 3) as usize].owner;
-            taken[switch as usize] += self.reduced_to(ingress, stuck[ingress as usize]).1;
+            let switch = self.ports[ingress.port()].switch();
+            taken[switch] += self.reduced_to(ingress, stuck[ingress]).1;
         }
     }
 
     /// A ring among blocked queues, of which there are some: each one's ingress is held by the next. It is
     /// the one that the lowest of them leads to, which may be a NIC's.
     fn ring_among(&self, search: &Search) -> Option<Vec<(PortId, u8)>> {
-        let nics = self.long_paused().filter(|slot| self.ports[slot.port() as usize].is_nic());
-        let nics = nics.map(|slot| slot.0);
+        let nics = self.long_paused().filter(|slot| self.ports[slot.port()].is_nic());
         let blocked = nics.filter(|&slot| self.stays(slot, &search.stuck, &search.taken));
         let mut at = blocked.chain(search.waiters.iter().map(|waiter| waiter.slot)).min()?;
-        let mut order: Vec<u32> = Vec::new();
+        let mut order: Vec<Slot> = Vec::new();
         loop {
             if let Some(start) = order.iter().position(|&slot| slot == at) {
                 let ring = order[start..].iter();
-                return Some(ring.map(|&slot| (PortId(slot >> 3), (slot & 7) as u8)).collect());
+                return Some(ring.map(|slot| (slot.port(), slot.class())).collect());
             }
             order.push(at);
             let ingress = self.ingress_behind(at);
-            let holds = |slot: &u32| search.contents[slot].held.contains_key(&ingress);
+            let holds = |slot: &Slot| search.contents[slot].held.contains_key(&ingress);
             at = search.waiters.iter().map(|waiter| waiter.slot).find(holds)?;
         }
     }

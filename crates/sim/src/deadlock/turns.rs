@@ -7,42 +7,42 @@
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use std::collections::{BTreeMap, BTreeSet};
-use xoff_fabric::model::PortId;
+use xoff_fabric::model::{NicId, PortId};
 
 /// The turns of those ports that were asked for.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// One NIC of each set that all switches route alike.
-    destinations: Vec<u32>,
+    destinations: Vec<NicId>,
     /// By the port that packets come in by: a bit per port of its switch.
-    known: BTreeMap<u32, Box<[u64]>>,
+    known: BTreeMap<PortId, Box<[u64]>>,
 }
 
 impl Turns {
     /// Whether packets that come in by `port` can leave by the nth port of its switch. The turns of `port`
     /// must have been [learnt](Engine::learn_turns).
-    pub(super) fn allow(&self, port: u32, out: u32) -> bool {
+    pub(super) fn allow(&self, port: PortId, nth: u32) -> bool {
         let words = self.known.get(&port).map_or(&[][..], |words| words);
-        words.get(out as usize / 64).is_none_or(|word| word >> (out % 64) & 1 != 0)
+        words.get(nth as usize / 64).is_none_or(|word| word >> (nth % 64) & 1 != 0)
     }
 }
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Works out the turns of packets that come in by a port of a switch from another switch.
-    pub(super) fn learn_turns(&self, turns: &mut Turns, port: u32) {
+    pub(super) fn learn_turns(&self, turns: &mut Turns, port: PortId) {
         if turns.known.contains_key(&port) {
             return;
         }
         if turns.destinations.is_empty() {
             turns.destinations = self.distinct_destinations();
         }
-        let here = &self.ports[port as usize];
-        let (switch, sender) = (here.owner, here.peer());
-        let before = self.ports[sender as usize].owner;
-        let own = self.fabric.switches[switch as usize].ports.clone();
+        let here = &self.ports[port];
+        let (switch, sender) = (here.switch(), here.peer());
+        let before = self.ports[sender].switch();
+        let own = self.fabric.switches[switch.index()].ports.clone();
         let mut words = vec![0u64; own.len().div_ceil(64)];
         for &dst in &turns.destinations {
-            if !self.routing.choices(before, dst).contains(&PortId(sender)) {
+            if !self.routing.choices(before, dst).contains(&sender) {
                 continue;
             }
             for out in self.routing.choices(switch, dst) {
@@ -54,9 +54,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// NICs that stand for all.
-    fn distinct_destinations(&self) -> Vec<u32> {
+    fn distinct_destinations(&self) -> Vec<NicId> {
         let mut seen = BTreeSet::new();
-        let all = 0..self.fabric.nics.len() as u32;
+        let all = (0..self.fabric.nics.len() as u32).map(NicId);
         all.filter(|&nic| self.routing.shared_row(nic).is_none_or(|row| seen.insert(row))).collect()
     }
 }

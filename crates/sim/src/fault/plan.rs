@@ -47,11 +47,11 @@ impl Plan<'_> {
         let (at, duration, what) = match fault {
             Fault::PauseStorm { nic, at, duration } => {
                 let nic = self.names.nic_ref(nic)?;
-                (at, *duration, self.at_nic(nic, Effect::Storm { nic: nic.0 }))
+                (at, *duration, self.at_nic(nic, Effect::Storm { nic }))
             }
             Fault::SlowReceiver { nic, at, rate, duration } => {
                 let nic = self.names.nic_ref(nic)?;
-                let effect = Effect::SlowReceiver { nic: nic.0, rate: *rate };
+                let effect = Effect::SlowReceiver { nic, rate: *rate };
                 (at, *duration, self.at_nic(nic, effect))
             }
             Fault::LinkDown(fault) => {

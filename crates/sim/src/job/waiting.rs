@@ -3,6 +3,7 @@
 use super::Jobs;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
+use crate::id::JobId;
 use xoff_units::Instant;
 use xoff_workload::agenda::Rank;
 use xoff_workload::ports::Transfer;
@@ -12,10 +13,10 @@ use xoff_workload::program::Token;
 #[derive(Clone, Copy)]
 pub(super) enum Next {
     Start {
-        job: u32,
+        job: JobId,
     },
     Done {
-        job: u32,
+        job: JobId,
         token: Token,
     },
     /// The first bit of a transfer over NVLink arrives.
@@ -41,8 +42,8 @@ impl Next {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Sees to it that every job begins.
     pub(crate) fn schedule_jobs(&mut self) {
-        for job in 0..self.jobs.count() as u32 {
-            let start = self.jobs.running[job as usize].start;
+        for job in self.jobs.running.ids() {
+            let start = self.jobs.running[job].start;
             self.schedule_job(start, Next::Start { job });
         }
     }
@@ -79,8 +80,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 Next::Done { job, token } => self.tell(job, token),
                 Next::Arrive(transfer) => {
                     let at = self.jobs.gpus.arrive(now, &transfer);
-                    let Transfer { program: job, token, .. } = transfer;
-                    self.schedule_job(at, Next::Done { job, token });
+                    let Transfer { program, token, .. } = transfer;
+                    self.schedule_job(at, Next::Done { job: JobId(program), token });
                 }
                 Next::Free { gpu } => self.send_over_nvlink(gpu),
             }
