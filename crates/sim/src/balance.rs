@@ -1,6 +1,6 @@
 //! Switches that choose among equal ports by something else than the hash of the flow.
 //!
-//! A [`Balancer`] remembers the port of each flowlet in a table of fixed size, as hardware does: flows
+//! A [`Balancer`](state::Balancer) remembers the port of each flowlet in a table of fixed size, as hardware does: flows
 //! with the same place share their port. A new choice takes the ports of the best quality and draws
 //! one of them at random. As in switch silicon, quality is coarse: the queue falls into one of
 //! [`BANDS`] bands that double in width, and for flowlets the load of the link, measured over whole
@@ -9,205 +9,18 @@
 //! flows then keep their ports as if they were hashed, and meet at the next switch.
 //!
 //! Global balancing adds the quality that the best port of the next switch had when that switch last reported
-//! it ([`Reports`]). Where ways are pinned, the place of the destination on its leaf decides, and
+//! it ([`Reports`](state::Reports)). Where ways are pinned, the place of the destination on its leaf decides, and
 //! nothing else.
+
+pub(crate) mod state;
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::id::{FlowHash, Table};
-use crate::packet::Packet;
-use crate::port::{Port, bit};
-use xoff_fabric::model::{Balancing, Choice, Fabric, PortId, Switch, SwitchId};
-use xoff_units::{Instant, Span};
-use xoff_workload::stream::Stream;
-
-/// The first band of queues, eight full packets; each further band is twice as wide. With bands of one or two
-/// packets a permutation at full load locks in (see above): on a fat tree of 128 hosts the last flow then
-/// takes up to a third longer than with random spraying; from four packets on it does not.
-const FIRST_BAND: u32 = 32 << 10;
-
-/// A full packet, about.
-const PACKET: u32 = 4 << 10;
-
-/// Bands of queues, as the quality tables of switch silicon have.
-const BANDS: u32 = 8;
-
-/// Period over which the load of a link is measured.
-const PERIOD: Span = Span::from_us(4);
-
-/// Loads that differ by less than an eighth of the link are equal.
-const LOAD_STEP: u64 = PERIOD.as_ps() / 8;
-
-/// Where a flowlet went, and when its last packet did.
-#[derive(Debug, Clone, Copy)]
-struct Flowlet {
-    last: Instant,
-    port: PortId,
-}
-
-/// The load of a port.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Use {
-    since: Instant,
-    sent: u64,
-    /// Bytes per period, averaged over the periods that are complete; the last one counts half.
-    bytes: u64,
-}
-
-/// The quality of a port as its switch reported it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Quality {
-    band: u8,
-    /// Classes that it may not send.
-    paused: u8,
-}
-
-/// What switches have reported of their ports to their neighbours, where they balance globally: the last
-/// report and the one before. A report counts at a neighbour when it has crossed the cable.
-///
-/// Reports are made when the first packet after their time is balanced. Nobody can tell the
-/// difference, unless nothing was balanced for a whole period; the report is then newer than it would be.
-#[derive(Debug, Default)]
-pub(crate) struct Reports {
-    refresh: Span,
-    made: Instant,
-    last: Table<PortId, Quality>,
-    before: Table<PortId, Quality>,
-}
-
-impl Reports {
-    /// No reports, where no switch balances globally, or where queues are seen at once.
-    pub(crate) fn new(fabric: &Fabric) -> Self {
-        let refresh = |switch: &Switch| match switch.balancing {
-            Balancing::Adaptive { choice: Choice::Global { refresh }, .. } => Some(refresh),
-            _ => None,
-        };
-        let refresh = fabric.switches.iter().filter_map(refresh).max().unwrap_or(Span::ZERO);
-        let ports = if refresh.is_zero() { 0 } else { fabric.ports.len() };
-        let none: Table<PortId, Quality> = vec![Quality::default(); ports].into();
-        Self { refresh, made: Instant::ZERO, last: none.clone(), before: none }
-    }
-
-    /// Makes the reports that are due.
-    fn update(&mut self, ports: &Table<PortId, Port>, now: Instant) {
-        let periods = now.since(self.made).as_ps() / self.refresh.as_ps().max(1);
-        if periods == 0 || self.refresh.is_zero() {
-            return;
-        }
-        self.made += Span::from_ps(periods * self.refresh.as_ps());
-        std::mem::swap(&mut self.last, &mut self.before);
-        let refresh = self.refresh;
-        // A queue that is gone before the next report is no reason for all neighbours to turn away: they
-        // would do so together, and together come back.
-        let first = |port: &Port| {
-            let packet = port.byte_time.times(PACKET).as_ps().max(1);
-            let drained = refresh.as_ps() / packet * u64::from(PACKET);
-            u32::try_from(drained).unwrap_or(u32::MAX).max(FIRST_BAND)
-        };
-        let quality = |port: &Port| Quality {
-            band: queue_band(port, first(port)) as u8,
-            paused: port.paused,
-        };
-        self.last.iter_mut().zip(ports).for_each(|(last, port)| *last = quality(port));
-    }
-
-    /// The band of a port for a class as a neighbour knows it that hears of it after `delay`.
-    fn band(&self, port: PortId, class: u8, delay: Span, now: Instant) -> u32 {
-        let arrived = now.since(self.made) >= delay;
-        let known = if arrived { &self.last } else { &self.before }[port];
-        u32::from(known.band) + if known.paused & bit(class) != 0 { BANDS } else { 0 }
-    }
-}
-
-/// The choice of one switch.
-pub(crate) struct Balancer {
-    /// None where ways are pinned.
-    choice: Option<Choice>,
-    gap: Span,
-    flowlets: Vec<Option<Flowlet>>,
-    stream: Stream,
-    /// Ports of equal quality, while a choice is made.
-    equals: Vec<PortId>,
-    /// Flowlets that took another port than the one before, or packets, if each chooses.
-    pub(crate) moves: u64,
-}
-
-impl Balancer {
-    /// What a switch balances with, if it does not hash.
-    pub(crate) fn new(balancing: Balancing, stream: Stream) -> Option<Self> {
-        let (choice, gap, table) = match balancing {
-            Balancing::Hash | Balancing::Engineered | Balancing::Recycled | Balancing::Paths => {
-                return None;
-            }
-            Balancing::Pinned => (None, Span::ZERO, 0),
-            Balancing::Adaptive { choice, gap, table } => (Some(choice), gap, table),
-        };
-        // Packets that choose each for themselves are not remembered.
-        let places = if gap.is_zero() { 0 } else { table.max(1) as usize };
-        Some(Self {
-            choice,
-            gap,
-            flowlets: vec![None; places],
-            stream,
-            equals: Vec::new(),
-            moves: 0,
-        })
-    }
-
-    /// The place of a flow in the table, if there is one.
-    fn place(&mut self, hash: FlowHash) -> Option<&mut Option<Flowlet>> {
-        let places = self.flowlets.len() as u64;
-        self.flowlets.get_mut(((u64::from(hash.0) * places) >> 32) as usize)
-    }
-
-    /// The port that a flow's last packet took, if that was just now and the port is still equal.
-    fn recall(&mut self, hash: FlowHash, now: Instant, choices: &[PortId]) -> Option<PortId> {
-        let gap = self.gap;
-        let flowlet = self.place(hash)?.as_mut()?;
-        let fresh = now.since(flowlet.last) <= gap && choices.contains(&flowlet.port);
-        fresh.then(|| {
-            flowlet.last = now;
-            flowlet.port
-        })
-    }
-
-    /// Remembers where a flow goes now.
-    fn remember(&mut self, hash: FlowHash, now: Instant, port: PortId) {
-        let moved = match self.place(hash) {
-            Some(place) => {
-                let before = place.replace(Flowlet { last: now, port });
-                before.is_some_and(|before| before.port != port)
-            }
-            None => true,
-        };
-        self.moves += u64::from(moved);
-    }
-}
-
-impl Use {
-    /// Bytes per period of a port that has sent `sent` in all. Only complete periods count: a value
-    /// that moved with every packet would make the ports take turns.
-    fn measured(&mut self, sent: u64, now: Instant) -> u64 {
-        let periods = now.since(self.since).as_ps() / PERIOD.as_ps();
-        if let Some(mean) = (sent - self.sent).checked_div(periods) {
-            // Every period halves the weight of what was before.
-            let before = self.bytes >> periods.min(63);
-            let bytes = mean - (mean >> periods.min(63)) + before;
-            *self = Self { since: now, sent, bytes };
-        }
-        self.bytes
-    }
-}
-
-/// The band that the queues of a port fall into; the first is `first` bytes wide.
-fn queue_band(port: &Port, first: u32) -> u32 {
-    (port.queued() / first + 1).ilog2().min(BANDS - 1)
-}
-
-/// The same for a class: a port that may not send it is worse than any queue.
-fn band(port: &Port, class: u8) -> u32 {
-    queue_band(port, FIRST_BAND) + if port.paused & bit(class) != 0 { BANDS } else { 0 }
-}
+use crate::id::FlowHash;
+use crate::switch::packet::Packet;
+use crate::switch::port::Port;
+use state::{BANDS, LOAD_STEP, band, pick};
+use xoff_fabric::model::{Choice, PortId, SwitchId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The port by which a packet leaves a switch that balances; nothing if it does not, or if no
@@ -296,73 +109,5 @@ impl<Q: EventQueue> Engine<'_, Q> {
             false => self.reports.band(*port, class, here.flight, self.now),
         };
         onward.iter().map(band).min().unwrap_or(2 * BANDS)
-    }
-}
-
-/// One of `count`, evenly.
-fn pick(drawn: u64, count: usize) -> usize {
-    ((u128::from(drawn) * count as u128) >> 64) as usize
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PORTS: [PortId; 2] = [PortId(4), PortId(9)];
-
-    fn balancer(gap: Span) -> Balancer {
-        let balancing = Balancing::Adaptive { choice: Choice::Random, gap, table: 16 };
-        Balancer::new(balancing, Stream::new(1, 0, "balance")).expect("it balances")
-    }
-
-    fn at(us: u64) -> Instant {
-        Instant::ZERO + Span::from_us(us)
-    }
-
-    const FLOW: FlowHash = FlowHash(7);
-
-    #[test]
-    fn a_flowlet_keeps_its_port_until_a_pause() {
-        let mut balancer = balancer(Span::from_us(10));
-        assert_eq!(balancer.recall(FLOW, at(0), &PORTS), None);
-        balancer.remember(FLOW, at(0), PORTS[1]);
-        for us in [10, 15, 25] {
-            assert_eq!(balancer.recall(FLOW, at(us), &PORTS), Some(PORTS[1]), "{us} us");
-        }
-        assert_eq!(balancer.recall(FLOW, at(36), &PORTS), None);
-    }
-
-    #[test]
-    fn a_port_that_no_longer_leads_there_is_forgotten() {
-        let mut balancer = balancer(Span::from_us(10));
-        balancer.remember(FLOW, at(0), PORTS[1]);
-        assert_eq!(balancer.recall(FLOW, at(1), &PORTS[..1]), None);
-    }
-
-    #[test]
-    fn packets_on_their_own_are_not_remembered() {
-        let mut balancer = balancer(Span::ZERO);
-        balancer.remember(FLOW, at(0), PORTS[1]);
-        assert_eq!(balancer.recall(FLOW, at(0), &PORTS), None);
-        assert_eq!(balancer.moves, 1);
-    }
-
-    #[test]
-    fn load_is_that_of_complete_periods() {
-        let mut one = Use::default();
-        assert_eq!(one.measured(1000, at(1)), 0, "the first period is not over");
-        assert_eq!(one.measured(4000, at(4)), 2000);
-        assert_eq!(one.measured(6000, at(7)), 2000);
-        assert_eq!(one.measured(8000, at(8)), 3000);
-        // Three periods without a packet.
-        assert_eq!(one.measured(8000, at(20)), 375);
-    }
-
-    #[test]
-    fn draws_cover_all_choices_evenly() {
-        let mut stream = Stream::new(3, 1, "balance");
-        let mut counts = [0u32; 5];
-        (0..10_000).for_each(|_| counts[pick(stream.next_u64(), 5)] += 1);
-        assert!(counts.iter().all(|count| (1850..2150).contains(count)), "{counts:?}");
     }
 }

@@ -1,34 +1,34 @@
 //! From a fabric and its traffic to an engine ready to run.
 
-use crate::balance::{Balancer, Reports, Use};
-use crate::buffer::{Profile, Shared};
-use crate::connection::{FlowState, Pins};
-use crate::convergence::Convergence;
-use crate::credit;
-use crate::deadlock::Search;
+use crate::balance::state::{Balancer, Reports, Use};
+use crate::connection::state::{FlowState, Pins};
+use crate::convergence::state::Convergence;
+use crate::credit::state as credit;
+use crate::deadlock::state::Search;
 use crate::engine::{self, ClassCount, Engine, STRETCH, SwitchState, Totals};
 use crate::engineer::{self, Engineered};
 use crate::event::{EventQueue, Key, Kind, MAX_ID};
-use crate::guest::{self, GuestState};
-use crate::hashing::Hashing;
-use crate::header::Headers;
-use crate::host;
+use crate::host::guest::{self, GuestState};
+use crate::host::pcie;
+use crate::host::recycle::Rule;
 use crate::id::{ConnectionId, FlowId, HashSeed, PacketId, PlaneId, Table};
 use crate::ideal::{self, flight, leads_to_cut_through};
-use crate::job::{Job, Jobs};
-use crate::link::{Link, cable_ends};
-use crate::nic::NicState;
-use crate::packet::Packets;
-use crate::pause::PauseState;
-use crate::plane::Planes;
-use crate::port::{HEAD_BYTES, Lane, Port, port_flag};
-use crate::receiver::Receiver;
-use crate::recycle::Rule;
+use crate::job::state::{Job, Jobs};
+use crate::link::state::{Link, cable_ends};
+use crate::nic::state::NicState;
+use crate::pause::state::PauseState;
+use crate::plane::state::Planes;
+use crate::receiver::state::Receiver;
 use crate::report::{FlowCounters, Observer};
-use crate::routing::Routing;
-use crate::scheduler::Scheduler;
-use crate::trail::Trails;
-use crate::voq;
+use crate::switch::buffer::{Profile, Shared};
+use crate::switch::hashing::Hashing;
+use crate::switch::header::Headers;
+use crate::switch::packet::Packets;
+use crate::switch::port::{HEAD_BYTES, Lane, Port, port_flag};
+use crate::switch::routing::Routing;
+use crate::switch::scheduler::Scheduler;
+use crate::switch::trail::Trails;
+use crate::voq::state as voq;
 use crate::{QueueKind, Settings, SimError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -229,7 +229,7 @@ fn port_state(
     if voq::governs(fabric, id) {
         flags |= port_flag::VOQ;
     }
-    if host::is_slow(fabric, id) {
+    if pcie::is_slow(fabric, id) {
         flags |= port_flag::SLOW_HOST;
     }
     // A switch with credits always owes word of what leaves its buffer: see `credit`.
@@ -370,7 +370,7 @@ fn nic_states(fabric: &Fabric) -> Table<PlaneId, NicState> {
         state.flow_rate = nic.cpu.map_or(rate, |cpu| cpu.flow_rate().min(rate));
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
         state.receiver = nic.receive.map(receiver);
-        state.fetch = host::fetch_time(nic, rate);
+        state.fetch = pcie::fetch_time(nic, rate);
         state
     };
     let mut state = state;

@@ -2,22 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Key, Kind};
-use crate::id::Table;
-use crate::port::Slot;
-use xoff_wire::{Header, MAX_HEADER_LEN};
-
-/// Encodes and decodes a header: what the simulator speaks must be what the wire can carry.
-pub(crate) fn survives_the_wire(header: &Header) {
-    let mut bytes = [0; MAX_HEADER_LEN];
-    let length = header.encode(&mut bytes);
-    match Header::decode(&bytes[..length], header.payload) {
-        Ok((decoded, used)) => {
-            assert_eq!(used, length, "{header:?} leaves bytes over");
-            assert_eq!(decoded, *header, "the wire changed a header");
-        }
-        Err(error) => panic!("{header:?} does not decode: {error:?}"),
-    }
-}
+use crate::id::{Slot, Table};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Every packet and every byte of buffer is accounted for.

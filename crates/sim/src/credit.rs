@@ -2,7 +2,7 @@
 //!
 //! InfiniBand's links work so (IBTA volume 1, 7.9): the receiver says how much it can still take on each
 //! virtual lane, here a class, and the sender stays within that. Nothing is ever dropped for want of buffer,
-//! and nothing is paused. The sending port knows how much room is left ([`Credit::free`]). A class with less
+//! and nothing is paused. The sending port knows how much room is left ([`Credit`](state::Credit)). A class with less
 //! than the largest packet left waits, by the mask that pauses use; room comes back when a packet has left
 //! the buffer behind the link, after the delay of the cable.
 //!
@@ -13,61 +13,14 @@
 //! Left out: the wire time of flow-control packets (8 bytes now and then), and NICs that cannot take what
 //! arrives: a slow host holds its link back by stop and go, as with pauses.
 
+pub(crate) mod state;
+
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::id::{PacketId, Table};
-use crate::port::{Slot, Wake, port_flag};
-use xoff_fabric::model::{CLASSES, Fabric, PortId};
-use xoff_fabric::rules::packet;
-
-/// What one class of one port may send.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Credit {
-    /// Bytes of buffer behind the link when nothing is in it.
-    whole: u32,
-    /// Of these, what nothing was sent for.
-    free: u32,
-    /// The class waits while less than this is free.
-    full: u32,
-}
-
-impl Credit {
-    /// Whether a class whose buffer holds only `stuck` bytes would go on.
-    pub(crate) fn would_go_on(self, stuck: u64) -> bool {
-        u64::from(self.whole) >= stuck.saturating_add(self.full.into())
-    }
-}
-
-/// The credits of all ports and classes at the beginning; nothing where links have none.
-pub(crate) fn initial(fabric: &Fabric) -> Table<Slot, Credit> {
-    if !fabric.credits {
-        return Table::new();
-    }
-    let largest = fabric.nics.iter().map(|nic| packet::largest(&nic.qp).get()).max().unwrap_or(0);
-    let mut credits = vec![Credit::default(); fabric.ports.len() * CLASSES];
-    for (port, state) in fabric.ports.iter().enumerate() {
-        let peer = &fabric.ports[state.peer.index()];
-        let Some(switch) = fabric.node_switch(peer.node) else { continue };
-        let cell = fabric.switches[switch.index()].cell.get().clamp(1, 4096);
-        let full = (largest.div_ceil(cell) * cell).min(u64::from(u32::MAX)) as u32;
-        for (class, rules) in peer.classes.iter().enumerate() {
-            let whole = rules.reserved.get().min(u64::from(u32::MAX >> 1)) as u32;
-            credits[port * CLASSES + class] = Credit { whole, free: whole, full };
-        }
-    }
-    credits.into()
-}
-
-/// Whether packets sent by this port need credits: those to switches do.
-pub(crate) fn governs(fabric: &Fabric, port: PortId) -> bool {
-    let peer = fabric.ports[port.index()].peer;
-    fabric.credits && fabric.node_switch(fabric.ports[peer.index()].node).is_some()
-}
-
-/// Class, bytes and epoch of the link, as an event carries them.
-const CLASS_BITS: u32 = 3;
-const EPOCH_SHIFT: u32 = CLASS_BITS + 16;
-const EPOCH_MASK: u32 = u32::MAX >> EPOCH_SHIFT;
+use crate::id::{PacketId, Slot, Table};
+use crate::switch::port::{Wake, port_flag};
+use state::{CLASS_BITS, EPOCH_MASK, EPOCH_SHIFT};
+use xoff_fabric::model::{CLASSES, PortId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet goes on the wire: the room for it is taken.

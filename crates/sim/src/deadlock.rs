@@ -8,27 +8,17 @@
 
 mod plain;
 mod search;
+pub(crate) mod state;
 mod turns;
 
-pub(crate) use search::Search;
-
-use crate::buffer::{Ingress, Shared};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::port::Slot;
-use crate::report::{Outcome, TraceKind};
+use crate::id::Slot;
+use crate::report::{Cycle, Outcome, TraceKind};
+use crate::switch::buffer::{Ingress, Shared};
 use std::collections::BTreeSet;
 use xoff_fabric::model::PortId;
-use xoff_units::{Instant, Span};
-
-/// A ring of queues: each waits for the next, the last for the first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cycle {
-    /// When it was found.
-    pub at: Instant,
-    /// Port and class of each queue.
-    pub queues: Vec<(PortId, u8)>,
-}
+use xoff_units::Span;
 
 /// A queue must have been paused this long before it is worth a look.
 const PATIENCE: Span = Span::from_us(20);

@@ -10,10 +10,10 @@
 //! not looked at: no path avoids them. What it is not: it does not learn of faults. Routes that change are
 //! hashed as they come.
 
-use crate::hashing::{Hashes, Hashing};
 use crate::id::JobId;
 use crate::ideal::{Ways, hashed_path};
-use crate::job::{Job, JobWay};
+use crate::job::state::{Job, JobWay};
+use crate::switch::hashing::{Hashes, Hashing};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Balancing, Fabric, NicId, PortId};

@@ -4,8 +4,7 @@
 //! is total and says nothing about who pushed first, so it is the same on one thread and on many:
 //! a port receives at most one packet and frees at most once at a given picosecond.
 
-use crate::id::{EndpointId, PacketId, PlaneId};
-use crate::port::Slot;
+use crate::id::{EndpointId, PacketId, PlaneId, Slot};
 use xoff_fabric::model::PortId;
 use xoff_units::Instant;
 

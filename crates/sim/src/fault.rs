@@ -1,65 +1,18 @@
 //! What breaks during a run, and when.
 
+pub(crate) mod change;
 mod plan;
-
-pub(crate) use plan::plan;
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::id::PlaneId;
-use crate::link::Degradation;
-use crate::port::Slot;
-use crate::receiver::Receiver;
+use crate::id::{PlaneId, Slot};
+use crate::receiver::state::Receiver;
 use crate::report::TraceKind;
-use crate::setting::ActiveSetting;
+use change::{Change, Effect, TimedFault};
+pub(crate) use plan::plan;
 use std::sync::Arc;
-use xoff_fabric::model::{CableId, NicId, PortId, ReceiveLimit, SwitchId};
-use xoff_fabric::route::Forced;
+use xoff_fabric::model::{CableId, ReceiveLimit};
 use xoff_fabric::scenario::Reaction;
-use xoff_units::{Instant, Rate};
-
-/// A change at a point in time.
-#[derive(Debug, Clone)]
-pub(crate) struct TimedFault {
-    pub(crate) at: Instant,
-    change: Change,
-}
-
-#[derive(Debug, Clone)]
-enum Change {
-    /// A fault begins or ends.
-    Fault { number: u32, begins: bool, what: Arc<What> },
-    /// Switches hear of cables that went down or came up.
-    Heard { cables: Arc<[CableId]>, everybody: bool },
-}
-
-/// What a fault is, with its numbers.
-#[derive(Debug, Clone)]
-struct What {
-    /// A port at each place that breaks, for whoever watches.
-    places: Vec<PortId>,
-    effect: Effect,
-}
-
-#[derive(Debug, Clone)]
-enum Effect {
-    Storm {
-        nic: NicId,
-    },
-    SlowReceiver {
-        nic: NicId,
-        rate: Rate,
-    },
-    /// Cables are dead, and what is in these switches is lost.
-    Outage {
-        cables: Vec<CableId>,
-        switches: Vec<SwitchId>,
-        reaction: Reaction,
-    },
-    Degraded(Degradation),
-    Setting(ActiveSetting),
-    Route(Forced),
-}
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A fault begins, ends, or is heard of.

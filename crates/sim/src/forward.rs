@@ -1,12 +1,12 @@
 //! A packet arrives at a switch: classify, route, admit, and queue it or pass it straight on.
 
-use crate::buffer::Admission;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::id::PacketId;
-use crate::packet::{MAX_HOPS, Packet, flag};
-use crate::port::{Slot, Wake, bit, head_time, port_flag};
+use crate::id::{PacketId, Slot};
 use crate::report::Drop;
+use crate::switch::buffer::Admission;
+use crate::switch::packet::{MAX_HOPS, Packet, flag};
+use crate::switch::port::{Wake, bit, head_time, port_flag};
 use xoff_fabric::model::{PortId, SwitchId};
 
 /// Packets with any of these do not take the short way through a switch.

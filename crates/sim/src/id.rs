@@ -134,7 +134,7 @@ impl Id for EndpointId {
 }
 
 /// What a packet carries for switches to hash: the hash itself where all of them hash the same fields, else
-/// which of the [rows](crate::hashing) of hashes is its own.
+/// which of the [rows](crate::switch::hashing) of hashes is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entropy(pub(crate) u32);
 
@@ -145,6 +145,48 @@ pub(crate) struct FlowHash(pub(crate) u32);
 /// The seed of a switch's hash, mixed and ready for use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HashSeed(pub(crate) u32);
+
+/// A port and a class in one number: what a packet's buffer is charged to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot(pub(crate) u32);
+
+impl Slot {
+    /// No port and class.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    #[inline(always)]
+    pub(crate) const fn new(port: PortId, class: u8) -> Self {
+        Self(port.0 << 3 | class as u32 & 7)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn port(self) -> PortId {
+        PortId(self.0 >> 3)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn class(self) -> u8 {
+        (self.0 & 7) as u8
+    }
+
+    /// The class as a bit of a mask.
+    #[inline(always)]
+    pub(crate) const fn bit(self) -> u8 {
+        1 << (self.0 & 7)
+    }
+}
+
+impl Id for Slot {
+    #[inline(always)]
+    fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A vector that one kind of id indexes.
 #[derive(Debug, Clone)]

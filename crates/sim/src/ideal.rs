@@ -1,11 +1,11 @@
 //! What a flow could do at best: its path, the round trip of the idle fabric, and the time below
 //! which no completion can lie.
 
-use crate::connection::FlowState;
-use crate::hashing::{Hashes, Hashing};
+use crate::connection::state::FlowState;
 use crate::id::FlowHash;
-use crate::plane;
-use crate::port::HEAD_BYTES;
+use crate::plane::state as plane;
+use crate::switch::hashing::{Hashes, Hashing};
+use crate::switch::port::HEAD_BYTES;
 use xoff_fabric::model::{Fabric, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
@@ -87,7 +87,7 @@ fn walk(
     next: impl Fn(usize, SwitchId) -> Option<PortId>,
 ) -> Vec<PortId> {
     let mut ports = vec![first];
-    for hop in 0..usize::from(crate::packet::MAX_HOPS) {
+    for hop in 0..usize::from(crate::switch::packet::MAX_HOPS) {
         let peer = fabric.ports[ports[hop].index()].peer;
         let node = fabric.ports[peer.index()].node;
         if node == NodeId(to.0) {

@@ -1,307 +1,38 @@
 //! Jobs: programs that unroll while they run, on the packets of the fabric.
 //!
-//! A [`Job`] is one program after another: the sizes of a sweep, the repetitions of a collective, the
+//! A [`Job`](state::Job) is one program after another: the sizes of a sweep, the repetitions of a collective, the
 //! steps of a training run. What a program asks for ([`Action`]) becomes
 //!
 //! - a message on a queue pair between two NICs, which is made when it is first asked for and stays for the
-//!   programs that share it ([`Turn::connections`]). It is done when its last byte is in place at the receiver,
+//!   programs that share it ([`xoff_workload::Turn::connections`]). It is done when its last byte is in place at the receiver,
 //!   not when the sender hears of it;
-//! - a transfer inside a server, over the NVLinks of its two GPUs ([`Ports`]);
+//! - a transfer inside a server, over the NVLinks of its two GPUs ([`xoff_workload::ports::Ports`]);
 //! - a pause.
 //!
 //! Deliveries are events, so a program is never called from within itself. What jobs wait for beside packets is in an
-//! [`Agenda`] of their own, with one engine event for the next of it: so what happens at the same instant is in the
+//! [`Agenda`](xoff_workload::agenda::Agenda) of their own, with one engine event for the next of it: so what happens at the same instant is in the
 //! order that [`xoff_workload::ideal`] has, and a program that uses no NIC takes exactly as long as there.
+
+pub(crate) mod carried;
+pub(crate) mod state;
 
 mod waiting;
 
-use crate::connection::{FlowState, Way};
+use crate::connection::state::Way;
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::hashing::{Hashes, Hashing};
-use crate::id::{ConnectionId, EndpointId, FlowId, JobId, Table};
-use crate::ideal;
-use crate::report::{Failure, FlowCounters, Outcome};
-use std::collections::{BTreeMap, VecDeque};
-use waiting::Next;
-use xoff_fabric::model::{ClassId, Fabric, NicId};
-use xoff_fabric::route::Routes;
+use crate::id::{ConnectionId, EndpointId, FlowId, JobId};
+use crate::report::{JobResult, JobRun, Outcome};
+use carried::{Carried, Due};
+use state::{JobWay, LinkKey, Next, Running};
+use xoff_fabric::model::{ClassId, NicId};
 use xoff_fabric::rules::hash;
-use xoff_fabric::scenario::Operation;
 use xoff_transport::{Status, Verb, WorkRequest};
-use xoff_units::{Bytes, Instant, Span};
+use xoff_units::{Bytes, Instant};
 use xoff_wire::Rkey;
-use xoff_workload::agenda::Agenda;
-use xoff_workload::layout::{self, GpuId};
-use xoff_workload::ports::{Ports, Transfer};
+use xoff_workload::layout::GpuId;
+use xoff_workload::ports::Transfer;
 use xoff_workload::program::{Action, Program, Queue, Token, Traffic};
-use xoff_workload::training::CriticalPath;
-use xoff_workload::{JobError, Turn};
-
-/// Programs to run one after the other.
-#[derive(Debug, Clone)]
-pub struct Job {
-    /// When the first begins.
-    pub start: Instant,
-    /// Class of its data.
-    pub class: ClassId,
-    /// Class of its clear-to-sends. In the class of the data they share its queue pairs.
-    pub clear_to_send: ClassId,
-    /// The programs, how often each runs and on which queue pairs.
-    pub programs: Vec<Turn>,
-    /// Whether its packets travel in VXLAN.
-    pub vxlan: bool,
-    /// What its queue pairs derive their source ports from, beside their number within the job. Without
-    /// it they are numbered through all jobs, and go other ways when another job is there.
-    pub identity: Option<u32>,
-}
-
-impl Job {
-    /// A job of a scenario, ready to run.
-    pub fn of(job: &xoff_workload::Job) -> Result<Self, JobError> {
-        let programs = job.programs()?;
-        Ok(Self {
-            start: job.start,
-            class: job.class,
-            clear_to_send: job.class,
-            programs,
-            vxlan: job.vxlan,
-            identity: job.own_ports.then_some(job.workload),
-        })
-    }
-}
-
-/// What became of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobResult {
-    /// Its programs, as far as they began.
-    pub runs: Vec<JobRun>,
-    /// Its requests in the order in which they began, if its programs have any.
-    pub requests: Vec<JobRun>,
-    /// Where the time of its training steps went, step by step.
-    pub paths: Vec<CriticalPath>,
-    /// The end of the queue pair that ended it, if one did.
-    pub failure: Option<Failure>,
-    /// What it asked to be sent over the network.
-    pub posted: Bytes,
-    /// What its queue pairs counted.
-    pub counters: FlowCounters,
-}
-
-/// One program of a job, or one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JobRun {
-    /// When it began.
-    pub start: Instant,
-    /// When it finished.
-    pub end: Option<Instant>,
-}
-
-impl JobRun {
-    /// How long it took.
-    pub fn time(&self) -> Option<Span> {
-        self.end.map(|end| end - self.start)
-    }
-
-    /// The mean time of those that finished; zero if none did.
-    pub fn mean(runs: &[Self]) -> Span {
-        let times: Vec<Span> = runs.iter().filter_map(Self::time).collect();
-        let total: u64 = times.iter().map(|time| time.as_ps()).sum();
-        Span::from_ps(total / times.len().max(1) as u64)
-    }
-
-    /// How many finished.
-    pub fn finished(runs: &[Self]) -> u32 {
-        runs.iter().filter(|run| run.end.is_some()).count() as u32
-    }
-}
-
-/// What a connection carries for a job.
-pub(crate) struct Carried {
-    job: JobId,
-    /// Which of its NICs' ports it uses (see [`crate::plane`]).
-    pub(crate) turn: u32,
-    /// Bytes that each end was asked to send so far.
-    posted: [u64; 2],
-    /// Transfers on their way to each end, in order.
-    due: [VecDeque<Due>; 2],
-    /// Messages that each end has still to post, in order: its queue was full.
-    backlog: [VecDeque<Bytes>; 2],
-}
-
-/// A transfer that has arrived when so many bytes have.
-struct Due {
-    bytes: u64,
-    token: Token,
-}
-
-/// A queue pair of a job: both its NICs, the lower first, its number and its class.
-type LinkKey = (JobId, NicId, NicId, u32, u8);
-
-/// One direction of a job's queue pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct JobWay {
-    pub(crate) job: JobId,
-    pub(crate) from: NicId,
-    pub(crate) to: NicId,
-    pub(crate) queue: Queue,
-}
-
-/// A job under way.
-struct Running {
-    start: Instant,
-    class: ClassId,
-    clear_to_send: ClassId,
-    /// What is still to begin, and how often.
-    programs: VecDeque<Turn>,
-    /// Whose queue pairs are open.
-    connections: Option<u32>,
-    /// What queue pairs counted that are closed.
-    closed: FlowCounters,
-    /// What runs now.
-    now: Option<Program>,
-    runs: Vec<JobRun>,
-    requests: Vec<JobRun>,
-    /// Requests of the programs before this one.
-    requests_before: usize,
-    paths: Vec<CriticalPath>,
-    failure: Option<Failure>,
-    posted: Bytes,
-    vxlan: bool,
-    identity: Option<u32>,
-    /// Queue pairs it has.
-    links: u32,
-}
-
-impl Running {
-    /// A program that has still to run and the queue pairs it uses, if there is one.
-    fn next_program(&mut self) -> Option<(Program, u32)> {
-        while let Some(turn) = self.programs.front_mut() {
-            let connections = turn.connections;
-            if turn.repeat > 1 {
-                turn.repeat -= 1;
-                return Some((turn.program.clone(), connections));
-            }
-            let last = self.programs.pop_front().filter(|turn| turn.repeat == 1);
-            if let Some(turn) = last {
-                return Some((turn.program, connections));
-            }
-        }
-        None
-    }
-}
-
-/// All jobs, and what they wait for.
-pub(crate) struct Jobs {
-    running: Table<JobId, Running>,
-    links: BTreeMap<LinkKey, ConnectionId>,
-    /// Queue pairs ever made. Their packets carry this number, so that what arrives late is known.
-    opened: u32,
-    /// What is to happen beside packets, and when the engine's next event for it is due.
-    agenda: Agenda<Next>,
-    wake_at: Instant,
-    /// The GPUs' NVLinks, and how long a transfer is under way from each.
-    gpus: Ports,
-    near: Vec<Span>,
-    /// Queue pairs are numbered from here: the seed decides where that is.
-    first_qp: u32,
-    /// Hashes that a controller chose.
-    engineered: BTreeMap<JobWay, Hashes>,
-    base_rtt: Span,
-    /// What a program asked for, while it is carried out.
-    actions: Vec<Action>,
-}
-
-impl Jobs {
-    pub(crate) fn new(
-        fabric: &Fabric,
-        routes: &Routes,
-        hashing: &mut Hashing,
-        jobs: Vec<Job>,
-        engineered: BTreeMap<JobWay, Hashes>,
-        first_qp: u32,
-    ) -> Self {
-        let none = jobs.is_empty();
-        let running = jobs.into_iter().map(|job| Running {
-            start: job.start,
-            class: job.class,
-            clear_to_send: job.clear_to_send,
-            programs: job.programs.into(),
-            connections: None,
-            closed: FlowCounters::default(),
-            now: None,
-            runs: Vec::new(),
-            requests: Vec::new(),
-            requests_before: 0,
-            paths: Vec::new(),
-            failure: None,
-            posted: Bytes::ZERO,
-            vxlan: job.vxlan,
-            identity: job.identity,
-            links: 0,
-        });
-        Self {
-            running: running.collect(),
-            links: BTreeMap::new(),
-            opened: 0,
-            agenda: Agenda::default(),
-            wake_at: Instant::MAX,
-            gpus: Ports::new(layout::nvlinks(fabric)),
-            near: layout::nvlink_latencies(fabric),
-            first_qp,
-            engineered,
-            base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes, hashing) },
-            actions: Vec::new(),
-        }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.running.len()
-    }
-
-    /// Whether the start of a job, a computation or a transfer inside a server is scheduled.
-    pub(crate) fn has_scheduled(&self) -> bool {
-        self.agenda.next_at().is_some()
-    }
-
-    /// The turn of a new queue pair: those between the same two NICs take the NICs' ports one after the
-    /// other, as bonded NICs give them out, and start anywhere.
-    fn turn(&self, (job, low, high, _, class): LinkKey) -> u32 {
-        let all = self.links.range((job, low, high, 0, 0)..=(job, low, high, u32::MAX, u8::MAX));
-        let before = all.filter(|((.., other), _)| *other == class).count() as u32;
-        let start = hash::mixed(low.0.rotate_left(16) ^ high.0) >> 24;
-        start + before
-    }
-}
-
-/// The base round trip for congestion control: that of the longest path from the first NIC.
-fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -> Span {
-    let entropy = [hashing.entropy(&Hashes::default()); 2];
-    let times = (1..fabric.nics.len() as u32).map(NicId).filter_map(|nic| {
-        let flow = FlowState {
-            start: Instant::ZERO,
-            end: Instant::MAX,
-            bytes: Bytes::new(1),
-            source: NicId(0),
-            destination: nic,
-            entropy,
-            connection: ConnectionId::NONE,
-            class: 0,
-            operation: Operation::Write,
-            failure: None,
-            pins: None,
-            vxlan: false,
-            guest: 0,
-            bound: Span::ZERO,
-            floor: Span::ZERO,
-            base_rtt: Span::ZERO,
-            counters: FlowCounters::default(),
-        };
-        ideal::ideal(fabric, (routes, hashing), &flow, &fabric.nics[0].qp)
-            .map(|ideal| ideal.base_rtt)
-    });
-    times.max().unwrap_or(Span::ZERO)
-}
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Begins a job's next program; ends the job if there is none.

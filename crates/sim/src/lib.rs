@@ -9,10 +9,8 @@
 //! life of a packet.
 
 mod balance;
-mod buffer;
 mod build;
 mod check;
-mod cnp_limit;
 mod connection;
 mod convergence;
 mod credit;
@@ -22,9 +20,6 @@ mod engineer;
 mod event;
 mod fault;
 mod forward;
-mod guest;
-mod hashing;
-mod header;
 mod host;
 mod id;
 mod ideal;
@@ -33,31 +28,25 @@ mod job;
 mod link;
 mod nic;
 mod notify;
-mod packet;
 mod pause;
 mod plane;
-mod port;
 mod receiver;
-mod recycle;
 mod report;
 mod result;
-mod routing;
 mod sample;
-mod scheduler;
 mod setting;
 pub mod spread;
-mod trail;
+mod switch;
 mod transmit;
 mod trim;
 mod voq;
 mod watchdog;
 mod wheel;
 
-pub use deadlock::Cycle;
-pub use job::{Job, JobResult, JobRun};
+pub use job::state::Job;
 pub use report::{
-    ClassResult, Drop, Failure, FlowCounters, FlowResult, Observer, Outcome, Progress, Report,
-    Sample, Sent, Silent, Trace, TraceKind,
+    ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, Observer,
+    Outcome, Progress, Report, Sample, Sent, Silent, Trace, TraceKind,
 };
 
 use event::EventQueue;

@@ -10,11 +10,10 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::header::PacketHeader;
-use crate::id::{FlowId, PacketId};
-use crate::packet::{Packet, flag};
-use crate::port::Slot;
-use crate::trail::Stamp;
+use crate::id::{FlowId, PacketId, Slot};
+use crate::switch::header::PacketHeader;
+use crate::switch::packet::{Packet, flag};
+use crate::switch::trail::Stamp;
 use xoff_units::Span;
 use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Service};
 

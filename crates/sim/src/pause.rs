@@ -5,50 +5,20 @@
 //! wire is busy cost nothing. The event that takes effect at the peer carries both masks, and the epoch of
 //! the link.
 //!
-//! [`Port::xoff`]: crate::port::Port::xoff
-//! [`Port::told`]: crate::port::Port::told
+//! [`Port::xoff`]: crate::switch::port::Port::xoff
+//! [`Port::told`]: crate::switch::port::Port::told
+
+pub(crate) mod state;
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::id::PacketId;
-use crate::port::{Slot, port_flag};
+use crate::id::{PacketId, Slot};
 use crate::report::TraceKind;
+use crate::switch::port::port_flag;
+use state::classes;
 use xoff_fabric::model::PortId;
 use xoff_fabric::rules::pause::quanta_time;
-use xoff_units::{Instant, Span};
-
-/// A class's pause at the port that obeys it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PauseState {
-    /// It runs out then.
-    pub(crate) until: Instant,
-    /// It began then.
-    pub(crate) began: Instant,
-    /// The last pause frame for the class came then.
-    pub(crate) last_heard: Instant,
-    /// Paused so far, without the present pause.
-    pub(crate) total: Span,
-    /// A watchdog event is pending.
-    pub(crate) watched: bool,
-    /// Where it stands among the paused ones, if it is.
-    place: u32,
-}
-
-impl PauseState {
-    pub(crate) const NONE: Self = Self {
-        until: Instant::ZERO,
-        began: Instant::ZERO,
-        last_heard: Instant::ZERO,
-        total: Span::ZERO,
-        watched: false,
-        place: 0,
-    };
-}
-
-/// The classes in a mask.
-pub(crate) fn classes(mask: u8) -> impl Iterator<Item = u8> {
-    (0..8).filter(move |class| mask & 1 << class != 0)
-}
+use xoff_units::Span;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The class's buffer is full: the peer must stop.

@@ -1,10 +1,9 @@
 //! What a run tells: while it runs to its [`Observer`], and at its end as a [`Report`].
 
-use crate::deadlock::Cycle;
-use crate::job::JobResult;
 use xoff_fabric::model::{NicId, PortId};
 use xoff_transport::Status;
 use xoff_units::{Bytes, Instant, Rate, Span};
+use xoff_workload::training::CriticalPath;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -373,5 +372,59 @@ impl Report {
     /// Packets marked.
     pub fn marks(&self) -> u64 {
         self.ports.iter().flatten().map(|class| class.marked).sum()
+    }
+}
+
+/// A ring of queues: each waits for the next, the last for the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// When it was found.
+    pub at: Instant,
+    /// Port and class of each queue.
+    pub queues: Vec<(PortId, u8)>,
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobResult {
+    /// Its programs, as far as they began.
+    pub runs: Vec<JobRun>,
+    /// Its requests in the order in which they began, if its programs have any.
+    pub requests: Vec<JobRun>,
+    /// Where the time of its training steps went, step by step.
+    pub paths: Vec<CriticalPath>,
+    /// The end of the queue pair that ended it, if one did.
+    pub failure: Option<Failure>,
+    /// What it asked to be sent over the network.
+    pub posted: Bytes,
+    /// What its queue pairs counted.
+    pub counters: FlowCounters,
+}
+
+/// One program of a job, or one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobRun {
+    /// When it began.
+    pub start: Instant,
+    /// When it finished.
+    pub end: Option<Instant>,
+}
+
+impl JobRun {
+    /// How long it took.
+    pub fn time(&self) -> Option<Span> {
+        self.end.map(|end| end - self.start)
+    }
+
+    /// The mean time of those that finished; zero if none did.
+    pub fn mean(runs: &[Self]) -> Span {
+        let times: Vec<Span> = runs.iter().filter_map(Self::time).collect();
+        let total: u64 = times.iter().map(|time| time.as_ps()).sum();
+        Span::from_ps(total / times.len().max(1) as u64)
+    }
+
+    /// How many finished.
+    pub fn finished(runs: &[Self]) -> u32 {
+        runs.iter().filter(|run| run.end.is_some()).count() as u32
     }
 }

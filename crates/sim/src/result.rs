@@ -2,10 +2,8 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::id::ConnectionId;
-use crate::job::JobResult;
-use crate::port::Slot;
-use crate::report::{ClassResult, FlowCounters, FlowResult, Outcome, Report};
+use crate::id::{ConnectionId, Slot};
+use crate::report::{ClassResult, FlowCounters, FlowResult, JobResult, Outcome, Report};
 use xoff_transport::QueuePair;
 use xoff_units::{Bytes, Span};
 

@@ -2,8 +2,9 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::port::{Slot, port_flag};
+use crate::id::Slot;
 use crate::report::{Sample, Sent};
+use crate::switch::port::port_flag;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Samples every queue that holds something, is paused, or has an ingress that does.

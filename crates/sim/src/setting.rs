@@ -1,22 +1,10 @@
 //! PFC and ECN settings that are wrong at a port, or change while the run goes on.
 
-use crate::buffer::Profile;
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::port::Slot;
-use std::sync::Arc;
-use xoff_fabric::model::PortId;
-use xoff_fabric::scenario::Setting;
-
-/// A setting in force.
-#[derive(Debug, Clone)]
-pub(crate) struct ActiveSetting {
-    /// The fault.
-    pub(crate) number: u32,
-    pub(crate) ports: Arc<[PortId]>,
-    pub(crate) class: u8,
-    pub(crate) setting: Arc<Setting>,
-}
+use crate::fault::change::ActiveSetting;
+use crate::id::Slot;
+use crate::switch::buffer::Profile;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A setting comes into force, or goes out of it.

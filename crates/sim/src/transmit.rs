@@ -2,10 +2,10 @@
 
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
-use crate::id::PacketId;
-use crate::packet::flag;
-use crate::port::{Slot, Wake, port_flag};
+use crate::id::{PacketId, Slot};
 use crate::report::{Drop, TraceKind};
+use crate::switch::packet::flag;
+use crate::switch::port::{Wake, port_flag};
 use xoff_fabric::model::PortId;
 use xoff_transport::IntHop;
 use xoff_units::Instant;
@@ -215,5 +215,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return self.events.push_in_turn(event, self.turns[port]);
         }
         self.schedule(at, Kind::Transmit, port, packet);
+    }
+
+    /// A packet has just taken the wire of a NIC with a slow host: the next one waits for its data, too.
+    #[cold]
+    pub(crate) fn fetch_from_host(&mut self, port: PortId, index: PacketId) {
+        let here = &mut self.ports[port];
+        let Some(fetch) = self.nics[here.plane()].fetch else { return };
+        let payload = self.headers.get(index).transport.payload;
+        if payload > 0 {
+            let fetched = self.now + fetch.times(payload);
+            here.busy_until = here.busy_until.max(fetched);
+        }
     }
 }

@@ -6,10 +6,9 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::id::PacketId;
-use crate::packet::flag;
-use crate::port::Slot;
+use crate::id::{PacketId, Slot};
 use crate::report::Drop;
+use crate::switch::packet::flag;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The egress queue `out` does not take a packet that arrived at `slot`: it is trimmed or dropped.

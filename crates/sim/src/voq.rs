@@ -1,215 +1,30 @@
 //! Switches with virtual output queues: packets wait at their ingress until their egress grants credits.
 //!
-//! Every pair of ports has a queue per class ([`Voq`]), so that a packet never waits behind one for
-//! another port. The buffer is the one of [`crate::buffer`], charged to the ingress: its thresholds pause
-//! and drop there. An egress ([`Outlet`]) grants credits to the queues that have packets for it, in
+//! Every pair of ports has a queue per class (`state::Voq`), so that a packet never waits behind one for
+//! another port. The buffer is the one of [`crate::switch::buffer`], charged to the ingress: its thresholds pause
+//! and drop there. An egress (`state::Outlet`) grants credits to the queues that have packets for it, in
 //! turn, as long as what it has granted and not yet sent fits its own small buffer. That buffer holds
 //! what the port sends in the time of a credit and of the fabric, a quarter more, and two packets: enough
 //! never to run dry, and never exceeded. A packet with credit crosses the cell fabric in a constant time;
-//! the fabric's links from and to a port ([`Gate`]) are faster than the port by the speed-up.
+//! the fabric's links from and to a port (`state::Gate`) are faster than the port by the speed-up.
 //!
 //! A shared-buffer switch has nothing of this on its way: ports with virtual output queues have
-//! [`port_flag::VOQ`](crate::port::port_flag::VOQ), which keeps packets from passing straight through,
+//! [`port_flag::VOQ`](crate::switch::port::port_flag::VOQ), which keeps packets from passing straight through,
 //! and packets behind the fabric are charged to no ingress.
 //!
 //! Left out: memories of single line cards (a switch has one), cells that are lost or arrive out of order
 //! inside the fabric, the move of long queues from on-chip memory to HBM and back, and deadlocks through
 //! such switches, which end a run as stalled instead of being found.
 
+pub(crate) mod state;
+
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::id::{PacketId, Table};
-use crate::packet::{Packet, Packets, Queue, flag};
-use crate::port::Slot;
+use crate::id::{PacketId, Slot};
 use crate::report::Drop;
-use std::collections::VecDeque;
-use xoff_fabric::model::{CLASSES, Fabric, PortId, Switch, SwitchId};
-use xoff_fabric::rules::packet;
-use xoff_units::{ByteTime, Bytes, Instant, Rate, Span};
-
-/// Bytes of one credit.
-const CREDIT: i32 = 4096;
-
-/// No queue gets longer, whatever the thresholds say: lengths are counted in 32 bits.
-const LONGEST: u64 = 1 << 31;
-
-/// What waits at one ingress for one egress and class.
-#[derive(Debug, Clone, Copy, Default)]
-struct Voq {
-    queue: Queue,
-    /// Credit left, or overdrawn by the last packet.
-    balance: i32,
-}
-
-/// One class of an egress port.
-#[derive(Debug, Clone)]
-struct Outlet {
-    /// Ingresses with something for it, counted within the switch, in the order of their turns.
-    turns: VecDeque<u16>,
-    /// Bytes that were granted and have not left by the wire.
-    granted: u32,
-    /// It grants while less than this is granted.
-    window: u32,
-    /// Bytes that wait for it at all ingresses, and the most there ever were.
-    waiting: u64,
-    deepest: u64,
-}
-
-/// The fabric's links of one port.
-#[derive(Debug, Clone, Copy)]
-struct Gate {
-    byte_time: ByteTime,
-    /// The link into the fabric is taken until then,
-    in_free: Instant,
-    /// and the one out of it.
-    out_free: Instant,
-}
-
-/// The virtual output queues of one switch.
-#[derive(Debug, Clone)]
-pub(crate) struct Voqs {
-    first: PortId,
-    ports: usize,
-    /// By egress and class, then ingress.
-    queues: Vec<Voq>,
-    /// By egress and class.
-    outlets: Vec<Outlet>,
-    gates: Vec<Gate>,
-    /// From a grant to the egress.
-    transit: Span,
-}
-
-/// The virtual output queues of all switches; nothing at all if none has them.
-pub(crate) fn initial(fabric: &Fabric) -> Table<SwitchId, Option<Box<Voqs>>> {
-    if fabric.switches.iter().all(|switch| switch.voq.is_none()) {
-        return Table::new();
-    }
-    fabric.switches.iter().map(|switch| Voqs::new(fabric, switch).map(Box::new)).collect()
-}
-
-/// Whether a port belongs to a switch with virtual output queues.
-pub(crate) fn governs(fabric: &Fabric, port: PortId) -> bool {
-    let switch = fabric.node_switch(fabric.ports[port.index()].node);
-    switch.is_some_and(|switch| fabric.switches[switch.index()].voq.is_some())
-}
-
-impl Voqs {
-    fn new(fabric: &Fabric, switch: &Switch) -> Option<Self> {
-        let voq = switch.voq?;
-        let ports = switch.ports.len();
-        let largest = fabric.nics.iter().map(|nic| packet::largest(&nic.qp)).max();
-        let rate = |port: PortId| fabric.cable(port).rate;
-        let outlet = |port: PortId| Outlet {
-            turns: VecDeque::with_capacity(ports),
-            granted: 0,
-            window: window(rate(port), switch.transit(), largest.unwrap_or_default()),
-            waiting: 0,
-            deepest: 0,
-        };
-        let gate = |port: PortId| Gate {
-            byte_time: ByteTime::of(Rate::from_bps(voq.speed_up.of(rate(port).bps()))),
-            in_free: Instant::ZERO,
-            out_free: Instant::ZERO,
-        };
-        let each = |port: PortId| std::iter::repeat_n(outlet(port), CLASSES);
-        Some(Self {
-            first: PortId(switch.ports.start),
-            ports,
-            queues: vec![Voq::default(); ports * CLASSES * ports],
-            outlets: switch.ports.clone().map(PortId).flat_map(each).collect(),
-            gates: switch.ports.clone().map(PortId).map(gate).collect(),
-            transit: switch.transit(),
-        })
-    }
-
-    fn local(&self, port: PortId) -> usize {
-        (port.0 - self.first.0) as usize
-    }
-
-    fn outlet(&self, out: Slot) -> usize {
-        self.local(out.port()) * CLASSES + usize::from(out.class())
-    }
-
-    /// Queues a packet of `ingress` for `out`.
-    fn push(
-        &mut self,
-        ingress: PortId,
-        out: Slot,
-        packets: &mut Packets,
-        index: PacketId,
-        size: u16,
-    ) {
-        let (from, at) = (self.local(ingress), self.outlet(out));
-        let voq = &mut self.queues[at * self.ports + from];
-        let outlet = &mut self.outlets[at];
-        if voq.queue.is_empty() {
-            outlet.turns.push_back(from as u16);
-        }
-        voq.queue.push(packets, index, size);
-        outlet.waiting += u64::from(size);
-        outlet.deepest = outlet.deepest.max(outlet.waiting);
-    }
-
-    /// The next packet that `out` grants: the packet, and what is left in its queue.
-    fn grant(&mut self, out: Slot, packets: &mut Packets) -> Option<(PacketId, u32)> {
-        let at = self.outlet(out);
-        let outlet = &mut self.outlets[at];
-        if outlet.granted >= outlet.window {
-            return None;
-        }
-        let from = *outlet.turns.front()?;
-        let voq = &mut self.queues[at * self.ports + usize::from(from)];
-        if voq.balance <= 0 {
-            voq.balance += CREDIT;
-        }
-        let (index, packet) = voq.queue.pop(packets);
-        let size = u32::from(packet.size);
-        voq.balance -= size as i32;
-        outlet.granted += size;
-        outlet.waiting -= u64::from(size);
-        if voq.queue.is_empty() {
-            // Credit is not kept for later; what was overdrawn is owed.
-            voq.balance = voq.balance.min(0);
-            outlet.turns.pop_front();
-        } else if voq.balance <= 0 {
-            outlet.turns.rotate_left(1);
-        }
-        Some((index, voq.queue.bytes))
-    }
-
-    /// When a packet with credit reaches its egress. No two reach one egress in the same instant.
-    fn cross(&mut self, now: Instant, from: PortId, to: PortId, size: u32) -> Instant {
-        let (from, to) = (self.local(from), self.local(to));
-        let gate = &mut self.gates[from];
-        let sent = gate.in_free.max(now);
-        gate.in_free = sent + gate.byte_time.times(size);
-        let gate = &mut self.gates[to];
-        let arrival = (sent + self.transit).max(gate.out_free);
-        gate.out_free = arrival + gate.byte_time.times(size.max(1));
-        arrival
-    }
-
-    /// Bytes that wait at all ingresses for a port and class.
-    pub(crate) fn waiting(&self, out: Slot) -> u64 {
-        self.outlets[self.outlet(out)].waiting
-    }
-
-    /// The most there ever were.
-    pub(crate) fn deepest(&self, out: Slot) -> u64 {
-        self.outlets[self.outlet(out)].deepest
-    }
-
-    /// Every packet that waits at an ingress.
-    pub(crate) fn packets<'a>(&'a self, all: &'a Packets) -> impl Iterator<Item = &'a Packet> {
-        self.queues.iter().flat_map(|voq| voq.queue.iter(all))
-    }
-}
-
-/// What an egress may have granted at a time.
-fn window(rate: Rate, loop_time: Span, largest: Bytes) -> u32 {
-    let bytes = rate.bytes_in(loop_time).get();
-    (bytes + bytes / 4 + 2 * largest.get()).min(u64::from(u32::MAX >> 2)) as u32
-}
+use crate::switch::packet::flag;
+use state::{LONGEST, Voqs};
+use xoff_fabric::model::{CLASSES, PortId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     fn voqs_at(&mut self, port: PortId) -> Option<&mut Voqs> {

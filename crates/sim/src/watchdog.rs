@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::port::Slot;
+use crate::id::Slot;
 use crate::report::{Drop, TraceKind};
 use xoff_fabric::model::{PortId, Watchdog, WatchdogAction};
 use xoff_units::{Instant, Span};

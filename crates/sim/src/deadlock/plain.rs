@@ -4,7 +4,7 @@
 
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::port::Slot;
+use crate::id::Slot;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::PortId;
 

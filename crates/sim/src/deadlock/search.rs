@@ -5,93 +5,12 @@
 //! then by the [turns](super::turns) that routes take, until nothing changes. Mostly nothing is left then. Of
 //! what is left it reads the packets; a paused queue only grows, so each packet is read once per pause.
 
-use super::turns::Turns;
+use super::state::{Content, Search, Waiter};
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use crate::id::{PacketId, Table};
-use crate::port::Slot;
+use crate::id::{Slot, Table};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{PortId, SwitchId};
-use xoff_units::Instant;
-
-/// What the search keeps from one look to the next.
-#[derive(Debug, Default)]
-pub(crate) struct Search {
-    /// By the definition, without shortcuts.
-    pub(super) plain: bool,
-    /// Every packet takes a turn that the present routes have.
-    routed: bool,
-    turns: Turns,
-    /// What was read of each paused queue.
-    contents: BTreeMap<Slot, Content>,
-    /// The queues that may be blocked, in order.
-    waiters: Vec<Waiter>,
-    /// Bytes of each ingress that blocked queues hold, and the ingresses where that is not zero.
-    stuck: Table<Slot, u64>,
-    touched: Vec<Slot>,
-    /// Shared buffer of each switch that these bytes take.
-    taken: Table<SwitchId, u64>,
-}
-
-/// A paused queue of a switch.
-#[derive(Debug, Clone, Copy)]
-struct Waiter {
-    slot: Slot,
-    /// The port it sends to, and the first port of that port's switch.
-    peer: PortId,
-    first_port: u32,
-    /// The waiters at that switch: places in the list.
-    behind: (usize, usize),
-    /// The first of them that it may wait for: none before has to be looked at again.
-    next: usize,
-    stands: bool,
-}
-
-/// What is known of the packets in a paused queue.
-#[derive(Debug)]
-struct Content {
-    /// The pause during which it was read.
-    began: Instant,
-    /// The last packet that was read.
-    last: Option<PacketId>,
-    /// Bytes by the ingress they are charged to.
-    held: BTreeMap<Slot, u64>,
-}
-
-impl Search {
-    /// A search that is `plain`, or relies on routes if all packets are `routed` and routes do not change.
-    pub(crate) fn new(plain: bool, routed: bool) -> Self {
-        Self { plain, routed, ..Self::default() }
-    }
-
-    /// A queue has been emptied though it may be paused.
-    pub(crate) fn forget(&mut self, slot: Slot) {
-        self.contents.remove(&slot);
-    }
-
-    /// Drops queues that have nothing to wait for, until all that are left have.
-    fn prune(&mut self, by_turns: bool) {
-        let (waiters, turns) = (&mut self.waiters, &self.turns);
-        let mut changed = true;
-        while std::mem::take(&mut changed) {
-            for at in 0..waiters.len() {
-                let Waiter { slot, peer, first_port, behind, next, stands } = waiters[at];
-                if !stands {
-                    continue;
-                }
-                let may_wait_for = |other: &Waiter| {
-                    let same = other.stands && other.slot.class() == slot.class();
-                    same && (!by_turns || turns.allow(peer, other.slot.port().0 - first_port))
-                };
-                let found = waiters[next..behind.1].iter().position(may_wait_for);
-                waiters[at].next = found.map_or(behind.1, |place| next + place);
-                waiters[at].stands = found.is_some();
-                changed |= found.is_none();
-            }
-        }
-        waiters.retain(|waiter| waiter.stands);
-    }
-}
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A ring among the queues that cannot move again, if there are any.

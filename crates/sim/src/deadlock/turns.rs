@@ -4,28 +4,11 @@
 //! fabric that sends packets up and then down, no ring of such turns exists, and no packet has to be
 //! looked at to know that nothing is deadlocked.
 
+use super::state::Turns;
 use crate::engine::Engine;
 use crate::event::EventQueue;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use xoff_fabric::model::{NicId, PortId};
-
-/// The turns of those ports that were asked for.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    /// One NIC of each set that all switches route alike.
-    destinations: Vec<NicId>,
-    /// By the port that packets come in by: a bit per port of its switch.
-    known: BTreeMap<PortId, Box<[u64]>>,
-}
-
-impl Turns {
-    /// Whether packets that come in by `port` can leave by the nth port of its switch. The turns of `port`
-    /// must have been [learnt](Engine::learn_turns).
-    pub(super) fn allow(&self, port: PortId, nth: u32) -> bool {
-        let words = self.known.get(&port).map_or(&[][..], |words| words);
-        words.get(nth as usize / 64).is_none_or(|word| word >> (nth % 64) & 1 != 0)
-    }
-}
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Works out the turns of packets that come in by a port of a switch from another switch.

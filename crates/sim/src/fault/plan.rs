@@ -1,8 +1,8 @@
 //! From the faults of a scenario, with their names and random choices, to changes at points in time.
 
-use super::{Change, Effect, TimedFault, What};
-use crate::link::{Degradation, cable_ends};
-use crate::setting::ActiveSetting;
+use crate::fault::change::ActiveSetting;
+use crate::fault::change::{Change, Effect, TimedFault, What};
+use crate::link::state::{Degradation, cable_ends};
 use std::sync::Arc;
 use xoff_fabric::model::{CableId, Fabric, NicId, PortId, SwitchId};
 use xoff_fabric::names::{NameError, Names};

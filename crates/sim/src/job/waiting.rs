@@ -1,43 +1,11 @@
 //! What jobs wait for beside packets: starts, time that passes, and transfers inside servers.
 
-use super::Jobs;
+use super::state::{Jobs, Next};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::id::JobId;
 use xoff_units::Instant;
-use xoff_workload::agenda::Rank;
 use xoff_workload::ports::Transfer;
-use xoff_workload::program::Token;
-
-/// What jobs wait for beside packets.
-#[derive(Clone, Copy)]
-pub(super) enum Next {
-    Start {
-        job: JobId,
-    },
-    Done {
-        job: JobId,
-        token: Token,
-    },
-    /// The first bit of a transfer over NVLink arrives.
-    Arrive(Transfer),
-    /// A GPU's NVLink may send the next transfer.
-    Free {
-        gpu: u32,
-    },
-}
-
-impl Next {
-    /// As on the ideal network: ports look when everything else has happened.
-    fn rank(&self) -> Rank {
-        let (class, source) = match self {
-            Next::Start { .. } | Next::Done { .. } => (0, 0),
-            Next::Arrive(transfer) => (1, transfer.connection()),
-            Next::Free { gpu } => (2, *gpu),
-        };
-        Rank { class, source }
-    }
-}
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Sees to it that every job begins.

@@ -4,54 +4,12 @@
 //! packet's passage reads and writes of a port lies in one cache line, and of a lane in another:
 //! what is only counted now and then is elsewhere.
 
-use crate::buffer::{Ingress, Profile};
 use crate::event::Key;
-use crate::id::{Id, PlaneId};
-use crate::packet::Queue;
+use crate::id::PlaneId;
+use crate::switch::buffer::{Ingress, Profile};
+use crate::switch::packet::Queue;
 use xoff_fabric::model::{PortId, SwitchId};
 use xoff_units::{ByteTime, Instant, Span};
-
-/// A port and a class in one number: what a packet's buffer is charged to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Slot(pub(crate) u32);
-
-impl Slot {
-    /// No port and class.
-    pub(crate) const NONE: Self = Self(u32::MAX);
-
-    #[inline(always)]
-    pub(crate) const fn new(port: PortId, class: u8) -> Self {
-        Self(port.0 << 3 | class as u32 & 7)
-    }
-
-    #[inline(always)]
-    pub(crate) const fn port(self) -> PortId {
-        PortId(self.0 >> 3)
-    }
-
-    #[inline(always)]
-    pub(crate) const fn class(self) -> u8 {
-        (self.0 & 7) as u8
-    }
-
-    /// The class as a bit of a mask.
-    #[inline(always)]
-    pub(crate) const fn bit(self) -> u8 {
-        1 << (self.0 & 7)
-    }
-}
-
-impl Id for Slot {
-    #[inline(always)]
-    fn new(index: u32) -> Self {
-        Self(index)
-    }
-
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// A class as a bit of a mask.
 #[inline(always)]

@@ -3,25 +3,22 @@
 //! Their packets share NICs, links and switches with all others. What their hosts take beyond the NIC's latency
 //! passes at the receiving end, before the packet is handed to its queue pair.
 
-use crate::engine::Engine;
-use crate::event::{EventQueue, Kind};
-use crate::id::{PacketId, PlaneId};
 use std::sync::Arc;
-use xoff_fabric::model::{Fabric, Guest, PortId};
+use xoff_fabric::model::{Fabric, Guest};
 use xoff_fabric::rules::packet;
 use xoff_transport::config::QpConfig;
 use xoff_units::{Rate, Span};
 
 /// Hops of a packet that its host is working on: more than any way has.
-const AT_HOST: u8 = u8::MAX;
+pub(crate) const AT_HOST: u8 = u8::MAX;
 
 /// A guest, ready to run.
 pub(crate) struct GuestState {
-    qp: Arc<QpConfig>,
-    in_vxlan: Arc<QpConfig>,
+    pub(crate) qp: Arc<QpConfig>,
+    pub(crate) in_vxlan: Arc<QpConfig>,
     /// No flow is faster.
     pub(crate) flow_rate: Rate,
-    latency: Span,
+    pub(crate) latency: Span,
 }
 
 impl GuestState {
@@ -49,28 +46,4 @@ impl GuestState {
 pub(crate) fn mark(fabric: &Fabric, workload: u32) -> u8 {
     let place = fabric.guest_of(workload).and_then(|place| u8::try_from(place + 1).ok());
     place.unwrap_or(0)
-}
-
-impl<Q: EventQueue> Engine<'_, Q> {
-    /// The guest of a mark.
-    pub(crate) fn guest(&self, mark: u8) -> Option<&GuestState> {
-        self.guests.get(usize::from(mark).checked_sub(1)?)
-    }
-
-    /// A packet of a guest waits for its host, if it has not yet. Whether it does.
-    #[cold]
-    pub(crate) fn waits_for_host(&mut self, nic: PlaneId, port: PortId, index: PacketId) -> bool {
-        let packet = self.packets.get(index);
-        let (to, hops) = (packet.to, packet.hops);
-        let mark = self.connections.get(to.connection()).map_or(0, |at| at.guest);
-        let Some(guest) = self.guest(mark) else { return false };
-        let home = self.planes.home(nic);
-        let extra = guest.latency.saturating_sub(self.fabric.nics[home.index()].latency);
-        if hops == AT_HOST || extra.is_zero() {
-            return false;
-        }
-        self.packets.get_mut(index).hops = AT_HOST;
-        self.schedule(self.now + extra, Kind::Deliver, port, index);
-        true
-    }
 }

@@ -1,12 +1,12 @@
 //! Transport headers: what only the two ends of a flow read of a packet.
 //!
-//! What switches read of a packet is a small value of its own ([`crate::packet`]); the header has the same id. It
+//! What switches read of a packet is a small value of its own ([`crate::switch::packet`]); the header has the same id. It
 //! is written when the packet is made, and not read after the packet was delivered or dropped.
 
 use crate::id::{Entropy, FlowId, PacketId, Table};
 use xoff_transport::{IntHop, IntStack};
 use xoff_units::Instant;
-use xoff_wire::Header;
+use xoff_wire::{Header, MAX_HEADER_LEN};
 
 /// What only the ends of a flow read of a packet. One cache line.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ impl Headers {
     #[cold]
     fn prepare(&mut self, index: PacketId) {
         if self.checked {
-            crate::check::survives_the_wire(&self.headers[index].transport);
+            survives_the_wire(&self.headers[index].transport);
         }
         if self.collects {
             self.ints.resize(self.headers.len(), IntStack::EMPTY);
@@ -137,5 +137,18 @@ impl Headers {
     /// The most packets ever alive at once.
     pub(crate) fn most(&self) -> u64 {
         self.headers.len() as u64
+    }
+}
+
+/// Encodes and decodes a header: what the simulator speaks must be what the wire can carry.
+fn survives_the_wire(header: &Header) {
+    let mut bytes = [0; MAX_HEADER_LEN];
+    let length = header.encode(&mut bytes);
+    match Header::decode(&bytes[..length], header.payload) {
+        Ok((decoded, used)) => {
+            assert_eq!(used, length, "{header:?} leaves bytes over");
+            assert_eq!(decoded, *header, "the wire changed a header");
+        }
+        Err(error) => panic!("{header:?} does not decode: {error:?}"),
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! A packet on its way is a small value ([`Packet`], half a cache line) that stays where it is from
 //! NIC to NIC: events and queues have its number. Places are reused last-in-first-out, so that what is
-//! touched stays in cache. What only the two ends need is in a [header](crate::header) of the same number.
+//! touched stays in cache. What only the two ends need is in a [header](crate::switch::header) of the same number.
 
-use crate::id::{EndpointId, Entropy, PacketId, Table};
-use crate::port::Slot;
-use crate::trail::Stamp;
+use crate::id::{EndpointId, Entropy, PacketId, Slot, Table};
+use crate::switch::trail::Stamp;
 use xoff_fabric::model::NicId;
 
 /// The destination of a packet that no NIC may take: it was lost on a cable.
@@ -21,9 +20,9 @@ pub(crate) const MAX_HOPS: u8 = 64;
 pub(crate) struct Packet {
     /// The NIC it is for.
     pub(crate) dst: NicId,
-    /// Which [trail](crate::trail) it follows.
+    /// Which [trail](crate::switch::trail) it follows.
     pub(crate) stamp: Stamp,
-    /// Hash of its flow's fields, or which hashes it has: see [hashing](crate::hashing).
+    /// Hash of its flow's fields, or which hashes it has: see [hashing](crate::switch::hashing).
     pub(crate) entropy: Entropy,
     /// The one behind it in its queue, or the next free place.
     pub(crate) next: PacketId,

@@ -1,7 +1,7 @@
 //! Trails: the ports by which the packets of a flow left the switches on their way.
 //!
 //! Where switches hash and no route changes, all packets from one end of a flow take the same way. The
-//! first to come to a switch looks it up in the [routes](crate::routing) and leaves its port here for those
+//! first to come to a switch looks it up in the [routes](crate::switch::routing) and leaves its port here for those
 //! that follow: one place per endpoint, where a table of routes has one per destination and switch.
 //! Packets may outlive their flow, so each bears its trail's stamp, and follows no other.
 

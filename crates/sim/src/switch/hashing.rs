@@ -3,9 +3,9 @@
 //! Mostly all switches hash the same fields: then a packet carries that hash ([`Packet::entropy`]), and each switch
 //! adds its seed. Where tiers hash different fields a packet carries the number of a row instead, in which
 //! the hash of each set of fields stands, and a switch looks up its own. Packets that follow a
-//! [trail](crate::trail) need neither.
+//! [trail](crate::switch::trail) need neither.
 //!
-//! [`Packet::entropy`]: crate::packet::Packet::entropy
+//! [`Packet::entropy`]: crate::switch::packet::Packet::entropy
 
 use crate::id::{Entropy, FlowHash};
 use xoff_fabric::model::{Balancing, Fabric, HashFields, NicId, SwitchId};

@@ -6,12 +6,9 @@
 //! the packet before them and hold nothing up. The other direction is [`crate::receiver`].
 //!
 //! Nothing of this is on the way of packets elsewhere: ports of such NICs have
-//! [`port_flag::SLOW_HOST`](crate::port::port_flag::SLOW_HOST), which is asked for together with lossy
+//! [`port_flag::SLOW_HOST`](crate::switch::port::port_flag::SLOW_HOST), which is asked for together with lossy
 //! links.
 
-use crate::engine::Engine;
-use crate::event::EventQueue;
-use crate::id::PacketId;
 use xoff_fabric::model::{Fabric, Nic, PortId};
 use xoff_units::{ByteTime, Rate};
 
@@ -28,18 +25,4 @@ pub(crate) fn is_slow(fabric: &Fabric, port: PortId) -> bool {
     let node = fabric.ports[port.index()].node;
     let nic = fabric.nics.get(node.index());
     nic.is_some_and(|nic| fetch_time(nic, fabric.cable(port).rate).is_some())
-}
-
-impl<Q: EventQueue> Engine<'_, Q> {
-    /// A packet has just taken the wire of a NIC with a slow host: the next one waits for its data, too.
-    #[cold]
-    pub(crate) fn fetch_from_host(&mut self, port: PortId, index: PacketId) {
-        let here = &mut self.ports[port];
-        let Some(fetch) = self.nics[here.plane()].fetch else { return };
-        let payload = self.headers.get(index).transport.payload;
-        if payload > 0 {
-            let fetched = self.now + fetch.times(payload);
-            here.busy_until = here.busy_until.max(fetched);
-        }
-    }
 }

@@ -1,0 +1,250 @@
+//! Jobs under way, their queue pairs, and what they wait for.
+
+use crate::connection::state::FlowState;
+use crate::id::{ConnectionId, JobId, Table};
+use crate::ideal;
+use crate::report::{Failure, FlowCounters, JobRun};
+use crate::switch::hashing::{Hashes, Hashing};
+use std::collections::{BTreeMap, VecDeque};
+use xoff_fabric::model::{ClassId, Fabric, NicId};
+use xoff_fabric::route::Routes;
+use xoff_fabric::rules::hash;
+use xoff_fabric::scenario::Operation;
+use xoff_units::{Bytes, Instant, Span};
+use xoff_workload::agenda::{Agenda, Rank};
+use xoff_workload::layout::{self};
+use xoff_workload::ports::{Ports, Transfer};
+use xoff_workload::program::{Action, Program, Queue, Token};
+use xoff_workload::training::CriticalPath;
+use xoff_workload::{JobError, Turn};
+
+/// Programs to run one after the other.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// When the first begins.
+    pub start: Instant,
+    /// Class of its data.
+    pub class: ClassId,
+    /// Class of its clear-to-sends. In the class of the data they share its queue pairs.
+    pub clear_to_send: ClassId,
+    /// The programs, how often each runs and on which queue pairs.
+    pub programs: Vec<Turn>,
+    /// Whether its packets travel in VXLAN.
+    pub vxlan: bool,
+    /// What its queue pairs derive their source ports from, beside their number within the job. Without
+    /// it they are numbered through all jobs, and go other ways when another job is there.
+    pub identity: Option<u32>,
+}
+
+impl Job {
+    /// A job of a scenario, ready to run.
+    pub fn of(job: &xoff_workload::Job) -> Result<Self, JobError> {
+        let programs = job.programs()?;
+        Ok(Self {
+            start: job.start,
+            class: job.class,
+            clear_to_send: job.class,
+            programs,
+            vxlan: job.vxlan,
+            identity: job.own_ports.then_some(job.workload),
+        })
+    }
+}
+
+/// A queue pair of a job: both its NICs, the lower first, its number and its class.
+pub(super) type LinkKey = (JobId, NicId, NicId, u32, u8);
+
+/// One direction of a job's queue pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JobWay {
+    pub(crate) job: JobId,
+    pub(crate) from: NicId,
+    pub(crate) to: NicId,
+    pub(crate) queue: Queue,
+}
+
+/// A job under way.
+pub(super) struct Running {
+    pub(super) start: Instant,
+    pub(super) class: ClassId,
+    pub(super) clear_to_send: ClassId,
+    /// What is still to begin, and how often.
+    pub(super) programs: VecDeque<Turn>,
+    /// Whose queue pairs are open.
+    pub(super) connections: Option<u32>,
+    /// What queue pairs counted that are closed.
+    pub(super) closed: FlowCounters,
+    /// What runs now.
+    pub(super) now: Option<Program>,
+    pub(super) runs: Vec<JobRun>,
+    pub(super) requests: Vec<JobRun>,
+    /// Requests of the programs before this one.
+    pub(super) requests_before: usize,
+    pub(super) paths: Vec<CriticalPath>,
+    pub(super) failure: Option<Failure>,
+    pub(super) posted: Bytes,
+    pub(super) vxlan: bool,
+    pub(super) identity: Option<u32>,
+    /// Queue pairs it has.
+    pub(super) links: u32,
+}
+
+impl Running {
+    /// A program that has still to run and the queue pairs it uses, if there is one.
+    pub(super) fn next_program(&mut self) -> Option<(Program, u32)> {
+        while let Some(turn) = self.programs.front_mut() {
+            let connections = turn.connections;
+            if turn.repeat > 1 {
+                turn.repeat -= 1;
+                return Some((turn.program.clone(), connections));
+            }
+            let last = self.programs.pop_front().filter(|turn| turn.repeat == 1);
+            if let Some(turn) = last {
+                return Some((turn.program, connections));
+            }
+        }
+        None
+    }
+}
+
+/// All jobs, and what they wait for.
+pub(crate) struct Jobs {
+    pub(super) running: Table<JobId, Running>,
+    pub(super) links: BTreeMap<LinkKey, ConnectionId>,
+    /// Queue pairs ever made. Their packets carry this number, so that what arrives late is known.
+    pub(super) opened: u32,
+    /// What is to happen beside packets, and when the engine's next event for it is due.
+    pub(super) agenda: Agenda<Next>,
+    pub(super) wake_at: Instant,
+    /// The GPUs' NVLinks, and how long a transfer is under way from each.
+    pub(super) gpus: Ports,
+    pub(super) near: Vec<Span>,
+    /// Queue pairs are numbered from here: the seed decides where that is.
+    pub(super) first_qp: u32,
+    /// Hashes that a controller chose.
+    pub(super) engineered: BTreeMap<JobWay, Hashes>,
+    pub(super) base_rtt: Span,
+    /// What a program asked for, while it is carried out.
+    pub(super) actions: Vec<Action>,
+}
+
+impl Jobs {
+    pub(crate) fn new(
+        fabric: &Fabric,
+        routes: &Routes,
+        hashing: &mut Hashing,
+        jobs: Vec<Job>,
+        engineered: BTreeMap<JobWay, Hashes>,
+        first_qp: u32,
+    ) -> Self {
+        let none = jobs.is_empty();
+        let running = jobs.into_iter().map(|job| Running {
+            start: job.start,
+            class: job.class,
+            clear_to_send: job.clear_to_send,
+            programs: job.programs.into(),
+            connections: None,
+            closed: FlowCounters::default(),
+            now: None,
+            runs: Vec::new(),
+            requests: Vec::new(),
+            requests_before: 0,
+            paths: Vec::new(),
+            failure: None,
+            posted: Bytes::ZERO,
+            vxlan: job.vxlan,
+            identity: job.identity,
+            links: 0,
+        });
+        Self {
+            running: running.collect(),
+            links: BTreeMap::new(),
+            opened: 0,
+            agenda: Agenda::default(),
+            wake_at: Instant::MAX,
+            gpus: Ports::new(layout::nvlinks(fabric)),
+            near: layout::nvlink_latencies(fabric),
+            first_qp,
+            engineered,
+            base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes, hashing) },
+            actions: Vec::new(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Whether the start of a job, a computation or a transfer inside a server is scheduled.
+    pub(crate) fn has_scheduled(&self) -> bool {
+        self.agenda.next_at().is_some()
+    }
+
+    /// The turn of a new queue pair: those between the same two NICs take the NICs' ports one after the
+    /// other, as bonded NICs give them out, and start anywhere.
+    pub(super) fn turn(&self, (job, low, high, _, class): LinkKey) -> u32 {
+        let all = self.links.range((job, low, high, 0, 0)..=(job, low, high, u32::MAX, u8::MAX));
+        let before = all.filter(|((.., other), _)| *other == class).count() as u32;
+        let start = hash::mixed(low.0.rotate_left(16) ^ high.0) >> 24;
+        start + before
+    }
+}
+
+/// The base round trip for congestion control: that of the longest path from the first NIC.
+pub(super) fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut Hashing) -> Span {
+    let entropy = [hashing.entropy(&Hashes::default()); 2];
+    let times = (1..fabric.nics.len() as u32).map(NicId).filter_map(|nic| {
+        let flow = FlowState {
+            start: Instant::ZERO,
+            end: Instant::MAX,
+            bytes: Bytes::new(1),
+            source: NicId(0),
+            destination: nic,
+            entropy,
+            connection: ConnectionId::NONE,
+            class: 0,
+            operation: Operation::Write,
+            failure: None,
+            pins: None,
+            vxlan: false,
+            guest: 0,
+            bound: Span::ZERO,
+            floor: Span::ZERO,
+            base_rtt: Span::ZERO,
+            counters: FlowCounters::default(),
+        };
+        ideal::ideal(fabric, (routes, hashing), &flow, &fabric.nics[0].qp)
+            .map(|ideal| ideal.base_rtt)
+    });
+    times.max().unwrap_or(Span::ZERO)
+}
+
+/// What jobs wait for beside packets.
+#[derive(Clone, Copy)]
+pub(super) enum Next {
+    Start {
+        job: JobId,
+    },
+    Done {
+        job: JobId,
+        token: Token,
+    },
+    /// The first bit of a transfer over NVLink arrives.
+    Arrive(Transfer),
+    /// A GPU's NVLink may send the next transfer.
+    Free {
+        gpu: u32,
+    },
+}
+
+impl Next {
+    /// As on the ideal network: ports look when everything else has happened.
+    pub(super) fn rank(&self) -> Rank {
+        let (class, source) = match self {
+            Next::Start { .. } | Next::Done { .. } => (0, 0),
+            Next::Arrive(transfer) => (1, transfer.connection()),
+            Next::Free { gpu } => (2, *gpu),
+        };
+        Rank { class, source }
+    }
+}

@@ -1,0 +1,62 @@
+//! The link at a port, and what makes it worse for a while.
+
+use std::sync::Arc;
+use xoff_fabric::model::{Cable, CableId, Fabric, PortId};
+use xoff_fabric::scenario::Degraded;
+use xoff_units::Rate;
+
+/// The link at a port. Both its ends have the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    /// Faults that hold it down.
+    pub(super) down: u32,
+    /// Counts the times it went down or came up.
+    pub(crate) epoch: u16,
+    /// Classes whose pause frames are not obeyed here.
+    pub(crate) deaf: u8,
+    /// The rate at which it runs.
+    pub(crate) rate: Rate,
+    /// Probability of a bit error and of a loss, in 2^-64.
+    pub(super) bit_errors: u64,
+    pub(super) loss: u64,
+}
+
+impl Link {
+    pub(crate) fn new(cable: &Cable) -> Self {
+        Self {
+            down: 0,
+            epoch: 0,
+            deaf: 0,
+            rate: cable.rate,
+            bit_errors: cable.bit_error_rate.as_threshold(),
+            loss: cable.loss.as_threshold(),
+        }
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.down > 0
+    }
+
+    /// Whether packets can get lost on it.
+    pub(super) fn is_lossy(&self) -> bool {
+        self.is_down() || self.bit_errors > 0 || self.loss > 0
+    }
+}
+
+/// The first port of each cable.
+pub(crate) fn cable_ends(fabric: &Fabric) -> Vec<PortId> {
+    let mut ends = vec![PortId(0); fabric.cables.len()];
+    for (port, state) in fabric.ports.iter().enumerate().rev() {
+        ends[state.cable.index()] = PortId(port as u32);
+    }
+    ends
+}
+
+/// Links that a fault makes worse.
+#[derive(Debug, Clone)]
+pub(crate) struct Degradation {
+    /// The fault.
+    pub(crate) number: u32,
+    pub(crate) cables: Arc<[CableId]>,
+    pub(crate) to: Degraded,
+}
