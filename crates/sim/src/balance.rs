@@ -32,13 +32,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         hash: FlowHash,
         class: u8,
     ) -> Option<PortId> {
-        let balancer = self.balancers.get_mut(switch)?.as_mut()?;
-        let choices = self.routing.choices(switch, packet.dst);
+        let balancer = self.net.balance.balancers.get_mut(switch)?.as_mut()?;
+        let choices = self.net.routing.choices(switch, packet.dst);
         if let Some(port) = balancer.recall(hash, self.now, choices) {
             return Some(port);
         }
         let Some(choice) = balancer.choice else {
-            let place = self.places.get(packet.dst).copied().unwrap_or(0) as usize;
+            let place = self.net.balance.places.get(packet.dst).copied().unwrap_or(0) as usize;
             return choices.get(place.checked_rem(choices.len())?).copied();
         };
         let drawn = balancer.stream.next_u64();
@@ -46,11 +46,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Choice::Random => *choices.get(pick(drawn, choices.len()))?,
             Choice::Local => self.best_port(packet, class, false, drawn, switch)?,
             Choice::Global { .. } => {
-                self.reports.update(&self.ports, self.now);
+                self.net.balance.reports.update(&self.net.ports, self.now);
                 self.best_port(packet, class, true, drawn, switch)?
             }
         };
-        let balancer = self.balancers[switch].as_mut()?;
+        let balancer = self.net.balance.balancers[switch].as_mut()?;
         balancer.remember(hash, self.now, port);
         Some(port)
     }
@@ -64,22 +64,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
         drawn: u64,
         switch: SwitchId,
     ) -> Option<PortId> {
-        let balancer = self.balancers[switch].as_mut()?;
+        let balancer = self.net.balance.balancers[switch].as_mut()?;
         let mut equals = std::mem::take(&mut balancer.equals);
         equals.clear();
         // Flowlets last long enough for the load of the last microseconds to matter; where every packet
         // chooses, the same least loaded port would get all of them until its queue shows.
         let weighs_load = !balancer.flowlets.is_empty();
         let mut best = (u32::MAX, u64::MAX);
-        for at in 0..self.routing.choices(switch, packet.dst).len() {
-            let port = self.routing.choices(switch, packet.dst)[at];
-            let here = &self.ports[port];
+        for at in 0..self.net.routing.choices(switch, packet.dst).len() {
+            let port = self.net.routing.choices(switch, packet.dst)[at];
+            let here = &self.net.ports[port];
             let mut band = band(here, class);
             if global {
                 band += self.band_beyond(here, packet, class);
             }
             let load = if weighs_load {
-                let sent = self.uses[port].measured(here.tx_bytes(), self.now);
+                let sent = self.net.balance.uses[port].measured(here.tx_bytes(), self.now);
                 here.byte_time.times(sent.min(1 << 24) as u32).as_ps() / LOAD_STEP
             } else {
                 0
@@ -93,20 +93,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         }
         let port = equals.get(pick(drawn, equals.len())).copied();
-        self.balancers[switch].as_mut()?.equals = equals;
+        self.net.balance.balancers[switch].as_mut()?.equals = equals;
         port
     }
 
     /// The band of the best port by which a packet could go on after the next switch.
     fn band_beyond(&self, here: &Port, packet: &Packet, class: u8) -> u32 {
-        let peer = &self.ports[here.peer()];
+        let peer = &self.net.ports[here.peer()];
         if peer.is_nic() {
             return 0;
         }
-        let onward = self.routing.choices(peer.switch(), packet.dst);
-        let band = |port: &PortId| match self.reports.refresh.is_zero() {
-            true => band(&self.ports[*port], class),
-            false => self.reports.band(*port, class, here.flight, self.now),
+        let onward = self.net.routing.choices(peer.switch(), packet.dst);
+        let band = |port: &PortId| match self.net.balance.reports.refresh.is_zero() {
+            true => band(&self.net.ports[*port], class),
+            false => self.net.balance.reports.band(*port, class, here.flight, self.now),
         };
         onward.iter().map(band).min().unwrap_or(2 * BANDS)
     }

@@ -11,7 +11,7 @@ use crate::host::recycle::Recycler;
 use crate::id::{ConnectionId, EndpointId, FlowId, PacketId, PlaneId, Slot};
 use crate::job::carried::Carried;
 use crate::nic::state::Member;
-use crate::report::{Failure, FlowCounters, Outcome, TraceKind};
+use crate::report::{Failure, FlowCounters, TraceKind};
 use crate::switch::packet::{Packet, flag};
 use crate::switch::trail::Stamp;
 use state::{Connection, End, Forms, LONGEST_MESSAGE, Way};
@@ -24,7 +24,7 @@ use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Rkey, Service};
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Starts a flow.
     pub(crate) fn open(&mut self, flow: FlowId) {
-        let state = &self.flows[flow];
+        let state = self.hosts.flows.get_mut(flow);
         let way = Way {
             flow,
             nics: [state.source, state.destination],
@@ -39,7 +39,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (bytes, operation) = (state.bytes, state.operation);
         let messages = bytes.get().div_ceil(LONGEST_MESSAGE).max(1);
         let slot = self.connect(&way, messages, None);
-        self.flows[flow].connection = slot;
+        self.hosts.flows.get_mut(flow).connection = slot;
         let verb = match operation {
             Operation::Write => Verb::Write,
             Operation::Send => Verb::Send,
@@ -65,10 +65,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         messages: u64,
         carried: Option<Box<Carried>>,
     ) -> ConnectionId {
-        let slot = self.free_connections.pop().unwrap_or(self.connections.next_id());
+        let slot = self.hosts.connections.next_id();
         let ends = [0usize, 1].map(|end| {
             let plane = self.plane_of(way, end);
-            let nic = &self.nics[plane];
+            let nic = &self.hosts.nics[plane];
             let (local, peer) = (slot.end(end), slot.end(1 - end));
             let guest = self.guest(way.guest);
             let line_rate = guest.map_or(nic.flow_rate, |guest| guest.flow_rate.min(nic.rate));
@@ -77,20 +77,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let qp = QueuePair::new(config, Qpn::new(local.0), Qpn::new(peer.0), path);
             let member = Member::new(plane, way.class);
             let entity = u64::from(way.flow.0) << 1 | end as u64;
-            let stamp = self.trails.begin(peer);
+            let stamp = self.net.trails.begin(peer);
             let mut forms = self.forms(way, end, plane, peer, stamp);
-            let recycles = self.recycling.filter(|_| !way.pinned && way.guest == 0);
+            let recycles = self.hosts.recycling.filter(|_| !way.pinned && way.guest == 0);
             let recycler = |(rule, seed)| Box::new(Recycler::new(rule, seed, entity));
             forms.recycler = recycles.map(recycler);
             End { qp, forms, member, timer_at: Instant::MAX }
         });
         let guest = way.guest;
         let connection = Connection { flow: way.flow, guest, messages, carried, ends };
-        if slot == self.connections.next_id() {
-            self.connections.push(connection);
-        } else {
-            self.connections[slot] = connection;
-        }
+        self.hosts.connections.add(connection);
         for end in 0..2 {
             self.join(slot.end(end));
         }
@@ -99,7 +95,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     #[inline(always)]
     pub(crate) fn end_mut(&mut self, endpoint: EndpointId) -> &mut End {
-        &mut self.connections[endpoint.connection()].ends[endpoint.end()]
+        &mut self.hosts.connections[endpoint.connection()].ends[endpoint.end()]
     }
 
     /// Something happened to an endpoint: its answers go out, its turn and its deadline are set.
@@ -112,7 +108,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Sees to it that an endpoint wakes up at its deadline.
     #[inline(always)]
     pub(crate) fn update_deadline(&mut self, endpoint: EndpointId) {
-        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
+        let end = &mut self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
         let deadline = end.qp.deadline();
         if deadline < end.timer_at {
             let at = deadline.max(self.now);
@@ -124,7 +120,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A deadline event: act on it, or wait on if it has moved.
     pub(crate) fn endpoint_deadline(&mut self, endpoint: EndpointId) {
         let now = self.now;
-        let Some(connection) = self.connections.get(endpoint.connection()) else { return };
+        let Some(connection) = self.hosts.connections.get(endpoint.connection()) else { return };
         let flow = connection.flow;
         if flow == FlowId::NONE {
             return;
@@ -139,7 +135,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             end.qp.handle_deadline(now);
             if end.qp.counters().timeouts > before {
                 let member = end.member;
-                let port = self.nics[member.plane].port;
+                let port = self.hosts.nics[member.plane].port;
                 let slot = Slot::new(port, member.class);
                 self.trace_packet(TraceKind::Timeout, slot, Some(flow), 0);
             }
@@ -162,35 +158,35 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn queue_control(&mut self, endpoint: EndpointId, header: Header, answered: Option<PacketId>) {
-        let sent_at = answered.map_or(self.now, |answered| self.headers.get(answered).sent_at);
+        let sent_at = answered.map_or(self.now, |answered| self.net.headers.get(answered).sent_at);
         let forms = &self.end_mut(endpoint).forms;
         let (mut packet, mut slot) = (forms.ack, forms.ack_slot);
         let packet_header = forms.header(header, sent_at);
         if header.opcode == Opcode::Cnp {
             (packet, slot) = self.notification(endpoint, packet, &header);
         }
-        let index = self.packets.add(&packet);
-        self.headers.write(index, packet_header, packet.size);
+        let index = self.net.packets.add(&packet);
+        self.net.headers.write(index, packet_header, packet.size);
         if let Some(answered) = answered
             && header.opcode != Opcode::Cnp
         {
-            self.headers.return_collected(answered, index);
+            self.net.headers.return_collected(answered, index);
         }
         self.enqueue(slot, index, packet.size);
     }
 
     /// The congestion notification that an endpoint would send, and where it would wait.
     pub(crate) fn notification_of(&self, endpoint: EndpointId, header: &Header) -> (Packet, Slot) {
-        let end = &self.connections[endpoint.connection()].ends[endpoint.end()];
+        let end = &self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
         self.notification(endpoint, end.forms.ack, header)
     }
 
     /// A congestion notification is like an acknowledgement, in a class of its own.
     #[inline(never)]
     fn notification(&self, endpoint: EndpointId, like: Packet, header: &Header) -> (Packet, Slot) {
-        let end = &self.connections[endpoint.connection()].ends[endpoint.end()];
+        let end = &self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
         let member = &end.member;
-        let nic = &self.nics[member.plane];
+        let nic = &self.hosts.nics[member.plane];
         let class = self.fabric.cnp_class.map_or(member.class, |class| class.0);
         let size = end.qp.wire_len(header) as u16;
         let dscp = self.fabric.classes[usize::from(class)].dscp;
@@ -199,7 +195,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// What the packets of one end of a flow have in common.
     fn forms(&self, way: &Way, end: usize, plane: PlaneId, to: EndpointId, stamp: Stamp) -> Forms {
-        let (nic, dst) = (&self.nics[plane], way.nics[1 - end]);
+        let (nic, dst) = (&self.hosts.nics[plane], way.nics[1 - end]);
         let mut flags = if end == 1 { flag::TO_INITIATOR } else { 0 };
         if way.pinned {
             flags |= flag::PINNED;
@@ -243,7 +239,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             ack_slot: Slot::new(nic.port, ack_class),
             recycler: None,
             data: packet(way.class, &full, marks | int),
-            mtu: if self.recycling.is_some() { u32::MAX } else { mtu },
+            mtu: if self.hosts.recycling.is_some() { u32::MAX } else { mtu },
             flow: way.flow,
         }
     }
@@ -251,7 +247,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Ends the flow if its initiator has completed all of it; whether it did.
     #[inline(always)]
     pub(crate) fn finish_if_done(&mut self, endpoint: EndpointId) -> bool {
-        let connection = &mut self.connections[endpoint.connection()];
+        let connection = &mut self.hosts.connections[endpoint.connection()];
         if connection.carried.is_some() {
             return self.post_backlog(endpoint);
         }
@@ -277,14 +273,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn failure(&mut self, endpoint: EndpointId, status: Status) -> Failure {
         let (slot, end) = (endpoint.connection(), endpoint.end());
-        let connection = &self.connections[slot];
+        let connection = &self.hosts.connections[slot];
         let (own, peer) = (&connection.ends[end].member, &connection.ends[1 - end].member);
-        let nic = &self.nics[own.plane];
+        let nic = &self.hosts.nics[own.plane];
         let failure = Failure {
             at: self.now,
             status,
-            from: self.planes.home(own.plane),
-            to: self.planes.home(peer.plane),
+            from: self.hosts.planes.home(own.plane),
+            to: self.hosts.planes.home(peer.plane),
             queue_pair: endpoint.0,
             after: match status {
                 Status::RetryExceeded => nic.qp.silence_limit().unwrap_or(Span::ZERO),
@@ -301,7 +297,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for end in 0..2 {
             self.leave(slot.end(end));
         }
-        self.connections[slot].flow = FlowId::NONE;
+        self.hosts.connections[slot].flow = FlowId::NONE;
     }
 
     /// Closes a connection and adds what it counted. Its place is given to the next one, and packets that are
@@ -312,19 +308,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
         mut counters: FlowCounters,
     ) -> FlowCounters {
         self.detach(slot);
-        let connection = &mut self.connections[slot];
+        let connection = &mut self.hosts.connections[slot];
         connection.ends.iter().for_each(|end| counters.add(&end.qp));
         connection.carried = None;
-        self.free_connections.push(slot);
+        self.hosts.connections.free(slot);
         counters
     }
 
     fn finish(&mut self, endpoint: EndpointId, failure: Option<Failure>) {
         let slot = endpoint.connection();
-        let number = self.connections[slot].flow;
+        let number = self.hosts.connections[slot].flow;
         let counters = self.disconnect(slot, FlowCounters::default());
         let now = self.now;
-        let flow = &mut self.flows[number];
+        let flow = self.hosts.flows.get_mut(number);
         flow.connection = ConnectionId::NONE;
         flow.counters = counters;
         flow.failure = failure;
@@ -338,9 +334,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 flow.floor
             );
         }
-        self.unfinished -= 1;
-        if self.unfinished == 0 {
-            self.stop(Outcome::Completed);
-        }
+        self.finish_one();
     }
 }

@@ -20,15 +20,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut news = Vec::with_capacity(cables.len());
         let mut ends = BTreeSet::new();
         for &cable in cables {
-            let ports = self.cable_ports(cable);
-            news.push((cable, self.links[ports[0]].is_down()));
+            let ports = self.faults.cable_ports(self.fabric, cable);
+            news.push((cable, self.net.links[ports[0]].is_down()));
             for port in ports {
                 let node = self.fabric.ports[port.index()].node;
                 match self.fabric.node_switch(node) {
                     Some(switch) => {
                         ends.insert(switch.index());
                     }
-                    None => self.nic_hears(port, self.links[port].is_down()),
+                    None => self.nic_hears(port, self.net.links[port].is_down()),
                 }
             }
         }
@@ -36,7 +36,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             true => (0..self.fabric.switches.len()).collect(),
             false => ends.into_iter().collect(),
         };
-        if self.convergence.learn(self.fabric, &who, everybody, &news) {
+        if self.net.convergence.learn(self.fabric, &who, everybody, &news) {
             self.change_routes();
         }
     }
@@ -44,15 +44,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A next hop is forced on a switch, or no longer.
     pub(crate) fn force(&mut self, number: u32, forced: Forced, begins: bool) {
         if begins {
-            self.convergence.forced.push((number, forced));
+            self.net.convergence.forced.push((number, forced));
         } else {
-            self.convergence.forced.retain(|(other, _)| *other != number);
+            self.net.convergence.forced.retain(|(other, _)| *other != number);
         }
         self.change_routes();
     }
 
     fn change_routes(&mut self) {
-        let views = self.convergence.views(self.fabric);
-        self.routing = self.routing.again(self.fabric, views);
+        let views = self.net.convergence.views(self.fabric);
+        self.net.routing = self.net.routing.again(self.fabric, views);
     }
 }

@@ -25,10 +25,10 @@ use xoff_fabric::model::{CLASSES, PortId};
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet goes on the wire: the room for it is taken.
     pub(crate) fn spend_credit(&mut self, slot: Slot, size: u32) {
-        let peer = self.ports[slot.port()].peer();
-        let switch = self.ports[peer].switch();
-        let charged = self.switches[switch].charge(size.min(u32::from(u16::MAX)) as u16);
-        let credit = &mut self.credits[slot];
+        let peer = self.net.ports[slot.port()].peer();
+        let switch = self.net.ports[peer].switch();
+        let charged = self.net.switches[switch].charge(size.min(u32::from(u16::MAX)) as u16);
+        let credit = &mut self.net.credits[slot];
         debug_assert!(credit.free >= u32::from(charged), "sent without room");
         credit.free = credit.free.saturating_sub(charged.into());
         if credit.free < credit.full {
@@ -37,7 +37,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn wait_for_credit(&mut self, slot: Slot) {
-        if self.ports[slot.port()].paused & slot.bit() == 0 {
+        if self.net.ports[slot.port()].paused & slot.bit() == 0 {
             self.begin_pause(slot);
             self.look_for_deadlock_later();
         }
@@ -46,8 +46,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Room of a switch's ingress is free again: its peer hears of it.
     pub(crate) fn return_credit(&mut self, ingress: Slot, charged: u16) {
         let port = ingress.port();
-        let peer = self.ports[port].peer();
-        let epoch = u32::from(self.links[port].epoch) & EPOCH_MASK;
+        let peer = self.net.ports[port].peer();
+        let epoch = u32::from(self.net.links[port].epoch) & EPOCH_MASK;
         let data =
             u32::from(ingress.class()) | u32::from(charged) << CLASS_BITS | epoch << EPOCH_SHIFT;
         let at = self.now + self.fabric.cable(port).delay;
@@ -56,12 +56,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Room has come back to the port that sends into it.
     pub(crate) fn take_credit(&mut self, port: PortId, data: u32) {
-        let link = &self.links[port];
+        let link = &self.net.links[port];
         if link.is_down() || u32::from(link.epoch) & EPOCH_MASK != data >> EPOCH_SHIFT {
             return;
         }
         let slot = Slot::new(port, data as u8 & 7);
-        let credit = &mut self.credits[slot];
+        let credit = &mut self.net.credits[slot];
         credit.free += (data >> CLASS_BITS) & u32::from(u16::MAX);
         debug_assert!(credit.free <= credit.whole, "room out of nowhere");
         if credit.free >= credit.full && self.end_pause(slot) {
@@ -72,11 +72,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The port looks for something to send, but not before everything else that comes back in this
     /// instant has.
     fn wake_soon(&mut self, port: PortId) {
-        match self.ports[port].wish_to_wake(self.now) {
+        match self.net.ports[port].wish_to_wake(self.now) {
             Wake::Known => {}
             Wake::At(at) => self.schedule_transmit(at, port, PacketId::ANY),
             Wake::Now => {
-                self.ports[port].wake_at = self.now;
+                self.net.ports[port].wake_at = self.now;
                 self.schedule_transmit(self.now, port, PacketId::ANY);
             }
         }
@@ -84,17 +84,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Whether what this port sends needs credits.
     pub(crate) fn has_credits(&self, port: PortId) -> bool {
-        self.ports[port].flags & port_flag::CREDITS != 0
+        self.net.ports[port].flags & port_flag::CREDITS != 0
     }
 
     /// A link came up: both its ends begin anew with what the buffer behind it has left.
     pub(crate) fn renew_credits(&mut self, port: PortId) {
-        let peer = self.ports[port].peer();
+        let peer = self.net.ports[port].peer();
         let mut woken = false;
         for class in 0..CLASSES as u8 {
             let slot = Slot::new(port, class);
-            let held = self.ports[peer].lanes[usize::from(class)].ingress.held();
-            let credit = &mut self.credits[slot];
+            let held = self.net.ports[peer].lanes[usize::from(class)].ingress.held();
+            let credit = &mut self.net.credits[slot];
             credit.free = credit.whole.saturating_sub(held.min(u64::from(u32::MAX)) as u32);
             if credit.free < credit.full {
                 self.wait_for_credit(slot);
@@ -110,12 +110,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// What was sent and has not come back is in the buffer, on the cable, or on its way back. At the end
     /// of a run nothing of it may be missing.
     pub(crate) fn assert_credits(&self) {
-        if self.credits.is_empty() || !self.faults.is_empty() {
+        if self.net.credits.is_empty() || !self.faults.is_empty() {
             return;
         }
-        let mut out: Table<Slot, u64> = vec![0; self.credits.len()].into();
-        for (port, state) in self.ports.enumerate() {
-            for (lane, class) in self.ports[state.peer()].lanes.iter().zip(0..) {
+        let mut out: Table<Slot, u64> = vec![0; self.net.credits.len()].into();
+        for (port, state) in self.net.ports.enumerate() {
+            for (lane, class) in self.net.ports[state.peer()].lanes.iter().zip(0..) {
                 out[Slot::new(port, class)] = lane.ingress.held();
             }
         }
@@ -125,15 +125,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 let slot = Slot::new(port, data as u8 & 7);
                 out[slot] += u64::from((data >> CLASS_BITS) & u32::from(u16::MAX));
             } else if key.is(Kind::Arrive) {
-                let packet = self.packets.get(PacketId(data));
-                let here = &self.ports[port];
-                let state = &self.switches[here.switch()];
+                let packet = self.net.packets.get(PacketId(data));
+                let here = &self.net.ports[port];
+                let state = &self.net.switches[here.switch()];
                 let class = state.classes[usize::from(packet.dscp & 63)];
                 let charged = state.charge(packet.size);
                 out[Slot::new(here.peer(), class)] += u64::from(charged);
             }
         }
-        for (slot, credit) in self.credits.enumerate() {
+        for (slot, credit) in self.net.credits.enumerate() {
             if self.has_credits(slot.port()) {
                 let out = out[slot];
                 assert_eq!(u64::from(credit.whole - credit.free), out, "credits of {slot:?}");

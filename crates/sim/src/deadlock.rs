@@ -25,26 +25,26 @@ const PATIENCE: Span = Span::from_us(20);
 
 impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn look_for_deadlock_later(&mut self) {
-        if !self.deadlock_pending {
-            self.deadlock_pending = true;
+        if !self.net.deadlocks.pending {
+            self.net.deadlocks.pending = true;
             self.schedule(self.now + PATIENCE, Kind::Deadlock, 0, 0);
         }
     }
 
     /// Looks for queues that wait for each other.
     pub(crate) fn look_for_deadlock(&mut self) {
-        self.deadlock_pending = false;
-        if self.paused.is_empty() {
+        self.net.deadlocks.pending = false;
+        if self.net.pauses.paused().is_empty() {
             return;
         }
         // When nothing else is left to happen, nothing will unblock anything any more.
-        if !self.only_looks_are_left(!self.sample_period.is_zero()) {
+        if !self.only_looks_are_left(!self.observation.sample_period.is_zero()) {
             self.look_for_deadlock_later();
         }
-        let ring = if self.search.plain { self.plain_ring() } else { self.ring() };
+        let ring = if self.net.deadlocks.search.plain { self.plain_ring() } else { self.ring() };
         let Some(queues) = ring else { return };
         let known: BTreeSet<Slot> =
-            self.deadlocks.iter().flat_map(|cycle| &cycle.queues).map(slot_of).collect();
+            self.net.deadlocks.found.iter().flat_map(|cycle| &cycle.queues).map(slot_of).collect();
         if queues.iter().all(|queue| known.contains(&slot_of(queue))) {
             return;
         }
@@ -52,7 +52,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.trace(TraceKind::Deadlock, Slot::new(port, class));
         }
         let breakable = queues.iter().any(|&(port, _)| self.watchdog_action(port).is_some());
-        self.deadlocks.push(Cycle { at: self.now, queues });
+        self.net.deadlocks.found.push(Cycle { at: self.now, queues });
         if !breakable {
             self.stop(Outcome::Deadlock);
         }
@@ -60,35 +60,36 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Queues towards switches that have been paused long enough to be worth a look, in no order.
     fn long_paused(&self) -> impl Iterator<Item = Slot> {
-        self.paused.iter().copied().filter(|slot| {
-            let peer = self.ports[slot.port()].peer();
-            !self.ports[peer].is_nic() && self.pauses[*slot].began + PATIENCE <= self.now
+        self.net.pauses.paused().iter().copied().filter(|slot| {
+            let peer = self.net.ports[slot.port()].peer();
+            !self.net.ports[peer].is_nic()
+                && self.net.pauses.last(*slot).began + PATIENCE <= self.now
         })
     }
 
     /// The ingress that a queue sends to.
     fn ingress_behind(&self, slot: Slot) -> Slot {
-        Slot::new(self.ports[slot.port()].peer(), slot.class())
+        Slot::new(self.net.ports[slot.port()].peer(), slot.class())
     }
 
     /// Whether an ingress that holds only `stuck` bytes would let its peer go on, if its switch had so
     /// much shared buffer free.
     fn would_resume(&self, slot: Slot, stuck: u64, free: u64) -> bool {
-        if !self.credits.is_empty() {
+        if !self.net.credits.is_empty() {
             let sender = self.ingress_behind(slot);
-            return self.credits[sender].would_go_on(stuck);
+            return self.net.credits[sender].would_go_on(stuck);
         }
-        let here = &self.ports[slot.port()];
+        let here = &self.net.ports[slot.port()];
         let lane = &here.lanes[usize::from(slot.class())];
-        let shared = Shared { free, ..self.switches[here.switch()].shared };
+        let shared = Shared { free, ..self.net.switches[here.switch()].shared };
         let (ingress, _) = self.reduced_to(slot, stuck);
-        ingress.may_resume(&self.profiles[lane.profile as usize], &shared)
+        ingress.may_resume(&self.net.profiles[lane.profile as usize], &shared)
     }
 
     /// An ingress after everything but `stuck` bytes has left it, and what it then has of the shared
     /// buffer.
     fn reduced_to(&self, slot: Slot, stuck: u64) -> (Ingress, u64) {
-        let lane = &self.ports[slot.port()].lanes[usize::from(slot.class())];
+        let lane = &self.net.ports[slot.port()].lanes[usize::from(slot.class())];
         let mut scratch = Shared { free: 0, headroom_free: 0, calm: 0 };
         let mut ingress = lane.ingress;
         let gone = ingress.held().saturating_sub(stuck);

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 mod plan;
+pub(crate) mod state;
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
@@ -15,10 +16,17 @@ use xoff_fabric::model::{CableId, ReceiveLimit};
 use xoff_fabric::scenario::Reaction;
 
 impl<Q: EventQueue> Engine<'_, Q> {
+    /// Schedules what the scenario says.
+    pub(crate) fn schedule_faults(&mut self) {
+        for index in 0..self.faults.changes.len() {
+            self.schedule(self.faults.changes[index].at, Kind::Fault, index as u32, 0);
+        }
+    }
+
     /// A fault begins, ends, or is heard of.
     pub(crate) fn change_fault(&mut self, index: u32) {
-        self.faults_left -= 1;
-        match self.faults[index as usize].change.clone() {
+        self.faults.left -= 1;
+        match self.faults.changes[index as usize].change.clone() {
             Change::Fault { number, begins, what } => {
                 let kind = if begins { TraceKind::Fault } else { TraceKind::FaultEnd };
                 for place in &what.places {
@@ -34,7 +42,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn change(&mut self, number: u32, begins: bool, effect: &Effect) {
         match effect {
             &Effect::Storm { nic } => {
-                for plane in self.planes.of_nic(nic) {
+                for plane in self.hosts.planes.of_nic(nic) {
                     if begins { self.begin_storm(plane) } else { self.end_storm(plane) }
                 }
             }
@@ -45,7 +53,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     // A fault does not make a slow host faster.
                     Some(ReceiveLimit { rate: rate.min(limit.rate), ..limit })
                 };
-                for plane in self.planes.of_nic(nic) {
+                for plane in self.hosts.planes.of_nic(nic) {
                     self.limit_receiver(plane, if begins { slow() } else { own });
                 }
             }
@@ -64,17 +72,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     fn begin_storm(&mut self, nic: PlaneId) {
         let class = self.fabric.data_class.0;
-        let state = &mut self.nics[nic];
+        let state = &mut self.hosts.nics[nic];
         state.storms[usize::from(class)] += 1;
         let port = state.port;
-        if self.ports[port].xoff & 1 << class == 0 {
+        if self.net.ports[port].xoff & 1 << class == 0 {
             self.ask_pause(Slot::new(port, class));
         }
     }
 
     fn end_storm(&mut self, nic: PlaneId) {
         let class = self.fabric.data_class.0;
-        let state = &mut self.nics[nic];
+        let state = &mut self.hosts.nics[nic];
         state.storms[usize::from(class)] -= 1;
         let still = state.storms[usize::from(class)] > 0
             || state.receiver.as_ref().is_some_and(|receiver| receiver.pauses(class));
@@ -91,10 +99,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let late = reaction.late.max(reaction.converge);
         for (after, everybody) in [(reaction.converge, false), (late, true)] {
-            let index = self.faults.len() as u32;
+            let index = self.faults.changes.len() as u32;
             let (at, cables) = (self.now + after, cables.clone());
-            self.faults.push(TimedFault { at, change: Change::Heard { cables, everybody } });
-            self.faults_left += 1;
+            self.faults
+                .changes
+                .push(TimedFault { at, change: Change::Heard { cables, everybody } });
+            self.faults.left += 1;
             self.schedule(at, Kind::Fault, index, 0);
         }
     }

@@ -5,9 +5,9 @@ use crate::event::{EventQueue, Kind};
 use crate::id::{PacketId, Slot};
 use crate::report::Drop;
 use crate::switch::buffer::Admission;
-use crate::switch::packet::{MAX_HOPS, Packet, flag};
+use crate::switch::packet::flag;
 use crate::switch::port::{Wake, bit, head_time, port_flag};
-use xoff_fabric::model::{PortId, SwitchId};
+use xoff_fabric::model::PortId;
 
 /// Packets with any of these do not take the short way through a switch.
 const SPECIAL: u8 = flag::PINNED | flag::INT | flag::WHOLE | flag::LOST;
@@ -16,9 +16,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at a port: all of it, or enough of it to cut through.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, port: PortId, index: PacketId) {
-        let switch = self.ports[port].switch();
-        let state = &self.switches[switch];
-        let packet = self.packets.get_mut(index);
+        let switch = self.net.ports[port].switch();
+        let state = &self.net.switches[switch];
+        let packet = self.net.packets.get_mut(index);
         let passed = packet.hops;
         packet.hops += 1;
         let class = state.classes[usize::from(packet.dscp & 63)];
@@ -27,15 +27,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return self.arrive_specially(slot, index);
         }
         let size = u32::from(packet.size);
-        let known = self.trails.next(packet.to, packet.stamp, passed);
+        let known = self.net.trails.next(packet.to, packet.stamp, passed);
         let Some(out) = known.or_else(|| self.look_up(switch, index)) else {
             return self.arrive_specially(slot, index);
         };
-        let state = &self.switches[switch];
+        let state = &self.net.switches[switch];
         // Mostly the way out is idle and the buffer has plenty of room: taking the packet in and
         // letting it go in the same instant would change nothing, so it passes.
         if !Q::BY_TURN
-            && let Some([here, egress]) = self.ports.get_two_mut(port, out)
+            && let Some([here, egress]) = self.net.ports.get_two_mut(port, out)
             && egress.is_idle(self.now, class)
             && (egress.byte_time >= here.byte_time || !state.cut_through)
             && here.xoff & bit(class) == 0
@@ -43,7 +43,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         {
             let queue = &mut egress.lane(class).queue;
             queue.deepest = queue.deepest.max(size);
-            let arrival = egress.take_wire(self.now, class, size, self.gap);
+            let arrival = egress.take_wire(self.now, class, size, self.net.gap);
             let key = egress.arrival;
             return self.schedule_arrival(arrival, key, index);
         }
@@ -54,8 +54,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// waited for its tail, which collects telemetry, or whose cable went dead.
     #[inline(never)]
     fn arrive_specially(&mut self, slot: Slot, index: PacketId) {
-        let switch = self.ports[slot.port()].switch();
-        let packet = *self.packets.get(index);
+        let switch = self.net.ports[slot.port()].switch();
+        let packet = *self.net.packets.get(index);
         if packet.flags & flag::LOST != 0 {
             return self.lose_arrived(slot, index);
         }
@@ -70,14 +70,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(never)]
     pub(crate) fn take_in(&mut self, slot: Slot, out: PortId, index: PacketId) {
         let out = Slot::new(out, slot.class());
-        let egress = &self.ports[out.port()];
+        let egress = &self.net.ports[out.port()];
         if egress.flags & port_flag::VOQ != 0 {
             return self.take_into_voq(slot, out, index);
         }
         let (egress_byte, special) = (egress.byte_time, egress.stuck | egress.limited);
-        let here = &mut self.ports[slot.port()];
-        let state = &mut self.switches[here.switch()];
-        let packet = self.packets.get_mut(index);
+        let here = &mut self.net.ports[slot.port()];
+        let state = &mut self.net.switches[here.switch()];
+        let packet = self.net.packets.get_mut(index);
         packet.ingress = slot;
         packet.charged = state.charge(packet.size);
         let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
@@ -95,8 +95,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         {
             return self.refuse(slot, out, index, reason);
         }
-        let here = &mut self.ports[slot.port()];
-        let state = &mut self.switches[here.switch()];
+        let here = &mut self.net.ports[slot.port()];
+        let state = &mut self.net.switches[here.switch()];
         let ingress = &mut here.lane(slot.class()).ingress;
         if ingress.passes(charged, &state.shared) {
             ingress.take_in(charged, &mut state.shared);
@@ -106,9 +106,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if special & out.bit() != 0 {
             self.mark_at_enqueue(out, index);
         }
-        let port = &mut self.ports[out.port()];
+        let port = &mut self.net.ports[out.port()];
         port.waiting |= out.bit();
-        port.lane(out.class()).queue.push(&mut self.packets, index, size as u16);
+        port.lane(out.class()).queue.push(&mut self.net.packets, index, size as u16);
         if port.paused & out.bit() != 0 {
             return;
         }
@@ -123,11 +123,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// is due. Why not, if it does not.
     #[inline(never)]
     pub(crate) fn admit(&mut self, slot: Slot, charged: u32) -> Result<(), Drop> {
-        let here = &mut self.ports[slot.port()];
-        let state = &mut self.switches[here.switch()];
+        let here = &mut self.net.ports[slot.port()];
+        let state = &mut self.net.switches[here.switch()];
         let asked = here.xoff & slot.bit() != 0;
         let lane = here.lane(slot.class());
-        let rules = &self.profiles[lane.profile as usize];
+        let rules = &self.net.profiles[lane.profile as usize];
         match lane.ingress.admit(charged, rules, &mut state.shared) {
             Admission::Taken => {}
             Admission::TakenAndPause if asked => {}
@@ -141,12 +141,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Why an egress queue that is stuck or limited does not take a packet, if it does not.
     #[cold]
     fn egress_refuses(&mut self, out: Slot, size: u32) -> Option<Drop> {
-        let port = &mut self.ports[out.port()];
+        let port = &mut self.net.ports[out.port()];
         let switch = port.switch();
         let (stuck, limited) = (port.stuck & out.bit() != 0, port.limited & out.bit() != 0);
         let lane = port.lane(out.class());
-        let limit = &self.profiles[lane.profile as usize].egress;
-        let free = self.switches[switch].shared.free;
+        let limit = &self.net.profiles[lane.profile as usize].egress;
+        let free = self.net.switches[switch].shared.free;
         if limited && u64::from(lane.queue.bytes) + u64::from(size) > limit.given(free) {
             return Some(Drop::EgressLimit);
         }
@@ -155,88 +155,28 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Queues a packet of `size` bytes at a port and starts it if the port is free.
     pub(crate) fn enqueue(&mut self, out: Slot, index: PacketId, size: u16) {
-        let port = &mut self.ports[out.port()];
+        let port = &mut self.net.ports[out.port()];
         port.waiting |= out.bit();
-        port.lane(out.class()).queue.push(&mut self.packets, index, size);
+        port.lane(out.class()).queue.push(&mut self.net.packets, index, size);
         if port.paused & out.bit() == 0 {
             self.kick(out.port());
         }
     }
 
-    /// Drops a packet that has just arrived.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn drop_arrived(&mut self, slot: Slot, index: PacketId, reason: Drop) {
-        if !self.credits.is_empty() {
-            let switch = self.ports[slot.port()].switch();
-            let charged = self.switches[switch].charge(self.packets.get(index).size);
-            self.return_credit(slot, charged);
-        }
-        self.drop_packet(index, slot, reason);
-    }
-
-    /// Drops a packet that has nowhere to go. If that is because of a fault, it says so.
-    #[cold]
-    #[inline(never)]
-    fn drop_unrouted(&mut self, slot: Slot, index: PacketId) {
-        let broken = self.convergence.is_disturbed();
-        self.drop_arrived(slot, index, if broken { Drop::LinkDown } else { Drop::NoRoute });
-    }
-
-    /// The port by which a packet leaves a switch, if there is one.
-    fn way(
-        &mut self,
-        switch: SwitchId,
-        index: PacketId,
-        packet: &Packet,
-        class: u8,
-    ) -> Result<PortId, Drop> {
-        if packet.hops >= MAX_HOPS {
-            return Err(Drop::Loop);
-        }
-        let flow = self.headers.get(index).flow;
-        let pins = match self.flows.get(flow).and_then(|flow| flow.pins.as_ref()) {
-            Some(pins) if packet.flags & flag::PINNED != 0 => pins,
-            _ => {
-                let seed = self.switches[switch].hash_seed;
-                let hash = self.hashing.at(switch, packet.entropy);
-                let next = self.routing.next(switch, packet.dst, hash, seed);
-                let next = next.or_else(|| self.balance(switch, packet, hash, class));
-                return next.ok_or(Drop::NoRoute);
-            }
-        };
-        let path = if packet.flags & flag::TO_INITIATOR != 0 { &pins.back } else { &pins.forth };
-        path.get(usize::from(packet.hops) - 1).copied().ok_or(Drop::NoRoute)
-    }
-
-    /// The port by which a packet leaves a switch that hashes. Those that follow find it in its trail.
-    #[inline(never)]
-    fn look_up(&mut self, switch: SwitchId, index: PacketId) -> Option<PortId> {
-        let packet = self.packets.get(index);
-        if packet.hops >= MAX_HOPS {
-            return None;
-        }
-        let seed = self.switches[switch].hash_seed;
-        let hash = self.hashing.at(switch, packet.entropy);
-        let out = self.routing.next(switch, packet.dst, hash, seed)?;
-        self.trails.leave(packet.to, packet.stamp, packet.hops - 1, out);
-        Some(out)
-    }
-
     /// A cut-through switch with a faster egress would run dry: the packet arrives again when
     /// enough of it is here. Whether that is so.
     fn waits_for_its_tail(&mut self, port: PortId, out: PortId, index: PacketId) -> bool {
-        let packet = self.packets.get_mut(index);
-        let egress = &self.ports[out];
-        let size = u32::from(packet.size) + self.gap;
-        let ingress_byte = self.ports[port].byte_time;
+        let packet = self.net.packets.get_mut(index);
+        let egress = &self.net.ports[out];
+        let size = u32::from(packet.size) + self.net.gap;
+        let ingress_byte = self.net.ports[port].byte_time;
         let (slow, fast) = (ingress_byte.times(size), egress.byte_time.times(size));
         if fast >= slow {
             return false;
         }
         packet.flags |= flag::WHOLE;
         packet.hops -= 1;
-        let wait = (slow - fast).saturating_sub(head_time(ingress_byte, size, self.gap));
+        let wait = (slow - fast).saturating_sub(head_time(ingress_byte, size, self.net.gap));
         self.schedule(self.now + wait, Kind::Arrive, port, index);
         true
     }

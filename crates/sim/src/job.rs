@@ -22,7 +22,7 @@ use crate::connection::state::Way;
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::id::{ConnectionId, EndpointId, FlowId, JobId};
-use crate::report::{JobResult, JobRun, Outcome};
+use crate::report::{JobResult, JobRun};
 use carried::{Carried, Due};
 use state::{JobWay, LinkKey, Next, Running};
 use xoff_fabric::model::{ClassId, NicId};
@@ -37,15 +37,15 @@ use xoff_workload::program::{Action, Program, Queue, Token, Traffic};
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Begins a job's next program; ends the job if there is none.
     fn begin(&mut self, job: JobId) {
-        if self.jobs.running[job].failure.is_some() {
+        if self.hosts.jobs.running[job].failure.is_some() {
             return;
         }
-        let next = self.jobs.running[job].next_program();
+        let next = self.hosts.jobs.running[job].next_program();
         if let Some((_, connections)) = &next {
             self.use_connections(job, *connections);
         }
-        let mut actions = std::mem::take(&mut self.jobs.actions);
-        let running = &mut self.jobs.running[job];
+        let mut actions = std::mem::take(&mut self.hosts.jobs.actions);
+        let running = &mut self.hosts.jobs.running[job];
         running.now = next.map(|(program, _)| program);
         if let Some(program) = &mut running.now {
             running.runs.push(JobRun { start: self.now, end: None });
@@ -54,18 +54,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
             program.at(Instant::ZERO);
             program.start(&mut actions);
         } else {
-            self.unfinished -= 1;
-            if self.unfinished == 0 {
-                self.stop(Outcome::Completed);
-            }
+            self.finish_one();
         }
         self.carry_out(job, actions);
     }
 
     /// Tells a job's program that something is done.
     fn tell(&mut self, job: JobId, token: Token) {
-        let mut actions = std::mem::take(&mut self.jobs.actions);
-        let running = &mut self.jobs.running[job];
+        let mut actions = std::mem::take(&mut self.hosts.jobs.actions);
+        let running = &mut self.hosts.jobs.running[job];
         if let (Some(program), Some(run)) = (&mut running.now, running.runs.last()) {
             program.at(Instant::ZERO + (self.now - run.start));
             program.done(token, &mut actions);
@@ -79,17 +76,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
             match action {
                 Action::Network { token, from, to, queue, traffic, bytes } => {
                     let class = match traffic {
-                        Traffic::Data => self.jobs.running[job].class,
-                        Traffic::ClearToSend => self.jobs.running[job].clear_to_send,
+                        Traffic::Data => self.hosts.jobs.running[job].class,
+                        Traffic::ClearToSend => self.hosts.jobs.running[job].clear_to_send,
                     };
                     let endpoint = self.link(job, from, to, queue.0, class);
-                    self.jobs.running[job].posted += bytes;
+                    self.hosts.jobs.running[job].posted += bytes;
                     self.send_transfer(endpoint, bytes, token);
                 }
                 Action::Nvlink { token, from, to, bytes } => {
                     let (GpuId(from), GpuId(to)) = (from, to);
                     let transfer = Transfer { from, to, bytes, program: job.0, token };
-                    if let Some(at) = self.jobs.gpus.send(self.now, transfer) {
+                    if let Some(at) = self.hosts.jobs.gpus.send(self.now, transfer) {
                         self.schedule_job(at, Next::Free { gpu: from });
                     }
                 }
@@ -97,13 +94,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.schedule_job(self.now.plus(span), Next::Done { job, token });
                 }
                 Action::Begins { request } => {
-                    let running = &mut self.jobs.running[job];
+                    let running = &mut self.hosts.jobs.running[job];
                     let number = running.requests.len() - running.requests_before;
                     debug_assert_eq!(request.index(), number, "requests count from 0");
                     running.requests.push(JobRun { start: self.now, end: None });
                 }
                 Action::Ends { request } => {
-                    let running = &mut self.jobs.running[job];
+                    let running = &mut self.hosts.jobs.running[job];
                     let number = running.requests_before + request.index();
                     if let Some(request) = running.requests.get_mut(number) {
                         request.end = Some(self.now);
@@ -112,13 +109,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 Action::Finished => self.end_run(job),
             }
         }
-        self.jobs.actions = actions;
+        self.hosts.jobs.actions = actions;
     }
 
     /// A program has finished: the next one begins at the same instant.
     fn end_run(&mut self, job: JobId) {
         let now = self.now;
-        let running = &mut self.jobs.running[job];
+        let running = &mut self.hosts.jobs.running[job];
         if let Some(run) = running.runs.last_mut() {
             run.end = Some(now);
         }
@@ -128,18 +125,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The job's next program uses these queue pairs: if they are others than the last one's, those are closed.
     fn use_connections(&mut self, job: JobId, connections: u32) {
-        let before = self.jobs.running[job].connections.replace(connections);
+        let before = self.hosts.jobs.running[job].connections.replace(connections);
         if before.is_none_or(|before| before == connections) {
             return;
         }
         let own = (job, NicId(0), NicId(0), 0, 0)..(JobId(job.0 + 1), NicId(0), NicId(0), 0, 0);
-        let keys: Vec<LinkKey> = self.jobs.links.range(own).map(|(key, _)| *key).collect();
+        let keys: Vec<LinkKey> = self.hosts.jobs.links.range(own).map(|(key, _)| *key).collect();
         for key in keys {
-            let Some(slot) = self.jobs.links.remove(&key) else { continue };
-            let closed = self.jobs.running[job].closed;
-            self.jobs.running[job].closed = self.disconnect(slot, closed);
+            let Some(slot) = self.hosts.jobs.links.remove(&key) else { continue };
+            let closed = self.hosts.jobs.running[job].closed;
+            self.hosts.jobs.running[job].closed = self.disconnect(slot, closed);
         }
-        self.jobs.running[job].links = 0;
+        self.hosts.jobs.running[job].links = 0;
     }
 
     /// The endpoint at `from` of a job's queue pair to `to`, which is made if there is none.
@@ -154,16 +151,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (low, high) = (from.min(to), from.max(to));
         let end = usize::from(from != low);
         let key = (job, low, high, queue, class.0);
-        if let Some(&slot) = self.jobs.links.get(&key) {
+        if let Some(&slot) = self.hosts.jobs.links.get(&key) {
             return slot.end(end);
         }
-        let number = self.jobs.links.len() as u32;
+        let number = self.hosts.jobs.links.len() as u32;
         // A queue pair of this number may have been closed, and its packets may still be under way.
-        let unique = self.flows.len() as u32 + self.jobs.opened;
-        self.jobs.opened += 1;
-        let flow = self.flows.len() as u32 + number;
+        let unique = self.hosts.flows.len() as u32 + self.hosts.jobs.opened;
+        self.hosts.jobs.opened += 1;
+        let flow = self.hosts.flows.len() as u32 + number;
         // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
-        let running = &mut self.jobs.running[job];
+        let running = &mut self.hosts.jobs.running[job];
         let (counted, named) = match running.identity {
             Some(identity) => {
                 let own = hash::mixed(identity).wrapping_add(running.links);
@@ -173,43 +170,43 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         running.links += 1;
         let vxlan = running.vxlan;
-        let first = self.jobs.first_qp;
+        let first = self.hosts.jobs.first_qp;
         let (counted, named) = (counted.wrapping_add(first), named.wrapping_add(first));
         let port = 0xc000 | (counted.wrapping_mul(0x9e37_79b1) >> 18) as u16;
         let hashes = |from: NicId, to: NicId, end: u32| {
             let way = JobWay { job, from, to, queue: Queue(queue) };
-            let chosen = self.jobs.engineered.get(&way).copied();
-            let own = || self.hashing.hashes(from, to, port, named << 1 | end);
+            let chosen = self.hosts.jobs.engineered.get(&way).copied();
+            let own = || self.net.hashing.hashes(from, to, port, named << 1 | end);
             chosen.unwrap_or_else(own)
         };
         let hashes = [hashes(low, high, 1), hashes(high, low, 0)];
         let way = Way {
             flow: FlowId(unique),
             nics: [low, high],
-            entropy: hashes.map(|hashes| self.hashing.entropy(&hashes)),
+            entropy: hashes.map(|hashes| self.net.hashing.entropy(&hashes)),
             class: class.0,
             pinned: false,
-            turn: Some(self.jobs.turn(key)),
-            base_rtt: self.jobs.base_rtt,
+            turn: Some(self.hosts.jobs.turn(key)),
+            base_rtt: self.hosts.jobs.base_rtt,
             vxlan,
             guest: 0,
         };
         let carried = Carried {
             job,
-            turn: self.jobs.turn(key),
+            turn: self.hosts.jobs.turn(key),
             posted: [0; 2],
             due: Default::default(),
             backlog: Default::default(),
         };
         let slot = self.connect(&way, 0, Some(Box::new(carried)));
-        self.jobs.links.insert(key, slot);
+        self.hosts.jobs.links.insert(key, slot);
         slot.end(end)
     }
 
     /// Sends bytes from an endpoint of a job.
     fn send_transfer(&mut self, endpoint: EndpointId, bytes: Bytes, token: Token) {
         let (slot, end) = (endpoint.connection(), endpoint.end());
-        let Some(carried) = &mut self.connections[slot].carried else { return };
+        let Some(carried) = &mut self.hosts.connections[slot].carried else { return };
         carried.posted[end] += bytes.get();
         carried.due[1 - end].push_back(Due { bytes: carried.posted[end], token });
         let mut left = bytes.get();
@@ -228,7 +225,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// the answer is true.
     pub(crate) fn post_backlog(&mut self, endpoint: EndpointId) -> bool {
         let now = self.now;
-        let connection = &mut self.connections[endpoint.connection()];
+        let connection = &mut self.hosts.connections[endpoint.connection()];
         let side = endpoint.end();
         let qp = &mut connection.ends[side].qp;
         while let Some(completion) = qp.poll_completion() {
@@ -253,33 +250,30 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// does, the job ends with the error, and nothing more is sent for it.
     #[cold]
     fn fail_job(&mut self, endpoint: EndpointId, status: Status) {
-        let Some(carried) = &self.connections[endpoint.connection()].carried else { return };
+        let Some(carried) = &self.hosts.connections[endpoint.connection()].carried else { return };
         let job = carried.job;
         let failure = self.failure(endpoint, status);
-        let running = &mut self.jobs.running[job];
+        let running = &mut self.hosts.jobs.running[job];
         if running.failure.is_some() {
             return;
         }
         running.failure = Some(failure);
         running.now = None;
         running.programs.clear();
-        let own = self.jobs.links.range((job, NicId(0), NicId(0), 0, 0)..);
+        let own = self.hosts.jobs.links.range((job, NicId(0), NicId(0), 0, 0)..);
         let slots: Vec<ConnectionId> =
             own.take_while(|((other, ..), _)| *other == job).map(|(_, &slot)| slot).collect();
         slots.into_iter().for_each(|slot| self.detach(slot));
-        self.unfinished -= 1;
-        if self.unfinished == 0 {
-            self.stop(Outcome::Completed);
-        }
+        self.finish_one();
     }
 
     /// Data has arrived at an endpoint of a job: what is complete is done.
     #[inline(never)]
     pub(crate) fn transfers_arrive(&mut self, endpoint: EndpointId) {
         let (slot, end) = (endpoint.connection(), endpoint.end());
-        let delivered = self.connections[slot].ends[end].qp.delivered();
+        let delivered = self.hosts.connections[slot].ends[end].qp.delivered();
         loop {
-            let Some(carried) = &mut self.connections[slot].carried else { return };
+            let Some(carried) = &mut self.hosts.connections[slot].carried else { return };
             let job = carried.job;
             match carried.due[end].front() {
                 Some(due) if due.bytes <= delivered => {
@@ -302,9 +296,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             posted: running.posted,
             counters: running.closed,
         };
-        let mut results: Vec<JobResult> = self.jobs.running.iter().map(result).collect();
-        for (&(job, ..), &slot) in &self.jobs.links {
-            for end in &self.connections[slot].ends {
+        let mut results: Vec<JobResult> = self.hosts.jobs.running.iter().map(result).collect();
+        for (&(job, ..), &slot) in &self.hosts.jobs.links {
+            for end in &self.hosts.connections[slot].ends {
                 results[job.0 as usize].counters.add(&end.qp);
             }
         }

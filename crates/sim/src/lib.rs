@@ -8,6 +8,7 @@
 //! in `docs/model.md`. Read `engine.rs` first, then `forward.rs` and `transmit.rs`, which are the
 //! life of a packet.
 
+mod account;
 mod balance;
 mod build;
 mod check;
@@ -15,24 +16,29 @@ mod connection;
 mod convergence;
 mod credit;
 mod deadlock;
+mod drop;
 mod engine;
 mod engineer;
 mod event;
 mod fault;
 mod forward;
 mod host;
+mod hosts;
 mod id;
 mod ideal;
 mod job;
-
 mod link;
+mod lookahead;
+mod net;
 mod nic;
 mod notify;
+mod observe;
 mod pause;
 mod plane;
 mod receiver;
 mod report;
 mod result;
+mod route;
 mod sample;
 mod setting;
 pub mod spread;

@@ -24,20 +24,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// What becomes of a packet on a link that is not perfect: why it is lost, if it is.
     #[cold]
     pub(crate) fn fate(&mut self, port: PortId, size: u32) -> Option<Drop> {
-        let link = &self.links[port];
+        let link = &self.net.links[port];
         if link.is_down() {
             return Some(Drop::LinkDown);
         }
-        let bits = (u64::from(size) + u64::from(self.gap)) * 8;
+        let bits = (u64::from(size) + u64::from(self.net.gap)) * 8;
         // 1 - (1 - e)^n is n x e for every rate at which a link is of any use.
         let threshold = link.bit_errors.saturating_mul(bits).saturating_add(link.loss);
-        (self.loss_streams[port].next_u64() < threshold).then_some(Drop::Wire)
-    }
-
-    /// The two ports of a cable, lower number first.
-    pub(crate) fn cable_ports(&self, cable: CableId) -> [PortId; 2] {
-        let port = self.cable_ends[cable.index()];
-        [port, self.fabric.ports[port.index()].peer]
+        (self.net.links.draw(port) < threshold).then_some(Drop::Wire)
     }
 
     /// A fault takes cables down. Those that were up until now.
@@ -45,10 +39,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut changed = Vec::new();
         let mut ports = BTreeSet::new();
         for &cable in cables {
-            let ends = self.cable_ports(cable);
-            let was_up = !self.links[ends[0]].is_down();
+            let ends = self.faults.cable_ports(self.fabric, cable);
+            let was_up = !self.net.links[ends[0]].is_down();
             for port in ends {
-                self.links[port].down += 1;
+                self.net.links[port].down += 1;
                 if was_up {
                     self.turn_over(port);
                     ports.insert(port);
@@ -69,11 +63,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn restore(&mut self, cables: &[CableId]) -> Vec<CableId> {
         let mut changed = Vec::new();
         for &cable in cables {
-            let ends = self.cable_ports(cable);
+            let ends = self.faults.cable_ports(self.fabric, cable);
             for port in ends {
-                self.links[port].down -= 1;
+                self.net.links[port].down -= 1;
             }
-            if self.links[ends[0]].is_down() {
+            if self.net.links[ends[0]].is_down() {
                 continue;
             }
             changed.push(cable);
@@ -84,11 +78,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 if self.has_credits(port) {
                     self.renew_credits(port);
                 }
-                if !self.credits.is_empty() {
+                if !self.net.credits.is_empty() {
                     continue;
                 }
                 // What the peer was told before is forgotten: it hears of pauses again.
-                let here = &mut self.ports[port];
+                let here = &mut self.net.ports[port];
                 here.told = 0;
                 if here.to_tell() != 0 {
                     self.kick(port);
@@ -100,15 +94,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The link at a port went down or came up: frames that were on it count no more.
     fn turn_over(&mut self, port: PortId) {
-        let link = &mut self.links[port];
+        let link = &mut self.net.links[port];
         link.epoch = link.epoch.wrapping_add(1);
         self.set_lossy(port);
     }
 
     fn set_lossy(&mut self, port: PortId) {
-        let flags = &mut self.ports[port].flags;
+        let flags = &mut self.net.ports[port].flags;
         *flags &= !port_flag::LOSSY;
-        if self.links[port].is_lossy() {
+        if self.net.links[port].is_lossy() {
             *flags |= port_flag::LOSSY;
         }
     }
@@ -118,7 +112,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let arrives = |key: Key| key.is(Kind::Arrive) || key.is(Kind::Deliver);
         for (key, index) in self.events.pending() {
             if arrives(key) && ports.contains(&PortId(key.id())) {
-                let packet = self.packets.get_mut(PacketId(index));
+                let packet = self.net.packets.get_mut(PacketId(index));
                 packet.flags |= flag::LOST;
                 // No NIC takes it for its own, and so each sees the flag.
                 packet.dst = NOBODY;
@@ -126,18 +120,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// A packet whose cable went dead under it. It counts where it was sent.
-    #[cold]
-    pub(crate) fn lose_arrived(&mut self, slot: Slot, index: PacketId) {
-        let sender = self.ports[slot.port()].peer();
-        self.drop_packet(index, Slot::new(sender, slot.class()), Drop::LinkDown);
-    }
-
     /// The peer is gone: nobody will say when to go on.
     fn end_pauses(&mut self, port: PortId) {
         let mut resumed = false;
         let credits = self.has_credits(port);
-        for class in classes(self.ports[port].paused) {
+        for class in classes(self.net.ports[port].paused) {
             let slot = Slot::new(port, class);
             resumed |= if credits { self.end_pause(slot) } else { self.resume_class(slot) };
         }
@@ -149,8 +136,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Everything in the buffer of a switch is lost.
     pub(crate) fn empty_switch(&mut self, switch: SwitchId) {
         for port in self.fabric.switches[switch.index()].ports.clone().map(PortId) {
-            let voqs = self.ports[port].flags & port_flag::VOQ != 0;
-            let held = if voqs { u8::MAX } else { self.ports[port].waiting };
+            let voqs = self.net.ports[port].flags & port_flag::VOQ != 0;
+            let held = if voqs { u8::MAX } else { self.net.ports[port].waiting };
             for class in classes(held) {
                 self.flush(Slot::new(port, class), Drop::NodeDown);
             }
@@ -161,24 +148,24 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn degrade(&mut self, degradation: Degradation, begins: bool) {
         let cables = degradation.cables.clone();
         if begins {
-            self.degraded.push(degradation);
+            self.faults.degraded.push(degradation);
         } else {
-            self.degraded.retain(|other| other.number != degradation.number);
+            self.faults.degraded.retain(|other| other.number != degradation.number);
         }
         for &cable in cables.iter() {
             let mut worst = Link::new(&self.fabric.cables[cable.index()]);
             for Degradation { to, .. } in
-                self.degraded.iter().filter(|other| other.cables.contains(&cable))
+                self.faults.degraded.iter().filter(|other| other.cables.contains(&cable))
             {
                 worst.rate = to.rate.unwrap_or(worst.rate).min(worst.rate);
                 worst.bit_errors = worst.bit_errors.max(to.bit_error_rate.as_threshold());
                 worst.loss = worst.loss.max(to.loss.as_threshold());
             }
-            for port in self.cable_ports(cable) {
+            for port in self.faults.cable_ports(self.fabric, cable) {
                 let Link { rate, bit_errors, loss, .. } = worst;
-                let link = &mut self.links[port];
+                let link = &mut self.net.links[port];
                 *link = Link { rate, bit_errors, loss, ..*link };
-                self.ports[port].byte_time = ByteTime::of(rate);
+                self.net.ports[port].byte_time = ByteTime::of(rate);
                 self.set_lossy(port);
             }
         }

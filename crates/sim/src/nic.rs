@@ -23,7 +23,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Gives an endpoint its place at its NIC.
     pub(crate) fn join(&mut self, endpoint: EndpointId) {
         let member = self.end_mut(endpoint).member;
-        let group = &mut self.nics[member.plane].groups[usize::from(member.class)];
+        let group = &mut self.hosts.nics[member.plane].groups[usize::from(member.class)];
         let place = group.join(endpoint);
         self.end_mut(endpoint).member.place = place;
     }
@@ -31,7 +31,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Takes it back.
     pub(crate) fn leave(&mut self, endpoint: EndpointId) {
         let member = self.end_mut(endpoint).member;
-        let nic = &mut self.nics[member.plane];
+        let nic = &mut self.hosts.nics[member.plane];
         nic.set_ready(member.class, member.place, false);
         nic.groups[usize::from(member.class)].leave(member.place);
     }
@@ -39,10 +39,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Sets an endpoint's turn by when it can send next, and wakes its port if that is sooner.
     #[inline(always)]
     pub(crate) fn update_member(&mut self, endpoint: EndpointId) {
-        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
-        let nic = &mut self.nics[end.member.plane];
+        let end = &mut self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
+        let nic = &mut self.hosts.nics[end.member.plane];
         let port = nic.port;
-        let here = &mut self.ports[port];
+        let here = &mut self.net.ports[port];
         let at = nic.place(endpoint, end, self.now.max(here.busy_until));
         if at.is_never() {
             return;
@@ -57,12 +57,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Endpoints whose time has come become ready.
     #[inline(never)]
     fn release_paced(&mut self, nic: PlaneId) {
-        let nic_state = &mut self.nics[nic];
-        let free = self.now.max(self.ports[nic_state.port].busy_until);
+        let nic_state = &mut self.hosts.nics[nic];
+        let free = self.now.max(self.net.ports[nic_state.port].busy_until);
         while nic_state.next_paced <= self.now
             && let Some((at, endpoint)) = nic_state.take_paced(self.now)
         {
-            let connection = &mut self.connections[endpoint.connection()];
+            let connection = &mut self.hosts.connections[endpoint.connection()];
             let ended = connection.flow == FlowId::NONE;
             let end = &mut connection.ends[endpoint.end()];
             // The flow may have ended, and its connection may serve another one elsewhere.
@@ -77,13 +77,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The NIC's port is free: send the next packet, if one may go.
     #[inline(never)]
     pub(crate) fn transmit_nic(&mut self, port: PortId) {
-        let nic = self.ports[port].plane();
-        if self.nics[nic].next_paced <= self.now {
+        let nic = self.net.ports[port].plane();
+        if self.hosts.nics[nic].next_paced <= self.now {
             self.release_paced(nic);
         }
-        let here = &self.ports[port];
+        let here = &self.net.ports[port];
         let waiting = here.waiting;
-        let eligible = (waiting | self.nics[nic].ready) & !here.paused;
+        let eligible = (waiting | self.hosts.nics[nic].ready) & !here.paused;
         if eligible == 0 {
             return self.schedule_next_nic(port);
         }
@@ -103,9 +103,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Sends the first control packet of a class.
     #[inline(always)]
     fn send_first_control(&mut self, slot: Slot) {
-        let here = &mut self.ports[slot.port()];
+        let here = &mut self.net.ports[slot.port()];
         let queue = &mut here.lane(slot.class()).queue;
-        let (index, packet) = queue.pop(&mut self.packets);
+        let (index, packet) = queue.pop(&mut self.net.packets);
         let size = packet.size;
         if queue.is_empty() {
             here.waiting &= !slot.bit();
@@ -118,10 +118,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
     fn send_data(&mut self, nic: PlaneId, slot: Slot) {
         let now = self.now;
-        let host = &mut self.nics[nic];
+        let host = &mut self.hosts.nics[nic];
         let Some(endpoint) = host.groups[usize::from(slot.class())].next() else { return };
         host.last = endpoint;
-        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
+        let end = &mut self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
         let header = end.qp.poll_transmit(now);
         let deadline = end.qp.deadline();
         if deadline < end.timer_at {
@@ -130,12 +130,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.events.push(Event { at, key: Key::new(Kind::Deadline, endpoint.0), data: 0 });
         }
         if let Some(header) = header {
-            let (index, size) = end.packet(header, now, &mut self.packets, &mut self.headers);
+            let (index, size) =
+                end.packet(header, now, &mut self.net.packets, &mut self.net.headers);
             self.launch(slot, index, size.into());
         }
-        let host = &mut self.nics[nic];
-        let end = &mut self.connections[endpoint.connection()].ends[endpoint.end()];
-        let here = &mut self.ports[slot.port()];
+        let host = &mut self.hosts.nics[nic];
+        let end = &mut self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
+        let here = &mut self.net.ports[slot.port()];
         host.place(endpoint, end, now.max(here.busy_until));
         self.schedule_next_nic(slot.port());
     }
@@ -143,8 +144,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Sees to it that the NIC's port wakes up when it can send again.
     #[inline(always)]
     pub(crate) fn schedule_next_nic(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
-        let at = self.nics[here.plane()].next_transmit(here, self.now);
+        let here = &mut self.net.ports[port];
+        let at = self.hosts.nics[here.plane()].next_transmit(here, self.now);
         if at < here.wake_at {
             here.wake_at = at;
             self.schedule_transmit(at, port, PacketId::ANY);
@@ -154,9 +155,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has arrived at its NIC.
     #[inline(never)]
     pub(crate) fn receive(&mut self, port: PortId, index: PacketId) {
-        let nic = self.ports[port].plane();
-        let host = &self.nics[nic];
-        let packet = self.packets.get(index);
+        let nic = self.net.ports[port].plane();
+        let host = &self.hosts.nics[nic];
+        let packet = self.net.packets.get(index);
         if PlaneId::first_of(packet.dst) != nic || host.receiver.is_some() || host.hosts_guests {
             return self.receive_carefully(nic, port, index);
         }
@@ -167,14 +168,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// or it has not arrived.
     #[cold]
     fn receive_carefully(&mut self, nic: PlaneId, port: PortId, index: PacketId) {
-        let packet = *self.packets.get(index);
+        let packet = *self.net.packets.get(index);
         if packet.flags & flag::LOST != 0 {
             let slot = Slot::new(port, self.class_of(packet.dscp));
             self.lose_arrived(slot, index);
-        } else if packet.dst != self.planes.home(nic) {
+        } else if packet.dst != self.hosts.planes.home(nic) {
             let slot = Slot::new(port, self.class_of(packet.dscp));
             self.drop_packet(index, slot, Drop::NotMine);
-        } else if self.nics[nic].hosts_guests && self.waits_for_host(nic, port, index) {
+        } else if self.hosts.nics[nic].hosts_guests && self.waits_for_host(nic, port, index) {
             // It comes again.
         } else if self.take_into_host(nic, index) {
             self.deliver(nic, index);
@@ -184,25 +185,25 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Hands a packet to its queue pair.
     #[inline(always)]
     fn deliver(&mut self, nic: PlaneId, index: PacketId) {
-        let packet = self.packets.get(index);
+        let packet = self.net.packets.get(index);
         let (endpoint, flags) = (packet.to, packet.flags);
-        self.totals.delivered += 1;
-        self.totals.delivered_bytes += u64::from(packet.size);
-        let header = self.headers.get(index);
-        let connection = &mut self.connections[endpoint.connection()];
+        self.accounts.totals.delivered += 1;
+        self.accounts.totals.delivered_bytes += u64::from(packet.size);
+        let header = self.net.headers.get(index);
+        let connection = &mut self.hosts.connections[endpoint.connection()];
         if connection.flow != header.flow {
-            self.totals.late += 1;
-            return self.packets.release(index);
+            self.accounts.totals.late += 1;
+            return self.net.packets.release(index);
         }
         let operation = header.transport.opcode.operation();
-        self.totals.cnps += u64::from(operation == Opcode::Cnp);
+        self.accounts.totals.cnps += u64::from(operation == Opcode::Cnp);
         let answers = operation == Opcode::Acknowledge;
-        let int = if answers && self.nics[nic].returns {
+        let int = if answers && self.hosts.nics[nic].returns {
             let recycler = connection.ends[endpoint.end()].recycler();
-            if let (Some(recycler), Some(returned)) = (recycler, self.headers.returned(index)) {
+            if let (Some(recycler), Some(returned)) = (recycler, self.net.headers.returned(index)) {
                 recycler.hear(returned.0, feedback(&header.transport, returned.1));
             }
-            self.headers.collected(index)
+            self.net.headers.collected(index)
         } else {
             None
         };
@@ -211,21 +212,21 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let ce = flags & flag::CE != 0;
         let cnp_withheld = ce && {
             let sender = connection.ends[endpoint.peer().end()].member.plane;
-            let host = &mut self.nics[nic];
+            let host = &mut self.hosts.nics[nic];
             host.cnps.withholds(self.now, sender, &host.qp)
         };
         let signals = Signals { ce, trimmed, cnp_withheld, sent_at, int };
         let qp = &mut connection.ends[endpoint.end()].qp;
         qp.handle(self.now, &header.transport, signals);
         self.send_control(endpoint, Some(index));
-        self.packets.release(index);
+        self.net.packets.release(index);
         if matches!(operation, Opcode::Write | Opcode::Send) {
             // Data does not change what its receiver has to send, answers apart; and only a mark, which
             // may have to wait for its turn to be told, changes when it has to be woken.
             if flags & flag::CE != 0 {
                 self.update_deadline(endpoint);
             }
-            if self.connections[endpoint.connection()].carried.is_some() {
+            if self.hosts.connections[endpoint.connection()].carried.is_some() {
                 self.transfers_arrive(endpoint);
             }
         } else if !self.finish_if_done(endpoint) {
@@ -241,22 +242,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The guest of a mark.
     pub(crate) fn guest(&self, mark: u8) -> Option<&GuestState> {
-        self.guests.get(usize::from(mark).checked_sub(1)?)
+        self.hosts.guests.get(usize::from(mark).checked_sub(1)?)
     }
 
     /// A packet of a guest waits for its host, if it has not yet. Whether it does.
     #[cold]
     pub(crate) fn waits_for_host(&mut self, nic: PlaneId, port: PortId, index: PacketId) -> bool {
-        let packet = self.packets.get(index);
+        let packet = self.net.packets.get(index);
         let (to, hops) = (packet.to, packet.hops);
-        let mark = self.connections.get(to.connection()).map_or(0, |at| at.guest);
+        let mark = self.hosts.connections.get(to.connection()).map_or(0, |at| at.guest);
         let Some(guest) = self.guest(mark) else { return false };
-        let home = self.planes.home(nic);
+        let home = self.hosts.planes.home(nic);
         let extra = guest.latency.saturating_sub(self.fabric.nics[home.index()].latency);
         if hops == AT_HOST || extra.is_zero() {
             return false;
         }
-        self.packets.get_mut(index).hops = AT_HOST;
+        self.net.packets.get_mut(index).hops = AT_HOST;
         self.schedule(self.now + extra, Kind::Deliver, port, index);
         true
     }

@@ -8,6 +8,8 @@
 //! The notification is made in the pipeline: it takes no buffer of an ingress, and leaves by the switch's own
 //! routes, also where its flow has a pinned path. A switch without a route to the sender sends none.
 
+pub(crate) mod state;
+
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::id::{FlowId, PacketId, Slot};
@@ -24,17 +26,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if let Some(interval) = self.fabric.marking.notify {
             return self.notify_sender(slot, index, interval);
         }
-        self.counts[slot].marked += 1;
-        self.packets.get_mut(index).flags |= flag::CE;
-        self.headers.mark_entropy(index);
+        self.accounts.classes[slot].marked += 1;
+        self.net.packets.get_mut(index).flags |= flag::CE;
+        self.net.headers.mark_entropy(index);
     }
 
     /// A packet joins a queue whose switch marks then, on what waits before it.
     #[cold]
     pub(crate) fn mark_at_enqueue(&mut self, out: Slot, index: PacketId) {
-        let lane = &self.ports[out.port()].lanes[usize::from(out.class())];
-        let (queued, kmin) = (lane.queue.bytes, self.profiles[lane.profile as usize].kmin);
-        let capable = self.packets.get(index).flags & flag::ECT != 0;
+        let lane = &self.net.ports[out.port()].lanes[usize::from(out.class())];
+        let (queued, kmin) = (lane.queue.bytes, self.net.profiles[lane.profile as usize].kmin);
+        let capable = self.net.packets.get(index).flags & flag::ECT != 0;
         if self.fabric.marking.at_enqueue && capable && queued > kmin && self.marks(out, queued) {
             self.mark(out, index);
         }
@@ -42,11 +44,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The switch of a port tells the sender of a packet about congestion, if it has not of late.
     fn notify_sender(&mut self, slot: Slot, index: PacketId, interval: Span) {
-        let switch = self.ports[slot.port()].switch();
-        let (receiver, flow) = (self.packets.get(index).to, self.headers.get(index).flow);
-        let alive = self.connections[receiver.connection()].flow == flow && flow != FlowId::NONE;
-        let last = self.notified.get(&(switch, receiver));
-        let lately = last.is_some_and(|&(of, at)| of == flow && at + interval > self.now);
+        let switch = self.net.ports[slot.port()].switch();
+        let (receiver, flow) = (self.net.packets.get(index).to, self.net.headers.get(index).flow);
+        let alive =
+            self.hosts.connections[receiver.connection()].flow == flow && flow != FlowId::NONE;
+        let key = (switch, receiver);
+        let lately = self.net.marking.was_notified(key, flow, (self.now, interval));
         if !alive || lately {
             return;
         }
@@ -66,14 +69,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let flags = like.flags & flag::TO_INITIATOR;
         let packet =
             Packet { flags, stamp: Stamp::NONE, ingress: Slot::NONE, charged: 0, hops: 0, ..like };
-        let hash = self.hashing.at(switch, packet.entropy);
-        let seed = self.switches[switch].hash_seed;
-        let out = self.routing.next(switch, packet.dst, hash, seed);
+        let hash = self.net.hashing.at(switch, packet.entropy);
+        let seed = self.net.switches[switch].hash_seed;
+        let out = self.net.routing.next(switch, packet.dst, hash, seed);
         let Some(out) = out.or_else(|| self.balance(switch, &packet, hash, class)) else { return };
-        self.notified.insert((switch, receiver), (flow, self.now));
-        self.totals.switch_cnps += 1;
-        let index = self.packets.add(&packet);
-        self.headers.write(
+        self.net.marking.note(key, flow, self.now);
+        self.accounts.totals.switch_cnps += 1;
+        let index = self.net.packets.add(&packet);
+        self.net.headers.write(
             index,
             PacketHeader { transport: header, sent_at: self.now, flow },
             packet.size,

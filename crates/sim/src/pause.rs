@@ -23,47 +23,47 @@ use xoff_units::Span;
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The class's buffer is full: the peer must stop.
     pub(crate) fn ask_pause(&mut self, slot: Slot) {
-        self.ports[slot.port()].xoff |= slot.bit();
+        self.net.ports[slot.port()].xoff |= slot.bit();
         self.trace_occupancy(TraceKind::Xoff, slot);
         self.kick(slot.port());
     }
 
     /// Tells the observer of a pause, with what the ingress holds.
     fn trace_occupancy(&mut self, kind: TraceKind, slot: Slot) {
-        let held = self.ports[slot.port()].lanes[usize::from(slot.class())].ingress.held();
+        let held = self.net.ports[slot.port()].lanes[usize::from(slot.class())].ingress.held();
         self.trace_packet(kind, slot, None, held.try_into().unwrap_or(u32::MAX));
     }
 
     /// There is room again: the peer may go on.
     pub(crate) fn ask_resume(&mut self, slot: Slot) {
-        self.ports[slot.port()].xoff &= !slot.bit();
+        self.net.ports[slot.port()].xoff &= !slot.bit();
         self.trace_occupancy(TraceKind::Xon, slot);
         self.kick(slot.port());
     }
 
     /// Sends one pause frame with everything the peer has to hear.
     pub(crate) fn send_pause_frame(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
+        let here = &mut self.net.ports[port];
         let (tell, xoff) = (here.to_tell(), here.xoff);
         here.told = xoff;
         here.refresh = 0;
-        here.busy_until = self.now + here.byte_time.times(self.pause_bytes);
+        here.busy_until = self.now + here.byte_time.times(self.net.pauses.frame_bytes);
         let end = here.busy_until;
         let peer = here.peer();
         if Q::BY_TURN {
-            self.turns[port] = self.events.take_turn();
+            self.net.turns[port] = self.events.take_turn();
         }
         for class in classes(tell) {
-            let count = &mut self.counts[Slot::new(port, class)];
+            let count = &mut self.accounts.classes[Slot::new(port, class)];
             if xoff & 1 << class != 0 {
                 count.xoff_sent += 1;
             } else {
                 count.xon_sent += 1;
             }
         }
-        let effect = end + self.pause_flight[port];
+        let effect = end + self.net.pauses.flight[port];
         // A frame on a link that goes down or comes up meanwhile has no effect.
-        let epoch = u32::from(self.links[port].epoch);
+        let epoch = u32::from(self.net.links[port].epoch);
         let data = u32::from(tell) | u32::from(xoff) << 8 | epoch << 16;
         self.schedule(effect, Kind::Pause, peer, data);
         if xoff != 0 {
@@ -74,7 +74,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Whatever waits behind a pause frame gets its turn when the wire is free.
     fn schedule_next(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
+        let here = &mut self.net.ports[port];
         if here.is_nic() {
             return self.schedule_next_nic(port);
         }
@@ -87,13 +87,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// How long the pauses of this port's peer last.
     fn pause_time(&self, port: PortId) -> Span {
-        let rate = self.links[port].rate;
-        self.quanta.map_or(Span::MAX, |quanta| quanta_time(quanta, rate))
+        let rate = self.net.links[port].rate;
+        self.net.pauses.quanta.map_or(Span::MAX, |quanta| quanta_time(quanta, rate))
     }
 
     fn schedule_refresh(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
-        if self.quanta.is_none() || here.flags & port_flag::REFRESH_PENDING != 0 {
+        let here = &mut self.net.ports[port];
+        if self.net.pauses.quanta.is_none() || here.flags & port_flag::REFRESH_PENDING != 0 {
             return;
         }
         here.flags |= port_flag::REFRESH_PENDING;
@@ -104,7 +104,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Tells the peer again, before its pause runs out.
     pub(crate) fn refresh_pauses(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
+        let here = &mut self.net.ports[port];
         here.flags &= !port_flag::REFRESH_PENDING;
         if here.xoff == 0 {
             return;
@@ -119,7 +119,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.has_credits(port) {
             return self.take_credit(port, data);
         }
-        let link = &self.links[port];
+        let link = &self.net.links[port];
         if link.is_down() || u32::from(link.epoch) != data >> 16 {
             return;
         }
@@ -128,9 +128,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for class in classes(tell) {
             let slot = Slot::new(port, class);
             if xoff & slot.bit() != 0 {
-                self.counts[slot].pauses_received += 1;
-                self.pauses[slot].last_heard = self.now;
-                self.pauses[slot].until = self.now + self.pause_time(port);
+                self.accounts.classes[slot].pauses_received += 1;
+                self.net.pauses.last_mut(slot).last_heard = self.now;
+                self.net.pauses.last_mut(slot).until = self.now + self.pause_time(port);
                 self.pause_class(slot);
             } else {
                 resumed |= self.resume_class(slot);
@@ -143,7 +143,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn pause_class(&mut self, slot: Slot) {
-        let here = &self.ports[slot.port()];
+        let here = &self.net.ports[slot.port()];
         if (here.paused | here.stuck) & slot.bit() != 0 {
             return;
         }
@@ -164,39 +164,33 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Stops a class that was not stopped.
     pub(crate) fn begin_pause(&mut self, slot: Slot) {
-        self.ports[slot.port()].paused |= slot.bit();
-        let state = &mut self.pauses[slot];
-        state.began = self.now;
-        state.place = self.paused.len() as u32;
-        self.paused.push(slot);
+        self.net.ports[slot.port()].paused |= slot.bit();
+        self.net.pauses.begin(slot, self.now);
     }
 
     /// Lets a class go on; whether it was stopped.
     pub(crate) fn end_pause(&mut self, slot: Slot) -> bool {
-        let here = &mut self.ports[slot.port()];
+        let here = &mut self.net.ports[slot.port()];
         if here.paused & slot.bit() == 0 {
             return false;
         }
         here.paused &= !slot.bit();
-        let state = &mut self.pauses[slot];
-        state.total += self.now - state.began;
-        let place = state.place;
-        self.paused.swap_remove(place as usize);
-        if let Some(&moved) = self.paused.get(place as usize) {
-            self.pauses[moved].place = place;
-        }
+        self.net.pauses.end(slot, self.now);
         true
     }
 
     fn schedule_expiry(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
-        if self.quanta.is_none() || here.paused == 0 || here.flags & port_flag::EXPIRY_PENDING != 0
+        let here = &mut self.net.ports[port];
+        if self.net.pauses.quanta.is_none()
+            || here.paused == 0
+            || here.flags & port_flag::EXPIRY_PENDING != 0
         {
             return;
         }
         here.flags |= port_flag::EXPIRY_PENDING;
         let paused = here.paused;
-        let first = classes(paused).map(|class| self.pauses[Slot::new(port, class)].until).min();
+        let first =
+            classes(paused).map(|class| self.net.pauses.last(Slot::new(port, class)).until).min();
         if let Some(at) = first {
             self.schedule(at, Kind::PauseExpiry, port, 0);
         }
@@ -204,11 +198,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Ends the pauses whose time is up.
     pub(crate) fn expire_pauses(&mut self, port: PortId) {
-        self.ports[port].flags &= !port_flag::EXPIRY_PENDING;
+        self.net.ports[port].flags &= !port_flag::EXPIRY_PENDING;
         let mut resumed = false;
-        for class in classes(self.ports[port].paused) {
+        for class in classes(self.net.ports[port].paused) {
             let slot = Slot::new(port, class);
-            if self.pauses[slot].until <= self.now {
+            if self.net.pauses.last(slot).until <= self.now {
                 resumed |= self.resume_class(slot);
             }
         }

@@ -19,39 +19,39 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The plane by which an end of a connection sends.
     pub(crate) fn plane_of(&self, way: &Way, end: usize) -> PlaneId {
         let nic = way.nics[end];
-        let flow = self.flows.get(way.flow).filter(|_| way.pinned);
+        let flow = self.hosts.flows.get(way.flow).filter(|_| way.pinned);
         match flow.and_then(|flow| flow.pins.as_ref()) {
             Some(pins) => {
                 let own = self.fabric.nics[nic.index()].ports.start;
-                self.planes.plane(nic, (pins.first[end].0 - own) as usize)
+                self.hosts.planes.plane(nic, (pins.first[end].0 - own) as usize)
             }
             None => {
-                let hash = Pick::Hash(self.hashing.at_nic(way.entropy[end]));
-                self.planes.choose(nic, way.turn.map_or(hash, Pick::Turn))
+                let hash = Pick::Hash(self.net.hashing.at_nic(way.entropy[end]));
+                self.hosts.planes.choose(nic, way.turn.map_or(hash, Pick::Turn))
             }
         }
     }
 
     /// A NIC hears how the link of one of its ports is: its flows choose again.
     pub(crate) fn nic_hears(&mut self, port: PortId, is_down: bool) {
-        let plane = self.ports[port].plane();
-        if !self.planes.hear(plane, is_down) {
+        let plane = self.net.ports[port].plane();
+        if !self.hosts.planes.hear(plane, is_down) {
             return;
         }
-        let home = self.planes.home(plane);
-        for connection in self.connections.ids() {
-            let state = &self.connections[connection];
+        let home = self.hosts.planes.home(plane);
+        for connection in self.hosts.connections.ids() {
+            let state = &self.hosts.connections[connection];
             let (live, turn) = (state.flow != FlowId::NONE, state.carried.as_ref().map(|c| c.turn));
             for end in (0..2).filter(|_| live) {
-                let state = &self.connections[connection].ends[end];
+                let state = &self.hosts.connections[connection].ends[end];
                 let now = state.member.plane;
-                let hashed = || state.hashed().map(|e| Pick::Hash(self.hashing.at_nic(e)));
+                let hashed = || state.hashed().map(|e| Pick::Hash(self.net.hashing.at_nic(e)));
                 let pick = turn.map(Pick::Turn).or_else(hashed);
-                if self.planes.home(now) == home
+                if self.hosts.planes.home(now) == home
                     && let Some(pick) = pick
-                    && self.planes.choose(home, pick) != now
+                    && self.hosts.planes.choose(home, pick) != now
                 {
-                    self.move_to(connection.end(end), self.planes.choose(home, pick));
+                    self.move_to(connection.end(end), self.hosts.planes.choose(home, pick));
                 }
             }
         }
@@ -60,7 +60,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// An end of a flow sends by another plane from now on. Answers that wait at the old one stay there.
     fn move_to(&mut self, endpoint: EndpointId, plane: PlaneId) {
         self.leave(endpoint);
-        let port = self.nics[plane].port;
+        let port = self.hosts.nics[plane].port;
         self.end_mut(endpoint).move_to(plane, port);
         self.join(endpoint);
         self.after_input(endpoint);

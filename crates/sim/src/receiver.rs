@@ -14,10 +14,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Takes an arriving packet into the host's buffer; false if there was no room and it is gone.
     #[cold]
     pub(crate) fn take_into_host(&mut self, nic: PlaneId, index: PacketId) -> bool {
-        let &Packet { dscp, size, .. } = self.packets.get(index);
+        let &Packet { dscp, size, .. } = self.net.packets.get(index);
         let class = self.class_of(dscp);
         let now = self.now;
-        let state = &mut self.nics[nic];
+        let state = &mut self.hosts.nics[nic];
         let port = state.port;
         let Some(receiver) = state.receiver.as_mut() else { return true };
         receiver.drain_to(now);
@@ -33,7 +33,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let first = receiver.paused == 0;
             receiver.paused |= 1 << class;
             let at = receiver.resumes_at();
-            if self.ports[port].xoff & 1 << class == 0 {
+            if self.net.ports[port].xoff & 1 << class == 0 {
                 self.ask_pause(Slot::new(port, class));
             }
             if first && !at.is_never() {
@@ -46,7 +46,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The receive side may have drained enough to resume.
     pub(crate) fn drain_receiver(&mut self, nic: PlaneId) {
         let now = self.now;
-        let state = &mut self.nics[nic];
+        let state = &mut self.hosts.nics[nic];
         let (port, storm) = (state.port, state.storm_classes());
         let Some(receiver) = state.receiver.as_mut() else { return };
         receiver.drain_to(now);
@@ -68,7 +68,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Changes how fast a NIC's receive side drains; `None` lifts the limit.
     pub(crate) fn limit_receiver(&mut self, nic: PlaneId, limit: Option<ReceiveLimit>) {
         let now = self.now;
-        let state = &mut self.nics[nic];
+        let state = &mut self.hosts.nics[nic];
         let (port, storm) = (state.port, state.storm_classes());
         let before = state.receiver.take();
         match limit {

@@ -37,6 +37,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn into_report(mut self, outcome: Outcome) -> Report {
         self.collect_open_flows();
         let flows: Vec<FlowResult> = self
+            .hosts
             .flows
             .iter()
             .map(|flow| FlowResult {
@@ -49,6 +50,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             })
             .collect();
         let ports: Vec<[ClassResult; 8]> = self
+            .net
             .ports
             .ids()
             .map(|port| {
@@ -60,27 +62,31 @@ impl<Q: EventQueue> Engine<'_, Q> {
         Report {
             outcome,
             end: self.now,
-            events: self.events_handled(),
+            events: self.observation.events(),
             packet_hops: self.packet_hops(),
-            packets: (self.headers.written, self.totals.delivered, self.totals.late),
-            most_packets: self.headers.most(),
-            cnps: self.totals.cnps,
-            switch_cnps: self.totals.switch_cnps,
-            trimmed: self.totals.trimmed,
+            packets: (
+                self.net.headers.written,
+                self.accounts.totals.delivered,
+                self.accounts.totals.late,
+            ),
+            most_packets: self.net.headers.most(),
+            cnps: self.accounts.totals.cnps,
+            switch_cnps: self.accounts.totals.switch_cnps,
+            trimmed: self.accounts.totals.trimmed,
             flows,
             jobs,
             ports,
-            dropped: self.totals.dropped,
-            deadlocks: self.deadlocks,
+            dropped: self.accounts.totals.dropped,
+            deadlocks: self.net.deadlocks.found(),
             hash,
         }
     }
 
     /// What flows that are still open have counted so far.
     fn collect_open_flows(&mut self) {
-        for flow in self.flows.iter_mut() {
+        for flow in self.hosts.flows.iter_mut() {
             if flow.connection != ConnectionId::NONE {
-                for end in &self.connections[flow.connection].ends {
+                for end in &self.hosts.connections[flow.connection].ends {
                     flow.counters.add(&end.qp);
                 }
             }
@@ -88,9 +94,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn class_result(&self, slot: Slot) -> ClassResult {
-        let port = &self.ports[slot.port()];
+        let port = &self.net.ports[slot.port()];
         let lane = &port.lanes[usize::from(slot.class())];
-        let (count, pause) = (&self.counts[slot], &self.pauses[slot]);
+        let (count, pause) = (&self.accounts.classes[slot], self.net.pauses.last(slot));
         let still_paused = port.paused & slot.bit() != 0;
         let open = if still_paused { self.now - pause.began } else { Span::ZERO };
         ClassResult {
@@ -112,8 +118,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The most that ever waited for a port and class, also at the ingresses of a switch with virtual
     /// output queues.
     fn deepest_for(&self, slot: Slot, own: u32) -> u64 {
-        let port = &self.ports[slot.port()];
-        let voqs = if port.is_nic() { None } else { self.voqs.get(port.switch()) };
+        let port = &self.net.ports[slot.port()];
+        let voqs = if port.is_nic() { None } else { self.net.voqs.get(port.switch()) };
         let voqs = voqs.and_then(Option::as_deref);
         voqs.map_or(0, |voqs| voqs.deepest(slot)).max(own.into())
     }

@@ -9,11 +9,11 @@ use crate::switch::port::port_flag;
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Samples every queue that holds something, is paused, or has an ingress that does.
     pub(crate) fn take_sample(&mut self) {
-        for (port, state) in self.ports.enumerate() {
+        for (port, state) in self.net.ports.enumerate() {
             for (class, lane) in state.lanes.iter().enumerate() {
                 if state.is_nic() && lane.tx_bytes > 0 {
                     let (at, class, bytes) = (self.now, class as u8, lane.tx_bytes);
-                    self.observer.sent(&Sent { at, port, class, bytes });
+                    self.observation.observer.sent(&Sent { at, port, class, bytes });
                 }
                 let paused = state.paused & 1 << class != 0;
                 let slot = Slot::new(port, class as u8);
@@ -31,23 +31,23 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     tx_bytes: lane.tx_bytes,
                     wire_bytes: self.wire_bytes(lane),
                 };
-                self.observer.sample(&sample);
+                self.observation.observer.sample(&sample);
             }
         }
         // The sample itself is no longer among the events that wait.
         if !self.only_looks_are_left(false) {
-            self.schedule(self.now + self.sample_period, Kind::Sample, 0, 0);
+            self.schedule(self.now + self.observation.sample_period, Kind::Sample, 0, 0);
         }
     }
 
     /// What waits for a port and class: in its own queue, and at the ingresses of a switch with virtual output
     /// queues.
     fn queued_for(&self, slot: Slot, own: u32) -> u32 {
-        let port = &self.ports[slot.port()];
+        let port = &self.net.ports[slot.port()];
         if port.flags & port_flag::VOQ == 0 {
             return own;
         }
-        let voqs = self.voqs.get(port.switch()).and_then(Option::as_deref);
+        let voqs = self.net.voqs.get(port.switch()).and_then(Option::as_deref);
         let waiting = voqs.map_or(0, |voqs| voqs.waiting(slot));
         (waiting + u64::from(own)).min(u64::from(u32::MAX)) as u32
     }

@@ -9,15 +9,15 @@ use crate::switch::buffer::Profile;
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A setting comes into force, or goes out of it.
     pub(crate) fn change_setting(&mut self, active: ActiveSetting, begins: bool) {
-        if !self.credits.is_empty() {
+        if !self.net.credits.is_empty() {
             // PFC and ECN do nothing there.
             return;
         }
         let (ports, class) = (active.ports.clone(), active.class);
         if begins {
-            self.settings.push(active);
+            self.faults.settings.push(active);
         } else {
-            self.settings.retain(|other| other.number != active.number);
+            self.faults.settings.retain(|other| other.number != active.number);
         }
         for &port in ports.iter() {
             self.set_rules(Slot::new(port, class));
@@ -32,18 +32,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let own = |other: &&ActiveSetting| {
             usize::from(other.class) == class && other.ports.contains(&port)
         };
-        for active in self.settings.iter().filter(own) {
+        for active in self.faults.settings.iter().filter(own) {
             rules = active.setting.applied(&rules);
             lossless = lossless && active.setting.pfc.unwrap_or(true);
         }
         let profile = Profile::new(&rules, lossless);
-        let here = &mut self.ports[port];
-        let calm = &mut self.switches[here.switch()].shared.calm;
+        let here = &mut self.net.ports[port];
+        let calm = &mut self.net.switches[here.switch()].shared.calm;
         *calm = (*calm).max(profile.calm());
-        let known = self.profiles.iter().position(|other| *other == profile);
-        let index = known.unwrap_or(self.profiles.len());
+        let known = self.net.profiles.iter().position(|other| *other == profile);
+        let index = known.unwrap_or(self.net.profiles.len());
         if known.is_none() {
-            self.profiles.push(profile);
+            self.net.profiles.push(profile);
         }
         let lane = here.lane(slot.class());
         lane.profile = index as u32;
@@ -53,14 +53,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A port where PFC is off for a class neither asks for pauses nor obeys them.
     fn set_obedience(&mut self, slot: Slot, lossless: bool) {
-        let deaf = &mut self.links[slot.port()].deaf;
+        let deaf = &mut self.net.links[slot.port()].deaf;
         let protected = self.fabric.classes[usize::from(slot.class())].lossless;
         if lossless || !protected {
             *deaf &= !slot.bit();
             return;
         }
         *deaf |= slot.bit();
-        if self.ports[slot.port()].xoff & slot.bit() != 0 {
+        if self.net.ports[slot.port()].xoff & slot.bit() != 0 {
             self.ask_resume(slot);
         }
         if self.resume_class(slot) {

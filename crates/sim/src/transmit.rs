@@ -3,7 +3,6 @@
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::id::{PacketId, Slot};
-use crate::report::{Drop, TraceKind};
 use crate::switch::packet::flag;
 use crate::switch::port::{Wake, port_flag};
 use xoff_fabric::model::PortId;
@@ -14,7 +13,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A transmit event: the port may send, unless something has overtaken the event.
     #[inline(never)]
     pub(crate) fn wake(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
+        let here = &mut self.net.ports[port];
         if here.wake_at != self.now {
             return;
         }
@@ -28,7 +27,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Something may have become sendable: send it, or see to it that the port wakes up in time.
     #[inline(always)]
     pub(crate) fn kick(&mut self, port: PortId) {
-        match self.ports[port].wish_to_wake(self.now) {
+        match self.net.ports[port].wish_to_wake(self.now) {
             Wake::Known => {}
             Wake::At(at) => self.schedule_transmit(at, port, PacketId::ANY),
             Wake::Now => self.transmit_now(port),
@@ -42,7 +41,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     #[inline(always)]
     fn transmit(&mut self, port: PortId) {
-        let here = &mut self.ports[port];
+        let here = &mut self.net.ports[port];
         if here.to_tell() != 0 {
             return self.send_pause_frame(port);
         }
@@ -63,7 +62,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let slot = Slot::new(port, class);
         let (index, size) = self.dequeue(slot);
         self.launch(slot, index, size);
-        let here = &mut self.ports[port];
+        let here = &mut self.net.ports[port];
         if here.eligible() | here.to_tell() == 0 {
             here.wake_at = Instant::MAX;
         } else {
@@ -76,14 +75,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The class whose turn it is, among several.
     #[inline(never)]
     pub(crate) fn choose(&mut self, port: PortId, eligible: u8) -> u8 {
-        let here = &self.ports[port];
+        let here = &self.net.ports[port];
         let strict = eligible & here.strict;
         if strict != 0 {
             return 7 - strict.leading_zeros() as u8;
         }
-        let (lanes, packets) = (&here.lanes, &self.packets);
-        let mtu = self.nics.iter().next().map_or(4096, |nic| nic.mtu);
-        self.schedulers[port].pick(eligible, |class| {
+        let (lanes, packets) = (&here.lanes, &self.net.packets);
+        let mtu = self.hosts.nics.iter().next().map_or(4096, |nic| nic.mtu);
+        self.net.schedulers[port].pick(eligible, |class| {
             let queue = &lanes[usize::from(class & 7)].queue;
             queue.iter(packets).next().map_or(mtu, |packet| packet.size.into())
         })
@@ -93,9 +92,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// number and size.
     #[inline(always)]
     fn dequeue(&mut self, slot: Slot) -> (PacketId, u32) {
-        let here = &mut self.ports[slot.port()];
+        let here = &mut self.net.ports[slot.port()];
         let lane = here.lane(slot.class());
-        let (index, packet) = lane.queue.pop(&mut self.packets);
+        let (index, packet) = lane.queue.pop(&mut self.net.packets);
         let (size, flags) = (packet.size, packet.flags);
         let (ingress, charged) = (packet.ingress, packet.charged);
         let (left, kmin) = (lane.queue.bytes, lane.kmin);
@@ -120,27 +119,27 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The queue is longer than Kmin: whether the packet gets a mark.
     #[inline(never)]
     pub(crate) fn marks(&mut self, slot: Slot, left: u32) -> bool {
-        let lane = self.ports[slot.port()].lane(slot.class());
-        let rules = &self.profiles[lane.profile as usize];
-        let stream = &mut self.mark_streams[slot.port()];
+        let lane = self.net.ports[slot.port()].lane(slot.class());
+        let rules = &self.net.profiles[lane.profile as usize];
+        let stream = self.net.marking.stream(slot.port());
         rules.marks(left, || stream.next_u64())
     }
 
     /// The hop writes its telemetry into the packet.
     #[cold]
     pub(crate) fn stamp(&mut self, port: PortId, index: PacketId) {
-        let here = &self.ports[port];
-        let rate = self.links[port].rate;
+        let here = &self.net.ports[port];
+        let rate = self.net.links[port].rate;
         let (tx_bytes, queue) = (here.tx_bytes(), here.queued());
-        self.headers.collect(index, IntHop { at: self.now, tx_bytes, queue, rate });
+        self.net.headers.collect(index, IntHop { at: self.now, tx_bytes, queue, rate });
     }
 
     /// Gives buffer back, and lets the peer go on if that was enough.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: Slot, charged: u16) {
-        let here = &mut self.ports[slot.port()];
+        let here = &mut self.net.ports[slot.port()];
         let asked = here.xoff & slot.bit() != 0;
-        let shared = &mut self.switches[here.switch()].shared;
+        let shared = &mut self.net.switches[here.switch()].shared;
         here.lane(slot.class()).ingress.release(u32::from(charged), shared);
         if asked {
             self.resume_if_room(slot, charged);
@@ -151,13 +150,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// room.
     #[inline(never)]
     fn resume_if_room(&mut self, slot: Slot, charged: u16) {
-        if !self.credits.is_empty() {
+        if !self.net.credits.is_empty() {
             return self.return_credit(slot, charged);
         }
-        let here = &mut self.ports[slot.port()];
-        let shared = &self.switches[here.switch()].shared;
+        let here = &mut self.net.ports[slot.port()];
+        let shared = &self.net.switches[here.switch()].shared;
         let lane = here.lane(slot.class());
-        if lane.ingress.may_resume(&self.profiles[lane.profile as usize], shared) {
+        if lane.ingress.may_resume(&self.net.profiles[lane.profile as usize], shared) {
             self.ask_resume(slot);
         }
     }
@@ -165,13 +164,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Sends a packet that has its place among the flights.
     #[inline(always)]
     pub(crate) fn launch(&mut self, slot: Slot, index: PacketId, size: u32) {
-        let here = &mut self.ports[slot.port()];
+        let here = &mut self.net.ports[slot.port()];
         debug_assert!(here.paused & slot.bit() == 0, "a paused class sends");
         debug_assert!(here.busy_until <= self.now, "two packets on one wire");
-        let arrival = here.take_wire(self.now, slot.class(), size, self.gap);
+        let arrival = here.take_wire(self.now, slot.class(), size, self.net.gap);
         let (flags, key) = (here.flags, here.arrival);
         if Q::BY_TURN {
-            self.turns[slot.port()] = self.events.take_turn();
+            self.net.turns[slot.port()] = self.events.take_turn();
         }
         if flags & port_flag::CAREFUL != 0 && !self.gets_through(slot, index, size) {
             return;
@@ -183,7 +182,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// the other end.
     #[cold]
     fn gets_through(&mut self, slot: Slot, index: PacketId, size: u32) -> bool {
-        let flags = self.ports[slot.port()].flags;
+        let flags = self.net.ports[slot.port()].flags;
         if flags & port_flag::LOSSY != 0
             && let Some(reason) = self.fate(slot.port(), size)
         {
@@ -199,20 +198,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         true
     }
 
-    /// A packet does not reach the other end.
-    #[cold]
-    fn lose(&mut self, slot: Slot, index: PacketId, reason: Drop) {
-        self.trace(TraceKind::Loss, slot);
-        self.drop_packet(index, slot, reason);
-    }
-
     /// The port will be able to send at `at`, and probably send `packet`. Where turns count, its turn is
     /// that of the transmission that ends then.
     #[inline(always)]
     pub(crate) fn schedule_transmit(&mut self, at: Instant, port: PortId, packet: PacketId) {
-        if Q::BY_TURN && at == self.ports[port].busy_until {
+        if Q::BY_TURN && at == self.net.ports[port].busy_until {
             let event = Event { at, key: Key::new(Kind::Transmit, port.0), data: packet.0 };
-            return self.events.push_in_turn(event, self.turns[port]);
+            return self.events.push_in_turn(event, self.net.turns[port]);
         }
         self.schedule(at, Kind::Transmit, port, packet);
     }
@@ -220,9 +212,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet has just taken the wire of a NIC with a slow host: the next one waits for its data, too.
     #[cold]
     pub(crate) fn fetch_from_host(&mut self, port: PortId, index: PacketId) {
-        let here = &mut self.ports[port];
-        let Some(fetch) = self.nics[here.plane()].fetch else { return };
-        let payload = self.headers.get(index).transport.payload;
+        let here = &mut self.net.ports[port];
+        let Some(fetch) = self.hosts.nics[here.plane()].fetch else { return };
+        let payload = self.net.headers.get(index).transport.payload;
         if payload > 0 {
             let fetched = self.now + fetch.times(payload);
             here.busy_until = here.busy_until.max(fetched);

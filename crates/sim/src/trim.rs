@@ -15,10 +15,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn refuse(&mut self, slot: Slot, out: Slot, index: PacketId, reason: Drop) {
         if reason == Drop::EgressLimit && self.trim(slot, index) {
-            let class = self.class_of(self.packets.get(index).dscp);
+            let class = self.class_of(self.net.packets.get(index).dscp);
             return self.take_in(Slot::new(slot.port(), class), out.port(), index);
         }
-        if !self.credits.is_empty() {
+        if !self.net.credits.is_empty() {
             return self.drop_arrived(slot, index, reason);
         }
         self.drop_packet(index, out, reason);
@@ -26,10 +26,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Cuts a packet down to its header, if the switch does so and there is something to cut.
     fn trim(&mut self, slot: Slot, index: PacketId) -> bool {
-        let switch = self.ports[slot.port()].switch();
-        let Some(trimming) = self.switches[switch].trimming else { return false };
+        let switch = self.net.ports[slot.port()].switch();
+        let Some(trimming) = self.net.switches[switch].trimming else { return false };
         let size = trimming.size.get().min(u64::from(u16::MAX)) as u16;
-        let packet = self.packets.get_mut(index);
+        let packet = self.net.packets.get_mut(index);
         let cut = packet.size > size && packet.flags & flag::TRIMMED == 0;
         // Only data says, by being able to bear a mark, that its receiver understands what is left of it.
         if !cut || packet.flags & flag::ECT == 0 {
@@ -39,7 +39,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         packet.ingress = Slot::NONE;
         packet.flags |= flag::TRIMMED | flag::CE;
         packet.dscp = self.fabric.classes[usize::from(trimming.class.0)].dscp;
-        self.totals.trimmed += 1;
+        self.accounts.totals.trimmed += 1;
         true
     }
 }

@@ -28,25 +28,25 @@ use xoff_fabric::model::{CLASSES, PortId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     fn voqs_at(&mut self, port: PortId) -> Option<&mut Voqs> {
-        let here = &self.ports[port];
+        let here = &self.net.ports[port];
         if here.is_nic() {
             return None;
         }
         let switch = here.switch();
-        self.voqs.get_mut(switch)?.as_deref_mut()
+        self.net.voqs.get_mut(switch)?.as_deref_mut()
     }
 
     /// Takes an arrived packet into the buffer, and queues it at its ingress for the port it leaves by.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_into_voq(&mut self, slot: Slot, out: Slot, index: PacketId) {
-        let egress = &self.ports[out.port()];
+        let egress = &self.net.ports[out.port()];
         let switch = egress.switch();
         let (stuck, limited) = (egress.stuck & out.bit() != 0, egress.limited & out.bit() != 0);
-        let rules = &self.profiles[egress.lanes[usize::from(out.class())].profile as usize];
-        let state = &self.switches[switch];
+        let rules = &self.net.profiles[egress.lanes[usize::from(out.class())].profile as usize];
+        let state = &self.net.switches[switch];
         let limit = if limited { rules.egress.given(state.shared.free) } else { LONGEST };
-        let packet = self.packets.get_mut(index);
+        let packet = self.net.packets.get_mut(index);
         packet.ingress = slot;
         packet.charged = state.charge(packet.size);
         packet.flags &= !flag::WHOLE;
@@ -63,37 +63,37 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if let Err(reason) = self.admit(slot, u32::from(charged)) {
             return self.drop_arrived(slot, index, reason);
         }
-        if let Some(voqs) = self.voqs[switch].as_deref_mut() {
-            voqs.push(slot.port(), out, &mut self.packets, index, size);
+        if let Some(voqs) = self.net.voqs[switch].as_deref_mut() {
+            voqs.push(slot.port(), out, &mut self.net.packets, index, size);
         }
         self.grant_credits(out);
     }
 
     /// Grants credits for a port and class as long as its own buffer has room.
     fn grant_credits(&mut self, out: Slot) {
-        let switch = self.ports[out.port()].switch();
-        while let Some(voqs) = self.voqs[switch].as_deref_mut()
-            && let Some((index, left)) = voqs.grant(out, &mut self.packets)
+        let switch = self.net.ports[out.port()].switch();
+        while let Some(voqs) = self.net.voqs[switch].as_deref_mut()
+            && let Some((index, left)) = voqs.grant(out, &mut self.net.packets)
         {
-            let packet = self.packets.get_mut(index);
+            let packet = self.net.packets.get_mut(index);
             let (size, flags, charged) = (packet.size, packet.flags, packet.charged);
             let ingress = std::mem::replace(&mut packet.ingress, Slot::NONE);
             let arrival = voqs.cross(self.now, ingress.port(), out.port(), size.into());
-            let kmin = self.ports[out.port()].lanes[usize::from(out.class())].kmin;
+            let kmin = self.net.ports[out.port()].lanes[usize::from(out.class())].kmin;
             if left > kmin && flags & flag::ECT != 0 && self.marks(out, left) {
                 self.mark(out, index);
             }
             // Ids beyond the NICs are ports of switches: see `Kind::Drain`.
-            self.schedule(arrival, Kind::Drain, self.nics.len() as u32 + out.port().0, index);
+            self.schedule(arrival, Kind::Drain, self.hosts.nics.len() as u32 + out.port().0, index);
             self.release(ingress, charged);
         }
     }
 
     /// A packet comes out of the fabric at its egress.
     pub(crate) fn leave_fabric(&mut self, port: PortId, index: PacketId) {
-        let switch = self.ports[port].switch();
-        let packet = self.packets.get(index);
-        let class = self.switches[switch].classes[usize::from(packet.dscp & 63)];
+        let switch = self.net.ports[port].switch();
+        let packet = self.net.packets.get(index);
+        let class = self.net.switches[switch].classes[usize::from(packet.dscp & 63)];
         let size = packet.size;
         self.enqueue(Slot::new(port, class), index, size);
     }
@@ -125,11 +125,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let at = voqs.outlet(out);
         let queues = at * voqs.ports..(at + 1) * voqs.ports;
         for queue in queues {
-            let switch = self.ports[out.port()].switch();
-            while let Some(voqs) = self.voqs[switch].as_deref_mut()
+            let switch = self.net.ports[out.port()].switch();
+            while let Some(voqs) = self.net.voqs[switch].as_deref_mut()
                 && !voqs.queues[queue].queue.is_empty()
             {
-                let (index, packet) = voqs.queues[queue].queue.pop(&mut self.packets);
+                let (index, packet) = voqs.queues[queue].queue.pop(&mut self.net.packets);
                 let (ingress, charged) = (packet.ingress, packet.charged);
                 voqs.outlets[at].waiting -= u64::from(packet.size);
                 self.release(ingress, charged);
@@ -143,7 +143,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Packets that cross a fabric: the port they leave by, and which they are.
     pub(crate) fn in_fabrics(&self) -> impl Iterator<Item = (PortId, PacketId)> {
-        let nics = self.nics.len() as u32;
+        let nics = self.hosts.nics.len() as u32;
         let crossing = self.events.pending().filter(|(key, _)| key.is(Kind::Drain));
         crossing.filter_map(move |(key, index)| {
             Some((PortId(key.id().checked_sub(nics)?), PacketId(index)))
@@ -152,18 +152,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// What an egress has granted is in the fabric or in its buffer, and what waits for it at ingresses.
     pub(crate) fn assert_voqs(&self) {
-        for voqs in self.voqs.iter().flatten() {
+        for voqs in self.net.voqs.iter().flatten() {
             let mut granted = vec![0u64; voqs.outlets.len()];
             for port in 0..voqs.ports {
-                let state = &self.ports[PortId(voqs.first.0 + port as u32)];
+                let state = &self.net.ports[PortId(voqs.first.0 + port as u32)];
                 for (class, lane) in state.lanes.iter().enumerate() {
                     granted[port * CLASSES + class] += u64::from(lane.queue.bytes);
                 }
             }
             let here = voqs.first..PortId(voqs.first.0 + voqs.ports as u32);
             for (port, index) in self.in_fabrics().filter(|(port, _)| here.contains(port)) {
-                let packet = self.packets.get(index);
-                let state = &self.switches[self.ports[port].switch()];
+                let packet = self.net.packets.get(index);
+                let state = &self.net.switches[self.net.ports[port].switch()];
                 let class = state.classes[usize::from(packet.dscp & 63)];
                 granted[voqs.outlet(Slot::new(port, class))] += u64::from(packet.size);
             }

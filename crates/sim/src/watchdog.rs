@@ -26,7 +26,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A pause begins: look again when it has lasted too long.
     pub(crate) fn watch_later(&mut self, slot: Slot) {
-        if self.pauses[slot].watched {
+        if self.net.pauses.last(slot).watched {
             return;
         }
         let Some(dog) = self.watchdog_of(slot.port()) else { return };
@@ -34,16 +34,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn watch_at(&mut self, slot: Slot, at: Instant) {
-        self.pauses[slot].watched = true;
+        self.net.pauses.set_watched(slot, true);
         self.schedule(at, Kind::Watchdog, slot.0, 0);
     }
 
     /// Looks at a queue: stuck, freed, or to be looked at again.
     pub(crate) fn watch(&mut self, slot: Slot) {
         let Some(dog) = self.watchdog_of(slot.port()) else { return };
-        let state = self.pauses[slot];
-        self.pauses[slot].watched = false;
-        let here = &mut self.ports[slot.port()];
+        let state = *self.net.pauses.last(slot);
+        self.net.pauses.set_watched(slot, false);
+        let here = &mut self.net.ports[slot.port()];
         if here.stuck & slot.bit() != 0 {
             let due = state.last_heard + dog.restore;
             if due > self.now {
@@ -69,7 +69,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     fn declare_stuck(&mut self, slot: Slot, action: WatchdogAction) {
         self.trace(TraceKind::WatchdogDetect, slot);
-        self.ports[slot.port()].stuck |= slot.bit();
+        self.net.ports[slot.port()].stuck |= slot.bit();
         self.resume_class(slot);
         match action {
             WatchdogAction::Forward => self.kick(slot.port()),
@@ -77,25 +77,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// Drops everything in a queue of a switch.
-    pub(crate) fn flush(&mut self, slot: Slot, reason: Drop) {
-        self.search.forget(slot);
-        self.flush_voqs(slot, reason);
-        while self.ports[slot.port()].waiting & slot.bit() != 0 {
-            let here = &mut self.ports[slot.port()];
-            let queue = &mut here.lane(slot.class()).queue;
-            let (index, _) = queue.pop(&mut self.packets);
-            if queue.is_empty() {
-                here.waiting &= !slot.bit();
-            }
-            let packet = self.packets.get(index);
-            let (ingress, charged, size) = (packet.ingress, packet.charged, packet.size);
-            if ingress == Slot::NONE {
-                self.egress_left(slot, size.into());
-            } else {
-                self.release(ingress, charged);
-            }
-            self.drop_packet(index, slot, reason);
-        }
+    /// The action of the watchdog at a switch port, if there is one.
+    pub(crate) fn watchdog_action(&self, port: PortId) -> Option<WatchdogAction> {
+        let node = self.fabric.ports[port.index()].node;
+        let switch = self.fabric.node_switch(node)?;
+        self.fabric.switches[switch.index()].watchdog.map(|dog| dog.action)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::id::{FlowHash, Table};
 use crate::switch::port::{Port, bit};
-use xoff_fabric::model::{Balancing, Choice, Fabric, PortId, Switch};
+use xoff_fabric::model::{Balancing, Choice, Fabric, NicId, PortId, Switch, SwitchId};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
@@ -32,7 +32,7 @@ pub(super) struct Flowlet {
 
 /// The load of a port.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Use {
+pub(super) struct Use {
     pub(super) since: Instant,
     pub(super) sent: u64,
     /// Bytes per period, averaged over the periods that are complete; the last one counts half.
@@ -53,7 +53,7 @@ pub(super) struct Quality {
 /// Reports are made when the first packet after their time is balanced. Nobody can tell the
 /// difference, unless nothing was balanced for a whole period; the report is then newer than it would be.
 #[derive(Debug, Default)]
-pub(crate) struct Reports {
+pub(super) struct Reports {
     pub(super) refresh: Span,
     pub(super) made: Instant,
     pub(super) last: Table<PortId, Quality>,
@@ -105,7 +105,7 @@ impl Reports {
 }
 
 /// The choice of one switch.
-pub(crate) struct Balancer {
+pub(super) struct Balancer {
     /// None where ways are pinned.
     pub(super) choice: Option<Choice>,
     pub(super) gap: Span,
@@ -187,6 +187,56 @@ impl Use {
         }
         self.bytes
     }
+}
+
+/// What the switches of a run balance with; empty if none does.
+pub(crate) struct Balance {
+    pub(super) balancers: Table<SwitchId, Option<Balancer>>,
+    /// What each port was used for lately.
+    pub(super) uses: Table<PortId, Use>,
+    pub(super) reports: Reports,
+    /// Where each NIC hangs on its leaf, counted from 0 among the NICs of that leaf, if a switch asks.
+    pub(super) places: Table<NicId, u32>,
+}
+
+impl Balance {
+    pub(crate) fn new(fabric: &Fabric, seed: u64) -> Self {
+        let balancers = balancers(fabric, seed);
+        let ports = if balancers.is_empty() { 0 } else { fabric.ports.len() };
+        Self {
+            balancers,
+            uses: vec![Use::default(); ports].into(),
+            reports: Reports::new(fabric),
+            places: places(fabric),
+        }
+    }
+}
+
+/// Where each NIC hangs on its leaf, counted from 0 among the NICs of that leaf; nothing if no switch
+/// asks.
+fn places(fabric: &Fabric) -> Table<NicId, u32> {
+    if fabric.switches.iter().all(|switch| switch.balancing != Balancing::Pinned) {
+        return Table::new();
+    }
+    let mut places = vec![0; fabric.nics.len()];
+    let peer = |port: u32| fabric.ports[fabric.ports[port as usize].peer.index()].node;
+    for switch in &fabric.switches {
+        let nodes = switch.ports.clone().map(peer);
+        let nics = nodes.filter(|node| fabric.node_switch(*node).is_none());
+        nics.zip(0..).for_each(|(node, place)| places[node.index()] = place);
+    }
+    places.into()
+}
+
+/// What switches balance with; nothing at all if none does.
+fn balancers(fabric: &Fabric, seed: u64) -> Table<SwitchId, Option<Balancer>> {
+    if fabric.switches.iter().all(|switch| switch.balancing.hashes()) {
+        return Table::new();
+    }
+    let balancer = |(index, switch): (u64, &Switch)| {
+        Balancer::new(switch.balancing, Stream::new(seed, index, "balance"))
+    };
+    (0..).zip(&fabric.switches).map(balancer).collect()
 }
 
 /// The band that the queues of a port fall into; the first is `first` bytes wide.

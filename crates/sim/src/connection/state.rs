@@ -1,13 +1,14 @@
 //! Flows, the two ends of a connection, and the packets that each end sends.
 
 use crate::host::recycle::Recycler;
-use crate::id::{ConnectionId, Entropy, FlowId, PacketId, PlaneId, Slot};
+use crate::id::{ConnectionId, Entropy, FlowId, PacketId, PlaneId, Slot, Table};
 use crate::job::carried::Carried;
 use crate::nic::state::Member;
 use crate::report::{Failure, FlowCounters};
 use crate::switch::header::{Headers, PacketHeader};
 use crate::switch::packet::{Packet, Packets, flag};
 use prefetch_index::prefetch_index;
+use std::ops::{Index, IndexMut};
 use xoff_fabric::model::{NicId, PortId};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::QueuePair;
@@ -49,6 +50,108 @@ pub(crate) struct Pins {
     pub(crate) back: Vec<PortId>,
     /// The ports by which the two ends send.
     pub(crate) first: [PortId; 2],
+}
+
+/// The flows of a run, and which of them have started.
+pub(crate) struct Flows {
+    table: Table<FlowId, FlowState>,
+    /// Those that have not started, the last to start first.
+    to_start: Vec<FlowId>,
+}
+
+impl Flows {
+    pub(crate) fn new(table: Table<FlowId, FlowState>) -> Self {
+        let mut to_start: Vec<FlowId> = table.ids().collect();
+        to_start.sort_by_key(|&flow| (table[flow].start, flow));
+        to_start.reverse();
+        Self { table, to_start }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(crate) fn get(&self, flow: FlowId) -> Option<&FlowState> {
+        self.table.get(flow)
+    }
+
+    pub(crate) fn get_mut(&mut self, flow: FlowId) -> &mut FlowState {
+        &mut self.table[flow]
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, FlowState> {
+        self.table.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, FlowState> {
+        self.table.iter_mut()
+    }
+
+    /// When the next flow starts, if any is left.
+    pub(crate) fn next_start(&self) -> Option<Instant> {
+        self.to_start.last().map(|&flow| self.table[flow].start)
+    }
+
+    /// The next flow to start by `now`, which then has.
+    pub(crate) fn take_started(&mut self, now: Instant) -> Option<FlowId> {
+        if self.next_start()? > now {
+            return None;
+        }
+        self.to_start.pop()
+    }
+}
+
+/// All connections, and the places of those that have ended.
+#[derive(Default)]
+pub(crate) struct Connections {
+    table: Table<ConnectionId, Connection>,
+    free: Vec<ConnectionId>,
+}
+
+impl Connections {
+    /// The place that the next connection gets.
+    pub(super) fn next_id(&self) -> ConnectionId {
+        self.free.last().copied().unwrap_or(self.table.next_id())
+    }
+
+    /// Puts a connection into the next place.
+    pub(super) fn add(&mut self, connection: Connection) {
+        match self.free.pop() {
+            Some(place) => self.table[place] = connection,
+            None => self.table.push(connection),
+        }
+    }
+
+    /// A connection has ended: its place is for another one.
+    pub(super) fn free(&mut self, place: ConnectionId) {
+        debug_assert!(!self.free.contains(&place), "a place was given back twice");
+        self.free.push(place);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, connection: ConnectionId) -> Option<&Connection> {
+        self.table.get(connection)
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ConnectionId> + use<> {
+        self.table.ids()
+    }
+}
+
+impl Index<ConnectionId> for Connections {
+    type Output = Connection;
+
+    #[inline(always)]
+    fn index(&self, connection: ConnectionId) -> &Connection {
+        &self.table[connection]
+    }
+}
+
+impl IndexMut<ConnectionId> for Connections {
+    #[inline(always)]
+    fn index_mut(&mut self, connection: ConnectionId) -> &mut Connection {
+        &mut self.table[connection]
+    }
 }
 
 /// The two ends of a flow: 0 opened it, 1 is at its destination.

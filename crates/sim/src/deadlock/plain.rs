@@ -62,8 +62,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Bytes in a queue by the ingress they are charged to.
     fn held_by(&self, slot: Slot) -> BTreeMap<Slot, u64> {
         let mut held = BTreeMap::new();
-        let queue = self.ports[slot.port()].lanes[usize::from(slot.class())].queue;
-        for packet in queue.iter(&self.packets) {
+        let queue = self.net.ports[slot.port()].lanes[usize::from(slot.class())].queue;
+        for packet in queue.iter(&self.net.packets) {
             if packet.ingress != Slot::NONE {
                 *held.entry(packet.ingress).or_default() += u64::from(packet.charged);
             }
@@ -73,10 +73,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Shared buffer that the switch of an ingress has free when it holds nothing but what is stuck.
     fn free_beside(&self, ingress: Slot, stuck: &Stuck) -> u64 {
-        let switch = self.ports[ingress.port()].switch();
-        let mut free = self.switches[switch].shared_total;
+        let switch = self.net.ports[ingress.port()].switch();
+        let mut free = self.net.switches[switch].shared_total;
         for (&other, &(bytes, _)) in stuck {
-            let port = &self.ports[other.port()];
+            let port = &self.net.ports[other.port()];
             if !port.is_nic() && port.switch() == switch {
                 free = free.saturating_sub(self.reduced_to(other, bytes).1);
             }

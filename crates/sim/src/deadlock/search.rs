@@ -15,25 +15,25 @@ use xoff_fabric::model::{PortId, SwitchId};
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A ring among the queues that cannot move again, if there are any.
     pub(super) fn ring(&mut self) -> Option<Vec<(PortId, u8)>> {
-        let mut search = std::mem::take(&mut self.search);
+        let mut search = std::mem::take(&mut self.net.deadlocks.search);
         let found = self.may_be_blocked(&mut search) && {
             self.read_queues(&mut search);
             self.blocked(&mut search)
         };
         let ring = found.then(|| self.ring_among(&search)).flatten();
-        self.search = search;
+        self.net.deadlocks.search = search;
         ring
     }
 
     /// Narrows the paused queues down to those that may be blocked; whether any may.
     fn may_be_blocked(&self, search: &mut Search) -> bool {
         let waiter = |slot: Slot| {
-            let peer = self.ports[slot.port()].peer();
-            let switch = self.ports[peer].switch();
+            let peer = self.net.ports[slot.port()].peer();
+            let switch = self.net.ports[peer].switch();
             let first_port = self.fabric.switches[switch.index()].ports.start;
             Waiter { slot, peer, first_port, behind: (0, 0), next: 0, stands: true }
         };
-        let of_switches = |slot: &Slot| !self.ports[slot.port()].is_nic();
+        let of_switches = |slot: &Slot| !self.net.ports[slot.port()].is_nic();
         search.waiters.clear();
         search.waiters.extend(self.long_paused().filter(of_switches).map(waiter));
         search.waiters.sort_unstable_by_key(|waiter| waiter.slot);
@@ -52,7 +52,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Finds the waiters behind each: ports of a switch are numbered in a row.
     fn link_waiters(&self, waiters: &mut [Waiter]) {
         for at in 0..waiters.len() {
-            let switch = self.ports[waiters[at].peer].switch();
+            let switch = self.net.ports[waiters[at].peer].switch();
             let ports = self.fabric.switches[switch.index()].ports.clone();
             let place = |port: u32| waiters.partition_point(|waiter| waiter.slot.port().0 < port);
             let behind = (place(ports.start), place(ports.end));
@@ -64,14 +64,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn read_queues(&self, search: &mut Search) {
         for waiter in &search.waiters {
             let slot = waiter.slot;
-            let began = self.pauses[slot].began;
+            let began = self.net.pauses.last(slot).began;
             let fresh = || Content { began, last: None, held: BTreeMap::new() };
             let content = search.contents.entry(slot).or_insert_with(fresh);
             if content.began != began {
                 *content = fresh();
             }
-            let queue = &self.ports[slot.port()].lanes[usize::from(slot.class())].queue;
-            for (index, packet) in queue.after(content.last, &self.packets) {
+            let queue = &self.net.ports[slot.port()].lanes[usize::from(slot.class())].queue;
+            for (index, packet) in queue.after(content.last, &self.net.packets) {
                 content.last = Some(index);
                 if packet.ingress != Slot::NONE {
                     *content.held.entry(packet.ingress).or_default() += u64::from(packet.charged);
@@ -98,15 +98,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn stays(&self, slot: Slot, stuck: &Table<Slot, u64>, taken: &Table<SwitchId, u64>) -> bool {
         let ingress = self.ingress_behind(slot);
         let bytes = stuck[ingress];
-        let switch = self.ports[ingress.port()].switch();
-        let free = self.switches[switch].shared_total.saturating_sub(taken[switch]);
+        let switch = self.net.ports[ingress.port()].switch();
+        let free = self.net.switches[switch].shared_total.saturating_sub(taken[switch]);
         bytes > 0 && !self.would_resume(ingress, bytes, free)
     }
 
     /// Adds up what the queues hold of each ingress, and what that takes of each switch's shared buffer.
     fn add_up(&self, search: &mut Search) {
         let Search { waiters, contents, stuck, touched, taken, .. } = search;
-        stuck.resize(self.pauses.len(), 0);
+        stuck.resize(self.net.pauses.slots(), 0);
         for ingress in touched.drain(..) {
             stuck[ingress] = 0;
         }
@@ -118,9 +118,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             stuck[ingress] += bytes;
         }
-        *taken = vec![0; self.switches.len()].into();
+        *taken = vec![0; self.net.switches.len()].into();
         for &ingress in touched.iter() {
-            let switch = self.ports[ingress.port()].switch();
+            let switch = self.net.ports[ingress.port()].switch();
             taken[switch] += self.reduced_to(ingress, stuck[ingress]).1;
         }
     }
@@ -128,7 +128,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A ring among blocked queues, of which there are some: each one's ingress is held by the next. It is
     /// the one that the lowest of them leads to, which may be a NIC's.
     fn ring_among(&self, search: &Search) -> Option<Vec<(PortId, u8)>> {
-        let nics = self.long_paused().filter(|slot| self.ports[slot.port()].is_nic());
+        let nics = self.long_paused().filter(|slot| self.net.ports[slot.port()].is_nic());
         let blocked = nics.filter(|&slot| self.stays(slot, &search.stuck, &search.taken));
         let mut at = blocked.chain(search.waiters.iter().map(|waiter| waiter.slot)).min()?;
         let mut order: Vec<Slot> = Vec::new();

@@ -1,13 +1,46 @@
 //! What the search for deadlocks remembers between two times.
 
 use crate::id::{PacketId, Slot, Table};
+use crate::report::Cycle;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{NicId, PortId, SwitchId};
 use xoff_units::Instant;
 
+/// What is known of deadlocks.
+pub(crate) struct Deadlocks {
+    /// An event that looks for them is pending.
+    pub(super) pending: bool,
+    pub(super) search: Search,
+    pub(super) found: Vec<Cycle>,
+}
+
+impl Deadlocks {
+    /// None are known. The search is `plain`, or relies on routes if all packets are `routed` and routes do not
+    /// change.
+    pub(crate) fn new(plain: bool, routed: bool) -> Self {
+        let search = Search { plain, routed, ..Search::default() };
+        Self { pending: false, search, found: Vec::new() }
+    }
+
+    /// Whether a search for them is scheduled.
+    pub(crate) fn search_is_scheduled(&self) -> bool {
+        self.pending
+    }
+
+    /// A queue has been emptied though it may be paused.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        self.search.contents.remove(&slot);
+    }
+
+    /// Those that were found, in order.
+    pub(crate) fn found(self) -> Vec<Cycle> {
+        self.found
+    }
+}
+
 /// What the search keeps from one look to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Search {
+pub(super) struct Search {
     /// By the definition, without shortcuts.
     pub(super) plain: bool,
     /// Every packet takes a turn that the present routes have.
@@ -50,16 +83,6 @@ pub(super) struct Content {
 }
 
 impl Search {
-    /// A search that is `plain`, or relies on routes if all packets are `routed` and routes do not change.
-    pub(crate) fn new(plain: bool, routed: bool) -> Self {
-        Self { plain, routed, ..Self::default() }
-    }
-
-    /// A queue has been emptied though it may be paused.
-    pub(crate) fn forget(&mut self, slot: Slot) {
-        self.contents.remove(&slot);
-    }
-
     /// Drops queues that have nothing to wait for, until all that are left have.
     pub(super) fn prune(&mut self, by_turns: bool) {
         let (waiters, turns) = (&mut self.waiters, &self.turns);

@@ -19,16 +19,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if turns.destinations.is_empty() {
             turns.destinations = self.distinct_destinations();
         }
-        let here = &self.ports[port];
+        let here = &self.net.ports[port];
         let (switch, sender) = (here.switch(), here.peer());
-        let before = self.ports[sender].switch();
+        let before = self.net.ports[sender].switch();
         let own = self.fabric.switches[switch.index()].ports.clone();
         let mut words = vec![0u64; own.len().div_ceil(64)];
         for &dst in &turns.destinations {
-            if !self.routing.choices(before, dst).contains(&sender) {
+            if !self.net.routing.choices(before, dst).contains(&sender) {
                 continue;
             }
-            for out in self.routing.choices(switch, dst) {
+            for out in self.net.routing.choices(switch, dst) {
                 let place = (out.0 - own.start) as usize;
                 words[place / 64] |= 1 << (place % 64);
             }
@@ -40,6 +40,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn distinct_destinations(&self) -> Vec<NicId> {
         let mut seen = BTreeSet::new();
         let all = (0..self.fabric.nics.len() as u32).map(NicId);
-        all.filter(|&nic| self.routing.shared_row(nic).is_none_or(|row| seen.insert(row))).collect()
+        all.filter(|&nic| self.net.routing.shared_row(nic).is_none_or(|row| seen.insert(row)))
+            .collect()
     }
 }

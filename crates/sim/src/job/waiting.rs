@@ -10,23 +10,23 @@ use xoff_workload::ports::Transfer;
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Sees to it that every job begins.
     pub(crate) fn schedule_jobs(&mut self) {
-        for job in self.jobs.running.ids() {
-            let start = self.jobs.running[job].start;
+        for job in self.hosts.jobs.running.ids() {
+            let start = self.hosts.jobs.running[job].start;
             self.schedule_job(start, Next::Start { job });
         }
     }
 
     pub(super) fn schedule_job(&mut self, at: Instant, next: Next) {
-        self.jobs.agenda.push(at, next.rank(), next);
+        self.hosts.jobs.agenda.push(at, next.rank(), next);
         self.wake_jobs();
     }
 
     /// Sees to it that there is an event for the next thing that jobs wait for.
     fn wake_jobs(&mut self) {
-        if let Some(at) = self.jobs.agenda.next_at()
-            && at < self.jobs.wake_at
+        if let Some(at) = self.hosts.jobs.agenda.next_at()
+            && at < self.hosts.jobs.wake_at
         {
-            self.jobs.wake_at = at;
+            self.hosts.jobs.wake_at = at;
             self.schedule(at, Kind::Job, 0, 0);
         }
     }
@@ -35,33 +35,33 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn go_on(&mut self) {
         let now = self.now;
         let due = |jobs: &Jobs| jobs.agenda.next_at().is_some_and(|at| at <= now);
-        if !due(&self.jobs) {
+        if !due(&self.hosts.jobs) {
             return;
         }
         // What comes up for this instant is seen to here, without an event of its own.
-        self.jobs.wake_at = now;
-        while due(&self.jobs)
-            && let Some((_, next)) = self.jobs.agenda.pop()
+        self.hosts.jobs.wake_at = now;
+        while due(&self.hosts.jobs)
+            && let Some((_, next)) = self.hosts.jobs.agenda.pop()
         {
             match next {
                 Next::Start { job } => self.begin(job),
                 Next::Done { job, token } => self.tell(job, token),
                 Next::Arrive(transfer) => {
-                    let at = self.jobs.gpus.arrive(now, &transfer);
+                    let at = self.hosts.jobs.gpus.arrive(now, &transfer);
                     let Transfer { program, token, .. } = transfer;
                     self.schedule_job(at, Next::Done { job: JobId(program), token });
                 }
                 Next::Free { gpu } => self.send_over_nvlink(gpu),
             }
         }
-        self.jobs.wake_at = Instant::MAX;
+        self.hosts.jobs.wake_at = Instant::MAX;
         self.wake_jobs();
     }
 
     /// A GPU's NVLink is free: the next transfer goes.
     fn send_over_nvlink(&mut self, gpu: u32) {
-        let Some((transfer, again)) = self.jobs.gpus.next(self.now, gpu) else { return };
-        let near = self.jobs.near[gpu as usize];
+        let Some((transfer, again)) = self.hosts.jobs.gpus.next(self.now, gpu) else { return };
+        let near = self.hosts.jobs.near[gpu as usize];
         self.schedule_job(self.now.plus(near), Next::Arrive(transfer));
         if let Some(at) = again {
             self.schedule_job(at, Next::Free { gpu });

@@ -1,9 +1,12 @@
 //! The link at a port, and what makes it worse for a while.
 
+use crate::id::Table;
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use xoff_fabric::model::{Cable, CableId, Fabric, PortId};
 use xoff_fabric::scenario::Degraded;
 use xoff_units::Rate;
+use xoff_workload::stream::Stream;
 
 /// The link at a port. Both its ends have the same.
 #[derive(Debug, Clone)]
@@ -40,6 +43,41 @@ impl Link {
     /// Whether packets can get lost on it.
     pub(super) fn is_lossy(&self) -> bool {
         self.is_down() || self.bit_errors > 0 || self.loss > 0
+    }
+}
+
+/// The links of a run by port, and the draws that decide what they lose.
+pub(crate) struct Links {
+    links: Table<PortId, Link>,
+    streams: Table<PortId, Stream>,
+}
+
+impl Links {
+    pub(crate) fn new(fabric: &Fabric, seed: u64) -> Self {
+        let ports = 0..fabric.ports.len() as u32;
+        Self {
+            links: ports.clone().map(|port| Link::new(fabric.cable(PortId(port)))).collect(),
+            streams: ports.map(|port| Stream::new(seed, port.into(), "loss")).collect(),
+        }
+    }
+
+    /// A number out of all there are, for one packet that leaves by a port.
+    pub(super) fn draw(&mut self, port: PortId) -> u64 {
+        self.streams[port].next_u64()
+    }
+}
+
+impl Index<PortId> for Links {
+    type Output = Link;
+
+    fn index(&self, port: PortId) -> &Link {
+        &self.links[port]
+    }
+}
+
+impl IndexMut<PortId> for Links {
+    fn index_mut(&mut self, port: PortId) -> &mut Link {
+        &mut self.links[port]
     }
 }
 

@@ -6,6 +6,7 @@
 //! [`crate::pause`] and their kin.
 
 pub(crate) mod buffer;
+pub(crate) mod chip;
 pub(crate) mod hashing;
 pub(crate) mod header;
 pub(crate) mod packet;

@@ -1,0 +1,107 @@
+//! Who watches a run, how often it hears of it, and when a run counts as stalled.
+
+use crate::report::Observer;
+use xoff_fabric::model::Fabric;
+use xoff_units::Span;
+
+/// Events between two reports of progress.
+const STRETCH: u64 = 1 << 18;
+
+/// Reports between two counts of the packet-hops, for which all ports must be visited.
+const COUNT_EVERY: u32 = 4;
+
+/// A run in which nothing was delivered for so long is stalled, unless a timer is still running.
+const HOPELESS: Span = Span::from_ms(5_000);
+
+/// The observer of a run and what it was last shown.
+pub(crate) struct Observation<'a> {
+    pub(crate) observer: &'a mut dyn Observer,
+    /// Queues are sampled this often; zero takes no samples.
+    pub(crate) sample_period: Span,
+    /// How long nothing may be delivered before the run counts as stalled.
+    pub(crate) patience: Span,
+    /// Deliveries when progress was last looked for.
+    delivered: u64,
+    /// Events handled before the present stretch.
+    handled: u64,
+    /// Events in the present stretch,
+    stretch: u64,
+    /// and those of them that are left.
+    countdown: u64,
+    /// Reports so far, and the packet-hops counted at one of the last.
+    reports: u32,
+    hops: u64,
+}
+
+impl<'a> Observation<'a> {
+    pub(crate) fn new(
+        fabric: &Fabric,
+        observer: &'a mut dyn Observer,
+        sample_period: Span,
+    ) -> Self {
+        Self {
+            observer,
+            sample_period,
+            patience: patience(fabric),
+            delivered: 0,
+            handled: 0,
+            stretch: STRETCH,
+            countdown: STRETCH,
+            reports: 0,
+            hops: 0,
+        }
+    }
+
+    /// An event was handled; whether it was the last of its stretch.
+    #[inline(always)]
+    pub(crate) fn count_event(&mut self) -> bool {
+        self.countdown -= 1;
+        self.countdown == 0
+    }
+
+    /// A stretch is over, and the next one begins.
+    pub(crate) fn begin_stretch(&mut self) {
+        self.handled += self.stretch;
+        (self.stretch, self.countdown) = (STRETCH, STRETCH);
+    }
+
+    /// The stretch ends with the present event.
+    pub(crate) fn end_stretch(&mut self) {
+        self.handled += self.stretch - self.countdown;
+        (self.stretch, self.countdown) = (1, 1);
+    }
+
+    /// The present event, with which the stretch ends, is none of the fabric.
+    pub(crate) fn forget_event(&mut self) {
+        self.stretch = 0;
+    }
+
+    /// Events handled so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.handled + self.stretch - self.countdown
+    }
+
+    /// The packet-hops to report, which `count` counts now and then.
+    pub(crate) fn hops(&mut self, count: impl FnOnce() -> u64) -> u64 {
+        if self.reports.is_multiple_of(COUNT_EVERY) {
+            self.hops = count();
+        }
+        self.reports += 1;
+        self.hops
+    }
+
+    /// Whether anything was delivered since the last time.
+    pub(crate) fn has_progressed(&mut self, delivered: u64) -> bool {
+        std::mem::replace(&mut self.delivered, delivered) != delivered
+    }
+}
+
+/// How long nothing may be delivered before a run counts as stalled: long enough for a queue pair that hears
+/// nothing to use up its retries.
+fn patience(fabric: &Fabric) -> Span {
+    let qps = fabric.nics.iter().map(|nic| &nic.qp);
+    let retries = qps.map(|qp| qp.timeout.as_ps().saturating_mul(u64::from(qp.retry_limit) + 2));
+    // Simulated time ends after 213 days; half of that is longer than any run.
+    let longest = retries.max().unwrap_or(0).min(u64::MAX / 2);
+    HOPELESS.max(Span::from_ps(longest))
+}
