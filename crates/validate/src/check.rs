@@ -1,9 +1,9 @@
 //! [`Check`]: one thing that was looked at, with what was seen, what it is held against and what to do.
 
 use crate::phase::Phase;
-use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
 use xoff_fabric::Network;
+use xoff_report::Verdict;
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

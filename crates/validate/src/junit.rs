@@ -1,8 +1,8 @@
 //! JUnit XML, which every pipeline reads: a suite per phase, a case per check.
 
-use crate::report::Verdict;
 use crate::validation::Validation;
 use std::fmt::Write;
+use xoff_report::Verdict;
 
 /// The validation as JUnit XML. A warning passes, with its words as output.
 pub fn junit(validation: &Validation) -> String {

@@ -2,8 +2,8 @@
 
 use crate::check::{Advice, Check};
 use crate::phase::Phase;
-use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
+use xoff_report::Verdict;
 
 /// A fabric, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

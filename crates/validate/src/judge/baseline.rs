@@ -4,8 +4,8 @@ use super::Evidence;
 use super::words::{count, percent, time};
 use crate::check::{Advice, Check};
 use crate::phase::Phase;
-use crate::report::Verdict;
 use crate::suite::{LONG, SHORT, pairs};
+use xoff_report::Verdict;
 use xoff_units::Bytes;
 
 const EXPERIMENT: &str = "baseline-pairs";

@@ -4,9 +4,9 @@
 use super::advice;
 use crate::check::{Advice, Check};
 use crate::phase::Phase;
-use crate::report::Verdict;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::diagnostic::{Code, Diagnostic, code};
+use xoff_report::Verdict;
 
 /// The rules that a file can break and still be understood.
 const RULES: [(Code, &str, &str); 3] = [

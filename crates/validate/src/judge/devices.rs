@@ -3,9 +3,9 @@
 use super::words::{count, some};
 use crate::check::{Advice, Check};
 use crate::phase::Phase;
-use crate::report::Verdict;
 use xoff_config::audit::{Finding, Report};
 use xoff_fabric::Severity;
+use xoff_report::Verdict;
 
 /// The rule about software versions.
 const VERSIONS: &str = "versions-differ";

@@ -5,9 +5,9 @@ use super::{Evidence, advice};
 use crate::check::{Advice, Check};
 use crate::measure::Measurement;
 use crate::phase::Phase;
-use crate::report::Verdict;
 use crate::suite::{DEAD_SPINE, UNDISTURBED, Victims};
 use xoff_fabric::model::{Fabric, PortId};
+use xoff_report::Verdict;
 use xoff_units::Span;
 
 /// Experiments and what they show.

@@ -4,11 +4,11 @@ use super::advice;
 use super::words::{count, some};
 use crate::check::Check;
 use crate::phase::Phase;
-use crate::report::Verdict;
 use std::collections::BTreeMap;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
 use xoff_fabric::model::{Balancing, CLASSES, Fabric, PortId, Scheduling, Tier};
+use xoff_report::Verdict;
 use xoff_transport::config::Congestion;
 use xoff_units::{Rate, Ratio};
 

@@ -70,5 +70,5 @@ fn refused(evidence: &Evidence<'_>) -> Option<Check> {
         .done("built every experiment on this fabric")
         .seen(why.collect::<Vec<_>>().join("; "), "none is refused")
         .from(evidence.refused.keys().cloned());
-    Some(check.verdict(crate::report::Verdict::Fail))
+    Some(check.verdict(xoff_report::Verdict::Fail))
 }

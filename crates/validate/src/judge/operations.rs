@@ -6,9 +6,9 @@ use super::words::some;
 use crate::check::{Advice, Check};
 use crate::measure::{Counters, Measurement, PortFigures};
 use crate::phase::Phase;
-use crate::report::Verdict;
 use crate::suite::UNDISTURBED;
 use std::collections::BTreeSet;
+use xoff_report::Verdict;
 
 /// A counter that operators have, and when to be woken by it.
 struct Signal {

@@ -5,10 +5,10 @@ use super::{Evidence, advice};
 use crate::check::{Advice, Check};
 use crate::measure::{Measurement, TierFigures};
 use crate::phase::Phase;
-use crate::report::Verdict;
 use crate::suite::INCASTS;
 use xoff_fabric::derived::Derived;
 use xoff_fabric::model::Balancing;
+use xoff_report::Verdict;
 
 /// Everybody to everybody gets this share of the NICs' rate where nothing is oversubscribed.
 const CARRIED: f64 = 0.8;

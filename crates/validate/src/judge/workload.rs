@@ -5,8 +5,8 @@ use super::{Evidence, advice};
 use crate::check::{Advice, Check};
 use crate::measure::Measurement;
 use crate::phase::Phase;
-use crate::report::Verdict;
 use xoff_fabric::model::Balancing;
+use xoff_report::Verdict;
 use xoff_units::Bytes;
 
 /// The largest size of a collective gets this share of an ideal network's bandwidth, or more.

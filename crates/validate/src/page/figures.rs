@@ -3,12 +3,12 @@
 use super::Figures;
 use crate::measure::{Measurement, PairLoad};
 use crate::phase::Phase;
-use crate::report::{
+use crate::suite::{BEGIN, INCASTS, OUTAGE, UNDISTURBED};
+use std::collections::{BTreeMap, BTreeSet};
+use xoff_report::{
     Axis, BarSeries, Bars, Chart, Distribution, Figure, Heat, Lane, Mark, Plot, Reference, Samples,
     Series, Stretch, Timeline, Unit,
 };
-use crate::suite::{BEGIN, INCASTS, OUTAGE, UNDISTURBED};
-use std::collections::{BTreeMap, BTreeSet};
 
 type Measured = BTreeMap<String, Measurement>;
 

@@ -7,13 +7,13 @@ mod topology;
 use crate::check::Check;
 use crate::measure::Measurement;
 use crate::phase::Phase;
-use crate::report::{
-    Block, Cell, Check as CheckBlock, Column, Fact, Figure, Number, Report, Section, Table, Tile,
-    Unit, Verdict,
-};
 use crate::validation::{Proposal, Validation};
 use std::collections::BTreeMap;
 use xoff_fabric::FabricSetup;
+use xoff_report::{
+    Block, Cell, Check as CheckBlock, Column, Fact, Figure, Number, Report, Section, Table, Tile,
+    Unit, Verdict,
+};
 
 /// What a reader must know about how it was made.
 const LEFT_OUT: &str = "PCIe and host memory take no time, NVLink only its rate; bit errors take whole \

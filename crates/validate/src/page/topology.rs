@@ -1,9 +1,9 @@
 //! The fabric drawn, with the load that it carried.
 
 use crate::measure::Measurement;
-use crate::report::{Figure, Link, LinkState, Node, NodeRef, Plot, Tier, Topology};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
+use xoff_report::{Figure, Link, LinkState, Node, NodeRef, Plot, Tier, Topology};
 
 /// Links busier than this are hot spots.
 const HOT: f64 = 0.9;

@@ -1,7 +1,8 @@
 //! The fabrics of `examples/bad`: each fails for its own reason, and passes with what is advised.
 
 use super::{example, failed, validate};
-use xoff_validate::{Choice, Phase, Validation, Verdict};
+use xoff_report::Verdict;
+use xoff_validate::{Choice, Phase, Validation};
 
 /// Laboratory to synthetic load, small experiments: what the mistakes show in.
 fn judged(text: &str) -> Validation {

@@ -9,9 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use xoff_fabric::{FabricSetup, load_fabric};
+use xoff_report::Verdict;
 use xoff_validate::judge::judge_broken;
 use xoff_validate::validation::Subject;
-use xoff_validate::{Choice, Evidence, Measurement, Validation, Verdict, judge, measure, suite};
+use xoff_validate::{Choice, Evidence, Measurement, Validation, judge, measure, suite};
 
 /// The text of an example.
 fn example(name: &str) -> String {

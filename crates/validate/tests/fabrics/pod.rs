@@ -2,8 +2,9 @@
 
 use super::{example, failed, validate};
 use xoff_fabric::load_fabric;
+use xoff_report::Verdict;
 use xoff_validate::judge::predicted_left;
-use xoff_validate::{Choice, Phase, Verdict};
+use xoff_validate::{Choice, Phase};
 
 #[test]
 fn the_example_pod_passes() {

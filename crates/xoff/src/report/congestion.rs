@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::rules::buffer;
 use xoff_fabric::scenario::Fault;
-use xoff_units::Span;
-use xoff_validate::report::{
+use xoff_report::{
     Axis, Block, Cell, Chart, Column, Figure, Heat, Lane, Mark, Number, Plot, Section, Series,
     Shade, Stretch, Table, Timeline, Unit,
 };
+use xoff_units::Span;
 
 /// Queues in a figure.
 const QUEUES: usize = 5;

@@ -2,12 +2,12 @@
 
 use super::Material;
 use xoff_fabric::model::{Fabric, NodeId, PortId, Tier as Height};
-use xoff_sim::spread;
-use xoff_units::Bytes;
-use xoff_validate::report::{
+use xoff_report::{
     Cell, Column, Figure, Link, LinkState, Node, NodeRef, Number, Plot, Section, Table, Tier,
     Topology, Unit,
 };
+use xoff_sim::spread;
+use xoff_units::Bytes;
 
 /// A link that was paused for this share of the run or longer is a hot spot.
 const HOT: f64 = 0.1;

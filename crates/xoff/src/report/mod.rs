@@ -1,4 +1,4 @@
-//! `report.html`: a run as a page to read. The page itself is `xoff_validate::report`; here is what a run
+//! `report.html`: a run as a page to read. The page itself is `xoff_report`; here is what a run
 //! has to say: verdict, traffic, congestion, fabric.
 
 mod congestion;
@@ -12,11 +12,9 @@ pub(crate) use gathered::Gathered;
 use crate::results::Results;
 use crate::verdict::Verdict;
 use xoff_fabric::scenario::Fault;
+use xoff_report::{Block, Check, Fact, Number, Report, Section, Tile, Unit, Verdict as Mark};
 use xoff_telemetry::{Outcome, Summary};
 use xoff_units::{Instant, Rate, Span};
-use xoff_validate::report::{
-    Block, Check, Fact, Number, Report, Section, Tile, Unit, Verdict as Mark,
-};
 
 /// What a report is made of.
 pub(crate) struct Material<'a> {

@@ -2,11 +2,11 @@
 
 use super::{Material, workloads as own};
 use std::collections::BTreeMap;
-use xoff_units::{Bytes, Rate, Span};
-use xoff_validate::report::{
+use xoff_report::{
     Axis, BarSeries, Bars, Cell, Chart, Column, Distribution, Figure, Mark, Number, Plot,
     Reference, Samples, Section, Series, Table, Unit,
 };
+use xoff_units::{Bytes, Rate, Span};
 
 /// The section, unless there was no traffic.
 pub(super) fn section(material: &Material<'_>) -> Option<Section> {

@@ -1,8 +1,8 @@
 //! Training steps, workloads with figures of their own, and tenants, as tables.
 
 use super::Material;
+use xoff_report::{Block, Cell, Column, Number, Table, Unit};
 use xoff_telemetry::{Summary, WorkloadSummary};
-use xoff_validate::report::{Block, Cell, Column, Number, Table, Unit};
 
 /// The tables that have rows.
 pub(super) fn tables(material: &Material<'_>) -> Vec<Block> {

@@ -9,8 +9,8 @@ use crate::output::style::Style;
 use crate::output::{self, files, stdout_width};
 use std::path::{Path, PathBuf};
 use xoff_fabric::catalogue::Catalogue;
+use xoff_plan::{Floor, Plan, PriceError, Prices, Wish, plan};
 use xoff_units::{Length, Ratio};
-use xoff_validate::plan::{Floor, Plan, PriceError, Prices, Wish, plan};
 
 const EXAMPLES: &str = "Examples:
   xoff plan 1024

@@ -6,8 +6,8 @@ use crate::output::style::Style;
 use crate::output::table::{Align, Table};
 use std::path::Path;
 use xoff_fabric::model::Tier;
+use xoff_plan::{Design, Failure, LevelCables, Line, Part, Plan, Price, Role};
 use xoff_units::Ratio;
-use xoff_validate::plan::{Design, Failure, LevelCables, Line, Part, Plan, Price, Role};
 
 const LEFT: Align = Align::Left;
 const RIGHT: Align = Align::Right;

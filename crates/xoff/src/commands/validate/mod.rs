@@ -22,11 +22,12 @@ use xoff_config::device::Balancing;
 use xoff_config::{Device, Files, Intent};
 use xoff_fabric::diagnostic::Diagnostic;
 use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
+use xoff_report::Verdict;
 use xoff_validate::judge::{is_a_rule, judge_broken, judge_devices};
 use xoff_validate::page::{Material, page};
 use xoff_validate::suite::Choice;
 use xoff_validate::validation::{Subject, Validation};
-use xoff_validate::{Evidence, Experiment, Measurement, Phase, Verdict, judge, junit, suite};
+use xoff_validate::{Evidence, Experiment, Measurement, Phase, judge, junit, suite};
 
 const EXAMPLES: &str = "Examples:
   xoff validate examples/pod-256.toml

@@ -5,8 +5,9 @@ use crate::output::table::{Align, Table};
 use crate::output::{printable, wrap};
 use std::fmt::Write;
 use std::path::Path;
+use xoff_report::Verdict;
+use xoff_validate::Check;
 use xoff_validate::validation::{Proposal, Validation};
-use xoff_validate::{Check, Verdict};
 
 /// The page, in at most `width` columns where that can be.
 pub(super) fn render(validation: &Validation, folder: &Path, width: usize, style: Style) -> String {

@@ -1,7 +1,7 @@
 //! Counts against the closed forms: R ports at NIC speed, two tiers R^2/2, three R^3/4, a rail pod 8 x R/2.
 
 use super::*;
-use crate::plan::{design, size};
+use crate::{design, size};
 use xoff_fabric::model::Tier;
 
 /// Silicon whose ports are R at 400G.

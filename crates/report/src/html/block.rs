@@ -2,8 +2,8 @@
 
 use super::text::{data_address, escape, prose, slug};
 use super::{Page, badge};
-use crate::report::draw::{self, Key};
-use crate::report::{Block, Cell, Check, Column, Figure, Table, Tile, Verdict, csv};
+use crate::draw::{self, Key};
+use crate::{Block, Cell, Check, Column, Figure, Table, Tile, Verdict, csv};
 
 /// Evidence within evidence is shown to this depth.
 const DEPTH: usize = 3;

@@ -7,7 +7,7 @@ use plotters::style::RGBColor;
 
 /// What something is drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::report) enum Ink {
+pub(crate) enum Ink {
     /// The page.
     Paper,
     /// Boxes on the page.
@@ -66,17 +66,17 @@ const DARK_HEAT: [(u8, u8, u8); 6] =
 
 impl Ink {
     /// Colours for series.
-    pub(in crate::report) const SERIES: u8 = 8;
+    pub(crate) const SERIES: u8 = 8;
     /// Steps from cold to hot.
-    pub(in crate::report) const HEAT: u8 = 20;
+    pub(crate) const HEAT: u8 = 20;
 
     /// The ink of a series by its place.
-    pub(in crate::report) fn series(at: usize) -> Ink {
+    pub(crate) fn series(at: usize) -> Ink {
         Series((at % usize::from(Self::SERIES)) as u8)
     }
 
     /// The ink of a share from 0, cold, to 1, hot.
-    pub(in crate::report) fn heat(share: f64) -> Ink {
+    pub(crate) fn heat(share: f64) -> Ink {
         if share.is_nan() {
             return Heat(0);
         }
@@ -84,7 +84,7 @@ impl Ink {
         Heat((share.clamp(0.0, 1.0) * steps).min(steps - 1.0) as u8)
     }
 
-    pub(in crate::report) fn all() -> impl Iterator<Item = Ink> {
+    pub(crate) fn all() -> impl Iterator<Item = Ink> {
         let series = (0..Self::SERIES).map(Series);
         PLAIN.into_iter().chain(series).chain((0..Self::HEAT).map(Heat))
     }
@@ -102,13 +102,13 @@ impl Ink {
     }
 
     /// That colour as the picture writes it.
-    pub(in crate::report) fn drawn(self) -> String {
+    pub(crate) fn drawn(self) -> String {
         let RGBColor(r, g, b) = self.sentinel();
         format!("#{r:02X}{g:02X}{b:02X}")
     }
 
     /// Its name in the style sheet.
-    pub(in crate::report) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Paper => "paper".to_owned(),
             Card => "card".to_owned(),
@@ -128,12 +128,12 @@ impl Ink {
     }
 
     /// What it looks like on white.
-    pub(in crate::report) fn light(self) -> String {
+    pub(crate) fn light(self) -> String {
         self.looks(|series| series.0, &LIGHT_HEAT, |light, _| light)
     }
 
     /// What it looks like on black.
-    pub(in crate::report) fn dark(self) -> String {
+    pub(crate) fn dark(self) -> String {
         self.looks(|series| series.1, &DARK_HEAT, |_, dark| dark)
     }
 

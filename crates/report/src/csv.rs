@@ -218,7 +218,7 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Axis, Column, Number, Series, Verdict};
+    use crate::{Axis, Column, Number, Series, Verdict};
 
     #[test]
     fn a_table_in_base_units() {

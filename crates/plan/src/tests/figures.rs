@@ -1,7 +1,7 @@
 //! Bisection, failures and alternatives, worked out by hand.
 
 use super::*;
-use crate::plan::design::Part;
+use crate::design::Part;
 use xoff_units::Ratio;
 
 fn lost(design: &Design, part: Part) -> (u64, Ratio) {

@@ -2,7 +2,7 @@
 
 /// At most about `most` points of a series in order of x, what is not finite left out: of each stretch of x
 /// the first, the least, the greatest and the last.
-pub(in crate::report) fn extremes(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+pub(crate) fn extremes(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let finite = points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
     let mut points: Vec<(f64, f64)> = finite.collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -49,7 +49,7 @@ fn keep(stretch: &[(f64, f64)], kept: &mut Vec<(f64, f64)>) {
 }
 
 /// The share of values up to each value, equal values as one.
-pub(in crate::report) fn cumulative(values: &[f64]) -> Vec<(f64, f64)> {
+pub(crate) fn cumulative(values: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len() as f64;

@@ -5,9 +5,9 @@
 //! with their evidence, [`Figure`]s). [`Report::html`] makes one page of it that needs no network, follows
 //! light and dark, prints, and is the same bytes for the same report.
 //!
-//! Whatever text a report holds may come from a file that somebody else wrote: all of it is escaped, ids are
-//! made safe, and the page's own policy runs no script but the one it carries. Whatever numbers it holds may
-//! be many: what is drawn and what is kept as CSV is bounded, and the caption says what was left out.
+//! Text may come from untrusted files: all of it is escaped, ids are made safe, and the page's content
+//! security policy runs no script but the one it carries. Data may be large: what is drawn and what is kept
+//! as CSV is bounded, and the caption says what was left out.
 //!
 //! What it is not: it knows nothing of fabrics or simulation, decides no verdict and writes no file. Read
 //! [`block`] first, then [`figure`].

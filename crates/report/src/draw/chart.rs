@@ -4,7 +4,7 @@ use super::ink::Ink;
 use super::panel::{ADVANCE, Drawn, LETTER, Layout, Panel, fit, picture, units, words};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width, thin};
-use crate::report::{Axis, Chart, Distribution, Mark, Samples, Scale, Shade, Unit};
+use crate::{Axis, Chart, Distribution, Mark, Samples, Scale, Shade, Unit};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::element::Text;

@@ -5,7 +5,7 @@ use super::ink::Ink;
 use super::panel::{ADVANCE, Drawn, Layout, Panel, fit, picture};
 use super::ruler::Ruler;
 use super::{Drawing, Form, Key, Picture, Width};
-use crate::report::{Lane, Scale, Stretch, Timeline};
+use crate::{Lane, Scale, Stretch, Timeline};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::prelude::SVGBackend;
@@ -81,7 +81,7 @@ fn draw(
     width: Width,
 ) -> Drawn {
     let lanes = lanes(timeline);
-    let axis = crate::report::Axis { scale: Scale::Linear, ..timeline.x.clone() };
+    let axis = crate::Axis { scale: Scale::Linear, ..timeline.x.clone() };
     let ticks = if width == Width::Wide { 8 } else { 3 };
     let x = Ruler::new(&axis, times(timeline), None, ticks);
     let names: Vec<String> = lanes.iter().map(|lane| lane.name.clone()).collect();

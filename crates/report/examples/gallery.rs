@@ -1,9 +1,9 @@
 //! Prints a report with every kind of block and figure, to look at and for the browser test:
-//! `cargo run -p xoff-validate --example gallery > gallery.html`. The figures are made up.
+//! `cargo run -p xoff-report --example gallery > gallery.html`. The figures are made up.
 
 use std::f64::consts::PI;
+use xoff_report::*;
 use xoff_units::{Bytes, Span};
-use xoff_validate::report::*;
 
 fn main() -> std::io::Result<()> {
     use std::io::Write;

@@ -1,5 +1,5 @@
 //! A report in a real browser: wide and narrow, light and dark, on screen and in print. Needs Chromium, so
-//! it is run by name: `cargo test -p xoff-validate --test browser -- --ignored`.
+//! it is run by name: `cargo test -p xoff-report --test browser -- --ignored`.
 //!
 //! `XOFF_PAGE` names a page to look at instead of the gallery, `XOFF_SCREENSHOTS` a folder for its pictures.
 

@@ -1,8 +1,8 @@
 //! [`Ruler`]: how values of an axis become places, and which of them are written.
 
 use super::panel::fit;
-use crate::report::unit::{Unit, digits};
-use crate::report::{Axis, Scale};
+use crate::unit::{Unit, digits};
+use crate::{Axis, Scale};
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use std::ops::Range;
 

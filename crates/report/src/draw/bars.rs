@@ -4,7 +4,7 @@ use super::ink::Ink;
 use super::panel::{ADVANCE, Drawn, Layout, Panel, fit, picture, units, words};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width};
-use crate::report::{Bars, Scale};
+use crate::{Bars, Scale};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::element::Text;
@@ -46,7 +46,7 @@ pub(super) fn bars(bars: &Bars) -> Drawing {
     }
 }
 
-fn shown(bars: &Bars) -> impl Iterator<Item = &crate::report::BarSeries> {
+fn shown(bars: &Bars) -> impl Iterator<Item = &crate::BarSeries> {
     bars.series.iter().take(usize::from(Ink::SERIES))
 }
 
@@ -61,7 +61,7 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
     let groups = &bars.groups[..bars.groups.len().min(GROUPS)];
     let count = shown(bars).count().max(1) as f64;
     // Bars begin at zero, so their axis is never logarithmic.
-    let axis = crate::report::Axis { scale: Scale::Linear, ..bars.y.clone() };
+    let axis = crate::Axis { scale: Scale::Linear, ..bars.y.clone() };
     let drawn = |values: &[Option<f64>]| -> Vec<f64> {
         let values = values.iter().take(GROUPS).flatten().copied();
         values.filter(|v| can_be_drawn(*v, Scale::Linear)).collect()

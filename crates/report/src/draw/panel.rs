@@ -3,7 +3,7 @@
 use super::Picture;
 use super::ink::Ink;
 use super::ruler::Ruler;
-use crate::report::html::clean;
+use crate::html::clean;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};

@@ -1,6 +1,6 @@
 //! The style sheet: the page's own rules, and what colour each ink has in light and dark.
 
-use crate::report::draw::Ink;
+use crate::draw::Ink;
 
 const RULES: &str = include_str!("style.css");
 

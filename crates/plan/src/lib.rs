@@ -1,12 +1,12 @@
 //! A fabric from a number of GPUs: parts, cables, racks, and the designs that compete with it.
 //!
 //! [`plan`] takes a [`Wish`] and gives a [`Plan`], or a [`Refusal`] that says what would make the wish
-//! possible. A plan has a [`Design`] (counts, bill, bisection, failures), [`Alternative`]s with one thing
-//! changed in each, and what somebody needs who builds it: [`Plan::fabric_toml`], [`Plan::bill_csv`],
+//! possible. A plan has a [`Design`] (counts, bill, bisection, failures), [`Alternative`]s that each change
+//! one thing, and the documents to build it from: [`Plan::fabric_toml`], [`Plan::bill_csv`],
 //! [`Plan::cabling_csv`], [`Plan::racks_text`].
 //!
-//! What it is not: a model of traffic. It counts and measures; whether the fabric carries what it must is
-//! for a run to show. What is written is held against the fabric that `fabric` resolves from it.
+//! What it is not: a model of traffic. It sizes, counts and prices; whether the fabric carries its load is
+//! for a simulation to show. Tests compare every plan with the fabric that `fabric` resolves from its file.
 //! Read [`Wish`] first, then [`Shape`].
 
 mod alternatives;
@@ -46,7 +46,7 @@ use xoff_fabric::catalogue::{Catalogue, Silicon};
 use xoff_fabric::limit;
 use xoff_units::{Length, Rate};
 
-/// A design for a wish, what competes with it, and what is needed to build it.
+/// A design for a wish, its alternatives, and the documents to build it from.
 #[derive(Debug, Clone, Serialize)]
 pub struct Plan {
     /// What was asked for.
@@ -57,7 +57,7 @@ pub struct Plan {
     pub currency: String,
     /// The design that fulfils the wish.
     pub design: Design,
-    /// What competes with it.
+    /// Designs that each change one thing.
     pub alternatives: Vec<Alternative>,
     #[serde(skip)]
     hall: Hall,
@@ -91,7 +91,7 @@ pub fn plan(
     })
 }
 
-/// A plan whose fabric file nothing could read would be of no use.
+/// Refuses a plan that is larger than a fabric file can describe.
 fn within_limits(design: &Design) -> Result<(), Refusal> {
     let switches: u64 = bill::tiers(&design.shape).iter().sum();
     let cables = design.all_cables();

@@ -4,7 +4,7 @@ use super::ink::Ink;
 use super::panel::{ADVANCE, Drawn, Layout, Panel, fit, picture};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width};
-use crate::report::{Heat, Scale};
+use crate::{Heat, Scale};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::prelude::SVGBackend;

@@ -3,7 +3,7 @@
 use super::ink::Ink;
 use super::panel::{ADVANCE, Drawn, LETTER, fit, line, picture, units, words};
 use super::{Drawing, Form, Key, Picture, Width};
-use crate::report::{LinkState, Node, Topology};
+use crate::{LinkState, Node, Topology};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::element::{PathElement, Rectangle, Text};
@@ -64,7 +64,7 @@ struct Box {
 pub(super) fn topology(topology: &Topology) -> Drawing {
     let (wide, narrow) = (fold(topology, 32), fold(topology, 8));
     let mut notes = Vec::new();
-    let folded = |(_, row): &(&crate::report::Tier, &Row)| row.each > 1;
+    let folded = |(_, row): &(&crate::Tier, &Row)| row.each > 1;
     let tiers = topology.tiers.iter().zip(&narrow.tiers).filter(folded);
     let names: Vec<&str> = tiers.map(|(tier, _)| tier.name.as_str()).collect();
     if !names.is_empty() {
@@ -107,7 +107,7 @@ fn legend(topology: &Topology, folded: &Folded) -> Vec<Key> {
 }
 
 fn description(topology: &Topology) -> String {
-    let tier = |tier: &crate::report::Tier| format!("{} {}", tier.nodes.len(), tier.name);
+    let tier = |tier: &crate::Tier| format!("{} {}", tier.nodes.len(), tier.name);
     let tiers: Vec<String> = topology.tiers.iter().map(tier).collect();
     let count = |state| topology.links.iter().filter(|link| link.state == state).count();
     format!(
@@ -138,7 +138,7 @@ fn fold_to(topology: &Topology, most: usize) -> Folded {
         if topology.node(link.from).is_none() || topology.node(link.to).is_none() {
             continue;
         }
-        let place = |at: crate::report::NodeRef| (at.tier, tiers[at.tier].of[at.node]);
+        let place = |at: crate::NodeRef| (at.tier, tiers[at.tier].of[at.node]);
         let (a, b) = (place(link.from), place(link.to));
         if a == b {
             continue;

@@ -34,7 +34,7 @@ pub(super) fn prose(text: &str) -> String {
 
 /// Text in which nothing but line ends and tabs controls anything: no terminal, no direction of
 /// writing.
-pub(in crate::report) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 

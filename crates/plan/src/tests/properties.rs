@@ -1,7 +1,7 @@
 //! Random wishes: what is counted, what is cabled and what `fabric` makes of the file must be the same.
 
 use super::*;
-use crate::plan::cabling::{Cable, End, PortNumber};
+use crate::cabling::{Cable, End, PortNumber};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::derived::Derived;
