@@ -1,4 +1,5 @@
-//! [`Number`]s with a [`Unit`], as people read them: three digits and a prefix.
+//! [`Number`]s with a [`Unit`], as people read them: three digits and a prefix. Every figure on a page, on
+//! the terminal and in a sentence is formatted here; exact values are in the JSON and Parquet files.
 
 use std::fmt;
 use xoff_units::{Bytes, Instant, Rate, Ratio, Span};
@@ -22,7 +23,11 @@ pub enum Unit {
     BytesPerSecond,
     /// A share of a whole: 1 is shown as 100 %.
     Share,
-    /// Another unit, whose prefixes nobody chooses.
+    /// A large number of things, shown with a prefix: `5.89 M`.
+    Large,
+    /// Watts.
+    Watts,
+    /// Another unit, shown without a prefix.
     Other(&'static str),
 }
 
@@ -43,6 +48,8 @@ impl Unit {
                 &[(1.0, "B/s"), (1e3, "KB/s"), (1e6, "MB/s"), (1e9, "GB/s"), (1e12, "TB/s")]
             }
             Unit::Share => &[(0.01, "%")],
+            Unit::Large => &[(1.0, ""), (1e3, "K"), (1e6, "M"), (1e9, "G"), (1e12, "T")],
+            Unit::Watts => &[(1.0, "W"), (1e3, "kW"), (1e6, "MW"), (1e9, "GW")],
             Unit::Other(_) => &[(1.0, "")],
         }
     }
@@ -62,12 +69,13 @@ impl Unit {
     /// The base unit's name, for the heading of a CSV column.
     pub(crate) fn base(self) -> &'static str {
         match self {
-            Unit::Plain | Unit::Count => "",
+            Unit::Plain | Unit::Count | Unit::Large => "",
             Unit::Seconds => "s",
             Unit::Bytes => "B",
             Unit::BitsPerSecond => "bit/s",
             Unit::BytesPerSecond => "B/s",
             Unit::Share => "share",
+            Unit::Watts => "W",
             Unit::Other(name) => name,
         }
     }
@@ -178,8 +186,8 @@ fn grouped(value: f64) -> String {
     out
 }
 
-/// Three digits, or all before the point. Whole numbers lose their empty fraction; what is very large
-/// or very small is written with an exponent.
+/// Three digits, or all before the point. Whole numbers lose their empty fraction; others keep their zeros,
+/// so that columns line up. What is very large or very small is written with an exponent.
 pub(crate) fn digits(value: f64) -> String {
     let size = value.abs();
     if size >= 1e15 || (size > 0.0 && size < 1e-3) {
@@ -192,10 +200,10 @@ pub(crate) fn digits(value: f64) -> String {
         _ => 4,
     };
     let text = format!("{value:.places$}");
-    if text.contains('.') {
-        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole.to_owned(),
+        _ => text,
     }
-    text
 }
 
 #[cfg(test)]
@@ -218,6 +226,9 @@ mod tests {
         assert_eq!(show(Number::count(999)), "999");
         assert_eq!(show(Number::new(46.5e9, Unit::BytesPerSecond)), "46.5 GB/s");
         assert_eq!(show(Number::new(3.0, Unit::Other("hops"))), "3 hops");
+        assert_eq!(show(Number::new(1.2045e-3, Unit::Seconds)), "1.20 ms");
+        assert_eq!(show(Number::new(5_890_000.0, Unit::Large)), "5.89 M");
+        assert_eq!(show(Number::new(12_345.0, Unit::Watts)), "12.3 kW");
     }
 
     #[test]

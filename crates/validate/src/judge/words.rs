@@ -1,30 +1,20 @@
-//! Numbers as people read them.
+//! Figures and counts inside sentences.
+
+use xoff_report::{Number, Unit};
 
 /// A share in percent.
 pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
-        _ if percent.abs() >= 99.95 => format!("{percent:.0} %"),
-        _ if percent.abs() >= 10.0 => format!("{percent:.1} %"),
-        _ => format!("{percent:.2} %"),
-    }
+    Number::share(share).to_string()
 }
 
-/// Microseconds.
+/// A time given in microseconds.
 pub(super) fn time(us: f64) -> String {
-    match us {
-        _ if us >= 1000.0 => format!("{:.2} ms", us / 1000.0),
-        _ if us >= 100.0 => format!("{us:.0} us"),
-        _ => format!("{us:.2} us"),
-    }
+    Unit::Seconds.show(us * 1e-6)
 }
 
-/// Bits per second.
+/// A rate given in bits per second.
 pub(super) fn rate(bps: f64) -> String {
-    match bps {
-        _ if bps >= 1e12 => format!("{:.1} Tb/s", bps / 1e12),
-        _ => format!("{:.0} Gb/s", bps / 1e9),
-    }
+    Unit::BitsPerSecond.show(bps)
 }
 
 /// A number of things.

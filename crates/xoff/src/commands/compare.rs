@@ -3,6 +3,7 @@
 use crate::exit::{CODES, Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
+use crate::output::number::microseconds;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
 use crate::output::{self, printable, stdout_width};
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use xoff_report::Unit;
 use xoff_validate::compare::{Subject, Variant, fit, variants};
 use xoff_validate::measure::measure_with_files;
 use xoff_validate::{Experiment, MeasureError, Measurement, Phase};
@@ -216,11 +218,7 @@ fn page(name: &str, seed: u64, rows: &[Row]) -> String {
 }
 
 fn cells(measured: &Measurement, first: f64) -> [String; COLUMNS.len()] {
-    let us = |us: f64| match us {
-        _ if us <= 0.0 => "-".to_owned(),
-        _ if us >= 1000.0 => format!("{:.2} ms", us / 1000.0),
-        _ => format!("{us:.1} us"),
-    };
+    let us = |us: f64| if us > 0.0 { microseconds(us) } else { "-".to_owned() };
     let flows: u64 = measured.groups.iter().map(|group| group.finished).sum();
     let sum: f64 =
         measured.groups.iter().map(|group| group.completion.mean * group.finished as f64).sum();
@@ -235,7 +233,7 @@ fn cells(measured: &Measurement, first: f64) -> [String; COLUMNS.len()] {
     let busbw = measured
         .collectives
         .last()
-        .map_or("-".to_owned(), |row| format!("{:.1} GB/s", row.busbw / 1e9));
+        .map_or("-".to_owned(), |row| Unit::BytesPerSecond.show(row.busbw));
     let drops = totals.lossless_drops + totals.lossy_drops + totals.wire_drops + totals.fault_drops;
     [
         us(mean),

@@ -2,6 +2,7 @@
 //! meant, and both are put side by side.
 
 use crate::exit::{Failure, Level, say};
+use crate::output::number::microseconds;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
 use crate::output::{self, stdout_width};
@@ -148,7 +149,7 @@ pub(super) fn show(effects: &Effects) -> Result<(), Failure> {
 
 fn cells(experiment: &str, which: &str, figures: &Figures) -> Vec<String> {
     let last = match figures.complete {
-        true => format!("{:.0} us", figures.last_us),
+        true => microseconds(figures.last_us),
         false => "never".to_owned(),
     };
     let counts = [figures.pauses, figures.marks, figures.drops, figures.retransmitted];
