@@ -186,7 +186,7 @@ fn grouped(value: f64) -> String {
     out
 }
 
-/// Three digits, or all before the point. Whole numbers lose their empty fraction; others keep their zeros,
+/// Three digits, or all before the point; two below a tenth. Whole numbers lose their empty fraction; others keep their zeros,
 /// so that columns line up. What is very large or very small is written with an exponent.
 pub(crate) fn digits(value: f64) -> String {
     let size = value.abs();
@@ -197,6 +197,7 @@ pub(crate) fn digits(value: f64) -> String {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,
         v if v >= 0.0995 || v == 0.0 => 2,
+        v if v >= 0.00995 => 3,
         _ => 4,
     };
     let text = format!("{value:.places$}");

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use xoff_fabric::diagnostic::{Diagnostic, Origin, code};
 use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
+use xoff_results::Case;
+use xoff_sim::Settings;
 use xoff_units::Bytes;
 use xoff_workload::{Flow, Job, WorkloadError};
 
@@ -37,6 +39,24 @@ pub(crate) struct Scene {
     pub(crate) seed: u64,
     /// Every file it was made from.
     pub(crate) inputs: Vec<PathBuf>,
+}
+
+impl Scene {
+    /// What of it is simulated.
+    pub(crate) fn case(&self) -> Case<'_> {
+        Case {
+            fabric: &self.setup.fabric,
+            workloads: &self.scenario.workloads,
+            flows: &self.flows,
+            jobs: &self.jobs,
+            faults: &self.scenario.faults,
+        }
+    }
+
+    /// How it is simulated.
+    pub(crate) fn settings(&self) -> Settings {
+        xoff_results::settings(&self.scenario, self.seed)
+    }
 }
 
 /// What a file turned out to be.

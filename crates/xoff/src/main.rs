@@ -4,22 +4,14 @@
 //! decides what a fabric does: that is in the libraries, and this binary could be replaced by a
 //! script without changing a result. Read [`commands::run`] first.
 
-mod alone;
 mod clock;
 mod commands;
-mod critical;
 mod exit;
 mod import;
 mod input;
 mod interrupt;
-mod jobs;
 mod memory;
 mod output;
-mod recorder;
-mod report;
-mod results;
-mod verdict;
-mod workloads;
 
 use clap::Parser;
 use std::process::ExitCode;

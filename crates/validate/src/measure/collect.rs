@@ -3,7 +3,7 @@
 use super::Run;
 use super::figures::{Counters, Distribution, FlowFigure, GroupFigures, Measurement};
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, Nic};
+use xoff_fabric::model::Nic;
 use xoff_sim::{Drop, FlowResult, Outcome};
 use xoff_units::{Bytes, Instant, Span};
 
@@ -11,12 +11,10 @@ use xoff_units::{Bytes, Instant, Span};
 const SINGLE_FLOWS: usize = 64;
 
 impl Run<'_> {
-    pub(super) fn measurement(mut self) -> Measurement {
-        let report = self.report;
-        self.seen.close(report.end);
-        let fabric = &self.setup.fabric;
-        let first_drop = self.seen.first_lossless_drop;
-        let first_lossless_drop = first_drop.map(|drop| (us(drop.at), fabric.port_name(drop.port)));
+    pub(super) fn measurement(&self) -> Measurement {
+        let (report, fabric) = (self.report, self.fabric());
+        let first_lossless_drop =
+            self.seen.first_loss.map(|drop| (us(drop.at), fabric.port_name(drop.port)));
         let rings = report.deadlocks.iter().flat_map(|cycle| &cycle.queues);
         Measurement {
             experiment: self.experiment.id.clone(),
@@ -42,25 +40,19 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn fabric(&self) -> &Fabric {
-        &self.setup.fabric
-    }
-
     fn groups(&self) -> Vec<GroupFigures> {
         let mut all: BTreeMap<u32, Vec<&FlowResult>> = BTreeMap::new();
-        for (flow, result) in self.flows.iter().zip(&self.report.flows) {
+        for (flow, result) in self.case.flows.iter().zip(&self.report.flows) {
             all.entry(flow.workload).or_default().push(result);
         }
-        let workloads = &self.experiment.scenario.workloads;
         let group = |(workload, flows): (u32, Vec<&FlowResult>)| {
-            let name = workloads.get(workload as usize).map_or("", xoff_workload::label);
-            group(name, &flows)
+            group(self.case.workload_name(workload), &flows)
         };
         all.into_iter().map(group).collect()
     }
 
     fn single_flows(&self) -> Vec<FlowFigure> {
-        if self.flows.len() > SINGLE_FLOWS {
+        if self.case.flows.len() > SINGLE_FLOWS {
             return Vec::new();
         }
         let name = |nic: xoff_fabric::model::NicId| self.fabric().nics[nic.index()].name.clone();
@@ -71,7 +63,7 @@ impl Run<'_> {
             completion_us: result.completion().map(Span::as_us_f64),
             ideal_us: result.ideal.as_us_f64(),
         };
-        self.flows.iter().zip(&self.report.flows).map(figure).collect()
+        self.case.flows.iter().zip(&self.report.flows).map(figure).collect()
     }
 
     /// Cores that the transport kept busy at the server with most to do: the bytes that passed its NICs,

@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::figures::{CollectiveFigures, TrainingFigures};
+use xoff_results::jobs::by_size;
 use xoff_sim::JobRun;
 use xoff_units::{Instant, Span};
 use xoff_workload::collective::Figures;
@@ -12,16 +13,11 @@ use xoff_workload::{Job, TrainingRun, ideal};
 
 impl Run<'_> {
     pub(super) fn collectives(&self) -> Vec<CollectiveFigures> {
-        let mut rows = Vec::new();
-        for (job, result) in self.jobs.iter().zip(&self.report.jobs) {
-            let mut left = result.runs.as_slice();
-            for run in &job.runs {
-                let (own, rest) = left.split_at(left.len().min(run.repeat as usize));
-                left = rest;
-                rows.push(self.collective(job, run, own));
-            }
-        }
-        rows
+        let all = self.case.jobs.iter().zip(&self.report.jobs);
+        let rows = all.flat_map(|(job, result)| {
+            by_size(job, result).map(|(run, own)| self.collective(job, run, own))
+        });
+        rows.collect()
     }
 
     fn collective(&self, job: &Job, run: &xoff_workload::Run, own: &[JobRun]) -> CollectiveFigures {
@@ -30,7 +26,7 @@ impl Run<'_> {
         let figures = |time| Figures::new(run.collective, run.size, ranks, time);
         let ideal = job.program(run).map_or(Span::ZERO, |program| self.ideal(program));
         CollectiveFigures {
-            name: self.label(job),
+            name: self.case.workload_name(job.workload).to_owned(),
             algorithm: format!("{:?}", run.algorithm).to_lowercase(),
             ranks,
             bytes: run.size.get(),
@@ -43,8 +39,8 @@ impl Run<'_> {
     }
 
     pub(super) fn steps(&self) -> Vec<TrainingFigures> {
-        let all = self.jobs.iter().zip(&self.report.jobs);
-        // A step that ran could be made.
+        let all = self.case.jobs.iter().zip(&self.report.jobs);
+        // Building a step's script can fail, but not for a step that has already run.
         all.filter_map(|(job, result)| self.step(job, job.training.as_ref()?, &result.runs).ok())
             .collect()
     }
@@ -59,7 +55,7 @@ impl Run<'_> {
         let figures = step.figures(JobRun::mean(runs))?;
         let ideal = step.figures(self.ideal(step.program(&job.layout)?))?;
         Ok(TrainingFigures {
-            name: self.label(job),
+            name: self.case.workload_name(job.workload).to_owned(),
             ranks: step.gpus(),
             finished: JobRun::finished(runs) == training.repeat,
             time_us: figures.time.as_us_f64(),
@@ -71,15 +67,10 @@ impl Run<'_> {
         })
     }
 
-    fn label(&self, job: &Job) -> String {
-        let workloads = &self.experiment.scenario.workloads;
-        workloads.get(job.workload as usize).map_or("", xoff_workload::label).to_owned()
-    }
-
-    /// How long a program takes with the same NICs, headers and costs, and the delay that each pair's way has in the
-    /// fabric, where nothing between NICs is ever busy. So what is missing to it is the network's loss alone.
+    /// How long a program takes with the same NICs, headers, costs and path delays where no link between NICs
+    /// is ever busy: the difference to the measured time is what the network costs.
     fn ideal(&self, mut program: Program) -> Span {
-        let paths = self.paths.get_or_init(|| Paths::new(&self.setup.fabric));
+        let paths = self.paths.get_or_init(|| Paths::new(self.case.fabric));
         let outcome = ideal::run_on_paths(&mut program, paths);
         outcome.map_or(Span::ZERO, |outcome| outcome.end - Instant::ZERO)
     }

@@ -1,14 +1,13 @@
-//! [`measure`]: an experiment is run, and what matters of it is kept.
+//! [`measure`]: runs an experiment and keeps its figures.
 //!
-//! A [`Measurement`] is all that the judges see of a run. It is written down as soon as it is there, so
-//! that a validation that was interrupted goes on where it was.
+//! A [`Measurement`] is all that the judges see of a run. The caller can keep each one, so that an
+//! interrupted validation resumes where it stopped.
 
 mod collect;
 mod figures;
 mod jobs;
 mod links;
 mod times;
-mod watch;
 
 pub use figures::{
     CollectiveFigures, Counters, Depth, Distribution, FlowFigure, GroupFigures, Measurement,
@@ -17,41 +16,52 @@ pub use figures::{
 
 use crate::experiment::Experiment;
 use std::cell::OnceCell;
+use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_scenario};
-use xoff_sim::{Observer, Progress, Settings, SimError};
-use xoff_units::Instant;
+use xoff_results::watch::{Pauses, Samples, Seen};
+use xoff_results::{Case, StartError, Watcher, settings};
+use xoff_sim::Progress;
+use xoff_workload::Open;
 use xoff_workload::ideal::Paths;
-use xoff_workload::{Flow, Job, Open};
 
-/// Why an experiment was not made.
+/// Pauses that are kept: the first ones, which show how they spread.
+const PAUSES: usize = 2_000;
+
+/// Why an experiment has no measurement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
     /// The fabric and the experiment do not fit together.
     #[error("{0}")]
     Setup(String),
-    /// The simulator refused it.
+    /// It could not be simulated.
     #[error(transparent)]
-    Sim(#[from] SimError),
-    /// Somebody wanted to stop.
+    Start(#[from] StartError),
+    /// The caller stopped it.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// A run as the judges' figures are drawn from it.
+/// A run that the figures are drawn from.
 struct Run<'a> {
-    setup: &'a FabricSetup,
+    case: Case<'a>,
     experiment: &'a Experiment,
-    flows: &'a [Flow],
-    jobs: &'a [Job],
     report: &'a xoff_sim::Report,
-    seen: watch::Seen,
-    /// The fabric without anything that could be busy, where a job asks for it.
+    seen: Seen,
+    pauses: Pauses,
+    samples: Samples,
+    /// The delays of the fabric, made when a job first needs its ideal time.
     paths: OnceCell<Paths<'a>>,
 }
 
-/// Runs an experiment on the fabric that `fabric` describes, with `change` laid over it. `go_on` is asked
-/// now and then with the share that is done, as far as that is known; false stops the run.
+impl<'a> Run<'a> {
+    fn fabric(&self) -> &'a Fabric {
+        self.case.fabric
+    }
+}
+
+/// Runs an experiment on the fabric that `fabric` describes, with `change` laid over it. `go_on` is called
+/// now and then with the progress so far; false stops the run.
 pub fn measure(
     experiment: &Experiment,
     fabric: &str,
@@ -99,46 +109,20 @@ pub fn measure_on(
         .map_err(setup_error)?;
     let jobs =
         xoff_workload::programs(&scenario.workloads, &setup.fabric, seed).map_err(setup_error)?;
-    let programs: Result<Vec<_>, _> = jobs.iter().map(xoff_sim::Job::of).collect();
-    let programs = programs.map_err(|error| MeasureError::Setup(error.to_string()))?;
-    let settings = Settings {
-        seed,
-        until: scenario.duration.map(|duration| Instant::ZERO + duration),
-        sample_period: scenario.record.period,
-        ..Settings::default()
+    let case = Case {
+        fabric: &setup.fabric,
+        workloads: &scenario.workloads,
+        flows: &flows,
+        jobs: &jobs,
+        faults: &scenario.faults,
     };
-    let mut watcher = Watcher { seen: watch::Seen::new(&setup.fabric), go_on };
-    let faults = &scenario.faults;
-    let report =
-        xoff_sim::run_jobs(&setup.fabric, &flows, programs, faults, &settings, &mut watcher)?;
+    let mut watcher = Watcher::new(case.fabric, go_on).keep_pauses(PAUSES).keep_samples();
+    let report = &case.run(&settings(scenario, seed), &mut watcher)?;
     if report.outcome == xoff_sim::Outcome::Interrupted {
         return Err(MeasureError::Interrupted);
     }
-    let seen = watcher.seen;
-    let (flows, jobs, report) = (&flows, &jobs, &report);
-    let run = Run { setup, experiment, flows, jobs, report, seen, paths: OnceCell::new() };
-    Ok(run.measurement())
-}
-
-struct Watcher<'a> {
-    seen: watch::Seen,
-    go_on: &'a mut dyn FnMut(&Progress) -> bool,
-}
-
-impl Observer for Watcher<'_> {
-    fn trace(&mut self, trace: &xoff_sim::Trace) {
-        self.seen.trace(trace);
-    }
-
-    fn sample(&mut self, sample: &xoff_sim::Sample) {
-        self.seen.sample(sample);
-    }
-
-    fn sent(&mut self, sent: &xoff_sim::Sent) {
-        self.seen.sent(sent);
-    }
-
-    fn progress(&mut self, progress: &Progress) -> bool {
-        (self.go_on)(progress)
-    }
+    let watched = watcher.finish();
+    let (seen, pauses, samples) = (watched.seen, watched.pauses, watched.samples);
+    let (samples, paths) = (samples.unwrap_or_default(), OnceCell::new());
+    Ok(Run { case, experiment, report, seen, pauses, samples, paths }.measurement())
 }

@@ -1,28 +1,28 @@
 //! `xoff run`: a scenario from its file to its run folder.
 
-use crate::alone;
 use crate::clock::Stopwatch;
 use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input::{self, Scene};
 use crate::interrupt::Interrupt;
-use crate::jobs;
+use crate::memory;
 use crate::output::number::time;
 use crate::output::progress::{Bar, Work};
 use crate::output::style::Style;
 use crate::output::{self, stdout_width, summary};
-use crate::recorder::Recorder;
-use crate::report::{self, Gathered};
-use crate::results::Results;
-use crate::verdict::Verdict;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use xoff_fabric::model::{NicId, Tier};
-use xoff_sim::{Report, Settings};
+use xoff_results::watch::{Pauses, Series};
+use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page};
+use xoff_sim::{Progress, Report, Settings};
 use xoff_telemetry::{Outcome, RunError, RunFolder, Summary, TenantSummary};
-use xoff_units::{Instant, Span};
+use xoff_units::Span;
 use xoff_workload::Flow;
+
+/// Pauses that the page of a run is drawn from: the first ones.
+const PAUSES: usize = 20_000;
 
 const EXAMPLES: &str = "Examples:
   xoff run examples/permutation.toml
@@ -68,94 +68,104 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let scene = input::scenario(&args.scenario, args.seed, args.quiet)?;
     let interrupt = Interrupt::listen();
     let folder = open_folder(args, &scene)?;
-    let bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
-        .then(|| Bar::new(work(&scene)));
-    let (fabric, scenario) = (&scene.setup.fabric, &scene.scenario);
-    let (faults, most) = (&scenario.faults, scenario.record.max_events);
-    let stop = interrupt.clone();
-    let mut recorder = Recorder::new(fabric, faults, most, &folder, interrupt, bar)?;
-    if !args.no_report {
-        recorder.gather(Gathered::new(fabric, scenario.record.period));
-    }
-    let settings = Settings {
-        seed: scene.seed,
-        until: until(&scene),
-        sample_period: scenario.record.period,
-        check_wire: args.check_wire,
-        ..Settings::default()
-    };
-    let jobs = match jobs::for_the_simulator(&scene.jobs) {
-        Ok(jobs) => jobs,
-        Err(error) => return Err(could_not_begin(&folder, &scene, &error.to_string())),
-    };
-    let clock = Stopwatch::start();
-    let ran = xoff_sim::run_jobs(fabric, &scene.flows, jobs, faults, &settings, &mut recorder);
-    let wall_seconds = clock.seconds();
-    let (seen, gathered, errors) = recorder.finish();
-    match ran {
-        Ok(report) => {
-            let (workloads, flows) = (&scenario.workloads, &scene.flows);
-            let (report, seen) = (&report, &seen);
-            let jobs = &scene.jobs;
-            let results = Results { fabric, workloads, flows, jobs, report, seen, wall_seconds };
-            let others = args.alone.then_some(Others { settings: &settings, stop: &stop });
-            conclude(args, &scene, &folder, &results, gathered.as_ref(), errors, others)
+    let settings = Settings { check_wire: args.check_wire, ..scene.settings() };
+    let mut bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
+        .then(|| Bar::new(work(&scene, &settings)));
+    let mut go_on = |progress: &Progress| {
+        if let Some(bar) = &mut bar {
+            bar.update(progress);
         }
-        Err(error) => Err(could_not_begin(&folder, &scene, &error.to_string())),
+        !interrupt.requested()
+    };
+    let (case, record) = (scene.case(), &scene.scenario.record);
+    let mut watcher =
+        Watcher::new(case.fabric, &mut go_on).write_to(&folder, case.faults, record.max_events)?;
+    if !args.no_report {
+        watcher = watcher.keep_series(record.period).keep_pauses(PAUSES);
     }
+    let clock = Stopwatch::start();
+    let ran = case.run(&settings, &mut watcher);
+    let wall_seconds = clock.seconds();
+    let watched = watcher.finish();
+    if let Some(bar) = &bar {
+        bar.clear();
+    }
+    let report = ran.map_err(|error| could_not_begin(&folder, &scene, &error.to_string()))?;
+    let results = Results { case, report: &report, seen: &watched.seen, wall_seconds };
+    let run = Run { args, scene: &scene, folder: &folder, results, watched: &watched };
+    run.conclude(&settings, &interrupt)
 }
 
-/// What running tenants alone needs.
-struct Others<'a> {
-    settings: &'a Settings,
-    stop: &'a Interrupt,
+/// A run that is over, and where it is to be kept.
+struct Run<'a> {
+    args: &'a Args,
+    scene: &'a Scene,
+    folder: &'a RunFolder,
+    results: Results<'a>,
+    watched: &'a Watched,
 }
 
-/// Writes the results of a run, shows them and says whether it kept the rules. `errors` is what
-/// could not be written while it ran.
-fn conclude(
-    args: &Args,
-    scene: &Scene,
-    folder: &RunFolder,
-    results: &Results<'_>,
-    gathered: Option<&Gathered>,
-    mut errors: Vec<RunError>,
-    others: Option<Others<'_>>,
-) -> Result<Exit, Failure> {
-    let (fabric, report) = (results.fabric, results.report);
-    let stopped_by_disk = !errors.is_empty() && report.outcome == xoff_sim::Outcome::Interrupted;
-    let flow_name = |flow| flow_name(scene, flow);
-    let allow = &scene.scenario.allow;
-    let (mut summary, failed) = results.write(folder, scene.seed);
-    if let Some(Others { settings, stop }) = others {
-        let whole = alone::compare(scene, settings, stop, &mut summary.workloads)?;
+impl Run<'_> {
+    /// Writes the results, shows them and says whether the run kept the rules.
+    fn conclude(&self, settings: &Settings, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        let (results, folder) = (&self.results, self.folder);
+        let written = self.watched.errors.iter().map(RunError::to_string);
+        let mut errors: Vec<String> = written.collect();
+        let interrupted = results.report.outcome == xoff_sim::Outcome::Interrupted;
+        let stopped_by_disk = !errors.is_empty() && interrupted;
+        let (mut summary, failed) = results.write(folder, self.scene.seed);
+        summary.peak_memory_bytes = memory::peak().unwrap_or_default().get();
+        if self.args.alone {
+            self.isolate(settings, interrupt, &mut summary)?;
+        }
+        let verdict = Verdict::of(results, &self.scene.scenario.allow);
+        errors.extend(failed.iter().map(RunError::to_string));
+        summary.outcome = verdict.outcome(results.case.fabric, results.report);
+        summary.notes.extend(errors.iter().cloned());
+        if let Some(series) = &self.watched.series {
+            let page = self.page(&summary, &verdict, series, &self.watched.pauses);
+            let failed = folder.write_report(&page).err().map(|error| error.to_string());
+            summary.notes.extend(failed.clone());
+            errors.extend(failed);
+        }
+        errors.extend(folder.write_summary(&summary).err().map(|error| error.to_string()));
+        show(self.args, &summary, folder)?;
+        judge(self.args, &verdict, results.report, &errors, stopped_by_disk, folder)
+    }
+
+    /// Runs every tenant alone.
+    fn isolate(
+        &self,
+        settings: &Settings,
+        interrupt: &Interrupt,
+        summary: &mut Summary,
+    ) -> Result<(), Failure> {
+        let mut go_on = |_: &Progress| !interrupt.requested();
+        let (case, rows) = (&self.results.case, &mut summary.workloads);
+        let all = isolation::compare(case, settings, &mut go_on, rows)
+            .map_err(|error| Failure::input(error.to_string()))?;
         summary.tenants = TenantSummary::of(&summary.workloads);
-        summary.notes.extend((!whole).then(|| "tenants were not all run alone".to_owned()));
+        summary.notes.extend((!all).then(|| "tenants were not all run alone".to_owned()));
+        Ok(())
     }
-    let open = jobs::unfinished(results.jobs, &report.jobs, results.workloads);
-    let job_name = |index: usize| jobs::name(&results.jobs[index], results.workloads).to_owned();
-    let verdict = Verdict::of(fabric, report, results.seen, allow, &flow_name, &job_name, &open);
-    errors.extend(failed);
-    summary.outcome = verdict.outcome(fabric, report);
-    summary.notes.extend(errors.iter().map(RunError::to_string));
-    if let Some(gathered) = gathered {
-        let command = command(args, scene);
-        let material = report::Material {
-            results,
-            summary: &summary,
-            gathered,
-            verdict: &verdict,
-            faults: &scene.scenario.faults,
-            title: name(args),
-            command,
-        };
-        let failed = folder.write_report(&report::page(&material)).err();
-        summary.notes.extend(failed.iter().map(RunError::to_string));
-        errors.extend(failed);
+
+    fn page(
+        &self,
+        summary: &Summary,
+        verdict: &Verdict,
+        series: &Series,
+        pauses: &Pauses,
+    ) -> String {
+        page(&page::Material {
+            results: &self.results,
+            summary,
+            series,
+            pauses,
+            verdict,
+            title: name(self.args),
+            command: command(self.args, self.scene),
+        })
     }
-    errors.extend(folder.write_summary(&summary).err());
-    show(args, &summary, folder)?;
-    judge(args, &verdict, report, &errors, stopped_by_disk, folder)
 }
 
 /// What is printed on standard output.
@@ -192,7 +202,7 @@ fn judge(
     args: &Args,
     verdict: &Verdict,
     report: &Report,
-    errors: &[RunError],
+    errors: &[String],
     stopped_by_disk: bool,
     folder: &RunFolder,
 ) -> Result<Exit, Failure> {
@@ -204,7 +214,7 @@ fn judge(
         }
     }
     for error in errors {
-        say(Level::Error, &error.to_string());
+        say(Level::Error, error);
     }
     let simulated = time(Span::from_ps(report.end.as_ps()));
     if stopped_by_disk {
@@ -235,13 +245,9 @@ fn could_not_begin(folder: &RunFolder, scene: &Scene, reason: &str) -> Failure {
     }
 }
 
-fn until(scene: &Scene) -> Option<Instant> {
-    scene.scenario.duration.map(|duration| Instant::ZERO + duration)
-}
-
 /// What there is to do, for the progress bar: every flow's packets and ACKs over the links of a
 /// path up to the top and down again, or over those of one switch if that joins its ends.
-fn work(scene: &Scene) -> Work {
+fn work(scene: &Scene, settings: &Settings) -> Work {
     let fabric = &scene.setup.fabric;
     let tiers: BTreeSet<Tier> = fabric.switches.iter().map(|switch| switch.tier).collect();
     let neighbour = |nic: NicId| {
@@ -256,15 +262,7 @@ fn work(scene: &Scene) -> Work {
         (packets + acks).saturating_mul(if near { 2 } else { 2 * tiers.len() as u64 })
     };
     let packet_hops = scene.flows.iter().map(hops).fold(0, u64::saturating_add);
-    Work { until: until(scene), packet_hops }
-}
-
-fn flow_name(scene: &Scene, flow: usize) -> String {
-    let name = |nic: NicId| &scene.setup.fabric.nics[nic.index()].name;
-    match scene.flows.get(flow) {
-        Some(ends) => format!("{flow}: {}→{}", name(ends.source), name(ends.destination)),
-        None => flow.to_string(),
-    }
+    Work { until: settings.until, packet_hops }
 }
 
 /// Makes the run folder and copies the input files into it.

@@ -35,8 +35,8 @@ struct Group {
 fn groups(material: &Material<'_>) -> BTreeMap<String, Group> {
     let results = material.results;
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    for (flow, result) in results.flows.iter().zip(&results.report.flows) {
-        let name = results.workloads.get(flow.workload as usize).map_or("", xoff_workload::label);
+    for (flow, result) in results.case.flows.iter().zip(&results.report.flows) {
+        let name = results.case.workload_name(flow.workload);
         let name = format!("{name} of {}", flow.bytes);
         let group = match groups.len() {
             // Sizes may be as many as flows: then they are one group.
@@ -140,7 +140,7 @@ fn collectives(material: &Material<'_>) -> Option<Figure> {
             names.push(label(row));
         }
     }
-    let fabric = material.results.fabric;
+    let fabric = material.results.case.fabric;
     let rates = fabric.nics.iter().filter(|nic| !nic.ports.is_empty());
     let rate = rates.map(|nic| fabric.cable(xoff_fabric::model::PortId(nic.ports.start)).rate);
     let line = rate.max().map(|rate| rate.bps() as f64 / 8.0);

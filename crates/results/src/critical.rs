@@ -1,4 +1,4 @@
-//! What held a training step back: its critical path, and the busiest link on it.
+//! What bounds a training step: its critical path, and the busiest link on it.
 
 use std::collections::BTreeSet;
 use xoff_fabric::model::{Fabric, NicId, PortId};
@@ -9,7 +9,7 @@ use xoff_units::Span;
 use xoff_workload::layout::Layout;
 use xoff_workload::training::Wait;
 
-/// Ranks of a group between which all ways are looked at; of larger groups only those between neighbours.
+/// Groups of up to this many ranks have all their paths searched, larger ones only those between neighbours.
 const MOST_RANKS: usize = 64;
 
 /// The critical path of the longest of a job's steps.
@@ -50,9 +50,9 @@ fn longest(fabric: &Fabric, layout: &Layout, wait: &Wait, report: &Report) -> Lo
         let sent: u64 = report.ports[port.index()].iter().map(|class| class.wire_bytes).sum();
         u128::from(sent) * 1_000_000_000 / u128::from(fabric.cable(*port).rate.bps().max(1))
     };
-    // Of several equally busy the first.
-    let ways = ways(fabric, &nics);
-    let busiest = ways.iter().max_by_key(|port| (load(port), std::cmp::Reverse(port.0)));
+    // Of equally busy links, the first.
+    let paths = paths(fabric, &nics);
+    let busiest = paths.iter().max_by_key(|port| (load(port), std::cmp::Reverse(port.0)));
     if let Some(&port) = busiest {
         let classes = &report.ports[port.index()];
         found.link = Some(fabric.port_name(port));
@@ -62,8 +62,8 @@ fn longest(fabric: &Fabric, layout: &Layout, wait: &Wait, report: &Report) -> Lo
     found
 }
 
-/// All ports by which packets between some NICs may go.
-fn ways(fabric: &Fabric, nics: &[NicId]) -> BTreeSet<PortId> {
+/// All ports that packets between these NICs may leave by.
+fn paths(fabric: &Fabric, nics: &[NicId]) -> BTreeSet<PortId> {
     let routes = Routes::towards(fabric, nics);
     let mut ports = BTreeSet::new();
     for (at, &from) in nics.iter().enumerate() {
@@ -76,7 +76,7 @@ fn ways(fabric: &Fabric, nics: &[NicId]) -> BTreeSet<PortId> {
     ports
 }
 
-/// Adds the ports of all shortest ways from one NIC to another.
+/// Adds the ports of all shortest paths from one NIC to another.
 fn spread(fabric: &Fabric, routes: &Routes, from: NicId, to: NicId, ports: &mut BTreeSet<PortId>) {
     let mut edge: Vec<PortId> = fabric.node_ports(fabric.nic_node(from)).collect();
     let mut seen = BTreeSet::new();

@@ -1,7 +1,8 @@
 //! Where traffic waited: queues, pauses, links over time.
 
 use super::Material;
-use super::gathered::Queue;
+use crate::tables::tier;
+use crate::watch::{Queue, QueueSeries};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::rules::buffer;
@@ -24,9 +25,8 @@ const LANES: usize = 40;
 
 pub(super) fn section(material: &Material<'_>) -> Option<Section> {
     let mut section = Section::new("congestion", "Where traffic waited");
-    let gathered = material.gathered;
     section.blocks.push(tiers(material).into());
-    if gathered.step().is_zero() {
+    if material.series.step().is_zero() {
         let text = "The scenario records no queues over time (`record.period` is zero).";
         section.blocks.push(Block::Text(text.to_owned()));
     }
@@ -65,7 +65,7 @@ enum Side {
 }
 
 impl Side {
-    fn of(self, queue: &Queue) -> &[u32] {
+    fn of(self, queue: &QueueSeries) -> &[u32] {
         match self {
             Side::Egress => &queue.egress,
             Side::Ingress => &queue.ingress,
@@ -76,21 +76,23 @@ impl Side {
 /// The deepest queues with the thresholds that act on them: ECN looks at what waits to leave, PFC at what
 /// came in and is still there.
 fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
-    let (gathered, fabric) = (material.gathered, material.results.fabric);
-    let deepest = |queue: &&Queue| side.of(queue).iter().copied().max().unwrap_or(0);
-    let of_switch = |queue: &&Queue| fabric.node_switch(node(fabric, queue.port)).is_some();
-    let mut queues: Vec<&Queue> =
-        gathered.queues().iter().filter(of_switch).filter(|queue| deepest(queue) > 0).collect();
-    queues.sort_by_key(|queue| (std::cmp::Reverse(deepest(queue)), queue.port, queue.class));
+    let (series, fabric) = (material.series, material.results.case.fabric);
+    let deepest = |queue: &&QueueSeries| side.of(queue).iter().copied().max().unwrap_or(0);
+    let of_switch =
+        |queue: &&QueueSeries| fabric.node_switch(node(fabric, queue.queue.port)).is_some();
+    let mut queues: Vec<&QueueSeries> =
+        series.queues().iter().filter(of_switch).filter(|queue| deepest(queue) > 0).collect();
+    queues.sort_by_key(|queue| (std::cmp::Reverse(deepest(queue)), queue.queue));
     queues.truncate(QUEUES);
-    let first = *queues.first()?;
+    let first = queues.first()?.queue;
     let time = Axis::new("time", Unit::Seconds).from_to(0.0, material.elapsed().as_s_f64());
     let mut chart = Chart::new(time, Axis::new("bytes", Unit::Bytes));
     for queue in &queues {
-        let name = format!("{} class {}", fabric.port_name(queue.port), queue.class);
+        let Queue { port, class } = queue.queue;
+        let name = format!("{} class {class}", fabric.port_name(port));
         chart.series.push(Series::new(name, steps(material, side.of(queue))));
     }
-    chart.shades = shades(material.faults);
+    chart.shades = shades(material.results.case.faults);
     let class = &fabric.ports[first.port.index()].classes[usize::from(first.class) % 8];
     let (id, title, caption) = match side {
         Side::Egress => {
@@ -112,16 +114,16 @@ fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
         }
     };
     let mut caption = caption.to_owned();
-    let period = Number::from(gathered.step());
+    let period = Number::from(series.step());
     caption += &format!(" The greatest value of each {period}, as far as it was sampled.");
-    if gathered.left_out() > 0 {
+    if series.left_out() > 0 {
         caption += " Of very many queues, those that filled first were followed.";
     }
     Some(Figure::new(id, title, Plot::Steps(chart)).caption(caption))
 }
 
 /// Where the port of a switch tells its peer to stop, when no other port is congested and when all are.
-fn pause_marks(fabric: &Fabric, queue: &Queue) -> Vec<Mark> {
+fn pause_marks(fabric: &Fabric, queue: Queue) -> Vec<Mark> {
     let lossless = fabric.pause.enabled && fabric.classes[usize::from(queue.class) % 8].lossless;
     let Some(switch) = fabric.node_switch(node(fabric, queue.port)).filter(|_| lossless) else {
         return Vec::new();
@@ -143,7 +145,7 @@ fn node(fabric: &Fabric, port: PortId) -> xoff_fabric::model::NodeId {
 }
 
 fn steps(material: &Material<'_>, values: &[u32]) -> Vec<(f64, f64)> {
-    let (step, end) = (material.gathered.step().as_s_f64(), material.elapsed().as_s_f64());
+    let (step, end) = (material.series.step().as_s_f64(), material.elapsed().as_s_f64());
     let place = |at: usize| (at as f64 * step).min(end);
     let points = values.iter().enumerate().map(|(at, v)| (place(at), f64::from(*v)));
     // Where nothing more was seen the queue was empty, unless the run ended there.
@@ -162,14 +164,14 @@ fn shades(faults: &[Fault]) -> Vec<Shade> {
     faults.iter().map(shade).collect()
 }
 
-/// Who was paused from when to when, in the order in which it reached them.
+/// Which ports were paused from when to when, in the order in which the pauses reached them.
 fn pauses(material: &Material<'_>) -> Option<Figure> {
-    let (gathered, fabric) = (material.gathered, material.results.fabric);
+    let (pauses, fabric) = (material.pauses, material.results.case.fabric);
     let end = material.results.report.end;
-    let mut lanes: BTreeMap<(PortId, u8), Vec<Stretch>> = BTreeMap::new();
-    for pause in gathered.pauses() {
+    let mut lanes: BTreeMap<Queue, Vec<Stretch>> = BTreeMap::new();
+    for pause in pauses.kept() {
         let stretch = Stretch::new(pause.from, Some(pause.to.unwrap_or(end)));
-        lanes.entry((pause.port, pause.class)).or_default().push(stretch);
+        lanes.entry(pause.queue).or_default().push(stretch);
     }
     let all = lanes.len();
     let mut lanes: Vec<_> = lanes.into_iter().collect();
@@ -183,23 +185,23 @@ fn pauses(material: &Material<'_>) -> Option<Figure> {
     if lanes.is_empty() {
         return None;
     }
-    let lane = |((port, class), stretches): ((PortId, u8), Vec<Stretch>)| Lane {
+    let lane = |(Queue { port, class }, stretches): (Queue, Vec<Stretch>)| Lane {
         name: format!("{} class {class}", fabric.port_name(port)),
-        group: crate::results::tier(fabric, node(fabric, port)).to_owned(),
+        group: tier(fabric, node(fabric, port)).to_owned(),
         stretches,
     };
     let x = Axis::new("time", Unit::Seconds).from_to(0.0, material.elapsed().as_s_f64());
     let lanes = lanes.into_iter().map(lane).collect();
-    let timeline = Timeline { x, lanes, shades: shades(material.faults) };
+    let timeline = Timeline { x, lanes, shades: shades(material.results.case.faults) };
     let mut caption =
         "Ports that could not send because their peer had paused them, in the order in \
-                       which it reached them: from the cause to its victims."
+                       which the pauses reached them: from the cause to its victims."
             .to_owned();
     if all > LANES {
         caption += &format!(" The {LANES} of {all} that were paused longest.");
     }
-    if gathered.pauses_left_out() > 0 {
-        let left_out = Number::count(gathered.pauses_left_out());
+    if pauses.left_out() > 0 {
+        let left_out = Number::count(pauses.left_out());
         caption += &format!(" {left_out} later pauses are not drawn.");
     }
     Some(Figure::new("pauses", "How pauses spread", Plot::Timeline(timeline)).caption(caption))
@@ -207,10 +209,10 @@ fn pauses(material: &Material<'_>) -> Option<Figure> {
 
 /// The busiest links over time.
 fn links(material: &Material<'_>) -> Option<Figure> {
-    let (gathered, fabric) = (material.gathered, material.results.fabric);
+    let (series, fabric) = (material.series, material.results.case.fabric);
     let mut ports: BTreeMap<PortId, Vec<u64>> = BTreeMap::new();
-    for queue in gathered.queues() {
-        let sent = ports.entry(queue.port).or_default();
+    for queue in series.queues() {
+        let sent = ports.entry(queue.queue.port).or_default();
         sent.resize(sent.len().max(queue.sent.len()), 0);
         for (all, own) in sent.iter_mut().zip(&queue.sent) {
             *all += own;
@@ -228,7 +230,7 @@ fn links(material: &Material<'_>) -> Option<Figure> {
     let steps = ports.iter().map(|(_, sent)| sent.len()).max().filter(|steps| *steps > 1)?;
     let each = steps.div_ceil(COLUMNS).max(1);
     let columns = steps.div_ceil(each);
-    let span = Span::from_ps(gathered.step().as_ps() * each as u64);
+    let span = Span::from_ps(series.step().as_ps() * each as u64);
     let row = |(port, sent): &(PortId, Vec<u64>)| {
         let bytes = |column: usize| sent.iter().skip(column * each).take(each).sum::<u64>();
         (0..columns).map(|column| Some(share(*port, bytes(column), span))).collect()

@@ -1,36 +1,37 @@
-//! `report.html`: a run as a page to read. The page itself is `xoff_report`; here is what a run
-//! has to say: verdict, traffic, congestion, fabric.
+//! `report.html`: a run as a page. `xoff_report` draws it; here is what a run has to say: verdict, traffic,
+//! congestion, fabric.
 
 mod congestion;
 mod fabric;
-mod gathered;
 mod traffic;
 mod workloads;
 
-pub(crate) use gathered::Gathered;
-
-use crate::results::Results;
-use crate::verdict::Verdict;
-use xoff_fabric::scenario::Fault;
+use crate::watch::{Pauses, Series};
+use crate::{Results, Verdict};
 use xoff_report::{Block, Check, Fact, Number, Report, Section, Tile, Unit, Verdict as Mark};
 use xoff_telemetry::{Outcome, Summary};
-use xoff_units::{Instant, Rate, Span};
+use xoff_units::{Rate, Span};
 
-/// What a report is made of.
-pub(crate) struct Material<'a> {
-    pub(crate) results: &'a Results<'a>,
-    pub(crate) summary: &'a Summary,
-    pub(crate) gathered: &'a Gathered,
-    pub(crate) verdict: &'a Verdict,
-    pub(crate) faults: &'a [Fault],
+/// What the page of a run is made of.
+pub struct Material<'a> {
+    /// The run.
+    pub results: &'a Results<'a>,
+    /// Its summary, complete.
+    pub summary: &'a Summary,
+    /// Queues over time.
+    pub series: &'a Series,
+    /// Pauses as they were obeyed.
+    pub pauses: &'a Pauses,
+    /// Which rules it broke.
+    pub verdict: &'a Verdict,
     /// The scenario's name.
-    pub(crate) title: String,
-    /// What gives the same results again.
-    pub(crate) command: String,
+    pub title: String,
+    /// The command that gives the same results again.
+    pub command: String,
 }
 
 /// The page.
-pub(crate) fn page(material: &Material<'_>) -> String {
+pub fn page(material: &Material<'_>) -> String {
     let mut report = Report::new(material.title.clone(), headline(material));
     report.verdict = Some(mark(material));
     report.facts = facts(material);
@@ -43,11 +44,11 @@ pub(crate) fn page(material: &Material<'_>) -> String {
 
 impl Material<'_> {
     fn elapsed(&self) -> Span {
-        self.results.report.end.since(Instant::ZERO)
+        self.results.elapsed()
     }
 }
 
-/// A run that was cut short, or that did what only its scenario allows, is worth a look.
+/// A run that was interrupted, or broke a rule that its scenario relaxes, gets a warning.
 fn mark(material: &Material<'_>) -> Mark {
     let finished = matches!(
         material.summary.outcome,
@@ -84,9 +85,9 @@ fn headline(material: &Material<'_>) -> String {
 }
 
 fn sentence(text: &str) -> String {
-    let mut letters = text.trim_end_matches(':').chars();
-    let first = letters.next().map(|c| c.to_uppercase().collect::<String>());
-    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+    let mut rest = text.trim_end_matches(':').chars();
+    let first = rest.next().map(|c| c.to_uppercase().collect::<String>());
+    format!("{}{}.", first.unwrap_or_default(), rest.as_str())
 }
 
 fn facts(material: &Material<'_>) -> Vec<Fact> {

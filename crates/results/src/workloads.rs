@@ -1,34 +1,30 @@
 //! What became of each workload of a scenario, in the unit that it is counted in.
 
+use crate::Case;
 use std::collections::BTreeMap;
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{JobResult, JobRun, Report};
 use xoff_telemetry::{Distribution, WorkloadSummary};
 use xoff_units::{Bytes, Instant, Span};
+use xoff_workload::Job;
 use xoff_workload::program::RequestId;
-use xoff_workload::{Flow, Job};
 
 /// A row for each workload, in their order.
-pub(crate) fn summarise(
-    workloads: &[Workload],
-    flows: &[Flow],
-    jobs: &[Job],
-    report: &Report,
-) -> Vec<WorkloadSummary> {
+pub(crate) fn summarise(case: &Case<'_>, report: &Report) -> Vec<WorkloadSummary> {
     let mut tallies: BTreeMap<u32, Tally> = BTreeMap::new();
-    for (flow, result) in flows.iter().zip(&report.flows) {
+    for (flow, result) in case.flows.iter().zip(&report.flows) {
         let tally = tallies.entry(flow.workload).or_insert_with(|| Tally::new("flows"));
         let ended = result.end.filter(|_| result.failure.is_none());
         tally.add(JobRun { start: result.start, end: ended }, flow.bytes);
     }
-    for (job, result) in jobs.iter().zip(&report.jobs) {
+    for (job, result) in case.jobs.iter().zip(&report.jobs) {
         tallies.insert(job.workload, of_job(job, result));
     }
     let row = |(number, workload): (u32, &Workload)| {
         let tally = tallies.remove(&number).unwrap_or_else(|| Tally::new("flows"));
         tally.finish(workload, report.end)
     };
-    (0..).zip(workloads).map(row).collect()
+    (0..).zip(case.workloads).map(row).collect()
 }
 
 fn of_job(job: &Job, result: &JobResult) -> Tally {
@@ -88,7 +84,7 @@ impl Tally {
         }
     }
 
-    /// Each run is so many rounds.
+    /// Counts rounds instead of runs, of which each has this many.
     fn in_rounds(&mut self, rounds: u64) {
         self.begun *= rounds;
         self.finished *= rounds;

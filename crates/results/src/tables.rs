@@ -1,17 +1,16 @@
-//! From the simulator's report to the tables and the summary of the run folder.
+//! [`Results`]: from the simulator's report to the tables and the summary of the run folder.
 
-use crate::recorder::Seen;
-use crate::{critical, jobs, memory, workloads};
+use crate::watch::Seen;
+use crate::{Case, critical, jobs, workloads};
 use xoff_fabric::model::{Fabric, NodeId, PortId};
-use xoff_fabric::scenario::Workload;
 use xoff_sim::spread::{self, Spread};
 use xoff_sim::{ClassResult, Drop, JobResult, Report};
 use xoff_telemetry::{
     ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, LinkSpread, Name, PortCounters,
     PortReport, PortTally, RunError, RunFolder, Summary, TenantSummary, WorkloadNumber,
 };
-use xoff_units::{Bytes, Instant};
-use xoff_workload::{Flow, Job};
+use xoff_units::{Bytes, Instant, Span};
+use xoff_workload::Job;
 
 /// What a reader of the results must know about the model.
 const NOTES: [&str; 4] = [
@@ -22,20 +21,28 @@ const NOTES: [&str; 4] = [
 ];
 
 /// A run that is over.
-pub(crate) struct Results<'a> {
-    pub(crate) fabric: &'a Fabric,
-    pub(crate) workloads: &'a [Workload],
-    pub(crate) flows: &'a [Flow],
-    pub(crate) jobs: &'a [Job],
-    pub(crate) report: &'a Report,
-    pub(crate) seen: &'a Seen,
-    pub(crate) wall_seconds: f64,
+#[derive(Clone, Copy)]
+pub struct Results<'a> {
+    /// What was simulated.
+    pub case: Case<'a>,
+    /// What the simulator says of it.
+    pub report: &'a Report,
+    /// What was seen while it ran.
+    pub seen: &'a Seen,
+    /// How long it took.
+    pub wall_seconds: f64,
 }
 
 impl Results<'_> {
-    /// Writes flows and ports, and fills everything in the summary but its outcome. The second
-    /// value holds what could not be written; the summary is complete all the same.
-    pub(crate) fn write(&self, folder: &RunFolder, seed: u64) -> (Summary, Vec<RunError>) {
+    /// Simulated time.
+    pub(crate) fn elapsed(&self) -> Span {
+        self.report.end.since(Instant::ZERO)
+    }
+
+    /// Writes flows and ports, and fills in the summary except for its outcome and what only the process
+    /// knows, its memory. The second value holds what could not be written; the summary is complete all the
+    /// same.
+    pub fn write(&self, folder: &RunFolder, seed: u64) -> (Summary, Vec<RunError>) {
         let mut summary = Summary::new(seed);
         let mut errors = Vec::new();
         let report = self.report;
@@ -49,28 +56,29 @@ impl Results<'_> {
         summary.cnps_sent = report.cnps;
         summary.events_left_out = self.seen.events_left_out;
         summary.notes = NOTES.map(str::to_owned).to_vec();
-        summary.collectives = jobs::summarise(self.jobs, &report.jobs, self.workloads);
+        summary.collectives = jobs::summarise(&self.case, &report.jobs);
         let critical = |job: &Job, result: &JobResult| {
-            critical::summarise(self.fabric, &job.layout, result, report)
+            critical::summarise(self.case.fabric, &job.layout, result, report)
         };
-        summary.steps = jobs::summarise_steps(self.jobs, &report.jobs, self.workloads, critical);
-        summary.workloads = workloads::summarise(self.workloads, self.flows, self.jobs, report);
+        summary.steps = jobs::summarise_steps(&self.case, &report.jobs, critical);
+        summary.workloads = workloads::summarise(&self.case, report);
         summary.tenants = TenantSummary::of(&summary.workloads);
         self.write_flows(folder, &mut summary, &mut errors);
         self.write_ports(folder, &mut summary, &mut errors);
         self.add_drops(&mut summary);
         summary.transfers = jobs::transfers(&report.jobs);
-        summary.links = spread::spread(self.fabric, report).iter().map(|s| self.links(s)).collect();
-        summary.peak_memory_bytes = memory::peak().unwrap_or_default().get();
+        summary.links =
+            spread::spread(self.case.fabric, report).iter().map(|s| self.links(s)).collect();
         (summary, errors)
     }
 
     fn write_flows(&self, folder: &RunFolder, summary: &mut Summary, errors: &mut Vec<RunError>) {
-        let nics: Vec<Name> = self.fabric.nics.iter().map(|nic| nic.name.as_str().into()).collect();
-        let workloads = self.workloads.iter().map(|w| Name::from(xoff_workload::label(w)));
+        let nics: Vec<Name> =
+            self.case.fabric.nics.iter().map(|nic| nic.name.as_str().into()).collect();
+        let workloads = self.case.workloads.iter().map(|w| Name::from(xoff_workload::label(w)));
         let workloads: Vec<Name> = workloads.collect();
         let mut tally = FlowTally::default();
-        let rows = self.flows.iter().zip(&self.report.flows).enumerate();
+        let rows = self.case.flows.iter().zip(&self.report.flows).enumerate();
         let rows = rows.map(|(id, (flow, result))| FlowRow {
             id: FlowNumber(id as u64),
             workload: WorkloadNumber(flow.workload),
@@ -103,8 +111,9 @@ impl Results<'_> {
     }
 
     fn write_ports(&self, folder: &RunFolder, summary: &mut Summary, errors: &mut Vec<RunError>) {
-        let elapsed = self.report.end.since(Instant::ZERO);
-        let reports: Vec<PortReport> = (0..self.fabric.ports.len()).map(|p| self.port(p)).collect();
+        let elapsed = self.elapsed();
+        let reports: Vec<PortReport> =
+            (0..self.case.fabric.ports.len()).map(|p| self.port(p)).collect();
         let mut tally = PortTally::new(elapsed);
         let mut table = folder.table();
         for port in &reports {
@@ -122,7 +131,7 @@ impl Results<'_> {
     }
 
     fn port(&self, index: usize) -> PortReport {
-        let (fabric, id) = (self.fabric, PortId(index as u32));
+        let (fabric, id) = (self.case.fabric, PortId(index as u32));
         let port = &fabric.ports[index];
         let peer = fabric.ports[port.peer.index()].node;
         let classes = self.report.ports[index].iter().enumerate();
@@ -149,7 +158,7 @@ impl Results<'_> {
             max_over_mean: spread.max_over_mean(),
             gini: spread.gini,
             at_worst: spread.at_worst,
-            busiest: busiest.map_or(String::new(), |port| self.fabric.port_name(port)),
+            busiest: busiest.map_or(String::new(), |port| self.case.fabric.port_name(port)),
         }
     }
 
@@ -160,7 +169,7 @@ impl Results<'_> {
                 if packets > 0 {
                     summary.drops.push(DropSummary {
                         class: class as u8,
-                        lossless: self.fabric.classes[class].lossless,
+                        lossless: self.case.fabric.classes[class].lossless,
                         reason: reason.name().to_owned(),
                         packets,
                         bytes: self.seen.dropped[class][reason as usize],
@@ -171,7 +180,7 @@ impl Results<'_> {
     }
 }
 
-/// Where a node stands, as tables say it.
+/// The tier of a node, as tables name it.
 pub(crate) fn tier(fabric: &Fabric, node: NodeId) -> &'static str {
     match fabric.node_switch(node) {
         Some(switch) => fabric.switches[switch.index()].tier.name(),

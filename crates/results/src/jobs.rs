@@ -1,47 +1,32 @@
-//! The collectives and training steps of a scenario: from the file to the simulator, and from its report
-//! to the figures that people compare.
+//! Collectives and training steps: from the simulator's report to the figures that are compared.
 
-use xoff_fabric::scenario::Workload;
+use crate::Case;
 use xoff_sim::{JobResult, JobRun};
 use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary, TransferSummary};
 use xoff_workload::collective::Figures;
 use xoff_workload::training::StepError;
-use xoff_workload::{Job, Run, TrainingRun, WorkloadError};
+use xoff_workload::{Job, Run, TrainingRun};
 
-/// The name of a job's workload.
-pub(crate) fn name<'a>(job: &Job, workloads: &'a [Workload]) -> &'a str {
-    workloads.get(job.workload as usize).map_or("", xoff_workload::label)
+/// The collectives of a job, size by size, each with its repetitions as far as they began.
+pub fn by_size<'a>(
+    job: &'a Job,
+    result: &'a JobResult,
+) -> impl Iterator<Item = (&'a Run, &'a [JobRun])> {
+    let mut left = result.runs.as_slice();
+    job.runs.iter().map(move |run| {
+        let (own, rest) = left.split_at(left.len().min(run.repeat as usize));
+        left = rest;
+        (run, own)
+    })
 }
 
-/// The jobs as the simulator runs them.
-pub(crate) fn for_the_simulator(jobs: &[Job]) -> Result<Vec<xoff_sim::Job>, WorkloadError> {
-    let job = |job: &Job| {
-        xoff_sim::Job::of(job).map_err(|error| WorkloadError {
-            workload: job.workload,
-            place: xoff_workload::Place::Entry,
-            message: error.to_string(),
-        })
-    };
-    jobs.iter().map(job).collect()
-}
-
-/// What the jobs did, size by size.
-pub(crate) fn summarise(
-    jobs: &[Job],
-    results: &[JobResult],
-    workloads: &[Workload],
-) -> Vec<CollectiveSummary> {
-    let mut rows = Vec::new();
-    for (job, result) in jobs.iter().zip(results) {
-        let name = self::name(job, workloads);
-        let mut left = result.runs.as_slice();
-        for run in &job.runs {
-            let (own, rest) = left.split_at(left.len().min(run.repeat as usize));
-            left = rest;
-            rows.push(summary(name, job, run, own));
-        }
-    }
-    rows
+/// A row for each collective and size.
+pub(crate) fn summarise(case: &Case<'_>, results: &[JobResult]) -> Vec<CollectiveSummary> {
+    let rows = case.jobs.iter().zip(results).flat_map(|(job, result)| {
+        let name = case.workload_name(job.workload);
+        by_size(job, result).map(move |(run, own)| summary(name, job, run, own))
+    });
+    rows.collect()
 }
 
 fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummary {
@@ -75,20 +60,19 @@ pub(crate) fn transfers(results: &[JobResult]) -> TransferSummary {
     sum
 }
 
-/// What the training steps took.
+/// A row for each training step.
 pub(crate) fn summarise_steps(
-    jobs: &[Job],
+    case: &Case<'_>,
     results: &[JobResult],
-    workloads: &[Workload],
     critical: impl Fn(&Job, &JobResult) -> Option<CriticalSummary>,
 ) -> Vec<StepSummary> {
     let row = |(job, result): (&Job, &JobResult)| {
-        let name = self::name(job, workloads);
-        // A step that ran could be made.
+        let name = case.workload_name(job.workload);
+        // Building a step's script can fail, but not for a step that has already run.
         let summary = step_summary(name, job.training.as_ref()?, &result.runs).ok()?;
         Some(StepSummary { critical: critical(job, result), ..summary })
     };
-    jobs.iter().zip(results).filter_map(row).collect()
+    case.jobs.iter().zip(results).filter_map(row).collect()
 }
 
 fn step_summary(
@@ -115,15 +99,11 @@ fn step_summary(
     })
 }
 
-/// Names of the jobs that have something left to do.
-pub(crate) fn unfinished(
-    jobs: &[Job],
-    results: &[JobResult],
-    workloads: &[Workload],
-) -> Vec<String> {
+/// Names of the jobs that have runs left to do.
+pub(crate) fn unfinished(case: &Case<'_>, results: &[JobResult]) -> Vec<String> {
     let mut open = Vec::new();
-    for (job, result) in jobs.iter().zip(results) {
-        let name = self::name(job, workloads);
+    for (job, result) in case.jobs.iter().zip(results) {
+        let name = case.workload_name(job.workload);
         let mut left = JobRun::finished(&result.runs);
         let asked = |repeat: u32| (left < repeat).then(|| name.to_owned());
         open.extend(job.training.and_then(|training| asked(training.repeat)));

@@ -60,7 +60,7 @@ fn deepest(material: &Material<'_>) -> Table {
 }
 
 fn topology(material: &Material<'_>) -> Topology {
-    let fabric = material.results.fabric;
+    let fabric = material.results.case.fabric;
     let places = places(fabric);
     let nics = fabric.nics.iter().zip(0u32..).map(|(nic, at)| Node {
         name: nic.name.clone(),
@@ -135,7 +135,7 @@ fn common_rail(fabric: &Fabric, switch: &xoff_fabric::model::Switch) -> Option<u
 
 /// The share of the run for which a port sent packets, with their preambles and gaps.
 fn load(material: &Material<'_>, port: PortId) -> f64 {
-    spread::used(material.results.fabric, material.results.report, port)
+    spread::used(material.results.case.fabric, material.results.report, port)
 }
 
 /// The share of the run for which the longest paused class of a port stood still.

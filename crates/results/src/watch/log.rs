@@ -1,48 +1,28 @@
-//! [`Recorder`]: watches a run, writes its events and queues as they happen, and stops it when
-//! somebody asks or the disk takes no more.
+//! [`Log`]: the events and queues of a run, written to its folder as they happen.
 
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::output::number;
-use crate::output::progress::Bar;
-use crate::report::Gathered;
+use super::Queue;
 use xoff_fabric::model::{CLASSES, Fabric};
 use xoff_fabric::scenario::{Degraded, Fault, Setting};
-use xoff_sim::{Drop, Observer, Progress, Sample, Trace, TraceKind};
+use xoff_report::Number;
+use xoff_sim::{Drop, Sample, Trace, TraceKind};
 use xoff_telemetry::{
     ClassNumber, EventKind, EventLog, EventRow, FlowNumber, Name, QueueRow, RunError, RunFolder,
     Table,
 };
 use xoff_units::Bytes;
 
-/// Watches a run.
-pub(crate) struct Recorder<'a> {
+/// Writes `events.parquet` and `queues.parquet`.
+pub(super) struct Log<'a> {
     fabric: &'a Fabric,
     names: Names,
     events: EventLog,
     queues: Table<QueueRow>,
     /// The faults of the scenario.
     faults: Vec<FaultNote>,
-    /// Bytes sent at the last sample, by port and class: those of packets, and those on the wire.
-    sent: Vec<[u64; 2]>,
-    bar: Option<Bar>,
-    interrupt: Interrupt,
-    /// The first thing that could not be written.
+    /// Bytes of packets sent at the last sample, by port and class.
+    sent: Vec<u64>,
+    /// The first error of writing.
     error: Option<RunError>,
-    seen: Seen,
-    /// Series for the report, if one is wanted.
-    gathered: Option<Gathered>,
-}
-
-/// What the recorder has noticed.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
-    /// The first drop in a lossless class, other than on the wire or by a fault.
-    pub(crate) first_lossless_drop: Option<Trace>,
-    /// Bytes dropped, by class and reason.
-    pub(crate) dropped: [[u64; Drop::COUNT]; CLASSES],
-    /// Events that were counted and not kept.
-    pub(crate) events_left_out: u64,
 }
 
 /// Names that rows share, made once.
@@ -65,63 +45,63 @@ impl Names {
     }
 }
 
-impl<'a> Recorder<'a> {
-    /// A recorder into a run folder, whose tables are opened now so that a folder that cannot be
-    /// written is found before the run and not after it.
-    pub(crate) fn new(
+impl<'a> Log<'a> {
+    pub(super) fn new(
         fabric: &'a Fabric,
+        folder: &RunFolder,
         faults: &[Fault],
         max_events: u64,
-        folder: &RunFolder,
-        interrupt: Interrupt,
-        bar: Option<Bar>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RunError> {
         Ok(Self {
             fabric,
             names: Names::of(fabric),
             events: EventLog::new(folder.table()?, max_events),
             queues: folder.table()?,
             faults: faults.iter().map(FaultNote::of).collect(),
-            sent: vec![[0; 2]; fabric.ports.len() * CLASSES],
-            bar,
-            interrupt,
+            sent: vec![0; fabric.ports.len() * CLASSES],
             error: None,
-            seen: Seen::default(),
-            gathered: None,
         })
     }
 
-    /// Gathers series for the report, too.
-    pub(crate) fn gather(&mut self, gathered: Gathered) {
-        self.gathered = Some(gathered);
+    /// Whether everything so far could be written.
+    pub(super) fn is_writable(&self) -> bool {
+        self.error.is_none()
     }
 
-    /// Completes the tables: what was seen, and what could not be written.
-    pub(crate) fn finish(mut self) -> (Seen, Option<Gathered>, Vec<RunError>) {
-        if let Some(bar) = &self.bar {
-            bar.clear();
-        }
-        self.seen.events_left_out = self.events.left_out();
+    /// Completes the tables: how many events were left out, and what could not be written.
+    pub(super) fn finish(self) -> (u64, Vec<RunError>) {
+        let left_out = self.events.left_out();
         let finished = [self.events.finish(), self.queues.finish()];
-        // A table that failed during the run has said why; that it is closed is no news.
+        // A table that failed during the run has reported why; that it is closed adds nothing.
         let late = finished.into_iter().filter_map(Result::err);
         let late = late.filter(|error| !matches!(error, RunError::Closed { .. }));
-        (self.seen, self.gathered, self.error.into_iter().chain(late).collect())
+        (left_out, self.error.into_iter().chain(late).collect())
     }
 
-    fn push_event(&mut self, row: &EventRow) {
-        if self.error.is_none() {
-            self.error = self.events.push(row).err();
+    pub(super) fn trace(&mut self, trace: &Trace) {
+        if let Some(row) = self.event(trace)
+            && self.error.is_none()
+        {
+            self.error = self.events.push(&row).err();
         }
     }
 
-    fn notice_drop(&mut self, trace: &Trace, reason: Drop) {
-        let class = usize::from(trace.class) % CLASSES;
-        self.seen.dropped[class][reason as usize] += u64::from(trace.bytes);
-        let counts = self.fabric.classes[class].lossless && reason.breaks_lossless();
-        if counts && self.seen.first_lossless_drop.is_none() {
-            self.seen.first_lossless_drop = Some(*trace);
+    pub(super) fn sample(&mut self, sample: &Sample) {
+        if self.error.is_some() {
+            return;
         }
+        let slot = Queue { port: sample.port, class: sample.class }.slot();
+        let before = std::mem::replace(&mut self.sent[slot], sample.tx_bytes);
+        let row = QueueRow {
+            time: sample.at,
+            port: self.names.ports[sample.port.index()].clone(),
+            class: ClassNumber(sample.class),
+            egress: Bytes::new(sample.queue.into()),
+            ingress: Bytes::new(sample.ingress),
+            paused: sample.paused,
+            sent: Bytes::new(sample.tx_bytes.saturating_sub(before)),
+        };
+        self.error = self.queues.push(&row).err();
     }
 
     fn event(&self, trace: &Trace) -> Option<EventRow> {
@@ -159,9 +139,7 @@ impl<'a> Recorder<'a> {
             detail,
         })
     }
-}
 
-impl Recorder<'_> {
     /// A fault of the scenario begins or ends.
     fn fault(&self, trace: &Trace, number: u32, kind: EventKind) -> Option<EventRow> {
         let note = self.faults.get(number as usize)?;
@@ -179,50 +157,6 @@ impl Recorder<'_> {
     }
 }
 
-impl Observer for Recorder<'_> {
-    fn trace(&mut self, trace: &Trace) {
-        if let TraceKind::Drop(reason) = trace.kind {
-            self.notice_drop(trace, reason);
-        }
-        if let Some(gathered) = &mut self.gathered {
-            gathered.trace(trace);
-        }
-        if let Some(row) = self.event(trace) {
-            self.push_event(&row);
-        }
-    }
-
-    fn sample(&mut self, sample: &Sample) {
-        if self.error.is_some() {
-            return;
-        }
-        let slot = sample.port.index() * CLASSES + usize::from(sample.class) % CLASSES;
-        let total = [sample.tx_bytes, sample.wire_bytes];
-        let before = std::mem::replace(&mut self.sent[slot], total);
-        let sent = sample.tx_bytes.saturating_sub(before[0]);
-        if let Some(gathered) = &mut self.gathered {
-            gathered.sample(sample, sample.wire_bytes.saturating_sub(before[1]));
-        }
-        let row = QueueRow {
-            time: sample.at,
-            port: self.names.ports[sample.port.index()].clone(),
-            class: ClassNumber(sample.class),
-            egress: Bytes::new(sample.queue.into()),
-            ingress: Bytes::new(sample.ingress),
-            paused: sample.paused,
-            sent: Bytes::new(sent),
-        };
-        self.error = self.queues.push(&row).err();
-    }
-
-    fn progress(&mut self, progress: &Progress) -> bool {
-        if let Some(bar) = &mut self.bar {
-            bar.update(progress);
-        }
-        !self.interrupt.requested() && self.error.is_none()
-    }
-}
-
 /// A fault as events show it.
 struct FaultNote {
     detail: Name,
@@ -234,7 +168,7 @@ impl FaultNote {
     fn of(fault: &Fault) -> Self {
         let mut detail = fault.name().to_owned();
         match fault {
-            Fault::SlowReceiver { rate, .. } => detail += &format!(" {}", number::rate(*rate)),
+            Fault::SlowReceiver { rate, .. } => detail += &format!(" {}", Number::from(*rate)),
             Fault::LinkDegraded(fault) => detail += &degraded(&fault.degraded),
             Fault::Setting(setting) => detail += &set(setting),
             _ => {}
@@ -251,7 +185,7 @@ impl FaultNote {
 fn degraded(fault: &Degraded) -> String {
     let mut text = String::new();
     if let Some(rate) = fault.rate {
-        text += &format!(" {}", number::rate(rate));
+        text += &format!(" {}", Number::from(rate));
     }
     for (name, share) in [("bit-error-rate", fault.bit_error_rate), ("loss", fault.loss)] {
         if !share.is_zero() {
