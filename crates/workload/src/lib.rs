@@ -8,7 +8,7 @@
 //! What it is not: it moves no bytes, and neither flow nor program knows anything of packets. Read
 //! [`Flow`] and [`expand`] first, then [`program`] and [`collective`]; each kind of traffic is a module
 //! beside them, [`training`] puts them together to steps. [`ideal`] runs programs without a network's
-//! troubles.
+//! troubles; [`trace`] and [`ns3`] read what other tools wrote.
 
 pub mod agenda;
 mod arrivals;
@@ -23,6 +23,7 @@ mod job;
 pub mod layout;
 mod list;
 mod logarithm;
+pub mod ns3;
 mod patterns;
 pub mod ports;
 pub mod program;

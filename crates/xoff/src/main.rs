@@ -7,7 +7,6 @@
 mod clock;
 mod commands;
 mod exit;
-mod import;
 mod input;
 mod interrupt;
 mod memory;

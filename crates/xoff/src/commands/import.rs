@@ -1,12 +1,12 @@
-//! `xoff import`: files of other simulators become ours.
+//! `xoff import`: converts files of other simulators.
 
 use crate::exit::{CODES, Exit, Failure, Level, say};
-use crate::import::{self, Congestion, Imported, Ns3};
 use crate::input;
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use xoff_workload::ns3::{self, Files, Imported, Source};
 
 const EXAMPLES: &str = "Examples:
   xoff import ns3 --topology topology.txt --flows flow.txt --out imported
@@ -20,13 +20,37 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// Which simulator
     #[command(subcommand)]
-    from: From,
+    from: Simulator,
 }
 
 #[derive(Debug, Subcommand)]
-enum From {
+enum Simulator {
     /// The ns-3 models of the HPCC line: topology.txt and flow.txt
     Ns3(Ns3Args),
+}
+
+/// What senders do about congestion.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Congestion {
+    /// Line rate; PFC alone
+    None,
+    /// DCQCN with the ECN ramp
+    Dcqcn,
+    /// DCQCN with one ECN threshold, so that nothing is random
+    DcqcnStep,
+    /// HPCC
+    Hpcc,
+}
+
+impl From<Congestion> for ns3::Congestion {
+    fn from(congestion: Congestion) -> Self {
+        match congestion {
+            Congestion::None => Self::None,
+            Congestion::Dcqcn => Self::Dcqcn,
+            Congestion::DcqcnStep => Self::DcqcnStep,
+            Congestion::Hpcc => Self::Hpcc,
+        }
+    }
 }
 
 /// Arguments of `xoff import ns3`.
@@ -51,18 +75,18 @@ struct Ns3Args {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
-    let From::Ns3(args) = &args.from;
+    let Simulator::Ns3(args) = &args.from;
     let read = |path: &PathBuf| match input::read_text(path) {
-        Ok(text) => Ok((path.clone(), text)),
+        Ok(text) => Ok(Source { path: path.clone(), text }),
         Err(message) => Err(Failure::input(message)),
     };
-    let files = Ns3 {
+    let files = Files {
         topology: read(&args.topology)?,
         flows: read(&args.flows)?,
         paths: args.paths.as_ref().map(read).transpose()?,
-        congestion: args.congestion,
+        congestion: args.congestion.into(),
     };
-    let imported = import::ns3(&files).map_err(|mistakes| {
+    let imported = ns3::import(&files).map_err(|mistakes| {
         mistakes.iter().for_each(|mistake| say(Level::Error, mistake));
         Failure::shown()
     })?;
@@ -72,8 +96,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             format!("{} flows have no path in the paths file and are hashed", imported.unpinned);
         say(Level::Warning, &text);
     }
-    let scenario = args.out.join(import::SCENARIO);
-    // What these files cannot say in ours is said here, not at the first run.
+    let scenario = args.out.join(ns3::SCENARIO);
+    // Mistakes that only show in the resolved fabric are reported now, not at the first run.
     input::scenario(&scenario, None, false)?;
     crate::output::stdout(&format!(
         "{}\n",
@@ -82,7 +106,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// Writes the files; one that is there already is somebody's work.
+/// Writes the files, and refuses to overwrite one.
 fn write(folder: &Path, imported: &Imported) -> Result<(), Failure> {
     let failed = |path: &Path, error: io::Error| {
         let path = path.display();
@@ -95,9 +119,9 @@ fn write(folder: &Path, imported: &Imported) -> Result<(), Failure> {
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     let files = [
-        (import::FABRIC, &imported.fabric),
-        (import::FLOWS, &imported.flows),
-        (import::SCENARIO, &imported.scenario),
+        (ns3::FABRIC, &imported.fabric),
+        (ns3::FLOWS, &imported.flows),
+        (ns3::SCENARIO, &imported.scenario),
     ];
     let path = |name: &str| folder.join(name);
     if let Some((name, _)) = files.iter().find(|(name, _)| path(name).exists()) {

@@ -8,21 +8,21 @@ use xoff_units::{Rate, Ratio, Span};
 
 /// Hosts, switches and links.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Topology {
-    pub(crate) nodes: u32,
-    pub(crate) switches: BTreeSet<u32>,
-    pub(crate) links: Vec<Link>,
+pub(super) struct Topology {
+    pub(super) nodes: u32,
+    pub(super) switches: BTreeSet<u32>,
+    pub(super) links: Vec<Link>,
     pairs: BTreeSet<(u32, u32)>,
 }
 
 /// A link.
 #[derive(Debug, Clone)]
-pub(crate) struct Link {
-    pub(crate) ends: (u32, u32),
-    pub(crate) rate: Rate,
-    pub(crate) delay: Span,
+pub(super) struct Link {
+    pub(super) ends: (u32, u32),
+    pub(super) rate: Rate,
+    pub(super) delay: Span,
     /// Share of packets that are lost.
-    pub(crate) loss: Ratio,
+    pub(super) loss: Ratio,
 }
 
 /// More nodes than any fabric file may have.
@@ -30,18 +30,18 @@ const MOST_NODES: u32 = 1_000_000;
 
 impl Topology {
     /// A node's name in our files.
-    pub(crate) fn name(&self, node: u32) -> String {
+    pub(super) fn name(&self, node: u32) -> String {
         let kind = if self.switches.contains(&node) { "switch" } else { "host" };
         format!("{kind}{node}")
     }
 
     /// Whether a link joins two nodes.
-    pub(crate) fn joined(&self, a: u32, b: u32) -> bool {
+    pub(super) fn joined(&self, a: u32, b: u32) -> bool {
         self.pairs.contains(&(a.min(b), a.max(b)))
     }
 
     /// Links between a host and the nearest of each switch: 1 at the hosts' own switches.
-    pub(crate) fn heights(&self) -> BTreeMap<u32, u32> {
+    pub(super) fn heights(&self) -> BTreeMap<u32, u32> {
         let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &(a, b) in &self.pairs {
             neighbours.entry(a).or_default().push(b);
@@ -64,7 +64,7 @@ impl Topology {
     }
 
     /// Says so if a number is not a node's.
-    pub(crate) fn knows(&self, node: u32, line: usize, mistakes: &mut Mistakes) -> bool {
+    pub(super) fn knows(&self, node: u32, line: usize, mistakes: &mut Mistakes) -> bool {
         let known = node < self.nodes;
         if !known {
             let nodes = self.nodes;
@@ -75,7 +75,7 @@ impl Topology {
 }
 
 /// Reads the file.
-pub(crate) fn read(text: &str, mistakes: &mut Mistakes) -> Topology {
+pub(super) fn read(text: &str, mistakes: &mut Mistakes) -> Topology {
     let mut topology = Topology::default();
     let mut lines = lines(text);
     let Some(header) = lines.next() else {

@@ -10,7 +10,7 @@ use std::fmt::Write;
 const PROFILE_CLASS: u8 = 3;
 
 /// The fabric file.
-pub(crate) fn fabric(topology: &Topology, flows: &[Flow], congestion: Congestion) -> String {
+pub(super) fn fabric(topology: &Topology, flows: &[Flow], congestion: Congestion) -> String {
     let mut file = String::from(
         "# Imported from an ns-3 topology. Hosts and switches keep their numbers.\n\n\
          profile = \"ns3-hpcc\"\n\n",
@@ -78,12 +78,12 @@ const fn settings(congestion: Congestion) -> &'static str {
 }
 
 /// The scenario file.
-pub(crate) fn scenario() -> String {
+pub(super) fn scenario() -> String {
     format!("fabric = \"{FABRIC}\"\n\n[[workload]]\nkind = \"flows\"\nfile = \"{FLOWS}\"\n")
 }
 
 /// The flow list.
-pub(crate) fn flows(topology: &Topology, flows: &[Flow]) -> String {
+pub(super) fn flows(topology: &Topology, flows: &[Flow]) -> String {
     let mut file = String::from("start,source,destination,bytes,class,path,ack_path\n");
     for flow in flows {
         let name = |node: &u32| topology.name(*node);

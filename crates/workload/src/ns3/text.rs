@@ -1,4 +1,4 @@
-//! Lines of words, and mistakes that know their file and line.
+//! Lines of words, and mistakes with their file and line.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ const MOST_KEPT: usize = 100;
 
 /// Everything that is wrong.
 #[derive(Debug, Default)]
-pub(crate) struct Mistakes {
+pub(super) struct Mistakes {
     file: PathBuf,
     kept: Vec<String>,
     left_out: usize,
 }
 
 impl Mistakes {
-    /// What follows is about this file.
-    pub(crate) fn in_file(&mut self, file: &Path) {
+    /// Sets the file of the mistakes that follow.
+    pub(super) fn in_file(&mut self, file: &Path) {
         self.file = file.to_owned();
     }
 
-    pub(crate) fn add(&mut self, line: usize, message: impl Display) {
+    pub(super) fn add(&mut self, line: usize, message: impl Display) {
         if self.kept.len() < MOST_KEPT {
             self.kept.push(format!("{}:{line}: {message}", self.file.display()));
         } else {
@@ -29,9 +29,9 @@ impl Mistakes {
         }
     }
 
-    pub(crate) fn into_result(mut self) -> Result<(), Vec<String>> {
+    pub(super) fn into_result(mut self) -> Result<(), Vec<String>> {
         if self.left_out > 0 {
-            self.kept.push(format!("and {} mistakes more", self.left_out));
+            self.kept.push(format!("and {} more mistakes", self.left_out));
         }
         if self.kept.is_empty() { Ok(()) } else { Err(self.kept) }
     }
@@ -39,14 +39,14 @@ impl Mistakes {
 
 /// A line that has words.
 #[derive(Debug, Clone)]
-pub(crate) struct Line<'a> {
+pub(super) struct Line<'a> {
     /// Counted from 1.
-    pub(crate) number: usize,
-    pub(crate) words: Vec<&'a str>,
+    pub(super) number: usize,
+    pub(super) words: Vec<&'a str>,
 }
 
 /// The lines of a file that have words.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let numbered = text.lines().enumerate();
     let lines = numbered
         .map(|(at, line)| Line { number: at + 1, words: line.split_whitespace().collect() });
@@ -55,7 +55,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 
 impl Line<'_> {
     /// The word at `at` as a value, or a mistake.
-    pub(crate) fn read<T: FromStr>(
+    pub(super) fn read<T: FromStr>(
         &self,
         at: usize,
         what: &str,

@@ -7,20 +7,20 @@ use xoff_units::Span;
 
 /// A flow.
 #[derive(Debug, Clone)]
-pub(crate) struct Flow {
-    pub(crate) source: u32,
-    pub(crate) destination: u32,
-    pub(crate) class: u8,
-    pub(crate) port: u32,
-    pub(crate) bytes: u64,
+pub(super) struct Flow {
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) class: u8,
+    pub(super) port: u32,
+    pub(super) bytes: u64,
     /// After the first flow.
-    pub(crate) start: Span,
+    pub(super) start: Span,
     /// Switches of data and ACKs, where they are known.
-    pub(crate) path: Option<(Vec<u32>, Vec<u32>)>,
+    pub(super) path: Option<(Vec<u32>, Vec<u32>)>,
 }
 
 /// Reads the file.
-pub(crate) fn read(text: &str, topology: &Topology, mistakes: &mut Mistakes) -> Vec<Flow> {
+pub(super) fn read(text: &str, topology: &Topology, mistakes: &mut Mistakes) -> Vec<Flow> {
     let mut lines = lines(text);
     let Some(header) = lines.next() else {
         mistakes.add(1, "the file is empty; it starts with the number of flows");

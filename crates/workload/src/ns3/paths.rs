@@ -11,14 +11,14 @@ type Key = (u32, u32, u32, u64);
 
 /// The recorded paths of data and of ACKs. Flows with equal keys take theirs in order.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
+pub(super) struct Paths {
     data: BTreeMap<Key, VecDeque<Vec<u32>>>,
     ack: BTreeMap<Key, VecDeque<Vec<u32>>>,
 }
 
 impl Paths {
     /// Gives flows their paths; returns how many have none.
-    pub(crate) fn pin(&mut self, flows: &mut [Flow]) -> usize {
+    pub(super) fn pin(&mut self, flows: &mut [Flow]) -> usize {
         let mut without = 0;
         for flow in flows {
             let key = (flow.source, flow.destination, flow.port, flow.bytes);
@@ -38,7 +38,7 @@ impl Paths {
 }
 
 /// Reads the file.
-pub(crate) fn read(text: &str, topology: &Topology, mistakes: &mut Mistakes) -> Paths {
+pub(super) fn read(text: &str, topology: &Topology, mistakes: &mut Mistakes) -> Paths {
     let mut paths = Paths::default();
     for line in lines(text) {
         read_path(&line, topology, &mut paths, mistakes);
