@@ -134,12 +134,12 @@ fn load() -> Section {
     let values =
         |shift: f64| (0..3_000).map(|i| 171e-6 * (1.0 + shift * noise(i).powi(4))).collect();
     let samples = |name: &str, shift| Samples { name: name.into(), values: values(shift) };
-    let curves = Distribution {
+    let curves = Cdf {
         x: Axis::new("completion time", Unit::Seconds).log(),
         series: vec![samples("ECMP", 6.0), samples("flowlets", 2.0), samples("spraying", 0.4)],
         marks: vec![Mark::new("ideal", Span::from_us(171))],
     };
-    let figure = Figure::new("completion", "Completion times", Plot::Distribution(curves));
+    let figure = Figure::new("completion", "Completion times", Plot::Cdf(curves));
     section.blocks.push(figure.caption("Further left is faster.").into());
     let size = Axis::new("size", Unit::Bytes).log();
     let mut chart = Chart::new(size, Axis::new("busbw", Unit::BytesPerSecond));

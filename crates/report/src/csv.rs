@@ -1,8 +1,11 @@
 //! The data of tables and figures as CSV: one heading, then rows, in base units.
+//!
+//! Quoting is a few lines of [`Sheet`]; the `csv` crate would save half of them and add its errors, which writing
+//! to a string cannot have. Guarding against formulas would stay here in any case.
 
 use super::block::{Cell, Table};
 use super::draw::thin;
-use super::figure::{Bars, Chart, Distribution, Figure, Heat, LinkState, Plot, Timeline, Topology};
+use super::figure::{Bars, Cdf, Chart, Figure, Heat, LinkState, Plot, Timeline, Topology};
 use super::unit::Unit;
 
 /// The table, and nothing beyond [`Table::KEPT`] rows.
@@ -27,7 +30,7 @@ pub(super) fn table(table: &Table) -> String {
 pub(super) fn figure(figure: &Figure) -> (String, Option<String>) {
     let (sheet, all) = match &figure.plot {
         Plot::Lines(chart) | Plot::Steps(chart) => return lines(chart),
-        Plot::Distribution(curves) => return distribution(curves),
+        Plot::Cdf(curves) => return cdf(curves),
         Plot::Bars(bars) => grouped(bars),
         Plot::Heat(heat) => cells(heat),
         Plot::Timeline(timeline) => stretches(timeline),
@@ -71,7 +74,7 @@ fn lines(chart: &Chart) -> (String, Option<String>) {
     (sheet.text, note)
 }
 
-fn distribution(curves: &Distribution) -> (String, Option<String>) {
+fn cdf(curves: &Cdf) -> (String, Option<String>) {
     let head = ["series".to_owned(), heading(&curves.x.label, curves.x.unit), "share".to_owned()];
     let mut sheet = Sheet::new(head);
     let most = share(curves.series.len());

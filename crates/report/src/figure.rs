@@ -48,8 +48,8 @@ pub enum Plot {
     Steps(Chart),
     /// Bars in groups.
     Bars(Bars),
-    /// The share of values up to each value.
-    Distribution(Distribution),
+    /// Cumulative distributions: the share of values up to each value.
+    Cdf(Cdf),
     /// A colour for each row and column.
     Heat(Heat),
     /// What was the case from when to when, lane by lane.
@@ -205,9 +205,9 @@ pub struct Reference {
     pub values: Vec<Option<f64>>,
 }
 
-/// The share of values up to each value.
+/// Cumulative distributions: the share of values up to each value.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Distribution {
+pub struct Cdf {
     /// The values' axis.
     pub x: Axis,
     /// One curve each.

@@ -21,8 +21,8 @@ pub mod unit;
 
 pub use block::{Block, Cell, Check, Column, Table, Tile};
 pub use figure::{
-    Axis, BarSeries, Bars, Chart, Distribution, Figure, Heat, Lane, Link, LinkState, Mark, Node,
-    NodeRef, Plot, Reference, Samples, Scale, Series, Shade, Stretch, Tier, Timeline, Topology,
+    Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Link, LinkState, Mark, Node, NodeRef,
+    Plot, Reference, Samples, Scale, Series, Shade, Stretch, Tier, Timeline, Topology,
 };
 pub use unit::{Number, Unit};
 

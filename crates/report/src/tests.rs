@@ -33,7 +33,7 @@ fn every_kind(name: &str, values: &[f64]) -> Report {
             series: vec![BarSeries { name: name.into(), values: some.clone() }; 2],
             reference: Some(Reference { name: name.into(), values: some.clone() }),
         }),
-        Plot::Distribution(Distribution {
+        Plot::Cdf(Cdf {
             x: axis(Scale::Linear),
             series: vec![Samples { name: name.into(), values: values.to_vec() }],
             marks: vec![Mark { label: name.into(), value: values.first().copied().unwrap_or(0.0) }],

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Mean and percentiles of many values. Percentiles are by nearest rank: each is a value that
 /// occurred.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Arithmetic mean.
     pub mean: f64,
@@ -33,11 +33,22 @@ impl Distribution {
             max: max as f64 / unit,
         })
     }
+
+    /// The distribution of values that are no integers, sorted by `f64::total_cmp`; `None` of no values.
+    pub fn of_sorted(sorted: &[f64]) -> Option<Self> {
+        debug_assert!(sorted.is_sorted_by(|a, b| a.total_cmp(b).is_le()));
+        Some(Self {
+            mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
+            p50: nearest_rank(sorted, 50)?,
+            p99: nearest_rank(sorted, 99)?,
+            max: *sorted.last()?,
+        })
+    }
 }
 
 /// The percentile of sorted values by nearest rank: the smallest value that at least `percent` % of
 /// them do not exceed. `percent` 0 is the smallest, 100 and more the largest.
-pub fn nearest_rank(sorted: &[u64], percent: u32) -> Option<u64> {
+pub fn nearest_rank<T: Copy>(sorted: &[T], percent: u32) -> Option<T> {
     let rank = (sorted.len() as u128 * u128::from(percent.min(100))).div_ceil(100);
     sorted.get((rank as usize).saturating_sub(1)).copied()
 }
@@ -49,7 +60,7 @@ mod tests {
 
     #[test]
     fn ranks_of_small_lists() {
-        assert_eq!(nearest_rank(&[], 50), None);
+        assert_eq!(nearest_rank::<u64>(&[], 50), None);
         assert_eq!(nearest_rank(&[7], 0), Some(7));
         assert_eq!(nearest_rank(&[7], 99), Some(7));
         let five = [15, 20, 35, 40, 50];
@@ -63,6 +74,14 @@ mod tests {
         let d = Distribution::of(&mut [u64::MAX, u64::MAX], 1).unwrap();
         assert_eq!(d.mean, d.max);
         assert_eq!(Distribution::of(&mut [], 1), None);
+    }
+
+    #[test]
+    fn values_that_are_no_integers() {
+        let values: Vec<f64> = (1..=1000).map(f64::from).collect();
+        let d = Distribution::of_sorted(&values).unwrap();
+        assert_eq!((d.mean, d.p50, d.p99, d.max), (500.5, 500.0, 990.0, 1000.0));
+        assert_eq!(Distribution::of_sorted(&[]), None);
     }
 
     proptest! {

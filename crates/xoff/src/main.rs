@@ -11,6 +11,7 @@ mod input;
 mod interrupt;
 mod memory;
 mod output;
+mod pool;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use super::ink::Ink;
 use super::panel::{ADVANCE, Drawn, LETTER, Layout, Panel, fit, picture, units, words};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width, thin};
-use crate::{Axis, Chart, Distribution, Mark, Samples, Scale, Shade, Unit};
+use crate::{Axis, Cdf, Chart, Mark, Samples, Scale, Shade, Unit};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::element::Text;
@@ -69,7 +69,7 @@ pub(super) fn chart(chart: &Chart, stepwise: bool) -> Drawing {
     plan.drawing(notes)
 }
 
-pub(super) fn distribution(curves: &Distribution) -> Drawing {
+pub(super) fn cdf(curves: &Cdf) -> Drawing {
     let y = Axis::new("share up to here", Unit::Share).from_to(0.0, 1.0);
     let shown: Vec<&Samples> = curves.series.iter().take(usize::from(Ink::SERIES)).collect();
     let mut notes = Vec::new();

@@ -104,7 +104,7 @@ pub(super) fn draw(plot: &Plot) -> Drawing {
         Plot::Lines(lines) => chart::chart(lines, false),
         Plot::Steps(steps) => chart::chart(steps, true),
         Plot::Bars(bars) => bars::bars(bars),
-        Plot::Distribution(curves) => chart::distribution(curves),
+        Plot::Cdf(curves) => chart::cdf(curves),
         Plot::Heat(heat) => heat::heat(heat),
         Plot::Timeline(timeline) => timeline::timeline(timeline),
         Plot::Topology(topology) => topology::topology(topology),

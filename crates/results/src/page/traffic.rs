@@ -3,9 +3,10 @@
 use super::{Material, workloads as own};
 use std::collections::BTreeMap;
 use xoff_report::{
-    Axis, BarSeries, Bars, Cell, Chart, Column, Distribution, Figure, Mark, Number, Plot,
-    Reference, Samples, Section, Series, Table, Unit,
+    Axis, BarSeries, Bars, Cdf, Cell, Chart, Column, Figure, Mark, Number, Plot, Reference,
+    Samples, Section, Series, Table, Unit,
 };
+use xoff_telemetry::nearest_rank;
 use xoff_units::{Bytes, Rate, Span};
 
 /// The section, unless there was no traffic.
@@ -61,12 +62,6 @@ fn groups(material: &Material<'_>) -> BTreeMap<String, Group> {
     groups
 }
 
-/// The value by nearest rank, of sorted ones.
-fn rank(sorted: &[f64], percent: usize) -> Option<f64> {
-    let at = (sorted.len() * percent).div_ceil(100).max(1) - 1;
-    sorted.get(at).copied()
-}
-
 fn workloads(groups: &BTreeMap<String, Group>) -> Table {
     let time = |name| Column::number(name, Unit::Seconds);
     let columns = [
@@ -82,10 +77,11 @@ fn workloads(groups: &BTreeMap<String, Group>) -> Table {
     ];
     let mut table = Table::new("workloads", "Flows by workload", columns);
     for (name, group) in groups {
-        let time = |percent| rank(&group.times, percent).map(|t| Number::new(t, Unit::Seconds));
-        let slow = |percent| rank(&group.slowdowns, percent).map(Number::plain);
+        let time =
+            |percent| nearest_rank(&group.times, percent).map(|t| Number::new(t, Unit::Seconds));
+        let slow = |percent| nearest_rank(&group.slowdowns, percent).map(Number::plain);
         let each = Bytes::new(group.bytes.get() / group.times.len().max(1) as u64);
-        let goodput = rank(&group.times, 50)
+        let goodput = nearest_rank(&group.times, 50)
             .map(|t| Number::from(Rate::of(each, Span::from_ps((t * 1e12) as u64))));
         table.push([
             Cell::from(name.as_str()),
@@ -122,10 +118,10 @@ fn completion(groups: &BTreeMap<String, Group>) -> Figure {
     if most > least * 8.0 {
         x = x.log();
     }
-    let curves = Distribution { x, series: series.collect(), marks };
+    let curves = Cdf { x, series: series.collect(), marks };
     let caption = "How many flows were complete after how long; a steep curve means that all were \
                    treated alike.";
-    Figure::new("completion-times", "Completion times", Plot::Distribution(curves)).caption(caption)
+    Figure::new("completion-times", "Completion times", Plot::Cdf(curves)).caption(caption)
 }
 
 /// Bus bandwidth over size, or as a bar where there is only one size.

@@ -37,11 +37,6 @@ pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     checks
 }
 
-/// When the last flow was done.
-fn last(measured: &Measurement) -> f64 {
-    measured.groups.iter().map(|group| group.completion.max).fold(0.0, f64::max)
-}
-
 fn failure(
     evidence: &Evidence<'_>,
     id: &str,
@@ -51,7 +46,7 @@ fn failure(
 ) -> Check {
     let totals = measured.totals;
     let complete = measured.is_complete();
-    let later = last(measured) - last(base);
+    let later = measured.last_flow_us() - base.last_flow_us();
     let failed: u64 = measured.groups.iter().map(|group| group.failed).sum();
     // What is lost at the end of a message comes again when the NIC's timeout is over, which no fabric
     // can shorten.
@@ -66,7 +61,11 @@ fn failure(
     };
     let mut seen = match (complete, later) {
         (true, later) if later > 0.0 => {
-            format!("all flows done, the last {} later ({})", time(later), grown(last(base), later))
+            format!(
+                "all flows done, the last {} later ({})",
+                time(later),
+                grown(base.last_flow_us(), later)
+            )
         }
         (true, _) => "all flows done, none later than undisturbed".to_owned(),
         (false, _) if failed > 0 => format!("{} gave up", count(failed, "flow", "flows")),

@@ -85,7 +85,7 @@ fn busiest(measured: &Measurement) -> String {
 /// What single flows get under hashing: collisions cost, and say what better balancing would give.
 fn permutation(evidence: &Evidence<'_>, measured: &Measurement) -> Check {
     let share = measured.group("permutation").map_or(0.0, |group| group.share_of_ideal);
-    let slowest = measured.group("permutation").map_or(0.0, |group| group.slowdown.max);
+    let slowest = measured.group("permutation").map_or(0.0, |group| group.slowdown.of.max);
     let verdict = match share {
         _ if !measured.is_complete() => Verdict::Fail,
         _ if share >= 0.8 => Verdict::Pass,
@@ -180,13 +180,13 @@ fn incasts(evidence: &Evidence<'_>) -> Option<Check> {
         let Some(group) = measured.group("incast") else { continue };
         let bound = f64::from(senders) * 1e6 * 8.0 / rate * 1e6;
         let slower =
-            if measured.is_complete() { group.completion.max / bound } else { f64::INFINITY };
+            if measured.is_complete() { group.completion.of.max / bound } else { f64::INFINITY };
         if slower > worst.0 {
             worst = (slower, senders);
         }
         drops += measured.totals.lossless_drops;
         unmarked |= measured.totals.xoff > 0 && measured.totals.marks == 0;
-        rows.push(format!("{senders}:1 {}", time(group.completion.max)));
+        rows.push(format!("{senders}:1 {}", time(group.completion.of.max)));
         names.push(name);
     }
     if names.is_empty() {
@@ -264,7 +264,7 @@ fn microbursts(measured: &Measurement) -> Check {
     let totals = measured.totals;
     let deepest = measured.ports.iter().map(|port| port.deepest_bytes).max().unwrap_or(0);
     let good = totals.lossless_drops == 0 && measured.is_complete();
-    let tail = measured.group("burst").map_or(0.0, |group| group.completion.p99);
+    let tail = measured.group("burst").map_or(0.0, |group| group.completion.of.p99);
     check("microbursts", "Short bursts fit the buffers", &["microbursts"])
         .done("sent ten bursts that are over before congestion control can act")
         .seen(
@@ -285,7 +285,7 @@ fn mixed(measured: &Measurement) -> Check {
     let totals = measured.totals;
     let done = rdma.is_some_and(|group| group.finished == group.flows);
     let good = done && totals.lossless_drops == 0;
-    let slowdown = rdma.map_or(0.0, |group| group.slowdown.p99);
+    let slowdown = rdma.map_or(0.0, |group| group.slowdown.of.p99);
     check("mixed", "Other classes do not take RDMA's losslessness", &["mixed"])
         .done("ran RDMA beside storage and best effort, each in its class")
         .seen(

@@ -1,7 +1,7 @@
 //! From a run to its [`Measurement`].
 
 use super::Run;
-use super::figures::{Counters, Distribution, FlowFigure, GroupFigures, Measurement};
+use super::figures::{Counters, Curve, FlowFigure, GroupFigures, Measurement};
 use std::collections::BTreeMap;
 use xoff_fabric::model::Nic;
 use xoff_sim::{Drop, FlowResult, Outcome};
@@ -145,8 +145,8 @@ fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
         bytes_per_flow: all.get() as f64 / flows.len().max(1) as f64,
         goodput_bps,
         share_of_ideal: inverse / flows.len().max(1) as f64,
-        completion: Distribution::of(done().map(|(_, time)| time.as_us_f64()).collect()),
-        slowdown: Distribution::of(slowdowns),
+        completion: Curve::new(done().map(|(_, time)| time.as_us_f64()).collect()),
+        slowdown: Curve::new(slowdowns),
     }
 }
 

@@ -2,6 +2,7 @@
 //! bytes: plain numbers, because they are written to files and drawn.
 
 use serde::{Deserialize, Serialize};
+use xoff_telemetry::Distribution;
 
 /// What is kept of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +56,18 @@ impl Measurement {
         self.groups.iter().find(|group| group.name == name)
     }
 
+    /// When the last flow was done, in microseconds; zero without flows.
+    pub fn last_flow_us(&self) -> f64 {
+        self.groups.iter().map(|group| group.completion.of.max).fold(0.0, f64::max)
+    }
+
+    /// When the last flow, collective or training step was done, in microseconds.
+    pub fn last_us(&self) -> f64 {
+        let jobs = self.collectives.iter().map(|row| row.time_us);
+        let steps = self.steps.iter().map(|step| step.time_us);
+        jobs.chain(steps).fold(self.last_flow_us(), f64::max)
+    }
+
     /// Whether all traffic was done.
     pub fn is_complete(&self) -> bool {
         let flows = self.groups.iter().all(|group| group.finished == group.flows);
@@ -82,42 +95,35 @@ pub struct GroupFigures {
     /// Mean over flows of what each got, as a share of what its idle path gives.
     pub share_of_ideal: f64,
     /// Completion times.
-    pub completion: Distribution,
+    pub completion: Curve,
     /// Completion times over what they would be on an idle fabric.
-    pub slowdown: Distribution,
+    pub slowdown: Curve,
 }
 
-/// Quantiles, and points of the distribution to draw.
+/// A distribution, and points of its curve to draw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Distribution {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Greatest.
-    pub max: f64,
+pub struct Curve {
+    /// Mean and percentiles; all zero of no values.
+    #[serde(flatten)]
+    pub of: Distribution,
     /// At most a few hundred values, evenly spread over the ranks.
     pub points: Vec<f64>,
 }
 
-impl Distribution {
+impl Curve {
     const POINTS: usize = 200;
 
     /// Of values in any order.
-    pub fn of(mut values: Vec<f64>) -> Self {
+    pub fn new(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
-        let Some(&max) = values.last() else { return Self::default() };
+        let Some(of) = Distribution::of_sorted(&values) else { return Self::default() };
         let at = |share: f64| {
             let rank = (share * values.len() as f64).ceil() as usize;
             values[rank.clamp(1, values.len()) - 1]
         };
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
         let count = values.len().min(Self::POINTS);
         let points = (1..=count).map(|point| at(point as f64 / count as f64)).collect();
-        Self { mean, p50: at(0.5), p99: at(0.99), max, points }
+        Self { of, points }
     }
 }
 
@@ -326,14 +332,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_values_that_occurred() {
-        let all = Distribution::of((1..=1000).rev().map(f64::from).collect());
-        assert_eq!((all.p50, all.p99, all.max), (500.0, 990.0, 1000.0));
-        assert_eq!(all.mean, 500.5);
-        assert_eq!(all.points.len(), 200);
+    fn points_are_values_that_occurred() {
+        let all = Curve::new((1..=1000).rev().map(f64::from).collect());
+        assert_eq!(
+            (all.of.mean, all.of.p50, all.of.p99, all.of.max),
+            (500.5, 500.0, 990.0, 1000.0)
+        );
+        assert_eq!((all.points.len(), all.points[0]), (200, 5.0));
         assert_eq!(all.points.last(), Some(&1000.0));
-        let one = Distribution::of(vec![7.0]);
-        assert_eq!((one.mean, one.p50, one.p99, one.max), (7.0, 7.0, 7.0, 7.0));
-        assert_eq!(Distribution::of(Vec::new()), Distribution::default());
+        let one = Curve::new(vec![7.0]);
+        assert_eq!((one.of.mean, one.of.p50, one.of.p99, one.of.max), (7.0, 7.0, 7.0, 7.0));
+        assert_eq!(Curve::new(Vec::new()), Curve::default());
     }
 }

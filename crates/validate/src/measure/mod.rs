@@ -10,8 +10,8 @@ mod links;
 mod times;
 
 pub use figures::{
-    CollectiveFigures, Counters, Depth, Distribution, FlowFigure, GroupFigures, Measurement,
-    PairLoad, PauseSpan, PortFigures, RateSeries, Series, TierFigures, TrainingFigures,
+    CollectiveFigures, Counters, Curve, Depth, FlowFigure, GroupFigures, Measurement, PairLoad,
+    PauseSpan, PortFigures, RateSeries, Series, TierFigures, TrainingFigures,
 };
 
 use crate::experiment::Experiment;

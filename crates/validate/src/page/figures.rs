@@ -6,8 +6,8 @@ use crate::phase::Phase;
 use crate::suite::{BEGIN, INCASTS, OUTAGE, UNDISTURBED};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_report::{
-    Axis, BarSeries, Bars, Chart, Distribution, Figure, Heat, Lane, Mark, Plot, Reference, Samples,
-    Series, Stretch, Timeline, Unit,
+    Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Mark, Plot, Reference, Samples, Series,
+    Stretch, Timeline, Unit,
 };
 
 type Measured = BTreeMap<String, Measurement>;
@@ -110,7 +110,7 @@ fn incast_times(measured: &Measured) -> Option<Figure> {
         let values = group.completion.points.iter().map(|&us| seconds(us)).collect();
         Some(Samples { name: format!("{senders}:1"), values })
     });
-    let plot = Plot::Distribution(Distribution {
+    let plot = Plot::Cdf(Cdf {
         x: Axis::new("completion time", Unit::Seconds).log(),
         series: series.collect(),
         marks: Vec::new(),
@@ -130,7 +130,7 @@ fn slowdowns(measured: &Measured) -> Option<Figure> {
     if series.is_empty() {
         return None;
     }
-    let plot = Plot::Distribution(Distribution {
+    let plot = Plot::Cdf(Cdf {
         x: Axis::new("slowdown", Unit::Plain).log(),
         series,
         marks: vec![Mark { label: "idle fabric".into(), value: 1.0 }],
@@ -254,9 +254,7 @@ fn step(measured: &Measured) -> Option<Figure> {
 
 /// What each failure does to the last flow.
 fn failures(measured: &Measured) -> Option<Figure> {
-    let last = |all: &Measurement| {
-        seconds(all.groups.iter().map(|group| group.completion.max).fold(0.0, f64::max))
-    };
+    let last = |all: &Measurement| seconds(all.last_flow_us());
     let base = last(measured.get(UNDISTURBED)?);
     let own: Vec<(&str, f64)> = measured
         .iter()

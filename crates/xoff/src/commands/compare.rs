@@ -7,12 +7,10 @@ use crate::output::number::microseconds;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
 use crate::output::{self, printable, stdout_width};
+use crate::pool;
 use serde::Serialize;
-use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use xoff_report::Unit;
 use xoff_validate::compare::{Subject, Variant, fit, variants};
 use xoff_validate::measure::measure_with_files;
@@ -115,37 +113,19 @@ struct Comparison {
 impl Comparison {
     fn run(&self, variants: &[Variant], threads: Option<usize>) -> Result<Vec<Row>, Failure> {
         let interrupt = Interrupt::listen();
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<(usize, Result<Measurement, MeasureError>)>> = Mutex::default();
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = threads.unwrap_or(cores).clamp(1, variants.len());
-        thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(variant) = variants.get(index) else { break };
-                        let mut open = xoff_workload::folder(&self.folder);
-                        let go_on = &mut |_: &_| !interrupt.requested();
-                        let (fabric, seed) = (&self.fabric, self.seed);
-                        let outcome = measure_with_files(
-                            &self.experiment,
-                            fabric,
-                            seed,
-                            &variant.change,
-                            &mut open,
-                            go_on,
-                        );
-                        let mut done = done.lock().unwrap_or_else(|lock| lock.into_inner());
-                        done.push((index, outcome));
-                    }
-                });
+        let done = pool::each(variants, threads, |variant| {
+            let mut open = xoff_workload::folder(&self.folder);
+            let go_on = &mut |_: &_| !interrupt.requested();
+            let (experiment, fabric, change) = (&self.experiment, &self.fabric, &variant.change);
+            let outcome =
+                measure_with_files(experiment, fabric, self.seed, change, &mut open, go_on);
+            match outcome {
+                Err(MeasureError::Interrupted) => ControlFlow::Break(outcome),
+                _ => ControlFlow::Continue(outcome),
             }
         });
-        let mut done = done.into_inner().unwrap_or_else(|lock| lock.into_inner());
-        done.sort_by_key(|(index, _)| *index);
-        let row = |(index, outcome): (usize, Result<Measurement, MeasureError>)| {
-            let Variant { name, change, note } = variants[index].clone();
+        let row = |(variant, outcome): (&Variant, Result<Measurement, MeasureError>)| {
+            let Variant { name, change, note } = variant.clone();
             let row = Row { variant: name, change, note, refused: None, measured: None };
             match outcome {
                 Ok(measured) => Ok(Row { measured: Some(measured), ..row }),
@@ -155,14 +135,6 @@ impl Comparison {
         };
         done.into_iter().map(row).collect()
     }
-}
-
-/// What one number says of a run: when its last piece of traffic was done.
-fn last(measured: &Measurement) -> f64 {
-    let flows = measured.groups.iter().map(|group| group.completion.max);
-    let jobs = measured.collectives.iter().map(|row| row.time_us);
-    let steps = measured.steps.iter().map(|step| step.time_us);
-    flows.chain(jobs).chain(steps).fold(0.0, f64::max)
 }
 
 /// What is said of a variant, and whether it goes with the times or with the counters: together they would
@@ -183,7 +155,7 @@ const COLUMNS: [(&str, bool); 11] = [
 
 fn page(name: &str, seed: u64, rows: &[Row]) -> String {
     let style = Style::stdout();
-    let first = rows.iter().find_map(|row| row.measured.as_ref()).map_or(0.0, last);
+    let first = rows.iter().find_map(|row| row.measured.as_ref()).map_or(0.0, Measurement::last_us);
     let measured = rows.iter().filter_map(|row| Some((row, row.measured.as_ref()?)));
     let lines: Vec<(&str, [String; COLUMNS.len()])> =
         measured.map(|(row, measured)| (row.variant.as_str(), cells(measured, first))).collect();
@@ -221,11 +193,11 @@ fn cells(measured: &Measurement, first: f64) -> [String; COLUMNS.len()] {
     let us = |us: f64| if us > 0.0 { microseconds(us) } else { "-".to_owned() };
     let flows: u64 = measured.groups.iter().map(|group| group.finished).sum();
     let sum: f64 =
-        measured.groups.iter().map(|group| group.completion.mean * group.finished as f64).sum();
+        measured.groups.iter().map(|group| group.completion.of.mean * group.finished as f64).sum();
     let mean = sum / flows.max(1) as f64;
-    let p99 = measured.groups.iter().map(|group| group.completion.p99).fold(0.0, f64::max);
+    let p99 = measured.groups.iter().map(|group| group.completion.of.p99).fold(0.0, f64::max);
     let totals = measured.totals;
-    let speed = match last(measured) {
+    let speed = match measured.last_us() {
         _ if !measured.is_complete() => "unfinished".to_owned(),
         time if time > 0.0 => format!("{:.2}x", first / time),
         _ => "-".to_owned(),
@@ -238,7 +210,7 @@ fn cells(measured: &Measurement, first: f64) -> [String; COLUMNS.len()] {
     [
         us(mean),
         us(p99),
-        us(last(measured)),
+        us(measured.last_us()),
         speed,
         busbw,
         if measured.cores > 0.0 { format!("{:.1}", measured.cores) } else { "-".to_owned() },

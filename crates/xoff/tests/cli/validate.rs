@@ -114,7 +114,7 @@ fn an_interrupted_validation_says_how_to_go_on() {
     assert!(kill.unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(code(&output), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the same command goes on"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the same command resumes"), "{}", stderr(&output));
     assert!(!folder.path().join("v/validation.json").exists());
 }
 

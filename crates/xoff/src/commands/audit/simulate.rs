@@ -46,10 +46,9 @@ struct Figures {
 impl Figures {
     fn of(measured: &Measurement) -> Self {
         let totals = measured.totals;
-        let last = measured.groups.iter().map(|group| group.completion.max).fold(0.0, f64::max);
         Self {
             complete: measured.is_complete(),
-            last_us: last,
+            last_us: measured.last_flow_us(),
             pauses: totals.xoff,
             marks: totals.marks,
             drops: totals.lossless_drops + totals.lossy_drops + totals.wire_drops,

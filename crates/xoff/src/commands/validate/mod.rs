@@ -44,7 +44,7 @@ const CODES: &str = "Exit codes:
   1    a check failed
   2    bad usage or a bad file
   3    results could not be written
-  130  interrupted; the same command goes on";
+  130  interrupted; the same command resumes";
 
 /// Arguments of `xoff validate`.
 #[derive(Debug, clap::Args)]

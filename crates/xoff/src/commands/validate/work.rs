@@ -1,19 +1,17 @@
-//! Experiments on all cores, each kept as soon as it is done.
+//! Experiments on all cores, each measurement kept as soon as it is there.
 
 use super::Results;
 use super::folder::{Folder, sha256};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::interrupt::Interrupt;
+use crate::pool;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::num::NonZero;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::ops::ControlFlow;
 use std::time::Duration;
 use xoff_validate::{Experiment, MeasureError, Measurement, measure};
 
-/// Makes experiments on one fabric.
+/// Runs experiments on one fabric.
 pub(super) struct Worker<'a> {
     pub(super) folder: &'a Folder,
     /// Text of the fabric file.
@@ -30,59 +28,38 @@ pub(super) struct Worker<'a> {
 enum Done {
     Measured(Box<Measurement>),
     Refused(String),
-    /// Somebody stopped it, or it could not be kept.
+    /// It was interrupted, or its measurement could not be written.
     Stopped(Option<Failure>),
 }
 
 impl Worker<'_> {
-    /// Makes all experiments that are not there yet.
+    /// Runs all experiments that the folder does not have yet.
     pub(super) fn measure(&self, experiments: &[Experiment]) -> Result<Results, Failure> {
         let bar = (!self.quiet && std::io::stderr().is_terminal()).then(|| bar(experiments.len()));
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<(usize, Done)>> = Mutex::new(Vec::new());
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = self.threads.unwrap_or(cores).clamp(1, experiments.len().max(1));
-        thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while let Some((index, experiment)) = {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        experiments.get(index).map(|experiment| (index, experiment))
-                    } {
-                        if let Some(bar) = &bar {
-                            bar.set_message(experiment.title.clone());
-                        }
-                        let outcome = self.one(experiment);
-                        let stopped = matches!(outcome, Done::Stopped(_));
-                        // A thread that panics ends the program: the lock is never poisoned for long.
-                        done.lock().unwrap_or_else(|lock| lock.into_inner()).push((index, outcome));
-                        if let Some(bar) = &bar {
-                            bar.inc(1);
-                        }
-                        if stopped {
-                            break;
-                        }
-                    }
-                });
+        let all = pool::each(experiments, self.threads, |experiment| {
+            if let Some(bar) = &bar {
+                bar.set_message(experiment.title.clone());
+            }
+            let outcome = self.one(experiment);
+            if let Some(bar) = &bar {
+                bar.inc(1);
+            }
+            match outcome {
+                Done::Stopped(_) => ControlFlow::Break(outcome),
+                _ => ControlFlow::Continue(outcome),
             }
         });
         if let Some(bar) = &bar {
             bar.finish_and_clear();
         }
-        let mut all = done.into_inner().unwrap_or_else(|lock| lock.into_inner());
-        all.sort_by_key(|(index, _)| *index);
-        self.collect(experiments, all)
+        self.collect(experiments.len(), all)
     }
 
-    fn collect(
-        &self,
-        experiments: &[Experiment],
-        all: Vec<(usize, Done)>,
-    ) -> Result<Results, Failure> {
+    fn collect(&self, of: usize, all: Vec<(&Experiment, Done)>) -> Result<Results, Failure> {
         let mut results = Results::default();
         let mut stopped = false;
-        for (index, outcome) in all {
-            let id = experiments[index].id.clone();
+        for (experiment, outcome) in all {
+            let id = experiment.id.clone();
             match outcome {
                 Done::Measured(measurement) => {
                     results.measured.insert(id, *measurement);
@@ -95,10 +72,10 @@ impl Worker<'_> {
             }
         }
         if stopped || self.interrupt.requested() {
-            let (made, of) = (results.measured.len(), experiments.len());
+            let made = results.measured.len();
             let place = self.folder.path().display();
             let text = format!(
-                "interrupted: {made} of {of} experiments are in {place}; the same command goes on"
+                "interrupted: {made} of {of} experiments are in {place}; the same command resumes"
             );
             say(Level::Warning, &text);
             return Err(Failure::silent(Exit::Interrupted));
