@@ -11,8 +11,8 @@ use crate::diagnostic::{Code, Diagnostic, Origin, Severity, code};
 use crate::document::{Document, Node, Report, keys};
 use crate::file::FabricFile;
 use crate::model::Fabric;
-use crate::scenario::Scenario;
-use crate::{build, check, guest, schema, structure};
+use crate::scenario::{Miscabling, Scenario};
+use crate::{build, check, guest, miscabling, schema, structure};
 use layers::Layers;
 use serde::de::DeserializeOwned;
 
@@ -74,6 +74,44 @@ pub struct FabricSetup {
     pub nic_defaults: Vec<NicDefault>,
     /// The fabric it describes.
     pub fabric: Fabric,
+    written: Written,
+}
+
+/// What a fabric was built from, as written.
+#[derive(Debug, Clone)]
+struct Written {
+    file: Document,
+    overrides: Option<Node>,
+    /// Cables that a scenario swaps.
+    miscabled: Vec<Miscabling>,
+}
+
+impl FabricSetup {
+    /// The same fabric with other settings laid over its file, as a scenario's `[override]` would.
+    pub fn overridden(&self, keys: &toml::Table) -> Result<FabricSetup, Vec<Diagnostic>> {
+        let Written { file, overrides, miscabled } = self.written.clone();
+        let (mut change, mut diagnostics) =
+            Document::parse(&keys.to_string(), Some(Origin::Scenario));
+        if let Some(overrides) = overrides {
+            let above = std::mem::replace(&mut change.root, overrides);
+            change.overlay(above);
+        }
+        let mut setup = finish_fabric(file, Some(change.root), &mut diagnostics);
+        if let Some(setup) = &mut setup {
+            setup.miscable(miscabled);
+        }
+        Loaded::new(setup, diagnostics).into_result()
+    }
+
+    fn miscable(&mut self, swaps: Vec<Miscabling>) {
+        if swaps.is_empty() {
+            return;
+        }
+        let mut overlay = self.fabric.overlay();
+        miscabling::apply(&mut overlay, &swaps);
+        self.fabric = overlay.finish();
+        self.written.miscabled = swaps;
+    }
 }
 
 /// A scenario on its fabric.
@@ -103,8 +141,11 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
     let value = scenario.zip(setup).map(|(mut scenario, mut setup)| {
         let mut report = Report::new(&document, Origin::Scenario);
         check::scenario(&scenario, &setup.fabric, &mut report);
-        setup.fabric.guests = guest::settle(&scenario, &setup, &mut report);
-        setup.fabric = setup.fabric.miscabled(&scenario);
+        let guests = guest::settle(&scenario, &setup, &mut report);
+        let mut overlay = setup.fabric.into_overlay();
+        overlay.set_guests(guests);
+        setup.fabric = overlay.finish();
+        setup.miscable(miscabling::of(&scenario));
         diagnostics.extend(report.diagnostics);
         if let Some(toml::Value::Table(table)) = overrides.map(|node| node.plain()) {
             scenario.overrides = table;
@@ -138,6 +179,8 @@ fn finish_fabric(
     overrides: Option<Node>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<FabricSetup> {
+    let written =
+        Written { file: file.clone(), overrides: overrides.clone(), miscabled: Vec::new() };
     let layers = Layers::of(file, overrides);
     let mut document = layers.over_nic();
     diagnostics.extend(structure::prune(&mut document.root, &schema::fabric(), Origin::Fabric));
@@ -151,10 +194,15 @@ fn finish_fabric(
     check::fabric(&file, &mut report);
     let catalogue = Catalogue::extended(&file.catalogue, &mut report);
     let fabric = build::build(&file, &catalogue, &layers.transports(), &mut report);
+    if let (Some(fabric), false) = (&fabric, report.diagnostics.iter().any(Diagnostic::is_error)) {
+        let flaw = fabric.flaw();
+        assert_eq!(flaw, Ok(()), "no check has reported a setting that no fabric can have");
+    }
     let found = report.diagnostics.into_iter();
     // Warnings about a fabric that the file does not describe would mislead.
     diagnostics.extend(found.filter(|found| !empty || found.is_error()));
-    Some(FabricSetup { file, catalogue, nic_defaults: layers.nic_defaults(), fabric: fabric? })
+    let nic_defaults = layers.nic_defaults();
+    Some(FabricSetup { file, catalogue, nic_defaults, fabric: fabric?, written })
 }
 
 const NOTHING: &str = "nothing under `[cluster]` or `[fabric]`: the file describes no fabric";

@@ -1,66 +1,35 @@
 //! Cables that were plugged into the wrong ports.
 
-use crate::model::{Fabric, PortId};
+use crate::model::Overlay;
 use crate::names::Names;
-use crate::scenario::{Fault, Scenario};
+use crate::scenario::{Fault, Miscabling, Scenario};
 
-impl Fabric {
-    /// Why the second ends of two cables cannot be swapped, if they cannot. A cable is given by its
-    /// two ports.
-    pub(crate) fn can_swap(
-        &self,
-        a: (PortId, PortId),
-        b: (PortId, PortId),
-    ) -> Result<(), &'static str> {
-        let nic = |port: PortId| self.node_switch(self.ports[port.index()].node).is_none();
-        let node = |port: PortId| self.ports[port.index()].node;
-        if a == b || a.0 == b.1 {
-            return Err("a cable is not swapped with itself");
-        }
-        if self.cable(a.0).rate != self.cable(b.0).rate {
-            return Err("cables of different rates do not fit each other's ports");
-        }
-        if nic(a.0) && nic(b.1) || nic(b.0) && nic(a.1) {
-            return Err("this would plug a NIC into a NIC");
-        }
-        if node(a.0) == node(b.1) || node(b.0) == node(a.1) {
-            return Err("this would plug a node into itself");
-        }
-        Ok(())
-    }
+/// The cables that a scenario plugs into the wrong ports.
+pub(crate) fn of(scenario: &Scenario) -> Vec<Miscabling> {
+    let swaps = scenario.faults.iter().filter_map(|fault| match fault {
+        Fault::Miscabling(swap) => Some(swap.clone()),
+        _ => None,
+    });
+    swaps.collect()
+}
 
-    /// Swaps the second ends of two cables.
-    fn swap(&mut self, a: (PortId, PortId), b: (PortId, PortId)) {
-        for (near, far) in [(a.0, b.1), (b.0, a.1)] {
-            let cable = self.ports[near.index()].cable;
-            self.ports[near.index()].peer = far;
-            self.ports[far.index()].peer = near;
-            self.ports[far.index()].cable = cable;
+/// Plugs cables as they really are. What cannot be swapped is in the diagnostics of the scenario's
+/// check, and stays as it is.
+pub(crate) fn apply(overlay: &mut Overlay, swaps: &[Miscabling]) {
+    for fault in swaps {
+        let names = Names::of(overlay);
+        let [a, b] = fault.links.each_ref().map(|link| names.cable_ends(link));
+        if let (Ok(a), Ok(b)) = (a, b) {
+            // The check has reported a refusal already.
+            let _ = overlay.swap(a, b);
         }
-    }
-
-    /// The fabric as it was really cabled, by the `miscabling` faults of a scenario that has been
-    /// checked.
-    pub(crate) fn miscabled(mut self, scenario: &Scenario) -> Fabric {
-        for fault in &scenario.faults {
-            let Fault::Miscabling(fault) = fault else { continue };
-            let names = Names::of(&self);
-            let [a, b] = fault.links.each_ref().map(|link| names.cable_ends(link));
-            if let (Ok(a), Ok(b)) = (a, b)
-                && self.can_swap(a, b).is_ok()
-            {
-                self.swap(a, b);
-            }
-        }
-        self
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::load_scenario;
-    use crate::model::NodeId;
+    use crate::model::{Fabric, NodeId, PortId};
 
     const POD: &str = "[cluster]\ngpus = 16\n[fabric]\nkind = 'rail'\n";
 

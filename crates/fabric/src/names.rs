@@ -1,8 +1,8 @@
-//! From the names that files use to the numbers that a [`Fabric`] uses.
+//! From the names that files use to the numbers that a [`Model`] uses.
 
 mod servers;
 
-use crate::model::{CableId, Fabric, NicId, NodeId, PortId, ServerId, SwitchId};
+use crate::model::{CableId, Model, NicId, NodeId, PortId, ServerId, SwitchId};
 use crate::scenario::{NodeRef, Setting};
 use crate::suggest;
 use std::collections::BTreeMap;
@@ -29,14 +29,14 @@ struct Ends {
 /// The names of a fabric.
 #[derive(Debug)]
 pub struct Names<'a> {
-    fabric: &'a Fabric,
+    fabric: &'a Model,
     nodes: BTreeMap<&'a str, NodeId>,
     servers: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Names<'a> {
     /// The names of `fabric`.
-    pub fn of(fabric: &'a Fabric) -> Self {
+    pub fn of(fabric: &'a Model) -> Self {
         let nics = fabric.nics.iter().map(|nic| nic.name.as_str());
         let switches = fabric.switches.iter().map(|switch| switch.name.as_str());
         let nodes = nics.chain(switches).enumerate().map(|(i, name)| (name, NodeId(i as u32)));
@@ -250,6 +250,7 @@ impl<'a> Names<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Fabric;
 
     fn fabric() -> Fabric {
         let text = "[cluster]\ngpus = 16\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\

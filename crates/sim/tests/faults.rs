@@ -4,7 +4,7 @@ mod common;
 
 use common::{fabric, flow, last_completion};
 use std::fmt::Write;
-use xoff_fabric::model::Fabric;
+use xoff_fabric::model::{Fabric, NicId};
 use xoff_fabric::scenario::{
     Fault, LinkChoice, LinkDegraded, LinkDown, NodeRef, Reaction, RouteChange, Setting, SwitchDown,
 };
@@ -496,10 +496,11 @@ fn other_ways_are_found_when_everybody_knows() {
 
 /// The only link between two hosts goes down for good.
 fn cut_off(timeout: Span, retry_limit: u8) -> Report {
-    let mut fabric = line(1, "100Gbps", "");
-    for nic in &mut fabric.nics {
-        (nic.qp.timeout, nic.qp.retry_limit) = (timeout, retry_limit);
+    let mut overlay = line(1, "100Gbps", "").into_overlay();
+    for id in (0..overlay.nics.len() as u32).map(NicId) {
+        overlay.nic(id, |nic| (nic.qp.timeout, nic.qp.retry_limit) = (timeout, retry_limit));
     }
+    let fabric = overlay.finish();
     let links = LinkChoice { link: Some("s t".to_owned()), ..LinkChoice::default() };
     let (at, reaction) = (Span::from_us(10), Reaction::default());
     let fault = Fault::LinkDown(LinkDown { links, at, restore_after: None, reaction });

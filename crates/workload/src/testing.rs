@@ -9,11 +9,11 @@ use xoff_fabric::scenario::Workload;
 
 /// `count` NICs `n0`, `n1`, … at 100G. Only good for what does not follow cables.
 pub(crate) fn star(count: u32) -> Fabric {
-    let mut fabric = tree();
-    let nic = fabric.nics[0].clone();
+    let mut model = (*tree()).clone();
+    let nic = model.nics[0].clone();
     let named = |number| xoff_fabric::model::Nic { name: format!("n{number}"), ..nic.clone() };
-    fabric.nics = (0..count).map(named).collect();
-    fabric
+    model.nics = (0..count).map(named).collect();
+    Fabric::unchecked_for_tests(model)
 }
 
 /// NICs `n0`, `n1` at `leaf0` and `n2`, `n3` at `leaf1`, joined by `spine0` and `spine1`.

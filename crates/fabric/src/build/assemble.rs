@@ -9,7 +9,7 @@ use super::wiring::{End, Wiring};
 use crate::document::Report;
 use crate::file::{NicSettings, Quanta, ReceiveSettings, ResponseSetting, TransportSection};
 use crate::model::{
-    CLASSES, CableId, Class, Cpu, EcmpHash, Fabric, Nic, NodeId, PauseRules, Port, PortClass,
+    CLASSES, CableId, Class, Cpu, EcmpHash, Model, Nic, NodeId, PauseRules, Port, PortClass,
     PortId, ReceiveLimit, Server, ServerId, Switch,
 };
 use crate::network::Network;
@@ -25,12 +25,12 @@ pub(super) fn assemble(
     wiring: Wiring,
     classes: Classes,
     report: &mut Report<'_>,
-) -> Fabric {
+) -> Model {
     let file = terms.file;
     let nodes = port_ranges(&wiring);
     let ports = ports(terms, &wiring, &classes, &nodes);
     let cables = wiring.links.iter().map(|link| wiring.cables[link.cable].clone()).collect();
-    let mut fabric = Fabric {
+    let mut fabric = Model {
         servers: servers(&wiring, terms),
         nics: nics(terms, &wiring, &nodes),
         switches: switches(&wiring, &classes, &nodes),

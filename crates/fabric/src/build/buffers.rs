@@ -9,7 +9,7 @@ use super::wiring::{End, Wiring};
 use crate::diagnostic::code;
 use crate::document::{Report, Step, keys};
 use crate::file::HeadroomSetting;
-use crate::model::{CLASSES, Cable, Fabric, PortClass, PortId, Scheduling, Switch, Threshold};
+use crate::model::{CLASSES, Cable, Model, PortClass, PortId, Scheduling, Switch, Threshold};
 use crate::rules::headroom::{self, Situation};
 use crate::rules::{buffer, ecn, packet};
 use xoff_units::{Bytes, Ratio, Span};
@@ -137,7 +137,7 @@ fn lossy(plan: &ClassPlan) -> Threshold {
 /// Reports, once per kind of switch, headroom that does not fit and ECN that marks after PFC.
 pub(super) fn check(
     terms: &Terms<'_>,
-    fabric: &Fabric,
+    fabric: &Model,
     wiring: &Wiring,
     classes: &Classes,
     report: &mut Report<'_>,
@@ -164,7 +164,7 @@ pub(super) fn check(
 }
 
 /// Warns of headroom that a file sets below what the model can need: meant or not, it may drop.
-fn check_headroom(fabric: &Fabric, switch: &Switch, short: &mut bool, report: &mut Report<'_>) {
+fn check_headroom(fabric: &Model, switch: &Switch, short: &mut bool, report: &mut Report<'_>) {
     if *short || switch.headroom_pool.is_some() {
         return;
     }
@@ -194,7 +194,7 @@ fn check_headroom(fabric: &Fabric, switch: &Switch, short: &mut bool, report: &m
 /// an otherwise idle switch, the highest it ever is: if marking cannot start below that it never
 /// comes first (an error); if it is not certain there, PFC acts before ECN has said all (a warning).
 fn check_marking(
-    fabric: &Fabric,
+    fabric: &Model,
     switch: &Switch,
     shared: Bytes,
     classes: &Classes,

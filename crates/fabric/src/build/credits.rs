@@ -3,13 +3,13 @@
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::Credits;
-use crate::model::{CLASSES, Fabric, PortClass, Switch, Threshold};
+use crate::model::{CLASSES, Model, PortClass, Switch, Threshold};
 use crate::rules::packet;
 use xoff_units::Bytes;
 
 /// Gives every port and class of every switch its part of the buffer, and nothing to share: half of a
 /// port's to the data class, the rest to the others in equal parts.
-pub(super) fn settle(fabric: &mut Fabric, credits: &Credits, report: &mut Report<'_>) {
+pub(super) fn settle(fabric: &mut Model, credits: &Credits, report: &mut Report<'_>) {
     let largest = fabric.nics.iter().map(|nic| packet::largest(&nic.qp)).max();
     let largest = largest.unwrap_or(Bytes::ZERO);
     let mut told = false;

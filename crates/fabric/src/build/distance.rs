@@ -7,7 +7,7 @@ use crate::catalogue::Silicon;
 use crate::diagnostic::code;
 use crate::document::{Report, Step, keys};
 use crate::file::Kind;
-use crate::model::{CLASSES, Fabric, PortId, Switch};
+use crate::model::{CLASSES, Model, PortId, Switch};
 use xoff_units::{Bytes, Length, Rate, Ratio};
 
 /// The ports of a switch that need most headroom, all alike.
@@ -20,7 +20,7 @@ struct Longest {
 }
 
 impl Longest {
-    fn of(fabric: &Fabric, switch: &Switch) -> Self {
+    fn of(fabric: &Model, switch: &Switch) -> Self {
         let all = switch.ports.clone().flat_map(|port| {
             let classes = fabric.ports[port as usize].classes;
             classes.map(|class| (class.headroom, PortId(port)))
@@ -41,7 +41,7 @@ impl Longest {
 pub(super) fn refuse(
     terms: &Terms<'_>,
     wiring: &Wiring,
-    fabric: &Fabric,
+    fabric: &Model,
     index: usize,
     (headroom, reserved): (Bytes, Bytes),
     report: &mut Report<'_>,
@@ -92,7 +92,7 @@ pub(super) fn refuse(
 /// What would do, with figures.
 fn cures(
     terms: &Terms<'_>,
-    fabric: &Fabric,
+    fabric: &Model,
     switch: &Switch,
     longest: &Longest,
     (headroom, reserved): (Bytes, Bytes),
@@ -141,7 +141,7 @@ fn rounded(value: u64) -> u64 {
 }
 
 /// Real silicon with more buffer than that and enough ports for the same cables, the smallest first.
-fn deep_enough(terms: &Terms<'_>, fabric: &Fabric, switch: &Switch, needed: Bytes) -> Vec<String> {
+fn deep_enough(terms: &Terms<'_>, fabric: &Model, switch: &Switch, needed: Bytes) -> Vec<String> {
     let mut used = super::fit::PortUse::new();
     for port in switch.ports.clone() {
         *used.entry(fabric.cable(PortId(port)).rate).or_default() += 1;

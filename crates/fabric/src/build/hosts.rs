@@ -4,13 +4,13 @@ use super::assemble::receive;
 use crate::diagnostic::code;
 use crate::document::{Report, Step, keys};
 use crate::file::{FabricFile, IommuSetting, PcieSettings, ReceiveSettings};
-use crate::model::{Fabric, HostPath, NicId, PortId};
+use crate::model::{HostPath, Model, NicId, PortId};
 use crate::names::Names;
 use crate::rules::pcie::{Bottleneck, Path, Reached, Slot};
 use xoff_units::{Bytes, Rate, Span};
 
 /// Gives every NIC its path into memory, and a limit where that is slower than its ports.
-pub(super) fn settle(fabric: &mut Fabric, file: &FabricFile, report: &mut Report<'_>) {
+pub(super) fn settle(fabric: &mut Model, file: &FabricFile, report: &mut Report<'_>) {
     let all = &file.nic.pcie;
     if *all == PcieSettings::default() && file.hosts.is_empty() {
         return;
@@ -37,7 +37,7 @@ pub(super) fn settle(fabric: &mut Fabric, file: &FabricFile, report: &mut Report
 }
 
 /// The NICs that an entry of `[[host]]` is about.
-fn named(fabric: &Fabric, file: &FabricFile, index: usize, report: &mut Report<'_>) -> Vec<NicId> {
+fn named(fabric: &Model, file: &FabricFile, index: usize, report: &mut Report<'_>) -> Vec<NicId> {
     let entry = &file.hosts[index];
     let names = Names::of(fabric);
     let mut nics = Vec::new();
@@ -91,13 +91,13 @@ fn path(layers: &[&PcieSettings]) -> Path {
 }
 
 /// The rate of all ports of a NIC together.
-fn ports_rate(fabric: &Fabric, nic: usize) -> Rate {
+fn ports_rate(fabric: &Model, nic: usize) -> Rate {
     let ports = fabric.nics[nic].ports.clone();
     Rate::from_bps(ports.map(|port| fabric.cable(PortId(port)).rate.bps()).sum())
 }
 
 /// Gives a NIC its path. Whether that is slower than its ports.
-fn apply(fabric: &mut Fabric, nic: usize, path: &Path, given: Option<&ReceiveSettings>) -> bool {
+fn apply(fabric: &mut Model, nic: usize, path: &Path, given: Option<&ReceiveSettings>) -> bool {
     let rate = ports_rate(fabric, nic);
     let within = |reached: Reached| match reached.rate < rate {
         true => reached,
@@ -117,7 +117,7 @@ fn apply(fabric: &mut Fabric, nic: usize, path: &Path, given: Option<&ReceiveSet
     send.by != Bottleneck::None || into.by != Bottleneck::None
 }
 
-fn complain(fabric: &Fabric, nic: usize, entry: Option<usize>, report: &mut Report<'_>) {
+fn complain(fabric: &Model, nic: usize, entry: Option<usize>, report: &mut Report<'_>) {
     let rate = ports_rate(fabric, nic);
     let name = &fabric.nics[nic].name;
     let Some(HostPath { slot, send, receive }) = fabric.nics[nic].host else { return };

@@ -64,9 +64,10 @@ pub(crate) fn build(
     fit::check(&wiring, report);
     oversubscription::check(&terms, &wiring, report);
     let classes = classes::settle(file, report);
-    let mut fabric = assemble::assemble(&terms, wiring, classes, report);
-    hosts::settle(&mut fabric, file, report);
-    routes::resolve(&mut fabric, file, report);
+    let mut model = assemble::assemble(&terms, wiring, classes, report);
+    hosts::settle(&mut model, file, report);
+    routes::resolve(&mut model, file, report);
+    let fabric = Fabric::new(model);
     routes::check_size(&fabric, report);
     check_domain(file, &fabric, report);
     timeouts::check(&fabric, report);

@@ -3,7 +3,7 @@
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::FabricFile;
-use crate::model::{Fabric, PortId, StaticRoute};
+use crate::model::{Fabric, Model, PortId, StaticRoute};
 use crate::names::Names;
 use crate::route::Routes;
 
@@ -24,7 +24,7 @@ pub(super) fn check_size(fabric: &Fabric, report: &mut Report<'_>) {
 }
 
 /// Resolves the static routes of `file` into `fabric`.
-pub(super) fn resolve(fabric: &mut Fabric, file: &FabricFile, report: &mut Report<'_>) {
+pub(super) fn resolve(fabric: &mut Model, file: &FabricFile, report: &mut Report<'_>) {
     if file.routes.is_empty() {
         return;
     }

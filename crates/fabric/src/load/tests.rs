@@ -226,7 +226,7 @@ fn dscps_and_classes_are_counted() {
 fn tenants_have_one_name_and_a_class() {
     let text = "[cluster]\nhosts = 2\n[traffic]\ndata = 5\n[[tenant]]\nname = 'a'\n\
                 [[tenant]]\nname = 'b'\nclass = 4\n";
-    let tenants = load_fabric(text).value.unwrap().fabric.tenants;
+    let tenants = load_fabric(text).value.unwrap().fabric.tenants.clone();
     let seen: Vec<(&str, u8)> = tenants.iter().map(|t| (t.name.as_str(), t.class.0)).collect();
     assert_eq!(seen, [("a", 5), ("b", 4)]);
     let text = "[[tenant]]\nname = 'a'\n[[tenant]]\nname = 'a'\n[[tenant]]\nname = ' '\n";

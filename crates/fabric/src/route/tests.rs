@@ -95,11 +95,12 @@ fn a_nic_on_two_switches_is_reached_over_both() {
 
 #[test]
 fn unreachable_has_no_candidates() {
-    let mut fabric = fat_tree(4);
-    // Cut the fabric by hand: a switch that nothing is plugged into.
-    let mut lonely = fabric.switches[0].clone();
-    lonely.ports = 0..0;
-    fabric.switches.push(lonely);
+    // A switch that nothing is plugged into.
+    let mut model = (*fat_tree(4)).clone();
+    let mut lonely = model.switches[0].clone();
+    lonely.ports = model.ports.len() as u32..model.ports.len() as u32;
+    model.switches.push(lonely);
+    let fabric = Fabric::new(model);
     let routes = Routes::new(&fabric);
     let last = SwitchId(fabric.switches.len() as u32 - 1);
     assert!(routes.candidates(last, NicId(0)).is_empty());

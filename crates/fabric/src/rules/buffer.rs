@@ -1,10 +1,10 @@
 //! The shared buffer: what is left to share, and where the dynamic threshold stands.
 
-use crate::model::{Fabric, PortClass, Switch, Threshold};
+use crate::model::{Model, PortClass, Switch, Threshold};
 use xoff_units::{Bytes, Rate, Ratio};
 
 /// Headroom and reservations of all ports of a switch.
-pub fn claims(fabric: &Fabric, switch: &Switch) -> (Bytes, Bytes) {
+pub fn claims(fabric: &Model, switch: &Switch) -> (Bytes, Bytes) {
     let ports = &fabric.ports[switch.ports.start as usize..switch.ports.end as usize];
     let sum = |get: fn(&PortClass) -> Bytes| -> Bytes {
         ports.iter().flat_map(|port| port.classes.iter().map(get)).sum()

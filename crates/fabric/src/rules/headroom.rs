@@ -6,7 +6,7 @@
 //! instead of a length, when optics are slow or when the peer answers later than the standard says.
 
 use super::{packet, pause};
-use crate::model::{Fabric, PortId};
+use crate::model::{Model, PortId};
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
 /// Everything headroom depends on: one lossless class at one switch port.
@@ -58,7 +58,7 @@ impl Default for SiliconPart {
 impl Situation {
     /// The situation at a switch port of a built fabric. The silicon's own part and the port MTU,
     /// which [`needed`] does not ask for, are the usual ones.
-    pub fn at(fabric: &Fabric, port: PortId) -> Option<Self> {
+    pub fn at(fabric: &Model, port: PortId) -> Option<Self> {
         let this = &fabric.ports[port.index()];
         let switch = &fabric.switches[fabric.node_switch(this.node)?.index()];
         let peer = &fabric.ports[this.peer.index()];

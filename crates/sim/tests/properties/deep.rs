@@ -3,28 +3,31 @@
 use crate::random::{burst, load, plan};
 use crate::{cases, check_complete, settings, simulate};
 use proptest::prelude::*;
-use xoff_fabric::model::{Fabric, Voq};
+use xoff_fabric::model::{Fabric, Switch, SwitchId, Voq};
 use xoff_sim::{QueueKind, Settings};
 use xoff_units::{Ratio, Span};
 
 /// Gives virtual output queues to every switch whose bit is set.
 pub(crate) fn deepen(
-    fabric: &mut Fabric,
+    fabric: Fabric,
     which: u8,
     credit_ns: u64,
     fabric_ns: u64,
     speed_up: u64,
-) {
-    for (index, switch) in fabric.switches.iter_mut().enumerate() {
-        if which & 1 << (index % 8) != 0 {
-            switch.cut_through = false;
-            switch.voq = Some(Voq {
-                credit_latency: Span::from_ns(credit_ns),
-                fabric_latency: Span::from_ns(fabric_ns),
-                speed_up: Ratio::new(speed_up, 10),
-            });
+) -> Fabric {
+    let voq = Voq {
+        credit_latency: Span::from_ns(credit_ns),
+        fabric_latency: Span::from_ns(fabric_ns),
+        speed_up: Ratio::new(speed_up, 10),
+    };
+    let mut overlay = fabric.into_overlay();
+    for id in (0..overlay.switches.len() as u32).map(SwitchId) {
+        if which & 1 << (id.0 % 8) != 0 {
+            let edit = |switch: &mut Switch| (switch.cut_through, switch.voq) = (false, Some(voq));
+            overlay.switch(id, edit).unwrap();
         }
     }
+    overlay.finish()
 }
 
 proptest! {
@@ -39,8 +42,7 @@ proptest! {
         (which, credit, cells, speed_up) in (1u8.., 0u64..3000, 0u64..3000, 10u64..20),
     ) {
         plan.switches.slack = 32_000_000;
-        let mut fabric = plan.fabric();
-        deepen(&mut fabric, which, credit, cells, speed_up);
+        let fabric = deepen(plan.fabric(), which, credit, cells, speed_up);
         let flows = load.flows(&fabric);
         let report = simulate(&fabric, &flows, &Settings { check_wire: true, ..settings() });
         check_complete(&fabric, &flows, &report)?;
@@ -56,8 +58,7 @@ proptest! {
         which in 1u8..,
     ) {
         plan.transport.congestion = "none";
-        let mut fabric = plan.fabric();
-        deepen(&mut fabric, which, 1000, 1000, 12);
+        let fabric = deepen(plan.fabric(), which, 1000, 1000, 12);
         let flows = load.flows(&fabric);
         let report = simulate(&fabric, &flows, &settings());
         check_complete(&fabric, &flows, &report)?;

@@ -169,8 +169,8 @@ proptest! {
         any in prop::collection::vec(any(), 1..6),
         which in 1u8..,
     ) {
-        let (mut fabric, flows) = scene(plan, &load);
-        deepen(&mut fabric, which, 700, 900, 12);
+        let (fabric, flows) = scene(plan, &load);
+        let fabric = deepen(fabric, which, 700, 900, 12);
         let faults = faults(&fabric, &any);
         let base = until(Span::from_ms(3));
         let report = xoff_sim::run(&fabric, &flows, &faults, &base, &mut Silent).unwrap();

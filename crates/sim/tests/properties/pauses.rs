@@ -5,7 +5,7 @@ use crate::{cases, check_complete, settings, simulate, until};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, PortId};
+use xoff_fabric::model::{Fabric, NicId, PortId};
 use xoff_fabric::scenario::{Fault, NodeRef, Operation};
 use xoff_sim::{Observer, Report, Sample, Settings, Silent, Trace, TraceKind};
 use xoff_units::{Bytes, Instant, Span};
@@ -116,8 +116,11 @@ proptest! {
         plan.transport.congestion = "none";
         // Packets that avoid the queues of other classes overtake each other.
         plan.switches.balancing.0 = "ecmp";
-        let mut fabric = plan.fabric();
-        fabric.nics.iter_mut().for_each(|nic| nic.qp.timeout = Span::from_ms(10_000));
+        let mut overlay = plan.fabric().into_overlay();
+        for id in (0..overlay.nics.len() as u32).map(NicId) {
+            overlay.nic(id, |nic| nic.qp.timeout = Span::from_ms(10_000));
+        }
+        let fabric = overlay.finish();
         let nics = fabric.nics.len() as u32;
         let source = 1 + source % (nics - 1);
         let size = (packets.0, 17);

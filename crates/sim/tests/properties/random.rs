@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::fmt::Write;
-use xoff_fabric::model::{ClassId, Fabric, NicId, PortId};
+use xoff_fabric::model::{ClassId, Fabric, NicId, PortId, SwitchId};
 use xoff_fabric::scenario::Operation;
 use xoff_units::{Bytes, Instant, Span};
 use xoff_workload::Flow;
@@ -253,18 +253,15 @@ impl Plan {
 
     /// The same of its text after a change.
     pub(crate) fn fabric_of(&self, text: &str) -> Fabric {
-        let mut fabric = crate::common::fabric(text);
-        let claims: Vec<u64> = (0..fabric.switches.len())
-            .map(|switch| {
-                let ports = fabric.switches[switch].ports.clone();
-                let classes = ports.flat_map(|p| fabric.ports[PortId(p).index()].classes);
-                classes.map(|class| class.headroom.get() + class.reserved.get()).sum()
-            })
-            .collect();
-        for (switch, claim) in fabric.switches.iter_mut().zip(claims) {
-            switch.buffer = Bytes::new(claim + self.switches.slack);
+        let mut overlay = crate::common::fabric(text).into_overlay();
+        for id in (0..overlay.switches.len() as u32).map(SwitchId) {
+            let ports = overlay.switches[id.index()].ports.clone();
+            let classes = ports.flat_map(|p| overlay.ports[PortId(p).index()].classes);
+            let claim: u64 = classes.map(|class| class.headroom.get() + class.reserved.get()).sum();
+            let buffer = Bytes::new(claim + self.switches.slack);
+            overlay.switch(id, |switch| switch.buffer = buffer).unwrap();
         }
-        fabric
+        overlay.finish()
     }
 }
 

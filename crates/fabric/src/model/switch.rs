@@ -1,0 +1,138 @@
+//! A switch and the rules it forwards by.
+
+use super::{Balancing, ClassId, EcmpHash, NicId, PortId, SwitchId};
+use std::ops::Range;
+use xoff_units::{Bytes, Ratio, Span};
+
+/// Where a switch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// Attached to hosts: leaf, rack or edge switch.
+    Leaf,
+    /// Above the leaves: spine, cluster or pod switch.
+    Spine,
+    /// Above the spines: core or aggregation switch.
+    Core,
+}
+
+impl Tier {
+    /// The word for tables and names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Leaf => "leaf",
+            Tier::Spine => "spine",
+            Tier::Core => "core",
+        }
+    }
+}
+
+/// A switch and the rules it forwards by.
+#[derive(Debug, Clone)]
+pub struct Switch {
+    /// `leaf0`, `spine3`, …
+    pub name: String,
+    /// Where it stands.
+    pub tier: Tier,
+    /// Catalogue entry.
+    pub silicon: String,
+    /// Its ports.
+    pub ports: Range<u32>,
+    /// Packet memory.
+    pub buffer: Bytes,
+    /// Unit in which packet memory is handed out; zero counts bytes.
+    pub cell: Bytes,
+    /// From the scheduler's decision to the first bit on the wire.
+    pub latency: Span,
+    /// Whether a packet leaves before it has arrived whole.
+    pub cut_through: bool,
+    /// Longest packet that its ports take.
+    pub mtu: Bytes,
+    /// Class of each DSCP.
+    pub dscp_to_class: [ClassId; 64],
+    /// What of a packet decides among equal paths.
+    pub hash: EcmpHash,
+    /// How it chooses among equal ports.
+    pub balancing: Balancing,
+    /// PFC watchdog, if there is one.
+    pub watchdog: Option<Watchdog>,
+    /// Headroom that all ports share; `None` gives each port its own.
+    pub headroom_pool: Option<Bytes>,
+    /// How the weighted classes of a port take turns.
+    pub discipline: Discipline,
+    /// What becomes of packets that a lossy class has no room for; they are dropped without it.
+    pub trimming: Option<Trimming>,
+    /// Packets wait at their ingress for credits of their egress (virtual output queues); `None` queues
+    /// them at their egress.
+    pub voq: Option<Voq>,
+}
+
+impl Switch {
+    /// What a packet takes from its arrival to the scheduler of its egress port when nothing else is
+    /// there: credits and the cell fabric, or nothing.
+    pub fn transit(&self) -> Span {
+        self.voq.map_or(Span::ZERO, |voq| voq.credit_latency + voq.fabric_latency)
+    }
+}
+
+/// Virtual output queues: a deep buffer at ingress, credits from the egress, and a cell fabric between
+/// them that blocks nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Voq {
+    /// From a packet's request to the credit that lets it go.
+    pub credit_latency: Span,
+    /// Through the cell fabric.
+    pub fabric_latency: Span,
+    /// What the fabric carries of a port, over the port's rate.
+    pub speed_up: Ratio,
+}
+
+/// Packets that find a queue full lose their payload and go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trimming {
+    /// The class in which they go on.
+    pub class: ClassId,
+    /// Bytes that are left of them, from Ethernet header to FCS.
+    pub size: Bytes,
+}
+
+/// What a PFC watchdog does, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watchdog {
+    /// A queue paused this long without sending is stuck.
+    pub detect: Span,
+    /// After this long without pause frames the queue is lossless again.
+    pub restore: Span,
+    /// What happens to a stuck queue.
+    pub action: WatchdogAction,
+}
+
+/// What a watchdog does to a stuck queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchdogAction {
+    /// Drop what is queued and what arrives for it.
+    Drop,
+    /// Send it in spite of the pause.
+    Forward,
+}
+
+/// How weighted classes take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discipline {
+    /// Packets in proportion to the weights.
+    Wrr,
+    /// Bytes in proportion to the weights, by deficit counters (ETS).
+    Dwrr,
+    /// Bytes in proportion to the weights, by virtual finish times.
+    Wfq,
+}
+
+/// A route that overrides the shortest path: at one switch, packets for one NIC leave by one port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaticRoute {
+    /// The switch.
+    pub at: SwitchId,
+    /// The NIC that packets are for.
+    pub to: NicId,
+    /// The port of the switch that they leave by.
+    pub via: PortId,
+}
