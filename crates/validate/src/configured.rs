@@ -10,7 +10,9 @@ use xoff_config::device::{Device, Port, PortName};
 use xoff_config::number::{Dscp, Priority};
 use xoff_config::qos::Trust;
 use xoff_config::{Intent, SystemId};
-use xoff_fabric::model::{ClassId, Fabric, NicId, PortClass, PortId, Scheduling};
+use xoff_fabric::model::{
+    ClassId, Ecn, Fabric, Flaw, NicId, Overlay, PortClass, PortId, Scheduling,
+};
 use xoff_fabric::scenario::{Fault, Setting};
 use xoff_transport::config::Congestion;
 use xoff_units::Ratio;
@@ -32,21 +34,18 @@ pub struct AsConfigured {
 
 /// The fabric as `devices` are configured, where `intent` is what `fabric` means.
 pub fn as_configured(fabric: &Fabric, intent: &Intent, devices: &[Device]) -> AsConfigured {
-    let fabric = fabric.clone();
-    let ports = port_numbers(&fabric, intent);
+    let ports = port_numbers(fabric, intent);
     let mut made = Maker {
-        result: AsConfigured {
-            fabric,
-            faults: Vec::new(),
-            beside: None,
-            applied: Vec::new(),
-            left_out: Vec::new(),
-        },
+        overlay: fabric.overlay(),
+        faults: Vec::new(),
+        applied: Vec::new(),
+        left_out: Vec::new(),
         intent,
     };
+    let mut beside = None;
     for device in devices {
         let Some(meant) = intent.device(&device.name) else {
-            made.result.left_out.push(format!("{} is not in the fabric file", device.name));
+            made.left_out.push(format!("{} is not in the fabric file", device.name));
             continue;
         };
         // What the system cannot say is no difference.
@@ -54,18 +53,19 @@ pub fn as_configured(fabric: &Fabric, intent: &Intent, devices: &[Device]) -> As
         for (name, port) in &meant.ports {
             let number = ports.get(&(device.name.as_str(), name));
             let (Some(&number), Some(real)) = (number, device.ports.get(name)) else { continue };
-            let known = made.result.applied.len();
+            let known = made.applied.len();
             if device.system == SystemId::Host {
                 made.nic(device, name, number, port, real);
             } else {
                 made.port(device, name, number, port, real);
             }
-            if made.result.beside.is_none() && made.result.applied.len() > known {
-                made.result.beside = beside(&made.result.fabric, number);
+            if beside.is_none() && made.applied.len() > known {
+                beside = nic_beside(fabric, number);
             }
         }
     }
-    made.result
+    let Maker { overlay, faults, applied, left_out, .. } = made;
+    AsConfigured { fabric: overlay.finish(), faults, beside, applied, left_out }
 }
 
 /// Numbers of all ports by device and name. Links are listed in the order of their lower ports.
@@ -84,17 +84,28 @@ fn port_numbers<'a>(
 }
 
 struct Maker<'a> {
-    result: AsConfigured,
+    overlay: Overlay,
+    faults: Vec<Fault>,
+    applied: Vec<String>,
+    left_out: Vec<String>,
     intent: &'a Intent,
 }
 
 impl Maker<'_> {
     fn say(&mut self, device: &Device, port: &PortName, what: &str) {
-        self.result.applied.push(format!("{} {port}: {what}", device.name));
+        self.applied.push(format!("{} {port}: {what}", device.name));
+    }
+
+    /// A difference that the overlay took, or refused.
+    fn edited(&mut self, device: &Device, port: &PortName, what: &str, edit: Result<(), Flaw>) {
+        match edit {
+            Ok(()) => self.say(device, port, what),
+            Err(flaw) => self.leave_out(device, port, &format!("{what}: {flaw}")),
+        }
     }
 
     fn leave_out(&mut self, device: &Device, port: &PortName, what: &str) {
-        self.result.left_out.push(format!("{} {port}: {what}", device.name));
+        self.left_out.push(format!("{} {port}: {what}", device.name));
     }
 
     /// A port of a switch.
@@ -111,10 +122,10 @@ impl Maker<'_> {
         self.class_settings(device, name, number, meant, real);
         self.mtu(device, name, number, real);
         if meant.watchdog.on.value() == Some(&true) && real.watchdog.on.value() != Some(&true) {
-            let node = self.result.fabric.ports[number.index()].node;
-            if let Some(switch) = self.result.fabric.node_switch(node) {
-                self.result.fabric.switches[switch.index()].watchdog = None;
-                self.say(device, name, "no watchdog");
+            let node = self.overlay.ports[number.index()].node;
+            if let Some(switch) = self.overlay.node_switch(node) {
+                let edit = self.overlay.switch(switch, |switch| switch.watchdog = None);
+                self.edited(device, name, "no watchdog", edit);
             }
         }
     }
@@ -135,13 +146,15 @@ impl Maker<'_> {
             if wanted == found {
                 continue;
             }
-            let fabric = &mut self.result.fabric;
-            let node = fabric.ports[number.index()].node;
-            let Some(switch) = fabric.node_switch(node) else { continue };
-            let class = &mut fabric.switches[switch.index()].dscp_to_class[dscp.index()];
-            if *class != ClassId(found) {
-                *class = ClassId(found);
-                self.say(device, name, &format!("DSCP {dscp} goes to queue {found}, not {wanted}"));
+            let node = self.overlay.ports[number.index()].node;
+            let Some(switch) = self.overlay.node_switch(node) else { continue };
+            let known = self.overlay.switches[switch.index()].dscp_to_class[dscp.index()];
+            if known != ClassId(found) {
+                let edit = self.overlay.switch(switch, |switch| {
+                    switch.dscp_to_class[dscp.index()] = ClassId(found);
+                });
+                let what = format!("DSCP {dscp} goes to queue {found}, not {wanted}");
+                self.edited(device, name, &what, edit);
             }
         }
     }
@@ -157,7 +170,7 @@ impl Maker<'_> {
                 pfc: Some(false),
                 ..Setting::default()
             };
-            self.result.faults.push(Fault::Setting(setting));
+            self.faults.push(Fault::Setting(setting));
             self.say(device, name, "no PFC for RDMA data");
         }
         let more = real.pfc.value().map(|all| all.iter().count()).unwrap_or(0);
@@ -177,31 +190,34 @@ impl Maker<'_> {
     ) {
         let Some(data) = self.intent.agreement.data_class else { return };
         let index = data.index();
-        let mut said = Vec::new();
-        let class = &mut self.result.fabric.ports[number.index()].classes[index];
-        marking(class, index, meant, real, &mut said);
+        let mut edit = |what: String, edit: &dyn Fn(&mut PortClass)| {
+            let edit = self.overlay.class(number, ClassId(data.get()), edit);
+            self.edited(device, name, &what, edit);
+        };
+        if let Some((ecn, what)) = marking(index, meant, real) {
+            edit(what, &|class| class.ecn = ecn);
+        }
         let (wanted, found) = (&meant.groups[index], &real.groups[index]);
         if let Some(headroom) = found.headroom.value().filter(|_| found.headroom != wanted.headroom)
             && Some(headroom) != wanted.headroom.value()
         {
-            class.headroom = *headroom;
-            said.push(format!("headroom {headroom}"));
+            edit(format!("headroom {headroom}"), &|class| class.headroom = *headroom);
         }
         if let Some(threshold) = found.threshold.value()
             && wanted.threshold.value().is_some_and(|wanted| wanted != threshold)
         {
-            class.threshold = *threshold;
-            said.push(format!("pauses at {threshold:?}"));
+            edit(format!("pauses at {threshold:?}"), &|class| class.threshold = *threshold);
         }
         let turn = |port: &Port| port.queues[index].scheduling.value().copied();
         if let (Some(wanted), Some(found)) = (turn(meant), turn(real))
             && (wanted == Scheduling::Strict) != (found == Scheduling::Strict)
         {
-            class.scheduling = found;
-            said.push("its turn at the wire differs".to_owned());
-        }
-        for what in said {
-            self.say(device, name, &what);
+            // A device that gives a class the weight 0 serves it last and not never.
+            let found = match found {
+                Scheduling::Weighted(weight) => Scheduling::Weighted(weight.max(1)),
+                Scheduling::Strict => Scheduling::Strict,
+            };
+            edit("its turn at the wire differs".to_owned(), &|class| class.scheduling = found);
         }
     }
 
@@ -209,19 +225,19 @@ impl Maker<'_> {
     fn mtu(&mut self, device: &Device, name: &PortName, number: PortId, real: &Port) {
         let needed = self.intent.agreement.packet;
         let Some(mtu) = real.mtu.value().filter(|mtu| **mtu < needed) else { return };
-        let cable = self.result.fabric.ports[number.index()].cable;
-        self.result.fabric.cables[cable.index()].loss = Ratio::ONE;
-        self.say(device, name, &format!("an MTU of {mtu} stops packets of {needed}"));
+        let cable = self.overlay.ports[number.index()].cable;
+        let edit = self.overlay.cable(cable, |cable| cable.loss = Ratio::ONE);
+        self.edited(device, name, &format!("an MTU of {mtu} stops packets of {needed}"), edit);
     }
 
     /// A NIC of a host.
     fn nic(&mut self, device: &Device, name: &PortName, number: PortId, meant: &Port, real: &Port) {
         let Some(priority) = self.priority() else { return };
-        let node = self.result.fabric.ports[number.index()].node;
+        let node = self.overlay.ports[number.index()].node;
         let real_reacts = real.nic.reacts.value();
         let meant_reacts = meant.nic.reacts.value().is_some_and(|all| all.has(priority));
         if meant_reacts && real_reacts.is_some_and(|all| !all.has(priority)) {
-            self.result.fabric.nics[node.index()].qp.congestion = Congestion::None;
+            self.overlay.nic(NicId(node.0), |nic| nic.qp.congestion = Congestion::None);
             self.say(device, name, "does not slow down when it is notified");
         }
         self.mtu(device, name, number, real);
@@ -243,21 +259,17 @@ impl Maker<'_> {
 
     /// A port as faults name it: its node and its neighbour, and which of the cables between them.
     fn place(&self, number: PortId) -> (String, u32) {
-        let fabric = &self.result.fabric;
+        let fabric = &self.overlay;
         let peer = |port: PortId| fabric.ports[fabric.ports[port.index()].peer.index()].node;
         let node = fabric.ports[number.index()].node;
         let before = fabric.node_ports(node).take_while(|port| *port != number);
         let index = before.filter(|port| peer(*port) == peer(number)).count() as u32;
-        let name = |node| match fabric.node_switch(node) {
-            None => fabric.nics[node.index()].name.clone(),
-            Some(switch) => fabric.switches[switch.index()].name.clone(),
-        };
-        (format!("{} {}", name(node), name(peer(number))), index)
+        (format!("{} {}", fabric.node_name(node), fabric.node_name(peer(number))), index)
     }
 }
 
 /// The last NIC on the leaf that a port belongs to, or leads to.
-fn beside(fabric: &Fabric, port: PortId) -> Option<NicId> {
+fn nic_beside(fabric: &Fabric, port: PortId) -> Option<NicId> {
     let ends = [port, fabric.ports[port.index()].peer];
     let nodes = ends.map(|port| fabric.ports[port.index()].node);
     let nics = |node| {
@@ -276,22 +288,19 @@ fn queue(port: &Port, dscp: Dscp) -> u8 {
     queue.map_or(0, |queue| queue.index() as u8)
 }
 
-/// Whether and where the queue of data marks.
-fn marking(class: &mut PortClass, index: usize, meant: &Port, real: &Port, said: &mut Vec<String>) {
+/// How the queue of data marks, where it does not as meant.
+fn marking(index: usize, meant: &Port, real: &Port) -> Option<(Option<Ecn>, String)> {
     let wanted = meant.queues[index].wred.value();
     let found = real.queues[index].wred.value().filter(|wred| wred.marks);
     match (wanted, found) {
-        (Some(_), None) => {
-            class.ecn = None;
-            said.push("no marking".to_owned());
-        }
+        (Some(_), None) => Some((None, "no marking".to_owned())),
         (Some(wanted), Some(found)) if wanted.levels != found.levels => {
-            if let Some(ecn) = found.levels.sizes(None) {
-                class.ecn = Some(ecn);
-                said.push(format!("marks from {} to {}", ecn.kmin, ecn.kmax));
-            }
+            let ecn = found.levels.sizes(None)?;
+            let what = format!("marks from {} to {}", ecn.kmin, ecn.kmax);
+            // With kmax below kmin a switch marks nothing up to kmin and everything above it.
+            Some((Some(Ecn { kmax: ecn.kmax.max(ecn.kmin), ..ecn }), what))
         }
-        _ => {}
+        _ => None,
     }
 }
 

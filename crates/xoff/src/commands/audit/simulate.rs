@@ -66,10 +66,9 @@ pub(super) fn effects(
     intent: &Intent,
     devices: &[Device],
 ) -> Result<Effects, Failure> {
-    let AsConfigured { fabric, faults, beside, applied, left_out } =
+    let AsConfigured { beside, applied, left_out, .. } =
         as_configured(&setup.fabric, intent, devices);
-    let target = beside.map(|nic| NodeRef::Name(fabric.nics[nic.index()].name.clone()));
-    let configured = FabricSetup { fabric, ..setup.clone() };
+    let target = beside.map(|nic| NodeRef::Name(setup.fabric.nics[nic.index()].name.clone()));
     let choice = Choice { phases: vec![Phase::Synthetic], quick: true };
     let mut rows = Vec::new();
     for mut experiment in suite(&setup.fabric, &choice) {
@@ -82,10 +81,18 @@ pub(super) fn effects(
             }
         }
         say(Level::Note, &format!("running {}, as configured and as meant", experiment.id));
+        // What an experiment changes lies below what is wrong with the devices.
+        let meant = setup.overridden(&experiment.scenario.overrides).map_err(|found| {
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            Failure::rule(found.join("; "))
+        })?;
+        let real = as_configured(&meant.fabric, intent, devices);
+        let mut configured = meant.clone();
+        configured.fabric = real.fabric;
         rows.push(Row {
             experiment: experiment.id.clone(),
-            configured: run(&experiment, &configured, &faults)?,
-            meant: run(&experiment, setup, &[])?,
+            configured: run(&experiment, &configured, &real.faults)?,
+            meant: run(&experiment, &meant, &[])?,
         });
     }
     Ok(Effects { applied, left_out, rows })
@@ -94,16 +101,8 @@ pub(super) fn effects(
 fn run(experiment: &Experiment, setup: &FabricSetup, faults: &[Fault]) -> Result<Figures, Failure> {
     let mut scenario = experiment.scenario.clone();
     scenario.faults.extend_from_slice(faults);
-    // Settings that an experiment changes are those of queue pairs: they are laid over every NIC.
-    let mut setup = setup.clone();
-    if experiment.id == "flood" {
-        for nic in &mut setup.fabric.nics {
-            nic.qp.congestion = xoff_transport::config::Congestion::None;
-            nic.qp.timeout = xoff_units::Span::from_ms(1000);
-        }
-    }
     let mut no_files = |_: &str| Err(std::io::Error::other("experiments have no files"));
-    let measured = measure_on(experiment, &scenario, &setup, 1, &mut no_files, &mut |_| true);
+    let measured = measure_on(experiment, &scenario, setup, 1, &mut no_files, &mut |_| true);
     measured
         .map(|measured| Figures::of(&measured))
         .map_err(|error| Failure::rule(error.to_string()))
