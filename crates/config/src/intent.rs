@@ -157,11 +157,8 @@ fn lossless(fabric: &Fabric) -> Priorities {
     numbered.filter(|(_, class)| class.lossless).map(|(priority, _)| priority).collect()
 }
 
-/// The largest RDMA packet as an IP MTU counts it: without the Ethernet header and checksum.
 fn largest_packet(fabric: &Fabric) -> Bytes {
-    const ETHERNET: Bytes = Bytes::new(18);
-    let sizes = fabric.nics.iter().map(|nic| packet::largest(&nic.qp));
-    sizes.max().unwrap_or(Bytes::ZERO).saturating_sub(ETHERNET)
+    fabric.nics.iter().map(|nic| packet::largest_ip(&nic.qp)).max().unwrap_or(Bytes::ZERO)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::scene::Site;
 use crate::number::Group;
 use crate::qos::Reaction;
 use crate::system::Topic;
-use xoff_fabric::rules::pause;
+use xoff_fabric::rules::{packet, pause};
 use xoff_units::{Bytes, Length, Rate};
 
 pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
@@ -132,7 +132,7 @@ pub(super) fn mtu(site: &Site<'_>, found: &mut Collector<'_>) {
     }
     let Some(meant) = site.meant.and_then(|m| m.mtu.get()) else { return };
     // Whether a system counts Ethernet's own bytes makes no difference to RoCE.
-    if mtu.get().abs_diff(meant.get()) > 18 {
+    if mtu.get().abs_diff(meant.get()) > packet::ETHERNET.get() {
         let message = format!("an MTU of {}; {} is meant", mtu.get(), meant.get());
         found.port(
             site,

@@ -6,6 +6,7 @@ use crate::number::{Class, Dscp, Priorities, Queue};
 use crate::qos::QueueSettings;
 use crate::system::{SystemId, Topic};
 use std::collections::{BTreeMap, BTreeSet};
+use xoff_fabric::rules::packet;
 use xoff_units::{Bytes, Length, Rate};
 
 /// Everything an audit looks at.
@@ -423,7 +424,7 @@ fn agreement_of(devices: &[Device]) -> Agreement {
         lossless,
         marking: true,
         watchdog: true,
-        packet: Bytes::new(4096 + 62),
+        packet: packet::default_largest_ip(),
         balancing: balancing.and_then(named),
         tenants: Vec::new(),
     }

@@ -104,6 +104,13 @@ pub(super) fn peer<'a>(fabric: &Fabric, ports: &'a [End], port: PortId) -> &'a E
     &ports[fabric.ports[port.index()].peer.index()]
 }
 
+/// The MTU of the switch that a NIC's port leads to.
+pub(super) fn peer_mtu(fabric: &Fabric, port: PortId) -> Bytes {
+    let peer = &fabric.ports[fabric.ports[port.index()].peer.index()];
+    let switch = fabric.node_switch(peer.node).expect("no cable joins two NICs");
+    fabric.switches[switch.index()].mtu
+}
+
 /// The ports of a server's NICs.
 pub(super) fn server_ports(fabric: &Fabric, server: ServerId) -> impl Iterator<Item = PortId> + '_ {
     let nics = fabric.servers[server.index()].nics.clone();

@@ -1,6 +1,6 @@
 //! Hosts as they are meant to be.
 
-use super::switches::{port_mtu, queues, whole_metres};
+use super::switches::{queues, whole_metres};
 use super::{Agreement, End, cabling};
 use crate::device::{Device, Nccl, Neighbour, Nic, Port};
 use crate::number::{Class, Dscp, Priorities, Priority};
@@ -9,7 +9,7 @@ use crate::qos::{Maps, Trust};
 use crate::system::SystemId;
 use std::sync::Arc;
 use xoff_fabric::FabricSetup;
-use xoff_fabric::model::{PortId, ServerId, Tier};
+use xoff_fabric::model::{PortId, ServerId};
 use xoff_units::{Bytes, Length};
 
 /// The usual MTU of hosts; a smaller one of the switches comes first.
@@ -47,7 +47,7 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
         settings.iter_mut().for_each(|queue| queue.wred = Said::Absent);
         let meant = Port {
             rate: Said::meant(cable.rate),
-            mtu: Said::meant(USUAL_MTU.min(port_mtu(setup, Tier::Leaf))),
+            mtu: Said::meant(USUAL_MTU.min(cabling::peer_mtu(fabric, id))),
             neighbour: Said::meant(Neighbour {
                 device: peer.device.clone(),
                 port: Some(peer.port.to_string()),

@@ -11,9 +11,9 @@ use crate::system::SystemId;
 use crate::text::fit;
 use std::sync::Arc;
 use xoff_fabric::FabricSetup;
-use xoff_fabric::model::{Fabric, PortClass, PortId, Switch, Tier, Watchdog};
+use xoff_fabric::model::{Fabric, PortClass, PortId, Switch, Watchdog};
 use xoff_fabric::rules::buffer;
-use xoff_units::{Bytes, Length};
+use xoff_units::Length;
 
 pub(super) fn devices(
     setup: &FabricSetup,
@@ -48,7 +48,7 @@ fn device(
         let (queues, groups) = profiles.of(fabric, &fabric.ports[id.index()].classes);
         let port = Port {
             rate: Said::meant(cable.rate),
-            mtu: Said::meant(port_mtu(setup, switch.tier)),
+            mtu: Said::meant(switch.mtu),
             neighbour: Said::meant(Neighbour {
                 device: peer.device.clone(),
                 port: Some(peer.port.to_string()),
@@ -74,16 +74,6 @@ fn device(
 /// Devices count metres; a longer cable is the safe error.
 pub(super) fn whole_metres(length: Length) -> Length {
     Length::from_m(length.as_mm().div_ceil(1000))
-}
-
-pub(super) fn port_mtu(setup: &FabricSetup, tier: Tier) -> Bytes {
-    let section = &setup.file.switch;
-    let own = match tier {
-        Tier::Leaf => &section.leaf,
-        Tier::Spine => &section.spine,
-        Tier::Core => &section.core,
-    };
-    own.mtu.or(section.all.mtu).unwrap_or(Bytes::new(9216))
 }
 
 /// Queues, groups and pauses have the number of their class. Lossy classes share one group.

@@ -228,6 +228,7 @@ fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Swi
             balancing: kind.balancing,
             watchdog: kind.watchdog,
             headroom_pool: kind.headroom_pool,
+            silicon_headroom: kind.forwards.headroom,
             discipline: kind.discipline,
             trimming: kind.trimming,
             voq: kind.forwards.voq,

@@ -1,6 +1,7 @@
 //! A switch and the rules it forwards by.
 
 use super::{Balancing, ClassId, EcmpHash, NicId, PortId, SwitchId};
+use crate::rules::headroom::SiliconPart;
 use std::ops::Range;
 use xoff_units::{Bytes, Ratio, Span};
 
@@ -57,6 +58,8 @@ pub struct Switch {
     pub watchdog: Option<Watchdog>,
     /// Headroom that all ports share; `None` gives each port its own.
     pub headroom_pool: Option<Bytes>,
+    /// What the silicon itself adds to the headroom of a port.
+    pub silicon_headroom: SiliconPart,
     /// How the weighted classes of a port take turns.
     pub discipline: Discipline,
     /// What becomes of packets that a lossy class has no room for; they are dropped without it.

@@ -56,8 +56,7 @@ impl Default for SiliconPart {
 }
 
 impl Situation {
-    /// The situation at a switch port of a built fabric. The silicon's own part and the port MTU,
-    /// which [`needed`] does not ask for, are the usual ones.
+    /// The situation at a switch port of a fabric; `None` at a NIC.
     pub fn at(fabric: &Model, port: PortId) -> Option<Self> {
         let this = &fabric.ports[port.index()];
         let switch = &fabric.switches[fabric.node_switch(this.node)?.index()];
@@ -72,7 +71,7 @@ impl Situation {
             rate: cable.rate,
             length: cable.length,
             delay: cable.delay,
-            port_mtu: Bytes::new(9216),
+            port_mtu: switch.mtu,
             largest: packet::largest(qp),
             smallest: packet::smallest(qp),
             gap: qp.framing.gap,
@@ -80,7 +79,7 @@ impl Situation {
             response: peer.pause_response,
             peer_latency,
             cell: switch.cell,
-            silicon: SiliconPart::default(),
+            silicon: switch.silicon_headroom,
         })
     }
 }

@@ -10,6 +10,9 @@ const TELEMETRY: Bytes = Bytes::new(64);
 /// The shortest Ethernet frame.
 const SHORTEST_FRAME: Bytes = Bytes::new(64);
 
+/// Ethernet's header and check sequence, which the MTU of a host or a router does not count.
+pub const ETHERNET: Bytes = Bytes::new(18);
+
 /// What VXLAN puts around a packet: Ethernet, IPv4, UDP and its own header (14 + 20 + 8 + 8, RFC 7348
 /// section 5). The inner frame travels without its check sequence, the outer one has one.
 pub const VXLAN: Bytes = Bytes::new(50);
@@ -34,6 +37,16 @@ pub fn largest(qp: &QpConfig) -> Bytes {
         if matches!(qp.congestion, Congestion::Hpcc(_)) { TELEMETRY } else { Bytes::ZERO };
     let extensions = if qp.framing.extensions { EXTENSIONS } else { Bytes::ZERO };
     (qp.mtu + qp.framing.header + extensions + telemetry).max(qp.framing.ack).max(qp.framing.cnp)
+}
+
+/// Bytes of the largest packet as an IP MTU counts it: without Ethernet's own.
+pub fn largest_ip(qp: &QpConfig) -> Bytes {
+    largest(qp).saturating_sub(ETHERNET)
+}
+
+/// The same of queue pairs as they are by default, where no fabric says how they are.
+pub fn default_largest_ip() -> Bytes {
+    largest_ip(&QpConfig::default())
 }
 
 /// Bytes of the smallest packet, without the gap.
