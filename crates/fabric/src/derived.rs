@@ -5,11 +5,11 @@ mod group;
 mod host;
 
 use crate::build::{PortUse, ports_needed};
-use crate::load::{FabricSetup, NicDefault};
 use crate::model::{CLASSES, ClassId, Fabric, NicId, PortId, Switch, Threshold, Tier};
 use crate::route::{self, Routes};
 use crate::rules::headroom::{self, Situation};
 use crate::rules::{buffer, packet};
+use crate::setup::{FabricSetup, NicDefault};
 use group::Grouped;
 pub use host::HostRow;
 use serde::Serialize;
@@ -230,7 +230,7 @@ fn switches(setup: &FabricSetup) -> Vec<SwitchRow> {
     for switch in &fabric.switches {
         let used = port_use(fabric, switch);
         let silicon = setup.catalogue.silicon.get(&switch.silicon).filter(|s| !s.unlimited());
-        let (headroom, reserved) = buffer::claims(fabric, switch);
+        let memory = fabric.packet_memory(switch);
         let row = SwitchRow {
             names: String::new(),
             count: 0,
@@ -241,9 +241,9 @@ fn switches(setup: &FabricSetup) -> Vec<SwitchRow> {
             ports_available: silicon.map(|s| s.ports.into()),
             ports: used.into_iter().map(|(rate, count)| PortCount { rate, count }).collect(),
             buffer: switch.buffer,
-            headroom,
-            reserved,
-            shared: buffer::shared(switch.buffer, headroom, reserved),
+            headroom: memory.headroom,
+            reserved: memory.reserved,
+            shared: memory.shared,
         };
         rows.add(row, &switch.name);
     }
@@ -328,8 +328,7 @@ fn links(fabric: &Fabric) -> Vec<LinkRow> {
 fn thresholds(fabric: &Fabric) -> Vec<ThresholdRow> {
     let mut rows = Grouped::default();
     for switch in &fabric.switches {
-        let (headroom, reserved) = buffer::claims(fabric, switch);
-        let shared = buffer::shared(switch.buffer, headroom, reserved);
+        let shared = fabric.packet_memory(switch).shared;
         for port in switch.ports.clone().map(PortId) {
             for class in (0..CLASSES).filter(|&id| fabric.classes[id].lossless) {
                 let id = ClassId(class as u8);

@@ -8,11 +8,11 @@ use crate::build::{cores, queue_pairs};
 use crate::diagnostic::code;
 use crate::document::{Document, Report, Step};
 use crate::file::FabricFile;
-use crate::load::FabricSetup;
 use crate::model::{Class, ClassId, Guest};
 use crate::network::Network;
 use crate::rules::packet;
 use crate::scenario::{Scenario, Workload};
+use crate::setup::FabricSetup;
 
 /// Finds the guests of a scenario, and reports what cannot be.
 pub(crate) fn settle(

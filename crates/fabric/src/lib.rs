@@ -25,10 +25,12 @@ pub mod route;
 pub mod rules;
 pub mod scenario;
 pub mod schema;
+mod setup;
 mod structure;
 pub mod suggest;
 
 pub use build::infiniband_silicon;
 pub use diagnostic::{Diagnostic, Origin, Severity};
-pub use load::{FabricSetup, Loaded, ScenarioSetup, load, load_fabric, load_scenario};
+pub use load::{Loaded, load, load_fabric, load_scenario};
 pub use network::Network;
+pub use setup::{FabricSetup, NicDefault, ScenarioSetup};

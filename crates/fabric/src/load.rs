@@ -4,7 +4,6 @@ mod files;
 mod layers;
 
 pub use files::{Files, ReadError, Setup, Source, load};
-pub use layers::NicDefault;
 
 use crate::catalogue::Catalogue;
 use crate::diagnostic::{Code, Diagnostic, Origin, Severity, code};
@@ -12,6 +11,7 @@ use crate::document::{Document, Node, Report, keys};
 use crate::file::FabricFile;
 use crate::model::Fabric;
 use crate::scenario::{Miscabling, Scenario};
+use crate::setup::{FabricSetup, ScenarioSetup, Written};
 use crate::{build, check, guest, miscabling, schema, structure};
 use layers::Layers;
 use serde::de::DeserializeOwned;
@@ -63,29 +63,6 @@ fn shorten(diagnostics: &mut Vec<Diagnostic>) {
     last.help = Some(format!("and {hidden} more like these"));
 }
 
-/// A fabric file and what was built from it.
-#[derive(Debug, Clone)]
-pub struct FabricSetup {
-    /// The file, with profile and overrides merged in.
-    pub file: FabricFile,
-    /// What can be named in it.
-    pub catalogue: Catalogue,
-    /// How the cluster's NIC behaves by itself, and what the file has changed of that.
-    pub nic_defaults: Vec<NicDefault>,
-    /// The fabric it describes.
-    pub fabric: Fabric,
-    written: Written,
-}
-
-/// What a fabric was built from, as written.
-#[derive(Debug, Clone)]
-struct Written {
-    file: Document,
-    overrides: Option<Node>,
-    /// Cables that a scenario swaps.
-    miscabled: Vec<Miscabling>,
-}
-
 impl FabricSetup {
     /// The same fabric with other settings laid over its file, as a scenario's `[override]` would.
     pub fn overridden(&self, keys: &toml::Table) -> Result<FabricSetup, Vec<Diagnostic>> {
@@ -112,15 +89,6 @@ impl FabricSetup {
         self.fabric = overlay.finish();
         self.written.miscabled = swaps;
     }
-}
-
-/// A scenario on its fabric.
-#[derive(Debug, Clone)]
-pub struct ScenarioSetup {
-    /// The scenario file.
-    pub scenario: Scenario,
-    /// The fabric it runs on.
-    pub setup: FabricSetup,
 }
 
 /// Reads a fabric file.

@@ -12,7 +12,6 @@ use crate::text::fit;
 use std::sync::Arc;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::model::{Fabric, PortClass, PortId, Switch, Watchdog};
-use xoff_fabric::rules::buffer;
 use xoff_units::Length;
 
 pub(super) fn devices(
@@ -37,8 +36,7 @@ fn device(
     device.hardware = Said::meant(switch.silicon.clone());
     let balancing = agreement.balancing.unwrap_or(Balancing::Hash);
     device.balancing = Said::meant(balancing);
-    let (headroom, reserved) = buffer::claims(fabric, switch);
-    device.shared_buffer = Said::meant(buffer::shared(switch.buffer, headroom, reserved));
+    device.shared_buffer = Said::meant(fabric.packet_memory(switch).shared);
     device.headroom_pool = switch.headroom_pool.map_or(Said::Absent, Said::meant);
     let maps = Arc::new(maps(fabric, switch));
     let mut profiles = Profiles::default();

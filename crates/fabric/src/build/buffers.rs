@@ -9,7 +9,9 @@ use super::wiring::{End, Wiring};
 use crate::diagnostic::code;
 use crate::document::{Report, Step, keys};
 use crate::file::HeadroomSetting;
-use crate::model::{CLASSES, Cable, Model, PortClass, PortId, Scheduling, Switch, Threshold};
+use crate::model::{
+    CLASSES, Cable, Model, PacketMemory, PortClass, PortId, Scheduling, Switch, Threshold,
+};
 use crate::rules::headroom::{self, Situation};
 use crate::rules::{buffer, ecn, packet};
 use xoff_units::{Bytes, Ratio, Span};
@@ -151,14 +153,13 @@ pub(super) fn check(
         if seen[kind] {
             continue;
         }
-        let (headroom, reserved) = buffer::claims(fabric, switch);
+        let PacketMemory { headroom, reserved, shared } = fabric.packet_memory(switch);
         if headroom + reserved >= switch.buffer {
             seen[kind] = true;
             distance::refuse(terms, wiring, fabric, index, (headroom, reserved), report);
             continue;
         }
         check_headroom(fabric, switch, &mut short, report);
-        let shared = buffer::shared(switch.buffer, headroom, reserved);
         check_marking(fabric, switch, shared, classes, &mut marked, report);
     }
 }

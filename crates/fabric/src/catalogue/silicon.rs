@@ -1,8 +1,7 @@
 //! Switch ASICs.
 
 use super::{Milliwatts, Source};
-use crate::model::Voq;
-use crate::rules::headroom::SiliconPart;
+use crate::model::{SiliconPart, Voq};
 use xoff_units::{Bytes, Rate, Ratio, Span};
 
 /// A switch ASIC.

@@ -3,8 +3,7 @@
 use super::{Catalogue, Media, Milliwatts, NicModel, Silicon, Source};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
-use crate::model::Voq;
-use crate::rules::headroom::SiliconPart;
+use crate::model::{SiliconPart, Voq};
 use crate::suggest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -9,20 +9,12 @@ use crate::catalogue::{Catalogue, DcqcnSet, Fact, NicModel, fact};
 use crate::document::{Document, Node, Path, Step, Value, keys};
 use crate::file::{DEFAULT_NIC, Profile, TransportSection};
 use crate::network::Network;
+use crate::setup::NicDefault;
 use std::collections::BTreeMap;
 
 /// Everything above the NIC, merged.
 pub(super) struct Layers {
     document: Document,
-}
-
-/// A transport default of the NIC, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NicDefault {
-    /// The default.
-    pub fact: Fact,
-    /// What is in force instead, if the file says so.
-    pub instead: Option<String>,
 }
 
 impl Layers {

@@ -4,7 +4,6 @@
 //! files and devices: a mistake there is a [`Flaw`].
 
 use super::{CLASSES, Cable, ClassId, Ecn, Model, PortClass, PortId, Scheduling, Switch};
-use crate::rules::buffer;
 use std::ops::Range;
 use xoff_units::{Bytes, Ratio};
 
@@ -116,8 +115,8 @@ impl Model {
 
     /// Whether headroom and reservations fit the packet memory.
     pub(super) fn claims_fit(&self, switch: &Switch) -> Result<(), Flaw> {
-        let (headroom, reserved) = buffer::claims(self, switch);
-        let claimed = headroom + reserved;
+        let memory = self.packet_memory(switch);
+        let claimed = memory.headroom + memory.reserved;
         if claimed > switch.buffer {
             let (switch, buffer) = (switch.name.clone(), switch.buffer);
             return Err(Flaw::Buffer { switch, claimed, buffer });

@@ -23,7 +23,10 @@ pub use host::{Cpu, Guest, HostPath, Nic, ReceiveLimit, Server};
 pub use id::{CLASSES, CableId, ClassId, NicId, NodeId, PortId, ServerId, SwitchId};
 pub use link::{Cable, Port};
 pub use overlay::Overlay;
-pub use switch::{Discipline, StaticRoute, Switch, Tier, Trimming, Voq, Watchdog, WatchdogAction};
+pub use switch::{
+    Discipline, PacketMemory, SiliconPart, StaticRoute, Switch, Tier, Trimming, Voq, Watchdog,
+    WatchdogAction,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! A switch and the rules it forwards by.
 
-use super::{Balancing, ClassId, EcmpHash, NicId, PortId, SwitchId};
-use crate::rules::headroom::SiliconPart;
+use super::{Balancing, ClassId, EcmpHash, Model, NicId, PortClass, PortId, SwitchId};
 use std::ops::Range;
 use xoff_units::{Bytes, Ratio, Span};
 
@@ -77,6 +76,23 @@ impl Switch {
     }
 }
 
+/// What a switch ASIC adds to headroom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SiliconPart {
+    /// Delay inside the MAC and PHY, in bytes.
+    pub mac_phy: Bytes,
+    /// Time data spends between the port and the accounting (tiles, gearboxes), both ways.
+    pub pipeline: Span,
+    /// Headroom is handed out in steps of this size; zero does not round.
+    pub step: Bytes,
+}
+
+impl Default for SiliconPart {
+    fn default() -> Self {
+        Self { mac_phy: Bytes::new(820), pipeline: Span::ZERO, step: Bytes::new(1024) }
+    }
+}
+
 /// Virtual output queues: a deep buffer at ingress, credits from the egress, and a cell fabric between
 /// them that blocks nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,4 +154,32 @@ pub struct StaticRoute {
     pub to: NicId,
     /// The port of the switch that they leave by.
     pub via: PortId,
+}
+
+/// How the packet memory of a switch is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketMemory {
+    /// For what arrives after a pause.
+    pub headroom: Bytes,
+    /// For single ports and classes.
+    pub reserved: Bytes,
+    /// For all, as their thresholds allow; nothing where the others take more than there is.
+    pub shared: Bytes,
+}
+
+impl Model {
+    /// How the packet memory of a switch is divided.
+    pub fn packet_memory(&self, switch: &Switch) -> PacketMemory {
+        let ports = &self.ports[switch.ports.start as usize..switch.ports.end as usize];
+        let sum = |get: fn(&PortClass) -> Bytes| -> Bytes {
+            ports.iter().flat_map(|port| port.classes.iter().map(get)).sum()
+        };
+        let headroom = switch.headroom_pool.unwrap_or_else(|| sum(|class| class.headroom));
+        let reserved = sum(|class| class.reserved);
+        let claimed = headroom + reserved;
+        let shared = switch.buffer.saturating_sub(claimed);
+        let whole = claimed > switch.buffer || claimed + shared == switch.buffer;
+        assert!(whole, "the parts of `{}`'s packet memory are not all of it", switch.name);
+        PacketMemory { headroom, reserved, shared }
+    }
 }

@@ -1,6 +1,5 @@
 use super::*;
 use crate::load_scenario;
-use crate::rules::buffer;
 
 const POD: &str = "[cluster]\ngpus = 16\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n";
 
@@ -38,8 +37,8 @@ fn impossible_edits_are_refused_and_change_nothing() {
     let buffer = overlay.switches[0].buffer;
     let edit = overlay.class(port, class, |rules| rules.headroom = buffer);
     assert!(matches!(edit, Err(Flaw::Buffer { .. })), "{edit:?}");
-    let (headroom, reserved) = buffer::claims(&fabric, &fabric.switches[0]);
-    let all = headroom + reserved;
+    let memory = fabric.packet_memory(&fabric.switches[0]);
+    let all = memory.headroom + memory.reserved;
     assert_eq!(overlay.switch(SwitchId(0), |switch| switch.buffer = all), Ok(()));
     let short = all - Bytes::new(1);
     assert!(overlay.switch(SwitchId(0), |switch| switch.buffer = short).is_err());

@@ -1,22 +1,7 @@
-//! The shared buffer: what is left to share, and where the dynamic threshold stands.
+//! The shared buffer: where the dynamic threshold stands.
 
-use crate::model::{Model, PortClass, Switch, Threshold};
+use crate::model::Threshold;
 use xoff_units::{Bytes, Rate, Ratio};
-
-/// Headroom and reservations of all ports of a switch.
-pub fn claims(fabric: &Model, switch: &Switch) -> (Bytes, Bytes) {
-    let ports = &fabric.ports[switch.ports.start as usize..switch.ports.end as usize];
-    let sum = |get: fn(&PortClass) -> Bytes| -> Bytes {
-        ports.iter().flat_map(|port| port.classes.iter().map(get)).sum()
-    };
-    let headroom = switch.headroom_pool.unwrap_or_else(|| sum(|class| class.headroom));
-    (headroom, sum(|class| class.reserved))
-}
-
-/// What remains for sharing once headroom and reservations are taken away.
-pub fn shared(buffer: Bytes, headroom: Bytes, reserved: Bytes) -> Bytes {
-    buffer.saturating_sub(headroom).saturating_sub(reserved)
-}
 
 /// Occupancy at which each of `queues` equally loaded ingress queues is paused.
 ///

@@ -6,7 +6,7 @@
 //! instead of a length, when optics are slow or when the peer answers later than the standard says.
 
 use super::{packet, pause};
-use crate::model::{Model, PortId};
+use crate::model::{Model, PortId, SiliconPart};
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
 /// Everything headroom depends on: one lossless class at one switch port.
@@ -36,23 +36,6 @@ pub struct Situation {
     pub cell: Bytes,
     /// The silicon's own part.
     pub silicon: SiliconPart,
-}
-
-/// What a switch ASIC adds to headroom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SiliconPart {
-    /// Delay inside the MAC and PHY, in bytes.
-    pub mac_phy: Bytes,
-    /// Time data spends between the port and the accounting (tiles, gearboxes), both ways.
-    pub pipeline: Span,
-    /// Headroom is handed out in steps of this size; zero does not round.
-    pub step: Bytes,
-}
-
-impl Default for SiliconPart {
-    fn default() -> Self {
-        Self { mac_phy: Bytes::new(820), pipeline: Span::ZERO, step: Bytes::new(1024) }
-    }
 }
 
 impl Situation {
