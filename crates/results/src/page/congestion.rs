@@ -129,8 +129,7 @@ fn pause_marks(fabric: &Fabric, queue: Queue) -> Vec<Mark> {
         return Vec::new();
     };
     let switch = &fabric.switches[switch.index()];
-    let (headroom, reserved) = buffer::claims(fabric, switch);
-    let shared = buffer::shared(switch.buffer, headroom, reserved);
+    let shared = fabric.packet_memory(switch).shared;
     let class = &fabric.ports[queue.port.index()].classes[usize::from(queue.class) % 8];
     let at = |queues| class.reserved + buffer::xoff(class.threshold, shared, queues);
     let (alone, crowded) = (at(1), at(switch.ports.len() as u64));
