@@ -7,6 +7,7 @@ use crate::change::Change;
 use crate::device::{Balancing, Device};
 use crate::facts::Difference;
 use crate::intent::Intent;
+use crate::system_id::SystemId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -70,7 +71,7 @@ impl Approval {
     pub fn approved(&self, devices: &[Device]) -> Option<Intent> {
         let spread = self.spread().filter(|_| self.is_whole())?;
         let setup = load_fabric(&self.fabric).into_result().ok()?;
-        Some(crate::audit::intent_for(&setup, spread, devices))
+        Some(Intent::running(&setup, spread, devices, |_| SystemId::Sonic))
     }
 }
 

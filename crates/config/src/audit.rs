@@ -19,17 +19,14 @@ mod tenants;
 pub use finding::{Finding, Report};
 pub use rule::{RULES, Rule};
 
-use crate::device::{Balancing, Device, RemarkKind};
+use crate::device::{Device, RemarkKind};
+use crate::host::NOT_READ;
 use crate::intent::Intent;
 use crate::place::{FileId, Files};
 use crate::system::{Input, SystemId, Topic};
 use finding::Collector;
 use scene::{Scene, Site};
 use std::collections::{BTreeMap, BTreeSet};
-use xoff_fabric::FabricSetup;
-
-/// A comment in files that belong to a host and describe none.
-pub(crate) const NOT_READ: &str = "xoff: not read by the audit";
 
 /// What files describe.
 #[derive(Debug, Default)]
@@ -83,17 +80,6 @@ impl Collection {
         }
         known.remarks.extend(device.remarks);
     }
-}
-
-/// The intent of a fabric file for devices that run the systems they run.
-pub fn intent_for(setup: &FabricSetup, balancing: Balancing, devices: &[Device]) -> Intent {
-    // The first of a name counts.
-    let switches = devices.iter().rev().filter(|device| !device.is_host());
-    let systems: BTreeMap<&str, SystemId> =
-        switches.map(|device| (device.name.as_str(), device.system)).collect();
-    Intent::of(setup, balancing, |switch| {
-        systems.get(switch.name.as_str()).copied().unwrap_or(SystemId::Sonic)
-    })
 }
 
 /// Checks devices against an intent, or against each other.

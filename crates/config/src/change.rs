@@ -126,11 +126,10 @@ impl PortQos {
         port.watchdog = self.watchdog;
     }
 
-    /// Whether nobody configured any of it.
+    /// Whether none of it is configured.
     fn is_bare(&self) -> bool {
         let paused = self.pfc.said().is_some_and(|set| !set.is_empty());
-        let queue = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
-        !paused && !self.trust.is_said() && !self.queues.iter().any(queue)
+        !paused && !self.trust.is_said() && !self.queues.iter().any(QueueSettings::is_said)
     }
 }
 

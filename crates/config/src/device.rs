@@ -3,7 +3,7 @@
 use crate::number::{Dscp, Group, Priorities, Queue};
 use crate::place::{Place, Said};
 use crate::qos::{GroupSettings, Maps, QueueSettings, Trust, WatchdogSettings};
-use crate::system::SystemId;
+use crate::system_id::SystemId;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -13,6 +13,7 @@ pub use cabling::{End, Link};
 use crate::device::{Balancing, Device};
 use crate::number::{Class, Dscp, Priorities, Priority};
 use crate::system::SystemId;
+use std::collections::BTreeMap;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::model::{Fabric, Switch, Tier};
 use xoff_fabric::rules::packet;
@@ -109,6 +110,22 @@ impl Intent {
         devices.extend(hosts::devices(setup, &ports, &agreement));
         let links = cabling::links(fabric, &ports);
         Self { agreement, devices, links }
+    }
+
+    /// The intent of a fabric file for devices that run what they run. `usual` says it of switches
+    /// that are not among them.
+    pub fn running(
+        setup: &FabricSetup,
+        balancing: Balancing,
+        devices: &[Device],
+        usual: impl Fn(&Switch) -> SystemId,
+    ) -> Self {
+        // The first of a name counts.
+        let switches = devices.iter().rev().filter(|device| !device.is_host());
+        let systems: BTreeMap<&str, SystemId> =
+            switches.map(|device| (device.name.as_str(), device.system)).collect();
+        let system = |switch: &Switch| systems.get(switch.name.as_str()).copied();
+        Self::of(setup, balancing, |switch| system(switch).unwrap_or_else(|| usual(switch)))
     }
 
     /// The intent of a fabric file with a system per tier.

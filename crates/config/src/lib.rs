@@ -6,6 +6,10 @@
 //! [`System`](system::System) turns a device into the text of its operating system and back.
 //! [`audit()`] checks devices, links and the way of a packet from NIC to NIC.
 //!
+//! Modules use each other one way. Values: [`number`], [`place`], [`qos`], [`device`]. Above them what
+//! reads and writes text, and one module per operating system behind [`system`]. Above those
+//! [`intent`], [`change`], [`audit`](mod@audit) and [`approval`].
+//!
 //! What it is not: it configures nothing but RoCE (no addresses, no routing), it talks to no device,
 //! and it never refuses a file: what is not understood is kept, counted and listed. Read [`device`]
 //! first, then [`system`] and [`audit`](mod@audit).
@@ -19,7 +23,9 @@ pub mod intent;
 pub mod number;
 pub mod place;
 pub mod qos;
+mod registry;
 pub mod system;
+mod system_id;
 
 mod cumulus;
 mod eos;
@@ -38,4 +44,4 @@ pub use device::Device;
 pub use facts::{Difference, Facts};
 pub use intent::Intent;
 pub use place::{Files, Place, Said};
-pub use system::SystemId;
+pub use system_id::SystemId;

@@ -81,6 +81,40 @@ impl Maps {
         fill(&mut self.pfc_to_group, Group::new);
     }
 
+    /// Systems that map neither groups nor pauses: both have the number of the class.
+    pub(crate) fn number_by_class(&mut self) {
+        self.class_to_group = [Said::Absent; 8];
+        self.pfc_to_queue = [Said::Absent; 8];
+        self.pfc_to_group = [Said::Absent; 8];
+        self.identity_by_default();
+    }
+
+    /// The same, where a pause stops the queue that its class waits in.
+    pub(crate) fn pause_by_class(&mut self) {
+        self.number_by_class();
+        for (pause, queue) in self.pfc_to_queue.iter_mut().zip(self.class_to_queue) {
+            if let Some(queue) = queue.get() {
+                *pause = Said::Default(queue);
+            }
+        }
+    }
+
+    /// Puts what no entry says into class 0: so most systems work.
+    pub(crate) fn unmatched_in_class_0(&mut self) {
+        let zero = Class::all().next();
+        for entry in &mut self.dscp_to_class {
+            if let Some(zero) = zero {
+                *entry = entry.or_default(zero);
+            }
+        }
+    }
+
+    /// DSCPs that are said to be of a class.
+    pub(crate) fn dscps_of(&self, class: Class) -> Vec<usize> {
+        let numbered = self.dscp_to_class.iter().enumerate();
+        numbered.filter(|(_, to)| to.said() == Some(&class)).map(|(dscp, _)| dscp).collect()
+    }
+
     /// Queue of a DSCP.
     pub fn queue_of(&self, dscp: Dscp) -> Option<Queue> {
         let class = self.dscp_to_class[dscp.index()].get()?;
@@ -101,6 +135,13 @@ pub struct QueueSettings {
     pub scheduling: Said<Scheduling>,
     /// Random early detection.
     pub wred: Said<Wred>,
+}
+
+impl QueueSettings {
+    /// Whether anything is said of it.
+    pub fn is_said(&self) -> bool {
+        self.scheduling.is_said() || self.wred.is_said()
+    }
 }
 
 /// Random early detection of a queue: marking, or dropping where marking was forgotten.

@@ -3,7 +3,7 @@
 mod common;
 
 use proptest::prelude::*;
-use xoff_config::audit::{self, intent_for};
+use xoff_config::audit;
 use xoff_config::device::Balancing;
 use xoff_config::intent::{Choices, Intent};
 use xoff_config::place::FileId;
@@ -102,7 +102,7 @@ proptest! {
         }
         let _ = xoff_config::audit(std::slice::from_ref(&device), None);
         let setup = common::setup(common::POD);
-        let intent = intent_for(&setup, Balancing::Flowlet, std::slice::from_ref(&device));
+        let intent = common::intent_for(&setup, Balancing::Flowlet, std::slice::from_ref(&device));
         let _ = xoff_config::audit(&[device], Some(&intent));
     }
 
@@ -184,7 +184,7 @@ fn a_thousand_devices() {
     assert!(intent.devices.len() > 500, "{}", intent.devices.len());
     let audit::Collection { devices, strange } = audit::read(&files);
     assert!(strange.is_empty());
-    let intent = intent_for(&setup, Balancing::Hash, &devices);
+    let intent = common::intent_for(&setup, Balancing::Hash, &devices);
     let report = xoff_config::audit(&devices, Some(&intent));
     // The fabric has no watchdog and asks for none.
     assert!(report.findings.is_empty(), "{:#?}", report.findings.first());
@@ -213,7 +213,7 @@ fn how_long_a_thousand_devices_take() {
         let start = std::time::Instant::now();
         let devices = audit::read(&files).devices;
         let parsed = start.elapsed();
-        let intent = intent_for(&setup, Balancing::Hash, &devices);
+        let intent = common::intent_for(&setup, Balancing::Hash, &devices);
         let report = xoff_config::audit(&devices, Some(&intent));
         println!(
             "{system}: {} devices, {} cables, {} KiB: read in {parsed:?}, audited after {:?}, {} findings",

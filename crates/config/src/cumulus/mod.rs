@@ -13,7 +13,7 @@ mod yaml;
 
 use crate::device::{Balancing, Device};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Maps, Reaction};
+use crate::qos::{GroupSettings, Reaction};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 use crate::text::fit;
 use std::sync::Arc;
@@ -66,11 +66,10 @@ impl System for Cumulus {
         fit::queues(&mut device, fit::whole_percent);
         // Headroom follows from the cable; the rest is the box's.
         fit::groups(&mut device, |group| *group = GroupSettings::default());
-        device.shared_buffer = Said::Absent;
-        device.headroom_pool = Said::Absent;
+        fit::own_buffers(&mut device);
         let mut timed = false;
         for port in device.ports.values_mut() {
-            own_numbers(Arc::make_mut(&mut port.maps));
+            Arc::make_mut(&mut port.maps).pause_by_class();
             if port.pfc.get().is_none_or(|set| set.is_empty()) {
                 port.cable = Said::Absent;
             } else {
@@ -103,7 +102,7 @@ impl System for Cumulus {
             Cumulus::Commands => ("nv", commands),
             Cumulus::Yaml => ("yaml", yaml::of_commands(&commands)),
         };
-        vec![Rendered { name: format!("{}.{end}", device.name), text }]
+        Rendered::only(device, end, text)
     }
 
     fn port_name(&self, cage: Cage) -> String {
@@ -112,19 +111,4 @@ impl System for Cumulus {
             _ => format!("swp{}s{}", cage.cage + 1, cage.link),
         }
     }
-}
-
-/// Groups and pauses have the number of the switch priority; a pause of a priority stops the queue
-/// that the priority's packets are in.
-fn own_numbers(maps: &mut Maps) {
-    maps.class_to_group = [Said::Absent; 8];
-    maps.pfc_to_queue = [Said::Absent; 8];
-    maps.pfc_to_group = [Said::Absent; 8];
-    let queues = maps.class_to_queue;
-    for (pause, queue) in maps.pfc_to_queue.iter_mut().zip(queues) {
-        if let Some(queue) = queue.get() {
-            *pause = Said::Default(queue);
-        }
-    }
-    maps.identity_by_default();
 }

@@ -1,6 +1,6 @@
 //! Reading NVUE, command by command.
 
-use super::{Cumulus, USUAL_CABLE, USUAL_POLL_MS, USUAL_ROBUSTNESS, own_numbers};
+use super::{Cumulus, USUAL_CABLE, USUAL_POLL_MS, USUAL_ROBUSTNESS};
 use crate::device::{Balancing, Device, Neighbour, RemarkKind};
 use crate::number::{Class, Dscp, Priorities, Priority, Queue, ranges};
 use crate::place::{Place, Said};
@@ -441,7 +441,7 @@ impl Parser {
                 *entry = entry.or_default(queue);
             }
         }
-        own_numbers(&mut maps);
+        maps.pause_by_class();
         (trust, maps)
     }
 

@@ -2,23 +2,19 @@
 
 use super::{USUAL_POLL_MS, USUAL_ROBUSTNESS};
 use crate::device::{Balancing, Device, Port};
-use crate::number::{Class, Priorities};
+use crate::number::Priorities;
 use crate::place::Said;
 use crate::qos::{Levels, QueueSettings, Trust};
 use crate::text::fit;
-use crate::text::notes::number_of;
+use crate::text::profiles::{Names, Pairs, leads_to, lists, number_of, pairs};
 use std::fmt::Write;
 use xoff_fabric::model::Scheduling;
 use xoff_units::{Length, Span};
 
-/// From one number to another.
-type Pairs = Vec<(usize, u8)>;
-
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
-    /// What they are called.
-    stem: String,
+    names: Names,
     mapping: Vec<(Option<Trust>, Pairs)>,
     queue_mapping: Vec<Pairs>,
     scheduler: Vec<Vec<(usize, Scheduling)>>,
@@ -27,8 +23,8 @@ struct Profiles {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let stem = device.part.stem("");
-    let mut profiles = Profiles { stem, ..Profiles::default() };
+    let names = Names::of(device.part, "");
+    let mut profiles = Profiles { names, ..Profiles::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut profiles);
@@ -58,27 +54,25 @@ pub(super) fn polls(detect: Span) -> (u64, u64) {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = &self.stem;
-        if number == 0 { stem.clone() } else { format!("{stem}{}", number + 1) }
+        self.names.name(number)
     }
 }
 
 fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles) {
-    if let Some(peer) = port.neighbour.value() {
-        let rate = port.rate.get().map_or(String::new(), |rate| format!(", {rate}"));
-        let _ = writeln!(text, "# {name} to {}{rate}", peer.device);
+    if let Some(peer) = leads_to(port) {
+        let _ = writeln!(text, "# {name} to {peer}");
     }
     let set = format!("nv set interface {name}");
     if let Some(mtu) = port.mtu.said() {
         let _ = writeln!(text, "{set} link mtu {}", mtu.get());
     }
     let trust = port.trust.said().copied();
-    let dscps = numbered(&port.maps.dscp_to_class, |class| class.get());
+    let dscps = pairs(&port.maps.dscp_to_class, |class| class.index());
     if trust.is_some() || !dscps.is_empty() {
         let number = number_of(&mut profiles.mapping, &(trust, dscps));
         let _ = writeln!(text, "{set} qos mapping profile {}", profiles.name(number));
     }
-    let queues = numbered(&port.maps.class_to_queue, |queue| queue.get());
+    let queues = pairs(&port.maps.class_to_queue, |queue| queue.index());
     if !queues.is_empty() {
         let number = number_of(&mut profiles.queue_mapping, &queues);
         let _ = writeln!(text, "{set} qos egress-queue-mapping profile {}", profiles.name(number));
@@ -105,11 +99,6 @@ fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles
     }
 }
 
-fn numbered<T>(map: &[Said<T>], number: impl Fn(&T) -> u8) -> Pairs {
-    let said = map.iter().enumerate().filter_map(|(from, to)| Some((from, to.said()?)));
-    said.map(|(from, to)| (from, number(to))).collect()
-}
-
 fn turns(queues: &[QueueSettings; 8]) -> Vec<(usize, Scheduling)> {
     let numbered = queues.iter().enumerate();
     numbered.filter_map(|(number, queue)| Some((number, *queue.scheduling.said()?))).collect()
@@ -127,12 +116,8 @@ fn mappings(text: &mut String, profiles: &Profiles) {
             };
             let _ = writeln!(text, "{set} trust {word}");
         }
-        for class in Class::all().map(Class::get) {
-            let of_class = dscps.iter().filter(|(_, own)| *own == class);
-            let list: Vec<String> = of_class.map(|(dscp, _)| dscp.to_string()).collect();
-            if !list.is_empty() {
-                let _ = writeln!(text, "{set} dscp {} switch-priority {class}", list.join(","));
-            }
+        for (class, dscps) in lists(dscps) {
+            let _ = writeln!(text, "{set} dscp {dscps} switch-priority {class}");
         }
     }
     for (number, queues) in profiles.queue_mapping.iter().enumerate() {

@@ -10,7 +10,7 @@ mod render;
 
 use crate::device::{Balancing, Device};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Maps, Reaction};
+use crate::qos::{GroupSettings, Reaction};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 use crate::text::fit;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ impl System for Eos {
         SystemId::Eos
     }
 
-    fn likeness(&self, text: &str) -> u32 {
-        let marks = [
+    fn marks(&self) -> &'static [(&'static str, u32)] {
+        &[
             ("EOS-", 20),
             ("uc-tx-queue ", 20),
             ("qos profile ", 20),
@@ -45,8 +45,7 @@ impl System for Eos {
             ("priority-flow-control on", 8),
             ("priority-flow-control pause watchdog", 10),
             ("ip hardware fib load-balance", 10),
-        ];
-        marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, score)| score).sum()
+        ]
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
@@ -81,7 +80,7 @@ impl System for Eos {
                 }
                 other => other,
             });
-            own_numbers(Arc::make_mut(&mut port.maps));
+            Arc::make_mut(&mut port.maps).number_by_class();
         }
         if forwards {
             limits.push("the watchdog drops a stuck queue; it cannot forward it".to_owned());
@@ -90,20 +89,12 @@ impl System for Eos {
     }
 
     fn render(&self, device: &Device) -> Vec<Rendered> {
-        vec![Rendered { name: format!("{}.cfg", device.name), text: render::render(device) }]
+        Rendered::only(device, "cfg", render::render(device))
     }
 
     fn port_name(&self, cage: Cage) -> String {
         format!("Ethernet{}/{}", cage.cage + 1, 1 + cage.link * (8 / cage.links.clamp(1, 8)))
     }
-}
-
-/// Groups and pauses cannot be mapped: they have the number of the class.
-fn own_numbers(maps: &mut Maps) {
-    maps.class_to_group = [Said::Absent; 8];
-    maps.pfc_to_queue = [Said::Absent; 8];
-    maps.pfc_to_group = [Said::Absent; 8];
-    maps.identity_by_default();
 }
 
 impl Eos {

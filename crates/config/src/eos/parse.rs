@@ -1,14 +1,14 @@
 //! Reading EOS configuration.
 
-use super::{Eos, own_numbers};
-use crate::device::{Balancing, Device, Guard, Neighbour, Port, RemarkKind};
+use super::Eos;
+use crate::device::{Balancing, Device, Neighbour, Port, RemarkKind};
 use crate::number::{Class, Dscp, Priorities, Priority, Queue};
 use crate::place::Said;
 use crate::qos::{
     GroupSettings, Levels, Maps, QueueSettings, Reaction, Trust, WatchdogSettings, Wred,
 };
 use crate::system::{Input, System};
-use crate::text::notes::{Notes, bytes, seconds, share, size, speed};
+use crate::text::notes::{Notes, access_list, bytes, seconds, share, size, speed};
 use crate::text::outline::{Statement, outline};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -118,19 +118,12 @@ impl Parser {
                 self.device.balancing = Said::At(Balancing::Flowlet, place);
             }
             ["hardware", "counter", "feature", "ecn", ..] => {}
-            ["ip" | "ipv6", "access-list", .., name] => self.access_list(name, statement),
+            ["ip" | "ipv6", "access-list", .., name] => {
+                access_list(name, statement, &mut self.device, &mut self.notes);
+            }
             [first, ..] if QOS.contains(&first) => self.notes.unknown(statement),
             _ => self.notes.foreign(statement),
         }
-    }
-
-    fn access_list(&mut self, name: &str, statement: &Statement<'_>) {
-        let names_roce = |child: &Statement<'_>| child.words().contains(&"4791");
-        if statement.children.iter().any(names_roce) {
-            let place = self.notes.whole(statement);
-            self.device.guards.push(Guard { name: name.to_owned(), place });
-        }
-        self.notes.foreign(statement);
     }
 
     fn map(&mut self, statement: &Statement<'_>, words: &[&str]) {
@@ -392,7 +385,7 @@ impl Parser {
                 *entry = entry.or_default(class);
             }
         }
-        own_numbers(&mut self.maps);
+        self.maps.number_by_class();
         let maps = Arc::new(self.maps);
         let groups = Arc::new(self.groups);
         let mut queues = Vec::new();

@@ -5,7 +5,8 @@ use crate::number::{Class, Priorities};
 use crate::place::Said;
 use crate::qos::{Levels, Maps, QueueSettings, Reaction, Trust, WatchdogSettings};
 use crate::text::fit;
-use crate::text::notes::{as_seconds, number_of, sized};
+use crate::text::notes::{as_seconds, sized};
+use crate::text::profiles::{Names, joined, leads_to, number_of, said_queues};
 use std::fmt::Write;
 use xoff_fabric::model::{Scheduling, Threshold};
 
@@ -29,11 +30,10 @@ impl Profile {
     }
 
     fn says_anything(&self) -> bool {
-        let turns = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
         self.trust.is_some()
             || self.pfc.is_some()
             || self.watchdog.on.said() == Some(&true)
-            || self.queues.iter().any(turns)
+            || self.queues.iter().any(QueueSettings::is_said)
     }
 }
 
@@ -41,6 +41,7 @@ pub(super) fn render(device: &Device) -> String {
     let mut text =
         format!("! RoCE configuration of {} for Arista EOS, to be merged\n", device.name);
     buffers(&mut text, device);
+    let names = Names::of(device.part, "-");
     let mut profiles = Vec::new();
     let mut ports = String::new();
     for (name, port) in &device.ports {
@@ -49,21 +50,20 @@ pub(super) fn render(device: &Device) -> String {
         if number.is_none() && !port.mtu.is_said() {
             continue;
         }
-        if let Some(peer) = port.neighbour.value() {
-            let rate = port.rate.get().map_or(String::new(), |rate| format!(", {rate}"));
-            let _ = writeln!(ports, "! to {}{rate}", peer.device);
+        if let Some(peer) = leads_to(port) {
+            let _ = writeln!(ports, "! to {peer}");
         }
         let _ = writeln!(ports, "interface {name}");
         if let Some(mtu) = port.mtu.said() {
             let _ = writeln!(ports, "   mtu {}", mtu.get());
         }
         if let Some(number) = number {
-            let _ = writeln!(ports, "   service-profile {}", profile_name(device, number));
+            let _ = writeln!(ports, "   service-profile {}", names.name(number));
         }
         ports += "!\n";
     }
     for (number, profile) in profiles.iter().enumerate() {
-        write_profile(&mut text, &profile_name(device, number), profile);
+        write_profile(&mut text, &names.name(number), profile);
     }
     // Profiles first: an interface cannot refer to what is not there.
     text += &ports;
@@ -73,11 +73,6 @@ pub(super) fn render(device: &Device) -> String {
         text += "ip hardware fib load-balance distribution dynamic\n!\n";
     }
     text
-}
-
-fn profile_name(device: &Device, number: usize) -> String {
-    let stem = device.part.stem("-");
-    if number == 0 { stem } else { format!("{stem}-{}", number + 1) }
 }
 
 fn buffers(text: &mut String, device: &Device) {
@@ -123,10 +118,8 @@ fn write_profile(text: &mut String, name: &str, profile: &Profile) {
         }
     }
     watchdog(text, &profile.watchdog);
-    for (number, queue) in profile.queues.iter().enumerate() {
-        if queue.scheduling.is_said() || queue.wred.is_said() {
-            write_queue(text, number, queue);
-        }
+    for (number, queue) in said_queues(&profile.queues) {
+        write_queue(text, number, queue);
     }
     *text += "!\n";
 }
@@ -190,13 +183,9 @@ fn maps(text: &mut String, device: &Device) {
         return;
     };
     for class in Class::all() {
-        let of_class = maps.dscp_to_class.iter().enumerate();
-        let dscps: Vec<String> = of_class
-            .filter(|(_, said)| said.said() == Some(&class))
-            .map(|(dscp, _)| dscp.to_string())
-            .collect();
+        let dscps = joined(maps.dscps_of(class), " ");
         if !dscps.is_empty() {
-            let _ = writeln!(text, "qos map dscp {} to traffic-class {class}", dscps.join(" "));
+            let _ = writeln!(text, "qos map dscp {dscps} to traffic-class {class}");
         }
     }
     for (class, queue) in Class::all().zip(&maps.class_to_queue) {

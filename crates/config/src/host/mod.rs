@@ -17,6 +17,9 @@ use crate::text::fit;
 use std::sync::Arc;
 use xoff_units::Bytes;
 
+/// A comment in files that belong to a host and do not describe it.
+pub(crate) const NOT_READ: &str = "xoff: not read by the audit";
+
 /// A Linux host.
 pub(crate) struct Host;
 
@@ -25,16 +28,15 @@ impl System for Host {
         SystemId::Host
     }
 
-    fn likeness(&self, text: &str) -> u32 {
-        let marks = [
+    fn marks(&self) -> &'static [(&'static str, u32)] {
+        &[
             ("mlnx_qos", 30),
             ("/sys/class/infiniband/", 30),
             ("NCCL_IB_", 20),
             ("Priority trust state", 30),
             ("roce_np", 20),
             ("cma_roce_tos", 20),
-        ];
-        marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, score)| score).sum()
+        ]
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
@@ -47,8 +49,7 @@ impl System for Host {
         fit::queues(&mut device, |queue| queue.wred = Said::Absent);
         fit::groups(&mut device, |group| *group = GroupSettings::default());
         device.balancing = Said::Absent;
-        device.shared_buffer = Said::Absent;
-        device.headroom_pool = Said::Absent;
+        fit::own_buffers(&mut device);
         for port in device.ports.values_mut() {
             port.watchdog = WatchdogSettings::default();
             port.balancing = Said::Absent;
@@ -74,14 +75,5 @@ fn own_numbers(maps: &mut Maps) {
             *entry = entry.or_default(class);
         }
     }
-    maps.class_to_group = [Said::Absent; 8];
-    maps.pfc_to_queue = [Said::Absent; 8];
-    maps.pfc_to_group = [Said::Absent; 8];
-    let queues = maps.class_to_queue;
-    for (pause, queue) in maps.pfc_to_queue.iter_mut().zip(queues) {
-        if let Some(queue) = queue.get() {
-            *pause = Said::Default(queue);
-        }
-    }
-    maps.identity_by_default();
+    maps.pause_by_class();
 }

@@ -1,6 +1,6 @@
 //! Writing the files of a host.
 
-use crate::audit::NOT_READ;
+use super::NOT_READ;
 use crate::device::{Device, Port};
 use crate::number::Priority;
 use crate::place::Said;

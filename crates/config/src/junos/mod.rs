@@ -12,9 +12,9 @@ mod parse;
 mod policy;
 mod render;
 
-use crate::device::{Balancing, Device, Port};
+use crate::device::{Device, Port};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Levels, Maps, WatchdogSettings, Wred};
+use crate::qos::{GroupSettings, Levels, Wred};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 use crate::text::fit;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ impl System for Junos {
         }
     }
 
-    fn likeness(&self, text: &str) -> u32 {
-        let marks = match self {
-            Junos::Braces => [
+    fn marks(&self) -> &'static [(&'static str, u32)] {
+        match self {
+            Junos::Braces => &[
                 ("class-of-service {", 30),
                 ("congestion-notification-profile {", 30),
                 ("forwarding-classes {", 20),
@@ -48,7 +48,7 @@ impl System for Junos {
                 ("\nsystem {", 10),
                 ("\ninterfaces {", 10),
             ],
-            Junos::Commands => [
+            Junos::Commands => &[
                 ("set class-of-service forwarding-classes ", 30),
                 ("set class-of-service congestion-notification-profile ", 30),
                 ("set class-of-service classifiers ", 20),
@@ -57,8 +57,7 @@ impl System for Junos {
                 ("set system host-name ", 10),
                 ("set interfaces et-", 10),
             ],
-        };
-        marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, score)| score).sum()
+        }
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
@@ -69,17 +68,16 @@ impl System for Junos {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
         let shared = device.shared_buffer.get();
-        let (mut sized, mut timed) = (false, false);
+        let timed = fit::untimed_watchdogs(&mut device);
+        let mut sized = false;
         for port in device.ports.values_mut() {
             sized |= fill_levels(port, shared);
             port.groups = Arc::new([GroupSettings::default(); 8]);
             if port.pfc.get().is_none_or(|set| set.is_empty()) {
                 port.cable = Said::Absent;
             }
-            timed |= port.watchdog.detect.is_said();
-            port.watchdog = WatchdogSettings { on: port.watchdog.on, ..Default::default() };
             port.balancing = Said::Absent;
-            own_numbers(Arc::make_mut(&mut port.maps));
+            Arc::make_mut(&mut port.maps).pause_by_class();
         }
         if sized {
             limits.push("marking thresholds are shares of what a queue may hold".to_owned());
@@ -87,11 +85,8 @@ impl System for Junos {
         if timed {
             limits.push("the watchdog keeps the times of the box".to_owned());
         }
-        device.shared_buffer = Said::Absent;
-        device.headroom_pool = Said::Absent;
-        if device.balancing.get().is_none_or(|balancing| balancing == Balancing::Hash) {
-            device.balancing = Said::Default(Balancing::Hash);
-        }
+        fit::own_buffers(&mut device);
+        fit::hash_by_default(&mut device);
         device
     }
 
@@ -101,7 +96,7 @@ impl System for Junos {
             Junos::Braces => ("conf", tree.as_braces()),
             Junos::Commands => ("set", tree.as_commands()),
         };
-        vec![Rendered { name: format!("{}.{end}", device.name), text }]
+        Rendered::only(device, end, text)
     }
 
     fn port_name(&self, cage: Cage) -> String {
@@ -110,20 +105,6 @@ impl System for Junos {
             _ => format!("et-0/0/{}:{}", cage.cage, cage.link),
         }
     }
-}
-
-/// Groups and pauses have the number of the class; a pause stops the queue of its class.
-fn own_numbers(maps: &mut Maps) {
-    maps.class_to_group = [Said::Absent; 8];
-    maps.pfc_to_queue = [Said::Absent; 8];
-    maps.pfc_to_group = [Said::Absent; 8];
-    let queues = maps.class_to_queue;
-    for (pause, queue) in maps.pfc_to_queue.iter_mut().zip(queues) {
-        if let Some(queue) = queue.get() {
-            *pause = Said::Default(queue);
-        }
-    }
-    maps.identity_by_default();
 }
 
 /// Thresholds as shares in whole percent; true if sizes had to become shares.

@@ -1,6 +1,5 @@
 //! Reading Junos configuration, in either form.
 
-use super::own_numbers;
 use super::policy::Policies;
 use crate::device::{Balancing, Device, Guard, Neighbour, Port, PortName, RemarkKind};
 use crate::number::{Class, Group, Priorities, Queue};
@@ -231,17 +230,13 @@ impl Resolved<'_> {
                 maps.dscp_to_class[dscp.index()] = Said::At(number, *place);
             }
         }
-        for entry in &mut maps.dscp_to_class {
-            if let Some(class) = Class::new(0) {
-                *entry = entry.or_default(class);
-            }
-        }
+        maps.unmatched_in_class_0();
         for (name, number) in &self.numbers {
             if let Some(class) = self.policies.classes.get(*name).filter(|c| c.queue.is_said()) {
                 maps.class_to_queue[number.index()] = class.queue;
             }
         }
-        own_numbers(&mut maps);
+        maps.pause_by_class();
         for (name, number) in &self.numbers {
             let class = self.policies.classes.get(*name);
             let Some((class, priority)) = class.and_then(|c| Some((c, c.pause.get()?))) else {

@@ -5,8 +5,8 @@ use crate::number::{Class, Priorities, Priority, Queue};
 use crate::place::Said;
 use crate::qos::{Levels, Maps, QueueSettings, Wred};
 use crate::text::fit;
-use crate::text::notes::number_of;
 use crate::text::paths::Tree;
+use crate::text::profiles::{Names, number_of, owners, said_queues};
 use xoff_fabric::model::Scheduling;
 use xoff_units::Length;
 
@@ -14,7 +14,7 @@ const COS: &str = "class-of-service";
 const CNP: &str = "congestion-notification-profile";
 
 /// Code points of every class.
-type Classifier = [Vec<usize>; 8];
+type Classifier = Vec<Vec<usize>>;
 
 /// What a congestion notification profile says.
 #[derive(Clone, PartialEq)]
@@ -33,7 +33,7 @@ type Turns = ([QueueSettings; 8], [usize; 8]);
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
-    stem: String,
+    names: Names,
     classifiers: Vec<Classifier>,
     queues: Vec<Turns>,
     drops: Vec<Wred>,
@@ -50,8 +50,8 @@ struct Bindings<'d> {
 }
 
 pub(super) fn tree(device: &Device) -> Tree {
-    let stem = device.part.stem("-");
-    let mut profiles = Profiles { stem, ..Profiles::default() };
+    let names = Names::of(device.part, "-");
+    let mut profiles = Profiles { names, ..Profiles::default() };
     let ports: Vec<Bindings<'_>> =
         device.ports.iter().map(|(name, port)| profiles.bind(name.as_str(), port)).collect();
     let mut tree = Tree::default();
@@ -74,16 +74,14 @@ fn class_name(class: usize) -> String {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = &self.stem;
-        if number == 0 { stem.clone() } else { format!("{stem}-{}", number + 1) }
+        self.names.name(number)
     }
 
     fn bind<'d>(&mut self, name: &'d str, port: &'d Port) -> Bindings<'d> {
         let classifier = classifier(&port.maps);
         let classifier = (classifier.iter().any(|list| !list.is_empty()))
             .then(|| number_of(&mut self.classifiers, &classifier));
-        let turns = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
-        let queues = (port.queues.iter().any(turns)).then(|| {
+        let queues = (port.queues.iter().any(QueueSettings::is_said)).then(|| {
             for wred in port.queues.iter().filter_map(|queue| queue.wred.said()) {
                 number_of(&mut self.drops, wred);
             }
@@ -148,14 +146,14 @@ impl Profiles {
     fn write_schedulers(&self, tree: &mut Tree) {
         for (number, (queues, owners)) in self.queues.iter().enumerate() {
             let map = self.name(number);
-            for (queue, _) in said(queues) {
+            for (queue, _) in said_queues(queues) {
                 let class = class_name(owners[queue]);
                 let step = format!("forwarding-class {class} scheduler {map}-Q{queue}");
                 tree.add(&[COS, "scheduler-maps", &map, &step]);
             }
         }
         for (number, (queues, _)) in self.queues.iter().enumerate() {
-            for (queue, settings) in said(queues) {
+            for (queue, settings) in said_queues(queues) {
                 let name = format!("{}-Q{queue}", self.name(number));
                 self.write_scheduler(tree, &name, settings);
             }
@@ -186,27 +184,9 @@ impl Profiles {
     }
 }
 
-fn said(queues: &[QueueSettings; 8]) -> impl Iterator<Item = (usize, &QueueSettings)> {
-    let any = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
-    queues.iter().enumerate().filter(move |(_, queue)| any(queue))
-}
-
-/// The class that each queue belongs to: its own number, where none says otherwise.
-fn owners(maps: &Maps) -> [usize; 8] {
-    std::array::from_fn(|queue| {
-        let owns =
-            |class: &usize| maps.class_to_queue[*class].get().map(|q| q.index()) == Some(queue);
-        (0..8).find(owns).unwrap_or(queue)
-    })
-}
-
 /// Code points of every class.
 fn classifier(maps: &Maps) -> Classifier {
-    std::array::from_fn(|class| {
-        let numbered = maps.dscp_to_class.iter().enumerate();
-        let own = numbered.filter(|(_, to)| to.said().map(|to| to.index()) == Some(class));
-        own.map(|(dscp, _)| dscp).collect()
-    })
+    Class::all().map(|class| maps.dscps_of(class)).collect()
 }
 
 fn pausing(port: &Port) -> Option<Pausing> {
@@ -216,10 +196,8 @@ fn pausing(port: &Port) -> Option<Pausing> {
         group.map_or(priority.index(), |group| group.index())
     };
     let dscps = |priority: Priority| {
-        let numbered = port.maps.dscp_to_class.iter().enumerate();
-        let class = class_of(priority);
-        let own = numbered.filter(|(_, to)| to.said().map(|to| to.index()) == Some(class));
-        (priority, own.map(|(dscp, _)| dscp).collect())
+        let class = Class::all().nth(class_of(priority));
+        (priority, class.map_or(Vec::new(), |class| port.maps.dscps_of(class)))
     };
     let queue =
         |priority: Priority| Some((priority, port.maps.pfc_to_queue[priority.index()].get()?));

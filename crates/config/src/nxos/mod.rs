@@ -9,9 +9,9 @@ mod parse;
 mod policy;
 mod render;
 
-use crate::device::{Balancing, Device, Port};
+use crate::device::{Device, Port};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Maps, WatchdogSettings};
+use crate::qos::{GroupSettings, Maps};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 use crate::text::fit;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ impl System for NxOs {
         SystemId::NxOs
     }
 
-    fn likeness(&self, text: &str) -> u32 {
-        let marks = [
+    fn marks(&self) -> &'static [(&'static str, u32)] {
+        &[
             ("type network-qos", 30),
             ("policy-map type qos", 20),
             ("class-map type qos", 20),
@@ -43,8 +43,7 @@ impl System for NxOs {
             ("boot nxos", 30),
             ("\ninterface Ethernet1/", 2),
             ("hardware profile dlb", 10),
-        ];
-        marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, score)| score).sum()
+        ]
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
@@ -57,31 +56,26 @@ impl System for NxOs {
         fit::queues(&mut device, fit::whole_percent);
         let shared = device.shared_buffer.get();
         let ports = device.ports.len() as u64;
-        let mut untimed = false;
+        let timed = fit::untimed_watchdogs(&mut device);
         for port in device.ports.values_mut() {
             let groups = fit_groups(port, shared, ports);
             port.groups = Arc::new(groups);
             port.cable = Said::Absent;
-            untimed |= port.watchdog.detect.is_said();
-            port.watchdog = WatchdogSettings { on: port.watchdog.on, ..Default::default() };
             own_numbers(Arc::make_mut(&mut port.maps));
         }
-        if untimed {
+        if timed {
             limits.push("the watchdog keeps the times of the box".to_owned());
         }
         if device.headroom_pool.is_said() {
             limits.push("headroom is per port: no pool is configured".to_owned());
         }
-        device.shared_buffer = Said::Absent;
-        device.headroom_pool = Said::Absent;
-        if device.balancing.get().is_none_or(|balancing| balancing == Balancing::Hash) {
-            device.balancing = Said::Default(Balancing::Hash);
-        }
+        fit::own_buffers(&mut device);
+        fit::hash_by_default(&mut device);
         device
     }
 
     fn render(&self, device: &Device) -> Vec<Rendered> {
-        vec![Rendered { name: format!("{}.cfg", device.name), text: render::render(device) }]
+        Rendered::only(device, "cfg", render::render(device))
     }
 
     fn port_name(&self, cage: Cage) -> String {
@@ -95,10 +89,7 @@ impl System for NxOs {
 /// Queues, groups and pauses have the number of the qos-group.
 fn own_numbers(maps: &mut Maps) {
     maps.class_to_queue = [Said::Absent; 8];
-    maps.class_to_group = [Said::Absent; 8];
-    maps.pfc_to_queue = [Said::Absent; 8];
-    maps.pfc_to_group = [Said::Absent; 8];
-    maps.identity_by_default();
+    maps.number_by_class();
 }
 
 /// A fixed pause threshold where the box's own headroom does not reach.

@@ -2,12 +2,12 @@
 
 use super::policy::Policies;
 use super::{NxOs, own_numbers};
-use crate::device::{Balancing, Device, Guard, Neighbour};
-use crate::number::{Class, Group, Priorities, Queue};
+use crate::device::{Balancing, Device, Neighbour};
+use crate::number::{Group, Priorities, Queue};
 use crate::place::{Place, Said};
 use crate::qos::{Maps, Trust};
 use crate::system::{Input, System};
-use crate::text::notes::{Notes, bytes, share, speed};
+use crate::text::notes::{Notes, access_list, bytes, share, speed};
 use crate::text::outline::{Statement, outline};
 use std::collections::BTreeMap;
 
@@ -74,21 +74,15 @@ impl Parser {
             ["priority-flow-control", "watch-dog-interval" | "watch-dog", ..]
             | ["priority-flow-control", "fixed-restore" | "auto-restore", ..] => {}
             ["hardware", "profile", "dlb"] => self.dlb(statement),
-            ["ip", "access-list", name] => self.access_list(name, statement),
+            ["ip", "access-list", name] => {
+                access_list(name, statement, &mut self.device, &mut self.notes)
+            }
             ["interface", name] => self.interface(name, statement),
             ["class-map" | "policy-map" | "priority-flow-control" | "qos", ..] => {
                 self.notes.unknown(statement);
             }
             _ => self.notes.foreign(statement),
         }
-    }
-
-    fn access_list(&mut self, name: &str, statement: &Statement<'_>) {
-        if statement.children.iter().any(|child| child.words().contains(&"4791")) {
-            let place = self.notes.whole(statement);
-            self.device.guards.push(Guard { name: name.to_owned(), place });
-        }
-        self.notes.foreign(statement);
     }
 
     fn system_qos(&mut self, statement: &Statement<'_>) {
@@ -211,11 +205,7 @@ impl Parser {
                 }
                 None => Said::Default(Trust::Nothing),
             };
-            for entry in &mut maps.dscp_to_class {
-                if let Some(class) = Class::new(0) {
-                    *entry = entry.or_default(class);
-                }
-            }
+            maps.unmatched_in_class_0();
             own_numbers(&mut maps);
             for (class, cos) in pauses {
                 let Some((cos, place)) = cos.get().zip(cos.place()) else { continue };

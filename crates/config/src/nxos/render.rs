@@ -5,7 +5,8 @@ use crate::number::Class;
 use crate::place::Said;
 use crate::qos::{GroupSettings, Levels, Maps, QueueSettings};
 use crate::text::fit;
-use crate::text::notes::{number_of, sized};
+use crate::text::notes::sized;
+use crate::text::profiles::{joined, leads_to, number_of, said_queues};
 use std::fmt::Write;
 use xoff_fabric::model::{Scheduling, Threshold};
 use xoff_units::Bytes;
@@ -81,8 +82,7 @@ fn interface(text: &mut String, name: &str, port: &Port, policies: &mut Policies
         let number = policies.suffix(number);
         let _ = writeln!(lines, "  service-policy type qos input ROCE-CLASSIFY{number}");
     }
-    let turns = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
-    if port.queues.iter().any(turns) {
+    if port.queues.iter().any(QueueSettings::is_said) {
         let number = number_of(&mut policies.queuing, &port.queues);
         // The first is the box's; a port of another speed has its own.
         if number > 0 || policies.part.is_partial() {
@@ -98,20 +98,15 @@ fn interface(text: &mut String, name: &str, port: &Port, policies: &mut Policies
     if lines.is_empty() {
         return;
     }
-    if let Some(peer) = port.neighbour.value() {
-        let rate = port.rate.get().map_or(String::new(), |rate| format!(", {rate}"));
-        let _ = writeln!(text, "! to {}{rate}", peer.device);
+    if let Some(peer) = leads_to(port) {
+        let _ = writeln!(text, "! to {peer}");
     }
     let _ = write!(text, "interface {name}\n{lines}");
 }
 
 /// DSCPs of every qos-group but 0, which has what no class matches.
 fn dscps(maps: &Maps) -> Vec<Vec<usize>> {
-    let of_class = |class: Class| {
-        let numbered = maps.dscp_to_class.iter().enumerate();
-        numbered.filter(|(_, said)| said.said() == Some(&class)).map(|(dscp, _)| dscp).collect()
-    };
-    Class::all().skip(1).map(of_class).collect()
+    Class::all().skip(1).map(|class| maps.dscps_of(class)).collect()
 }
 
 fn classify(text: &mut String, policies: &Policies) {
@@ -119,9 +114,8 @@ fn classify(text: &mut String, policies: &Policies) {
         let end = policies.suffix(number);
         let named = || (1..).zip(classes).filter(|(_, dscps)| !dscps.is_empty());
         for (class, dscps) in named() {
-            let list: Vec<String> = dscps.iter().map(usize::to_string).collect();
             let _ = writeln!(text, "class-map type qos match-any ROCE-CLASS-{class}{end}");
-            let _ = writeln!(text, "  match dscp {}", list.join(","));
+            let _ = writeln!(text, "  match dscp {}", joined(dscps, ","));
         }
         let _ = writeln!(text, "policy-map type qos ROCE-CLASSIFY{end}");
         for (class, _) in named() {
@@ -167,10 +161,7 @@ fn queuing(text: &mut String, policies: &Policies) {
         let _ = writeln!(text, "policy-map type queuing ROCE-QUEUING{}", policies.suffix(number));
         // Of strict queues the higher comes first.
         let mut level = 0;
-        for (number, queue) in queues.iter().enumerate().rev() {
-            if !queue.scheduling.is_said() && !queue.wred.is_said() {
-                continue;
-            }
+        for (number, queue) in said_queues(queues).rev() {
             let _ = writeln!(text, "  class type queuing {}", queue_class("out", number));
             match queue.scheduling.said() {
                 Some(Scheduling::Strict) => {

@@ -10,9 +10,8 @@ mod parse;
 mod policy;
 mod render;
 
-use crate::device::{Balancing, Device};
-use crate::place::Said;
-use crate::qos::{GroupSettings, Maps, QueueSettings, WatchdogSettings};
+use crate::device::Device;
+use crate::qos::QueueSettings;
 use crate::system::{Cage, Input, Rendered, System, SystemId, Topic};
 use crate::text::fit;
 use std::sync::Arc;
@@ -26,8 +25,8 @@ impl System for Os10 {
         SystemId::Os10
     }
 
-    fn likeness(&self, text: &str) -> u32 {
-        let marks = [
+    fn marks(&self) -> &'static [(&'static str, u32)] {
+        &[
             ("\ntrust dscp-map ", 40),
             ("trust-map dscp", 30),
             ("qos-map traffic-class ", 30),
@@ -38,8 +37,7 @@ impl System for Os10 {
             ("SmartFabric OS10", 30),
             ("\ninterface ethernet1/1/", 20),
             ("class-map type network-qos", 5),
-        ];
-        marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, score)| score).sum()
+        ]
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
@@ -53,30 +51,22 @@ impl System for Os10 {
             fit::whole_percent(queue);
             whole_kilobytes(queue);
         });
-        let mut watched = false;
+        let watched = fit::bare_ports(&mut device);
         for port in device.ports.values_mut() {
-            port.groups = Arc::new([GroupSettings::default(); 8]);
-            port.cable = Said::Absent;
-            watched |= port.watchdog.on.get() == Some(true);
-            port.watchdog = WatchdogSettings::default();
-            port.balancing = Said::Absent;
-            own_numbers(Arc::make_mut(&mut port.maps));
+            Arc::make_mut(&mut port.maps).pause_by_class();
         }
         if watched {
             limits
                 .push("how the PFC watchdog is configured is not verified: it is left out".into());
         }
-        if device.balancing.get().is_some_and(|balancing| balancing != Balancing::Hash) {
-            limits.push("how flows are balanced dynamically is not known: left out".to_owned());
-        }
-        device.balancing = Said::Default(Balancing::Hash);
-        device.shared_buffer = Said::Absent;
-        device.headroom_pool = Said::Absent;
+        let unknown = "how flows are balanced dynamically is not known: left out";
+        fit::hash_only(&mut device, unknown, limits);
+        fit::own_buffers(&mut device);
         device
     }
 
     fn render(&self, device: &Device) -> Vec<Rendered> {
-        vec![Rendered { name: format!("{}.cfg", device.name), text: render::render(device) }]
+        Rendered::only(device, "cfg", render::render(device))
     }
 
     fn unsaid(&self) -> &'static [Topic] {
@@ -89,20 +79,6 @@ impl System for Os10 {
             _ => format!("ethernet1/1/{}:{}", cage.cage + 1, cage.link + 1),
         }
     }
-}
-
-/// Groups have the number of the class; what is not said of pauses has its own.
-fn own_numbers(maps: &mut Maps) {
-    maps.class_to_group = [Said::Absent; 8];
-    maps.pfc_to_queue = [Said::Absent; 8];
-    maps.pfc_to_group = [Said::Absent; 8];
-    let queues = maps.class_to_queue;
-    for (pause, queue) in maps.pfc_to_queue.iter_mut().zip(queues) {
-        if let Some(queue) = queue.get() {
-            *pause = Said::Default(queue);
-        }
-    }
-    maps.identity_by_default();
 }
 
 /// Thresholds are counted in kilobytes, at least one, and the upper one is above the lower.

@@ -1,13 +1,13 @@
 //! Reading OS10 configuration.
 
+use super::Os10;
 use super::policy::Policies;
-use super::{Os10, own_numbers};
-use crate::device::{Balancing, Device, Guard, Neighbour};
+use crate::device::{Balancing, Device, Neighbour};
 use crate::number::{Class, Dscp, Group, Priorities};
 use crate::place::{Place, Said};
 use crate::qos::{Maps, Trust};
 use crate::system::{Input, System};
-use crate::text::notes::{Notes, bytes, share, speed};
+use crate::text::notes::{Notes, access_list, bytes, share, speed};
 use crate::text::outline::{Statement, outline};
 use std::collections::BTreeMap;
 
@@ -83,11 +83,7 @@ impl Parser {
             }
             ["dcbx", ..] => {}
             ["ip", "access-list", name] => {
-                if statement.children.iter().any(|child| child.words().contains(&"4791")) {
-                    let place = self.notes.whole(statement);
-                    self.device.guards.push(Guard { name: name.to_owned(), place });
-                }
-                self.notes.foreign(statement);
+                access_list(name, statement, &mut self.device, &mut self.notes);
             }
             ["interface", name] if name.starts_with("ethernet") => self.interface(name, statement),
             [
@@ -226,16 +222,12 @@ impl Parser {
                 }
             }
         }
-        for entry in &mut maps.dscp_to_class {
-            if let Some(class) = Class::new(0) {
-                *entry = entry.or_default(class);
-            }
-        }
+        maps.unmatched_in_class_0();
         let queues = bound.traffic_class.as_ref();
         if let Some(map) = queues.and_then(|name| self.policies.traffic_class.get(name)) {
             maps.class_to_queue = *map;
         }
-        own_numbers(&mut maps);
+        maps.pause_by_class();
         (trust, maps)
     }
 }

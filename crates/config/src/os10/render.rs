@@ -2,20 +2,16 @@
 
 use crate::device::{Device, Port};
 use crate::number::Priorities;
-use crate::place::Said;
 use crate::qos::{Levels, QueueSettings, Wred};
 use crate::text::fit;
-use crate::text::notes::number_of;
+use crate::text::profiles::{Names, Pairs, leads_to, lists, number_of, pairs, said_queues};
 use std::fmt::Write;
 use xoff_fabric::model::Scheduling;
-
-/// From one number to another.
-type Pairs = Vec<(usize, usize)>;
 
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
-    stem: String,
+    names: Names,
     trust: Vec<Pairs>,
     traffic_class: Vec<Pairs>,
     /// Priorities with the group that each pauses.
@@ -25,8 +21,8 @@ struct Profiles {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let stem = device.part.stem("-");
-    let mut profiles = Profiles { stem, ..Profiles::default() };
+    let names = Names::of(device.part, "-");
+    let mut profiles = Profiles { names, ..Profiles::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut profiles);
@@ -41,14 +37,8 @@ pub(super) fn render(device: &Device) -> String {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = &self.stem;
-        if number == 0 { stem.clone() } else { format!("{stem}-{}", number + 1) }
+        self.names.name(number)
     }
-}
-
-fn pairs<T>(map: &[Said<T>], number: impl Fn(&T) -> usize) -> Pairs {
-    let said = map.iter().enumerate().filter_map(|(from, to)| Some((from, to.said()?)));
-    said.map(|(from, to)| (from, number(to))).collect()
 }
 
 fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles) {
@@ -63,8 +53,7 @@ fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles
         let name = profiles.name(number);
         let _ = writeln!(lines, " service-policy input type network-qos {name}");
     }
-    let turns = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
-    if port.queues.iter().any(turns) {
+    if port.queues.iter().any(QueueSettings::is_said) {
         for wred in port.queues.iter().filter_map(|queue| queue.wred.said()) {
             number_of(&mut profiles.wred, wred);
         }
@@ -85,9 +74,8 @@ fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles
     if lines.is_empty() {
         return;
     }
-    if let Some(peer) = port.neighbour.value() {
-        let rate = port.rate.get().map_or(String::new(), |rate| format!(", {rate}"));
-        let _ = writeln!(text, "! to {}{rate}", peer.device);
+    if let Some(peer) = leads_to(port) {
+        let _ = writeln!(text, "! to {peer}");
     }
     let _ = writeln!(text, "interface {name}\n{lines}!");
 }
@@ -101,23 +89,15 @@ fn trust(text: &mut String, profiles: &Profiles) {
     for (number, dscps) in profiles.trust.iter().enumerate() {
         *text += "! not verified: the DSCP form of a trust map\n";
         let _ = writeln!(text, "trust dscp-map {}", profiles.name(number));
-        for class in 0..8 {
-            let own = dscps.iter().filter(|(_, own)| *own == class);
-            let list: Vec<String> = own.map(|(dscp, _)| dscp.to_string()).collect();
-            if !list.is_empty() {
-                let _ = writeln!(text, " qos-group {class} dscp {}", list.join(","));
-            }
+        for (class, dscps) in lists(dscps) {
+            let _ = writeln!(text, " qos-group {class} dscp {dscps}");
         }
         *text += "!\n";
     }
     for (number, queues) in profiles.traffic_class.iter().enumerate() {
         let _ = writeln!(text, "qos-map traffic-class {}", profiles.name(number));
-        for queue in 0..8 {
-            let own = queues.iter().filter(|(_, own)| *own == queue);
-            let list: Vec<String> = own.map(|(class, _)| class.to_string()).collect();
-            if !list.is_empty() {
-                let _ = writeln!(text, " queue {queue} qos-group {}", list.join(","));
-            }
+        for (queue, classes) in lists(queues) {
+            let _ = writeln!(text, " queue {queue} qos-group {classes}");
         }
         *text += "!\n";
     }
@@ -162,16 +142,12 @@ fn wreds(text: &mut String, profiles: &Profiles) {
 fn queuing(text: &mut String, profiles: &Profiles) {
     for (number, queues) in profiles.queuing.iter().enumerate() {
         let name = profiles.name(number);
-        let said = || {
-            let any = |queue: &QueueSettings| queue.scheduling.is_said() || queue.wred.is_said();
-            queues.iter().enumerate().filter(move |(_, queue)| any(queue))
-        };
-        for (queue, _) in said() {
+        for (queue, _) in said_queues(queues) {
             let _ =
                 writeln!(text, "class-map type queuing {name}-Q{queue}\n match queue {queue}\n!");
         }
         let _ = writeln!(text, "policy-map type queuing {name}");
-        for (queue, settings) in said() {
+        for (queue, settings) in said_queues(queues) {
             let _ = writeln!(text, " class {name}-Q{queue}");
             match settings.scheduling.said() {
                 Some(Scheduling::Strict) => *text += "  priority\n",

@@ -9,9 +9,8 @@
 mod parse;
 mod render;
 
-use crate::device::{Balancing, Device};
+use crate::device::Device;
 use crate::place::Said;
-use crate::qos::{GroupSettings, Maps, WatchdogSettings};
 use crate::system::{Cage, Input, Rendered, System, SystemId, Topic};
 use crate::text::fit;
 use std::sync::Arc;
@@ -25,8 +24,8 @@ impl System for PicOs {
         SystemId::PicOs
     }
 
-    fn likeness(&self, text: &str) -> u32 {
-        let marks = [
+    fn marks(&self) -> &'static [(&'static str, u32)] {
+        &[
             ("class-of-service forwarding-class ", 30),
             ("class-of-service classifier ", 30),
             ("class-of-service scheduler-profile ", 40),
@@ -36,8 +35,7 @@ impl System for PicOs {
             ("\ngigabit-ethernet ", 20),
             ("local-priority:", 30),
             ("trust-mode:", 30),
-        ];
-        marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, score)| score).sum()
+        ]
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
@@ -48,14 +46,11 @@ impl System for PicOs {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
         let marks = device.ports.values().any(|p| p.queues.iter().any(|q| q.wred.is_said()));
-        let watched = device.ports.values().any(|port| port.watchdog.on.get() == Some(true));
         fit::queues(&mut device, |queue| queue.wred = Said::Absent);
+        let watched = fit::bare_ports(&mut device);
         for port in device.ports.values_mut() {
-            port.groups = Arc::new([GroupSettings::default(); 8]);
-            port.cable = Said::Absent;
-            port.watchdog = WatchdogSettings::default();
-            port.balancing = Said::Absent;
-            own_numbers(Arc::make_mut(&mut port.maps));
+            // A pause stops the queue of its number, whichever class waits in it.
+            Arc::make_mut(&mut port.maps).number_by_class();
         }
         if marks {
             limits.push("how ECN marking is configured is not verified: it is left out".to_owned());
@@ -64,17 +59,14 @@ impl System for PicOs {
             limits
                 .push("how the PFC watchdog is configured is not verified: it is left out".into());
         }
-        if device.balancing.get().is_some_and(|balancing| balancing != Balancing::Hash) {
-            limits.push("how flows are balanced dynamically is not verified: left out".to_owned());
-        }
-        device.balancing = Said::Default(Balancing::Hash);
-        device.shared_buffer = Said::Absent;
-        device.headroom_pool = Said::Absent;
+        let unverified = "how flows are balanced dynamically is not verified: left out";
+        fit::hash_only(&mut device, unverified, limits);
+        fit::own_buffers(&mut device);
         device
     }
 
     fn render(&self, device: &Device) -> Vec<Rendered> {
-        vec![Rendered { name: format!("{}.picos", device.name), text: render::render(device) }]
+        Rendered::only(device, "picos", render::render(device))
     }
 
     fn unsaid(&self) -> &'static [Topic] {
@@ -87,13 +79,4 @@ impl System for PicOs {
             _ => format!("xe-1/1/{}.{}", cage.cage + 1, cage.link + 1),
         }
     }
-}
-
-/// Groups have the number of the class. A pause of a priority stops the queue of that number, and
-/// is sent for the class that waits in it.
-fn own_numbers(maps: &mut Maps) {
-    maps.class_to_group = [Said::Absent; 8];
-    maps.pfc_to_queue = [Said::Absent; 8];
-    maps.pfc_to_group = [Said::Absent; 8];
-    maps.identity_by_default();
 }

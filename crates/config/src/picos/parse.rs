@@ -1,6 +1,6 @@
 //! Reading PicOS configuration.
 
-use super::{PicOs, own_numbers};
+use super::PicOs;
 use crate::device::{Balancing, Device, Guard, Neighbour, PortName, RemarkKind};
 use crate::number::{Class, Dscp, Group, Priorities, Priority, Queue};
 use crate::place::{Place, Said};
@@ -226,17 +226,13 @@ impl Parser {
                 maps.dscp_to_class[dscp.index()] = Said::At(*number, *place);
             }
         }
-        for entry in &mut maps.dscp_to_class {
-            if let Some(class) = Class::new(0) {
-                *entry = entry.or_default(class);
-            }
-        }
+        maps.unmatched_in_class_0();
         for (name, queue) in &self.classes {
             if let Some(number) = numbers.get(name).filter(|_| queue.is_said()) {
                 maps.class_to_queue[number.index()] = *queue;
             }
         }
-        own_numbers(&mut maps);
+        maps.number_by_class();
         // A priority pauses what waits in the queue of its number.
         for (name, queue) in &self.classes {
             let (Some(number), Some(queue)) = (numbers.get(name), queue.get()) else { continue };

@@ -3,20 +3,20 @@
 use crate::device::{Device, Port};
 use crate::number::{Class, Priorities, Priority};
 use crate::place::Said;
-use crate::qos::{Maps, QueueSettings, Trust};
-use crate::text::notes::number_of;
+use crate::qos::{QueueSettings, Trust};
 use crate::text::paths::Tree;
+use crate::text::profiles::{Names, Pairs, leads_to, number_of, owners, pairs};
 use xoff_fabric::model::Scheduling;
 
 const COS: &str = "class-of-service";
 
 /// What is trusted, and the class of each DSCP.
-type Classifier = (Option<Trust>, Vec<(usize, usize)>);
+type Classifier = (Option<Trust>, Pairs);
 
 /// What ports refer to, in the order of their numbers.
 #[derive(Default)]
 struct Profiles {
-    stem: String,
+    names: Names,
     classifiers: Vec<Classifier>,
     /// Queues, and the class that each belongs to.
     schedulers: Vec<([QueueSettings; 8], [usize; 8])>,
@@ -24,8 +24,8 @@ struct Profiles {
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let stem = device.part.stem("-");
-    let mut profiles = Profiles { stem, ..Profiles::default() };
+    let names = Names::of(device.part, "-");
+    let mut profiles = Profiles { names, ..Profiles::default() };
     let mut ports = Tree::default();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut profiles);
@@ -48,20 +48,13 @@ fn class_name(class: usize) -> String {
 }
 
 fn interface(tree: &mut Tree, name: &str, port: &Port, profiles: &mut Profiles) {
-    if let Some(peer) = port.neighbour.value() {
-        let rate = port.rate.get().map_or(String::new(), |rate| format!(", {rate}"));
-        tree.comment(format!("{name} to {}{rate}", peer.device));
+    if let Some(peer) = leads_to(port) {
+        tree.comment(format!("{name} to {peer}"));
     }
     if let Some(mtu) = port.mtu.said() {
         tree.add(&["interface gigabit-ethernet", name, &format!("mtu {}", mtu.get())]);
     }
-    let points: Vec<(usize, usize)> = port
-        .maps
-        .dscp_to_class
-        .iter()
-        .enumerate()
-        .filter_map(|(dscp, class)| Some((dscp, class.said()?.index())))
-        .collect();
+    let points = pairs(&port.maps.dscp_to_class, |class| class.index());
     let trust = port.trust.said().copied();
     if trust.is_some() || !points.is_empty() {
         let number = number_of(&mut profiles.classifiers, &(trust, points));
@@ -81,15 +74,6 @@ fn interface(tree: &mut Tree, name: &str, port: &Port, profiles: &mut Profiles) 
     }
 }
 
-/// The class that each queue belongs to: its own number, where none says otherwise.
-fn owners(maps: &Maps) -> [usize; 8] {
-    std::array::from_fn(|queue| {
-        let owns =
-            |class: &usize| maps.class_to_queue[*class].get().map(|q| q.index()) == Some(queue);
-        (0..8).find(owns).unwrap_or(queue)
-    })
-}
-
 /// The classes are the box's: those of the first port that says any.
 fn classes(tree: &mut Tree, device: &Device) {
     let says = |port: &&Port| port.maps.class_to_queue.iter().any(Said::is_said);
@@ -104,8 +88,7 @@ fn classes(tree: &mut Tree, device: &Device) {
 
 impl Profiles {
     fn name(&self, number: usize) -> String {
-        let stem = &self.stem;
-        if number == 0 { stem.clone() } else { format!("{stem}-{}", number + 1) }
+        self.names.name(number)
     }
 
     fn write_classifiers(&self, tree: &mut Tree) {

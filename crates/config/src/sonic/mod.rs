@@ -8,7 +8,7 @@
 mod parse;
 mod render;
 
-use crate::device::{Balancing, Device};
+use crate::device::Device;
 use crate::place::Said;
 use crate::qos::{Reaction, Trust};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
@@ -52,10 +52,8 @@ impl System for Sonic {
                 group.reserved = group.reserved.map(|reserved| reserved.min(most));
             }
         });
-        if device.balancing.get().is_some_and(|balancing| balancing != Balancing::Hash) {
-            limits.push("dynamic load balancing has no stable configuration in SONiC".to_owned());
-        }
-        device.balancing = Said::Default(Balancing::Hash);
+        let unstable = "dynamic load balancing has no stable configuration in SONiC";
+        fit::hash_only(&mut device, unstable, limits);
         for port in device.ports.values_mut() {
             port.balancing = Said::Absent;
             let classified = port.maps.dscp_to_class.iter().any(Said::is_said);
@@ -69,7 +67,7 @@ impl System for Sonic {
     }
 
     fn render(&self, device: &Device) -> Vec<Rendered> {
-        vec![Rendered { name: format!("{}.json", device.name), text: render::render(device) }]
+        Rendered::only(device, "json", render::render(device))
     }
 
     fn port_name(&self, cage: Cage) -> String {

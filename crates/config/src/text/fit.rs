@@ -1,7 +1,8 @@
 //! Steps and ranges that systems put on values.
 
-use crate::device::Device;
-use crate::qos::{GroupSettings, Levels, QueueSettings};
+use crate::device::{Balancing, Device};
+use crate::place::Said;
+use crate::qos::{GroupSettings, Levels, QueueSettings, WatchdogSettings};
 use std::sync::Arc;
 use xoff_fabric::model::{Scheduling, Threshold};
 use xoff_units::{Bytes, Ratio, Span};
@@ -60,6 +61,51 @@ pub(crate) fn power_of_two(group: &mut GroupSettings, low: i32, high: i32) {
         Threshold::Dynamic(alpha) => Threshold::Dynamic(power(exponent(alpha, low, high))),
         other => other,
     });
+}
+
+/// What most systems size themselves: the shared buffer and the pool of headroom.
+pub(crate) fn own_buffers(device: &mut Device) {
+    device.shared_buffer = Said::Absent;
+    device.headroom_pool = Said::Absent;
+}
+
+/// Groups, cable, watchdog and balancing of all ports as the box has them: for systems of which no
+/// verified statement about them is known. True if a watchdog was wanted.
+pub(crate) fn bare_ports(device: &mut Device) -> bool {
+    let mut watched = false;
+    for port in device.ports.values_mut() {
+        port.groups = Arc::new([GroupSettings::default(); 8]);
+        port.cable = Said::Absent;
+        watched |= port.watchdog.on.get() == Some(true);
+        port.watchdog = WatchdogSettings::default();
+        port.balancing = Said::Absent;
+    }
+    watched
+}
+
+/// Flows are spread by their hash; `otherwise` is said where something else was wanted.
+pub(crate) fn hash_only(device: &mut Device, otherwise: &str, limits: &mut Vec<String>) {
+    if device.balancing.get().is_some_and(|balancing| balancing != Balancing::Hash) {
+        limits.push(otherwise.to_owned());
+    }
+    device.balancing = Said::Default(Balancing::Hash);
+}
+
+/// Flows are spread by their hash unless something else is said.
+pub(crate) fn hash_by_default(device: &mut Device) {
+    if device.balancing.get().is_none_or(|balancing| balancing == Balancing::Hash) {
+        device.balancing = Said::Default(Balancing::Hash);
+    }
+}
+
+/// A watchdog that is only on or off. True if times of it were wanted.
+pub(crate) fn untimed_watchdogs(device: &mut Device) -> bool {
+    let mut timed = false;
+    for port in device.ports.values_mut() {
+        timed |= port.watchdog.detect.is_said();
+        port.watchdog = WatchdogSettings { on: port.watchdog.on, ..Default::default() };
+    }
+    timed
 }
 
 /// A packet size within what a system allows.

@@ -5,3 +5,4 @@ pub(crate) mod json;
 pub(crate) mod notes;
 pub(crate) mod outline;
 pub(crate) mod paths;
+pub(crate) mod profiles;

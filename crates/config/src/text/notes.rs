@@ -1,6 +1,6 @@
 //! What parsers of text have in common: places, remarks, amounts with units.
 
-use crate::device::{Remark, RemarkKind};
+use crate::device::{Device, Guard, Remark, RemarkKind};
 use crate::place::{FileId, Place, Said};
 use crate::text::outline::Statement;
 use std::sync::Arc;
@@ -52,6 +52,22 @@ impl Notes {
             }
         }
     }
+}
+
+/// The UDP port of RoCEv2, as access lists name it.
+const ROCE_PORT: &str = "4791";
+
+/// Remarks an access list as foreign; one that names RoCE's port guards the device.
+pub(crate) fn access_list(
+    name: &str,
+    statement: &Statement<'_>,
+    device: &mut Device,
+    notes: &mut Notes,
+) {
+    if statement.children.iter().any(|child| child.words().contains(&ROCE_PORT)) {
+        device.guards.push(Guard { name: name.to_owned(), place: notes.whole(statement) });
+    }
+    notes.foreign(statement);
 }
 
 /// A size like `500 kbytes`; command lines count decimally.
@@ -112,15 +128,6 @@ pub(crate) fn share<T: PartialEq>(known: &mut Vec<Arc<T>>, value: T) -> Arc<T> {
     let new = Arc::new(value);
     known.push(Arc::clone(&new));
     new
-}
-
-/// Numbers the different values of a list, in the order in which they first come.
-pub(crate) fn number_of<T: PartialEq + Clone>(known: &mut Vec<T>, value: &T) -> usize {
-    if let Some(index) = known.iter().position(|old| old == value) {
-        return index;
-    }
-    known.push(value.clone());
-    known.len() - 1
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use proptest::prelude::*;
 use xoff_config::Facts;
+use xoff_config::device::{Balancing, Device};
 use xoff_config::intent::{Choices, Intent};
 use xoff_config::system::SystemId;
 use xoff_fabric::{FabricSetup, load_fabric};
@@ -53,6 +54,11 @@ pub(crate) fn setup(file: &str) -> FabricSetup {
         Ok(setup) => setup,
         Err(found) => panic!("{file}\n{found:#?}"),
     }
+}
+
+/// The intent for devices that run what they run; switches that are not among them run SONiC.
+pub(crate) fn intent_for(setup: &FabricSetup, balancing: Balancing, devices: &[Device]) -> Intent {
+    Intent::running(setup, balancing, devices, |_| SystemId::Sonic)
 }
 
 pub(crate) fn facts_of(system: SystemId) -> Vec<Facts> {

@@ -4,7 +4,7 @@
 use crate::common;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use xoff_config::audit::{self, Report, intent_for};
+use xoff_config::audit::{self, Report};
 use xoff_config::device::{Balancing, PortName};
 use xoff_config::intent::{Choices, Intent};
 use xoff_config::{Device, Files, SystemId};
@@ -46,7 +46,7 @@ impl Pod {
         }
         let audit::Collection { devices, strange } = audit::read(&files);
         assert!(strange.is_empty(), "not recognised: {strange:?}");
-        let intent = intent_for(&self.setup, self.balancing, &devices);
+        let intent = common::intent_for(&self.setup, self.balancing, &devices);
         xoff_config::audit(&devices, with_fabric.then_some(&intent))
     }
 }
