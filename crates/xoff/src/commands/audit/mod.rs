@@ -16,6 +16,7 @@ use xoff_config::approval::{Approval, Drift, drift, intent_hash};
 use xoff_config::audit::{Collection, RULES, Report, read};
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
+use xoff_fabric::model::Switch;
 use xoff_fabric::{FabricSetup, Severity};
 
 const EXAMPLES: &str = "Examples:
@@ -133,10 +134,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent)>, Failure> {
     let Some(path) = &args.fabric else { return Ok(None) };
     let setup = input::fabric(path)?;
-    let intent = Intent::of(&setup, args.balancing, |switch| {
-        let found = devices.iter().find(|device| device.name == switch.name && !device.is_host());
-        found.map_or_else(|| usual_system(&setup, switch), |device| device.system)
-    });
+    let usual = |switch: &Switch| usual_system(&setup, switch);
+    let intent = Intent::running(&setup, args.balancing, devices, usual);
     Ok(Some((setup, intent)))
 }
 

@@ -10,6 +10,7 @@ use xoff_config::audit::{Collection, read};
 use xoff_config::system::Rendered;
 use xoff_config::{Change, Files, Intent, SystemId};
 use xoff_fabric::FabricSetup;
+use xoff_fabric::model::Switch;
 
 /// Differences that are named for one device.
 const MOST_DIFFERENCES: usize = 12;
@@ -27,10 +28,8 @@ pub(super) fn execute(args: &Args, setup: &FabricSetup, running: &Path) -> Resul
             running.display()
         )));
     }
-    let intent = Intent::of(setup, args.balancing, |switch| {
-        let found = devices.iter().find(|device| device.name == switch.name && !device.is_host());
-        found.map_or_else(|| usual_system(setup, switch), |device| device.system)
-    });
+    let usual = |switch: &Switch| usual_system(setup, switch);
+    let intent = Intent::running(setup, args.balancing, &devices, usual);
     let mut changes = Vec::new();
     let mut same = 0;
     for device in &devices {

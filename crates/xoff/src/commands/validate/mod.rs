@@ -21,6 +21,7 @@ use work::Worker;
 use xoff_config::device::Balancing;
 use xoff_config::{Device, Files, Intent};
 use xoff_fabric::diagnostic::Diagnostic;
+use xoff_fabric::model::Switch;
 use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
 use xoff_report::Verdict;
 use xoff_validate::judge::{is_a_rule, judge_broken, judge_devices};
@@ -209,10 +210,8 @@ impl Session<'_> {
         let choice = self.args.choice();
         let mut checks = judge(&evidence, &choice);
         if let Some(devices) = self.devices.filter(|_| choice.has(Phase::Laboratory)) {
-            let intent = Intent::of(setup, Balancing::Hash, |switch| {
-                let found = devices.iter().find(|device| device.name == switch.name);
-                found.map_or_else(|| usual_system(setup, switch), |device| device.system)
-            });
+            let usual = |switch: &Switch| usual_system(setup, switch);
+            let intent = Intent::running(setup, Balancing::Hash, devices, usual);
             let own = judge_devices(&xoff_config::audit(devices, Some(&intent)));
             let after = checks.iter().take_while(|check| check.phase == Phase::Laboratory).count();
             checks.splice(after..after, own);
