@@ -1,7 +1,7 @@
 //! Flows and the pairs of queue pairs that carry them.
 //!
 //! A flow gets a [`Connection`] when it starts and gives it back when it ends; packets that are
-//! still under way then find nobody and are counted as late.
+//! still under way then find no connection and are counted as late.
 
 pub(crate) mod state;
 

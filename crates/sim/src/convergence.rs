@@ -1,8 +1,8 @@
-//! Who knows which links are down, and when: routes follow what switches know.
+//! Which switch knows of which dead link, and when: routes follow what switches know.
 //!
 //! The switches at the two ends of a link know after one time that it went down and send nothing into it
 //! any more: they do with what is left of the ways they had. Other ways are found when all switches
-//! know, after another time. So nobody sends packets to a switch that would send them back; packets
+//! know, after another time. So no switch sends packets to one that would send them back; packets
 //! for which a switch has no way any more are lost there. A link that came up is used by its ends first.
 
 pub(crate) mod state;
@@ -16,7 +16,7 @@ use xoff_fabric::route::Forced;
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The switches at the ends of cables, or all of them, hear how these cables are now; so do NICs at
     /// their ends.
-    pub(crate) fn hear_of(&mut self, cables: &[CableId], everybody: bool) {
+    pub(crate) fn learn_of(&mut self, cables: &[CableId], everybody: bool) {
         let mut news = Vec::with_capacity(cables.len());
         let mut ends = BTreeSet::new();
         for &cable in cables {
@@ -28,7 +28,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     Some(switch) => {
                         ends.insert(switch.index());
                     }
-                    None => self.nic_hears(port, self.net.links[port].is_down()),
+                    None => self.nic_learns(port, self.net.links[port].is_down()),
                 }
             }
         }

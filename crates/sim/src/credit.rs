@@ -8,7 +8,7 @@
 //!
 //! Nothing of this is on the way of packets in a fabric without credits: ports with them have
 //! [`port_flag::CREDITS`], which is asked for together with lossy links, and their switches seem to have asked
-//! for a pause of every class and told so, so that every packet that leaves a buffer comes by here.
+//! for a pause of every class and announced it, so that every packet that leaves a buffer comes by here.
 //!
 //! Left out: the wire time of flow-control packets (8 bytes now and then), and NICs that cannot take what
 //! arrives: a slow host holds its link back by stop and go, as with pauses.
@@ -39,7 +39,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn wait_for_credit(&mut self, slot: Slot) {
         if self.net.ports[slot.port()].paused & slot.bit() == 0 {
             self.begin_pause(slot);
-            self.look_for_deadlock_later();
+            self.schedule_deadlock_search();
         }
     }
 
@@ -72,7 +72,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The port looks for something to send, but not before everything else that comes back in this
     /// instant has.
     fn wake_soon(&mut self, port: PortId) {
-        match self.net.ports[port].wish_to_wake(self.now) {
+        match self.net.ports[port].plan_wake(self.now) {
             Wake::Known => {}
             Wake::At(at) => self.schedule_transmit(at, port, PacketId::ANY),
             Wake::Now => {

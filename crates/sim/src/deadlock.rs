@@ -4,7 +4,7 @@
 //! fall to its resume point even if everything that can still move has moved. That is a fixed point:
 //! start with all paused queues as blocked, and strike out those whose buffer would empty if only
 //! the blocked ones stood still, until none is left to strike out. What remains will not move by
-//! itself, and among it there is a ring, which is reported. Nobody has to wait for a time-out.
+//! itself, and among it there is a ring, which is reported. No timeout is needed.
 
 mod plain;
 mod search;
@@ -24,7 +24,7 @@ use xoff_units::Span;
 const PATIENCE: Span = Span::from_us(20);
 
 impl<Q: EventQueue> Engine<'_, Q> {
-    pub(crate) fn look_for_deadlock_later(&mut self) {
+    pub(crate) fn schedule_deadlock_search(&mut self) {
         if !self.net.deadlocks.pending {
             self.net.deadlocks.pending = true;
             self.schedule(self.now + PATIENCE, Kind::Deadlock, 0, 0);
@@ -32,14 +32,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Looks for queues that wait for each other.
-    pub(crate) fn look_for_deadlock(&mut self) {
+    pub(crate) fn search_for_deadlock(&mut self) {
         self.net.deadlocks.pending = false;
         if self.net.pauses.paused().is_empty() {
             return;
         }
         // When nothing else is left to happen, nothing will unblock anything any more.
-        if !self.only_looks_are_left(!self.observation.sample_period.is_zero()) {
-            self.look_for_deadlock_later();
+        if !self.only_observation_is_left(!self.observation.sample_period.is_zero()) {
+            self.schedule_deadlock_search();
         }
         let ring = if self.net.deadlocks.search.plain { self.plain_ring() } else { self.ring() };
         let Some(queues) = ring else { return };

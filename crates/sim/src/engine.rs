@@ -86,7 +86,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.hosts.unfinished == 0 && (self.horizon.is_never() || self.faults.is_empty()) {
             return Outcome::Completed;
         }
-        self.schedule(self.now + self.observation.patience, Kind::Look, 0, 0);
+        self.schedule(self.now + self.observation.patience, Kind::StallCheck, 0, 0);
         self.schedule_start();
         self.schedule_jobs();
         self.schedule_faults();
@@ -149,9 +149,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 Some(port) => self.leave_fabric(PortId(port), PacketId(event.data)),
             },
             Some(Kind::Watchdog) => self.watch(Slot(id)),
-            Some(Kind::Deadlock) => self.look_for_deadlock(),
+            Some(Kind::Deadlock) => self.search_for_deadlock(),
             Some(Kind::Sample) => self.take_sample(),
-            Some(Kind::Look) => self.look_for_progress(),
+            Some(Kind::StallCheck) => self.check_for_stall(),
             Some(Kind::Job) => self.go_on(),
             Some(Kind::Arrive | Kind::Deliver | Kind::Transmit) | None => {
                 unreachable!("handled before")
@@ -194,7 +194,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Ends the run as stalled if nothing was delivered since the last time, and neither a flow, a fault or
     /// its repair, nor the start or computation of a job is scheduled.
-    fn look_for_progress(&mut self) {
+    fn check_for_stall(&mut self) {
         let progress = self.observation.has_progressed(self.accounts.totals.delivered);
         let nothing_comes = self.hosts.flows.next_start().is_none()
             && !self.faults.are_to_come()
@@ -202,11 +202,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if !progress && self.hosts.unfinished > 0 && nothing_comes {
             return self.stop(Outcome::Stalled);
         }
-        self.schedule(self.now + self.observation.patience, Kind::Look, 0, 0);
+        self.schedule(self.now + self.observation.patience, Kind::StallCheck, 0, 0);
     }
 
     /// Whether nothing is left to happen but events that only look at the run, one of them `sampling`.
-    pub(crate) fn only_looks_are_left(&self, sampling: bool) -> bool {
+    pub(crate) fn only_observation_is_left(&self, sampling: bool) -> bool {
         let ends = !self.horizon.is_never();
         let looks = [true, ends, sampling, self.net.deadlocks.search_is_scheduled()];
         self.events.at_most(looks.iter().filter(|&&look| look).count())

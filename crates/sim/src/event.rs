@@ -1,7 +1,7 @@
 //! What can happen, and in which order.
 //!
 //! Events are ordered by time, then by [`Kind`], then by the id of what they happen to. That order
-//! is total and says nothing about who pushed first, so it is the same on one thread and on many:
+//! is total and does not depend on which was pushed first, so it is the same on one thread and on many:
 //! a port receives at most one packet and frees at most once at a given picosecond.
 
 use crate::id::{EndpointId, PacketId, PlaneId, Slot};
@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     Deliver = 5,
     /// A packet arrives at a switch. Id: the port it arrives at. Data: the packet.
     Arrive = 6,
-    /// A port may transmit. Id: the port. Data: the packet that is likely to go, for those who look ahead.
+    /// A port may transmit. Id: the port. Data: the packet that is likely to go, as a hint for prefetching.
     Transmit = 7,
     /// A queue pair's deadline. Id: the endpoint.
     Deadline = 8,
@@ -45,8 +45,8 @@ pub(crate) enum Kind {
     Deadlock = 12,
     /// Take a sample of all queues. Id 0.
     Sample = 13,
-    /// See whether anything still gets through. Id 0.
-    Look = 14,
+    /// Checks that packets are still delivered. Id 0.
+    StallCheck = 14,
     /// A job begins, or something it waited for beside packets is done. Id 0; which is in [`crate::job`].
     Job = 15,
 }
@@ -91,7 +91,7 @@ impl Key {
             11 => Kind::Watchdog,
             12 => Kind::Deadlock,
             13 => Kind::Sample,
-            14 => Kind::Look,
+            14 => Kind::StallCheck,
             15 => Kind::Job,
             _ => return None,
         })
@@ -157,7 +157,7 @@ impl Ahead<'_> {
 pub(crate) trait EventQueue {
     /// Whether events of one instant are handled in the order of their turns (see
     /// [`EventQueue::take_turn`]) and not by kind and id. For comparison with simulators that do
-    /// so; such an order depends on who comes first and cannot be kept on several threads.
+    /// so; such an order depends on which comes first and cannot be kept on several threads.
     const BY_TURN: bool = false;
     /// Adds an event, which must not lie before the last one given back.
     fn push(&mut self, event: Event);

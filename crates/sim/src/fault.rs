@@ -35,7 +35,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
                 self.change(number, begins, &what.effect);
             }
-            Change::Heard { cables, everybody } => self.hear_of(&cables, everybody),
+            Change::Heard { cables, everybody } => self.learn_of(&cables, everybody),
         }
     }
 

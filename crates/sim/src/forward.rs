@@ -112,7 +112,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if port.paused & out.bit() != 0 {
             return;
         }
-        match port.wish_to_wake(self.now) {
+        match port.plan_wake(self.now) {
             Wake::Known => {}
             Wake::At(at) => self.schedule_transmit(at, out.port(), index),
             Wake::Now => self.transmit_now(out.port()),

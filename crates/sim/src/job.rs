@@ -59,7 +59,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.carry_out(job, actions);
     }
 
-    /// Tells a job's program that something is done.
+    /// Reports to a job's program that something is done.
     fn tell(&mut self, job: JobId, token: Token) {
         let mut actions = std::mem::take(&mut self.hosts.jobs.actions);
         let running = &mut self.hosts.jobs.running[job];

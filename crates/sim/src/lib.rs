@@ -1,7 +1,7 @@
 //! The fabric in virtual time: packets, queues and pauses of a whole cluster, one event at a time.
 //!
 //! [`run`] takes a [`Fabric`], its traffic and faults, and gives back a [`Report`]. The same fabric,
-//! traffic, faults and seed give the same report, whoever watches: see `event.rs` for the order of
+//! traffic, faults and seed give the same report, whatever observes the run: see `event.rs` for the order of
 //! events, which is total, and the streams of `workload` for randomness, one per port and purpose.
 //!
 //! What it is not: it reads no files, prints nothing and asks no clock. What the model leaves out is

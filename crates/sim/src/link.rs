@@ -81,10 +81,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 if !self.net.credits.is_empty() {
                     continue;
                 }
-                // What the peer was told before is forgotten: it hears of pauses again.
+                // The peer forgot its pauses when the link died: they are announced again.
                 let here = &mut self.net.ports[port];
-                here.told = 0;
-                if here.to_tell() != 0 {
+                here.announced = 0;
+                if here.unannounced() != 0 {
                     self.kick(port);
                 }
             }
@@ -120,7 +120,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// The peer is gone: nobody will say when to go on.
+    /// The peer is gone, and will not resume what it paused.
     fn end_pauses(&mut self, port: PortId) {
         let mut resumed = false;
         let credits = self.has_credits(port);

@@ -221,8 +221,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.send_control(endpoint, Some(index));
         self.net.packets.release(index);
         if matches!(operation, Opcode::Write | Opcode::Send) {
-            // Data does not change what its receiver has to send, answers apart; and only a mark, which
-            // may have to wait for its turn to be told, changes when it has to be woken.
+            // Data does not change what its receiver has to send, answers apart. Only a mark can move the
+            // deadline: its CNP may have to wait for the CNP interval.
             if flags & flag::CE != 0 {
                 self.update_deadline(endpoint);
             }

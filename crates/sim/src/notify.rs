@@ -42,7 +42,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// The switch of a port tells the sender of a packet about congestion, if it has not of late.
+    /// The switch of a port notifies the sender of a packet of congestion, unless it did so lately.
     fn notify_sender(&mut self, slot: Slot, index: PacketId, interval: Span) {
         let switch = self.net.ports[slot.port()].switch();
         let (receiver, flow) = (self.net.packets.get(index).to, self.net.headers.get(index).flow);
@@ -65,7 +65,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         let (like, own) = self.notification_of(receiver, &header);
         let class = own.class();
-        // It joins the way to the sender here, so it follows no trail, and takes nobody's buffer.
+        // It joins the way to the sender here, so it follows no trail, and is charged to no ingress.
         let flags = like.flags & flag::TO_INITIATOR;
         let packet =
             Packet { flags, stamp: Stamp::NONE, ingress: Slot::NONE, charged: 0, hops: 0, ..like };

@@ -1,4 +1,4 @@
-//! Who watches a run, how often it hears of it, and when a run counts as stalled.
+//! What observes a run, how often progress is reported to it, and when a run counts as stalled.
 
 use crate::report::Observer;
 use xoff_fabric::model::Fabric;
@@ -24,9 +24,9 @@ pub(crate) struct Observation<'a> {
     delivered: u64,
     /// Events handled before the present stretch.
     handled: u64,
-    /// Events in the present stretch,
+    /// Events in the present stretch.
     stretch: u64,
-    /// and those of them that are left.
+    /// Events of the present stretch that are left.
     countdown: u64,
     /// Reports so far, and the packet-hops counted at one of the last.
     reports: u32,

@@ -1,12 +1,12 @@
 //! Priority flow control: asking the peer to stop, and stopping when asked.
 //!
-//! A port holds the classes it wants paused ([`Port::xoff`]) and those the peer was last told about
-//! ([`Port::told`]); a pause frame carries the difference, so that changes that cancel out while the
+//! A port holds the classes it wants paused ([`Port::xoff`]) and those that it last announced to the peer
+//! ([`Port::announced`]); a pause frame carries the difference, so that changes that cancel out while the
 //! wire is busy cost nothing. The event that takes effect at the peer carries both masks, and the epoch of
 //! the link.
 //!
 //! [`Port::xoff`]: crate::switch::port::Port::xoff
-//! [`Port::told`]: crate::switch::port::Port::told
+//! [`Port::announced`]: crate::switch::port::Port::announced
 
 pub(crate) mod state;
 
@@ -28,7 +28,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.kick(slot.port());
     }
 
-    /// Tells the observer of a pause, with what the ingress holds.
+    /// Reports a pause to the observer, with what the ingress holds.
     fn trace_occupancy(&mut self, kind: TraceKind, slot: Slot) {
         let held = self.net.ports[slot.port()].lanes[usize::from(slot.class())].ingress.held();
         self.trace_packet(kind, slot, None, held.try_into().unwrap_or(u32::MAX));
@@ -41,11 +41,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.kick(slot.port());
     }
 
-    /// Sends one pause frame with everything the peer has to hear.
+    /// Sends one pause frame with everything the peer does not know yet.
     pub(crate) fn send_pause_frame(&mut self, port: PortId) {
         let here = &mut self.net.ports[port];
-        let (tell, xoff) = (here.to_tell(), here.xoff);
-        here.told = xoff;
+        let (tell, xoff) = (here.unannounced(), here.xoff);
+        here.announced = xoff;
         here.refresh = 0;
         here.busy_until = self.now + here.byte_time.times(self.net.pauses.frame_bytes);
         let end = here.busy_until;
@@ -78,7 +78,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if here.is_nic() {
             return self.schedule_next_nic(port);
         }
-        if here.eligible() != 0 || here.to_tell() != 0 {
+        if here.eligible() != 0 || here.unannounced() != 0 {
             let at = here.busy_until;
             here.wake_at = at;
             self.schedule_transmit(at, port, PacketId::ANY);
@@ -102,7 +102,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule(at, Kind::PauseRefresh, port, 0);
     }
 
-    /// Tells the peer again, before its pause runs out.
+    /// Announces the pauses again before they run out at the peer.
     pub(crate) fn refresh_pauses(&mut self, port: PortId) {
         let here = &mut self.net.ports[port];
         here.flags &= !port_flag::REFRESH_PENDING;
@@ -150,7 +150,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.begin_pause(slot);
         self.trace(TraceKind::PauseStart, slot);
         self.watch_later(slot);
-        self.look_for_deadlock_later();
+        self.schedule_deadlock_search();
     }
 
     /// Ends a class's pause; whether there was one.

@@ -33,7 +33,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A NIC hears how the link of one of its ports is: its flows choose again.
-    pub(crate) fn nic_hears(&mut self, port: PortId, is_down: bool) {
+    pub(crate) fn nic_learns(&mut self, port: PortId, is_down: bool) {
         let plane = self.net.ports[port].plane();
         if !self.hosts.planes.hear(plane, is_down) {
             return;

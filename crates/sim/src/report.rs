@@ -1,4 +1,4 @@
-//! What a run tells: while it runs to its [`Observer`], and at its end as a [`Report`].
+//! What a run reports: while it runs to its [`Observer`], and at its end as a [`Report`].
 
 use xoff_fabric::model::{NicId, PortId};
 use xoff_transport::Status;
@@ -191,7 +191,7 @@ pub struct Progress {
     pub packets_alive: u64,
 }
 
-/// Whoever watches a run. Watching never changes what happens.
+/// An observer of a run. Observing never changes what happens.
 pub trait Observer {
     /// Something rare happened.
     fn trace(&mut self, _trace: &Trace) {}

@@ -35,7 +35,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         }
         // The sample itself is no longer among the events that wait.
-        if !self.only_looks_are_left(false) {
+        if !self.only_observation_is_left(false) {
             self.schedule(self.now + self.observation.sample_period, Kind::Sample, 0, 0);
         }
     }

@@ -1,8 +1,8 @@
 //! [`spread`]: how evenly a run used the links between two tiers.
 //!
-//! Links in one direction between the same two tiers are a group: `nic→leaf`, `leaf→spine`, `spine→leaf` and so on. Whether
-//! a group is uneven because of who sent to whom, or because of how the switches chose, tells
-//! [`Spread::at_worst`]: a switch's own links to a tier are equal choices mostly.
+//! Links in one direction between the same two tiers are a group: `nic→leaf`, `leaf→spine`, `spine→leaf` and so on. [`Spread::at_worst`]
+//! shows whether a group is uneven because of the traffic or because of how switches chose: a switch's own links
+//! to a tier are equal choices mostly.
 
 use crate::report::Report;
 use std::collections::BTreeMap;

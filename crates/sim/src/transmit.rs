@@ -27,7 +27,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Something may have become sendable: send it, or see to it that the port wakes up in time.
     #[inline(always)]
     pub(crate) fn kick(&mut self, port: PortId) {
-        match self.net.ports[port].wish_to_wake(self.now) {
+        match self.net.ports[port].plan_wake(self.now) {
             Wake::Known => {}
             Wake::At(at) => self.schedule_transmit(at, port, PacketId::ANY),
             Wake::Now => self.transmit_now(port),
@@ -42,7 +42,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
     fn transmit(&mut self, port: PortId) {
         let here = &mut self.net.ports[port];
-        if here.to_tell() != 0 {
+        if here.unannounced() != 0 {
             return self.send_pause_frame(port);
         }
         if here.is_nic() {
@@ -63,7 +63,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (index, size) = self.dequeue(slot);
         self.launch(slot, index, size);
         let here = &mut self.net.ports[port];
-        if here.eligible() | here.to_tell() == 0 {
+        if here.eligible() | here.unannounced() == 0 {
             here.wake_at = Instant::MAX;
         } else {
             let (at, next) = (here.busy_until, here.lane(class).queue.first());
@@ -146,8 +146,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// Lets a paused peer go on if there is room for what it sends; or tells one with credits of so much
-    /// room.
+    /// Resumes a paused peer if there is room for what it sends, or returns credit where links have credits.
     #[inline(never)]
     fn resume_if_room(&mut self, slot: Slot, charged: u16) {
         if !self.net.credits.is_empty() {

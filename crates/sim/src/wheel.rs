@@ -76,7 +76,7 @@ pub(crate) struct Wheel {
     mask: u64,
     buckets: Vec<Bucket>,
     /// Events in each bucket; when it is full, there may be more on its sheets. Apart, because all of
-    /// these fit the cache: whoever adds the first event to a bucket need not wait for it.
+    /// these fit the cache: adding the first event to a bucket waits for no load.
     counts: Vec<u8>,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,

@@ -50,7 +50,7 @@ pub(super) struct Quality {
 /// What switches have reported of their ports to their neighbours, where they balance globally: the last
 /// report and the one before. A report counts at a neighbour when it has crossed the cable.
 ///
-/// Reports are made when the first packet after their time is balanced. Nobody can tell the
+/// Reports are made when the first packet after their time is balanced. That makes no
 /// difference, unless nothing was balanced for a whole period; the report is then newer than it would be.
 #[derive(Debug, Default)]
 pub(super) struct Reports {

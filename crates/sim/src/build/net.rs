@@ -165,7 +165,7 @@ fn port_state(
         waiting: 0,
         paused: 0,
         xoff: owes,
-        told: owes,
+        announced: owes,
         refresh: 0,
         stuck: 0,
         limited,

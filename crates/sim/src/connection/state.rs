@@ -196,7 +196,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Asks for the memory that a packet needs here: one that answers ours, or one of the other end's.
+    /// Prefetches what a packet needs here: one that answers ours, or one of the other end's.
     #[inline(always)]
     pub(crate) fn prefetch(&self, answers: bool) {
         prefetch_index(std::slice::from_ref(&self.forms.ack), 0);
@@ -214,7 +214,7 @@ impl End {
         (data.flags & flag::PINNED == 0).then_some(data.entropy)
     }
 
-    /// Whoever chooses the entropy of its packets, if anybody does.
+    /// What chooses the entropy of its packets, where senders do.
     pub(crate) fn recycler(&mut self) -> Option<&mut Recycler> {
         self.forms.recycler.as_deref_mut()
     }

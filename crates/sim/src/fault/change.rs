@@ -26,7 +26,7 @@ pub(crate) enum Change {
 /// What a fault is, with its numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct What {
-    /// A port at each place that breaks, for whoever watches.
+    /// A port at each place that breaks, for the observer.
     pub(crate) places: Vec<PortId>,
     pub(crate) effect: Effect,
 }

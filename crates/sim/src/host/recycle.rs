@@ -126,7 +126,7 @@ impl Paths {
     }
 }
 
-/// An entropy that nobody chose.
+/// A random entropy.
 fn draw(stream: &mut Stream) -> Entropy {
     Entropy((stream.next_u64() >> 32) as u32)
 }

@@ -37,13 +37,13 @@ impl Member {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Group {
-    /// One bit per place whose endpoint is ready: the first 64 places,
+    /// One bit per place, of the first 64, whose endpoint is ready.
     pub(super) ready: u64,
     pub(super) ready_count: u32,
     /// The place that was served last, and the endpoint there.
     pub(super) cursor: u32,
     pub(super) served: EndpointId,
-    /// and the others.
+    /// The same for the places beyond 64.
     pub(super) more_ready: Vec<u64>,
     /// Endpoint at each place.
     pub(super) places: Vec<EndpointId>,
@@ -228,8 +228,8 @@ impl NicState {
         storming.fold(0, |classes, (class, _)| classes | 1 << class)
     }
 
-    /// Puts an endpoint among the ready or the paced ones; when it can send next. Nobody sends
-    /// before the wire is free: who may send by then need not stand in the heap.
+    /// Puts an endpoint among the ready or the paced ones; when it can send next. Nothing is sent
+    /// before the wire is free: an endpoint that may send by then is ready, and needs no place in the heap.
     #[inline(always)]
     pub(super) fn place(&mut self, endpoint: EndpointId, end: &mut End, free: Instant) -> Instant {
         let at = end.qp.next_send();
@@ -272,7 +272,7 @@ impl NicState {
     #[inline(always)]
     pub(super) fn next_transmit(&self, here: &Port, now: Instant) -> Instant {
         let waiting = (here.waiting | self.ready) & !here.paused;
-        if waiting | here.to_tell() != 0 {
+        if waiting | here.unannounced() != 0 {
             here.busy_until.max(now)
         } else if self.next_paced.is_never() {
             Instant::MAX

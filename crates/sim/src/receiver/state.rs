@@ -77,7 +77,7 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    /// 7 Gb/s drain 8,750 bytes in 10 us, however often somebody looks.
+    /// 7 Gb/s drain 8,750 bytes in 10 us, however often the level is worked out.
     #[test]
     fn looking_often_loses_no_fraction_of_a_byte() {
         let limit = Receiver::default_limit(Rate::from_gbps(7));

@@ -53,11 +53,11 @@ pub(crate) struct Profile {
     headroom: u32,
     /// Limit of the egress queue.
     pub(crate) egress: Limit,
-    /// ECN marking: never up to this queue length,
+    /// Up to this queue length no packet gets an ECN mark.
     pub(crate) kmin: u32,
-    /// always above this one,
+    /// Above this queue length every packet gets one.
     kmax: u32,
-    /// and with this probability, in units of 2^-96, per byte in between.
+    /// Between the two the probability of a mark rises by this per byte, in units of 2^-96.
     slope: u128,
 }
 

@@ -83,7 +83,7 @@ impl Headers {
         }
     }
 
-    /// Asks for the memory of a header.
+    /// Prefetches a header.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: PacketId) {
         self.headers.prefetch(index);

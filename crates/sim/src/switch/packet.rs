@@ -104,7 +104,7 @@ impl Packets {
         self.packets.get(index)
     }
 
-    /// Asks for the memory of a packet, if there is such a place.
+    /// Prefetches a packet, if there is such a place.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: PacketId) {
         self.packets.prefetch(index);

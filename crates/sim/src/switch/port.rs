@@ -41,9 +41,9 @@ pub(crate) struct Port {
     pub(crate) paused: u8,
     /// Classes this end wants the peer to pause.
     pub(crate) xoff: u8,
-    /// Classes the peer was last told to pause.
-    pub(crate) told: u8,
-    /// Classes to tell again though nothing changed.
+    /// Classes that the last pause frame to the peer paused.
+    pub(crate) announced: u8,
+    /// Classes whose pause is announced again though nothing changed.
     pub(crate) refresh: u8,
     /// Classes the watchdog has declared stuck.
     pub(crate) stuck: u8,
@@ -102,10 +102,10 @@ pub(crate) mod port_flag {
 }
 
 impl Port {
-    /// Classes about which the peer has to hear.
+    /// Classes whose pause state the peer does not know yet.
     #[inline(always)]
-    pub(crate) fn to_tell(&self) -> u8 {
-        (self.xoff ^ self.told) | self.refresh
+    pub(crate) fn unannounced(&self) -> u8 {
+        (self.xoff ^ self.announced) | self.refresh
     }
 
     /// Classes that have something and may send it.
@@ -145,7 +145,7 @@ impl Port {
 
     /// The port has something to send: when is it to look? Remembers the answer.
     #[inline(always)]
-    pub(crate) fn wish_to_wake(&mut self, now: Instant) -> Wake {
+    pub(crate) fn plan_wake(&mut self, now: Instant) -> Wake {
         let busy_until = self.busy_until;
         if self.wake_at <= busy_until.max(now) {
             return Wake::Known;
@@ -170,9 +170,10 @@ impl Port {
     /// What may stand in the way of a packet: all its masks in one number, which is one load.
     #[inline(always)]
     fn state(&self) -> u64 {
-        let [waiting, paused, xoff, told] = [self.waiting, self.paused, self.xoff, self.told];
+        let [waiting, paused, xoff, announced] =
+            [self.waiting, self.paused, self.xoff, self.announced];
         let [refresh, stuck, limited, flags] = [self.refresh, self.stuck, self.limited, self.flags];
-        u64::from_le_bytes([waiting, paused, xoff, told, refresh, stuck, limited, flags])
+        u64::from_le_bytes([waiting, paused, xoff, announced, refresh, stuck, limited, flags])
     }
 
     /// The port is new, and calm.
@@ -260,7 +261,7 @@ mod tests {
             waiting: 0,
             paused: 0,
             xoff: 0,
-            told: 0,
+            announced: 0,
             refresh: 0,
             stuck: 0,
             limited: 0,

@@ -77,7 +77,7 @@ impl Scheduler {
     fn pick_dwrr(&mut self, eligible: u8, size: impl Fn(u8) -> u32) -> u8 {
         let current = usize::from(self.cursor);
         if eligible & 1 << current == 0 {
-            // Who has nothing to send keeps no credit.
+            // A class with nothing to send keeps no credit.
             self.credit[current] = 0;
         } else {
             let cost = i64::from(size(self.cursor));
@@ -103,7 +103,7 @@ impl Scheduler {
             if eligible & 1 << class == 0 {
                 continue;
             }
-            // Who was idle starts at the present virtual time, not in the past.
+            // A class that was idle starts at the present virtual time, not in the past.
             let start = self.credit[usize::from(class)].max(self.clock);
             if start < best.0 {
                 best = (start, class);

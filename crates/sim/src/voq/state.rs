@@ -39,9 +39,9 @@ pub(super) struct Outlet {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gate {
     pub(super) byte_time: ByteTime,
-    /// The link into the fabric is taken until then,
+    /// The link into the fabric is taken until then.
     pub(super) in_free: Instant,
-    /// and the one out of it.
+    /// The link out of the fabric is taken until then.
     pub(super) out_free: Instant,
 }
 
