@@ -49,7 +49,7 @@ impl Accounts {
         let count = &mut self.classes[slot];
         count.dropped_packets += 1;
         count.dropped_bytes += u64::from(size);
-        self.totals.dropped[usize::from(slot.class())][reason as usize] += 1;
+        self.totals.dropped[slot.class().index()][reason as usize] += 1;
         self.totals.dropped_bytes += u64::from(size);
     }
 

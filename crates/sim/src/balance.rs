@@ -20,7 +20,7 @@ use crate::id::FlowHash;
 use crate::switch::packet::Packet;
 use crate::switch::port::Port;
 use state::{BANDS, LOAD_STEP, band, pick};
-use xoff_fabric::model::{Choice, PortId, SwitchId};
+use xoff_fabric::model::{Choice, ClassId, PortId, SwitchId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The port by which a packet leaves a switch that balances; nothing if it does not, or if no
@@ -30,7 +30,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         switch: SwitchId,
         packet: &Packet,
         hash: FlowHash,
-        class: u8,
+        class: ClassId,
     ) -> Option<PortId> {
         let balancer = self.net.balance.balancers.get_mut(switch)?.as_mut()?;
         let choices = self.net.routing.choices(switch, packet.dst);
@@ -59,7 +59,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn best_port(
         &mut self,
         packet: &Packet,
-        class: u8,
+        class: ClassId,
         global: bool,
         drawn: u64,
         switch: SwitchId,
@@ -98,7 +98,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The band of the best port by which a packet could go on after the next switch.
-    fn band_beyond(&self, here: &Port, packet: &Packet, class: u8) -> u32 {
+    fn band_beyond(&self, here: &Port, packet: &Packet, class: ClassId) -> u32 {
         let peer = &self.net.ports[here.peer()];
         if peer.is_nic() {
             return 0;

@@ -15,6 +15,7 @@ use crate::report::{Failure, FlowCounters, TraceKind};
 use crate::switch::packet::{Packet, flag};
 use crate::switch::trail::Stamp;
 use state::{Connection, End, Forms, LONGEST_MESSAGE, Way};
+use xoff_fabric::model::ClassId;
 use xoff_fabric::scenario::Operation;
 use xoff_transport::config::Notification;
 use xoff_transport::{PathInfo, QueuePair, Status, Verb, WorkRequest};
@@ -187,9 +188,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let end = &self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
         let member = &end.member;
         let nic = &self.hosts.nics[member.plane];
-        let class = self.fabric.cnp_class.map_or(member.class, |class| class.0);
+        let class = self.fabric.cnp_class.unwrap_or(member.class);
         let size = end.qp.wire_len(header) as u16;
-        let dscp = self.fabric.classes[usize::from(class)].dscp;
+        let dscp = self.fabric.classes[class.index()].dscp;
         (Packet { size, dscp, ..like }, Slot::new(nic.port, class))
     }
 
@@ -213,7 +214,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let guest = self.guest(way.guest);
         let qp = guest.map_or(nic.qp_of(way.vxlan), |guest| guest.qp_of(way.vxlan));
         let mtu = qp.mtu.get() as u32;
-        let packet = |class: u8, header: &Header, more: u8| Packet {
+        let packet = |class: ClassId, header: &Header, more: u8| Packet {
             dst,
             stamp,
             entropy: way.entropy[end],
@@ -222,7 +223,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             ingress: Slot::NONE,
             size: qp.framing.wire_len(header, qp.mtu) as u16,
             charged: 0,
-            dscp: self.fabric.classes[usize::from(class)].dscp,
+            dscp: self.fabric.classes[class.index()].dscp,
             flags: flags | more,
             hops: 0,
         };
@@ -230,7 +231,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let ack = header(Opcode::Acknowledge, 0, Extension::None);
         // Acknowledgements of guests stay with their data: a class of their own is for the fabric's transport.
         let ack_class = self.fabric.ack_class.filter(|_| guest.is_none());
-        let ack_class = ack_class.map_or(way.class, |class| class.0);
+        let ack_class = ack_class.unwrap_or(way.class);
         let int = if nic.collects && guest.is_none() { flag::INT } else { 0 };
         let marks = if qp.congestion.takes_marks() { flag::ECT } else { 0 };
         let echo = if qp.notification == Notification::EchoInAck { marks } else { 0 };

@@ -18,9 +18,10 @@ pub(crate) mod state;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::id::{PacketId, Slot, Table};
+use crate::pause::state::all_classes;
 use crate::switch::port::{Wake, port_flag};
 use state::{CLASS_BITS, EPOCH_MASK, EPOCH_SHIFT};
-use xoff_fabric::model::{CLASSES, PortId};
+use xoff_fabric::model::{ClassId, PortId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet goes on the wire: the room for it is taken.
@@ -49,7 +50,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let peer = self.net.ports[port].peer();
         let epoch = u32::from(self.net.links[port].epoch) & EPOCH_MASK;
         let data =
-            u32::from(ingress.class()) | u32::from(charged) << CLASS_BITS | epoch << EPOCH_SHIFT;
+            u32::from(ingress.class().0) | u32::from(charged) << CLASS_BITS | epoch << EPOCH_SHIFT;
         let at = self.now + self.fabric.cable(port).delay;
         self.schedule(at, Kind::Pause, peer, data);
     }
@@ -60,7 +61,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if link.is_down() || u32::from(link.epoch) & EPOCH_MASK != data >> EPOCH_SHIFT {
             return;
         }
-        let slot = Slot::new(port, data as u8 & 7);
+        let slot = Slot::new(port, ClassId(data as u8 & 7));
         let credit = &mut self.net.credits[slot];
         credit.free += (data >> CLASS_BITS) & u32::from(u16::MAX);
         debug_assert!(credit.free <= credit.whole, "room out of nowhere");
@@ -91,9 +92,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn renew_credits(&mut self, port: PortId) {
         let peer = self.net.ports[port].peer();
         let mut woken = false;
-        for class in 0..CLASSES as u8 {
+        for class in all_classes() {
             let slot = Slot::new(port, class);
-            let held = self.net.ports[peer].lanes[usize::from(class)].ingress.held();
+            let held = self.net.ports[peer].lanes[class.index()].ingress.held();
             let credit = &mut self.net.credits[slot];
             credit.free = credit.whole.saturating_sub(held.min(u64::from(u32::MAX)) as u32);
             if credit.free < credit.full {
@@ -115,14 +116,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let mut out: Table<Slot, u64> = vec![0; self.net.credits.len()].into();
         for (port, state) in self.net.ports.enumerate() {
-            for (lane, class) in self.net.ports[state.peer()].lanes.iter().zip(0..) {
+            for (lane, class) in self.net.ports[state.peer()].lanes.iter().zip(all_classes()) {
                 out[Slot::new(port, class)] = lane.ingress.held();
             }
         }
         for (key, data) in self.events.pending() {
             let port = PortId(key.id());
             if key.is(Kind::Pause) && self.has_credits(port) {
-                let slot = Slot::new(port, data as u8 & 7);
+                let slot = Slot::new(port, ClassId(data as u8 & 7));
                 out[slot] += u64::from((data >> CLASS_BITS) & u32::from(u16::MAX));
             } else if key.is(Kind::Arrive) {
                 let packet = self.net.packets.get(PacketId(data));

@@ -17,7 +17,7 @@ use crate::id::Slot;
 use crate::report::{Cycle, Outcome, TraceKind};
 use crate::switch::buffer::{Ingress, Shared};
 use std::collections::BTreeSet;
-use xoff_fabric::model::PortId;
+use xoff_fabric::model::{ClassId, PortId};
 use xoff_units::Span;
 
 /// A queue must have been paused this long before it is worth a look.
@@ -48,8 +48,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if queues.iter().all(|queue| known.contains(&slot_of(queue))) {
             return;
         }
-        for &(port, class) in &queues {
-            self.trace(TraceKind::Deadlock, Slot::new(port, class));
+        for queue in &queues {
+            self.trace(TraceKind::Deadlock, slot_of(queue));
         }
         let breakable = queues.iter().any(|&(port, _)| self.watchdog_action(port).is_some());
         self.net.deadlocks.found.push(Cycle { at: self.now, queues });
@@ -80,7 +80,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return self.net.credits[sender].would_go_on(stuck);
         }
         let here = &self.net.ports[slot.port()];
-        let lane = &here.lanes[usize::from(slot.class())];
+        let lane = &here.lanes[slot.class().index()];
         let shared = Shared { free, ..self.net.switches[here.switch()].shared };
         let (ingress, _) = self.reduced_to(slot, stuck);
         ingress.may_resume(&self.net.profiles[lane.profile as usize], &shared)
@@ -89,7 +89,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// An ingress after everything but `stuck` bytes has left it, and what it then has of the shared
     /// buffer.
     fn reduced_to(&self, slot: Slot, stuck: u64) -> (Ingress, u64) {
-        let lane = &self.net.ports[slot.port()].lanes[usize::from(slot.class())];
+        let lane = &self.net.ports[slot.port()].lanes[slot.class().index()];
         let mut scratch = Shared { free: 0, headroom_free: 0, calm: 0 };
         let mut ingress = lane.ingress;
         let gone = ingress.held().saturating_sub(stuck);
@@ -101,5 +101,5 @@ impl<Q: EventQueue> Engine<'_, Q> {
 }
 
 fn slot_of(&(port, class): &(PortId, u8)) -> Slot {
-    Slot::new(port, class)
+    Slot::new(port, ClassId(class))
 }

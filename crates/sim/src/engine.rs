@@ -248,7 +248,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         flow: Option<FlowId>,
         bytes: u32,
     ) {
-        let (port, class) = (slot.port(), slot.class());
+        let (port, class) = (slot.port(), slot.class().0);
         let flow = flow.map(|flow| flow.0);
         self.observation.observer.trace(&Trace { at: self.now, kind, port, class, flow, bytes });
     }

@@ -30,7 +30,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Change::Fault { number, begins, what } => {
                 let kind = if begins { TraceKind::Fault } else { TraceKind::FaultEnd };
                 for place in &what.places {
-                    let class = self.fabric.data_class.0;
+                    let class = self.fabric.data_class;
                     self.trace(kind(number), Slot::new(*place, class));
                 }
                 self.change(number, begins, &what.effect);
@@ -71,20 +71,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn begin_storm(&mut self, nic: PlaneId) {
-        let class = self.fabric.data_class.0;
+        let class = self.fabric.data_class;
         let state = &mut self.hosts.nics[nic];
-        state.storms[usize::from(class)] += 1;
+        state.storms[class.index()] += 1;
         let port = state.port;
-        if self.net.ports[port].xoff & 1 << class == 0 {
+        if self.net.ports[port].xoff & class.bit() == 0 {
             self.ask_pause(Slot::new(port, class));
         }
     }
 
     fn end_storm(&mut self, nic: PlaneId) {
-        let class = self.fabric.data_class.0;
+        let class = self.fabric.data_class;
         let state = &mut self.hosts.nics[nic];
-        state.storms[usize::from(class)] -= 1;
-        let still = state.storms[usize::from(class)] > 0
+        state.storms[class.index()] -= 1;
+        let still = state.storms[class.index()] > 0
             || state.receiver.as_ref().is_some_and(|receiver| receiver.pauses(class));
         let port = state.port;
         if !still {

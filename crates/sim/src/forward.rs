@@ -6,7 +6,7 @@ use crate::id::{PacketId, Slot};
 use crate::report::Drop;
 use crate::switch::buffer::Admission;
 use crate::switch::packet::flag;
-use crate::switch::port::{Wake, bit, head_time, port_flag};
+use crate::switch::port::{Wake, head_time, port_flag};
 use xoff_fabric::model::PortId;
 
 /// Packets with any of these do not take the short way through a switch.
@@ -38,7 +38,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             && let Some([here, egress]) = self.net.ports.get_two_mut(port, out)
             && egress.is_idle(self.now, class)
             && (egress.byte_time >= here.byte_time || !state.cut_through)
-            && here.xoff & bit(class) == 0
+            && here.xoff & class.bit() == 0
             && here.lane(class).ingress.passes(state.charge(size as u16).into(), &state.shared)
         {
             let queue = &mut egress.lane(class).queue;

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
-use xoff_fabric::model::{NicId, PortId, SwitchId};
+use xoff_fabric::model::{ClassId, NicId, PortId, SwitchId};
 
 /// What indexes a [`Table`].
 pub(crate) trait Id: Copy {
@@ -155,8 +155,8 @@ impl Slot {
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     #[inline(always)]
-    pub(crate) const fn new(port: PortId, class: u8) -> Self {
-        Self(port.0 << 3 | class as u32 & 7)
+    pub(crate) const fn new(port: PortId, class: ClassId) -> Self {
+        Self(port.0 << 3 | class.0 as u32 & 7)
     }
 
     #[inline(always)]
@@ -165,8 +165,8 @@ impl Slot {
     }
 
     #[inline(always)]
-    pub(crate) const fn class(self) -> u8 {
-        (self.0 & 7) as u8
+    pub(crate) const fn class(self) -> ClassId {
+        ClassId((self.0 & 7) as u8)
     }
 
     /// The class as a bit of a mask.

@@ -23,6 +23,7 @@ use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::id::{ConnectionId, EndpointId, FlowId, JobId};
 use crate::report::{JobResult, JobRun};
+use crate::switch::hashing::Hashes;
 use carried::{Carried, Due};
 use state::{JobWay, LinkKey, Next, Running};
 use xoff_fabric::model::{ClassId, NicId};
@@ -154,10 +155,37 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if let Some(&slot) = self.hosts.jobs.links.get(&key) {
             return slot.end(end);
         }
-        let number = self.hosts.jobs.links.len() as u32;
-        // A queue pair of this number may have been closed, and its packets may still be under way.
+        // A queue pair of the same place may have been closed, and its packets may still be under way.
         let unique = self.hosts.flows.len() as u32 + self.hosts.jobs.opened;
         self.hosts.jobs.opened += 1;
+        let hashes = self.link_hashes(key);
+        let turn = self.hosts.jobs.turn(key);
+        let way = Way {
+            flow: FlowId(unique),
+            nics: [low, high],
+            entropy: hashes.map(|hashes| self.net.hashing.entropy(&hashes)),
+            class,
+            pinned: false,
+            turn: Some(turn),
+            base_rtt: self.hosts.jobs.base_rtt,
+            vxlan: self.hosts.jobs.running[job].vxlan,
+            guest: 0,
+        };
+        let carried = Carried {
+            job,
+            turn,
+            posted: [0; 2],
+            due: Default::default(),
+            backlog: Default::default(),
+        };
+        let slot = self.connect(&way, 0, Some(Box::new(carried)));
+        self.hosts.jobs.links.insert(key, slot);
+        slot.end(end)
+    }
+
+    /// What packets of a new queue pair of a job are hashed to, from its lower NIC and from its higher one.
+    fn link_hashes(&mut self, (job, low, high, queue, _): LinkKey) -> [Hashes; 2] {
+        let number = self.hosts.jobs.links.len() as u32;
         let flow = self.hosts.flows.len() as u32 + number;
         // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
         let running = &mut self.hosts.jobs.running[job];
@@ -169,7 +197,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
             None => (number, flow),
         };
         running.links += 1;
-        let vxlan = running.vxlan;
         let first = self.hosts.jobs.first_qp;
         let (counted, named) = (counted.wrapping_add(first), named.wrapping_add(first));
         let port = 0xc000 | (counted.wrapping_mul(0x9e37_79b1) >> 18) as u16;
@@ -179,28 +206,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let own = || self.net.hashing.hashes(from, to, port, named << 1 | end);
             chosen.unwrap_or_else(own)
         };
-        let hashes = [hashes(low, high, 1), hashes(high, low, 0)];
-        let way = Way {
-            flow: FlowId(unique),
-            nics: [low, high],
-            entropy: hashes.map(|hashes| self.net.hashing.entropy(&hashes)),
-            class: class.0,
-            pinned: false,
-            turn: Some(self.hosts.jobs.turn(key)),
-            base_rtt: self.hosts.jobs.base_rtt,
-            vxlan,
-            guest: 0,
-        };
-        let carried = Carried {
-            job,
-            turn: self.hosts.jobs.turn(key),
-            posted: [0; 2],
-            due: Default::default(),
-            backlog: Default::default(),
-        };
-        let slot = self.connect(&way, 0, Some(Box::new(carried)));
-        self.hosts.jobs.links.insert(key, slot);
-        slot.end(end)
+        [hashes(low, high, 1), hashes(high, low, 0)]
     }
 
     /// Sends bytes from an endpoint of a job.

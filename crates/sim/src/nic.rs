@@ -14,7 +14,7 @@ use crate::id::{EndpointId, FlowId, PacketId, PlaneId, Slot};
 use crate::report::Drop;
 use crate::switch::packet::flag;
 use state::feedback;
-use xoff_fabric::model::PortId;
+use xoff_fabric::model::{ClassId, PortId};
 use xoff_transport::Signals;
 use xoff_units::Instant;
 use xoff_wire::Operation as Opcode;
@@ -23,7 +23,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Gives an endpoint its place at its NIC.
     pub(crate) fn join(&mut self, endpoint: EndpointId) {
         let member = self.end_mut(endpoint).member;
-        let group = &mut self.hosts.nics[member.plane].groups[usize::from(member.class)];
+        let group = &mut self.hosts.nics[member.plane].groups[member.class.index()];
         let place = group.join(endpoint);
         self.end_mut(endpoint).member.place = place;
     }
@@ -33,7 +33,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let member = self.end_mut(endpoint).member;
         let nic = &mut self.hosts.nics[member.plane];
         nic.set_ready(member.class, member.place, false);
-        nic.groups[usize::from(member.class)].leave(member.place);
+        nic.groups[member.class.index()].leave(member.place);
     }
 
     /// Sets an endpoint's turn by when it can send next, and wakes its port if that is sooner.
@@ -88,7 +88,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return self.schedule_next_nic(port);
         }
         let class = if eligible & (eligible - 1) == 0 {
-            eligible.trailing_zeros() as u8
+            ClassId(eligible.trailing_zeros() as u8)
         } else {
             self.choose(port, eligible)
         };
@@ -119,7 +119,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn send_data(&mut self, nic: PlaneId, slot: Slot) {
         let now = self.now;
         let host = &mut self.hosts.nics[nic];
-        let Some(endpoint) = host.groups[usize::from(slot.class())].next() else { return };
+        let Some(endpoint) = host.groups[slot.class().index()].next() else { return };
         host.last = endpoint;
         let end = &mut self.hosts.connections[endpoint.connection()].ends[endpoint.end()];
         let header = end.qp.poll_transmit(now);
@@ -235,9 +235,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The class NICs put packets of this DSCP into.
-    pub(crate) fn class_of(&self, dscp: u8) -> u8 {
+    pub(crate) fn class_of(&self, dscp: u8) -> ClassId {
         let found = self.fabric.classes.iter().position(|class| class.dscp == dscp);
-        found.unwrap_or(0) as u8
+        ClassId(found.unwrap_or(0) as u8)
     }
 
     /// The guest of a mark.

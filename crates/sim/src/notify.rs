@@ -34,7 +34,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet joins a queue whose switch marks then, on what waits before it.
     #[cold]
     pub(crate) fn mark_at_enqueue(&mut self, out: Slot, index: PacketId) {
-        let lane = &self.net.ports[out.port()].lanes[usize::from(out.class())];
+        let lane = &self.net.ports[out.port()].lanes[out.class().index()];
         let (queued, kmin) = (lane.queue.bytes, self.net.profiles[lane.profile as usize].kmin);
         let capable = self.net.packets.get(index).flags & flag::ECT != 0;
         if self.fabric.marking.at_enqueue && capable && queued > kmin && self.marks(out, queued) {

@@ -30,7 +30,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Reports a pause to the observer, with what the ingress holds.
     fn trace_occupancy(&mut self, kind: TraceKind, slot: Slot) {
-        let held = self.net.ports[slot.port()].lanes[usize::from(slot.class())].ingress.held();
+        let held = self.net.ports[slot.port()].lanes[slot.class().index()].ingress.held();
         self.trace_packet(kind, slot, None, held.try_into().unwrap_or(u32::MAX));
     }
 
@@ -55,7 +55,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         for class in classes(tell) {
             let count = &mut self.accounts.classes[Slot::new(port, class)];
-            if xoff & 1 << class != 0 {
+            if xoff & class.bit() != 0 {
                 count.xoff_sent += 1;
             } else {
                 count.xon_sent += 1;

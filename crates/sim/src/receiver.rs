@@ -5,6 +5,7 @@ pub(crate) mod state;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::id::{PacketId, PlaneId, Slot};
+use crate::pause::state::classes;
 use crate::report::Drop;
 use crate::switch::packet::Packet;
 use state::{Receiver, level_of};
@@ -25,15 +26,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.drop_packet(index, Slot::new(port, class), Drop::HostBuffer);
             return false;
         }
-        let lossless = self.fabric.classes[usize::from(class)].lossless;
+        let lossless = self.fabric.classes[class.index()].lossless;
         if lossless
             && receiver.level >= level_of(receiver.limit.xoff)
-            && receiver.paused & 1 << class == 0
+            && receiver.paused & class.bit() == 0
         {
             let first = receiver.paused == 0;
-            receiver.paused |= 1 << class;
+            receiver.paused |= class.bit();
             let at = receiver.resumes_at();
-            if self.net.ports[port].xoff & 1 << class == 0 {
+            if self.net.ports[port].xoff & class.bit() == 0 {
                 self.ask_pause(Slot::new(port, class));
             }
             if first && !at.is_never() {
@@ -58,10 +59,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return;
         }
         let paused = std::mem::take(&mut receiver.paused) & !storm;
-        for class in 0..8 {
-            if paused & 1 << class != 0 {
-                self.ask_resume(Slot::new(port, class));
-            }
+        for class in classes(paused) {
+            self.ask_resume(Slot::new(port, class));
         }
     }
 
@@ -85,7 +84,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             None => {
                 let paused = before.map_or(0, |receiver| receiver.paused) & !storm;
-                for class in (0..8).filter(|class| paused & 1 << class != 0) {
+                for class in classes(paused) {
                     self.ask_resume(Slot::new(port, class));
                 }
             }

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::id::{ConnectionId, Slot};
 use crate::report::{ClassResult, FlowCounters, FlowResult, JobResult, Outcome, Report};
+use xoff_fabric::model::ClassId;
 use xoff_transport::QueuePair;
 use xoff_units::{Bytes, Span};
 
@@ -54,7 +55,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             .ports
             .ids()
             .map(|port| {
-                std::array::from_fn(|class| self.class_result(Slot::new(port, class as u8)))
+                std::array::from_fn(|class| {
+                    self.class_result(Slot::new(port, ClassId(class as u8)))
+                })
             })
             .collect();
         let jobs = self.job_results();
@@ -95,7 +98,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     fn class_result(&self, slot: Slot) -> ClassResult {
         let port = &self.net.ports[slot.port()];
-        let lane = &port.lanes[usize::from(slot.class())];
+        let lane = &port.lanes[slot.class().index()];
         let (count, pause) = (&self.accounts.classes[slot], self.net.pauses.last(slot));
         let still_paused = port.paused & slot.bit() != 0;
         let open = if still_paused { self.now - pause.began } else { Span::ZERO };

@@ -10,7 +10,7 @@ use crate::event::EventQueue;
 use crate::id::PacketId;
 use crate::report::Drop;
 use crate::switch::packet::{MAX_HOPS, Packet, flag};
-use xoff_fabric::model::{PortId, SwitchId};
+use xoff_fabric::model::{ClassId, PortId, SwitchId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The port by which a packet leaves a switch, if there is one.
@@ -19,7 +19,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         switch: SwitchId,
         index: PacketId,
         packet: &Packet,
-        class: u8,
+        class: ClassId,
     ) -> Result<PortId, Drop> {
         if packet.hops >= MAX_HOPS {
             return Err(Drop::Loop);

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
 use crate::id::Slot;
+use crate::pause::state::all_classes;
 use crate::report::{Sample, Sent};
 use crate::switch::port::port_flag;
 
@@ -10,13 +11,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Samples every queue that holds something, is paused, or has an ingress that does.
     pub(crate) fn take_sample(&mut self) {
         for (port, state) in self.net.ports.enumerate() {
-            for (class, lane) in state.lanes.iter().enumerate() {
+            for (class, lane) in all_classes().zip(&state.lanes) {
                 if state.is_nic() && lane.tx_bytes > 0 {
-                    let (at, class, bytes) = (self.now, class as u8, lane.tx_bytes);
+                    let (at, class, bytes) = (self.now, class.0, lane.tx_bytes);
                     self.observation.observer.sent(&Sent { at, port, class, bytes });
                 }
-                let paused = state.paused & 1 << class != 0;
-                let slot = Slot::new(port, class as u8);
+                let paused = state.paused & class.bit() != 0;
+                let slot = Slot::new(port, class);
                 let queue = self.queued_for(slot, lane.queue.bytes);
                 if queue == 0 && lane.ingress.held() == 0 && !paused {
                     continue;
@@ -24,7 +25,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 let sample = Sample {
                     at: self.now,
                     port,
-                    class: class as u8,
+                    class: class.0,
                     queue,
                     ingress: lane.ingress.held(),
                     paused,

@@ -26,12 +26,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Gives a port and class the rules of the fabric with all that is set besides.
     fn set_rules(&mut self, slot: Slot) {
-        let (port, class) = (slot.port(), usize::from(slot.class()));
+        let (port, class) = (slot.port(), slot.class().index());
         let mut rules = self.fabric.ports[port.index()].classes[class];
         let mut lossless = self.fabric.classes[class].lossless && self.fabric.pause.enabled;
-        let own = |other: &&ActiveSetting| {
-            usize::from(other.class) == class && other.ports.contains(&port)
-        };
+        let own =
+            |other: &&ActiveSetting| other.class.index() == class && other.ports.contains(&port);
         for active in self.faults.settings.iter().filter(own) {
             rules = active.setting.applied(&rules);
             lossless = lossless && active.setting.pfc.unwrap_or(true);
@@ -54,7 +53,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A port where PFC is off for a class neither asks for pauses nor obeys them.
     fn set_obedience(&mut self, slot: Slot, lossless: bool) {
         let deaf = &mut self.net.links[slot.port()].deaf;
-        let protected = self.fabric.classes[usize::from(slot.class())].lossless;
+        let protected = self.fabric.classes[slot.class().index()].lossless;
         if lossless || !protected {
             *deaf &= !slot.bit();
             return;

@@ -5,7 +5,7 @@ use crate::event::{Event, EventQueue, Key, Kind};
 use crate::id::{PacketId, Slot};
 use crate::switch::packet::flag;
 use crate::switch::port::{Wake, port_flag};
-use xoff_fabric::model::PortId;
+use xoff_fabric::model::{ClassId, PortId};
 use xoff_transport::IntHop;
 use xoff_units::Instant;
 
@@ -55,7 +55,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         // Giving buffer back may make this very port want to send a pause frame: not yet.
         here.wake_at = self.now;
         let class = if eligible & (eligible - 1) == 0 {
-            eligible.trailing_zeros() as u8
+            ClassId(eligible.trailing_zeros() as u8)
         } else {
             self.choose(port, eligible)
         };
@@ -74,18 +74,19 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// The class whose turn it is, among several.
     #[inline(never)]
-    pub(crate) fn choose(&mut self, port: PortId, eligible: u8) -> u8 {
+    pub(crate) fn choose(&mut self, port: PortId, eligible: u8) -> ClassId {
         let here = &self.net.ports[port];
         let strict = eligible & here.strict;
         if strict != 0 {
-            return 7 - strict.leading_zeros() as u8;
+            return ClassId(7 - strict.leading_zeros() as u8);
         }
         let (lanes, packets) = (&here.lanes, &self.net.packets);
         let mtu = self.hosts.nics.iter().next().map_or(4096, |nic| nic.mtu);
-        self.net.schedulers[port].pick(eligible, |class| {
+        let class = self.net.schedulers[port].pick(eligible, |class| {
             let queue = &lanes[usize::from(class & 7)].queue;
             queue.iter(packets).next().map_or(mtu, |packet| packet.size.into())
-        })
+        });
+        ClassId(class)
     }
 
     /// Takes a class's first packet out of queue and buffer, and marks it if the queue is long. Its

@@ -43,7 +43,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let egress = &self.net.ports[out.port()];
         let switch = egress.switch();
         let (stuck, limited) = (egress.stuck & out.bit() != 0, egress.limited & out.bit() != 0);
-        let rules = &self.net.profiles[egress.lanes[usize::from(out.class())].profile as usize];
+        let rules = &self.net.profiles[egress.lanes[out.class().index()].profile as usize];
         let state = &self.net.switches[switch];
         let limit = if limited { rules.egress.given(state.shared.free) } else { LONGEST };
         let packet = self.net.packets.get_mut(index);
@@ -79,7 +79,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let (size, flags, charged) = (packet.size, packet.flags, packet.charged);
             let ingress = std::mem::replace(&mut packet.ingress, Slot::NONE);
             let arrival = voqs.cross(self.now, ingress.port(), out.port(), size.into());
-            let kmin = self.net.ports[out.port()].lanes[usize::from(out.class())].kmin;
+            let kmin = self.net.ports[out.port()].lanes[out.class().index()].kmin;
             if left > kmin && flags & flag::ECT != 0 && self.marks(out, left) {
                 self.mark(out, index);
             }

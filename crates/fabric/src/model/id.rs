@@ -36,3 +36,17 @@ id!(/** A server with its GPUs and NICs. */ ServerId);
 /// A traffic class: priority, queue and PFC class are the same number, 0 to 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u8);
+
+impl ClassId {
+    /// The class as an index. Higher numbers than 7 do not get past the checks of files.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        (self.0 & 7) as usize
+    }
+
+    /// The class as a bit of a mask of classes.
+    #[inline(always)]
+    pub const fn bit(self) -> u8 {
+        1 << (self.0 & 7)
+    }
+}

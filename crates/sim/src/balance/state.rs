@@ -1,8 +1,8 @@
 //! What switches that balance remember: flowlets, the recent load of ports, and what neighbours reported.
 
 use crate::id::{FlowHash, Table};
-use crate::switch::port::{Port, bit};
-use xoff_fabric::model::{Balancing, Choice, Fabric, NicId, PortId, Switch, SwitchId};
+use crate::switch::port::Port;
+use xoff_fabric::model::{Balancing, Choice, ClassId, Fabric, NicId, PortId, Switch, SwitchId};
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
@@ -97,10 +97,10 @@ impl Reports {
     }
 
     /// The band of a port for a class as a neighbour knows it that hears of it after `delay`.
-    pub(super) fn band(&self, port: PortId, class: u8, delay: Span, now: Instant) -> u32 {
+    pub(super) fn band(&self, port: PortId, class: ClassId, delay: Span, now: Instant) -> u32 {
         let arrived = now.since(self.made) >= delay;
         let known = if arrived { &self.last } else { &self.before }[port];
-        u32::from(known.band) + if known.paused & bit(class) != 0 { BANDS } else { 0 }
+        u32::from(known.band) + if known.paused & class.bit() != 0 { BANDS } else { 0 }
     }
 }
 
@@ -245,8 +245,8 @@ pub(super) fn queue_band(port: &Port, first: u32) -> u32 {
 }
 
 /// The same for a class: a port that may not send it is worse than any queue.
-pub(super) fn band(port: &Port, class: u8) -> u32 {
-    queue_band(port, FIRST_BAND) + if port.paused & bit(class) != 0 { BANDS } else { 0 }
+pub(super) fn band(port: &Port, class: ClassId) -> u32 {
+    queue_band(port, FIRST_BAND) + if port.paused & class.bit() != 0 { BANDS } else { 0 }
 }
 
 /// One of `count`, evenly.

@@ -117,7 +117,7 @@ fn flow_states(
             destination,
             entropy: hashes.map(|hashes| hashing.entropy(&hashes)),
             connection: ConnectionId::NONE,
-            class: flow.class.0,
+            class: flow.class,
             operation: flow.operation,
             failure: None,
             pins,
@@ -128,30 +128,41 @@ fn flow_states(
             base_rtt: Span::ZERO,
             counters: FlowCounters::default(),
         };
-        let guest = fabric.guest_of(flow.workload).map(|guest| &fabric.guests[guest].qp);
-        let own = guest.unwrap_or(&fabric.nics[source.index()].qp);
-        let tunnelled;
-        let qp = if flow.vxlan {
-            tunnelled = packet::in_vxlan(own);
-            &tunnelled
-        } else {
-            own
-        };
-        // A flow that cannot arrive is not an error: the run shows what becomes of it.
-        if let Some(ideal) = ideal::ideal(fabric, (routes, hashing), &state, qp) {
-            state.bound = ideal.bound;
-            state.floor = ideal.bound;
-            state.base_rtt = ideal.base_rtt;
-        }
-        if ways_change && state.pins.is_none() {
-            state.floor = state.floor.min(ideal::floor(fabric, &state, qp));
-        }
+        set_bounds(fabric, (routes, hashing), flow, &mut state, ways_change);
         states.push(state);
     }
     // One base round trip for all, as HPCC and its kin assume: that of the longest path in use.
     let longest = states.iter().map(|flow| flow.base_rtt).max().unwrap_or(Span::ZERO);
     states.iter_mut().for_each(|flow| flow.base_rtt = longest);
     Ok(states.into())
+}
+
+/// Works out how fast a flow could be on the idle fabric.
+fn set_bounds(
+    fabric: &Fabric,
+    ways: (&Routes, &Hashing),
+    flow: &Flow,
+    state: &mut FlowState,
+    ways_change: bool,
+) {
+    let guest = fabric.guest_of(flow.workload).map(|guest| &fabric.guests[guest].qp);
+    let own = guest.unwrap_or(&fabric.nics[flow.source.index()].qp);
+    let tunnelled;
+    let qp = if flow.vxlan {
+        tunnelled = packet::in_vxlan(own);
+        &tunnelled
+    } else {
+        own
+    };
+    // A flow that cannot arrive is not an error: the run shows what becomes of it.
+    if let Some(ideal) = ideal::ideal(fabric, ways, state, qp) {
+        state.bound = ideal.bound;
+        state.floor = ideal.bound;
+        state.base_rtt = ideal.base_rtt;
+    }
+    if ways_change && state.pins.is_none() {
+        state.floor = state.floor.min(ideal::floor(fabric, state, qp));
+    }
 }
 
 /// The ports along a pinned path.

@@ -26,7 +26,7 @@ use crate::switch::trail::Trails;
 use crate::voq::state as voq;
 use crate::{QueueKind, Settings, SimError};
 use xoff_fabric::model::{
-    CLASSES, Discipline, Fabric, NicId, NodeId, PortId, Scheduling, Switch, SwitchId,
+    CLASSES, ClassId, Discipline, Fabric, NicId, NodeId, PortId, Scheduling, Switch, SwitchId,
 };
 use xoff_fabric::route::{Routes, Views};
 use xoff_fabric::rules::hash;
@@ -106,6 +106,21 @@ fn profile_of_each_slot(fabric: &Fabric, profiles: &mut Vec<Profile>) -> Vec<u32
     slots
 }
 
+/// What is special about a port from the start.
+fn port_flags(fabric: &Fabric, id: PortId) -> u8 {
+    let cable = fabric.cable(id);
+    let lossy = !cable.bit_error_rate.is_zero() || !cable.loss.is_zero();
+    let of_nic = fabric.node_switch(fabric.ports[id.index()].node).is_none();
+    let flags = [
+        (of_nic, port_flag::NIC),
+        (lossy, port_flag::LOSSY),
+        (credit::governs(fabric, id), port_flag::CREDITS),
+        (voq::governs(fabric, id), port_flag::VOQ),
+        (pcie::is_slow(fabric, id), port_flag::SLOW_HOST),
+    ];
+    flags.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag)
+}
+
 fn port_state(
     fabric: &Fabric,
     planes: &Planes,
@@ -115,24 +130,8 @@ fn port_state(
     id: PortId,
 ) -> Port {
     let port = &fabric.ports[id.index()];
-    let cable = fabric.cable(id);
-    let mut flags = 0;
-    if fabric.node_switch(port.node).is_none() {
-        flags |= port_flag::NIC;
-    }
-    if !cable.bit_error_rate.is_zero() || !cable.loss.is_zero() {
-        flags |= port_flag::LOSSY;
-    }
+    let flags = port_flags(fabric, id);
     let cut_through = leads_to_cut_through(fabric, id);
-    if credit::governs(fabric, id) {
-        flags |= port_flag::CREDITS;
-    }
-    if voq::governs(fabric, id) {
-        flags |= port_flag::VOQ;
-    }
-    if pcie::is_slow(fabric, id) {
-        flags |= port_flag::SLOW_HOST;
-    }
     // A switch with credits always owes word of what leaves its buffer: see `credit`.
     let owes = if fabric.credits && flags & port_flag::NIC == 0 { u8::MAX } else { 0 };
     // A switch that marks when packets join a queue looks at every packet there, and at none that leaves.
@@ -151,7 +150,7 @@ fn port_state(
         busy_until: Instant::ZERO,
         wake_at: Instant::MAX,
         flight: flight(fabric, id),
-        byte_time: ByteTime::of(cable.rate),
+        byte_time: ByteTime::of(fabric.cable(id).rate),
         calm: 0,
         enough: if cut_through { HEAD_BYTES + gap } else { u32::MAX },
         arrival: Key::new(if to_nic { Kind::Deliver } else { Kind::Arrive }, port.peer.0),
@@ -226,7 +225,7 @@ fn switch_states(
         Ok(SwitchState {
             shared: Shared::new(free, headroom_free, rules),
             shared_total: free,
-            classes: switch.dscp_to_class.map(|class| class.0 & 7),
+            classes: switch.dscp_to_class.map(|class| ClassId(class.0 & 7)),
             hash_seed: HashSeed(hash::mixed(switch.hash.seed)),
             cell: switch.cell.get().min(4096) as u16,
             cut_through: switch.cut_through,

@@ -9,7 +9,7 @@ use crate::switch::header::{Headers, PacketHeader};
 use crate::switch::packet::{Packet, Packets, flag};
 use prefetch_index::prefetch_index;
 use std::ops::{Index, IndexMut};
-use xoff_fabric::model::{NicId, PortId};
+use xoff_fabric::model::{ClassId, NicId, PortId};
 use xoff_fabric::scenario::Operation;
 use xoff_transport::QueuePair;
 use xoff_units::{Bytes, Instant, Span};
@@ -26,7 +26,7 @@ pub(crate) struct FlowState {
     pub(crate) destination: NicId,
     pub(crate) entropy: [Entropy; 2],
     pub(crate) connection: ConnectionId,
-    pub(crate) class: u8,
+    pub(crate) class: ClassId,
     pub(crate) operation: Operation,
     /// The end of its queue pair, if that failed.
     pub(crate) failure: Option<Failure>,
@@ -174,7 +174,7 @@ pub(crate) struct Way {
     pub(crate) nics: [NicId; 2],
     /// Of packets from each end.
     pub(crate) entropy: [Entropy; 2],
-    pub(crate) class: u8,
+    pub(crate) class: ClassId,
     pub(crate) pinned: bool,
     /// Which of its NICs' ports it uses, counted on; by hash without it.
     pub(crate) turn: Option<u32>,

@@ -23,7 +23,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         loop {
             if let Some(start) = order.iter().position(|&slot| slot == at) {
                 let ring = order[start..].iter();
-                return Some(ring.map(|slot| (slot.port(), slot.class())).collect());
+                return Some(ring.map(|slot| (slot.port(), slot.class().0)).collect());
             }
             order.push(at);
             at = *blocked.get(&at)?.iter().find(|next| blocked.contains_key(next))?;
@@ -62,7 +62,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Bytes in a queue by the ingress they are charged to.
     fn held_by(&self, slot: Slot) -> BTreeMap<Slot, u64> {
         let mut held = BTreeMap::new();
-        let queue = self.net.ports[slot.port()].lanes[usize::from(slot.class())].queue;
+        let queue = self.net.ports[slot.port()].lanes[slot.class().index()].queue;
         for packet in queue.iter(&self.net.packets) {
             if packet.ingress != Slot::NONE {
                 *held.entry(packet.ingress).or_default() += u64::from(packet.charged);

@@ -70,7 +70,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             if content.began != began {
                 *content = fresh();
             }
-            let queue = &self.net.ports[slot.port()].lanes[usize::from(slot.class())].queue;
+            let queue = &self.net.ports[slot.port()].lanes[slot.class().index()].queue;
             for (index, packet) in queue.after(content.last, &self.net.packets) {
                 content.last = Some(index);
                 if packet.ingress != Slot::NONE {
@@ -135,7 +135,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         loop {
             if let Some(start) = order.iter().position(|&slot| slot == at) {
                 let ring = order[start..].iter();
-                return Some(ring.map(|slot| (slot.port(), slot.class())).collect());
+                return Some(ring.map(|slot| (slot.port(), slot.class().0)).collect());
             }
             order.push(at);
             let ingress = self.ingress_behind(at);

@@ -2,7 +2,7 @@
 
 use crate::link::state::Degradation;
 use std::sync::Arc;
-use xoff_fabric::model::{CableId, NicId, PortId, SwitchId};
+use xoff_fabric::model::{CableId, ClassId, NicId, PortId, SwitchId};
 use xoff_fabric::route::Forced;
 use xoff_fabric::scenario::Reaction;
 use xoff_fabric::scenario::Setting;
@@ -57,6 +57,6 @@ pub(crate) struct ActiveSetting {
     /// The fault.
     pub(crate) number: u32,
     pub(crate) ports: Arc<[PortId]>,
-    pub(crate) class: u8,
+    pub(crate) class: ClassId,
     pub(crate) setting: Arc<Setting>,
 }

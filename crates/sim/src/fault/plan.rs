@@ -4,7 +4,7 @@ use crate::fault::change::ActiveSetting;
 use crate::fault::change::{Change, Effect, TimedFault, What};
 use crate::link::state::{Degradation, cable_ends};
 use std::sync::Arc;
-use xoff_fabric::model::{CableId, Fabric, NicId, PortId, SwitchId};
+use xoff_fabric::model::{CableId, ClassId, Fabric, NicId, PortId, SwitchId};
 use xoff_fabric::names::{NameError, Names};
 use xoff_fabric::route::Forced;
 use xoff_fabric::scenario::{
@@ -174,7 +174,7 @@ impl Plan<'_> {
             Some(_) => ports.iter().take(1).copied().collect(),
             None => ports.to_vec(),
         };
-        let class = setting.class.unwrap_or(self.fabric.data_class.0) & 7;
+        let class = ClassId(setting.class.unwrap_or(self.fabric.data_class.0) & 7);
         let setting = Arc::new(setting.clone());
         let effect = Effect::Setting(ActiveSetting { number, ports, class, setting });
         Ok(What { places, effect })

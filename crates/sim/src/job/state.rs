@@ -202,7 +202,7 @@ pub(super) fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut
             destination: nic,
             entropy,
             connection: ConnectionId::NONE,
-            class: 0,
+            class: ClassId(0),
             operation: Operation::Write,
             failure: None,
             pins: None,

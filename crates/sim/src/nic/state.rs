@@ -9,7 +9,7 @@ use crate::switch::port::Port;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use xoff_fabric::model::PortId;
+use xoff_fabric::model::{ClassId, PortId};
 use xoff_transport::config::QpConfig;
 use xoff_units::{ByteTime, Instant, Rate};
 use xoff_wire::{Aeth, Extension, Header, Syndrome};
@@ -19,7 +19,7 @@ use xoff_wire::{Aeth, Extension, Header, Syndrome};
 pub(crate) struct Member {
     /// The NIC, or which of its ports (see [`crate::plane`]).
     pub(crate) plane: PlaneId,
-    pub(crate) class: u8,
+    pub(crate) class: ClassId,
     /// Place in its class's turn-taking.
     pub(super) place: u32,
     /// When it stands in the pacing heap; never if it does not.
@@ -27,7 +27,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(crate) fn new(plane: PlaneId, class: u8) -> Self {
+    pub(crate) fn new(plane: PlaneId, class: ClassId) -> Self {
         Self { plane, class, place: 0, paced_at: Instant::MAX }
     }
 }
@@ -212,13 +212,13 @@ impl NicState {
     }
 
     #[inline(always)]
-    pub(super) fn set_ready(&mut self, class: u8, place: u32, ready: bool) {
-        let group = &mut self.groups[usize::from(class)];
+    pub(super) fn set_ready(&mut self, class: ClassId, place: u32, ready: bool) {
+        let group = &mut self.groups[class.index()];
         group.set_ready(place, ready);
         if group.ready_count > 0 {
-            self.ready |= 1 << class;
+            self.ready |= class.bit();
         } else {
-            self.ready &= !(1 << class);
+            self.ready &= !(class.bit());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Pauses at the ports that obey them.
 
 use crate::id::{Slot, Table};
-use xoff_fabric::model::{CLASSES, Fabric, PortId};
+use xoff_fabric::model::{CLASSES, ClassId, Fabric, PortId};
 use xoff_units::{Instant, Span};
 
 /// A class's pause at the port that obeys it.
@@ -100,7 +100,12 @@ impl Pauses {
     }
 }
 
+/// All classes.
+pub(crate) fn all_classes() -> impl Iterator<Item = ClassId> {
+    (0..CLASSES as u8).map(ClassId)
+}
+
 /// The classes in a mask.
-pub(crate) fn classes(mask: u8) -> impl Iterator<Item = u8> {
-    (0..8).filter(move |class| mask & 1 << class != 0)
+pub(crate) fn classes(mask: u8) -> impl Iterator<Item = ClassId> {
+    all_classes().filter(move |class| mask & class.bit() != 0)
 }

@@ -1,6 +1,6 @@
 //! The buffer between a NIC's wire and its host.
 
-use xoff_fabric::model::ReceiveLimit;
+use xoff_fabric::model::{ClassId, ReceiveLimit};
 use xoff_units::{Bytes, Instant, Rate, Span};
 
 /// The buffer between wire and host. It drains all the time; its level is worked out when needed, in units in
@@ -60,8 +60,8 @@ impl Receiver {
     }
 
     /// Whether it is full enough to hold this class back.
-    pub(crate) fn pauses(&self, class: u8) -> bool {
-        self.paused & 1 << class != 0
+    pub(crate) fn pauses(&self, class: ClassId) -> bool {
+        self.paused & class.bit() != 0
     }
 
     /// When the level will have fallen to the resume point.

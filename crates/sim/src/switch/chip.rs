@@ -2,14 +2,14 @@
 
 use crate::id::HashSeed;
 use crate::switch::buffer::Shared;
-use xoff_fabric::model::Trimming;
+use xoff_fabric::model::{ClassId, Trimming};
 
 /// What a switch needs beside its ports.
 pub(crate) struct SwitchState {
     /// The common part of its buffer.
     pub(crate) shared: Shared,
     /// Class of each DSCP.
-    pub(crate) classes: [u8; 64],
+    pub(crate) classes: [ClassId; 64],
     /// Seed of its hash, ready for use.
     pub(crate) hash_seed: HashSeed,
     /// Unit in which buffer is handed out; zero counts bytes.

@@ -8,14 +8,8 @@ use crate::event::Key;
 use crate::id::PlaneId;
 use crate::switch::buffer::{Ingress, Profile};
 use crate::switch::packet::Queue;
-use xoff_fabric::model::{PortId, SwitchId};
+use xoff_fabric::model::{ClassId, PortId, SwitchId};
 use xoff_units::{ByteTime, Instant, Span};
-
-/// A class as a bit of a mask.
-#[inline(always)]
-pub(crate) const fn bit(class: u8) -> u8 {
-    1 << (class & 7)
-}
 
 /// A switch that cuts through decides when it has seen this much of a packet.
 pub(crate) const HEAD_BYTES: u32 = 64;
@@ -139,8 +133,8 @@ impl Port {
     }
 
     #[inline(always)]
-    pub(crate) fn lane(&mut self, class: u8) -> &mut Lane {
-        &mut self.lanes[usize::from(class & 7)]
+    pub(crate) fn lane(&mut self, class: ClassId) -> &mut Lane {
+        &mut self.lanes[class.index()]
     }
 
     /// The port has something to send: when is it to look? Remembers the answer.
@@ -160,11 +154,11 @@ impl Port {
     /// Whether a packet of this class could go out at once, with nothing else to do or to count. Sure if
     /// it says so; a port that is busy with other classes says no.
     #[inline(always)]
-    pub(crate) fn is_idle(&self, now: Instant, class: u8) -> bool {
+    pub(crate) fn is_idle(&self, now: Instant, class: ClassId) -> bool {
         self.busy_until <= now
             && self.wake_at > now
             && self.state() == self.calm
-            && self.limited & bit(class) == 0
+            && self.limited & class.bit() == 0
     }
 
     /// What may stand in the way of a packet: all its masks in one number, which is one load.
@@ -186,7 +180,13 @@ impl Port {
     /// Takes the wire for a packet and counts it. Returns when it arrives at the other end, or
     /// enough of it does for a peer that cuts through.
     #[inline(always)]
-    pub(crate) fn take_wire(&mut self, now: Instant, class: u8, size: u32, gap: u32) -> Instant {
+    pub(crate) fn take_wire(
+        &mut self,
+        now: Instant,
+        class: ClassId,
+        size: u32,
+        gap: u32,
+    ) -> Instant {
         let on_wire = size + gap;
         let end = now.plus(self.byte_time.times(on_wire));
         self.busy_until = end;
@@ -275,9 +275,9 @@ mod tests {
             strict: 0,
             lanes,
         };
-        port.lane(3).tx_packets = u32::MAX.into();
-        port.take_wire(Instant::ZERO, 3, 4158, 20);
-        assert_eq!(port.lane(3).tx_packets, 1 << 32);
-        assert_eq!(port.lane(3).tx_bytes, 4158);
+        port.lane(ClassId(3)).tx_packets = u32::MAX.into();
+        port.take_wire(Instant::ZERO, ClassId(3), 4158, 20);
+        assert_eq!(port.lane(ClassId(3)).tx_packets, 1 << 32);
+        assert_eq!(port.lane(ClassId(3)).tx_bytes, 4158);
     }
 }

@@ -107,7 +107,7 @@ impl Voqs {
     }
 
     pub(super) fn outlet(&self, out: Slot) -> usize {
-        self.local(out.port()) * CLASSES + usize::from(out.class())
+        self.local(out.port()) * CLASSES + out.class().index()
     }
 
     /// Queues a packet of `ingress` for `out`.
