@@ -48,7 +48,7 @@ impl Role {
     }
 }
 
-/// So many of the same part.
+/// A part and its quantity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
     /// What it is for.

@@ -1,8 +1,9 @@
 //! The cabling plan: every cable with both ends.
 //!
 //! Ports of a switch are numbered from 1 as its cages are: first those that lead down, then, in new
-//! cages, those that lead up. A port that shares its cage has its place in it behind a slash. Uplinks
-//! have the same numbers on every switch of a tier, whether all of its downlinks are used or not.
+//! cages, those that lead up. A port that shares its cage has its place in it behind a slash.
+//! Uplinks have the same numbers on every switch of a tier, whether all of its downlinks are used
+//! or not.
 
 use super::Plan;
 use super::shape::{Level, Shape};

@@ -95,10 +95,10 @@ fn message(ask: &Ask, most: u64) -> String {
         let (rails, nics) = (ask.rails.unwrap_or(ask.nics), ask.nics);
         return match (ask.tiers, rails) {
             (Some(1), 2..) => format!("one switch cannot be a leaf for each of {rails} rails"),
-            _ => format!("with {tiers} of {silicon}, servers of {nics} NICs find no room{ratio}"),
+            _ => format!("with {tiers} of {silicon}, servers of {nics} NICs do not fit{ratio}"),
         };
     }
-    format!("with {tiers} of {silicon}, {most} GPUs are the most{ratio}; {gpus} are asked for")
+    format!("with {tiers} of {silicon}, {most} GPUs are the most{ratio}, not {gpus}")
 }
 
 /// Silicon that would do in all tiers: the smallest.

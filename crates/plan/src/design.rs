@@ -33,17 +33,17 @@ pub struct Design {
     pub bisection: Rate,
     /// The same as a share of what their NICs could send.
     pub bisection_share: Ratio,
-    /// Switches on the longest way.
+    /// Switches on the longest path.
     pub most_hops: u64,
     /// GPUs that reach each other through one switch, with NVLink to the right rail.
     pub one_hop_gpus: u64,
-    /// What is lost when something dies.
+    /// What is lost when a part fails.
     pub failures: Vec<Failure>,
     /// GPUs that the same switches and link rates hold at most.
     pub grows_to: u64,
 }
 
-/// What dies.
+/// What fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -59,15 +59,15 @@ pub enum Part {
     Core,
 }
 
-/// What is lost when something dies.
+/// What is lost when a part fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    /// What dies.
+    /// What fails.
     pub part: Part,
-    /// GPUs whose servers notice.
+    /// GPUs of the servers that are affected.
     pub gpus: u64,
-    /// The share of their bandwidth that is lost: at their NICs for a NIC or leaf, above their leaf or pod
-    /// for the rest.
+    /// The share of their bandwidth that is lost: at their NICs for a NIC or leaf, above their leaf
+    /// or pod for the rest.
     pub lost: Ratio,
 }
 
@@ -143,7 +143,8 @@ impl Inputs<'_> {
     }
 }
 
-/// The shape for a wish: as few tiers as will do, and a leaf for each rail unless one switch holds all.
+/// The shape for a wish: the fewest tiers that suffice, and a leaf for each rail unless one switch
+/// holds all.
 pub(super) fn choose(ask: &Ask) -> Option<Shape> {
     let tiers = ask.tiers.map_or(1..=3, |tiers| tiers..=tiers);
     tiers
@@ -151,7 +152,7 @@ pub(super) fn choose(ask: &Ask) -> Option<Shape> {
         .find_map(|(tiers, rails)| size::size(ask, tiers, rails).ok())
 }
 
-/// The rails to try with so many tiers.
+/// The rails to try with this many tiers.
 pub(super) fn rails(ask: &Ask, tiers: u64) -> Option<u64> {
     match (ask.rails, tiers) {
         (Some(rails), _) => Some(rails),

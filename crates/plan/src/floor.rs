@@ -1,10 +1,10 @@
 //! The floor: where racks stand, and how long cables become.
 //!
-//! Servers fill racks, racks fill rows. The leaves of a pod stand in a rack of their own in the middle of
-//! the racks they serve; a leaf that serves whole servers alone stands in the middle one of their racks.
-//! Spines and cores stand in rows of their own in the middle of the hall. Rows stand in columns, so that
-//! the hall is about as wide as it is long. A cable goes up to a tray, along and across at right angles,
-//! and down again; it is bought in a usual length.
+//! Servers fill racks, racks fill rows. The leaves of a pod stand in a rack of their own in the
+//! middle of the racks they serve; a leaf that serves whole servers alone stands in the middle one
+//! of their racks. Spines and cores stand in rows of their own in the middle of the hall. Rows
+//! stand in columns, so that the hall is about as wide as it is long. A cable goes up to a tray,
+//! along and across at right angles, and down again; it is bought in a usual length.
 
 use super::refusal::Refusal;
 use super::shape::{Run, Shape};
@@ -61,14 +61,14 @@ impl Floor {
         let counts = [self.servers_per_rack, self.switches_per_rack, self.racks_per_row];
         if counts.iter().any(|count| !(1..=1_000).contains(count)) {
             return Err(Refusal::new(
-                "nothing can stand on this floor",
+                "nothing fits on this floor",
                 ["1 to 1000 servers and switches in a rack, and racks in a row"],
             ));
         }
         let lengths = [self.rack_pitch, self.row_pitch, self.drop];
         if lengths.iter().any(|length| *length > Length::from_m(100)) {
             return Err(Refusal::new(
-                "racks and rows do not stand that far apart",
+                "racks and rows are too far apart",
                 ["up to 100m between racks, between rows and up to the tray"],
             ));
         }
@@ -203,7 +203,8 @@ impl Rows {
         Self { per_row, racks: 0, places: Vec::new(), row: 0, used: 0 }
     }
 
-    /// Puts `count` racks side by side, in a new row if they would not fit this one. Returns the first.
+    /// Puts `count` racks side by side, in a new row if they would not fit this one. Returns the
+    /// first.
     fn block(&mut self, count: u64) -> u64 {
         let first = self.racks;
         if self.used > 0 && self.used + count > self.per_row && count <= self.per_row {

@@ -1,13 +1,13 @@
 //! A fabric from a number of GPUs: parts, cables, racks, and the designs that compete with it.
 //!
-//! [`plan`] takes a [`Wish`] and gives a [`Plan`], or a [`Refusal`] that says what would make the wish
-//! possible. A plan has a [`Design`] (counts, bill, bisection, failures), [`Alternative`]s that each change
-//! one thing, and the documents to build it from: [`Plan::fabric_toml`], [`Plan::bill_csv`],
-//! [`Plan::cabling_csv`], [`Plan::racks_text`].
+//! [`plan`] takes a [`Wish`] and gives a [`Plan`], or a [`Refusal`] that says what would make the
+//! wish possible. A plan has a [`Design`] (counts, bill, bisection, failures), [`Alternative`]s
+//! that each change one thing, and the documents to build it from: [`Plan::fabric_toml`],
+//! [`Plan::bill_csv`], [`Plan::cabling_csv`], [`Plan::racks_text`].
 //!
-//! What it is not: a model of traffic. It sizes, counts and prices; whether the fabric carries its load is
-//! for a simulation to show. Tests compare every plan with the fabric that `fabric` resolves from its file.
-//! Read [`Wish`] first, then [`Shape`].
+//! What it is not: a model of traffic. It sizes, counts and prices; whether the fabric carries its
+//! load is for a simulation to show. Tests compare every plan with the fabric that `fabric`
+//! resolves from its file. Read [`Wish`] first, then [`Shape`].
 
 mod alternatives;
 mod bill;
@@ -49,7 +49,7 @@ use xoff_units::{Length, Rate};
 /// A design for a wish, its alternatives, and the documents to build it from.
 #[derive(Debug, Clone, Serialize)]
 pub struct Plan {
-    /// What was asked for.
+    /// What it was planned for.
     pub wish: Wish,
     /// The hall it stands in.
     pub floor: Floor,
@@ -105,7 +105,10 @@ fn within_limits(design: &Design) -> Result<(), Refusal> {
             limit::LINKS,
             limit::SWITCHES
         ),
-        ["silicon with faster ports, so that fewer uplinks do", "a plan for a part of the cluster"],
+        [
+            "silicon with faster ports, which needs fewer uplinks",
+            "a plan for a part of the cluster",
+        ],
     ))
 }
 
@@ -142,7 +145,7 @@ impl Plan {
         text
     }
 
-    /// The media that a fabric file stands for that names none.
+    /// The media that a fabric file without a name for them means.
     fn media_for(&self, rate: Rate, length: Length) -> Option<&str> {
         self.catalogue.media_for(rate, length).map(|media| media.name.as_str())
     }

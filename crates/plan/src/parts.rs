@@ -37,8 +37,8 @@ pub struct Medium {
     pub upper_split: u64,
 }
 
-/// The medium with the least reach, rate and power that carries `rate` over `length` between ports that
-/// are split like this. `None`: nothing in the catalogue does.
+/// The medium with the least reach, rate and power that carries `rate` over `length` between ports
+/// that are split like this. `None`: nothing in the catalogue does.
 pub(super) fn medium(
     catalogue: &Catalogue,
     rate: Rate,

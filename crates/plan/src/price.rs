@@ -1,4 +1,4 @@
-//! What things cost: a file the user owns over built-in estimates.
+//! What parts cost: built-in estimates, overridden by a price file of the user.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use xoff_units::Length;
 pub struct Money(pub u64);
 
 impl Money {
-    /// So many whole units.
+    /// Whole units.
     pub const fn units(units: u64) -> Self {
         Self(units.saturating_mul(100))
     }
 
-    /// So many times the amount.
+    /// The amount, multiplied.
     pub const fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
     }
@@ -58,7 +58,7 @@ impl Price {
         Self { amount: Money::units(units), estimate: true }
     }
 
-    /// So many times the price.
+    /// The price, multiplied.
     pub const fn times(self, count: u64) -> Self {
         Self { amount: self.amount.times(count), estimate: self.estimate && count > 0 }
     }
@@ -71,7 +71,8 @@ impl std::ops::Add for Price {
     }
 }
 
-/// Price of a switch per Tb/s of its capacity, in USD; our estimate of what is paid for large numbers.
+/// Price of a switch per Tb/s of its capacity, in USD; our estimate of what is paid for large
+/// numbers.
 const SWITCH_PER_TBPS: u64 = 850;
 /// The same for InfiniBand.
 const INFINIBAND_PER_TBPS: u64 = 1_300;
@@ -82,8 +83,8 @@ const DPU_EXTRA: u64 = 900;
 /// A fibre with its connectors, and a metre of it, in hundredths of a USD; our estimates.
 const FIBRE: (u64, u64) = (2_500, 150);
 
-/// USD for a transceiver, or for a whole cable where the ends are attached. 400g-dr4 and 800g-dr8 are
-/// in the middle of street prices of generic parts; the rest are our estimates around them.
+/// USD for a transceiver, or for a whole cable where the ends are attached. 400g-dr4 and 800g-dr8
+/// are in the middle of street prices of generic parts; the rest are our estimates around them.
 const MEDIA: [(&str, u64); 18] = [
     ("dac", 120),
     ("aec", 350),
@@ -176,8 +177,8 @@ impl Prices {
         }
     }
 
-    /// The estimates with what a price file says instead. A file in another currency than USD says what
-    /// a USD is worth in it, because the estimates are in USD.
+    /// The estimates with what a price file says instead. A file in another currency than USD says
+    /// what a USD is worth in it, because the estimates are in USD.
     pub fn from_toml(text: &str, catalogue: &Catalogue) -> Result<Self, PriceError> {
         let file: PriceFile = toml::from_str(text).map_err(|error| PriceError {
             message: error.message().to_owned(),
@@ -212,17 +213,17 @@ impl Prices {
         };
         let name = currency.get_ref();
         if name.is_empty() || name.len() > 8 || !name.chars().all(|c| c.is_ascii_alphabetic()) {
-            return wrong("this is no currency", "letters, like \"EUR\"", currency.span());
+            return wrong("not a currency", "letters, like \"EUR\"", currency.span());
         }
         if name == "USD" {
             return Ok(());
         }
         let help = "say what a USD is worth, like `usd = 0.92`: the built-in estimates are in USD";
         let Some(usd) = usd else {
-            return wrong("estimates cannot be had in this currency", help, currency.span());
+            return wrong("there are no estimates in this currency", help, currency.span());
         };
         let Some(worth) = amount(usd.get_ref()).filter(|worth| worth.0 > 0) else {
-            return wrong("this is no rate of exchange", help, usd.span());
+            return wrong("not an exchange rate", help, usd.span());
         };
         self.currency.clone_from(name);
         let tables = [&mut self.switches, &mut self.nics, &mut self.media];
@@ -271,7 +272,7 @@ fn fill(known: &mut BTreeMap<String, Price>, given: Table, what: &str) -> Result
     Ok(())
 }
 
-/// Larger prices are slips, and sums stay far from overflowing.
+/// Larger prices are typing errors; up to it, sums cannot overflow.
 const DEAREST: u64 = 1_000_000_000;
 
 fn amount(value: &toml::Value) -> Option<Money> {

@@ -49,8 +49,8 @@ impl Level {
     }
 }
 
-/// The counts that make a fabric. NICs, leaves, spines and cores are numbered as the resolved fabric
-/// numbers them.
+/// The counts that make a fabric. NICs, leaves, spines and cores are numbered as the resolved
+/// fabric numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Servers.

@@ -1,8 +1,8 @@
 //! The smallest [`Shape`] that holds a cluster, or how much the silicon could hold.
 //!
-//! With R ports at NIC speed two tiers hold R^2/2 NICs and three R^3/4. Uplinks run at the fastest rate
-//! at which the cluster still fits: fewer cables, and fewer flows that share one. Ports are counted in
-//! cages: links of one direction share a split cage, links of both do not.
+//! With R ports at NIC speed two tiers hold R^2/2 NICs and three R^3/4. Uplinks run at the fastest
+//! rate at which the cluster still fits: fewer cables, and fewer flows that share one. Ports are
+//! counted in cages: links of one direction share a split cage, links of both do not.
 
 use super::shape::Shape;
 use super::wish::Ask;
@@ -10,13 +10,13 @@ use xoff_fabric::catalogue::Silicon;
 use xoff_fabric::rules::uplinks::links_above;
 use xoff_units::{Rate, Ratio};
 
-/// GPUs that can be had at most; zero if not even a leaf comes about.
+/// The most GPUs that fit; zero if not even one leaf can be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shortage {
     pub(super) most: u64,
 }
 
-/// The shape with so many tiers and rails.
+/// The shape with this many tiers and rails.
 pub(super) fn size(ask: &Ask, tiers: u64, rails: u64) -> Result<Shape, Shortage> {
     let mut most = 0;
     for rates in uplink_rates(ask, tiers) {
@@ -211,9 +211,9 @@ fn three_tiers(ask: &Ask, rails: u64, (lower, upper): (Rate, Rate)) -> Option<Sh
     })
 }
 
-/// Upper switches for `uplinks` of each of `below` switches, and parallel links to each: as few
-/// switches as will do, but `least` for the sake of failures. What does not divide evenly gets a few
-/// links more than asked for, if that spares a third of the switches or more.
+/// Upper switches for `uplinks` of each of `below` switches, and parallel links to each: the fewest
+/// switches that suffice, but at least `least`, to survive failures. What does not divide evenly
+/// gets a few extra links, if that saves a third of the switches or more.
 fn spread(
     uplinks: u64,
     below: u64,

@@ -1,4 +1,4 @@
-//! What is asked for, and what is settled from it.
+//! What to plan for, and what follows from it and the catalogue.
 
 use super::parts;
 use super::refusal::Refusal;
@@ -8,7 +8,7 @@ use xoff_fabric::catalogue::{Catalogue, NicModel, Silicon};
 use xoff_fabric::{limit, suggest};
 use xoff_units::Ratio;
 
-/// What somebody wants: everything but the GPUs may be left open.
+/// What to plan for: everything but the number of GPUs may be left open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Wish {
     /// GPUs in the cluster.
@@ -85,14 +85,14 @@ impl Ask {
         self.servers * self.gpus_per_server
     }
 
-    /// GPUs that so many NICs serve.
+    /// GPUs that this many NICs serve.
     pub(super) fn gpus_of(&self, nics: u64) -> u64 {
         (nics / self.nics).saturating_mul(self.gpus_per_server)
     }
 }
 
 impl Wish {
-    /// So many GPUs, and the rest as it is usual.
+    /// This many GPUs, and defaults for the rest.
     pub fn gpus(gpus: u64) -> Self {
         Self { gpus, ..Self::default() }
     }
@@ -178,8 +178,12 @@ impl Wish {
                     .chain(["another --gpus-per-server".to_owned()]),
             ));
         }
-        if self.rails.is_some_and(|rails| rails != 1 && rails != nics) {
-            let rails = self.rails.unwrap_or_default();
+        self.check_form(nics)
+    }
+
+    /// Rails, tiers and oversubscription.
+    fn check_form(&self, nics: u64) -> Result<(), Refusal> {
+        if let Some(rails) = self.rails.filter(|rails| *rails != 1 && *rails != nics) {
             return Err(Refusal::new(
                 format!("servers with {nics} NICs cannot have {rails} rails"),
                 [
@@ -191,7 +195,7 @@ impl Wish {
         }
         if let Some(tiers) = self.tiers.filter(|tiers| *tiers > 3) {
             return Err(Refusal::new(
-                format!("{tiers} tiers are not planned"),
+                format!("{tiers} tiers are not supported"),
                 ["--tiers 1, 2 or 3"],
             ));
         }
@@ -201,7 +205,7 @@ impl Wish {
         ] {
             if ratio.is_some_and(|ratio| ratio < Ratio::ONE || ratio > Ratio::new(64, 1)) {
                 return Err(Refusal::new(
-                    format!("{option}: uplinks cannot be had in that proportion"),
+                    format!("{option}: the ratio is out of range"),
                     ["1:1 to 64:1, as bandwidth below over bandwidth above"],
                 ));
             }
@@ -232,8 +236,8 @@ fn silicon(
     let found = find(known, name, "silicon", option)?;
     if found.unlimited() {
         return Err(Refusal::new(
-            format!("{option}: nobody sells a switch with `{name}`, it is for experiments"),
-            ["silicon with ports that can be counted: see `xoff catalogue silicon`"],
+            format!("{option}: `{name}` is for experiments, and no switch has it"),
+            ["silicon that is sold: see `xoff catalogue silicon`"],
         ));
     }
     Ok(found.clone())

@@ -217,7 +217,7 @@ fn failures() -> Section {
     }
     section.blocks.push(figure.into());
     section.blocks.push(Block::Check(Check {
-        name: "A dirty optic is survived".into(),
+        name: "Traffic survives a dirty optic".into(),
         verdict: Verdict::Fail,
         done: "Loss of 0.1 % on leaf1→spine2 from 1 ms on, permutation traffic on all hosts."
             .into(),
@@ -294,7 +294,7 @@ fn topology(hosts: usize, leaves: usize, spines: usize) -> Topology {
     Topology { tiers, links }
 }
 
-/// Names as somebody would choose them who wants to break the page, and plots with nothing in them.
+/// Names chosen to break the page, and plots with nothing in them.
 fn hostile() -> Section {
     let bad =
         "</title></svg></style><script>alert('x')</script>\"' onload=alert(1) &amp; \u{202e}\0";

@@ -105,8 +105,8 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The whole table as CSV, up to [`Table::KEPT`] rows: numbers in their base unit, which the heading
-    /// names.
+    /// The whole table as CSV, up to [`Table::KEPT`] rows: numbers in their base unit, which the
+    /// heading names.
     pub fn csv(&self) -> String {
         super::csv::table(self)
     }

@@ -1,7 +1,7 @@
 //! The data of tables and figures as CSV: one heading, then rows, in base units.
 //!
-//! Quoting is a few lines of [`Sheet`]; the `csv` crate would save half of them and add its errors, which writing
-//! to a string cannot have. Guarding against formulas would stay here in any case.
+//! Quoting is a few lines of [`Sheet`]; the `csv` crate would save half of them and add its errors,
+//! which writing to a string cannot have. Guarding against formulas would stay here in any case.
 
 use super::block::{Cell, Table};
 use super::draw::thin;

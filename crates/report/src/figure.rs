@@ -1,7 +1,8 @@
 //! [`Figure`]: a plot with its words, and the plots there are.
 //!
-//! All values are in the base unit of their axis ([`Unit`]): seconds, bytes, bits per second, shares.
-//! Values that are not finite are left out, and so are those below or at zero on a logarithmic axis.
+//! All values are in the base unit of their axis ([`Unit`]): seconds, bytes, bits per second,
+//! shares. Values that are not finite are left out, and so are those below or at zero on a
+//! logarithmic axis.
 
 use super::{Number, Unit};
 
@@ -285,8 +286,8 @@ impl Stretch {
     }
 }
 
-/// Nodes in tiers with their links. Large ones are folded: neighbours of a tier are drawn as one node, their
-/// links as one link that has the load and the state of the worst.
+/// Nodes in tiers with their links. Large ones are folded: neighbours of a tier are drawn as one
+/// node, their links as one link that has the load and the state of the worst.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Topology {
     /// From the hosts upwards.

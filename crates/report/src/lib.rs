@@ -1,16 +1,16 @@
-//! One self-contained page: the verdict first, then what was checked, tables and figures whose data can
-//! be downloaded.
+//! One self-contained page: the verdict first, then what was checked, tables and figures whose data
+//! can be downloaded.
 //!
-//! A [`Report`] is a document: a headline, facts, and [`Section`]s of [`Block`]s (text, tables, checks
-//! with their evidence, [`Figure`]s). [`Report::html`] makes one page of it that needs no network, follows
-//! light and dark, prints, and is the same bytes for the same report.
+//! A [`Report`] is a document: a headline, facts, and [`Section`]s of [`Block`]s (text, tables,
+//! checks with their evidence, [`Figure`]s). [`Report::html`] makes one page of it that needs no
+//! network, follows light and dark, prints, and is the same bytes for the same report.
 //!
-//! Text may come from untrusted files: all of it is escaped, ids are made safe, and the page's content
-//! security policy runs no script but the one it carries. Data may be large: what is drawn and what is kept
-//! as CSV is bounded, and the caption says what was left out.
+//! Text may come from untrusted files: all of it is escaped, ids are made safe, and the page's
+//! content security policy runs no script but the one it carries. Data may be large: what is drawn
+//! and what is kept as CSV is bounded, and the caption says what was left out.
 //!
-//! What it is not: it knows nothing of fabrics or simulation, decides no verdict and writes no file. Read
-//! [`block`] first, then [`figure`].
+//! What it is not: it knows nothing of fabrics or simulation, decides no verdict and writes no
+//! file. Read [`block`] first, then [`figure`].
 
 pub mod block;
 mod csv;
@@ -37,8 +37,8 @@ pub struct Report {
     pub verdict: Option<Verdict>,
     /// One sentence that says it all.
     pub headline: String,
-    /// What a reader needs to trust and repeat it: the command, seed, version, file hashes, what the
-    /// model leaves out.
+    /// What a reader needs to trust and repeat it: the command, seed, version, file hashes, what
+    /// the model leaves out.
     pub facts: Vec<Fact>,
     /// The rest, in order.
     pub sections: Vec<Section>,

@@ -3,10 +3,11 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Text as somebody would choose it who wants to break the page.
+/// Text chosen to break the page.
 const BAD: &str =
     "</title></style></svg><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\0";
 
+/// A report with one of every kind of block and plot, hence its length.
 fn every_kind(name: &str, values: &[f64]) -> Report {
     let axis = |scale| Axis { label: name.to_owned(), unit: Unit::Seconds, scale, range: None };
     let points: Vec<(f64, f64)> = values.iter().map(|v| (v * 2.0, *v)).collect();

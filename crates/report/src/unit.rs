@@ -1,5 +1,6 @@
-//! [`Number`]s with a [`Unit`], as people read them: three digits and a prefix. Every figure on a page, on
-//! the terminal and in a sentence is formatted here; exact values are in the JSON and Parquet files.
+//! [`Number`]s with a [`Unit`], as people read them: three digits and a prefix. Every figure on a
+//! page, on the terminal and in a sentence is formatted here; exact values are in the JSON and
+//! Parquet files.
 
 use std::fmt;
 use xoff_units::{Bytes, Instant, Rate, Ratio, Span};
@@ -54,8 +55,8 @@ impl Unit {
         }
     }
 
-    /// The prefix under which a value of this size is read best: its size in base units and the unit's
-    /// name.
+    /// The prefix under which a value of this size is read best: its size in base units and the
+    /// unit's name.
     pub(crate) fn scale(self, value: f64) -> (f64, &'static str) {
         if let Unit::Other(name) = self {
             return (1.0, name);
@@ -186,8 +187,9 @@ fn grouped(value: f64) -> String {
     out
 }
 
-/// Three digits, or all before the point; two below a tenth. Whole numbers lose their empty fraction; others keep their zeros,
-/// so that columns line up. What is very large or very small is written with an exponent.
+/// Three digits, or all before the point; two below a tenth. Whole numbers lose their empty
+/// fraction; others keep their zeros, so that columns line up. What is very large or very small is
+/// written with an exponent.
 pub(crate) fn digits(value: f64) -> String {
     let size = value.abs();
     if size >= 1e15 || (size > 0.0 && size < 1e-3) {

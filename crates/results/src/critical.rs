@@ -9,7 +9,8 @@ use xoff_units::Span;
 use xoff_workload::layout::Layout;
 use xoff_workload::training::Wait;
 
-/// Groups of up to this many ranks have all their paths searched, larger ones only those between neighbours.
+/// Groups of up to this many ranks have all their paths searched, larger ones only those between
+/// neighbours.
 const MOST_RANKS: usize = 64;
 
 /// The critical path of the longest of a job's steps.

@@ -6,8 +6,8 @@ use xoff_sim::{Progress, Settings};
 use xoff_telemetry::WorkloadSummary;
 use xoff_workload::{Flow, Job};
 
-/// Simulates every tenant alone and adds to `rows`, the workloads of the run with all of them, what each took
-/// then. A workload without a tenant counts as one. False if `go_on` stopped it.
+/// Simulates every tenant alone and adds to `rows`, the workloads of the run with all of them, what
+/// each took then. A workload without a tenant counts as one. False if `go_on` stopped it.
 pub fn compare(
     case: &Case<'_>,
     settings: &Settings,

@@ -39,9 +39,9 @@ impl Results<'_> {
         self.report.end.since(Instant::ZERO)
     }
 
-    /// Writes flows and ports, and fills in the summary except for its outcome and what only the process
-    /// knows, its memory. The second value holds what could not be written; the summary is complete all the
-    /// same.
+    /// Writes flows and ports, and fills in the summary except for its outcome and what only the
+    /// process knows, its memory. The second value holds what could not be written; the summary is
+    /// complete all the same.
     pub fn write(&self, folder: &RunFolder, seed: u64) -> (Summary, Vec<RunError>) {
         let mut summary = Summary::new(seed);
         let mut errors = Vec::new();

@@ -1,5 +1,5 @@
-//! [`Verdict`]: whether a run kept the rules. No lossless drop, no deadlock, every flow and job finished,
-//! unless its scenario allows otherwise.
+//! [`Verdict`]: whether a run kept the rules. No lossless drop, no deadlock, every flow and job
+//! finished, unless its scenario allows otherwise.
 
 use crate::watch::Seen;
 use crate::{Results, jobs};

@@ -34,7 +34,8 @@ impl Distribution {
         })
     }
 
-    /// The distribution of values that are no integers, sorted by `f64::total_cmp`; `None` of no values.
+    /// The distribution of values that are no integers, sorted by `f64::total_cmp`; `None` of no
+    /// values.
     pub fn of_sorted(sorted: &[f64]) -> Option<Self> {
         debug_assert!(sorted.is_sorted_by(|a, b| a.total_cmp(b).is_le()));
         Some(Self {

@@ -1,4 +1,5 @@
-//! [`Check`]: one thing that was looked at, with what was seen, what it is held against and what to do.
+//! [`Check`]: one thing that was looked at, with what was seen, what it is held against and what to
+//! do.
 
 use crate::phase::Phase;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The same scenario under different rules: [`variants`] of it as keys laid over its fabric, to be measured and
-//! put side by side.
+//! The same scenario under different rules: [`variants`] of it as keys laid over its fabric, to be
+//! measured and put side by side.
 
 use crate::check::overlay;
 use xoff_fabric::catalogue::{OutOfOrder, Silicon};
@@ -9,9 +9,10 @@ use xoff_fabric::{FabricSetup, Network, infiniband_silicon};
 /// RoCEv2 as a careful operator sets it up.
 const TUNED: &str = "roce-tuned";
 
-/// What tuned means: switches choose a port for every packet, NICs place data out of order, and PFC alone
-/// protects the last hop. DCQCN is off, as Meta reports for 400G: packets that are spread over all links
-/// leave no congestion inside a fabric without oversubscription that a slower sender would cure.
+/// What tuned means: switches choose a port for every packet, NICs place data out of order, and PFC
+/// alone protects the last hop. DCQCN is off, as Meta reports for 400G: packets that are spread
+/// over all links leave no congestion inside a fabric without oversubscription that a slower sender
+/// would cure.
 const TUNED_SETTINGS: &str = r#"recovery = "selective-repeat"
 reorder-window = 256
 [transport.congestion]
@@ -21,8 +22,8 @@ kind = "dlb"
 per = "packet"
 "#;
 
-/// The same for NICs that need their packets in order: flowlets on the better port, and the queue pair in the hash, so
-/// that several queue pairs of a connection spread.
+/// The same for NICs that need their packets in order: flowlets on the better port, and the queue
+/// pair in the hash, so that several queue pairs of a connection spread.
 const TUNED_IN_ORDER: &str = r#"[transport]
 recovery = "go-back-n"
 reorder-window = 0
@@ -128,8 +129,8 @@ impl Subject {
     }
 }
 
-/// The keys of a network. All of its settings, and not only its name: a scenario's own overrides are meant
-/// for the network they were written for.
+/// The keys of a network. All of its settings, and not only its name: a scenario's own overrides
+/// are meant for the network they were written for.
 fn network(name: &str) -> String {
     if name == TUNED {
         return format!("{}\n{TUNED_SETTINGS}", Network::Roce.text());
@@ -137,7 +138,7 @@ fn network(name: &str) -> String {
     Network::named(name).map_or(String::new(), |network| network.text().to_owned())
 }
 
-/// A name that nobody knows.
+/// An unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not known; there are {}", .known.join(", "))]
 pub struct UnknownName {
@@ -194,8 +195,8 @@ pub fn fit(variants: &mut [Variant], setup: &FabricSetup) {
     }
 }
 
-/// Puts the variants that run InfiniBand on InfiniBand silicon with the same wiring: the smallest that has
-/// the ports. Where a fabric runs on such silicon already nothing changes.
+/// Puts the variants that run InfiniBand on InfiniBand silicon with the same wiring: the smallest
+/// that has the ports. Where a fabric runs on such silicon already nothing changes.
 fn fit_silicon(variants: &mut [Variant], setup: &FabricSetup) {
     let fabric = &setup.fabric;
     let known = |name: &String| setup.catalogue.silicon.get(name);
@@ -223,7 +224,8 @@ fn fit_silicon(variants: &mut [Variant], setup: &FabricSetup) {
     }
 }
 
-/// The keys that put every switch on other silicon, whatever a file says of the one it was written for.
+/// The keys that put every switch on other silicon, whatever a file says of the one it was written
+/// for.
 fn on_silicon(silicon: &Silicon, setup: &FabricSetup) -> toml::Table {
     let mut keys = toml::Table::new();
     keys.insert("silicon".into(), silicon.name.clone().into());

@@ -1,9 +1,9 @@
-//! [`as_configured`]: the fabric as its devices are really configured, to be run beside the fabric as it is
-//! meant.
+//! [`as_configured`]: the fabric as its devices are really configured, to be run beside the fabric
+//! as it is meant.
 //!
-//! Only differences from the intent are carried over, and only those that the model has: classes of DSCPs, PFC
-//! per port, marking, pause thresholds, headroom, strict priority, MTU, watchdogs, NICs that do not slow down.
-//! What it has not is listed, never dropped silently.
+//! Only differences from the intent are carried over, and only those that the model has: classes of
+//! DSCPs, PFC per port, marking, pause thresholds, headroom, strict priority, MTU, watchdogs, NICs
+//! that do not slow down. What it has not is listed, never dropped silently.
 
 use std::collections::BTreeMap;
 use xoff_config::device::{Device, Port, PortName};
@@ -130,8 +130,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Data and notifications that land in another queue than meant. The model has one map per switch:
-    /// one port that is wrong makes the switch wrong.
+    /// Data and notifications that land in another queue than meant. The model has one map per
+    /// switch: one port that is wrong makes the switch wrong.
     fn classes(
         &mut self,
         device: &Device,

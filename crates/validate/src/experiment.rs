@@ -1,15 +1,15 @@
-//! [`Experiment`]: a scenario that somebody has a question about.
+//! [`Experiment`]: a scenario that answers a question.
 
 use crate::check::overlay;
 use crate::phase::Phase;
 use xoff_fabric::scenario::{Allow, Fault, Record, Scenario, Workload};
 use xoff_units::Span;
 
-/// A scenario that is run to answer a question. Its text is an ordinary scenario file: whoever doubts
-/// an answer can run it.
+/// A scenario that is run to answer a question. Its text is an ordinary scenario file, so that a
+/// user can repeat it with `xoff run`.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// Its name, which names its files, too.
+    /// Its name, and that of its files.
     pub id: String,
     /// The phase it belongs to.
     pub phase: Phase,
@@ -22,7 +22,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Traffic on the fabric as it is. What may go wrong is allowed: the judges look at it.
+    /// Traffic on the fabric as it is. No rule is enforced while it runs: the judges decide.
     pub fn new(id: impl Into<String>, phase: Phase, title: impl Into<String>) -> Self {
         let scenario = Scenario {
             fabric: String::new(),
@@ -86,5 +86,6 @@ impl Experiment {
     }
 }
 
-/// No experiment without a failure takes longer in simulated time. One that is not done by then is stuck.
+/// No experiment without a failure takes longer in simulated time. One that is not done by then is
+/// stuck.
 pub(crate) const LONGEST: Span = Span::from_ms(50);

@@ -1,7 +1,7 @@
 //! JUnit XML, which every pipeline reads: a suite per phase, a case per check.
 //!
-//! Written by hand: four elements and one escape take less code than `quick-junit` takes crates (an XML writer,
-//! clocks and UUIDs, none of which a validation has).
+//! Written by hand: four elements and one escape take less code than `quick-junit` takes crates (an
+//! XML writer, clocks and UUIDs, none of which a validation has).
 
 use crate::validation::Validation;
 use std::fmt::Write;

@@ -1,14 +1,15 @@
-//! A fabric validated in six phases: experiments, what they measured, how that is judged, and advice.
+//! A fabric validated in six phases: experiments, what they measured, how that is judged, and
+//! advice.
 //!
 //! A validation is a [`suite`](mod@suite) of [`Experiment`]s, each an ordinary scenario;
-//! [`measure`](mod@measure) runs one and keeps the figures, [`judge`](mod@judge) turns all of them into
-//! [`Check`]s with advice, and [`page`](mod@page) lays the checks out as a report. [`compare`] makes the
-//! variants of a fabric that `xoff compare` measures side by side; [`configured`] is a fabric with the
-//! settings that its devices have.
+//! [`measure`](mod@measure) runs one and keeps the figures, [`judge`](mod@judge) turns all of them
+//! into [`Check`]s with advice, and [`page`](mod@page) lays the checks out as a report. [`compare`]
+//! makes the variants of a fabric that `xoff compare` measures side by side; [`configured`] is a
+//! fabric with the settings that its devices have.
 //!
-//! What it is not: it reads no files, starts no threads and prints nothing; the binary does that. It has
-//! no model of its own: every figure comes from `fabric`'s rules or from a run of `sim`. Read
-//! [`experiment`] first, then [`measure`](mod@measure) and [`judge`](mod@judge).
+//! What it is not: it reads no files, starts no threads and prints nothing; the binary does that.
+//! It has no model of its own: every figure comes from `fabric`'s rules or from a run of `sim`.
+//! Read [`experiment`] first, then [`measure`](mod@measure) and [`judge`](mod@judge).
 
 pub mod check;
 pub mod compare;

@@ -16,10 +16,10 @@ mod pool;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// A large fabric's state is tens of megabytes that are read in no order. This allocator asks for huge
-/// pages by itself, which spares a sixth of the run time (`docs/benchmarks.md`); [`memory`] says when it gets
-/// them. Its second line, because the third gives every size of block four megabytes of its own: a third more
-/// memory at the same speed.
+/// A large fabric's state is tens of megabytes that are read in no order. This allocator asks for
+/// huge pages by itself, which spares a sixth of the run time (`docs/benchmarks.md`); [`memory`]
+/// says when it gets them. Its second line, because the third gives every size of block four
+/// megabytes of its own: a third more memory at the same speed.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

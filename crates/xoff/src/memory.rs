@@ -5,8 +5,8 @@ use xoff_units::Bytes;
 /// From so many NICs on, a fabric's state is tens of megabytes that are read in no order.
 const MANY_NICS: usize = 256;
 
-/// Memory comes in small pages, until there is a fabric for which huge ones pay: they are two megabytes
-/// each, of which a small run would use a part.
+/// Memory comes in small pages, until there is a fabric for which huge ones pay: they are two
+/// megabytes each, of which a small run would use a part.
 pub(crate) fn begin_with_small_pages() {
     huge_pages(false);
 }

@@ -6,8 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Does `work` on the items on `threads` threads, by default one per core, and returns what came of each with
-/// its item. A thread whose work breaks takes no further item: those that no thread takes are missing.
+/// Does `work` on the items on `threads` threads, by default one per core, and returns what came of
+/// each with its item. A thread whose work breaks takes no further item: those that no thread takes
+/// are missing.
 pub(crate) fn each<'a, T: Sync, R: Send>(
     items: &'a [T],
     threads: Option<usize>,
@@ -26,7 +27,8 @@ pub(crate) fn each<'a, T: Sync, R: Send>(
                     let outcome = work(item);
                     let stop = outcome.is_break();
                     let (ControlFlow::Break(result) | ControlFlow::Continue(result)) = outcome;
-                    // A thread that panics ends the scope and with it the program: no lock stays poisoned.
+                    // A thread that panics ends the scope and with it the program: no lock stays
+                    // poisoned.
                     let mut done = done.lock().unwrap_or_else(|lock| lock.into_inner());
                     done.push((index, result));
                     if stop {

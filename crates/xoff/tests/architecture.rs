@@ -1,5 +1,5 @@
-//! ARCHITECTURE.md and the manifests agree: the table of crates lists every crate, its `uses` column is what
-//! the crate's Cargo.toml depends on, and no crate uses one below it in the table.
+//! ARCHITECTURE.md and the manifests agree: the table of crates lists every crate, its `uses`
+//! column is what the crate's Cargo.toml depends on, and no crate uses one below it in the table.
 
 use std::collections::BTreeMap;
 use std::fs;

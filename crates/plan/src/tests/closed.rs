@@ -1,4 +1,5 @@
-//! Counts against the closed forms: R ports at NIC speed, two tiers R^2/2, three R^3/4, a rail pod 8 x R/2.
+//! Counts against the closed forms: R ports at NIC speed, two tiers R^2/2, three R^3/4, a rail pod
+//! 8 x R/2.
 
 use super::*;
 use crate::{design, size};

@@ -1,4 +1,5 @@
-//! Random wishes: what is counted, what is cabled and what `fabric` makes of the file must be the same.
+//! Random wishes: what is counted, what is cabled and what `fabric` makes of the file must be the
+//! same.
 
 use super::*;
 use crate::cabling::{Cable, End, PortNumber};
@@ -128,8 +129,8 @@ fn check_file(plan: &Plan, cables: &[Cable]) {
     let text = plan.fabric_toml();
     let loaded = load_fabric(&text);
     // Gigabytes of buffer take longer to drain than queue pairs wait, and that is worth a word.
-    let told = loaded.diagnostics.iter().filter(|d| d.code != code::TIMEOUT || !is_deep(&text));
-    assert_eq!(told.count(), 0, "{text}\n{:?}", loaded.diagnostics);
+    let reported = loaded.diagnostics.iter().filter(|d| d.code != code::TIMEOUT || !is_deep(&text));
+    assert_eq!(reported.count(), 0, "{text}\n{:?}", loaded.diagnostics);
     let setup = loaded.value.unwrap();
     let (fabric, shape) = (&setup.fabric, &plan.design.shape);
     assert_eq!(fabric.servers.len() as u64, shape.servers, "{text}");

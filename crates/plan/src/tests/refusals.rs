@@ -45,7 +45,7 @@ fn too_many_for_two_tiers() {
     let refusal = refused(&wish);
     assert_eq!(
         refusal.to_string(),
-        "with two tiers of tomahawk-5, 8192 GPUs are the most; 10000 are asked for\n  \
+        "with two tiers of tomahawk-5, 8192 GPUs are the most, not 10000\n  \
          would do: --tiers 3\n        \
          or: --oversubscription 2:1\n        \
          or: --leaf tomahawk-6\n        \

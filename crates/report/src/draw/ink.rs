@@ -1,7 +1,7 @@
 //! [`Ink`]: what things are drawn with.
 //!
-//! The drawing library writes colours into the picture. So that a picture follows light and dark, each ink is
-//! drawn in a colour that stands for it ([`Ink::drawn`]) and the style sheet says what it looks like.
+//! The drawing library writes colours into the picture. So that a picture follows light and dark,
+//! each ink is drawn in a placeholder colour ([`Ink::drawn`]) that the style sheet replaces.
 
 use plotters::style::RGBColor;
 
@@ -45,8 +45,8 @@ use Ink::{
 const PLAIN: [Ink; 12] =
     [Paper, Card, Text, Muted, Grid, Accent, Pass, Warn, Fail, Mark, Down, Shade];
 
-/// After Okabe and Ito, whose colours people with any kind of colour vision tell apart; darker on white and
-/// lighter on black, so that each has a contrast of 3 and more.
+/// After Okabe and Ito, whose colours people with any kind of colour vision tell apart; darker on
+/// white and lighter on black, so that each has a contrast of 3 and more.
 const SERIES: [(&str, &str); Ink::SERIES as usize] = [
     ("#0069a8", "#5ab4f0"),
     ("#c94f00", "#f08c3a"),
@@ -129,15 +129,15 @@ impl Ink {
 
     /// What it looks like on white.
     pub(crate) fn light(self) -> String {
-        self.looks(|series| series.0, &LIGHT_HEAT, |light, _| light)
+        self.colour(|series| series.0, &LIGHT_HEAT, |light, _| light)
     }
 
     /// What it looks like on black.
     pub(crate) fn dark(self) -> String {
-        self.looks(|series| series.1, &DARK_HEAT, |_, dark| dark)
+        self.colour(|series| series.1, &DARK_HEAT, |_, dark| dark)
     }
 
-    fn looks(
+    fn colour(
         self,
         series: impl Fn((&'static str, &'static str)) -> &'static str,
         heat: &[(u8, u8, u8)],

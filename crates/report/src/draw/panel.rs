@@ -19,10 +19,10 @@ pub(super) type Drawn<T = ()> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 /// coarse for a slope.
 pub(super) const FINE: f64 = 2.0;
 
-/// Height of letters in pixels.
+/// Height of text in pixels.
 pub(super) const LETTER: f64 = 12.0;
 
-/// Mean width of a letter in pixels, in a wide font: which one the reader has is not known.
+/// Mean width of a character in pixels, in a wide font: the reader's font is not known.
 pub(super) const ADVANCE: f64 = 7.3;
 
 /// The library divides sizes of fonts by this.
@@ -32,18 +32,18 @@ pub(super) fn units(pixels: f64) -> i32 {
     (pixels * FINE).round() as i32
 }
 
-/// A name that is shortened in its middle if it is wider than so many pixels: its beginning and its end tell
-/// it apart from its neighbours.
+/// A name that is shortened in its middle if it is wider than so many pixels: its beginning and its
+/// end tell it apart from its neighbours.
 pub(super) fn fit(text: &str, width: f64) -> String {
     let text = clean(text).replace(['\n', '\t'], " ");
     let most = ((width / ADVANCE) as usize).max(3);
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() <= most {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= most {
         return text;
     }
     let tail = (most - 1) / 2;
     let head = most - 1 - tail;
-    let (front, back) = (&letters[..head], &letters[letters.len() - tail..]);
+    let (front, back) = (&characters[..head], &characters[characters.len() - tail..]);
     front.iter().chain(&['…']).chain(back).collect()
 }
 

@@ -37,8 +37,8 @@ pub(super) fn can_be_drawn(value: f64, scale: Scale) -> bool {
 }
 
 impl Ruler {
-    /// A ruler for an axis and the values on it, with about so many ticks. `ground` is a value that a linear
-    /// axis shows in any case: the zero of a depth.
+    /// A ruler for an axis and the values on it, with about so many ticks. `ground` is a value that
+    /// a linear axis shows in any case: the zero of a depth.
     pub(super) fn new(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -108,8 +108,8 @@ impl Ruler {
         Self { from, to, kind: Kind::Log { unit }, ticks }
     }
 
-    /// Names from the top, or from the left, of which each `every`th is written, at most `width` pixels
-    /// wide.
+    /// Names from the top, or from the left, of which each `every`th is written, at most `width`
+    /// pixels wide.
     pub(super) fn names(names: &[String], every: usize, width: f64, downwards: bool) -> Self {
         let count = names.len().max(1) as f64;
         let (from, to) = if downwards { (count, 0.0) } else { (0.0, count) };

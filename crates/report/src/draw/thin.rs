@@ -1,7 +1,7 @@
 //! Fewer points that look the same.
 
-/// At most about `most` points of a series in order of x, what is not finite left out: of each stretch of x
-/// the first, the least, the greatest and the last.
+/// At most about `most` points of a series in order of x, what is not finite left out: of each
+/// stretch of x the first, the least, the greatest and the last.
 pub(crate) fn extremes(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let finite = points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
     let mut points: Vec<(f64, f64)> = finite.collect();

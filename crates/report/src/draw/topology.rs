@@ -151,8 +151,8 @@ fn fold_to(topology: &Topology, most: usize) -> Folded {
     Folded { tiers, links }
 }
 
-/// The boxes of a tier: rail by rail, so that a rail's links run beside each other, and of a rail that has
-/// too many nodes neighbours together.
+/// The boxes of a tier: rail by rail, so that a rail's links run beside each other, and of a rail
+/// that has too many nodes neighbours together.
 fn row(nodes: &[Node], most: usize) -> Row {
     let mut order: Vec<usize> = (0..nodes.len()).collect();
     order.sort_by_key(|at| nodes[*at].rail);

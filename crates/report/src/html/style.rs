@@ -19,7 +19,7 @@ pub(super) fn sheet() -> String {
         (0..Ink::HEAT).map(|step| format!("var(--{})", Ink::Heat(step).name())).collect();
     out += &format!(".legend .ramp{{background:linear-gradient(90deg,{})}}\n", ramp.join(","));
     let (mark, down) = (Ink::Mark.drawn(), Ink::Down.drawn());
-    // Thresholds and what is broken are told by their dashes, too; names on lines have a halo.
+    // Thresholds and what is broken are also shown by dashes; names on lines have a halo.
     out += &format!(
         "[stroke=\"{mark}\"]{{stroke-dasharray:12 8}}\n[stroke=\"{down}\"]{{stroke-dasharray:10 7}}\n\
           polyline{{stroke-linejoin:round}}\n"

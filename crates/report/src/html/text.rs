@@ -68,7 +68,7 @@ pub(super) fn slug(text: &str) -> String {
 pub(super) struct Ids(BTreeSet<String>);
 
 impl Ids {
-    /// An id made of this name that nobody else has.
+    /// A unique id made of this name.
     pub(super) fn take(&mut self, prefix: &str, name: &str) -> String {
         let first = format!("{prefix}-{}", slug(name));
         let mut id = first.clone();

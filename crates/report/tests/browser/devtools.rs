@@ -25,7 +25,7 @@ pub(crate) struct Browser {
     output: BufReader<ChildStdout>,
     session: Option<String>,
     next: u64,
-    /// Whatever it told without being asked.
+    /// Events that it sent.
     pub(crate) events: Vec<Value>,
 }
 

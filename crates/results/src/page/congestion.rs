@@ -73,8 +73,8 @@ impl Side {
     }
 }
 
-/// The deepest queues with the thresholds that act on them: ECN looks at what waits to leave, PFC at what
-/// came in and is still there.
+/// The deepest queues with the thresholds that act on them: ECN acts on egress queues, PFC on
+/// ingress buffers.
 fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
     let (series, fabric) = (material.series, material.results.case.fabric);
     let deepest = |queue: &&QueueSeries| side.of(queue).iter().copied().max().unwrap_or(0);
@@ -108,8 +108,8 @@ fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
         }
         Side::Ingress => {
             chart.marks = pause_marks(fabric, first);
-            let caption = "What came in by a port and is still in its switch: what PFC looks at. \
-                           XOFF moves with what is free of the shared buffer.";
+            let caption = "What arrived at a port and is still in its switch: what PFC acts on. \
+                           XOFF moves with the free part of the shared buffer.";
             ("buffers", "The fullest ingress buffers", caption)
         }
     };
@@ -122,7 +122,7 @@ fn queues(material: &Material<'_>, side: Side) -> Option<Figure> {
     Some(Figure::new(id, title, Plot::Steps(chart)).caption(caption))
 }
 
-/// Where the port of a switch tells its peer to stop, when no other port is congested and when all are.
+/// The XOFF thresholds of a switch port: when no other port is congested, and when all are.
 fn pause_marks(fabric: &Fabric, queue: Queue) -> Vec<Mark> {
     let lossless = fabric.pause.enabled && fabric.classes[usize::from(queue.class) % 8].lossless;
     let Some(switch) = fabric.node_switch(node(fabric, queue.port)).filter(|_| lossless) else {
@@ -147,7 +147,7 @@ fn steps(material: &Material<'_>, values: &[u32]) -> Vec<(f64, f64)> {
     let (step, end) = (material.series.step().as_s_f64(), material.elapsed().as_s_f64());
     let place = |at: usize| (at as f64 * step).min(end);
     let points = values.iter().enumerate().map(|(at, v)| (place(at), f64::from(*v)));
-    // Where nothing more was seen the queue was empty, unless the run ended there.
+    // After its last sample the queue was empty, unless the run ended there.
     let rest = values.len() as f64 * step;
     let last = if rest < end { 0.0 } else { values.last().copied().map_or(0.0, f64::from) };
     points.chain([(rest.min(end), last)]).collect()

@@ -1,4 +1,4 @@
-//! The fabric with the load of its links, and the places that stand out.
+//! The fabric with the load of its links, and the busiest places.
 
 use super::Material;
 use xoff_fabric::model::{Fabric, NodeId, PortId, Tier as Height};
@@ -138,7 +138,7 @@ fn load(material: &Material<'_>, port: PortId) -> f64 {
     spread::used(material.results.case.fabric, material.results.report, port)
 }
 
-/// The share of the run for which the longest paused class of a port stood still.
+/// The share of the run for which the longest paused class of a port was paused.
 fn paused(material: &Material<'_>, port: PortId) -> f64 {
     let classes = &material.results.report.ports[port.index()];
     let longest = classes.iter().map(|class| class.paused.as_ps()).max().unwrap_or(0);

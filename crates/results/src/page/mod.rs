@@ -1,5 +1,5 @@
-//! `report.html`: a run as a page. `xoff_report` draws it; here is what a run has to say: verdict, traffic,
-//! congestion, fabric.
+//! `report.html`: a run as a page. `xoff_report` draws it; here is what a run has to say: verdict,
+//! traffic, congestion, fabric.
 
 mod congestion;
 mod fabric;

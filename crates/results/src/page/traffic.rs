@@ -145,11 +145,11 @@ fn collectives(material: &Material<'_>) -> Option<Figure> {
     let free = rows().all(|row| row.cost == "none");
     let caption = match free {
         true => {
-            "As nccl-tests counts it: what the collective asks of the slowest link. GPUs and hosts cost nothing."
+            "As nccl-tests counts it: the load on the slowest link. GPUs and hosts take no time."
         }
         false => {
-            "As nccl-tests counts it: what the collective asks of the slowest link. Small sizes are what GPUs \
-                  and hosts cost."
+            "As nccl-tests counts it: the load on the slowest link. At small sizes the time of GPUs \
+                  and hosts prevails."
         }
     };
     let plot = match names.len() {

@@ -1,8 +1,8 @@
 //! [`Watcher`]: the observer of every run.
 //!
-//! What every caller needs it always keeps ([`Seen`]); everything that costs memory or disk is an option:
-//! [`Pauses`] as they were obeyed, [`Series`] for a page in bounded memory, [`Samples`] one by one for the
-//! figures of a validation, and the event and queue tables of a run folder.
+//! What every caller needs it always keeps ([`Seen`]); everything that costs memory or disk is an
+//! option: [`Pauses`] as they were obeyed, [`Series`] for a page in bounded memory, [`Samples`] one
+//! by one for the figures of a validation, and the event and queue tables of a run folder.
 
 mod log;
 mod pauses;
@@ -36,7 +36,8 @@ pub struct Watcher<'a> {
 pub struct Seen {
     /// When a port first obeyed a pause.
     pub first_pause: Option<Instant>,
-    /// The first drop that breaks the promise of a lossless class: not on the wire and not by a fault.
+    /// The first drop that breaks the promise of a lossless class: not on the wire and not by a
+    /// fault.
     pub first_lossless_drop: Option<Trace>,
     /// The first packet that a lossless class lost for any reason, the wire and faults included.
     pub first_loss: Option<Trace>,
@@ -80,7 +81,8 @@ impl Queue {
 }
 
 impl<'a> Watcher<'a> {
-    /// A watcher that keeps no more than [`Seen`]. `go_on` is asked now and then; false stops the run.
+    /// A watcher that keeps no more than [`Seen`]. `go_on` is asked now and then; false stops the
+    /// run.
     pub fn new(fabric: &'a Fabric, go_on: &'a mut dyn FnMut(&Progress) -> bool) -> Self {
         let (series, samples, log) = (None, None, None);
         let (seen, pauses) = (Seen::default(), Pauses::first(0));
@@ -105,8 +107,9 @@ impl<'a> Watcher<'a> {
         self
     }
 
-    /// Writes events and queues to a run folder, too, whose tables are opened now: a folder that cannot be
-    /// written is found before the run and not after it. The run stops when the disk takes no more.
+    /// Writes events and queues to a run folder, too, whose tables are opened now: a folder that
+    /// cannot be written is found before the run and not after it. The run stops when the disk
+    /// takes no more.
     pub fn write_to(
         mut self,
         folder: &RunFolder,

@@ -73,8 +73,8 @@ impl Series {
         queue.egress[at] = queue.egress[at].max(sample.queue);
         let ingress = u32::try_from(sample.ingress).unwrap_or(u32::MAX);
         queue.ingress[at] = queue.ingress[at].max(ingress);
-        // An empty queue is not sampled, though its port may send: what it sent since the sample before is
-        // spread over the steps since then.
+        // An empty queue is not sampled, though its port may send: what it sent since the sample
+        // before is spread over the steps since then.
         let first = (queue.last + 1).min(at);
         let steps = (at - first + 1) as u64;
         for step in &mut queue.sent[first..=at] {

@@ -1,4 +1,4 @@
-//! What to write into the fabric file, worked out from the fabric.
+//! What to change in the fabric file, computed from the fabric.
 
 use crate::check::Advice;
 use xoff_fabric::FabricSetup;
@@ -7,7 +7,7 @@ use xoff_fabric::file::{CustomLink, Kind};
 use xoff_fabric::model::{CLASSES, Scheduling};
 use xoff_units::{Bytes, Rate};
 
-/// Lossless classes are paused at all.
+/// PFC is on.
 pub(super) fn pfc_on() -> Advice {
     Advice::change("turn PFC on for the RDMA class", "[pfc]\nenabled = true")
 }
@@ -35,7 +35,7 @@ pub(super) fn one_lossless_class(setup: &FabricSetup) -> Advice {
     Advice { text: format!("make class {data} (the RDMA class) the only lossless one"), change }
 }
 
-/// Notifications get a class of their own that goes first.
+/// Notifications get a class of their own with strict priority.
 pub(super) fn cnp_class(setup: &FabricSetup) -> Advice {
     let fabric = &setup.fabric;
     let strict = |id: &usize| {
@@ -75,8 +75,8 @@ pub(super) fn non_blocking(setup: &FabricSetup) -> Advice {
     Advice::change("build the fabric without oversubscription", &keys)
 }
 
-/// Marks early enough for PFC to stay quiet: at a quarter of what the first pause takes, certain at four
-/// fifths of it, wherever that is lowest for its rate.
+/// Marking that begins before PFC pauses: Kmin at a fifth and Kmax at four fifths of the lowest
+/// XOFF threshold, relative to the port's rate.
 pub(super) fn ecn_below_xoff(setup: &FabricSetup) -> Option<Advice> {
     let at = setup.file.ecn.at.unwrap_or(Rate::from_gbps(400));
     let scaled = setup.file.ecn.scale.unwrap_or(true);
@@ -94,15 +94,15 @@ pub(super) fn ecn_below_xoff(setup: &FabricSetup) -> Option<Advice> {
 
 /// Marking is on.
 pub(super) fn ecn_on() -> Advice {
-    Advice::change("let the queues of the RDMA class mark", "[ecn]\nenabled = true")
+    Advice::change("turn ECN marking on for the queues of the RDMA class", "[ecn]\nenabled = true")
 }
 
-/// The thresholds that xoff uses without being told.
+/// The default thresholds.
 pub(super) fn ecn_defaults() -> Advice {
     let keys =
         "[ecn]\nenabled = true\nkmin = \"400KB\"\nkmax = \"1.6MB\"\npmax = 0.2\nat = \"400Gbps\"";
     Advice::change(
-        "mark later: below about a bandwidth-delay product senders slow down for nothing",
+        "mark later: below about a bandwidth-delay product senders slow down needlessly",
         keys,
     )
 }
@@ -119,7 +119,7 @@ pub(super) fn mtu(setup: &FabricSetup) -> Advice {
     Advice::change(format!("let every port pass frames of {usual}"), &keys)
 }
 
-/// Packets take the least loaded way, receivers put them in order.
+/// Packets take the least loaded path, receivers reorder them.
 pub(super) fn balance() -> Advice {
     Advice::change(
         "let switches choose the least loaded link packet by packet, with receivers that reorder",
@@ -128,7 +128,7 @@ pub(super) fn balance() -> Advice {
     )
 }
 
-/// Senders that come back sooner: the timers of the DCQCN paper (Zhu et al., 2015, section 5), and
+/// Faster recovery: the timers of the DCQCN paper (Zhu et al., 2015, section 5), and
 /// increases in the same proportion to the rate (40 Mb/s at 40 Gb/s).
 pub(super) fn faster_recovery(setup: &FabricSetup) -> Advice {
     let rate = setup.fabric.cables.first().map_or(Rate::from_gbps(400), |cable| cable.rate);
@@ -138,11 +138,11 @@ pub(super) fn faster_recovery(setup: &FabricSetup) -> Advice {
         "[transport.congestion]\nkind = \"dcqcn\"\nincrease-timer = \"55us\"\n\
          additive-increase = \"{additive}\"\nhyper-increase = \"{hyper}\""
     );
-    Advice::change("let DCQCN come back sooner after a cut", &keys)
+    Advice::change("let DCQCN recover faster after a rate cut", &keys)
 }
 
-/// Cables as their neighbours are: no slower, and without loss. What a file says of single cables is a list,
-/// so all of it is written again.
+/// Cables as fast as their neighbours, and without loss. Single cables are a list in the file, so
+/// all of it is written again.
 pub(super) fn clean_cables(setup: &FabricSetup, slow: bool) -> Advice {
     const WORDS: &str =
         "replace or clean the optics of these cables, and bring them to the rate of the others";

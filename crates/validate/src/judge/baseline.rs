@@ -3,80 +3,102 @@
 use super::Evidence;
 use super::words::{count, percent, time};
 use crate::check::{Advice, Check};
+use crate::measure::{FlowFigure, Measurement};
 use crate::phase::Phase;
-use crate::suite::{LONG, SHORT, pairs};
+use crate::suite::{LONG, Pair, SHORT, pairs};
 use xoff_report::Verdict;
 use xoff_units::Bytes;
 
 const EXPERIMENT: &str = "baseline-pairs";
 
-/// A flow alone on its path takes no longer than this, over the idle fabric's bound.
+/// A flow alone on its path takes at most this many times the bound of the idle fabric.
 const LINE_RATE: f64 = 1.02;
-/// A short message may take this much longer: it waits for nothing.
+/// A short message may take this much longer: nothing delays it.
 const LATENCY: f64 = 1.02;
+
+/// What to do where a single flow is slow.
+const CLEAN: &str =
+    "clean or replace the optics on these paths, or raise the rate of their slowest link";
 
 pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     let Some(measured) = evidence.get(EXPERIMENT) else { return Vec::new() };
     let pairs = pairs(&evidence.setup.fabric);
-    let check =
-        |name: &str, title: &str| Check::new(Phase::Baseline, name, title).from([EXPERIMENT]);
-    // Long and short flows in the order of the pairs.
-    let rows = |size: Bytes| {
-        let flows = measured.flows.iter().filter(move |flow| flow.bytes == size.get());
-        flows.zip(&pairs).map(|(flow, pair)| {
-            let slower = flow.completion_us.map_or(f64::INFINITY, |time| time / flow.ideal_us);
-            (pair, flow, slower)
-        })
+    vec![line_rate(measured, &pairs), latency(measured, &pairs), at_rest(measured)]
+}
+
+fn check(name: &str, title: &str, good: bool) -> Check {
+    Check::new(Phase::Baseline, name, title).from([EXPERIMENT]).verdict(if good {
+        Verdict::Pass
+    } else {
+        Verdict::Fail
+    })
+}
+
+/// A flow of a pair, and its time over the bound of the idle fabric.
+type Row<'a> = (&'a Pair, &'a FlowFigure, f64);
+
+/// The flows of a size; they are in the order of the pairs.
+fn rows<'a>(measured: &'a Measurement, pairs: &'a [Pair], size: Bytes) -> Vec<Row<'a>> {
+    let flows = measured.flows.iter().filter(|flow| flow.bytes == size.get());
+    let row = |(flow, pair): (&'a FlowFigure, &'a Pair)| {
+        let slower = flow.completion_us.map_or(f64::INFINITY, |time| time / flow.ideal_us);
+        (pair, flow, slower)
     };
-    let worst = |size| rows(size).map(|row| row.2).fold(0.0, f64::max);
-    let rate_words = rows(LONG).map(|(pair, _, slower)| {
+    flows.zip(pairs).map(row).collect()
+}
+
+fn worst(rows: &[Row<'_>]) -> f64 {
+    rows.iter().map(|row| row.2).fold(0.0, f64::max)
+}
+
+/// The pairs whose flow took longer than it may.
+fn late(rows: &[Row<'_>], limit: f64) -> Vec<String> {
+    let late = rows.iter().filter(|row| row.2 > limit);
+    late.map(|(_, flow, _)| format!("{} to {}", flow.from, flow.to)).collect()
+}
+
+fn line_rate(measured: &Measurement, pairs: &[Pair]) -> Check {
+    let rows = rows(measured, pairs, LONG);
+    let words = rows.iter().map(|(pair, _, slower)| {
         format!("{} over {} links {}", pair.relation.name(), pair.links, percent(1.0 / slower))
     });
-    let late = |limit: f64, size| {
-        let late = rows(size).filter(move |row| row.2 > limit);
-        late.map(|(_, flow, _)| format!("{} to {}", flow.from, flow.to))
-    };
-    let latency_words = rows(SHORT).map(|(pair, flow, _)| {
+    let title = "One flow runs at line rate between every class of pairs";
+    check("line-rate", title, worst(&rows) <= LINE_RATE)
+        .done("sent 8 MB alone between each class of pairs")
+        .seen(words.collect::<Vec<_>>().join(", "), "98 % of the slowest link's rate or more")
+        .places(late(&rows, LINE_RATE))
+        .advise(Some(Advice::words(CLEAN)))
+}
+
+fn latency(measured: &Measurement, pairs: &[Pair]) -> Check {
+    let rows = rows(measured, pairs, SHORT);
+    let words = rows.iter().map(|(pair, flow, _)| {
         let time = flow.completion_us.map_or("never".to_owned(), time);
         format!("{} over {} links {time}", pair.relation.name(), pair.links)
     });
-    let judged = |good: bool| if good { Verdict::Pass } else { Verdict::Fail };
+    let title = "A short message takes the latency of its path, and no longer";
+    check("latency", title, worst(&rows) <= LATENCY)
+        .done("wrote 64 bytes alone, and waited for the acknowledgement")
+        .seen(words.collect::<Vec<_>>().join(", "), "within 2 % of cables, switches and NICs")
+        .places(late(&rows, LATENCY))
+        .advise(Some(Advice::words(CLEAN)))
+}
+
+fn at_rest(measured: &Measurement) -> Check {
     let counters = measured.totals;
-    let quiet = [counters.xoff, counters.marks, counters.lossless_drops, counters.retransmitted];
-    let clean =
-        "clean or replace the optics on these paths, or raise the rate of their slowest link";
-    vec![
-        check("line-rate", "One flow gets line rate between every class of pairs")
-            .done("sent 8 MB alone between each class of pairs")
-            .seen(
-                rate_words.collect::<Vec<_>>().join(", "),
-                "98 % of the slowest link's rate or more",
-            )
-            .verdict(judged(worst(LONG) <= LINE_RATE))
-            .places(late(LINE_RATE, LONG))
-            .advise(Some(Advice::words(clean))),
-        check("latency", "A short message takes what its path takes, and no longer")
-            .done("wrote 64 bytes alone, and waited for the acknowledgement")
-            .seen(
-                latency_words.collect::<Vec<_>>().join(", "),
-                "within 2 % of cables, switches and NICs",
-            )
-            .verdict(judged(worst(SHORT) <= LATENCY))
-            .places(late(LATENCY, SHORT))
-            .advise(Some(Advice::words(clean))),
-        check("at-rest", "No pauses, marks, drops or retransmissions at rest")
-            .done("counted them while one flow at a time was under way")
-            .seen(
-                format!(
-                    "{}, {}, {}, {}",
-                    count(counters.xoff, "pause", "pauses"),
-                    count(counters.marks, "mark", "marks"),
-                    count(counters.lossless_drops + counters.wire_drops, "drop", "drops"),
-                    count(counters.retransmitted, "retransmission", "retransmissions"),
-                ),
-                "none",
-            )
-            .verdict(judged(quiet.iter().all(|&number| number == 0) && counters.wire_drops == 0))
-            .advise(Some(Advice::words(clean))),
-    ]
+    let drops = counters.lossless_drops + counters.wire_drops;
+    let quiet = [counters.xoff, counters.marks, drops, counters.retransmitted] == [0; 4];
+    check("at-rest", "No pauses, marks, drops or retransmissions at rest", quiet)
+        .done("counted them while flows ran one at a time")
+        .seen(
+            format!(
+                "{}, {}, {}, {}",
+                count(counters.xoff, "pause", "pauses"),
+                count(counters.marks, "mark", "marks"),
+                count(drops, "drop", "drops"),
+                count(counters.retransmitted, "retransmission", "retransmissions"),
+            ),
+            "none",
+        )
+        .advise(Some(Advice::words(CLEAN)))
 }

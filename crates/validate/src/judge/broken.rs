@@ -1,5 +1,5 @@
-//! A fabric that breaks a rule of the trade so badly that it cannot be built: the laboratory says so, with
-//! what would be right.
+//! A fabric that breaks a rule of the trade so badly that it cannot be built: the laboratory says
+//! so, with what would be right.
 
 use super::advice;
 use crate::check::{Advice, Check};
@@ -34,7 +34,7 @@ pub fn judge_broken(found: &[Diagnostic], draft: Option<&FabricSetup>) -> Vec<Ch
         let words = found.help.clone().map(Advice::words);
         Check::new(Phase::Laboratory, name, title)
             .done("read the fabric file and built the fabric")
-            .seen(found.message.clone(), "the rules of the trade are kept")
+            .seen(found.message.clone(), "the fabric follows the rules")
             .verdict(Verdict::Fail)
             .advise(change.or(words))
     };

@@ -1,4 +1,4 @@
-//! What is really configured, where somebody has collected it: the audit's findings as checks.
+//! Configurations collected from devices: the audit's findings as checks.
 
 use super::words::{count, some};
 use crate::check::{Advice, Check};
@@ -17,7 +17,7 @@ pub fn judge_devices(report: &Report) -> Vec<Check> {
     let devices = count(report.devices as u64, "device", "devices");
     let configured = check(
         "devices",
-        "Devices are configured as the fabric means them",
+        "Devices are configured as intended",
         format!("audited {devices} and {}", count(report.links as u64, "cable", "cables")),
         &others,
         "no findings",

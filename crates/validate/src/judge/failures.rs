@@ -1,4 +1,4 @@
-//! What each failure costs, and whether the fabric comes back.
+//! What each failure costs, and whether the fabric recovers.
 
 use super::words::{count, percent, time};
 use super::{Evidence, advice};
@@ -12,18 +12,18 @@ use xoff_units::Span;
 
 /// Experiments and what they show.
 pub(super) const FAILURES: [(&str, &str); 9] = [
-    ("failure-link", "A dead link"),
-    ("failure-leaf", "A leaf that resets"),
-    ("failure-spine", "A dead spine"),
-    ("failure-reset", "A spine that resets"),
-    ("failure-flap", "A flapping link"),
-    ("failure-optic", "A dirty optic"),
-    ("failure-receiver", "A slow receiver"),
-    ("failure-storm", "A pause storm"),
-    ("failure-route", "A route change"),
+    ("failure-link", "a dead link"),
+    ("failure-leaf", "a leaf that resets"),
+    ("failure-spine", "a dead spine"),
+    ("failure-reset", "a spine that resets"),
+    ("failure-flap", "a flapping link"),
+    ("failure-optic", "a dirty optic"),
+    ("failure-receiver", "a slow receiver"),
+    ("failure-storm", "a pause storm"),
+    ("failure-route", "a route change"),
 ];
 
-/// A failure may delay the last flow by this much beyond the outage: a few timeouts.
+/// A failure may delay the last flow by this much: the outage and a few timeouts.
 const PATIENCE_US: f64 = 10_000.0;
 /// The bandwidth that is left may differ from what was predicted by this share.
 const CLOSE: f64 = 0.1;
@@ -31,7 +31,7 @@ const CLOSE: f64 = 0.1;
 pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     let Some(base) = evidence.get(UNDISTURBED) else { return Vec::new() };
     let one =
-        |(id, title): &(&str, &str)| Some(failure(evidence, id, title, base, evidence.get(id)?));
+        |(id, what): &(&str, &str)| Some(failure(evidence, id, what, base, evidence.get(id)?));
     let mut checks: Vec<Check> = FAILURES.iter().filter_map(one).collect();
     checks.extend(dead_spine(evidence));
     checks
@@ -40,40 +40,59 @@ pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
 fn failure(
     evidence: &Evidence<'_>,
     id: &str,
-    title: &str,
+    what: &str,
     base: &Measurement,
     measured: &Measurement,
 ) -> Check {
     let totals = measured.totals;
-    let complete = measured.is_complete();
     let later = measured.last_flow_us() - base.last_flow_us();
-    let failed: u64 = measured.groups.iter().map(|group| group.failed).sum();
-    // What is lost at the end of a message comes again when the NIC's timeout is over, which no fabric
-    // can shorten.
+    // A packet lost at the end of a message is retransmitted after the NIC's timeout, which no
+    // fabric can shorten.
     let first = evidence.setup.fabric.nics.first().and_then(|nic| nic.qp.first_timeout());
     let timeout = if totals.timeouts > 0 { first.map_or(0.0, Span::as_us_f64) } else { 0.0 };
+    let lost = totals.lossless_drops > 0 || !measured.deadlock.is_empty();
     let verdict = match () {
-        () if !complete || totals.lossless_drops > 0 || !measured.deadlock.is_empty() => {
-            Verdict::Fail
-        }
+        () if !measured.is_complete() || lost => Verdict::Fail,
         () if later > PATIENCE_US + timeout => Verdict::Warn,
         () => Verdict::Pass,
     };
-    let mut seen = match (complete, later) {
-        (true, later) if later > 0.0 => {
-            format!(
-                "all flows done, the last {} later ({})",
-                time(later),
-                grown(base.last_flow_us(), later)
-            )
+    let no_dog = evidence.setup.fabric.switches.iter().any(|switch| switch.watchdog.is_none());
+    let advice = match id {
+        "failure-storm" if no_dog => advice::watchdog(),
+        _ => Advice::words(
+            "check where this run lost packets: give flows a second path, or shorten convergence",
+        ),
+    };
+    let name = id.trim_start_matches("failure-");
+    Check::new(Phase::Failures, name, format!("Traffic survives {what}"))
+        .from([id, UNDISTURBED])
+        .done("injected it while every NIC was sending to four others")
+        .seen(
+            consequences(base, measured, timeout),
+            "all flows finish, no lossless drop but by the failure itself, no deadlock",
+        )
+        .verdict(verdict)
+        .advise(Some(advice))
+}
+
+/// What a failure did, in words. `timeout` is the NICs' timeout in microseconds, if one expired.
+fn consequences(base: &Measurement, measured: &Measurement, timeout: f64) -> String {
+    let totals = measured.totals;
+    let failed: u64 = measured.groups.iter().map(|group| group.failed).sum();
+    let (before, after) = (base.last_flow_us(), measured.last_flow_us());
+    let later = after - before;
+    let mut seen = match measured.is_complete() {
+        true if later > 0.0 => {
+            let share = grown(before, later);
+            format!("all flows finished, the last {} later ({share})", time(later))
         }
-        (true, _) => "all flows done, none later than undisturbed".to_owned(),
-        (false, _) if failed > 0 => format!("{} gave up", count(failed, "flow", "flows")),
-        (false, _) => format!("not all flows were done ({})", measured.outcome),
+        true => "all flows finished, none later than without the failure".to_owned(),
+        false if failed > 0 => format!("{} failed", count(failed, "flow", "flows")),
+        false => format!("not all flows finished ({})", measured.outcome),
     };
     if totals.fault_drops + totals.wire_drops > 0 {
         let lost = count(totals.fault_drops + totals.wire_drops, "packet", "packets");
-        seen += &format!("; {lost} lost in it, {} sent again", totals.retransmitted);
+        seen += &format!("; {lost} lost to it, {} retransmitted", totals.retransmitted);
     }
     if timeout > 0.0 {
         let waits = count(totals.timeouts, "timeout", "timeouts");
@@ -85,27 +104,15 @@ fn failure(
     if totals.xoff > base.totals.xoff {
         seen += &format!("; {} pauses", totals.xoff);
     }
-    let no_dog = evidence.setup.fabric.switches.iter().any(|switch| switch.watchdog.is_none());
-    let advice = match id {
-        "failure-storm" if no_dog => advice::watchdog(),
-        _ => Advice::words(
-            "look at the losses of this run: give flows a second way, or shorten convergence",
-        ),
-    };
-    Check::new(Phase::Failures, id.trim_start_matches("failure-"), format!("{title} is survived"))
-        .from([id, UNDISTURBED])
-        .done("broke it while every NIC was sending to four others")
-        .seen(seen, "all flows done, nothing lossless lost but what was in it, no deadlock")
-        .verdict(verdict)
-        .advise(Some(advice))
+    seen
 }
 
 fn grown(base: f64, later: f64) -> String {
     if base > 0.0 { format!("+{}", percent(later / base)) } else { String::new() }
 }
 
-/// The share of all-to-all bandwidth that must be left when a spine is gone: what is left of a leaf's
-/// uplinks, over what its hosts send to other leaves.
+/// The share of all-to-all bandwidth that must be left when a spine is gone: what is left of a
+/// leaf's uplinks, over what its hosts send to other leaves.
 pub fn predicted_left(fabric: &Fabric) -> Option<f64> {
     let victims = Victims::of(fabric)?;
     let spine = fabric.switch_node(victims.spine?);
@@ -148,17 +155,17 @@ fn dead_spine(evidence: &Evidence<'_>) -> Option<Check> {
     let check = Check::new(
         Phase::Failures,
         "bandwidth",
-        "A dead spine costs its share, and no more",
+        "A dead spine costs its share of the bandwidth, and no more",
     )
     .from([DEAD_SPINE, "all-to-all"])
-    .done("sent everything to everybody with and without a spine")
+    .done("ran all-to-all with and without a spine")
     .seen(
-        format!("{} of the bandwidth is left", percent(left)),
+        format!("{} of the bandwidth remains", percent(left)),
         format!("{}: what its leaves' other uplinks carry", percent(predicted)),
     )
     .verdict(verdict)
     .advise(Some(Advice::words(if predicted > 0.0 {
-        "look at how the remaining links share the load"
+        "check how the remaining links share the load"
     } else {
         "there is one switch above the leaves, and everything stops with it: build two or more"
     })));

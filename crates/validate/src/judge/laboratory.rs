@@ -1,4 +1,4 @@
-//! The file against the rules of the trade. Nothing is run.
+//! The fabric file against the rules of the trade; no simulation.
 
 use super::advice;
 use super::words::{count, some};
@@ -45,7 +45,7 @@ fn pfc(setup: &FabricSetup) -> Check {
     let good = on && lossless;
     let advice = if on { advice::one_lossless_class(setup) } else { advice::pfc_on() };
     check("pfc", "RDMA data is protected by PFC")
-        .done("looked at the class that RDMA data uses")
+        .done("checked the class that RDMA data uses")
         .seen(measured, "PFC on, and the RDMA class lossless")
         .verdict(if good { Verdict::Pass } else { Verdict::Fail })
         .places((!good).then_some("pfc.enabled"))
@@ -88,11 +88,12 @@ fn cnp_class(setup: &FabricSetup) -> Check {
     let (verdict, measured) = match (own, strict) {
         _ if !notified => (Verdict::Pass, "senders do not depend on notifications".to_owned()),
         (Some(class), true) => (Verdict::Pass, format!("class {}, strict priority", class.0)),
-        (Some(class), false) => {
-            (Verdict::Warn, format!("class {} waits its turn among the others", class.0))
-        }
+        (Some(class), false) => (
+            Verdict::Warn,
+            format!("class {} shares a weighted scheduler with the others", class.0),
+        ),
         (None, _) => {
-            (Verdict::Fail, "notifications wait in the queue they complain about".to_owned())
+            (Verdict::Fail, "notifications wait in the congested queue that they report".to_owned())
         }
     };
     check("cnp-class", "Congestion notifications have a strict class of their own")
@@ -158,8 +159,8 @@ fn headroom(derived: &Derived) -> Check {
         format!("too little at {}", some(&short))
     };
     check("headroom", "Headroom covers what arrives after a pause, for every cable")
-        .done("worked out what rate, length, MTU and silicon need")
-        .seen(measured, "as much as the worst case takes, or more")
+        .done("computed what rate, length, MTU and silicon require")
+        .seen(measured, "the worst case or more")
         .verdict(if short.is_empty() { Verdict::Pass } else { Verdict::Fail })
         .places(short)
         .advise(Some(advice::headroom()))
@@ -175,7 +176,7 @@ fn watchdog(setup: &FabricSetup) -> Check {
         number => format!("none on {} of {} switches", number, switches.len()),
     };
     check("watchdog", "A PFC watchdog ends pause storms")
-        .done("looked at every switch")
+        .done("checked every switch")
         .seen(measured, "a watchdog on every switch")
         .verdict(if good { Verdict::Pass } else { Verdict::Warn })
         .places(if good { Vec::new() } else { without })
@@ -287,7 +288,7 @@ fn oversubscription(setup: &FabricSetup, derived: &Derived) -> Check {
 
 fn hash_seeds(setup: &FabricSetup) -> Check {
     let fabric = &setup.fabric;
-    // Switches that choose: those with several ways up. Two tiers of them polarise if they agree.
+    // Switches with several uplinks choose. Two tiers of them polarise if they hash alike.
     let chooses = |tier: Tier| {
         fabric.switches.iter().any(|switch| {
             let up = switch.ports.clone().filter(|&port| {
@@ -317,7 +318,7 @@ fn hash_seeds(setup: &FabricSetup) -> Check {
             count(stages as u64, "stage", "stages")
         ),
     };
-    check("hash-seeds", "Stages of ECMP do not hash alike")
+    check("hash-seeds", "Stages of ECMP hash differently")
         .done("compared the hash seeds of all switches")
         .seen(measured, "different seeds where one hash follows another")
         .verdict(if polarised { Verdict::Fail } else { Verdict::Pass })

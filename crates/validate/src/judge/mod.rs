@@ -1,6 +1,7 @@
-//! [`judge`]: from what a file says and what experiments measured to checks with verdicts and advice.
+//! [`judge`]: from what a file says and what experiments measured to checks with verdicts and
+//! advice.
 //!
-//! Judges look and never run anything: the same evidence gives the same checks, whenever it was gathered.
+//! Judges run nothing: the same evidence gives the same checks, whenever it was gathered.
 
 mod advice;
 mod baseline;
@@ -25,14 +26,14 @@ pub use broken::{is_a_rule, judge_broken};
 pub use devices::judge_devices;
 pub use failures::predicted_left;
 
-/// All that judges look at.
+/// What judges decide on.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// The fabric.
     pub setup: &'a FabricSetup,
     /// What the experiments measured, by their names.
     pub measured: &'a BTreeMap<String, Measurement>,
-    /// Experiments that could not be made, and why.
+    /// Experiments that could not be run, and why.
     pub refused: &'a BTreeMap<String, String>,
 }
 
@@ -60,13 +61,13 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
     checks
 }
 
-/// Experiments that could not be made are failures of the fabric or of the file, and are said.
+/// An experiment that cannot be run is a failure of the fabric or of the file.
 fn refused(evidence: &Evidence<'_>) -> Option<Check> {
     if evidence.refused.is_empty() {
         return None;
     }
     let why = evidence.refused.iter().map(|(experiment, why)| format!("{experiment}: {why}"));
-    let check = Check::new(Phase::Laboratory, "experiments", "Every experiment can be made")
+    let check = Check::new(Phase::Laboratory, "experiments", "Every experiment can be run")
         .done("built every experiment on this fabric")
         .seen(why.collect::<Vec<_>>().join("; "), "none is refused")
         .from(evidence.refused.keys().cloned());

@@ -1,4 +1,5 @@
-//! Whether an operator would see it: the counters that move under each failure, and the alert to have.
+//! Whether an operator would notice: the counters that move under each failure, and the alert to
+//! set.
 
 use super::Evidence;
 use super::failures::FAILURES;
@@ -10,7 +11,7 @@ use crate::suite::UNDISTURBED;
 use std::collections::BTreeSet;
 use xoff_report::Verdict;
 
-/// A counter that operators have, and when to be woken by it.
+/// A counter that operators have, and when to alert on it.
 struct Signal {
     /// Its names: on SONiC, and at the NIC where that has it.
     names: &'static str,
@@ -68,11 +69,11 @@ fn moved(before: u64, after: u64) -> bool {
 
 pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
     let Some(base) = evidence.get(UNDISTURBED) else { return Vec::new() };
-    let found = FAILURES.iter().filter_map(|(id, title)| Some((id, title, evidence.get(id)?)));
-    found.map(|(id, title, measured)| visible(id, title, base, measured)).collect()
+    let found = FAILURES.iter().filter_map(|(id, what)| Some((id, what, evidence.get(id)?)));
+    found.map(|(id, what, measured)| visible(id, what, base, measured)).collect()
 }
 
-fn visible(id: &str, title: &str, base: &Measurement, measured: &Measurement) -> Check {
+fn visible(id: &str, what: &str, base: &Measurement, measured: &Measurement) -> Check {
     let mut seen = Vec::new();
     let mut alerts = Vec::new();
     let mut near = BTreeSet::new();
@@ -93,22 +94,22 @@ fn visible(id: &str, title: &str, base: &Measurement, measured: &Measurement) ->
     }
     let verdict = if seen.is_empty() { Verdict::Warn } else { Verdict::Pass };
     let measured_words = match seen.is_empty() {
-        true => "no counter moved: it cost nothing that anybody could count".to_owned(),
+        true => "no counter moved".to_owned(),
         false => seen.join("; "),
     };
     let alert = alerts.first().map_or("none".to_owned(), |alert| (*alert).to_owned());
     Check::new(
         Phase::Operations,
         id.trim_start_matches("failure-"),
-        format!("{title} shows in the counters"),
+        format!("Counters show {what}"),
     )
     .from([id, UNDISTURBED])
-    .done(format!("compared all counters with the undisturbed run; the alert: {alert}"))
+    .done(format!("compared all counters with the undisturbed run; alert on {alert}"))
     .seen(measured_words, "a counter moves that an alert can watch, best at the port itself")
     .verdict(verdict)
     .places(near)
     .advise(Some(Advice::words(
-        "watch collectives' times, too: what counters do not show, jobs do",
+        "alert on the times of collectives, too: they show what counters do not",
     )))
 }
 

@@ -10,7 +10,7 @@ use xoff_fabric::derived::Derived;
 use xoff_fabric::model::Balancing;
 use xoff_report::Verdict;
 
-/// Everybody to everybody gets this share of the NICs' rate where nothing is oversubscribed.
+/// All-to-all gets this share of the NICs' rate where nothing is oversubscribed.
 const CARRIED: f64 = 0.8;
 /// Links of a tier under hashed load: the busiest over the mean.
 const UNEVEN: f64 = 3.0;
@@ -53,10 +53,10 @@ fn carried(evidence: &Evidence<'_>, derived: &Derived, measured: &Measurement) -
     let advice = match (narrowest, marked) {
         (true, _) => advice::non_blocking(evidence.setup),
         (false, true) => advice::ecn_defaults(),
-        (false, false) => Advice::words("look at the busiest tier of this run: it is too narrow"),
+        (false, false) => Advice::words("widen the busiest tier of this run: it is the bottleneck"),
     };
     let busiest = busiest(measured);
-    check("all-to-all", "The fabric carries all NICs at once", &["all-to-all"])
+    check("all-to-all", "The fabric carries all-to-all traffic", &["all-to-all"])
         .done(measured_title(evidence, "all-to-all"))
         .seen(
             format!(
@@ -82,7 +82,7 @@ fn busiest(measured: &Measurement) -> String {
     tier.map_or(String::new(), |tier| format!("{} at {}", tier.name, percent(tier.mean)))
 }
 
-/// What single flows get under hashing: collisions cost, and say what better balancing would give.
+/// What single flows get under hashing: what collisions cost is what better balancing would gain.
 fn permutation(evidence: &Evidence<'_>, measured: &Measurement) -> Check {
     let share = measured.group("permutation").map_or(0.0, |group| group.share_of_ideal);
     let slowest = measured.group("permutation").map_or(0.0, |group| group.slowdown.of.max);
@@ -98,10 +98,14 @@ fn permutation(evidence: &Evidence<'_>, measured: &Measurement) -> Check {
     } else {
         Advice::words("look at the queues and marks of this run")
     };
-    check("permutation", "Every NIC gets its rate when each sends to one other", &["permutation"])
+    check("permutation", "A permutation runs at line rate", &["permutation"])
         .done(measured_title(evidence, "permutation"))
         .seen(
-            format!("flows get {} of line rate on average, the slowest takes {slowest:.1} times as long", percent(share)),
+            format!(
+                "flows get {} of line rate on average; the slowest takes {slowest:.1} times its \
+                 ideal time",
+                percent(share)
+            ),
             "80 % or more; ECMP puts several flows on one link",
         )
         .verdict(verdict)
@@ -114,8 +118,8 @@ fn spread(derived: &Derived, measured: &Measurement) -> Check {
     let uneven = |tier: &TierFigures| if tier.mean > 0.0 { tier.max / tier.mean } else { 0.0 };
     let tiers: Vec<&TierFigures> = measured.tiers.iter().filter(between).collect();
     let idle = |tier: &TierFigures| (tier.links - tier.used) as f64 / tier.links.max(1) as f64;
-    // Some idle links are chance: with f flows on n links a share of about exp(-f/n) stays idle, give or
-    // take its deviation. As many flows cross a tier as its bytes hold.
+    // Some idle links are chance: with f flows on n links a share of about exp(-f/n) stays idle,
+    // give or take its deviation. As many flows cross a tier as its bytes hold.
     let size = measured.group("permutation").map_or(0.0, |group| group.bytes_per_flow);
     let chance = |tier: &TierFigures| {
         let links = tier.links.max(1) as f64;
@@ -161,7 +165,7 @@ fn spread(derived: &Derived, measured: &Measurement) -> Check {
             } else {
                 words.join("; ")
             },
-            format!("no more idle links than chance leaves, and max/mean below {UNEVEN:.0}"),
+            format!("no more idle links than chance explains, and max/mean below {UNEVEN:.0}"),
         )
         .verdict(verdict)
         .places(polarised)
@@ -251,7 +255,7 @@ fn flood(evidence: &Evidence<'_>, measured: &Measurement) -> Check {
                 count(totals.xoff, "pause", "pauses"),
                 count(dropped, "packet lost", "packets lost"),
                 place.unwrap_or_default(),
-                if measured.is_complete() { "" } else { "; not all traffic got through" },
+                if measured.is_complete() { "" } else { "; not all traffic was delivered" },
             ),
             "no packet lost, whatever senders do",
         )
@@ -286,20 +290,20 @@ fn mixed(measured: &Measurement) -> Check {
     let done = rdma.is_some_and(|group| group.finished == group.flows);
     let good = done && totals.lossless_drops == 0;
     let slowdown = rdma.map_or(0.0, |group| group.slowdown.of.p99);
-    check("mixed", "Other classes do not take RDMA's losslessness", &["mixed"])
+    check("mixed", "RDMA stays lossless beside other classes", &["mixed"])
         .done("ran RDMA beside storage and best effort, each in its class")
         .seen(
             format!(
-                "RDMA p99 slowdown {slowdown:.1}, {} of it, {} of other classes",
+                "RDMA p99 slowdown {slowdown:.1}, {} in its class, {} in others",
                 count(totals.lossless_drops, "loss", "losses"),
                 count(totals.lossy_drops, "drop", "drops"),
             ),
-            "all RDMA arrives, without loss",
+            "every RDMA flow finishes, without loss",
         )
         .verdict(if good { Verdict::Pass } else { Verdict::Fail })
 }
 
-/// Over all of the phase: nothing lossless was lost, nothing deadlocked.
+/// Over all experiments of the phase: no lossless drop, no deadlock.
 fn lossless(evidence: &Evidence<'_>) -> Option<Check> {
     let synthetic = ["permutation", "all-to-all", "flood", "microbursts", "mixed"];
     let incasts = INCASTS.map(|senders| format!("incast-{senders}"));
@@ -319,12 +323,15 @@ fn lossless(evidence: &Evidence<'_>) -> Option<Check> {
     let short =
         Derived::of(evidence.setup).thresholds.iter().any(|row| row.headroom < row.headroom_needed);
     let advice = short.then(advice::headroom);
-    let check =
-        Check::new(Phase::Synthetic, "lossless", "Nothing lossless is lost, and nothing deadlocks")
-            .from(all.iter().map(|measured| measured.experiment.clone()))
-            .done("added up all experiments of this phase")
-            .seen(seen, "no loss, no deadlock")
-            .verdict(if good { Verdict::Pass } else { Verdict::Fail })
-            .places(first.map(|(_, port)| port).into_iter().chain(rings));
+    let check = Check::new(
+        Phase::Synthetic,
+        "lossless",
+        "No lossless class drops a packet, and nothing deadlocks",
+    )
+    .from(all.iter().map(|measured| measured.experiment.clone()))
+    .done("summed over all experiments of this phase")
+    .seen(seen, "no loss, no deadlock")
+    .verdict(if good { Verdict::Pass } else { Verdict::Fail })
+    .places(first.map(|(_, port)| port).into_iter().chain(rings));
     Some(check.advise(advice))
 }

@@ -13,8 +13,8 @@ use xoff_units::Bytes;
 const GOOD: f64 = 0.8;
 const FAIR: f64 = 0.3;
 
-/// A training step takes at most so many times what it takes on an ideal network. Computing hides much of what
-/// collectives lose, so this is stricter.
+/// A training step takes at most this many times as long as on an ideal network. Computation hides
+/// much of what collectives lose, so this is stricter.
 const LITTLE_LONGER: f64 = 1.1;
 const LONGER: f64 = 2.0;
 
@@ -59,7 +59,7 @@ fn collective(
     } else {
         format!("did not finish ({})", measured.outcome)
     };
-    let check = Check::new(Phase::Workload, id, format!("{name} gets what the NICs could carry"))
+    let check = Check::new(Phase::Workload, id, format!("{name} comes close to an ideal network"))
         .done(format!("ran {name} packet by packet, and the same program on an ideal network"))
         .seen(seen, format!("{} of ideal or more at the largest size", percent(GOOD)))
         .verdict(verdict)
@@ -67,7 +67,7 @@ fn collective(
     Some(check.advise(Some(spread(evidence))))
 }
 
-/// GPUs wait for the network no longer than they must.
+/// How much longer a training step takes than on an ideal network.
 fn step(evidence: &Evidence<'_>) -> Option<Check> {
     let measured = evidence.get("training-step")?;
     let step = measured.steps.first()?;
@@ -80,7 +80,7 @@ fn step(evidence: &Evidence<'_>) -> Option<Check> {
     };
     let seen = if step.finished {
         format!(
-            "{:.2} ms a step on {} GPUs, which are idle {} of the time; on an ideal network {:.2} ms, \
+            "{:.2} ms per step on {} GPUs, idle {} of the time; on an ideal network {:.2} ms, \
              idle {}",
             step.time_us / 1e3,
             step.ranks,
@@ -91,7 +91,7 @@ fn step(evidence: &Evidence<'_>) -> Option<Check> {
     } else {
         format!("did not finish ({})", measured.outcome)
     };
-    let title = "GPUs of a training step do not wait for the fabric";
+    let title = "The fabric does not hold a training step back";
     let check = Check::new(Phase::Workload, "training-step", title)
         .done("ran a step of a mixture-of-experts model packet by packet, and on an ideal network")
         .seen(seen, format!("at most {LITTLE_LONGER} times the step of an ideal network"))
@@ -106,6 +106,6 @@ fn spread(evidence: &Evidence<'_>) -> Advice {
     if hashed {
         advice::balance()
     } else {
-        Advice::words("look at the busiest links of this run; the fabric may be too narrow for it")
+        Advice::words("check the busiest links of this run: the fabric may lack bandwidth for it")
     }
 }

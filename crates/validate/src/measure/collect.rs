@@ -66,8 +66,8 @@ impl Run<'_> {
         self.case.flows.iter().zip(&self.report.flows).map(figure).collect()
     }
 
-    /// Cores that the transport kept busy at the server with most to do: the bytes that passed its NICs,
-    /// either way, over what a core moves in the time that the run took.
+    /// Cores that the transport kept busy at the server with most to do: the bytes that passed its
+    /// NICs, either way, over what a core moves in the time that the run took.
     fn cores(&self) -> f64 {
         let (fabric, ports) = (self.fabric(), &self.report.ports);
         let sent = |port: usize| ports[port].iter().map(|class| class.tx_bytes).sum::<u64>();

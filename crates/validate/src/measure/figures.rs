@@ -1,5 +1,5 @@
-//! The figures that are kept of a run. Times are in microseconds, rates in bits per second, sizes in
-//! bytes: plain numbers, because they are written to files and drawn.
+//! The figures that are kept of a run. Times are in microseconds, rates in bits per second, sizes
+//! in bytes: plain numbers, because they are written to files and drawn.
 
 use serde::{Deserialize, Serialize};
 use xoff_telemetry::Distribution;
@@ -46,7 +46,8 @@ pub struct Measurement {
     pub first_lossless_drop: Option<(f64, String)>,
     /// Queues that waited for each other.
     pub deadlock: Vec<String>,
-    /// Cores that the transport kept busy at the server with most to do; zero where NICs do the work.
+    /// Cores that the transport kept busy at the server with most to do; zero where NICs do the
+    /// work.
     pub cores: f64,
 }
 

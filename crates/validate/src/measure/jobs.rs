@@ -67,8 +67,8 @@ impl Run<'_> {
         })
     }
 
-    /// How long a program takes with the same NICs, headers, costs and path delays where no link between NICs
-    /// is ever busy: the difference to the measured time is what the network costs.
+    /// How long a program takes with the same NICs, headers, costs and path delays where no link
+    /// between NICs is ever busy: the difference to the measured time is what the network costs.
     fn ideal(&self, mut program: Program) -> Span {
         let paths = self.paths.get_or_init(|| Paths::new(self.case.fabric));
         let outcome = ideal::run_on_paths(&mut program, paths);

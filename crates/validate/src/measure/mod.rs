@@ -60,8 +60,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Runs an experiment on the fabric that `fabric` describes, with `change` laid over it. `go_on` is called
-/// now and then with the progress so far; false stops the run.
+/// Runs an experiment on the fabric that `fabric` describes, with `change` laid over it. `go_on` is
+/// called now and then with the progress so far; false stops the run.
 pub fn measure(
     experiment: &Experiment,
     fabric: &str,
@@ -91,8 +91,8 @@ pub fn measure_with_files(
     measure_on(experiment, &loaded.scenario, &loaded.setup, seed, open, go_on)
 }
 
-/// Runs an experiment whose scenario and fabric are there already, changed perhaps in ways that no file
-/// can say.
+/// Runs an experiment whose scenario and fabric are there already, changed perhaps in ways that no
+/// file can say.
 pub fn measure_on(
     experiment: &Experiment,
     scenario: &Scenario,

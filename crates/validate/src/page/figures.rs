@@ -12,7 +12,7 @@ use xoff_report::{
 
 type Measured = BTreeMap<String, Measurement>;
 
-/// Lanes of a timeline: more are not read.
+/// Lanes of a timeline; more would be unreadable.
 const LANES: usize = 24;
 
 pub(super) fn of(phase: Phase, measured: &Measured) -> Figures {
@@ -176,7 +176,7 @@ fn heat(measured: &Measured) -> Option<Figure> {
     Some(Figure::new("utilisation", "Links under a permutation", plot).caption(caption))
 }
 
-/// How pauses spread when nobody slows down.
+/// How pauses spread without congestion control.
 fn pauses(measured: &Measured) -> Option<Figure> {
     let all = measured.get("flood").filter(|flood| !flood.pauses.is_empty())?;
     let mut lanes: Vec<Lane> = Vec::new();

@@ -1,5 +1,5 @@
-//! [`page`]: a validation as a [`Report`]: the verdict first, then phase by phase what was done, seen and
-//! advised, with figures drawn from what was measured.
+//! [`page`]: a validation as a [`Report`]: the verdict first, then phase by phase what was done,
+//! seen and advised, with figures drawn from what was measured.
 
 mod figures;
 mod topology;
@@ -17,7 +17,7 @@ use xoff_report::{
 
 /// What a reader must know about how it was made.
 const LEFT_OUT: &str = "PCIe and host memory take no time, NVLink only its rate; bit errors take whole \
-    packets; devices are looked at only where their configurations are given. docs/model.md says all of it.";
+    packets; devices are audited only if their configurations are given. See docs/model.md.";
 
 /// What a page is made from.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ fn headline(validation: &Validation) -> String {
     match (failed, warned) {
         (0, 0) => format!("All {all} checks pass."),
         (0, _) => {
-            format!("The fabric passes {all} checks; {warned} of them have something to improve.")
+            format!("The fabric passes {all} checks; {warned} of them advise an improvement.")
         }
         _ => format!("{failed} of {all} checks fail and {warned} warn: what to change is below."),
     }
@@ -97,7 +97,7 @@ fn overview(material: &Material<'_>) -> Section {
     section
 }
 
-/// One row per check, for people who look for one and for spreadsheets.
+/// One row per check, to search and for spreadsheets.
 fn all(validation: &Validation) -> Section {
     let mut section = Section::new("checks", "All checks");
     section.blocks.push(Block::Table(all_checks(validation)));
@@ -126,7 +126,8 @@ fn changes(validation: &Validation) -> Section {
     section.lead = Some(if tried {
         "Each change was tried by itself; what helps most comes first.".to_owned()
     } else {
-        "What checks that did not pass ask for. `--what-if` tries each and says what it does."
+        "What the checks that did not pass advise. `--what-if` tries each change and reports its \
+         effect."
             .to_owned()
     });
     for (change, number) in validation.changes.iter().zip(1..) {

@@ -10,7 +10,7 @@ use xoff_fabric::route::Routes;
 use xoff_fabric::scenario::{Common, FlowEntry, Flows, Workload};
 use xoff_units::{Bytes, Span};
 
-/// How two NICs lie to each other.
+/// How two NICs are placed relative to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
@@ -39,7 +39,7 @@ impl Relation {
 /// Two NICs that stand for all pairs like them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
-    /// How they lie to each other.
+    /// Where they are relative to each other.
     pub relation: Relation,
     /// Links from one to the other.
     pub links: usize,
@@ -49,10 +49,10 @@ pub struct Pair {
     pub to: NicId,
 }
 
-/// NICs whose pairs are looked at: enough to meet every class of pairs.
+/// NICs whose pairs are searched: enough to find every class of pairs.
 const LOOKED_AT: usize = 2_048;
 
-/// One pair for every relation and number of links, from the point of view of the first NIC.
+/// One pair for every relation and number of links, seen from the first NIC.
 pub fn pairs(fabric: &Fabric) -> Vec<Pair> {
     let routes = Routes::new(fabric);
     let count = fabric.nics.len();
@@ -112,7 +112,8 @@ pub(super) fn experiments(fabric: &Fabric) -> Vec<Experiment> {
     if pairs.is_empty() {
         return Vec::new();
     }
-    // Each flow starts when the one before it must long be done: ten times what a NIC needs.
+    // Each flow starts after three times what the one before it takes on the slowest link, and 50
+    // us.
     let slowest = fabric.cables.iter().map(|cable| cable.rate).min().unwrap_or_default();
     let turn = Span::from_ps(slowest.time_for(LONG).as_ps().saturating_mul(3)) + Span::from_us(50);
     let flow = |pair: &Pair, size, turn_number: u64| FlowEntry {

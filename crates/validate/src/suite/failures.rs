@@ -10,14 +10,14 @@ use xoff_fabric::scenario::{
 };
 use xoff_units::{Bytes, Rate, Ratio, Span};
 
-/// The experiment without a fault, which the others are held against.
+/// The experiment without a fault, the reference for the others.
 pub const UNDISTURBED: &str = "failure-none";
-/// All NICs at once with a spine that is gone from the start.
+/// All-to-all with a spine that is down from the start.
 pub const DEAD_SPINE: &str = "dead-spine";
 
 /// When faults begin: traffic is under way.
 pub(crate) const BEGIN: Span = Span::from_us(60);
-/// How long outages last that end.
+/// How long temporary outages last.
 pub(crate) const OUTAGE: Span = Span::from_us(300);
 
 /// What breaks: the first leaf, and the first spine above it.
@@ -30,7 +30,7 @@ pub struct Victims {
 }
 
 impl Victims {
-    /// The victims in a fabric; none where the first NIC hangs on no switch.
+    /// The victims in a fabric; none where the first NIC has no switch.
     pub fn of(fabric: &Fabric) -> Option<Self> {
         let first = fabric.ports.get(fabric.nics.first()?.ports.start as usize)?;
         let leaf = fabric.node_switch(fabric.ports[first.peer.index()].node)?;
@@ -80,7 +80,8 @@ pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
             reaction: at_once,
         })));
     }
-    // What is lost at the end of a message comes again after a timeout, or the queue pair gives up.
+    // A packet lost at the end of a message is retransmitted after a timeout, or the queue pair
+    // fails.
     let patience = fabric.nics[0].qp.silence_limit().unwrap_or(Span::ZERO);
     all.into_iter().map(|experiment| experiment.within(LONGEST + patience)).collect()
 }
@@ -125,7 +126,7 @@ fn slow_receiver(fabric: &Fabric, nic: &str, quick: bool) -> Experiment {
 }
 
 fn storm(nic: &str, quick: bool) -> Experiment {
-    let title = format!("{nic} sends pauses without end for {OUTAGE}");
+    let title = format!("{nic} sends pause frames continuously for {OUTAGE}");
     disturbed("failure-storm", &title, quick).hurting([nic]).breaking(Fault::PauseStorm {
         nic: NodeRef::Name(nic.to_owned()),
         at: BEGIN,

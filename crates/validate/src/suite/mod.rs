@@ -1,7 +1,6 @@
 //! [`suite`]: the experiments that a fabric is put through.
 //!
-//! They grow with the fabric up to a point: from some size on, more NICs ask the same questions again, and
-//! people wait.
+//! They grow with the fabric up to a limit, beyond which more NICs cost time and show nothing new.
 
 mod baseline;
 mod failures;
@@ -19,7 +18,7 @@ pub(crate) use failures::{BEGIN, OUTAGE};
 pub use failures::{DEAD_SPINE, UNDISTURBED, Victims};
 pub use synthetic::INCASTS;
 
-/// Which experiments to make.
+/// Which experiments to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Only these phases.
@@ -35,7 +34,7 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// Whether a phase is asked for.
+    /// Whether a phase is chosen.
     pub fn has(&self, phase: Phase) -> bool {
         self.phases.contains(&phase)
     }
@@ -56,7 +55,7 @@ pub fn suite(fabric: &Fabric, choice: &Choice) -> Vec<Experiment> {
     if choice.has(Phase::Failures) || choice.has(Phase::Operations) {
         all.extend(failures::experiments(fabric, choice.quick));
         if !choice.has(Phase::Synthetic) {
-            // What a dead spine costs is held against this.
+            // The reference for the cost of a dead spine.
             all.push(synthetic::everybody(fabric, choice.quick));
         }
     }

@@ -9,10 +9,10 @@ use xoff_fabric::scenario::{
 };
 use xoff_units::{Bytes, Ratio, Span};
 
-/// How many send to one, where the fabric has so many.
+/// Senders of the incasts, as far as the fabric has that many.
 pub const INCASTS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
-/// NICs up to which everybody sends to everybody; larger fabrics get permutations instead.
+/// The most NICs for all-to-all; larger fabrics get permutations instead.
 const EVERYBODY: usize = 256;
 
 pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
@@ -41,12 +41,12 @@ fn permutation(quick: bool) -> Experiment {
     Experiment::new("permutation", Phase::Synthetic, title).with(traffic).sampled(Span::from_us(10))
 }
 
-/// Load on every path at once: what the fabric carries when hashing has averaged out.
+/// Load on every path at once, so that hash collisions average out.
 pub(super) fn everybody(fabric: &Fabric, quick: bool) -> Experiment {
     let nics = fabric.nics.len();
     let experiment = |title| Experiment::new("all-to-all", Phase::Synthetic, title);
     if nics <= EVERYBODY {
-        // About as much per NIC whatever their number.
+        // About as much per NIC, however many there are.
         let per_nic = if quick { 4 << 20 } else { 16 << 20 };
         let size = Bytes::new((per_nic / nics as u64).next_power_of_two().max(4096));
         let traffic = Workload::AllToAll(AllToAll { size, common: named("all-to-all") });
@@ -68,8 +68,8 @@ fn incast(senders: u32) -> Experiment {
         .sampled(Span::from_us(5))
 }
 
-/// Senders that do not slow down: only PFC stands between them and loss. They send twice what the
-/// receiver's switch can hold.
+/// Senders without congestion control: PFC alone prevents loss. They send twice what the receiver's
+/// switch can hold.
 fn flood(fabric: &Fabric, senders: u32) -> Experiment {
     let title =
         format!("{senders} NICs without congestion control send to one: PFC alone must hold");
@@ -79,7 +79,7 @@ fn flood(fabric: &Fabric, senders: u32) -> Experiment {
     let slowest = fabric.cables.iter().map(|cable| cable.rate).min().unwrap_or_default();
     let bound = slowest.time_for(Bytes::new(each * u64::from(senders)));
     let traffic = Incast { size, senders: Some(senders), target: None, common: named("flood") };
-    // Nobody gives up while a pause lasts.
+    // No sender times out while a pause lasts.
     Experiment::new("flood", Phase::Synthetic, title)
         .with(Workload::Incast(traffic))
         .but("[transport]\ntimeout = \"1000ms\"\ncongestion = { kind = \"none\" }")

@@ -9,7 +9,7 @@ use xoff_fabric::scenario::{
 };
 use xoff_units::Span;
 
-/// GPUs up to which all take part.
+/// The most GPUs that take part.
 const RANKS: u64 = 256;
 
 /// A collective as a piece of traffic.
@@ -28,7 +28,7 @@ pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
         ("all-to-all-collective", "AllToAll", Workload::AllToAllCollective),
     ];
     let one = |(id, name, kind): (&str, &str, Kind)| {
-        // Pairwise exchanges make many small transfers; the smaller sizes say as much.
+        // Pairwise exchanges make many small transfers; smaller sizes show as much.
         let sizes = match (quick, id) {
             (true, "all-to-all-collective") => "4MiB..8MiB",
             (true, _) => "4MiB..16MiB",
@@ -53,9 +53,9 @@ pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
 const STEP_RANKS: u32 = 64;
 const EXPERTS: u32 = 8;
 
-/// A step of a model with as few layers as will do: computing and sending both grow with them, so the
-/// share of time that GPUs wait is that of a deeper one. Tensor parallelism stays inside servers; experts are spread
-/// over servers, so that there is all-to-all traffic beside that of the gradients.
+/// A step of a model with few layers: computation and traffic both grow with them, so GPUs wait for
+/// the same share of time as in a deeper one. Tensor parallelism stays inside servers; experts are
+/// spread over servers, which adds all-to-all traffic to that of the gradients.
 fn step(fabric: &Fabric, quick: bool) -> Option<Experiment> {
     let inside = fabric.servers.iter().map(|server| server.gpus).reduce(gcd)?;
     let gpus: u32 = fabric.servers.iter().map(|server| server.gpus).sum();

@@ -1,9 +1,9 @@
-//! Files of the ns-3 models of the HPCC line: a topology, a list of flows and, where they were recorded, the
-//! paths that the flows took.
+//! Files of the ns-3 models of the HPCC line: a topology, a list of flows and, where they were
+//! recorded, the paths that the flows took.
 //!
-//! [`import`] turns [`Files`] into a fabric file, a scenario and a flow list that `xoff run` takes, or reports
-//! every mistake with its file and line. What it is not: it reads and writes no files, and it does not
-//! check that the fabric is sound; loading what it gives does that.
+//! [`import`] turns [`Files`] into a fabric file, a scenario and a flow list that `xoff run` takes,
+//! or reports every mistake with its file and line. What it is not: it reads and writes no files,
+//! and it does not check that the fabric is sound; loading what it gives does that.
 
 mod flows;
 mod paths;

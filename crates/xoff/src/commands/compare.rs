@@ -137,8 +137,8 @@ impl Comparison {
     }
 }
 
-/// What is said of a variant, and whether it goes with the times or with the counters: together they would
-/// be too wide for a terminal.
+/// What is said of a variant, and whether it goes with the times or with the counters: together
+/// they would be too wide for a terminal.
 const COLUMNS: [(&str, bool); 11] = [
     ("mean", true),
     ("p99", true),

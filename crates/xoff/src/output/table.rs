@@ -1,8 +1,8 @@
 //! [`Table`]: columns that fit the terminal.
 //!
 //! A table that is too wide shortens its text columns in the middle (both ends of `leaf0→spine1`
-//! say something); one that is still too wide is shown row by row, so that no line is ever broken by
-//! the terminal.
+//! say something); one that is still too wide is shown row by row, so that no line is ever broken
+//! by the terminal.
 
 use super::printable;
 use super::style::Style;

@@ -1,5 +1,5 @@
-//! `xoff audit --simulate`: what the mistakes do, measured. The fabric is run as it is configured and as it is
-//! meant, and both are put side by side.
+//! `xoff audit --simulate`: what the mistakes do, measured. The fabric is run as it is configured
+//! and as it is meant, and both are put side by side.
 
 use crate::exit::{Failure, Level, say};
 use crate::output::number::microseconds;
@@ -57,7 +57,8 @@ impl Figures {
     }
 }
 
-/// Experiments that show what misconfiguration does: load, incast, and senders that do not slow down.
+/// Experiments that show what misconfiguration does: load, incast, and senders that do not slow
+/// down.
 const SHOWN: [&str; 4] = ["permutation", "incast-8", "incast-64", "flood"];
 
 /// Runs the fabric as it is configured and as it is meant.

@@ -58,7 +58,8 @@ pub(crate) struct Args {
     /// Record that somebody approved this fabric file
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "diff"])]
     approve: Option<String>,
-    /// System of all switches: sonic, eos, nx-os, cumulus, cumulus-yaml, junos, junos-set, os10 or picos
+    /// System of all switches: sonic, eos, nx-os, cumulus, cumulus-yaml, junos, junos-set, os10 or
+    /// picos
     #[arg(long, value_parser = switch_system)]
     system: Option<SystemId>,
     /// System of the leaves

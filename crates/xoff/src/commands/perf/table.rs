@@ -1,4 +1,5 @@
-//! What `xoff perf` prints: perftest's table, so that scripts which read the one can read the other.
+//! What `xoff perf` prints: perftest's table, so that scripts which read the one can read the
+//! other.
 
 use serde_json::{Value, json};
 use std::time::Duration;

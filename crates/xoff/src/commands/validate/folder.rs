@@ -57,15 +57,15 @@ impl Folder {
         self.write(name, &text)
     }
 
-    /// What an earlier run of this very experiment measured. A file that cannot be read is as good as
-    /// none: the experiment is made again.
+    /// What an earlier run of this very experiment measured. A file that cannot be read is as good
+    /// as none: the experiment is made again.
     pub(super) fn recall(&self, name: &str, key: &str) -> Option<Measurement> {
         let kept: Kept = read(&self.path.join(format!("experiments/{name}.json")))?;
         (kept.key == key).then_some(kept.measurement)
     }
 
-    /// Keeps what an experiment measured, and gives it back as it will be read again: whether it was
-    /// interrupted in between makes no difference to the verdict.
+    /// Keeps what an experiment measured, and gives it back as it will be read again: whether it
+    /// was interrupted in between makes no difference to the verdict.
     pub(super) fn keep(
         &self,
         name: &str,

@@ -1,8 +1,8 @@
 //! `xoff validate`: a fabric through six phases, to a verdict with evidence and advice.
 //!
-//! Everything is in one folder: the fabric, each experiment as a scenario file beside what it measured, the
-//! verdict and the report. What was measured is written when it is there, so a validation that was
-//! interrupted goes on where it was and ends with the same verdict.
+//! Everything is in one folder: the fabric, each experiment as a scenario file beside what it
+//! measured, the verdict and the report. What was measured is written when it is there, so a
+//! validation that was interrupted goes on where it was and ends with the same verdict.
 
 mod folder;
 mod screen;
