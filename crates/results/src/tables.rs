@@ -15,7 +15,7 @@ use xoff_workload::Job;
 /// What a reader of the results must know about the model.
 const NOTES: [&str; 4] = [
     "PCIe and host memory take no time, NVLink only its rate; a queue pair uses one port of its NIC",
-    "routes change only by faults; which of several equal ports is taken says `switch.balancing`",
+    "routes change only by faults; `switch.balancing` says which of several equal ports is taken",
     "bit errors and loss take whole packets; pause frames are lost on dead links only",
     "a flow is one message on a queue pair of its own; a collective keeps its queue pairs",
 ];

@@ -1,7 +1,7 @@
 //! What a run leaves behind: the rows of its tables ([`FlowRow`], [`PortRow`], [`QueueRow`],
 //! [`EventRow`]), the [`Summary`], and the [`RunFolder`] that holds them with the input files.
 //!
-//! Whoever produces results keeps its own counters and hands them over at the end; only events and
+//! The producer of results keeps its own counters and hands them over at the end; only events and
 //! series stream into their tables while it runs. A table on disk is a complete Parquet file after
 //! every flush, so a run that is interrupted, killed or out of disk keeps what it has written.
 //!

@@ -1,16 +1,16 @@
-//! [`Check`]: one thing that was looked at, with what was seen, what it is held against and what to
-//! do.
+//! [`Check`]: one property of the fabric, with what was measured, what is expected and what to
+//! change.
 
 use crate::phase::Phase;
 use serde::{Deserialize, Serialize};
 use xoff_fabric::Network;
 use xoff_report::Verdict;
 
-/// One thing that was looked at.
+/// One property of the fabric, checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Check {
-    /// Its name, which stays the same: `synthetic.incast`.
+    /// Its name, which is stable between versions: `synthetic.incast`.
     pub id: String,
     /// The phase it belongs to.
     pub phase: Phase,
@@ -18,11 +18,11 @@ pub struct Check {
     pub title: String,
     /// What was done.
     pub done: String,
-    /// What was seen.
+    /// What was measured.
     pub measured: String,
-    /// What it is held against.
+    /// What is expected.
     pub expected: String,
-    /// How it ended.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Devices, ports, cables or settings that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +36,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// A check that passed so far.
+    /// A check that passes until a verdict is set.
     pub fn new(phase: Phase, name: &str, title: impl Into<String>) -> Self {
         Self {
             id: format!("{}.{name}", phase.name()),
@@ -58,13 +58,13 @@ impl Check {
         self
     }
 
-    /// What was seen, and what it is held against.
+    /// What was measured, and what is expected.
     pub fn seen(mut self, measured: impl Into<String>, expected: impl Into<String>) -> Self {
         (self.measured, self.expected) = (measured.into(), expected.into());
         self
     }
 
-    /// How it ended.
+    /// Its verdict.
     pub fn verdict(mut self, verdict: Verdict) -> Self {
         self.verdict = verdict;
         self
@@ -95,7 +95,7 @@ impl Check {
 pub struct Advice {
     /// In words.
     pub text: String,
-    /// As keys of the fabric file, to be laid over it; empty where words must do.
+    /// As keys of the fabric file, to be laid over it; empty if no key can express it.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     pub change: toml::Table,
 }
@@ -106,7 +106,7 @@ impl Advice {
         Self { text: text.into(), change: toml::Table::new() }
     }
 
-    /// Advice with what to write into the fabric file. The keys are ours, so they are TOML.
+    /// Advice with keys of the fabric file, which must be valid TOML.
     pub fn change(text: impl Into<String>, keys: &str) -> Self {
         let change = keys.parse();
         debug_assert!(change.is_ok(), "{keys}");

@@ -1,5 +1,5 @@
-//! The same scenario under different rules: [`variants`] of it as keys laid over its fabric, to be
-//! measured and put side by side.
+//! The same scenario under different settings: [`variants`] of it as keys laid over its fabric, to
+//! be measured and compared.
 
 use crate::check::overlay;
 use xoff_fabric::catalogue::{OutOfOrder, Silicon};
@@ -41,7 +41,7 @@ pub struct Variant {
     pub name: String,
     /// Keys of the fabric file that make it.
     pub change: toml::Table,
-    /// What it changes of the fabric itself, for readers of a table.
+    /// What it changes of the fabric itself, shown below the table.
     pub note: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Subject {
 
     /// The keys of a name.
     fn keys(self, name: &str) -> Option<String> {
-        // Packets of a flow that take several ways need receivers that keep what comes early.
+        // A flow whose packets take several paths needs receivers that keep packets out of order.
         const REORDERING: &str =
             "\n[transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256";
         let known = self.names().contains(&name);
@@ -144,7 +144,7 @@ fn network(name: &str) -> String {
 pub struct UnknownName {
     /// The name.
     pub name: String,
-    /// Those that are.
+    /// Known names.
     pub known: Vec<&'static str>,
 }
 

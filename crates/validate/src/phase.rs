@@ -1,4 +1,4 @@
-//! [`Phase`]: the six steps of a validation, in the order in which one would do them.
+//! [`Phase`]: the six steps of a validation, in order.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ pub enum Phase {
     Synthetic,
     /// Collectives, and steps made of them.
     Workload,
-    /// What breaks, how deep, how long.
+    /// What each failure costs.
     Failures,
-    /// Whether an operator would see it.
+    /// Whether an operator would notice.
     Operations,
 }
 
@@ -55,7 +55,7 @@ impl Phase {
         }
     }
 
-    /// What it asks.
+    /// The question it answers.
     pub const fn question(self) -> &'static str {
         match self {
             Phase::Laboratory => {
@@ -65,11 +65,9 @@ impl Phase {
             Phase::Synthetic => {
                 "Does it hold under sustained load, incast, bursts and mixed classes?"
             }
-            Phase::Workload => {
-                "What do collectives and a training step get, against an ideal network?"
-            }
-            Phase::Failures => "What does each failure cost, and does the fabric come back?",
-            Phase::Operations => "Does each failure show in the counters an operator has?",
+            Phase::Workload => "How close to an ideal network are collectives and a training step?",
+            Phase::Failures => "What does each failure cost, and does the fabric recover?",
+            Phase::Operations => "Does each failure show in an operator's counters?",
         }
     }
 

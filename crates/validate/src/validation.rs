@@ -27,7 +27,7 @@ pub struct Validation {
     pub phases: Vec<PhaseResult>,
     /// Every check, in the order of the phases.
     pub checks: Vec<Check>,
-    /// What to change, what helps most first.
+    /// Proposed changes, the most effective first.
     pub changes: Vec<Proposal>,
 }
 
@@ -45,15 +45,15 @@ pub struct PhaseResult {
     pub counts: [u32; 3],
 }
 
-/// Something to change, and what that would do.
+/// A proposed change and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Proposal {
     /// What to change.
     pub advice: Advice,
-    /// Checks that ask for it.
+    /// Checks that advise it.
     pub checks: Vec<String>,
-    /// What came of it, if it was tried.
+    /// Its effect, if it was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
 }
@@ -64,7 +64,7 @@ pub struct Proposal {
 pub struct Effect {
     /// The score with the change.
     pub score: u32,
-    /// Checks that are better with it: what they said, and what they say then.
+    /// Checks that are better with it, before and after.
     pub better: Vec<Turn>,
     /// Checks that are worse with it.
     pub worse: Vec<Turn>,
@@ -137,7 +137,7 @@ impl Validation {
         Effect { score: after.score, better, worse }
     }
 
-    /// Orders what was proposed by what it did.
+    /// Orders the proposed changes by their effect.
     pub fn order_changes(&mut self) {
         let gain = |proposal: &Proposal| {
             let effect = proposal.effect.as_ref();
@@ -147,7 +147,7 @@ impl Validation {
         self.changes.sort_by_key(|proposal| std::cmp::Reverse(gain(proposal)));
     }
 
-    /// Everything that failing checks ask for, together.
+    /// All changes that failing checks advise, together.
     pub fn remedy(&self) -> toml::Table {
         let failed = self.checks.iter().filter(|check| check.verdict == Verdict::Fail);
         let mut all = toml::Table::new();
@@ -184,7 +184,7 @@ fn mean(values: impl Iterator<Item = u32>) -> u32 {
     if count == 0 { 0 } else { (2 * sum + count) / (2 * count) }
 }
 
-/// What checks that did not pass ask for, the same thing once, failures first.
+/// The advice of checks that did not pass, without duplicates, failures first.
 fn proposals(checks: &[Check]) -> Vec<Proposal> {
     let mut all: Vec<Proposal> = Vec::new();
     let mut asking: Vec<&Check> = checks.iter().filter(|check| check.advice.is_some()).collect();

@@ -5,13 +5,13 @@ use crate::exit::Exit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether somebody wants the run to stop.
+/// Whether a signal asks the run to stop.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens for signals from now on. Where that is not possible the run goes on without:
-    /// signals then end it the hard way, which its tables survive.
+    /// Listens for signals from now on. Where that is not possible a signal kills the process,
+    /// which the tables survive.
     pub(crate) fn listen() -> Self {
         let interrupt = Self::default();
         let flag = interrupt.clone();
@@ -24,12 +24,12 @@ impl Interrupt {
         interrupt
     }
 
-    /// What is set when a signal comes.
+    /// The flag that a signal sets.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
 
-    /// Whether a signal has come.
+    /// Whether a signal arrived.
     pub(crate) fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

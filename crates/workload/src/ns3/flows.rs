@@ -1,5 +1,5 @@
 //! `flow.txt`: how many, then one per line: `source destination class port bytes start`, the start
-//! in seconds. Only differences between starts matter: the first flow starts at zero.
+//! in seconds. Starts are relative: the first flow starts at zero.
 
 use super::text::{Line, Mistakes, lines};
 use super::topology::Topology;
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, topology: &Topology, mistakes: &mut Mistakes) -> 
         flows.extend(read_flow(&line, topology, mistakes));
     }
     if let Some(announced) = announced.filter(|&announced| announced != found) {
-        let text = format!("{announced} flows are announced, and {found} are there");
+        let text = format!("{announced} flows are announced, but the file has {found}");
         mistakes.add(header.number, text);
     }
     let first = flows.iter().map(|flow| flow.start).min().unwrap_or_default();

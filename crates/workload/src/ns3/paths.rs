@@ -17,7 +17,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Gives flows their paths; returns how many have none.
+    /// Pins flows to their paths; returns how many have none.
     pub(super) fn pin(&mut self, flows: &mut [Flow]) -> usize {
         let mut without = 0;
         for flow in flows {
@@ -26,7 +26,7 @@ impl Paths {
                 paths.get_mut(&key).and_then(VecDeque::pop_front)
             };
             let (data, ack) = (next(&mut self.data), next(&mut self.ack));
-            // Without a way back of its own, an ACK takes that of the data backwards.
+            // Without a recorded path of their own, ACKs take the data's path backwards.
             flow.path = data.map(|data| {
                 let back = ack.unwrap_or_else(|| data.iter().rev().copied().collect());
                 (data, back)
@@ -86,7 +86,7 @@ fn stops(
     let [first, stops @ .., last] = nodes else { return None };
     if (*first, *last) != (from, to) {
         let text =
-            format!("the path leads from {first} to {last}, and the flow from {from} to {to}");
+            format!("the path leads from {first} to {last}, but the flow from {from} to {to}");
         mistakes.add(line, text);
         return None;
     }

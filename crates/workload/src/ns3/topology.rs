@@ -25,7 +25,7 @@ pub(super) struct Link {
     pub(super) loss: Ratio,
 }
 
-/// More nodes than any fabric file may have.
+/// The most nodes that can be imported.
 const MOST_NODES: u32 = 1_000_000;
 
 impl Topology {
@@ -40,7 +40,7 @@ impl Topology {
         self.pairs.contains(&(a.min(b), a.max(b)))
     }
 
-    /// Links between a host and the nearest of each switch: 1 at the hosts' own switches.
+    /// The distance of each switch to the nearest host, in links: 1 for switches with hosts.
     pub(super) fn heights(&self) -> BTreeMap<u32, u32> {
         let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &(a, b) in &self.pairs {
@@ -63,12 +63,12 @@ impl Topology {
         heights
     }
 
-    /// Says so if a number is not a node's.
+    /// Whether a node exists; if not, that is a mistake.
     pub(super) fn knows(&self, node: u32, line: usize, mistakes: &mut Mistakes) -> bool {
         let known = node < self.nodes;
         if !known {
             let nodes = self.nodes;
-            mistakes.add(line, format!("node {node} is not there: nodes are 0 to {nodes} - 1"));
+            mistakes.add(line, format!("node {node} does not exist: nodes are 0 to {nodes} - 1"));
         }
         known
     }
@@ -97,7 +97,8 @@ pub(super) fn read(text: &str, mistakes: &mut Mistakes) -> Topology {
         read_link(&mut topology, &line, mistakes);
     }
     if found != links {
-        mistakes.add(header.number, format!("{links} links are announced, and {found} are there"));
+        mistakes
+            .add(header.number, format!("{links} links are announced, but the file has {found}"));
     }
     topology
 }
@@ -113,7 +114,7 @@ fn read_switches<'a>(
     let mut found = 0;
     while found < count {
         let Some(line) = lines.next() else {
-            let text = format!("{count} switches are announced, and {found} are there");
+            let text = format!("{count} switches are announced, but the file has {found}");
             return mistakes.add(header, text);
         };
         found += line.words.len() as u32;
@@ -125,7 +126,7 @@ fn read_switches<'a>(
         }
     }
     if found > count {
-        let text = format!("{count} switches are announced, and {found} numbers are listed");
+        let text = format!("{count} switches are announced, but {found} are listed");
         mistakes.add(header, text);
     }
 }

@@ -181,13 +181,13 @@ fn show(args: &Args, summary: &Summary, folder: &RunFolder) -> Result<(), Failur
     output::stdout(&page)
 }
 
-/// The scenario's name as people say it.
+/// The file name of the scenario.
 fn name(args: &Args) -> String {
     let name = args.scenario.file_name().unwrap_or(args.scenario.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-/// What gives the same results again.
+/// The command that reproduces the results.
 fn command(args: &Args, scene: &Scene) -> String {
     let path = args.scenario.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
@@ -226,7 +226,7 @@ fn judge(
     if report.outcome == xoff_sim::Outcome::Interrupted {
         let place = folder.path().display();
         let text = format!(
-            "interrupted after {simulated} of simulated time; what was done by then is in {place}"
+            "interrupted after {simulated} of simulated time; the results until then are in {place}"
         );
         say(Level::Warning, &text);
         return Ok(Exit::Interrupted);
@@ -234,7 +234,7 @@ fn judge(
     Ok(if verdict.is_broken() { Exit::BrokeARule } else { Exit::Fine })
 }
 
-/// The simulator refused the scenario: the folder says so, too.
+/// The simulator refused the scenario: the folder's summary records it.
 fn could_not_begin(folder: &RunFolder, scene: &Scene, reason: &str) -> Failure {
     let mut summary = Summary::new(scene.seed);
     summary.inputs = folder.inputs().to_vec();
