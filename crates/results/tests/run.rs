@@ -1,7 +1,6 @@
 //! Cases from their files to verdicts, summaries and pages, without the binary.
 
-use xoff_fabric::load::ScenarioSetup;
-use xoff_fabric::load_scenario;
+use xoff_fabric::{ScenarioSetup, load_scenario};
 use xoff_results::{Case, Results, Verdict, Watched, Watcher, isolation, page, settings};
 use xoff_sim::{Outcome, Progress, Report, Settings, Silent};
 use xoff_telemetry::{RunFolder, Summary};
