@@ -2,14 +2,14 @@
 
 /// The known name that a mistyped one most probably stands for.
 pub fn closest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Names in files are short; comparing a novel with all of them would take its time.
+    // Names in files are short, and the distance takes time in proportion to both lengths.
     if wrong.len() > 64 {
         return None;
     }
     let plain = plain(wrong);
     let mut best: Option<(usize, &str)> = None;
     for name in known {
-        let distance = distance(&plain, &self::plain(name));
+        let distance = strsim::levenshtein(&plain, &self::plain(name));
         let allowed = (name.len().max(wrong.len()) / 3).max(1);
         if distance <= allowed && best.is_none_or(|(d, _)| distance < d) {
             best = Some((distance, name));
@@ -30,23 +30,8 @@ pub fn help<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String
     format!("known here: {}{more}", listed.join(", "))
 }
 
-fn plain(name: &str) -> Vec<char> {
-    name.chars().map(|c| if c == '_' { '-' } else { c.to_ascii_lowercase() }).collect()
-}
-
-/// Edits (insert, remove, replace) between two words.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('_', "-")
 }
 
 #[cfg(test)]
