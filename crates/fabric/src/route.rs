@@ -46,6 +46,7 @@ impl Routes {
         let graph = Graph::of(fabric, &BTreeSet::new());
         routes.fill(&graph, &targets, |attached, found| graph.search(attached, found));
         routes.set_overrides(fabric);
+        routes.assert_next_hops(fabric);
         routes
     }
 
@@ -72,7 +73,34 @@ impl Routes {
         let graph = Graph::of(fabric, &BTreeSet::new());
         routes.fill(&graph, &kept, |attached, found| graph.search(attached, found));
         routes.set_overrides(fabric);
+        routes.assert_next_hops(fabric);
         routes
+    }
+
+    /// Panics unless every next hop is a port of a switch, every group has ports of one switch only, and
+    /// what leads straight to a NIC ends there. The table itself, which can be large, is not walked.
+    fn assert_next_hops(&self, fabric: &Fabric) {
+        let switch = |port: PortId| fabric.node_switch(fabric.ports[port.index()].node);
+        for group in 0..self.starts.len() as u32 - 1 {
+            let mut ports = self.group(group).iter();
+            let Some(&first) = ports.next() else { continue };
+            let owner = switch(first);
+            assert!(owner.is_some(), "a next hop is port {first}, which is a NIC's");
+            let alike = ports.all(|&port| switch(port) == owner);
+            assert!(alike, "equal-cost ports beside port {first} belong to another switch");
+        }
+        for nic in 0..self.direct_starts.len() - 1 {
+            let own = self.direct_starts[nic] as usize..self.direct_starts[nic + 1] as usize;
+            for at in own {
+                let port = self.direct[at];
+                assert_eq!(switch(port), Some(self.direct_at[at]), "port {port} is elsewhere");
+                let end = fabric.ports[fabric.ports[port.index()].peer.index()].node;
+                assert_eq!(end.index(), nic, "port {port} does not lead to NIC {nic}");
+            }
+        }
+        for ((at, _), via) in &self.overrides {
+            assert_eq!(switch(*via), Some(*at), "a static route by a port of another switch");
+        }
     }
 
     fn set_overrides(&mut self, fabric: &Fabric) {
@@ -202,6 +230,7 @@ impl Routes {
                     continue;
                 }
                 graph.closer(switch, &found.distance, &mut hops);
+                assert!(!hops.is_empty(), "switch {switch} was reached, and no port leads closer");
                 let group = groups.number(switch as usize, &hops, self);
                 self.table[slot] = group;
             }
@@ -317,6 +346,9 @@ impl Groups {
     }
 
     /// The number of the group with these ports, stored in `routes` if it is new.
+    ///
+    /// A group belongs to the switch whose ports are in it: packets of another would leave by ports
+    /// that it does not have.
     fn number(&mut self, switch: usize, hops: &[PortId], routes: &mut Routes) -> u32 {
         let recent = self.recent[switch];
         if routes.group(recent) == hops {
@@ -327,7 +359,8 @@ impl Groups {
             Some(group) => *group,
             None => {
                 routes.ports.extend_from_slice(hops);
-                routes.starts.push(routes.ports.len() as u32);
+                let end = u32::try_from(routes.ports.len()).expect("routes of 4 billion ports");
+                routes.starts.push(end);
                 let group = routes.starts.len() as u32 - 2;
                 known.insert(hops.to_vec(), group);
                 group

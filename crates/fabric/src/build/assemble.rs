@@ -113,6 +113,8 @@ fn ports(terms: &Terms<'_>, wiring: &Wiring, classes: &Classes, nodes: &[Range<u
         }
         numbers.push(pair);
     }
+    let full = next.iter().zip(nodes).position(|(next, range)| *next != range.end);
+    assert_eq!(full, None, "a node whose ports are not all plugged in");
     let rules = PortRules { terms, wiring, classes };
     let mut known: BTreeMap<(Option<usize>, usize, Span), [PortClass; CLASSES]> = BTreeMap::new();
     let port = |slot: Slot| {

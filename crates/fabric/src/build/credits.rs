@@ -36,6 +36,8 @@ pub(super) fn settle(fabric: &mut Model, credits: &Credits, report: &mut Report<
                     ..*rules
                 };
             }
+            let promised: Bytes = classes.iter().map(|rules| rules.reserved).sum();
+            assert!(promised <= share, "credits promise {promised} of the {share} behind a port");
         }
     }
 }

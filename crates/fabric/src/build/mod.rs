@@ -31,11 +31,11 @@ use crate::catalogue::Catalogue;
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::{FabricFile, Homing, Kind, TransportSection};
-use crate::model::{Fabric, Port};
+use crate::model::{Fabric, Port, Tier};
 use crate::network::Network;
 use std::collections::BTreeMap;
 use terms::Terms;
-use wiring::{Stop, Wiring};
+use wiring::{End, Stop, Wiring};
 
 /// Builds the fabric that `file` describes; `transports` are those of NICs other than the cluster's, by
 /// model. What is wrong goes into the report; `None` if that
@@ -61,6 +61,7 @@ pub(crate) fn build(
             return None;
         }
     };
+    assert_numbered(&wiring);
     fit::check(&wiring, report);
     oversubscription::check(&terms, &wiring, report);
     let classes = classes::settle(file, report);
@@ -72,6 +73,21 @@ pub(crate) fn build(
     check_domain(file, &fabric, report);
     timeouts::check(&fabric, report);
     Some(fabric)
+}
+
+/// What builders promise of a wiring, whatever the file says.
+fn assert_numbered(wiring: &Wiring) {
+    let known = |end: &End| match *end {
+        End::Nic(nic) => (nic as usize) < wiring.nics.len(),
+        End::Switch(switch) => (switch as usize) < wiring.switches.len(),
+    };
+    for link in &wiring.links {
+        assert!(link.ends.iter().all(known), "a link to a node that is not there");
+        assert_ne!(link.ends[0], link.ends[1], "a link from a node to itself");
+        assert!(link.cable < wiring.cables.len(), "a link with a cable that is not there");
+    }
+    let tiers: Vec<Tier> = (0..wiring.switches.len()).map(|at| wiring.tier(at as u32)).collect();
+    assert!(tiers.is_sorted(), "switches are not numbered tier by tier");
 }
 
 /// RoCEv1 has no IP header: its packets do not pass a router, and switches route between each other.

@@ -29,6 +29,7 @@ impl Routes {
         routes.set_overrides(fabric);
         let works = |port: PortId| !dead.contains(&fabric.ports[port.index()].cable);
         routes.overrides.retain(|(_, port)| works(*port));
+        routes.assert_next_hops(fabric);
         routes
     }
 }

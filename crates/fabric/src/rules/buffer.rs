@@ -14,6 +14,9 @@ pub fn xoff(threshold: Threshold, shared: Bytes, queues: u64) -> Bytes {
             let (a, b) = (u128::from(alpha.numerator()), u128::from(alpha.denominator()));
             let crowd = b.saturating_add(a.saturating_mul(u128::from(queues)));
             let limit = (a * u128::from(shared.get())) / crowd.max(1);
+            let fits =
+                limit.checked_mul(queues.into()).is_some_and(|all| all <= shared.get().into());
+            assert!(fits, "{queues} queues at their threshold exceed the shared {shared}");
             Bytes::new(u64::try_from(limit).unwrap_or(u64::MAX))
         }
     }

@@ -11,7 +11,10 @@ pub fn scaled(ecn: Ecn, at: Rate, rate: Rate) -> Ecn {
     }
     let factor = Ratio::new(rate.bps(), at.bps());
     let size = |bytes: Bytes| Bytes::new(factor.of(bytes.get()));
-    Ecn { kmin: size(ecn.kmin), kmax: size(ecn.kmax), pmax: ecn.pmax }
+    let scaled = Ecn { kmin: size(ecn.kmin), kmax: size(ecn.kmax), pmax: ecn.pmax };
+    let ordered = ecn.kmin > ecn.kmax || scaled.kmin <= scaled.kmax;
+    assert!(ordered, "scaling from {at} to {rate} put kmin above kmax");
+    scaled
 }
 
 #[cfg(test)]

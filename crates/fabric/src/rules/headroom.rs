@@ -76,7 +76,9 @@ const MILLI: u128 = 1_000;
 pub fn headroom(s: &Situation) -> Bytes {
     let exact = needed(s);
     // Without a step the vendors' roundings have no meaning, but their margin does.
-    shipped(s).max(exact).round_up_to(s.silicon.step)
+    let chosen = shipped(s).max(exact).round_up_to(s.silicon.step);
+    assert!(chosen >= exact, "headroom of {chosen} where {exact} can arrive after a pause");
+    chosen
 }
 
 /// `lossless MTU + cell occupancy x (port MTU + cable there and back + silicon + response)`.
