@@ -5,6 +5,7 @@
 //! because that is what devices are told.
 
 mod cabling;
+mod files;
 mod hosts;
 mod switches;
 
@@ -109,7 +110,9 @@ impl Intent {
         let mut devices = switches::devices(setup, &ports, &agreement, &choose);
         devices.extend(hosts::devices(setup, &ports, &agreement));
         let links = cabling::links(fabric, &ports);
-        Self { agreement, devices, links }
+        let intent = Self { agreement, devices, links };
+        files::assert_whole(&intent, fabric);
+        intent
     }
 
     /// The intent of a fabric file for devices that run what they run. `usual` says it of switches

@@ -32,9 +32,8 @@ fn text(system: SystemId, name: &str) -> String {
     let choices = Choices { balancing: Balancing::Flowlet, ..Choices::all(system) };
     let intent = Intent::with(&common::setup(SMALL), choices);
     let device = intent.device(name).unwrap();
-    let system = device.system.system();
     let mut limits = Vec::new();
-    let rendered = system.render(&system.fit(device, &mut limits));
+    let rendered = intent.files(device, &mut limits);
     let mut text = String::new();
     for file in rendered {
         text += &format!("=== {}\n{}", file.name, file.text);

@@ -124,9 +124,11 @@ fn fill_levels(port: &mut Port, shared: Option<Bytes>) -> bool {
         queue.wred = match levels {
             Some((min, max, pmax)) => {
                 let min = min.min(99);
+                let max = max.max(min + 1);
+                assert!(max <= 100, "a fill level of {max} percent");
                 let fill = Levels::Fill {
                     min: Ratio::new(min, 100),
-                    max: Ratio::new(max.max(min + 1), 100),
+                    max: Ratio::new(max, 100),
                     pmax: Ratio::new(fit::percent(pmax), 100),
                 };
                 queue.wred.map(|wred| Wred { levels: fill, ..wred })

@@ -87,6 +87,7 @@ fn whole_kilobytes(queue: &mut QueueSettings) {
         if let crate::qos::Levels::Sizes(ecn) = &mut wred.levels {
             let low = (ecn.kmin.get() / 1000).max(1);
             let high = (ecn.kmax.get() / 1000).max(low + 1);
+            assert!(low < high, "WRED between {low} and {high} kilobytes");
             (ecn.kmin, ecn.kmax) = (Bytes::new(low * 1000), Bytes::new(high * 1000));
         }
         wred

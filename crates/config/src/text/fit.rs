@@ -149,6 +149,7 @@ pub(crate) fn shares(turns: &mut [Option<Scheduling>; 8]) {
         let Some(largest) = (0..8).max_by_key(|index| shares[*index]) else { break };
         shares[largest] -= 1;
     }
+    assert_eq!(shares.iter().sum::<u128>(), 100, "shares of {weights:?} do not add up");
     for (turn, share) in turns.iter_mut().zip(shares) {
         if let Some(Scheduling::Weighted(weight)) = turn {
             *weight = share as u32;
