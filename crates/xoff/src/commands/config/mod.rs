@@ -130,9 +130,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let mut files = Vec::new();
     let mut counts: BTreeMap<SystemId, usize> = BTreeMap::new();
     for device in &intent.devices {
-        let system = device.system.system();
         let mut changed = Vec::new();
-        files.extend(system.render(&system.fit(device, &mut changed)));
+        files.extend(intent.files(device, &mut changed));
         *counts.entry(device.system).or_default() += 1;
         for limit in changed {
             *limits.entry((device.system, limit)).or_default() += 1;
