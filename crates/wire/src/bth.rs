@@ -83,7 +83,7 @@ impl<'a> View<'a> {
     }
 
     /// Forward congestion notification.
-    pub fn fecn(self) -> bool {
+    pub(crate) fn fecn(self) -> bool {
         self.0[4] & FECN != 0
     }
 
@@ -94,7 +94,7 @@ impl<'a> View<'a> {
 
     /// Six reserved bits beside the congestion bits. With those they are the byte that the ICRC
     /// takes as ones.
-    pub fn reserved_a(self) -> u8 {
+    pub(crate) fn reserved_a(self) -> u8 {
         self.0[4] & RESERVED_A
     }
 
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
     }
 
     /// Seven reserved bits.
-    pub fn reserved_b(self) -> u8 {
+    pub(crate) fn reserved_b(self) -> u8 {
         self.0[8] & RESERVED_B
     }
 

@@ -20,7 +20,7 @@ use xoff_units::Span;
 
 /// The most bytes of a packet that a file may hold; more is refused as damage. (The largest that
 /// capture tools take by default is 262,144.)
-pub const MAX_PACKET: usize = 1 << 20;
+pub(crate) const MAX_PACKET: usize = 1 << 20;
 
 /// What a capture's packets begin with: the registry's LINKTYPE numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +43,7 @@ impl LinkType {
     pub const UNKNOWN: Self = Self(u32::MAX);
 
     /// Whether packets begin with an IP header. (12 and 14 are what some systems write for 101.)
-    pub const fn is_raw_ip(self) -> bool {
+    pub(crate) const fn is_raw_ip(self) -> bool {
         matches!(self, Self::RAW_IP | Self::IPV4 | Self::IPV6 | Self(12 | 14))
     }
 

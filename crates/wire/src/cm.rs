@@ -25,7 +25,7 @@ use std::fmt;
 /// The class of communication management.
 pub const CLASS: u8 = 7;
 /// Its version.
-pub const CLASS_VERSION: u8 = 2;
+pub(crate) const CLASS_VERSION: u8 = 2;
 /// The one method: send.
 const SEND: u8 = 3;
 
@@ -118,13 +118,13 @@ impl Message {
     /// Reads the payload of a packet to queue pair 1.
     pub fn parse(bytes: &[u8]) -> Result<(TransactionId, Self), CmError> {
         let bytes: &[u8; mad::LEN] = bytes.first_chunk().ok_or(CmError::Short)?;
-        let view = mad::View::new(bytes).ok_or(CmError::Short)?;
-        let version = (view.base_version(), view.class(), view.class_version(), view.method());
+        let mad = Mad::parse(bytes).ok_or(CmError::Short)?;
+        let version = (mad.base_version, mad.class, mad.class_version, mad.method);
         if version != (1, CLASS, CLASS_VERSION, SEND) {
             return Err(CmError::NotCm);
         }
         let data: Data = field::<{ mad::HEADER_LEN }, { mad::DATA_LEN }, { mad::LEN }>(bytes);
-        let message = match view.attribute() {
+        let message = match mad.attribute {
             REQUEST => Self::Request(Request::parse(&data)),
             DELAY => Self::Delay(Delay::parse(&data)),
             REJECT => Self::Reject(Reject::parse(&data)),
@@ -136,7 +136,7 @@ impl Message {
             LOOKED_UP => Self::LookedUp(LookedUp::parse(&data)),
             other => return Err(CmError::Attribute(other)),
         };
-        Ok((view.transaction(), message))
+        Ok((mad.transaction, message))
     }
 
     /// The payload of a packet to queue pair 1.

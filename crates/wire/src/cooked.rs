@@ -5,9 +5,9 @@ use crate::bytes::u16_at;
 use crate::ethernet::EtherType;
 
 /// Bytes of the first version.
-pub const V1_LEN: usize = 16;
+pub(crate) const V1_LEN: usize = 16;
 /// Bytes of the second version.
-pub const V2_LEN: usize = 20;
+pub(crate) const V2_LEN: usize = 20;
 
 /// A cooked header, as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Cooked {
 
 impl Cooked {
     /// What follows.
-    pub fn ethertype(&self) -> EtherType {
+    pub(crate) fn ethertype(&self) -> EtherType {
         EtherType(match self {
             Self::V1(bytes) => u16_at::<14, V1_LEN>(bytes),
             Self::V2(bytes) => u16_at::<0, V2_LEN>(bytes),

@@ -6,9 +6,9 @@ use std::fmt;
 /// Bytes of the header without tags.
 pub const LEN: usize = 14;
 /// Bytes of one tag.
-pub const TAG_LEN: usize = 4;
+pub(crate) const TAG_LEN: usize = 4;
 /// The most tags that are looked through; what has more is left alone as an unknown type.
-pub const MAX_TAGS: usize = 4;
+pub(crate) const MAX_TAGS: usize = 4;
 
 /// A station's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -42,7 +42,7 @@ impl EtherType {
     pub const OLD_SERVICE_TAG: Self = Self(0x9100);
 
     /// Whether a tag follows and not yet what the frame carries.
-    pub const fn is_tag(self) -> bool {
+    pub(crate) const fn is_tag(self) -> bool {
         matches!(self, Self::CUSTOMER_TAG | Self::SERVICE_TAG | Self::OLD_SERVICE_TAG)
     }
 }
@@ -88,27 +88,27 @@ impl Tag {
 
 /// A byte view of the header without tags.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a>(&'a [u8; LEN]);
+pub(crate) struct View<'a>(&'a [u8; LEN]);
 
 impl<'a> View<'a> {
     /// The view of the first bytes of `bytes`, and what follows them.
-    pub fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+    pub(crate) fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (head, rest) = bytes.split_first_chunk()?;
         Some((Self(head), rest))
     }
 
     /// To whom.
-    pub fn destination(self) -> MacAddr {
+    pub(crate) fn destination(self) -> MacAddr {
         MacAddr(field::<0, 6, LEN>(self.0))
     }
 
     /// From whom.
-    pub fn source(self) -> MacAddr {
+    pub(crate) fn source(self) -> MacAddr {
         MacAddr(field::<6, 6, LEN>(self.0))
     }
 
     /// The type, or the protocol of the first tag.
-    pub fn ethertype(self) -> EtherType {
+    pub(crate) fn ethertype(self) -> EtherType {
         EtherType(u16_at::<12, LEN>(self.0))
     }
 }
@@ -164,6 +164,14 @@ impl Ethernet {
     }
 
     /// The priority of the innermost tag, if there is one.
+    ///
+    /// ```
+    /// use xoff_wire::ethernet::Ethernet;
+    ///
+    /// let tagged = [&[0; 12][..], &[0x81, 0x00, 0x60, 0x64, 0x08, 0x00]].concat();
+    /// let (header, _) = Ethernet::parse(&tagged).unwrap();
+    /// assert_eq!(header.priority(), Some(3));
+    /// ```
     pub fn priority(&self) -> Option<u8> {
         self.tags.iter().flatten().next_back().map(|tag| tag.priority)
     }

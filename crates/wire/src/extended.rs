@@ -5,39 +5,34 @@ use crate::bytes::{field, put, put_u24, u24_at, u32_at, u64_at};
 use crate::{Aeth, Deth, Immediate, Qpn, Reth, Rkey, Syndrome};
 
 /// Bytes of a DETH.
-pub const DETH_LEN: usize = 8;
+pub(crate) const DETH_LEN: usize = 8;
 /// Bytes of a RETH.
-pub const RETH_LEN: usize = 16;
+pub(crate) const RETH_LEN: usize = 16;
 /// Bytes of an AtomicETH.
-pub const ATOMIC_LEN: usize = 28;
+pub(crate) const ATOMIC_LEN: usize = 28;
 /// Bytes of an AETH.
-pub const AETH_LEN: usize = 4;
+pub(crate) const AETH_LEN: usize = 4;
 /// Bytes of an AtomicAckETH.
-pub const ATOMIC_ACK_LEN: usize = 8;
+pub(crate) const ATOMIC_ACK_LEN: usize = 8;
 /// Bytes of immediate data.
-pub const IMM_LEN: usize = 4;
+pub(crate) const IMM_LEN: usize = 4;
 /// Bytes of an IETH.
-pub const IETH_LEN: usize = 4;
+pub(crate) const IETH_LEN: usize = 4;
 /// Bytes of a congestion notification packet behind its base header, all reserved (annex A17).
-pub const CNP_LEN: usize = 16;
+pub(crate) const CNP_LEN: usize = 16;
 
 /// A byte view of a DETH.
 #[derive(Debug, Clone, Copy)]
-pub struct DethView<'a>(pub &'a [u8; DETH_LEN]);
+pub(crate) struct DethView<'a>(pub &'a [u8; DETH_LEN]);
 
 impl DethView<'_> {
     /// The queue key.
-    pub fn qkey(self) -> u32 {
+    pub(crate) fn qkey(self) -> u32 {
         u32_at::<0, DETH_LEN>(self.0)
     }
 
-    /// A reserved byte.
-    pub fn reserved(self) -> u8 {
-        self.0[4]
-    }
-
     /// The sender's queue pair.
-    pub fn source(self) -> Qpn {
+    pub(crate) fn source(self) -> Qpn {
         Qpn::new(u24_at::<5, DETH_LEN>(self.0))
     }
 }
@@ -60,21 +55,21 @@ impl Deth {
 
 /// A byte view of a RETH.
 #[derive(Debug, Clone, Copy)]
-pub struct RethView<'a>(pub &'a [u8; RETH_LEN]);
+pub(crate) struct RethView<'a>(pub &'a [u8; RETH_LEN]);
 
 impl RethView<'_> {
     /// Virtual address at the target.
-    pub fn address(self) -> u64 {
+    pub(crate) fn address(self) -> u64 {
         u64_at::<0, RETH_LEN>(self.0)
     }
 
     /// Key of the memory region.
-    pub fn rkey(self) -> Rkey {
+    pub(crate) fn rkey(self) -> Rkey {
         Rkey(u32_at::<8, RETH_LEN>(self.0))
     }
 
     /// Bytes of the whole operation.
-    pub fn length(self) -> u32 {
+    pub(crate) fn length(self) -> u32 {
         u32_at::<12, RETH_LEN>(self.0)
     }
 }
@@ -98,26 +93,26 @@ impl Reth {
 
 /// A byte view of an AtomicETH.
 #[derive(Debug, Clone, Copy)]
-pub struct AtomicView<'a>(pub &'a [u8; ATOMIC_LEN]);
+pub(crate) struct AtomicView<'a>(pub &'a [u8; ATOMIC_LEN]);
 
 impl AtomicView<'_> {
     /// Virtual address at the target.
-    pub fn address(self) -> u64 {
+    pub(crate) fn address(self) -> u64 {
         u64_at::<0, ATOMIC_LEN>(self.0)
     }
 
     /// Key of the memory region.
-    pub fn rkey(self) -> Rkey {
+    pub(crate) fn rkey(self) -> Rkey {
         Rkey(u32_at::<8, ATOMIC_LEN>(self.0))
     }
 
     /// The value to write, or to add.
-    pub fn operand(self) -> u64 {
+    pub(crate) fn operand(self) -> u64 {
         u64_at::<12, ATOMIC_LEN>(self.0)
     }
 
     /// The value expected there.
-    pub fn compare(self) -> u64 {
+    pub(crate) fn compare(self) -> u64 {
         u64_at::<20, ATOMIC_LEN>(self.0)
     }
 }
@@ -160,21 +155,21 @@ impl AtomicEth {
 
 /// A byte view of an AETH.
 #[derive(Debug, Clone, Copy)]
-pub struct AethView<'a>(pub &'a [u8; AETH_LEN]);
+pub(crate) struct AethView<'a>(pub &'a [u8; AETH_LEN]);
 
 impl AethView<'_> {
     /// The syndrome's byte.
-    pub fn raw_syndrome(self) -> u8 {
+    pub(crate) fn raw_syndrome(self) -> u8 {
         self.0[0]
     }
 
     /// What it means, if it is not reserved.
-    pub fn syndrome(self) -> Option<Syndrome> {
+    pub(crate) fn syndrome(self) -> Option<Syndrome> {
         Syndrome::from_raw(self.raw_syndrome())
     }
 
     /// Message sequence number, 24 bits.
-    pub fn msn(self) -> u32 {
+    pub(crate) fn msn(self) -> u32 {
         u24_at::<1, AETH_LEN>(self.0)
     }
 }
@@ -248,7 +243,7 @@ mod tests {
     #[test]
     fn fields_are_where_they_belong() {
         let deth = DethView(&[0x80, 1, 0, 0, 0xee, 0, 0x12, 0x34]);
-        assert_eq!((deth.qkey(), deth.reserved()), (0x8001_0000, 0xee));
+        assert_eq!((deth.qkey(), deth.0[4]), (0x8001_0000, 0xee));
         assert_eq!(deth.source(), Qpn::new(0x1234));
         let aeth = AethView(&[0x62, 1, 2, 3]);
         assert_eq!(aeth.syndrome(), Some(Syndrome::RemoteAccessError));

@@ -6,11 +6,11 @@
 
 mod build;
 
+pub use crate::cooked::Cooked;
 pub use build::{Builder, Route};
 
 use crate::bytes::Cursor;
 use crate::capture::LinkType;
-use crate::cooked::Cooked;
 use crate::ethernet::{EtherType, Ethernet};
 use crate::grh::{self, Grh};
 use crate::icrc::{self, Icrc};

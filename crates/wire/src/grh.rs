@@ -8,9 +8,6 @@ use std::net::Ipv6Addr;
 /// Bytes of the header.
 pub const LEN: usize = ipv6::LEN;
 
-/// A byte view of the header: that of IPv6, field by field.
-pub type View<'a> = ipv6::View<'a>;
-
 /// A port's global identifier. For RoCE it is an IPv6 address, or an IPv4 one mapped into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gid(pub Ipv6Addr);
@@ -42,7 +39,7 @@ impl Grh {
     }
 
     /// Whether a base transport header follows.
-    pub const fn carries_transport(&self) -> bool {
+    pub(crate) const fn carries_transport(&self) -> bool {
         self.0.next_header.0 == Protocol::IBA.0
     }
 }

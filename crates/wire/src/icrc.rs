@@ -47,7 +47,7 @@ impl Icrc {
     }
 
     /// From the wire.
-    pub const fn from_bytes(bytes: [u8; LEN]) -> Self {
+    pub(crate) const fn from_bytes(bytes: [u8; LEN]) -> Self {
         Self(u32::from_le_bytes(bytes))
     }
 }
@@ -130,6 +130,15 @@ impl Flow {
     }
 
     /// Packets of RoCEv1, between two GIDs.
+    ///
+    /// ```
+    /// use xoff_wire::{grh::Gid, icrc::Flow};
+    ///
+    /// let gid = |last| Gid(std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last));
+    /// let there = Flow::v1(gid(1), gid(2));
+    /// let back = Flow::v1(gid(2), gid(1));
+    /// assert_ne!(there, back, "the addresses are in the checksum");
+    /// ```
     pub fn v1(source: crate::grh::Gid, destination: crate::grh::Gid) -> Self {
         const N: usize = LOCAL + ipv6::LEN;
         let mut out = [0xff; N];

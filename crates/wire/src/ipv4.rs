@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 /// Bytes of the header without options.
 pub const LEN: usize = 20;
 /// The most bytes of a header.
-pub const MAX_LEN: usize = 60;
+pub(crate) const MAX_LEN: usize = 60;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
@@ -15,66 +15,66 @@ const OFFSET: u16 = 0x1fff;
 
 /// A byte view of the fixed part of the header.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a>(&'a [u8; LEN]);
+pub(crate) struct View<'a>(&'a [u8; LEN]);
 
 impl<'a> View<'a> {
     /// The view of the first bytes of `bytes`.
-    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.first_chunk()?))
     }
 
     /// 4.
-    pub fn version(self) -> u8 {
+    pub(crate) fn version(self) -> u8 {
         self.0[0] >> 4
     }
 
     /// Bytes of the header with options; less than [`LEN`] makes no sense.
-    pub fn header_len(self) -> usize {
+    pub(crate) fn header_len(self) -> usize {
         usize::from(self.0[0] & 0x0f) * 4
     }
 
     /// DSCP and ECN.
-    pub fn class(self) -> TrafficClass {
+    pub(crate) fn class(self) -> TrafficClass {
         TrafficClass(self.0[1])
     }
 
     /// Bytes of header and payload.
-    pub fn total_length(self) -> u16 {
+    pub(crate) fn total_length(self) -> u16 {
         u16_at::<2, LEN>(self.0)
     }
 
     /// What tells one datagram's fragments from another's.
-    pub fn identification(self) -> u16 {
+    pub(crate) fn identification(self) -> u16 {
         u16_at::<4, LEN>(self.0)
     }
 
     /// Flags (three bits) and fragment offset.
-    pub fn fragment(self) -> Fragment {
+    pub(crate) fn fragment(self) -> Fragment {
         Fragment(u16_at::<6, LEN>(self.0))
     }
 
     /// Routers it may still pass.
-    pub fn ttl(self) -> u8 {
+    pub(crate) fn ttl(self) -> u8 {
         self.0[8]
     }
 
     /// What follows.
-    pub fn protocol(self) -> Protocol {
+    pub(crate) fn protocol(self) -> Protocol {
         Protocol(self.0[9])
     }
 
     /// The header's checksum.
-    pub fn checksum(self) -> u16 {
+    pub(crate) fn checksum(self) -> u16 {
         u16_at::<10, LEN>(self.0)
     }
 
     /// From whom.
-    pub fn source(self) -> Ipv4Addr {
+    pub(crate) fn source(self) -> Ipv4Addr {
         Ipv4Addr::from(field::<12, 4, LEN>(self.0))
     }
 
     /// To whom.
-    pub fn destination(self) -> Ipv4Addr {
+    pub(crate) fn destination(self) -> Ipv4Addr {
         Ipv4Addr::from(field::<16, 4, LEN>(self.0))
     }
 }
@@ -88,12 +88,19 @@ impl Fragment {
     pub const WHOLE: Self = Self(DONT_FRAGMENT);
 
     /// Whether routers must not cut it.
+    ///
+    /// ```
+    /// use xoff_wire::ipv4::Fragment;
+    ///
+    /// assert!(Fragment::WHOLE.dont_fragment());
+    /// assert!(!Fragment(0x2000).dont_fragment());
+    /// ```
     pub const fn dont_fragment(self) -> bool {
         self.0 & DONT_FRAGMENT != 0
     }
 
     /// Whether this is a piece of a datagram and not all of it.
-    pub const fn is_piece(self) -> bool {
+    pub(crate) const fn is_piece(self) -> bool {
         self.0 & (MORE_FRAGMENTS | OFFSET) != 0
     }
 }

@@ -9,51 +9,51 @@ pub const LEN: usize = 40;
 
 /// A byte view of the header.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a>(&'a [u8; LEN]);
+pub(crate) struct View<'a>(&'a [u8; LEN]);
 
 impl<'a> View<'a> {
     /// The view of the first bytes of `bytes`.
-    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.first_chunk()?))
     }
 
     /// 6.
-    pub fn version(self) -> u8 {
+    pub(crate) fn version(self) -> u8 {
         self.0[0] >> 4
     }
 
     /// DSCP and ECN.
-    pub fn class(self) -> TrafficClass {
+    pub(crate) fn class(self) -> TrafficClass {
         TrafficClass((u16_at::<0, LEN>(self.0) >> 4) as u8)
     }
 
     /// The flow label, twenty bits.
-    pub fn flow_label(self) -> u32 {
+    pub(crate) fn flow_label(self) -> u32 {
         u32_at::<0, LEN>(self.0) & 0x000f_ffff
     }
 
     /// Bytes after the header.
-    pub fn payload_length(self) -> u16 {
+    pub(crate) fn payload_length(self) -> u16 {
         u16_at::<4, LEN>(self.0)
     }
 
     /// What follows.
-    pub fn next_header(self) -> Protocol {
+    pub(crate) fn next_header(self) -> Protocol {
         Protocol(self.0[6])
     }
 
     /// Routers it may still pass.
-    pub fn hop_limit(self) -> u8 {
+    pub(crate) fn hop_limit(self) -> u8 {
         self.0[7]
     }
 
     /// From whom.
-    pub fn source(self) -> Ipv6Addr {
+    pub(crate) fn source(self) -> Ipv6Addr {
         Ipv6Addr::from(field::<8, 16, LEN>(self.0))
     }
 
     /// To whom.
-    pub fn destination(self) -> Ipv6Addr {
+    pub(crate) fn destination(self) -> Ipv6Addr {
         Ipv6Addr::from(field::<24, 16, LEN>(self.0))
     }
 }

@@ -6,9 +6,9 @@ use crate::{Deth, Qpn};
 /// Bytes of a datagram, whatever is in it.
 pub const LEN: usize = 256;
 /// Bytes of the common header.
-pub const HEADER_LEN: usize = 24;
+pub(crate) const HEADER_LEN: usize = 24;
 /// Bytes behind it.
-pub const DATA_LEN: usize = LEN - HEADER_LEN;
+pub(crate) const DATA_LEN: usize = LEN - HEADER_LEN;
 /// The queue pair that general management talks to.
 pub const QPN: Qpn = Qpn::new(1);
 /// The queue key of queue pair 1.
@@ -16,74 +16,13 @@ pub const QKEY: u32 = 0x8001_0000;
 /// The datagram header of management datagrams: from queue pair 1, with its key.
 pub const DETH: Deth = Deth { qkey: QKEY, source: QPN };
 
-/// What belongs a request to its answer.
+/// What joins a request to its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TransactionId(pub u64);
 
-/// A byte view of the common header.
-#[derive(Debug, Clone, Copy)]
-pub struct View<'a>(&'a [u8; HEADER_LEN]);
-
-impl<'a> View<'a> {
-    /// The view of the first bytes of `bytes`.
-    pub fn new(bytes: &'a [u8]) -> Option<Self> {
-        Some(Self(bytes.first_chunk()?))
-    }
-
-    /// 1.
-    pub fn base_version(self) -> u8 {
-        self.0[0]
-    }
-
-    /// Which kind of management.
-    pub fn class(self) -> u8 {
-        self.0[1]
-    }
-
-    /// The version of that class.
-    pub fn class_version(self) -> u8 {
-        self.0[2]
-    }
-
-    /// What is to be done.
-    pub fn method(self) -> u8 {
-        self.0[3]
-    }
-
-    /// What came of it.
-    pub fn status(self) -> u16 {
-        u16_at::<4, HEADER_LEN>(self.0)
-    }
-
-    /// Two bytes for the class.
-    pub fn class_specific(self) -> u16 {
-        u16_at::<6, HEADER_LEN>(self.0)
-    }
-
-    /// The transaction.
-    pub fn transaction(self) -> TransactionId {
-        TransactionId(u64_at::<8, HEADER_LEN>(self.0))
-    }
-
-    /// What it is about.
-    pub fn attribute(self) -> u16 {
-        u16_at::<16, HEADER_LEN>(self.0)
-    }
-
-    /// Two reserved bytes.
-    pub fn reserved(self) -> u16 {
-        u16_at::<18, HEADER_LEN>(self.0)
-    }
-
-    /// More on what it is about.
-    pub fn modifier(self) -> u32 {
-        u32_at::<20, HEADER_LEN>(self.0)
-    }
-}
-
 /// The common header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mad {
+pub(crate) struct Mad {
     /// 1.
     pub base_version: u8,
     /// Which kind of management.
@@ -108,24 +47,25 @@ pub struct Mad {
 
 impl Mad {
     /// Reads the header. `None` if the bytes end inside it.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let view = View::new(bytes)?;
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;
+        let [base_version, class, class_version, method, ..] = *bytes;
         Some(Self {
-            base_version: view.base_version(),
-            class: view.class(),
-            class_version: view.class_version(),
-            method: view.method(),
-            status: view.status(),
-            class_specific: view.class_specific(),
-            transaction: view.transaction(),
-            attribute: view.attribute(),
-            reserved: view.reserved(),
-            modifier: view.modifier(),
+            base_version,
+            class,
+            class_version,
+            method,
+            status: u16_at::<4, HEADER_LEN>(bytes),
+            class_specific: u16_at::<6, HEADER_LEN>(bytes),
+            transaction: TransactionId(u64_at::<8, HEADER_LEN>(bytes)),
+            attribute: u16_at::<16, HEADER_LEN>(bytes),
+            reserved: u16_at::<18, HEADER_LEN>(bytes),
+            modifier: u32_at::<20, HEADER_LEN>(bytes),
         })
     }
 
     /// Its bytes.
-    pub fn emit(&self) -> [u8; HEADER_LEN] {
+    pub(crate) fn emit(&self) -> [u8; HEADER_LEN] {
         let mut out = [0; HEADER_LEN];
         let first = [self.base_version, self.class, self.class_version, self.method];
         put::<0, 4, _>(&mut out, first);

@@ -7,11 +7,9 @@ use crate::bytes::{put, u16_at};
 use crate::ethernet::MacAddr;
 
 /// The address that pause frames are sent to and no bridge forwards.
-pub const DESTINATION: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
-/// Bits that one quantum takes on the wire.
-pub const QUANTUM_BITS: u64 = 512;
+pub(crate) const DESTINATION: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
 /// Bytes of the longer form.
-pub const MAX_LEN: usize = 20;
+pub(crate) const MAX_LEN: usize = 20;
 
 const LINK_OPCODE: u16 = 0x0001;
 const PRIORITY_OPCODE: u16 = 0x0101;
@@ -23,27 +21,27 @@ pub struct Quanta(pub u16);
 
 /// A byte view of a priority pause, from its opcode on.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a>(&'a [u8; MAX_LEN]);
+pub(crate) struct View<'a>(&'a [u8; MAX_LEN]);
 
 impl<'a> View<'a> {
     /// The view, if these are the bytes of a priority pause.
-    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         let view = Self(bytes.first_chunk()?);
         (view.opcode() == PRIORITY_OPCODE).then_some(view)
     }
 
     /// 0x0101.
-    pub fn opcode(self) -> u16 {
+    pub(crate) fn opcode(self) -> u16 {
         u16_at::<0, MAX_LEN>(self.0)
     }
 
     /// A bit per priority that the frame speaks of. The high byte is reserved.
-    pub fn enabled(self) -> u16 {
+    pub(crate) fn enabled(self) -> u16 {
         u16_at::<2, MAX_LEN>(self.0)
     }
 
     /// The times of all eight, whether the frame speaks of them or not.
-    pub fn quanta(self) -> [Quanta; 8] {
+    pub(crate) fn quanta(self) -> [Quanta; 8] {
         let (_, times) = self.0.split_at(4);
         let (pairs, _) = times.as_chunks::<2>();
         let mut quanta = [Quanta(0); 8];

@@ -1,7 +1,9 @@
 //! What RoCE puts into a datagram: base header, extended headers, payload, padding, ICRC.
 
+pub use crate::extended::{AtomicEth, Extended};
+
 use crate::bth::{self, Bth};
-use crate::extended::{AETH_LEN, ATOMIC_LEN, AtomicEth, DETH_LEN, Extended, RETH_LEN};
+use crate::extended::{AETH_LEN, ATOMIC_LEN, DETH_LEN, RETH_LEN};
 use crate::icrc::{self, Flow, Icrc};
 use crate::{Aeth, DecodeError, Deth, Header, Immediate, Opcode, Operation, Reth, Rkey, Service};
 

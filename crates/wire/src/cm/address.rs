@@ -26,6 +26,13 @@ impl ServiceId {
     }
 
     /// The port, if this is a service of the TCP port space.
+    ///
+    /// ```
+    /// use xoff_wire::{cm::ServiceId, udp::Port};
+    ///
+    /// assert_eq!(ServiceId::tcp(Port(18515)).tcp_port(), Some(Port(18515)));
+    /// assert_eq!(ServiceId::udp(Port(18515)).tcp_port(), None);
+    /// ```
     pub const fn tcp_port(self) -> Option<Port> {
         if self.0 & !0xffff == Self::TCP { Some(Port(self.0 as u16)) } else { None }
     }

@@ -19,6 +19,13 @@ pub struct PathMtu(pub u8);
 
 impl PathMtu {
     /// The code for `bytes`, if there is one.
+    ///
+    /// ```
+    /// use xoff_wire::cm::PathMtu;
+    ///
+    /// assert_eq!(PathMtu::from_bytes(4096), Some(PathMtu(5)));
+    /// assert_eq!(PathMtu::from_bytes(1500), None);
+    /// ```
     pub const fn from_bytes(bytes: u32) -> Option<Self> {
         Some(Self(match bytes {
             256 => 1,

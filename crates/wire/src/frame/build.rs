@@ -89,7 +89,7 @@ impl Builder {
 
     /// The same with a base header bit by bit and the extended headers as bytes, which need not fit
     /// the opcode. The ICRC is right.
-    pub fn write_raw(
+    pub(crate) fn write_raw(
         &self,
         bth: Bth,
         extended: &[u8],
