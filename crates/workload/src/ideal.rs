@@ -72,8 +72,8 @@ enum Kind {
 }
 
 impl What {
-    /// What is done comes first, then what arrives, connection by connection, and ports look last, when all that
-    /// comes to them at that instant is there. So it is not chance who goes first: where all ranks begin at
+    /// What is done comes first, then what arrives, connection by connection, and ports choose last, when all that
+    /// comes to them at that instant is there. So the order is not left to chance: where all ranks begin at
     /// once, all begin with their first connection.
     fn rank(&self) -> Rank {
         let (class, source) = match self {

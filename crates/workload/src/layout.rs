@@ -124,7 +124,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Nobody's: of a job that goes between servers and has no ranks.
+    /// Of no rank: a job that goes between servers and has no ranks.
     pub(crate) fn of_nobody() -> Self {
         let (seats, domains) = (Vec::new(), Vec::new());
         Self { seats, domains, rails: 0, nic_rate: Rate::ZERO, nvlink: None }

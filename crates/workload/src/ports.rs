@@ -7,7 +7,7 @@
 //! busy waits there, at no cost to its sender, which goes on with its other transfers: ports are never held for each
 //! other, and none idles while it has something to do.
 //!
-//! Whoever uses it carries out three steps: [`Ports::send`] says when the port is to be looked at,
+//! Its user carries out three steps: [`Ports::send`] returns when the port is to choose,
 //! [`Ports::next`] which transfer it then sends, and [`Ports::arrive`] when that one is complete.
 
 use crate::program::Token;
@@ -114,7 +114,7 @@ impl Ports {
         self.moved
     }
 
-    /// A transfer comes to its sender: when to look at that port, unless it is looked at anyway.
+    /// A transfer comes to its sender: when that port is to choose, unless it will anyway.
     pub fn send(&mut self, now: Instant, transfer: Transfer) -> Option<Instant> {
         self.sent += 1;
         let (program, connection) = (transfer.program, transfer.token.index());
@@ -126,8 +126,8 @@ impl Ports {
         (!watched).then(|| now.max(sender.free))
     }
 
-    /// A port that was to be looked at sends its next transfer, which arrives a latency from now: that transfer, and
-    /// when to look again.
+    /// A port whose time has come sends its next transfer, which arrives a latency from now: that transfer, and
+    /// when the port is to choose again.
     pub fn next(&mut self, now: Instant, port: u32) -> Option<(Transfer, Option<Instant>)> {
         let rate = self.rates[port as usize];
         let sender = &mut self.senders[port as usize];

@@ -1,6 +1,6 @@
 //! [`Program`]: traffic that unrolls while it runs, as a collective or a training step does.
 //!
-//! The contract is sans-IO. Whoever runs a program (the packet simulator, or [`crate::ideal`]) calls
+//! The contract is sans-IO. The runner of a program (the packet simulator, or [`crate::ideal`]) calls
 //! [`Program::start`] once, carries out every [`Action`] that the program pushes into the caller's
 //! buffer, and calls [`Program::done`] with the action's [`Token`] as each completes, in any order
 //! that time brings. A program never asks the time: delays are actions, too.
@@ -29,7 +29,7 @@ use xoff_units::{Bytes, Instant, Span};
 pub use demand::Demand;
 pub use graph::{Graph, GraphBuilder, GraphError, NodeId, Work};
 
-/// What a program asks for, and what comes back when that is done. Opaque to whoever runs it.
+/// What a program asks for, and what comes back when that is done. Opaque to the runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(u64);
 

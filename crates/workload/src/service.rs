@@ -3,7 +3,7 @@
 //! [`Blocks`] is a closed loop: so many operations against remote disks are under way at a time, and the next
 //! begins when one ends. [`Requests`] is an open one: key-value caches come when prompts do, whether or
 //! not the network keeps up. Both say when each request begins and ends
-//! ([`crate::program::Action::Begins`]), so that whoever runs them knows its time.
+//! ([`crate::program::Action::Begins`]), so that the runner knows its time.
 
 mod blocks;
 mod requests;

@@ -1,6 +1,6 @@
 //! [`Exchange`]: every rank sends to others, round after round: all-to-all and point-to-point.
 //!
-//! Who sends to whom in which round is in [`super::rounds`].
+//! Which rank sends to which in which round is in [`super::rounds`].
 //!
 //! Only the round in hand has state, so memory grows with ranks and lanes, not with pairs: a receiver
 //! that is in a round can be written to by one rank only, and a sender that comes first waits for the
@@ -218,7 +218,7 @@ impl Exchange {
         }
     }
 
-    /// Tells the sender of a receiver's round of the buffers that are free.
+    /// Returns the free buffers of a receiver's round to the sender.
     fn grant(&mut self, lane: usize, out: &mut Vec<Action>) {
         let Some(source) = self.source(lane) else { return };
         let Some(exit) = self.rounds.exit(source, lane) else { return };

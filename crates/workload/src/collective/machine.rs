@@ -73,7 +73,7 @@ pub struct Machine {
     pub(crate) terms: Terms,
     /// Links of one channel that may join the same two NICs.
     pub(crate) lanes: u32,
-    /// Workers to look at. Kept for its memory.
+    /// Workers that may be able to go on. Kept for its memory.
     ready: Vec<u32>,
     active: usize,
 }
@@ -316,7 +316,7 @@ impl Machine {
         }
     }
 
-    /// Tells the sender of every buffer that is free.
+    /// Returns every free buffer to its sender.
     fn grant(&mut self, number: usize, out: &mut Vec<Action>) {
         let Terms { window, clear_to_send: bytes, .. } = self.terms;
         let link = &mut self.links[number];

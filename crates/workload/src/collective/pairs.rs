@@ -116,7 +116,7 @@ struct Recurrence {
     lanes: Vec<Lane>,
     /// The NIC, and the NVLink.
     ports: [Port; 2],
-    /// By time; ports look when all else that happens then has happened.
+    /// By time; ports choose after everything else of that instant.
     events: BinaryHeap<Reverse<(Span, bool, u64, What)>>,
     order: u64,
 }
@@ -233,7 +233,7 @@ impl Recurrence {
         self.begin(lane, now);
     }
 
-    /// A piece comes to a port, which looks when it is free.
+    /// A piece comes to a port, which chooses what to send when it is free.
     fn come(&mut self, nvlink: bool, piece: Piece, now: Span) {
         self.order += 1;
         let order = self.order;

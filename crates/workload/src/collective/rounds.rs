@@ -1,4 +1,4 @@
-//! [`Rounds`]: who sends to whom, in which order, in all-to-all and point-to-point.
+//! [`Rounds`]: which rank sends to which, in which order, in all-to-all and point-to-point.
 //!
 //! In round `(d, e)` GPU `g` of server `s` sends to GPU `g + e` of server `s + d`: all ranks are busy in
 //! every round, and all of them inside their servers or all outside. (Where servers have different
@@ -14,7 +14,7 @@ use super::traffic::Loads;
 use crate::layout::{Layout, RankId, Seat};
 use xoff_units::Bytes;
 
-/// Who sends to whom.
+/// The pattern of senders and receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pattern {
     /// Every rank to every other.
@@ -55,7 +55,7 @@ const fn piece(bytes: u64, most: u64, pieces: u32, number: u32) -> u64 {
     if number + 1 == pieces { bytes - most * number as u64 } else { most }
 }
 
-/// Who sends to whom, in which order. A lane is one of a rank's several rows of rounds; lanes are
+/// Which rank sends to which, in which order. A lane is one of a rank's several rows of rounds; lanes are
 /// counted through all ranks.
 #[derive(Debug, Clone)]
 pub(super) struct Rounds {

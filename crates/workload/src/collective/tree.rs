@@ -1,4 +1,4 @@
-//! Two binary trees over the servers, in which who is inner in one is a leaf in the other.
+//! Two binary trees over the servers: an inner node of one is a leaf of the other.
 //!
 //! P. Sanders, J. Speck, J. L. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction
 //! and scan" (Parallel Computing 35, 2009): each tree carries half of the data, so that every server

@@ -51,7 +51,7 @@ pub enum End {
     When(Span),
 }
 
-/// Who uses which disks, and how.
+/// Which clients use which disks, and how.
 #[derive(Debug, Clone)]
 pub struct BlocksSettings {
     /// NICs that begin operations.

@@ -171,7 +171,7 @@ impl Builder {
         Ok(id)
     }
 
-    /// Says who is in a group after all.
+    /// Sets the members of a group that were not known before.
     pub(super) fn set_members(&mut self, id: GroupId, members: Members) {
         self.groups[id.0 as usize].members = members;
     }

@@ -12,7 +12,7 @@ pub struct TraceError {
     pub place: Place,
     /// What is wrong, and what would be right.
     pub message: String,
-    /// Whether it is only that somebody asked to stop.
+    /// Whether reading was stopped on request.
     pub interrupted: bool,
 }
 

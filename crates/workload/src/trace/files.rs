@@ -18,7 +18,7 @@ pub struct Options<'w> {
     pub format: Option<Format>,
     /// What it may hold.
     pub limits: Limits,
-    /// Who is told of progress, and may stop it.
+    /// The callback that progress is reported to, and that may stop it.
     pub watcher: Option<Watcher<'w>>,
 }
 
@@ -165,7 +165,7 @@ impl Reading {
     }
 
     fn file(&mut self, source: Source<'_>, format: Format) -> Outcome<()> {
-        // Groups without Chakra traces are nobody's.
+        // Groups without Chakra traces are used by none.
         let fitting = self.reader.take().filter(|reader| reader.format() == format);
         let again = fitting.is_some();
         let reader = self.reader.insert(fitting.unwrap_or_else(|| Reader::new(format)));

@@ -11,11 +11,11 @@ pub struct GroupId(pub u32);
 pub struct Group {
     /// As the trace calls it; empty for all ranks.
     pub name: String,
-    /// Who is in it.
+    /// Its members.
     pub members: Members,
 }
 
-/// Who is in a group.
+/// The members of a group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Members {
     /// Every rank of the job.
@@ -33,7 +33,7 @@ pub enum Members {
         /// Distance between neighbours.
         stride: u32,
     },
-    /// The trace does not say who.
+    /// The trace does not name the members.
     Unknown {
         /// How many, if it says that.
         size: Option<u32>,

@@ -17,7 +17,7 @@ const DEEPEST: u32 = 100;
 /// Longest string taken, in bytes.
 const LONGEST: u64 = 1 << 24;
 
-/// A reader that looks at the JSON that goes through it.
+/// A reader that inspects the JSON that passes through it.
 pub(super) struct Guard<R> {
     inner: R,
     depth: u32,

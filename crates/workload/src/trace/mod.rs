@@ -8,7 +8,7 @@
 //! | Kineto | the JSON of the PyTorch profiler, one file per rank: its communication calls |
 //! | NCCL | what it logs with `NCCL_DEBUG=INFO` and `NCCL_DEBUG_SUBSYS=INIT,COLL` |
 //!
-//! [`read`] takes a file or a folder, gzipped or not, and tells the format by content. Files are
+//! [`read`] takes a file or a folder, gzipped or not, and recognises the format by content. Files are
 //! streamed: memory goes with the operations that are kept, never with the size of the file, and
 //! within [`Limits`]. What is not understood, left out or assumed is counted by kind with its first
 //! place ([`Trace::notes`]); nothing is dropped silently.

@@ -1,4 +1,4 @@
-//! [`Trace`] and what it is made of: plain data that says who does what after what.
+//! [`Trace`] and what it is made of: operations of ranks and their dependencies, as plain data.
 
 use super::group::{Group, GroupId};
 use super::note::Note;
@@ -31,7 +31,7 @@ pub struct Trace {
     pub ranks: u32,
     /// What is done, rank by rank as far as the format allows, in the order of the trace.
     pub operations: Vec<Operation>,
-    /// Who takes part in collectives.
+    /// Groups of ranks that collectives run on.
     pub groups: Vec<Group>,
     /// How ranks reach each other, where the trace says so (NCCL logs).
     pub connections: Vec<Connection>,
@@ -67,7 +67,7 @@ impl Trace {
 /// One thing that one rank, or every rank, does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Who does it.
+    /// The actor that does it.
     pub who: Who,
     /// What is done.
     pub work: Work,
@@ -77,7 +77,7 @@ pub struct Operation {
     pub measured: Option<Measured>,
 }
 
-/// Who does an operation.
+/// What does an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     /// One rank.
@@ -139,7 +139,7 @@ pub struct Message {
 pub struct Collective {
     /// Which.
     pub kind: CollectiveKind,
-    /// Who takes part.
+    /// The group that takes part.
     pub group: GroupId,
     /// Its size as the trace states it, if it does.
     pub bytes: Option<Bytes>,

@@ -11,7 +11,7 @@
 //! unless it ends in `_EP` or `_DP_EP`.
 //!
 //! The order is SimAI's: all layers forward, each collective waited for; then backwards the input
-//! gradient, waited for, and the weight gradient, whose collective nobody waits for but its own update.
+//! gradient, waited for, and the weight gradient, whose collective only its own update waits for.
 
 use super::builder::{Builder, Link};
 use super::error::{Outcome, TraceError};

@@ -1,4 +1,4 @@
-//! What a file is, told by its content.
+//! The format of a file, recognised by its content.
 
 use super::chakra;
 use std::fmt;
@@ -75,7 +75,7 @@ const POLICIES: [&str; 13] = [
     "ALL",
 ];
 
-/// Tells what a file is by how it begins.
+/// Recognises a file by its first bytes.
 pub(super) fn kind(head: &[u8]) -> Kind {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let text = text.trim_ascii_start();
@@ -89,7 +89,7 @@ pub(super) fn kind(head: &[u8]) -> Kind {
         _ if is_simai(text) => Kind::Trace(Format::SimAi),
         _ => Kind::Unknown,
     };
-    // The first bytes of these can look like text, but never all that is looked at.
+    // The first bytes of these can pass for text, but never all that are read here.
     if text_kind == Kind::Unknown && head.iter().any(is_binary) && chakra::begins(head) {
         return Kind::Trace(Format::Chakra);
     }

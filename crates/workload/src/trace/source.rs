@@ -15,10 +15,10 @@ const BUFFER: usize = 1 << 17;
 /// Longest line of a text format.
 pub(super) const LONGEST_LINE: usize = 1 << 20;
 
-/// Told how many bytes have been read, answers whether to go on.
+/// Gets the number of bytes read so far, returns whether to go on.
 pub type Watcher<'w> = &'w mut dyn FnMut(u64) -> bool;
 
-/// Bytes read of all files of a trace, and who wants to know.
+/// Bytes read of all files of a trace, and the callback that they are reported to.
 pub(super) struct Watch<'w> {
     read: u64,
     watcher: Option<Watcher<'w>>,
@@ -30,7 +30,7 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// The error that ends reading when somebody asked to stop.
+/// The error that ends reading when the callback asked to stop.
 #[derive(Debug)]
 struct Stopped;
 
@@ -81,7 +81,7 @@ pub(super) enum Line {
 }
 
 impl<'s> Source<'s> {
-    /// Looks at the beginning of a file and decompresses it if need be.
+    /// Reads the beginning of a file and decompresses it if need be.
     pub(super) fn open<'w: 's>(
         name: &str,
         file: impl Read + 's,

@@ -95,7 +95,7 @@ pub struct StepProgram {
     groups: [Vec<Group>; COMMS.len()],
     lanes: Vec<Option<Box<Lane>>>,
     free: Vec<u32>,
-    /// Ranks and groups to look at. Kept for their memory.
+    /// Ranks and groups that may be able to go on. Kept for their memory.
     ready: Vec<u32>,
     due: Vec<(Comm, u32)>,
     /// What collectives ask for, before it is passed on.
@@ -175,7 +175,7 @@ impl StepProgram {
         Ok(collective::program(event.collective, way, event.size, layout, &self.settings)?)
     }
 
-    /// What the step's time is made of, as far as somebody said what time it is.
+    /// What the step's time is made of, as far as the time was given.
     pub fn critical_path(&self) -> Option<CriticalPath> {
         let group = |comm: Comm, number: u32| &self.groups[comm.index()][number as usize].members;
         let ranks = |comm, number| group(comm, number).iter().map(|&rank| RankId(rank)).collect();
@@ -213,7 +213,7 @@ impl StepProgram {
         self.go_on(out);
     }
 
-    /// Tells a collective that something of it is done.
+    /// Reports to a collective that something of it is done.
     fn tell(&mut self, token: Token, out: &mut Vec<Action>) {
         let number = token.lane() - 1;
         let Some(Some(lane)) = self.lanes.get_mut(number as usize) else {

@@ -35,7 +35,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// The script of a stage. Fails if it would have more lines than anybody can run.
+    /// The script of a stage. Fails if it would have more lines than can be run.
     pub(super) fn new(step: &Step, stage: u32) -> Result<Self, StepError> {
         const MOST_LINES: u64 = 1 << 26;
         let layers = u64::from(step.model.layers.div_ceil(step.parallelism.pipeline)) + 2;
@@ -64,7 +64,7 @@ impl Script {
     }
 }
 
-/// A call that somebody will wait for; none if the group is one rank.
+/// A call that a later line waits for; none if the group is one rank.
 type Ticket = Option<(Comm, u32)>;
 
 /// Parameters that are gathered and whose gradients are scattered together.

@@ -82,7 +82,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     map: groups::Map,
-    /// Groups by the name that nodes call them, and who does.
+    /// Groups by the name that nodes use, and the ranks that use it.
     used: BTreeMap<String, (GroupId, BTreeSet<Rank>)>,
     files: BTreeSet<Rank>,
     nodes: NodeReader,
@@ -215,7 +215,7 @@ impl Reader {
             Some(number) => kind_of(number),
             None => match names::call(&node.name) {
                 Some(Call::Collective(kind)) => {
-                    builder.notes.assumed("collective without a type: told by its name", at);
+                    builder.notes.assumed("collective without a type: recognised by its name", at);
                     Some(kind)
                 }
                 _ => None,
@@ -270,7 +270,7 @@ impl Reader {
         Ok(id)
     }
 
-    /// Says who is in the groups that no file named, once all ranks are read.
+    /// Works out the members of groups that no file named, once all ranks are read.
     pub(super) fn finish(self, builder: &mut Builder, file: &str) {
         let at = At { file, place: Place::File, rank: None };
         for (name, (id, users)) in &self.used {

@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     pub(super) stream: Scalar,
 }
 
-/// Who wrote the trace.
+/// The writer of the trace.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Distributed {
     pub(super) rank: Scalar,
@@ -100,7 +100,7 @@ impl Scalar {
     }
 }
 
-/// What is told of a file while it is read.
+/// What a file says about itself while it is read.
 pub(super) trait Listener {
     fn event(&mut self, index: u64, event: &Event) -> Result<(), super::TraceError>;
     fn distributed(&mut self, distributed: Distributed);

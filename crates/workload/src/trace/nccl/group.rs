@@ -1,4 +1,4 @@
-//! Who is who in an NCCL log: processes, communicators, ranks.
+//! Identities in an NCCL log: processes, communicators, ranks.
 
 use super::super::builder::Builder;
 use super::super::error::{Outcome, TraceError};
@@ -161,7 +161,7 @@ impl Groups {
         Ok(id)
     }
 
-    /// Tells ranks and members from what was gathered.
+    /// Works out ranks and members from what was gathered.
     pub(super) fn resolve(self, builder: &mut Builder, at: At<'_>) -> Outcome<Known> {
         let world = self.communicators.iter().map(|one| one.key.ranks()).max().unwrap_or(0);
         builder.at_least(u64::from(world), at)?;
@@ -242,7 +242,7 @@ fn size(ranks: u64, builder: &Builder, at: At<'_>) -> Outcome<u32> {
     }
 }
 
-/// Who is who.
+/// What is known of the identities.
 #[derive(Debug)]
 pub(super) struct Known {
     ranks: Vec<Rank>,

@@ -1,8 +1,8 @@
 //! What NCCL (and RCCL) logs with `NCCL_DEBUG=INFO`: with the subsystem `COLL` a line per call, with `INIT`
-//! which communicators there are and who is in them, and how ranks reach each other.
+//! which communicators there are, their members, and how ranks reach each other.
 //!
-//! A call names its communicator by an address in its process. Which rank of the job a process is, is
-//! told by the largest communicator it is in: ranks of smaller ones count from zero again. Calls on
+//! A call names its communicator by an address in its process. The rank of a process in the job is
+//! its rank in the largest communicator it is in: ranks of smaller ones count from zero again. Calls on
 //! a communicator run one after the other; anything else is not in the log. Sizes are those of NCCL's
 //! arguments: of an AllGather, ReduceScatter or AllToAll, one rank's share.
 
@@ -150,7 +150,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Tells ranks and groups, and writes the calls down rank by rank.
+    /// Works out ranks and groups, and writes the calls down rank by rank.
     pub(super) fn finish(self, builder: &mut Builder, name: &str) -> Outcome<()> {
         let at = At { file: name, place: Place::File, rank: None };
         let known = self.groups.resolve(builder, at)?;
