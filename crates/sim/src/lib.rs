@@ -5,8 +5,13 @@
 //! events, which is total, and the streams of `workload` for randomness, one per port and purpose.
 //!
 //! What it is not: it reads no files, prints nothing and asks no clock. What the model leaves out is
-//! in `docs/model.md`. Read `engine.rs` first, then `forward.rs` and `transmit.rs`, which are the
-//! life of a packet.
+//! in `docs/model.md`.
+//!
+//! Read `engine.rs` first, then `forward.rs` and `transmit.rs`, which are the life of a packet. A module
+//! is named for what happens in it: a pause is decided in `pause.rs`, a packet dropped in `drop.rs`, a
+//! route chosen in `route.rs` and `balance.rs`, a fault applied in `fault.rs`. What a module remembers is
+//! in its `state.rs`, which knows no engine. State that many modules share is in `switch/` (ports,
+//! buffers, packets, routes) and `host/` (what is on both ends of the wires).
 
 mod account;
 mod balance;

@@ -1,8 +1,8 @@
-//! The state of hosts: NICs, the queue pairs on them, how they choose ports and paths, how fast the host takes and
-//! gives data, and the jobs that run there.
+//! Parts of hosts: how NICs limit CNPs, transports of single workloads, how fast a host gives data, and how senders
+//! choose entropies.
 //!
-//! What is here knows neither the engine nor any switch. What happens to it is in the modules above:
-//! [`crate::nic`], [`crate::connection`], [`crate::job`].
+//! What is here knows neither the engine nor any switch. [`crate::hosts::Hosts`] puts it together with what
+//! [`crate::nic`], [`crate::connection`], [`crate::plane`] and [`crate::job`] remember.
 
 pub(crate) mod cnp_limit;
 pub(crate) mod guest;
