@@ -131,6 +131,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return;
         }
         end.timer_at = Instant::MAX;
+        // The deadline may have moved later since the event was scheduled: then this only arms it again.
         if end.qp.deadline() <= now {
             let before = end.qp.counters().timeouts;
             end.qp.handle_deadline(now);

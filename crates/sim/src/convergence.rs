@@ -32,6 +32,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
             }
         }
+        // Ends of a dead link detect it themselves; the others hear of it by the routing protocol, later.
         let who: Vec<usize> = match everybody {
             true => (0..self.fabric.switches.len()).collect(),
             false => ends.into_iter().collect(),

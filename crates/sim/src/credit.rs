@@ -51,6 +51,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let epoch = u32::from(self.net.links[port].epoch) & EPOCH_MASK;
         let data =
             u32::from(ingress.class().0) | u32::from(charged) << CLASS_BITS | epoch << EPOCH_SHIFT;
+        // Flow control packets take no time on the wire here: InfiniBand's are 8 bytes among data.
         let at = self.now + self.fabric.cable(port).delay;
         self.schedule(at, Kind::Pause, peer, data);
     }

@@ -83,6 +83,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (size, charged) = (u32::from(packet.size), u32::from(packet.charged));
         let again = packet.flags & flag::WHOLE != 0;
         packet.flags &= !flag::WHOLE;
+        // Only a faster egress can run dry in the middle of a packet.
         if egress_byte < here.byte_time
             && !again
             && state.cut_through
@@ -130,6 +131,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let rules = &self.net.profiles[lane.profile as usize];
         match lane.ingress.admit(charged, rules, &mut state.shared) {
             Admission::Taken => {}
+            // The peer knows already: what comes now was on the cable.
             Admission::TakenAndPause if asked => {}
             Admission::TakenAndPause => self.ask_pause(slot),
             Admission::Refused if rules.lossless => return Err(Drop::Headroom),

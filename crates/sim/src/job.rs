@@ -51,7 +51,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if let Some(program) = &mut running.now {
             running.runs.push(JobRun { start: self.now, end: None });
             running.requests_before = running.requests.len();
-            // Programs count from their start.
+            // Programs count from their start, so that a repetition is the same whenever it begins.
             program.at(Instant::ZERO);
             program.start(&mut actions);
         } else {

@@ -40,6 +40,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut ports = BTreeSet::new();
         for &cable in cables {
             let ends = self.faults.cable_ports(self.fabric, cable);
+            // Several faults may hold one cable down: only the first one changes anything.
             let was_up = !self.net.links[ends[0]].is_down();
             for port in ends {
                 self.net.links[port].down += 1;

@@ -65,7 +65,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let connection = &mut self.hosts.connections[endpoint.connection()];
             let ended = connection.flow == FlowId::NONE;
             let end = &mut connection.ends[endpoint.end()];
-            // The flow may have ended, and its connection may serve another one elsewhere.
+            // The flow may have ended, and its connection may serve another one elsewhere. Its entry stays in
+            // the heap until its time comes, because taking it out would mean a search.
             if ended || end.member.plane != nic || end.member.paced_at != at {
                 continue;
             }
@@ -191,6 +192,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.accounts.totals.delivered_bytes += u64::from(packet.size);
         let header = self.net.headers.get(index);
         let connection = &mut self.hosts.connections[endpoint.connection()];
+        // The endpoint's place may have been given to another flow while the packet was under way.
         if connection.flow != header.flow {
             self.accounts.totals.late += 1;
             return self.net.packets.release(index);

@@ -62,7 +62,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
         }
         let effect = end + self.net.pauses.flight[port];
-        // A frame on a link that goes down or comes up meanwhile has no effect.
+        // A frame on a link that goes down or comes up meanwhile has no effect: the epoch tells them apart,
+        // since the event itself cannot be cancelled.
         let epoch = u32::from(self.net.links[port].epoch);
         let data = u32::from(tell) | u32::from(xoff) << 8 | epoch << 16;
         self.schedule(effect, Kind::Pause, peer, data);

@@ -14,6 +14,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(never)]
     pub(crate) fn wake(&mut self, port: PortId) {
         let here = &mut self.net.ports[port];
+        // Events are never cancelled: a wake that was moved leaves its old event behind.
         if here.wake_at != self.now {
             return;
         }
@@ -42,6 +43,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
     fn transmit(&mut self, port: PortId) {
         let here = &mut self.net.ports[port];
+        // MAC control frames overtake data, also in paused classes: PFC acts on data only.
         if here.unannounced() != 0 {
             return self.send_pause_frame(port);
         }
@@ -54,6 +56,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         // Giving buffer back may make this very port want to send a pause frame: not yet.
         here.wake_at = self.now;
+        // One class alone needs no scheduler, whose state would be another cache line.
         let class = if eligible & (eligible - 1) == 0 {
             ClassId(eligible.trailing_zeros() as u8)
         } else {
@@ -172,6 +175,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if Q::BY_TURN {
             self.net.turns[slot.port()] = self.events.take_turn();
         }
+        // One test for all that is rare: losses, credits and slow hosts share a mask.
         if flags & port_flag::CAREFUL != 0 && !self.gets_through(slot, index, size) {
             return;
         }

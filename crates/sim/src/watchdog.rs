@@ -59,7 +59,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if due > self.now {
             self.watch_at(slot, due);
         } else if here.waiting & slot.bit() == 0 {
-            // Paused for long, but nothing is queued: check again soon.
+            // Paused for long, but nothing is queued: no victim, no storm. Check again soon, because a
+            // packet may join at any time.
             self.watch_at(slot, self.now + Span::from_ps(dog.detect.as_ps() / 4 + 1));
         } else {
             self.declare_stuck(slot, dog.action);

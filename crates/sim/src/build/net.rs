@@ -132,7 +132,8 @@ fn port_state(
     let port = &fabric.ports[id.index()];
     let flags = port_flags(fabric, id);
     let cut_through = leads_to_cut_through(fabric, id);
-    // A switch with credits always owes word of what leaves its buffer: see `credit`.
+    // A switch with credits returns credit for all that leaves its buffer: every class counts as paused
+    // and announced, so that `release` comes by `resume_if_room`. See `credit`.
     let owes = if fabric.credits && flags & port_flag::NIC == 0 { u8::MAX } else { 0 };
     // A switch that marks when packets join a queue looks at every packet there, and at none that leaves.
     let at_enqueue = fabric.marking.at_enqueue && flags & port_flag::NIC == 0;

@@ -118,6 +118,7 @@ impl Packets {
     /// Gives a place back.
     #[inline(always)]
     pub(crate) fn release(&mut self, index: PacketId) {
+        // Last in, first out: the place that was used last is still in cache.
         self.packets[index].next = self.free;
         self.free = index;
     }

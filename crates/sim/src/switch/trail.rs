@@ -51,6 +51,7 @@ impl Trails {
 
     /// Begins the trail of packets to an endpoint; the stamp they bear.
     pub(crate) fn begin(&mut self, to: EndpointId) -> Stamp {
+        // Out of stamps, flows go without trails, which only costs time.
         if !self.kept || self.stamp == Stamp(u32::MAX) {
             return Stamp::NONE;
         }
