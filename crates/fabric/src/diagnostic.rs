@@ -31,13 +31,21 @@ impl fmt::Display for Code {
     }
 }
 
-/// The rules.
+/// The rules: every [`Diagnostic`] breaks one of them.
+///
+/// ```
+/// use xoff_fabric::diagnostic::code;
+///
+/// let text = "[cluster]\ngpus = 16\n[fabric]\nkind = 'rail'\n[ecn]\nkmin = '2MB'\nkmax = '1MB'\n";
+/// let found = xoff_fabric::load_fabric(text).into_result().unwrap_err();
+/// assert_eq!(found[0].code, code::IMPOSSIBLE);
+/// ```
 pub mod code {
     use super::Code;
 
     /// Not TOML.
     pub const SYNTAX: Code = Code("xoff::syntax");
-    /// A key nobody knows.
+    /// A key that is not known.
     pub const UNKNOWN_KEY: Code = Code("xoff::unknown-key");
     /// A key that must be there.
     pub const MISSING_KEY: Code = Code("xoff::missing-key");

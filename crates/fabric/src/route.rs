@@ -271,7 +271,7 @@ impl Routes {
     }
 
     /// How many shortest paths lead from `source` to `destination`.
-    pub fn path_choices(&self, fabric: &Fabric, source: NicId, destination: NicId) -> u64 {
+    pub(crate) fn path_choices(&self, fabric: &Fabric, source: NicId, destination: NicId) -> u64 {
         if source == destination {
             return 1;
         }

@@ -163,7 +163,7 @@ impl Workload {
     }
 
     /// Whether it is a list of flows, and not a program.
-    pub fn is_flows(&self) -> bool {
+    pub(crate) fn is_flows(&self) -> bool {
         matches!(
             self,
             Workload::Permutation(_)

@@ -1,7 +1,10 @@
 //! "Did you mean …?"
 
 /// The known name that a mistyped one most probably stands for.
-pub fn closest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     // Names in files are short, and the distance takes time in proportion to both lengths.
     if wrong.len() > 64 {
         return None;

@@ -103,7 +103,7 @@ fn apply(fabric: &mut Model, nic: usize, path: &Path, given: Option<&ReceiveSett
         true => reached,
         false => Reached { rate, by: Bottleneck::None },
     };
-    let (send, into) = (within(path.out_of_memory()), within(path.into_memory()));
+    let (send, into) = (within(path.send()), within(path.receive()));
     let state = &mut fabric.nics[nic];
     state.host = Some(HostPath { slot: path.slot, send, receive: into });
     if into.by != Bottleneck::None {

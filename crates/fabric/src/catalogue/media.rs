@@ -14,7 +14,7 @@ pub struct Milliwatts(pub u32);
 
 impl Milliwatts {
     /// Whole watts.
-    pub const fn from_watts(watts: u32) -> Self {
+    pub(crate) const fn from_watts(watts: u32) -> Self {
         Self(watts.saturating_mul(1000))
     }
 }

@@ -16,7 +16,7 @@ pub use fact::{Confidence, Fact};
 pub use media::{Family, Media, Milliwatts};
 pub use nic::{NicModel, OutOfOrder};
 pub use silicon::Silicon;
-pub use user::{MediaEntry, NicEntry, SiliconEntry, UserCatalogue};
+pub(crate) use user::UserCatalogue;
 
 use std::collections::BTreeMap;
 use xoff_units::{Length, Rate};

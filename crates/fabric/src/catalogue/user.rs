@@ -13,7 +13,7 @@ use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 /// A user's own silicon, NICs and media, by name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct UserCatalogue {
+pub(crate) struct UserCatalogue {
     /// Switch silicon.
     pub silicon: BTreeMap<String, SiliconEntry>,
     /// NICs.
@@ -25,7 +25,7 @@ pub struct UserCatalogue {
 /// A switch ASIC. What is not given is as in `like`, or as in `generic`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct SiliconEntry {
+pub(crate) struct SiliconEntry {
     /// A built-in entry to start from.
     pub like: Option<String>,
     /// Who makes it.
@@ -61,7 +61,7 @@ pub struct SiliconEntry {
 /// A NIC. What is not given is as in `like`, or as in `generic-400g`; so is how its queue pairs behave.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct NicEntry {
+pub(crate) struct NicEntry {
     /// A built-in entry to start from.
     pub like: Option<String>,
     /// Who makes it.
@@ -77,7 +77,7 @@ pub struct NicEntry {
 /// A cable or optics. What is not given is as in `like`, or as in `aoc`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct MediaEntry {
+pub(crate) struct MediaEntry {
     /// A built-in entry to start from.
     pub like: Option<String>,
     /// Fastest rate it carries.

@@ -54,7 +54,7 @@ pub enum Strict {
 /// Which traffic uses which class.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     /// RDMA data (default 3).
     pub data: Option<u8>,
     /// Acknowledgements (default: as the data they answer).
@@ -66,7 +66,7 @@ pub struct Traffic {
 /// A class by number, or `"data"` for the class of the data it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum ClassRef {
+pub(crate) enum ClassRef {
     /// This class.
     Id(u8),
     /// The class of the data.
@@ -76,7 +76,7 @@ pub enum ClassRef {
 /// The word `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum SameAsData {
+pub(crate) enum SameAsData {
     /// The class of the data.
     Data,
 }

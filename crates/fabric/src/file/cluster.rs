@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Ratio, Span};
 
 /// The NIC of a file that names none.
-pub const DEFAULT_NIC: &str = "generic-400g";
+pub(crate) const DEFAULT_NIC: &str = "generic-400g";
 
 /// GPUs, servers and NICs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// GPUs in the cluster (default 64; a fat tree's default is what it holds).
     pub gpus: Option<u32>,
     /// Shorthand for so many servers with one GPU and one NIC each.
@@ -109,7 +109,7 @@ pub struct Layout {
 /// The NICs' own behaviour.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct NicSettings {
+pub(crate) struct NicSettings {
     /// Time between a doorbell or an arriving packet and what follows from it (default: the
     /// catalogue's).
     pub latency: Option<Span>,
@@ -127,7 +127,7 @@ pub struct NicSettings {
 /// A receive side that can be slower than the wire.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ReceiveSettings {
+pub(crate) struct ReceiveSettings {
     /// Rate into the host.
     pub rate: Rate,
     /// Buffer on the NIC (default 2MiB).

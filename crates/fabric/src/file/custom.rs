@@ -7,7 +7,7 @@ use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 /// A NIC or switch of a custom fabric.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct CustomNode {
+pub(crate) struct CustomNode {
     /// Its name.
     pub name: String,
     /// What it is.
@@ -27,7 +27,7 @@ pub struct CustomNode {
 /// What a custom node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum NodeKind {
+pub(crate) enum NodeKind {
     /// Sends and receives.
     Nic,
     /// Forwards.
@@ -37,7 +37,7 @@ pub enum NodeKind {
 /// Where a switch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum TierName {
+pub(crate) enum TierName {
     /// At the hosts.
     Leaf,
     /// Above the leaves.
@@ -71,7 +71,7 @@ pub struct CustomLink {
 /// A route that overrides the shortest path.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RouteEntry {
+pub(crate) struct RouteEntry {
     /// At this switch,
     pub at: String,
     /// packets for this NIC

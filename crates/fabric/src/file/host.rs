@@ -10,7 +10,7 @@ use xoff_units::{Bytes, Span};
 /// How NICs reach the memory of their server. What is not given does not limit them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PcieSettings {
+pub(crate) struct PcieSettings {
     /// Generation and lanes of the slot (default: enough for the NIC, gen5 x16 at 400Gbps).
     pub slot: Option<SlotSetting>,
     /// Largest payload of a transaction (default 256B).
@@ -36,7 +36,7 @@ pub struct PcieSettings {
 /// A PCIe slot in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct SlotSetting(pub Slot);
+pub(crate) struct SlotSetting(pub Slot);
 
 impl std::str::FromStr for SlotSetting {
     type Err = String;
@@ -71,7 +71,7 @@ impl JsonSchema for SlotSetting {
 /// What an IOMMU does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum IommuSetting {
+pub(crate) enum IommuSetting {
     /// It translates every access, or there is none.
     Translates(bool),
     /// It is there and translates nothing for this device.
@@ -81,7 +81,7 @@ pub enum IommuSetting {
 /// The word `passthrough`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Passthrough {
+pub(crate) enum Passthrough {
     /// Addresses are not translated.
     Passthrough,
 }
@@ -89,7 +89,7 @@ pub enum Passthrough {
 /// Servers or NICs that differ from the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct HostEntry {
+pub(crate) struct HostEntry {
     /// All NICs of these servers, by name or by number from 0,
     pub servers: Vec<NodeRef>,
     /// and these NICs.

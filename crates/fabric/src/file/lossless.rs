@@ -11,7 +11,7 @@ use xoff_units::{Bytes, Rate, Ratio, Span};
 /// Priority flow control.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Pfc {
+pub(crate) struct Pfc {
     /// Whether lossless classes are paused at all.
     pub enabled: bool,
     /// An ingress queue may take this share of the free shared buffer before it pauses
@@ -53,7 +53,7 @@ impl Default for Pfc {
 /// How long a pause lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Quanta {
+pub(crate) enum Quanta {
     /// So many quanta, refreshed before they run out.
     Count(u16),
     /// Until a resume.
@@ -63,7 +63,7 @@ pub enum Quanta {
 /// The word `until-resume`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum UntilResume {
+pub(crate) enum UntilResume {
     /// A pause lasts until it is taken back.
     UntilResume,
 }
@@ -71,7 +71,7 @@ pub enum UntilResume {
 /// How headroom is sized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum HeadroomSetting {
+pub(crate) enum HeadroomSetting {
     /// As much as the cable, rate, MTU and silicon need.
     Auto,
     /// What the link carries in so many one-way delays.
@@ -83,7 +83,7 @@ pub enum HeadroomSetting {
 /// How fast a port obeys a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum ResponseSetting {
+pub(crate) enum ResponseSetting {
     /// As late as the standard allows.
     Standard,
     /// After this time.

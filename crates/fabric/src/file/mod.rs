@@ -1,6 +1,16 @@
 //! The fabric file as it is written: every key optional, every quantity with its unit.
 //!
-//! What the keys mean together is decided by the builders; what cannot be is told by the checks.
+//! What the keys mean together is decided by the builders; what cannot be is reported by the checks.
+//! Public is what advice is made from: the layout, cables, switches, marking and classes as written.
+//!
+//! ```
+//! use xoff_fabric::file::Kind;
+//!
+//! let text = "[cluster]\ngpus = 16\n[fabric]\nkind = 'rail'\n[ecn]\nkmin = '200KB'\n";
+//! let setup = xoff_fabric::load_fabric(text).into_result().unwrap();
+//! assert_eq!(setup.file.fabric.kind, Kind::Rail);
+//! assert!(setup.file.ecn.kmin.is_some() && setup.file.ecn.kmax.is_none());
+//! ```
 
 mod class;
 mod cluster;
@@ -12,21 +22,23 @@ mod switch;
 mod tenant;
 mod transport;
 
-pub use class::{ClassEntry, ClassRef, SameAsData, SchedulingEntry, Strict, Traffic};
-pub use cluster::{Cluster, DEFAULT_NIC, Homing, Kind, Layout, NicSettings, ReceiveSettings};
-pub use custom::{CustomLink, CustomNode, NodeKind, RouteEntry, TierName};
-pub use host::{HostEntry, IommuSetting, Passthrough, PcieSettings, SlotSetting};
+pub use class::{ClassEntry, SchedulingEntry, Strict};
+pub(crate) use class::{ClassRef, Traffic};
+pub(crate) use cluster::{Cluster, DEFAULT_NIC, NicSettings, ReceiveSettings};
+pub use cluster::{Homing, Kind, Layout};
+pub use custom::CustomLink;
+pub(crate) use custom::{CustomNode, NodeKind, RouteEntry, TierName};
+pub(crate) use host::{HostEntry, IommuSetting, PcieSettings, SlotSetting};
 pub use links::{LinkSettings, Links};
-pub use lossless::{
-    EcnSettings, HeadroomSetting, MarkName, NotifyName, Pfc, Quanta, ResponseSetting, UntilResume,
-};
+pub use lossless::{EcnSettings, MarkName, NotifyName};
+pub(crate) use lossless::{HeadroomSetting, Pfc, Quanta, ResponseSetting};
 pub use switch::{
     BalancingName, BalancingSettings, DisciplineName, Forwarding, HashField, HashSeed,
     HashSettings, PerSwitch, SwitchSection, SwitchSettings, TrimmingSettings, Unit,
     WatchdogActionName, WatchdogSettings,
 };
-pub use tenant::TenantEntry;
-pub use transport::{Credits, TransportSection};
+pub(crate) use tenant::TenantEntry;
+pub(crate) use transport::{Credits, TransportSection};
 
 use crate::catalogue::UserCatalogue;
 use crate::model::Ties;
@@ -38,49 +50,49 @@ use serde::{Deserialize, Serialize};
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FabricFile {
     /// Defaults that follow another simulator's rules.
-    pub profile: Option<Profile>,
+    pub(crate) profile: Option<Profile>,
     /// What happens first of what happens at the same instant.
-    pub ties: Ties,
+    pub(crate) ties: Ties,
     /// GPUs, servers and NICs.
-    pub cluster: Cluster,
+    pub(crate) cluster: Cluster,
     /// Switches and how they are wired.
     pub fabric: Layout,
     /// Cables.
     pub links: Links,
     /// The NICs' own behaviour.
-    pub nic: NicSettings,
+    pub(crate) nic: NicSettings,
     /// The switches' own behaviour.
     pub switch: SwitchSection,
     /// Priority flow control.
-    pub pfc: Pfc,
+    pub(crate) pfc: Pfc,
     /// Credits of links, where those are used instead.
-    pub credits: Credits,
+    pub(crate) credits: Credits,
     /// ECN marking.
     pub ecn: EcnSettings,
     /// Which traffic uses which class.
-    pub traffic: Traffic,
+    pub(crate) traffic: Traffic,
     /// Traffic classes that differ from the default ones.
     #[serde(rename = "class")]
     pub classes: Vec<ClassEntry>,
     /// Who uses the fabric, and in which class.
     #[serde(rename = "tenant")]
-    pub tenants: Vec<TenantEntry>,
+    pub(crate) tenants: Vec<TenantEntry>,
     /// The network that carries the traffic, and its queue pairs.
-    pub transport: TransportSection,
+    pub(crate) transport: TransportSection,
     /// Routes that override the shortest paths.
     #[serde(rename = "route")]
-    pub routes: Vec<RouteEntry>,
+    pub(crate) routes: Vec<RouteEntry>,
     /// Servers and NICs whose way into memory differs from the others'.
     #[serde(rename = "host")]
-    pub hosts: Vec<HostEntry>,
+    pub(crate) hosts: Vec<HostEntry>,
     /// Nodes of a custom fabric.
     #[serde(rename = "node")]
-    pub nodes: Vec<CustomNode>,
+    pub(crate) nodes: Vec<CustomNode>,
     /// Cables of a custom fabric.
     #[serde(rename = "link")]
     pub custom_links: Vec<CustomLink>,
     /// Silicon, NICs and media beside the built-in ones.
-    pub catalogue: UserCatalogue,
+    pub(crate) catalogue: UserCatalogue,
 }
 
 /// Defaults that follow another simulator's rules.

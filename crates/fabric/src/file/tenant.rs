@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// tenants of different classes are meant to be apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TenantEntry {
+pub(crate) struct TenantEntry {
     /// Its name.
     #[schemars(length(min = 1))]
     pub name: String,

@@ -9,7 +9,7 @@ use xoff_units::Bytes;
 /// The network that carries the traffic, and its queue pairs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct TransportSection {
+pub(crate) struct TransportSection {
     /// The network (default `roce`). The others bring settings of their own, in this table and elsewhere,
     /// which the file can change: see `docs/rivals.md`.
     pub kind: Network,
@@ -21,7 +21,7 @@ pub struct TransportSection {
 /// Credit-based flow control of links, as InfiniBand has it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Credits {
+pub(crate) struct Credits {
     /// Whether a packet is only sent into a switch that has room for it. All classes are lossless then.
     pub enabled: bool,
     /// Buffer behind one port, for all classes; half of it belongs to the data class (default: what the

@@ -26,7 +26,7 @@ pub struct RoleError {
 
 impl Names<'_> {
     /// A server by name or number. The only NIC of a server may stand for it.
-    pub fn server_ref(&self, reference: &NodeRef) -> Result<ServerId, NameError> {
+    pub(crate) fn server_ref(&self, reference: &NodeRef) -> Result<ServerId, NameError> {
         match reference {
             NodeRef::Name(name) => self.server(name).or_else(|unknown| {
                 let nic = self.nodes.get(name.trim()).and_then(|node| {

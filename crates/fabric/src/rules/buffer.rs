@@ -42,7 +42,7 @@ pub fn ingresses_to_fill(
 
 /// Alpha of a port whose rate lies above `reference`: doubled for every doubling, up to one. Slower
 /// ports keep `alpha` (the rule of the ns-3 line).
-pub fn alpha_at(alpha: Ratio, reference: Rate, rate: Rate) -> Ratio {
+pub(crate) fn alpha_at(alpha: Ratio, reference: Rate, rate: Rate) -> Ratio {
     let mut alpha = alpha;
     let mut rate = rate.bps();
     while rate > reference.bps() && alpha < Ratio::ONE {

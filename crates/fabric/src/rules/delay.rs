@@ -6,7 +6,7 @@ use xoff_units::{Bytes, Rate, Span};
 
 /// The longest of the shortest paths from the first NIC, and what full buffers do to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LongestDelay {
+pub(crate) struct LongestDelay {
     /// There and back in an idle fabric.
     pub propagation: Span,
     /// By switch on the way: its name, its packet memory and the rate at which that drains.
@@ -15,7 +15,7 @@ pub struct LongestDelay {
 
 impl LongestDelay {
     /// What full buffers delay a packet, propagation included.
-    pub fn total(&self) -> Span {
+    pub(crate) fn total(&self) -> Span {
         let drain = |(_, buffer, rate): &(String, Bytes, Rate)| rate.time_for(*buffer);
         self.buffers.iter().map(drain).fold(self.propagation, |sum, span| sum + span)
     }
@@ -23,7 +23,7 @@ impl LongestDelay {
 
 /// The longest delay that a packet of the first NIC can meet on a shortest path; `None` if it reaches no
 /// other NIC.
-pub fn longest(fabric: &Fabric) -> Option<LongestDelay> {
+pub(crate) fn longest(fabric: &Fabric) -> Option<LongestDelay> {
     if fabric.nics.len() < 2 {
         return None;
     }

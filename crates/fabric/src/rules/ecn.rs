@@ -5,7 +5,7 @@ use xoff_units::{Bytes, Rate, Ratio};
 
 /// `ecn` as given for ports of rate `at`, for a port of rate `rate`: the same queueing *time*
 /// before marking starts.
-pub fn scaled(ecn: Ecn, at: Rate, rate: Rate) -> Ecn {
+pub(crate) fn scaled(ecn: Ecn, at: Rate, rate: Rate) -> Ecn {
     if at.bps() == 0 || at == rate {
         return ecn;
     }

@@ -82,7 +82,7 @@ pub fn headroom(s: &Situation) -> Bytes {
 }
 
 /// `lossless MTU + cell occupancy x (port MTU + cable there and back + silicon + response)`.
-pub fn shipped(s: &Situation) -> Bytes {
+pub(crate) fn shipped(s: &Situation) -> Bytes {
     let rate = u128::from(s.rate.bps());
     let cable = if s.length == Length::default() {
         bytes_in(s.rate, s.delay).saturating_mul(2 * MILLI)

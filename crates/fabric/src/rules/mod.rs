@@ -4,8 +4,8 @@
 //! The renderer prints what these return, the auditor compares with it and the switch model obeys it.
 
 pub mod buffer;
-pub mod delay;
-pub mod ecn;
+pub(crate) mod delay;
+pub(crate) mod ecn;
 pub mod hash;
 pub mod headroom;
 pub mod packet;

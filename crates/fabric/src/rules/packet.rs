@@ -15,7 +15,7 @@ pub const ETHERNET: Bytes = Bytes::new(18);
 
 /// What VXLAN puts around a packet: Ethernet, IPv4, UDP and its own header (14 + 20 + 8 + 8, RFC 7348
 /// section 5). The inner frame travels without its check sequence, the outer one has one.
-pub const VXLAN: Bytes = Bytes::new(50);
+pub(crate) const VXLAN: Bytes = Bytes::new(50);
 
 /// The same queue pair with its packets in VXLAN.
 pub fn in_vxlan(qp: &QpConfig) -> QpConfig {
@@ -50,7 +50,7 @@ pub fn default_largest_ip() -> Bytes {
 }
 
 /// Bytes of the smallest packet, without the gap.
-pub fn smallest(qp: &QpConfig) -> Bytes {
+pub(crate) fn smallest(qp: &QpConfig) -> Bytes {
     let framing = &qp.framing;
     let or_shortest = |size: Bytes| if size.is_zero() { SHORTEST_FRAME } else { size };
     // The last packet of a message may carry a single byte.

@@ -12,7 +12,7 @@ const RESPONSE: [(u64, u16); 8] =
 
 /// Quanta that a port of this rate may take to stop. A rate between two listed ones takes the
 /// higher one's figure; above 800G the last figure is kept, for want of a published one.
-pub fn response_quanta(rate: Rate) -> u16 {
+pub(crate) fn response_quanta(rate: Rate) -> u16 {
     let listed = RESPONSE.iter().find(|(gbps, _)| rate <= Rate::from_gbps(*gbps));
     listed.map_or(RESPONSE[RESPONSE.len() - 1].1, |(_, quanta)| *quanta)
 }

@@ -46,12 +46,12 @@ impl Slot {
     }
 
     /// The oldest x16 slot with room for a NIC of this rate; none if even the newest is too slow.
-    pub fn enough_for(rate: Rate) -> Option<Self> {
+    pub(crate) fn enough_for(rate: Rate) -> Option<Self> {
         let slots = (1..=GENERATIONS.len() as u8).map(|generation| Self { generation, lanes: 16 });
         let usual = Path::default();
         slots.into_iter().find(|slot| {
             let path = Path { slot: Some(*slot), ..usual };
-            path.into_memory().rate >= rate && path.out_of_memory().rate >= rate
+            path.receive().rate >= rate && path.send().rate >= rate
         })
     }
 
@@ -176,7 +176,7 @@ pub struct Reached {
 
 impl Path {
     /// How fast packets get out of memory: the NIC asks for them, and completions bring them.
-    pub fn out_of_memory(&self) -> Reached {
+    pub(crate) fn send(&self) -> Reached {
         let payload = self.max_payload.min(self.max_read_request).get();
         let walk = if self.translated.is_some() { self.page_walk } else { Span::ZERO };
         let reads = Bytes::new(self.max_read_request.get() * READS);
@@ -188,7 +188,7 @@ impl Path {
     }
 
     /// How fast packets get into memory: the NIC writes them.
-    pub fn into_memory(&self) -> Reached {
+    pub(crate) fn receive(&self) -> Reached {
         let payload = self.max_payload.get();
         let ordered = (!self.relaxed_ordering).then(|| per(ORDERED, self.write_latency));
         self.slowest([
@@ -250,15 +250,15 @@ mod tests {
     #[test]
     fn rates_follow_from_code_and_transactions() {
         near(Slot::new(4, 16).unwrap().raw().bps() as f64 / 1e9, 252.06);
-        near(gbps(path("gen4 x16").into_memory()), 252.06 * 256.0 / 280.0);
-        near(gbps(path("gen4 x16").out_of_memory()), 252.06 * 256.0 / 276.0);
-        assert_eq!(path("gen5 x8").into_memory(), path("gen4 x16").into_memory());
-        near(gbps(path("gen3 x16").into_memory()), 126.03 * 256.0 / 280.0);
-        near(gbps(path("gen2 x8").into_memory()), 32.0 * 256.0 / 280.0);
+        near(gbps(path("gen4 x16").receive()), 252.06 * 256.0 / 280.0);
+        near(gbps(path("gen4 x16").send()), 252.06 * 256.0 / 276.0);
+        assert_eq!(path("gen5 x8").receive(), path("gen4 x16").receive());
+        near(gbps(path("gen3 x16").receive()), 126.03 * 256.0 / 280.0);
+        near(gbps(path("gen2 x8").receive()), 32.0 * 256.0 / 280.0);
         // Flits need no framing per transaction.
-        near(gbps(path("gen6 x16").into_memory()), 1024.0 * 236.0 / 256.0 * 256.0 / 272.0);
+        near(gbps(path("gen6 x16").receive()), 1024.0 * 236.0 / 256.0 * 256.0 / 272.0);
         let small = Path { max_payload: Bytes::new(128), ..path("gen5 x16") };
-        near(gbps(small.into_memory()), 504.12 * 128.0 / 152.0);
+        near(gbps(small.receive()), 504.12 * 128.0 / 152.0);
     }
 
     #[test]
@@ -274,15 +274,15 @@ mod tests {
     #[test]
     fn ordering_and_translation_have_limits_of_their_own() {
         let strict = Path { relaxed_ordering: false, ..path("gen5 x16") };
-        near(gbps(strict.into_memory()), 148.945);
-        assert_eq!(strict.into_memory().by, Bottleneck::Ordering);
-        assert_eq!(strict.out_of_memory(), path("gen5 x16").out_of_memory());
+        near(gbps(strict.receive()), 148.945);
+        assert_eq!(strict.receive().by, Bottleneck::Ordering);
+        assert_eq!(strict.send(), path("gen5 x16").send());
         let page = |bytes| Path { translated: Some(Bytes::new(bytes)), ..path("gen5 x16") };
-        near(gbps(page(4096).into_memory()), 159.84);
-        assert_eq!(page(4096).out_of_memory().by, Bottleneck::Iommu);
+        near(gbps(page(4096).receive()), 159.84);
+        assert_eq!(page(4096).send().by, Bottleneck::Iommu);
         // Huge pages take the limit away.
-        assert_eq!(page(2 << 20).into_memory(), path("gen5 x16").into_memory());
+        assert_eq!(page(2 << 20).receive(), path("gen5 x16").receive());
         let reads = Path { max_read_request: Bytes::new(128), ..path("gen5 x16") };
-        assert_eq!(reads.out_of_memory().by, Bottleneck::Reads);
+        assert_eq!(reads.send().by, Bottleneck::Reads);
     }
 }
