@@ -10,8 +10,8 @@ use xoff_units::{Bytes, Rate, Ratio, Span};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct QpConfig {
-    /// Largest payload of one packet: 256, 512, 1024, 2048 or 4096 bytes on real NICs, any up to
-    /// 64 KiB here.
+    /// Largest payload of one packet: 256, 512, 1024, 2048 or 4096 bytes on real NICs, any from
+    /// 64 to 9000 here.
     pub mtu: Bytes,
     /// The receiver is asked to acknowledge every so many packets (and always the last of a message).
     pub ack_every: u32,

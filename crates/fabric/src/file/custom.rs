@@ -72,10 +72,10 @@ pub struct CustomLink {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct RouteEntry {
-    /// At this switch,
+    /// The switch.
     pub at: String,
-    /// packets for this NIC
+    /// The NIC that packets are for.
     pub to: String,
-    /// go to this neighbour. With parallel cables, to the first of them.
+    /// The neighbour that the switch sends them to; with parallel cables, over the first.
     pub via: String,
 }

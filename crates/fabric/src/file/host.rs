@@ -90,9 +90,9 @@ pub(crate) enum Passthrough {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct HostEntry {
-    /// All NICs of these servers, by name or by number from 0,
+    /// Servers, by name or by number from 0: all their NICs are meant.
     pub servers: Vec<NodeRef>,
-    /// and these NICs.
+    /// Single NICs that are meant as well.
     pub nics: Vec<NodeRef>,
     /// How they reach memory, where it differs from `[nic.pcie]`.
     pub pcie: PcieSettings,

@@ -291,11 +291,11 @@ pub struct ServerDown {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RouteChange {
-    /// At this switch
+    /// The switch.
     pub switch: String,
-    /// packets for this NIC, or for all that do not hang on the switch itself,
+    /// The NIC that packets are for; without it, all that are not attached to the switch itself.
     pub to: Option<NodeRef>,
-    /// leave for this neighbour.
+    /// The neighbour that the switch sends them to.
     pub via: String,
     /// When it starts.
     #[serde(default)]
@@ -309,9 +309,9 @@ pub struct RouteChange {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Setting {
-    /// At all ports of this switch,
+    /// The switch, for all its ports.
     pub switch: Option<String>,
-    /// or at one port: its switch and the node it leads to, like `leaf1 spine2`. Where several cables lead
+    /// One port instead: its switch and the node it leads to, like `leaf1 spine2`. Where several cables lead
     /// there this is the first; the second is `leaf1 spine2#2`.
     pub port: Option<String>,
     /// Which of the ports where several cables lead there, counted from 0: 1 is the same as `#2`.
