@@ -189,7 +189,7 @@ impl Patch {
         device
     }
 
-    /// The statements that do it. A patch that takes another back first takes away what nobody had
+    /// The statements that do it. A patch that takes another back first takes away what was not
     /// configured before.
     pub fn render(&self) -> Vec<Rendered> {
         let mut part = Device::new(&self.name, self.system);
@@ -255,7 +255,7 @@ fn changed<T: Copy + PartialEq>(from: &Said<T>, to: &Said<T>) -> Option<Said<T>>
     (from.get() != to.get()).then_some(*to)
 }
 
-/// A setting as if somebody had said it: what is in force by default is entered again.
+/// A setting as if it were configured: what is in force by default is entered again.
 fn said_again<T>(said: Said<T>) -> Said<T> {
     match said {
         Said::Default(value) | Said::At(value, _) => Said::At(value, Place::INTENT),

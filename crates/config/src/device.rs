@@ -31,7 +31,7 @@ pub struct Device {
     pub headroom_pool: Said<Bytes>,
     /// Access lists that name RoCE's UDP port.
     pub guards: Vec<Guard>,
-    /// What the collective library on a host is told.
+    /// The environment of the collective library on a host.
     pub nccl: Nccl,
     /// Statements that are not in the model.
     pub remarks: Vec<Remark>,
@@ -95,7 +95,7 @@ impl Part {
         !matches!(self, Part::Whole)
     }
 
-    /// The name of profiles: `ROCE`, or with what tells a part apart.
+    /// The name of profiles: `ROCE`, or with the suffix of a part.
     pub(crate) fn stem(self, separator: &str) -> String {
         match self {
             Part::Whole => "ROCE".to_owned(),
@@ -256,7 +256,7 @@ pub struct Guard {
     pub place: Place,
 }
 
-/// What the collective library is told by its environment.
+/// The environment of the collective library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Nccl {
     /// `NCCL_IB_TC`: ToS byte of its packets.

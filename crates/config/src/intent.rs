@@ -2,7 +2,7 @@
 //!
 //! The values are those of [`xoff_fabric::model`]: the thresholds that the simulator obeys are the
 //! ones that are rendered and audited. Only the form differs: weights become shares in percent,
-//! because that is what devices are told.
+//! because that is what devices take.
 
 mod cabling;
 mod files;
@@ -86,7 +86,7 @@ pub struct Agreement {
     pub tenants: Vec<Tenant>,
 }
 
-/// Somebody who uses the fabric beside others.
+/// One of several users of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
     /// Its name.

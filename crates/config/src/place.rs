@@ -35,7 +35,7 @@ impl Place {
 /// A setting: not there, left to the system, or said somewhere.
 ///
 /// Absent is not the same as a default: a default is a value that the system is known to use, absent
-/// means that the feature is off or that nobody knows.
+/// means that the feature is off or that its value is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Said<T> {
     /// Not there.
@@ -69,12 +69,12 @@ impl<T> Said<T> {
         }
     }
 
-    /// Whether somebody said it.
+    /// Whether it is configured.
     pub const fn is_said(&self) -> bool {
         matches!(self, Said::At(..))
     }
 
-    /// The value that somebody said, not a default.
+    /// The configured value, not a default.
     pub const fn said(&self) -> Option<&T> {
         match self {
             Said::At(value, _) => Some(value),

@@ -221,7 +221,7 @@ pub struct WatchdogSettings {
 pub enum Reaction {
     /// Frees the queue.
     Act(WatchdogAction),
-    /// Only tells somebody.
+    /// Only raises an alert.
     Alert,
 }
 

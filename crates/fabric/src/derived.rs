@@ -403,7 +403,7 @@ fn paths(fabric: &Fabric) -> Vec<PathRow> {
 }
 
 /// Links of the way from the first NIC to each of `others` that can be reached. Without static routes one
-/// search tells them all, where tables for all switches of a large fabric would take seconds.
+/// search gives them all, where tables for all switches of a large fabric would take seconds.
 fn distant(fabric: &Fabric, others: impl Iterator<Item = NicId>) -> Vec<(usize, NicId)> {
     if fabric.nics.is_empty() {
         return Vec::new();

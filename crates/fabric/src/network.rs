@@ -68,7 +68,7 @@ impl Network {
     }
 
     /// Whether what `[transport]` says in a lower layer counts in an upper one, given the kinds that both
-    /// name: settings of one network mean nothing in another. Whoever names none below means RoCEv2.
+    /// name: settings of one network mean nothing in another. A layer below that names none means RoCEv2.
     pub fn same_kind(below: Option<&str>, above: Option<&str>) -> bool {
         above.is_none_or(|above| below.unwrap_or(Network::Roce.name()) == above)
     }

@@ -35,7 +35,7 @@ pub struct Routes {
 
 /// No port leads there.
 const UNREACHABLE: u32 = 0;
-/// The destination hangs on this very switch.
+/// The destination is attached to this switch.
 const HERE: u32 = u32::MAX;
 
 impl Routes {
@@ -191,7 +191,7 @@ impl Routes {
         }
     }
 
-    /// Numbers the distinct sets of switches that NICs hang on.
+    /// Numbers the distinct sets of switches that NICs are attached to.
     fn attach(&mut self, fabric: &Fabric) -> Vec<Vec<SwitchId>> {
         let mut known: BTreeMap<Vec<SwitchId>, u32> = BTreeMap::new();
         let mut targets = Vec::new();

@@ -1,8 +1,8 @@
 //! The scenario file: what happens on a fabric. Traffic, faults, what to record and what is allowed
 //! to go wrong.
 //!
-//! These are the types of the file itself; names of nodes are resolved against a fabric by
-//! whoever runs it ([`crate::names`]).
+//! These are the types of the file itself; names of nodes are resolved against a fabric
+//! when it is run ([`crate::names`]).
 
 mod background;
 mod collective;

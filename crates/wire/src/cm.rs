@@ -87,7 +87,7 @@ pub enum Message {
     Disconnected(Disconnected),
     /// SIDR_REQ: who serves this?
     Lookup(Lookup),
-    /// SIDR_REP: this one does, or nobody.
+    /// SIDR_REP: this queue pair does, or none.
     LookedUp(LookedUp),
 }
 

@@ -18,7 +18,7 @@ pub struct Grh(pub Ipv6);
 
 impl Grh {
     /// Reads a header. `None` if the bytes end inside it or it has another version. (Its next header
-    /// is not looked at; only [`Protocol::IBA`] makes sense.)
+    /// is not checked; only [`Protocol::IBA`] makes sense.)
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         Ipv6::parse(bytes).map(Self)
     }

@@ -43,7 +43,7 @@ impl<'a> View<'a> {
         u16_at::<2, LEN>(self.0)
     }
 
-    /// What tells one datagram's fragments from another's.
+    /// Identification: the same in all fragments of a datagram.
     pub(crate) fn identification(self) -> u16 {
         u16_at::<4, LEN>(self.0)
     }
@@ -139,7 +139,7 @@ pub struct Ipv4 {
     pub class: TrafficClass,
     /// Bytes of header and payload.
     pub total_length: u16,
-    /// What tells one datagram's fragments from another's. The ICRC covers it.
+    /// Identification: the same in all fragments of a datagram. The ICRC covers it.
     pub identification: u16,
     /// Flags and fragment offset.
     pub fragment: Fragment,
@@ -159,7 +159,7 @@ pub struct Ipv4 {
 
 impl Ipv4 {
     /// Reads a header and returns it with its length. `None` if the bytes end inside it or it is no
-    /// IPv4 header. The checksum is not looked at: [`Ipv4::expected_checksum`].
+    /// IPv4 header. The checksum is not verified: [`Ipv4::expected_checksum`].
     pub fn parse(bytes: &[u8]) -> Option<(Self, usize)> {
         let view = View::new(bytes)?;
         let len = view.header_len();

@@ -35,12 +35,12 @@ impl<'a> View<'a> {
         u16_at::<0, MAX_LEN>(self.0)
     }
 
-    /// A bit per priority that the frame speaks of. The high byte is reserved.
+    /// A bit per priority that the frame sets. The high byte is reserved.
     pub(crate) fn enabled(self) -> u16 {
         u16_at::<2, MAX_LEN>(self.0)
     }
 
-    /// The times of all eight, whether the frame speaks of them or not.
+    /// The times of all eight, whether the frame sets them or not.
     pub(crate) fn quanta(self) -> [Quanta; 8] {
         let (_, times) = self.0.split_at(4);
         let (pairs, _) = times.as_chunks::<2>();
@@ -103,8 +103,8 @@ impl Pause {
         }
     }
 
-    /// The time for `priority` (0 to 7), if the frame speaks of it. A pause of the whole link speaks
-    /// of all.
+    /// The time for `priority` (0 to 7), if the frame sets it. A pause of the whole link sets
+    /// that of all.
     pub fn quanta(&self, priority: u8) -> Option<Quanta> {
         match self {
             Self::Link(quanta) => (priority < 8).then_some(*quanta),

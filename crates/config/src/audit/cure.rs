@@ -30,7 +30,7 @@ pub(super) enum Aspect {
     Balancing,
     /// What a NIC writes and answers to.
     Nic,
-    /// What NCCL is told.
+    /// The environment of NCCL.
     Nccl,
 }
 

@@ -33,7 +33,7 @@ pub struct Finding {
 pub struct Report {
     /// Findings, errors first, then by device.
     pub findings: Vec<Finding>,
-    /// Devices looked at.
+    /// Devices that were audited.
     pub devices: usize,
     /// Cables whose two ends were compared.
     pub links: usize,

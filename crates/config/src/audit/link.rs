@@ -73,7 +73,7 @@ fn cable(site: &Site<'_>, other: &Site<'_>, found: &mut Collector<'_>) {
     }
 }
 
-/// The usual MTU of switches and of hosts: whoever differs from it is to blame.
+/// The usual MTU of switches and of hosts: the end that differs from it is at fault.
 struct UsualMtus(BTreeMap<bool, Bytes>);
 
 impl UsualMtus {
@@ -103,7 +103,7 @@ fn mtu(a: &Site<'_>, b: &Site<'_>, mtus: &UsualMtus, found: &mut Collector<'_>) 
         (false, true) => right > left,
         _ => left.get().abs_diff(right.get()) > 18,
     };
-    // With an intent, the end that differs from it has been told.
+    // With an intent, the end that differs from it is reported already.
     let told = [a, b].iter().any(|site| {
         let meant = site.meant.and_then(|m| m.mtu.get());
         let small = site.port.mtu.get().is_some_and(|mtu| mtu < site.agreement().packet);

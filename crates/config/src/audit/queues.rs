@@ -224,7 +224,7 @@ fn weight_of(queue: &QueueSettings) -> Option<u64> {
 }
 
 /// Whether the turns of queues follow from their classes, and the classes are in other queues than
-/// meant: then the weights are where the classes went, and that has been told.
+/// meant: then the weights are where the classes went, and that is reported already.
 fn turns_moved(site: &Site<'_>) -> bool {
     let by_class = matches!(site.device.system.family(), SystemId::Junos | SystemId::PicOs);
     let meant = |class: usize| match site.meant {

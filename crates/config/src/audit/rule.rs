@@ -72,7 +72,7 @@ rules! {
     TENANTS = Error "tenants-shared":
         "tenants that are meant to be apart share a lossless queue or buffer",
         "A pause that one tenant causes stops the other, and the traffic of one fills the queue of the \
-         other: whoever sends too much is no longer the only one who waits.",
+         other: the tenant that sends too much is no longer the only one that waits.",
         "Give each tenant the class, queue and priority group of the intent; or, if they may share, give \
          them one class in the fabric file.";
     MAP_DRIFT = Warning "map-drift":
@@ -151,7 +151,7 @@ rules! {
         "Give the queue a weight.";
     SHARES = Error "weights-sum":
         "weights do not add up to 100 percent",
-        "The device refuses the configuration or scales it to shares nobody has chosen.",
+        "The device refuses the configuration or scales it to shares that were not chosen.",
         "Correct the weights.";
     SHARE_DRIFT = Warning "weights-drift":
         "weights differ from the intent",
@@ -170,8 +170,8 @@ rules! {
         "One NIC that pauses forever stops the fabric behind it, and nothing ends it.",
         "Turn the PFC watchdog on.";
     WATCHDOG_ALERT = Warning "watchdog-alert-only":
-        "the watchdog only tells",
-        "A stuck queue stays stuck until somebody reads the alert.",
+        "the watchdog only raises an alert",
+        "A stuck queue stays stuck until an operator acts on the alert.",
         "Let the watchdog drop or forward.";
     MTU_SMALL = Error "mtu-small":
         "the MTU is smaller than RDMA packets",
@@ -195,7 +195,7 @@ rules! {
         "What NCCL says comes before the NIC's default: collectives leave the lossless class.",
         "Set NCCL_IB_TC to the ToS byte of RDMA data.";
     NCCL_MISSING = Warning "nccl-unset":
-        "NCCL is not told a traffic class",
+        "NCCL has no traffic class",
         "Queue pairs that bypass the NIC's default go out as best effort.",
         "Set NCCL_IB_TC in the environment of jobs.";
     NIC_CNP = Error "nic-cnp-dscp":
@@ -205,7 +205,7 @@ rules! {
         "Set cnp_dscp of the NIC to the DSCP of the CNP class.";
     NIC_CONTROL = Error "nic-congestion-control":
         "congestion control is off for the priority of RDMA",
-        "Marks are written and nobody answers them, or notifications come and nobody slows down.",
+        "Marked packets cause no notifications, or notifications do not slow the sender.",
         "Enable roce_np and roce_rp for the priority.";
     BALANCING = Warning "balancing-missing":
         "dynamic load balancing is off",

@@ -63,7 +63,7 @@ impl<'s> Site<'s> {
         &self.scene.agreement
     }
 
-    /// Whether xoff knows how this system is told so.
+    /// Whether xoff knows the statement for it on this system.
     pub(super) fn can_say(&self, topic: Topic) -> bool {
         !self.device.system.system().unsaid().contains(&topic)
     }
@@ -250,7 +250,7 @@ impl<'a> Scene<'a> {
 }
 
 impl Site<'_> {
-    /// Whether RoCE is expected here: by intent, by a cable, or because somebody configured it.
+    /// Whether RoCE is expected here: by intent, by a cable, or because it is configured.
     fn carries_roce(&self) -> bool {
         if self.port.enabled.get() == Some(false) {
             return false;
@@ -391,7 +391,7 @@ fn sized_systems(devices: &[Device]) -> Vec<SystemId> {
     SystemId::ALL.into_iter().filter(usually).collect()
 }
 
-/// What most devices do, where nobody says what is meant.
+/// What most devices do, where there is no intent.
 fn agreement_of(devices: &[Device]) -> Agreement {
     let ports = || devices.iter().flat_map(|device| device.ports.values());
     let switch_ports = || {

@@ -30,7 +30,7 @@ impl Party<'_> {
     }
 }
 
-/// Tenants by class, and RDMA data that is nobody's where tenants have other classes.
+/// Tenants by class, and RDMA data that belongs to none of them where they have other classes.
 fn parties(agreement: &Agreement) -> Vec<Party<'_>> {
     let mut all: Vec<Party<'_>> = Vec::new();
     for tenant in &agreement.tenants {
@@ -52,7 +52,7 @@ fn parties(agreement: &Agreement) -> Vec<Party<'_>> {
     all
 }
 
-/// Whether a tenant's data has this DSCP: what becomes of it is told here and nowhere else.
+/// Whether a tenant's data has this DSCP: it is reported here and nowhere else.
 pub(super) fn owns(agreement: &Agreement, dscp: Dscp) -> bool {
     agreement.tenants.iter().any(|tenant| tenant.dscp == dscp)
 }

@@ -35,7 +35,7 @@ pub(super) fn statements(system: SystemId, entered: &str, ports: &[&PortName]) -
     }
 }
 
-/// What turns dynamic load balancing off: the hash is what systems do when nobody says anything.
+/// What turns dynamic load balancing off: the hash is what systems use by default.
 pub(super) const fn balancing(system: SystemId) -> &'static str {
     match system {
         SystemId::Eos => "no ip hardware fib load-balance distribution dynamic\n",

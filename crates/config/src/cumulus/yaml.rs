@@ -1,5 +1,5 @@
 //! NVUE's YAML and commands are the same tree: keys are words. Only what NVUE prints is read, nested
-//! keys with plain values; anything else is told as strange.
+//! keys with plain values; anything else is reported as unknown.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -133,7 +133,7 @@ fn watchdog(text: &mut String, watchdog: &WatchdogSettings) {
     let ms = |span| fit::millis(span, low, high);
     if let (Some(detect), Some(restore)) = (watchdog.detect.get(), watchdog.restore.get()) {
         let detect = ms(detect);
-        // Looked at twice within the time that makes a queue stuck.
+        // Polled twice within the time that makes a queue stuck.
         let poll = (detect / 2).max(5);
         let _ = writeln!(
             text,

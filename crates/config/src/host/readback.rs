@@ -89,7 +89,7 @@ fn turn(parser: &mut Parser, number: u32, nic: &str, queue: &str, rest: &[&str])
     let turn = match (after("tsa:"), after("bw:").and_then(|share| share.parse().ok())) {
         (Some("strict"), _) => Some(Scheduling::Strict),
         (Some("ets"), Some(share)) => Some(Scheduling::Weighted(share)),
-        // The NIC's own way, which nobody has configured.
+        // The NIC's own way, which is not configured.
         (Some("vendor"), _) => return,
         _ => None,
     };

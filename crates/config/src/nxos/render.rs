@@ -54,7 +54,7 @@ pub(super) fn render(device: &Device) -> String {
 }
 
 impl Policies {
-    /// What tells the policies of one kind apart.
+    /// What distinguishes the policies of one kind.
     fn suffix(&self, number: usize) -> String {
         let fix = match self.part {
             Part::Whole => "",

@@ -347,7 +347,7 @@ impl<'a> Parser<'a> {
     fn wred(&mut self, entry: &Node) -> Said<Wred> {
         let number = |field: &str| entry.get(field).and_then(Node::text)?.parse::<u64>().ok();
         let colours = ["green", "yellow", "red"];
-        // RoCE is green, unless a profile speaks of other colours only.
+        // RoCE is green, unless a profile has other colours only.
         let colour = colours.into_iter().find(|c| number(&format!("{c}_max_threshold")).is_some());
         let ecn = colour.and_then(|colour| {
             Some(Ecn {

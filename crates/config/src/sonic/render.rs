@@ -270,7 +270,7 @@ fn restoration(watchdog: &WatchdogSettings) -> Option<u64> {
     watchdog.restore.get().map(|span| fit::millis(span, 100, 60_000))
 }
 
-/// How often the box looks: twice within the time that makes a queue stuck, and no longer than any
+/// The poll interval: twice within the time that makes a queue stuck, and no longer than any
 /// time of any port, which SONiC's model does not allow.
 fn polling(document: &mut Document, device: &Device) {
     let watched = device.ports.values().map(|port| &port.watchdog);

@@ -1,5 +1,5 @@
 //! Statements and what is indented below them, as EOS and NX-OS print them. Whatever people collect
-//! along with a configuration (prompts, banners, comments) is told apart, not taken for statements.
+//! along with a configuration (prompts, banners, comments) is recognised and not read as statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +81,7 @@ pub(crate) fn outline(text: &str) -> Outline<'_> {
 }
 
 /// `no` before a statement takes away the same statement above it, at the top and at ports: what is
-/// entered later counts. A box prints neither; somebody who writes down what was entered does.
+/// entered later counts. A device prints neither; a log of what was entered has both.
 fn withdraw(statements: &mut Vec<Statement<'_>>) {
     // Where statements stand: the port, and number of the block and in it; at the top, no number.
     type Places = Vec<(usize, Option<usize>)>;

@@ -177,7 +177,7 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
 }
 
 /// The queue pairs of a network. TCP's DCTCP begins as TCP does, where a NIC's begins at full speed.
-/// Schemes that work with the share of marked packets bring the echo that tells it.
+/// Schemes that work with the share of marked packets bring the echo that reports it.
 pub(crate) fn queue_pairs(transport: &TransportSection) -> QpConfig {
     let mut qp = transport.qp.clone();
     if qp.congestion.needs_echo() {

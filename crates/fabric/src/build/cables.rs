@@ -43,7 +43,7 @@ pub(super) fn cable(given: &Given<'_>, catalogue: &Catalogue, report: &mut Repor
             "rates go from 1Mbps to 8Tbps",
         );
     }
-    // Whichever table speaks of distance first decides, so that a tier's length beats a delay
+    // The first table that has a distance decides, so that a tier's length beats a delay
     // given for all.
     let own_speaks = own.length.is_some() || own.delay.is_some();
     let source = if own_speaks { own } else { all };

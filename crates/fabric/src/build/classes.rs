@@ -147,7 +147,7 @@ fn ecn(own: Option<&EcnSettings>, all: &EcnSettings, lossless: bool) -> Option<E
 /// The class of each DSCP, and the DSCP that NICs write for each class.
 ///
 /// What a file maps comes first. The default DSCPs (26 for RDMA, 48 for notifications, the class
-/// selectors for the rest) step aside for it; what nobody maps is best effort.
+/// selectors for the rest) step aside for it; what no class maps is best effort.
 fn dscp_map(
     entries: &[Option<(usize, &ClassEntry)>; CLASSES],
     report: &mut Report<'_>,

@@ -68,7 +68,7 @@ fn named(fabric: &Model, file: &FabricFile, index: usize, report: &mut Report<'_
     nics
 }
 
-/// The path that settings describe; the first that speaks of something decides it.
+/// The path that settings describe; the first that has a key decides it.
 fn path(layers: &[&PcieSettings]) -> Path {
     fn first<T>(layers: &[&PcieSettings], get: impl Fn(&PcieSettings) -> Option<T>) -> Option<T> {
         layers.iter().find_map(|layer| get(layer))

@@ -13,7 +13,7 @@ use xoff_units::Ratio;
 pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring, Stop> {
     let hosts = terms.cluster.all_nics();
     let layout = &terms.file.fabric;
-    // Leaves that the same NICs hang on are a set: one, or a pair.
+    // Leaves that the same NICs are attached to are a set: one, or a pair.
     let side = layout.homing.ports();
     let sets = leaf_sets(terms, u64::from(side), report)?;
     let given = sets.map(|sets| hosts.div_ceil(sets.max(1)).max(1));
@@ -106,7 +106,7 @@ pub(super) fn hosts_per_leaf(
     Ok(most.div_ceil(most.div_ceil(largest).max(1)).max(1))
 }
 
-/// Uplinks of a leaf with so many hosts, all spines together.
+/// Uplinks of a leaf with `hosts` hosts, all spines together.
 pub(super) fn uplinks(terms: &Terms<'_>, hosts: u64) -> u64 {
     let layout = &terms.file.fabric;
     match (layout.spines, layout.oversubscription) {
@@ -177,7 +177,7 @@ pub(super) struct Room<'a> {
     pub(super) radix: u64,
     /// Never fewer upper switches than this, unless the file gives their number.
     pub(super) least: u64,
-    /// Whether a switch below has ports for so many uplinks.
+    /// Whether a switch below has ports for that number of uplinks.
     pub(super) fits: &'a dyn Fn(u64) -> bool,
 }
 

@@ -40,7 +40,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family that the name of a transceiver tells, as in `400g-dr4`.
+    /// The family in the name of a transceiver, as in `400g-dr4`.
     fn of(name: &str) -> Self {
         let known = [
             ("sr", Self::Sr),

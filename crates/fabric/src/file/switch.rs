@@ -168,7 +168,7 @@ pub enum BalancingName {
     /// The hash, with an entropy for every packet: those of a set in turn, but those that came back marked or
     /// trimmed sit out (as Ultra Ethernet senders do).
     Paths,
-    /// Static pinning: by where the destination hangs on its leaf, whoever sends.
+    /// Static pinning: by where the destination is attached to its leaf, whichever NIC sends.
     Pinned,
     /// Centralised traffic engineering: the hash, with source ports that a controller chose.
     Engineered,

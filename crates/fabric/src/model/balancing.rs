@@ -37,8 +37,8 @@ pub enum Balancing {
     /// By the hash of the packet, to which its sender gives one entropy of a set in turn, leaving out those that
     /// came back marked or trimmed (as in Ultra Ethernet).
     Paths,
-    /// By where the destination hangs on its leaf: what is for the first NIC takes the first port,
-    /// whoever sends it (static path pinning).
+    /// By where the destination is attached to its leaf: what is for the first NIC takes the first port,
+    /// whichever NIC sends it (static path pinning).
     Pinned,
     /// A flow keeps its port while its packets follow each other closely. After a pause of `gap` the
     /// next packet may take another; with a gap of zero every packet may.
@@ -47,7 +47,7 @@ pub enum Balancing {
         choice: Choice,
         /// The pause after which packets sent before cannot be overtaken any more.
         gap: Span,
-        /// Flows are remembered in a table of so many places, by their hash.
+        /// Entries of the table that remembers flows by their hash.
         table: u32,
     },
 }

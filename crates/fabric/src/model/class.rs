@@ -79,6 +79,6 @@ pub struct PauseRules {
     pub enabled: bool,
     /// Bytes of a pause frame on the wire, with preamble and gap.
     pub frame: Bytes,
-    /// Pause time in quanta of 512 bit times; `None` pauses until told to resume.
+    /// Pause time in quanta of 512 bit times; `None` pauses until a resume.
     pub quanta: Option<u16>,
 }

@@ -36,7 +36,7 @@ impl Routes {
 
 impl Routes {
     /// The same routes without what uses the `dead` cables: no other way is looked for. This is what a
-    /// switch does by itself as soon as its own links are down. A NIC that hangs on these cables alone
+    /// switch does by itself as soon as its own links are down. A NIC that is attached by these cables alone
     /// stays where it was.
     pub fn without(&self, fabric: &Fabric, dead: &BTreeSet<CableId>) -> Self {
         let works = |port: &PortId| !dead.contains(&fabric.ports[port.index()].cable);

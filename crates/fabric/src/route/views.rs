@@ -17,14 +17,14 @@ pub struct Views {
 pub struct Forced {
     /// The switch.
     pub at: SwitchId,
-    /// For this NIC, or for all that do not hang on the switch itself.
+    /// For this NIC, or for all that are not attached to the switch itself.
     pub to: Option<NicId>,
     /// The port.
     pub via: PortId,
 }
 
 impl Views {
-    /// All of so many switches know the same routes.
+    /// `switches` switches that all know the same routes.
     pub fn common(routes: Routes, switches: usize) -> Self {
         let routes = Arc::new(routes);
         Self { known: vec![routes; switches], forced: Vec::new() }
@@ -65,7 +65,7 @@ impl Views {
 }
 
 impl Routes {
-    /// Whether a NIC hangs on this very switch.
+    /// Whether a NIC is attached to this switch.
     fn ends_at(&self, switch: SwitchId, nic: NicId) -> bool {
         let attachment = self.attachment[nic.index()] as usize;
         self.table[switch.index() * self.attachments + attachment] == super::HERE

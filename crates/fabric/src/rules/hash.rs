@@ -48,7 +48,7 @@ pub const fn pick(entropy: u32, seed: u32, count: usize) -> usize {
     pick_mixed(entropy, mixed(seed), count)
 }
 
-/// The part of [`pick`] that depends on the switch alone, for whoever picks often.
+/// The part of [`pick`] that depends on the switch alone, for callers that pick often.
 pub const fn mixed(seed: u32) -> u32 {
     mix(seed ^ 0x27d4_eb2f)
 }

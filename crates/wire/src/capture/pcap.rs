@@ -27,7 +27,7 @@ pub(super) struct PcapHeader {
 }
 
 impl PcapHeader {
-    /// Reads it; the magic number has been looked at.
+    /// Reads it; the magic number has been read.
     pub(super) fn read<R: Read>(window: &mut Window<R>) -> Result<Self, CaptureError> {
         let bytes = window.take(HEADER_LEN)?;
         let words: [u32; HEADER_LEN / 4] = words(bytes, true);

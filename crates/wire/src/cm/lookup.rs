@@ -49,7 +49,7 @@ pub struct LookupStatus(pub u8);
 impl LookupStatus {
     /// Queue pair and key are good.
     pub const FOUND: Self = Self(0);
-    /// Nobody serves that service.
+    /// No listener serves that service.
     pub const INVALID_SERVICE_ID: Self = Self(1);
     /// The application does not want to.
     pub const CONSUMER: Self = Self(2);
@@ -70,12 +70,12 @@ impl fmt::Display for LookupStatus {
     }
 }
 
-/// This one does, or nobody.
+/// The answer to a [`Lookup`]: the queue pair that serves the service, or why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookedUp {
     /// The asker's name for the question.
     pub remote_id: CommId,
-    /// Whether somebody does.
+    /// Whether there is one.
     pub status: LookupStatus,
     /// Bytes of [`LookedUp::info`] that mean something.
     pub info_len: u8,

@@ -119,7 +119,7 @@ impl RejectReason {
     pub const TIMEOUT: Self = Self(4);
     /// The names of the connection are not known.
     pub const INVALID_COMM_ID: Self = Self(6);
-    /// Nobody serves that service.
+    /// No listener serves that service.
     pub const INVALID_SERVICE_ID: Self = Self(8);
     /// A transport that is not supported.
     pub const INVALID_TRANSPORT: Self = Self(9);

@@ -51,7 +51,7 @@ const BACK: [u32; 17] = {
 /// The polynomial before it was multiplied by x.
 const fn divide_by_x(value: u32) -> u32 {
     // Reflected, multiplication by x shifts right and takes the polynomial away from what falls out.
-    // The polynomial has its constant term in the top bit: so that bit tells whether it was.
+    // The polynomial has its constant term in the top bit: so that bit shows whether it was.
     if value >> 31 == 1 { (value ^ POLYNOMIAL) << 1 | 1 } else { value << 1 }
 }
 
