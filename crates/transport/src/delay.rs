@@ -20,6 +20,7 @@ impl DelayLine {
     /// Something happens at `at`, which is not before anything else in the line.
     pub(crate) fn push(&mut self, at: Instant) {
         let line = &mut self.due.get_or_insert_default().0;
+        debug_assert!(line.back().is_none_or(|&last| last <= at), "{at:?} is before the last");
         if line.len() < MOST {
             line.push_back(at);
         }

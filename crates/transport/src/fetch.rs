@@ -44,7 +44,9 @@ impl Responder {
             Ok(count) => {
                 self.complete(true);
                 self.advance(count);
-                self.accept_early(counters)
+                self.accept_early(counters)?;
+                self.check_invariants();
+                Ok(())
             }
             Err(Discard::TooManyReads) => {
                 counters.ignore(Discard::TooManyReads);
@@ -128,6 +130,11 @@ impl Responder {
     /// The bytes of the read that is answered with packet `number` are gone: it and everything after
     /// it is refused.
     pub(crate) fn withdraw(&mut self, number: u64, counters: &mut Counters) -> Refused {
+        assert!(
+            number < self.expected,
+            "the answer {number} is withdrawn, and the next request is {}",
+            self.expected,
+        );
         if let Some(reads) = &mut self.reads {
             reads.cancel_from(number);
         }

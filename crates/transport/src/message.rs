@@ -4,7 +4,7 @@ use crate::config::QpConfig;
 use crate::discard::Discard;
 use crate::host::{Atomic, Source, Target};
 use crate::sequence;
-use crate::work::{Verb, WorkRequest};
+use crate::work::{MAX_MESSAGE, Verb, WorkRequest};
 use xoff_wire::{Extension, Header, Opcode, Operation, Position, Qpn, Reth, Rkey, Service};
 
 /// Data packets one read request asks for; longer reads ask several times.
@@ -37,7 +37,8 @@ impl Message {
     pub(crate) fn new(work: &WorkRequest, first: u64, bytes_before: u64, mtu: u32) -> Self {
         // An atomic has no payload of its own, and its answer takes one number like an empty message.
         let atomic = matches!(work.operation, Verb::Atomic(_));
-        let length = if atomic { 0 } else { u32::try_from(work.length.get()).unwrap_or(u32::MAX) };
+        assert!(work.length <= MAX_MESSAGE, "a message of {} was not refused", work.length);
+        let length = if atomic { 0 } else { work.length.get() as u32 };
         Self {
             id: work.id,
             address: work.address,
@@ -57,6 +58,12 @@ impl Message {
     /// The packet with this number and how many numbers it covers.
     #[inline]
     pub(crate) fn packet(&self, number: u64, mtu: u32, peer: Qpn) -> (Header, u64) {
+        debug_assert!(
+            self.first <= number && number < self.end,
+            "packet {number} is not of the message from {} to {}",
+            self.first,
+            self.end,
+        );
         let index = number - self.first;
         let offset = self.offset(index, mtu);
         let mut header = Header {

@@ -57,6 +57,10 @@ impl Pacer {
     /// A packet of `len` bytes, gap included, starts at `now`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, len: u32) {
+        debug_assert!(
+            now >= self.last_start && now >= self.next,
+            "a packet starts before the one before it has left"
+        );
         self.last_start = now;
         self.last_len = len;
         self.next = now + self.time_of(len);

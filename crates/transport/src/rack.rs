@@ -185,6 +185,7 @@ impl Rack {
         if number == self.lost_from {
             self.lost_from += 1;
         }
+        self.check_counts();
     }
 
     /// Everything before `acked` has arrived.
@@ -199,6 +200,7 @@ impl Rack {
         }
         self.first = self.first.max(acked);
         (self.backoff, self.waits_from) = (0, now);
+        self.check_counts();
     }
 
     /// Packet `number` has arrived, with others missing before it.
@@ -345,6 +347,25 @@ impl Rack {
                 self.set(self.first + ahead as u64, State::Lost);
             }
         }
+        debug_assert_eq!(
+            (self.arrived, self.lost),
+            (self.count(State::Arrived), self.count(State::Lost)),
+            "packets that count as arrived and lost, and that are"
+        );
+    }
+
+    fn count(&self, state: State) -> u64 {
+        self.packets.iter().filter(|sent| sent.state == state).count() as u64
+    }
+
+    /// The counts against what they count, as far as that costs no search.
+    #[inline(always)]
+    fn check_counts(&self) {
+        debug_assert!(
+            self.arrived + self.lost <= self.packets.len() as u64,
+            "more packets arrived or are lost than are unacknowledged"
+        );
+        debug_assert!(self.steps > 0, "no time at all is left for reordering");
     }
 }
 

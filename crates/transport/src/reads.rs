@@ -91,7 +91,8 @@ impl Reads {
             self.results.pop_front();
         }
         self.results.push_back((number, before));
-        self.add(number, 1, Answer::Found(before));
+        let added = self.add(number, 1, Answer::Found(before));
+        assert!(added, "an atomic was carried out that there is no room to answer");
     }
 
     /// Answers the atomic at `number` once more. Says whether its result is still known.
@@ -111,6 +112,7 @@ impl Reads {
         }
         let at = self.jobs.partition_point(|job| job.next < number);
         self.jobs.insert(at, Job { first: number, next: number, end, answer });
+        self.check_order();
         true
     }
 
@@ -157,9 +159,21 @@ impl Reads {
         }
         job.next += 1;
         if job.next == job.end {
+            let left = if let Answer::Data { left, .. } = job.answer { left } else { 0 };
+            debug_assert!(left == 0, "{left} bytes of a read are left and no number for them");
             self.jobs.pop_front();
         }
         Some(header)
+    }
+
+    /// Answers leave in the order of their numbers, and each number once.
+    fn check_order(&self) {
+        debug_assert!(self.jobs.len() <= MAX_JOBS, "more reads are answered than allowed");
+        debug_assert!(self.jobs.iter().all(|job| job.first <= job.next && job.next < job.end));
+        debug_assert!(
+            self.jobs.iter().zip(self.jobs.iter().skip(1)).all(|(one, two)| one.end <= two.next),
+            "two answers overlap, or are out of order"
+        );
     }
 }
 

@@ -202,8 +202,13 @@ impl Requester {
         }
         let before = self.queue.back().map_or(self.next_bytes, Message::bytes_after);
         let message = Message::new(&work, self.end, before, self.mtu);
+        assert!(
+            self.high <= self.end && self.end < message.end,
+            "a message must take numbers after all that were sent"
+        );
         self.end = message.end;
         self.queue.push_back(message);
+        self.check_invariants();
         Ok(())
     }
 
@@ -291,6 +296,8 @@ impl Requester {
         } else if self.timer.is_never() {
             self.timer = now + self.patience();
         }
+        self.check_invariants();
+        self.check_timer();
         Some(header)
     }
 
@@ -348,6 +355,7 @@ impl Requester {
         self.next_bytes += u64::from(count) * u64::from(self.mtu);
         self.high = self.high.max(end);
         self.unasked += count;
+        self.check_invariants();
     }
 
     /// The packet with this number once more, and how many numbers it covers.
@@ -391,6 +399,12 @@ impl Requester {
     /// Continues from `number`, which is not beyond `high`.
     #[cold]
     pub(crate) fn continue_from(&mut self, number: u64) {
+        assert!(
+            self.acked <= number && number <= self.high,
+            "going on from {number}, outside what is unacknowledged: {} to {}",
+            self.acked,
+            self.high,
+        );
         self.next = number;
         self.next_bytes = self.bytes_to(number);
         self.cursor = self.index_of(number) as u32;
@@ -402,16 +416,28 @@ impl Requester {
     fn count_reads(&mut self) {
         let (next, done) = (self.next, self.read_next);
         let open = |m: &&Message| m.fetches && m.end > done;
-        self.reads = if done == NEVER {
+        let count = if done == NEVER {
             0
         } else {
-            self.queue.iter().take_while(|m| m.first < next).filter(open).count() as u8
+            self.queue.iter().take_while(|m| m.first < next).filter(open).count()
         };
+        assert!(
+            count <= usize::from(self.max_reads),
+            "{count} reads are outstanding, of at most {}",
+            self.max_reads,
+        );
+        self.reads = count as u8;
     }
 
     /// Everything before `number` has reached the peer. Returns the payload bytes that were new.
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Instant, number: u64) -> u64 {
+        debug_assert!(
+            self.acked < number && number <= self.high,
+            "acknowledging {number}, outside what is unacknowledged: {} to {}",
+            self.acked,
+            self.high,
+        );
         let new = number - self.acked;
         self.acked = number;
         if self.next < number {
@@ -455,7 +481,8 @@ impl Requester {
             let (id, before) = (front.id, front.before);
             self.completions.push_back(Completion { id, status: Status::Ok, before });
             self.queue.pop_front();
-            self.cursor = self.cursor.saturating_sub(1);
+            debug_assert!(self.cursor > 0, "a message is complete that was not sent to its end");
+            self.cursor -= 1;
         }
         if read_done {
             self.count_reads();
@@ -480,9 +507,73 @@ impl Requester {
         }
         (self.cursor, self.reads) = (0, 0);
         self.timer = Instant::MAX;
+        self.check_invariants();
     }
 
     pub(crate) fn poll_completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
+    }
+
+    /// What holds after every call, whatever the peer sends. Compiled to nothing without debug assertions.
+    #[inline(always)]
+    pub(crate) fn check_invariants(&self) {
+        if cfg!(debug_assertions) {
+            self.check_numbers();
+            self.check_queue();
+        }
+    }
+
+    fn check_numbers(&self) {
+        let Self { acked, next, high, end, acked_bytes, next_bytes, .. } = *self;
+        debug_assert!(
+            acked <= next && next <= high && high <= end,
+            "numbers out of order: acked {acked}, next {next}, high {high}, end {end}"
+        );
+        // Beyond that a PSN of the peer could mean two of them.
+        debug_assert!(high - self.una() < sequence::HALF_LAP, "too many numbers in flight");
+        debug_assert!(
+            acked_bytes <= next_bytes,
+            "{acked_bytes} bytes are acknowledged and {next_bytes} sent"
+        );
+        debug_assert!(
+            next > acked || next_bytes == acked_bytes,
+            "bytes in flight without a packet"
+        );
+        debug_assert!(self.window > 0, "a window of nothing never opens again");
+        debug_assert!(self.unasked < self.ack_every, "an acknowledgement was not asked for");
+        debug_assert!(self.reads <= self.max_reads, "more reads outstanding than allowed");
+        let (read_next, reread) = (self.read_next, self.reread);
+        debug_assert!(read_next == NEVER || read_next <= high, "data awaited of no request");
+        debug_assert!(
+            reread == NEVER || read_next <= reread && reread <= high,
+            "a read is requested again from {reread}, and awaits {read_next}"
+        );
+    }
+
+    /// While an answer is awaited a timer runs: without one, a lost packet would stall the connection.
+    /// Not checked after packets that are taken together, because the next one sets it.
+    #[inline(always)]
+    pub(crate) fn check_timer(&self) {
+        debug_assert!(
+            !self.awaits() || !self.timer.is_never() || self.timeout.as_ps() > u64::MAX / 2,
+            "an answer is awaited, and no timer runs"
+        );
+    }
+
+    fn check_queue(&self) {
+        debug_assert!(self.queue.len() <= MAX_POSTED, "more is posted than allowed");
+        debug_assert!(self.queue.back().is_none_or(|last| last.end == self.end));
+        // Complete is what no answer is awaited for, so the first message has one to come.
+        debug_assert!(self.queue.front().is_none_or(|first| self.una() < first.end));
+        match self.queue.get(self.cursor as usize) {
+            Some(message) => debug_assert!(
+                message.first <= self.next && self.next < message.end,
+                "the cursor is at a message that the next packet is not in"
+            ),
+            None => debug_assert!(
+                self.cursor as usize == self.queue.len() && self.next == self.end,
+                "the cursor is at no message, and not all is sent"
+            ),
+        }
     }
 }

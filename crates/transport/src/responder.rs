@@ -193,6 +193,7 @@ impl Responder {
         if self.reorder.is_some() {
             self.accept_early(counters)?;
         }
+        self.check_invariants();
         Ok(target)
     }
 
@@ -353,6 +354,16 @@ impl Responder {
         counters.acks_sent += 1;
         let aeth = Aeth { syndrome: Syndrome::Ack { credits: NO_CREDITS }, msn: self.msn };
         Some(self.acknowledgement(self.expected - 1, aeth))
+    }
+
+    /// What holds after every request that was accepted.
+    #[inline(always)]
+    pub(crate) fn check_invariants(&self) {
+        debug_assert!(self.msn <= MSN_MASK, "a message number of more than 24 bits");
+        debug_assert!(
+            self.reorder.as_deref().is_none_or(|reorder| !reorder.has(0)),
+            "the expected packet is here and was not taken"
+        );
     }
 
     #[inline]

@@ -35,13 +35,18 @@ impl Requester {
                 counters.ignore(Discard::OutsideWindow);
                 return 0;
             }
-            return if acked > self.acked { self.acknowledge(now, acked) } else { 0 };
+            let bytes = if acked > self.acked { self.acknowledge(now, acked) } else { 0 };
+            self.check_invariants();
+            return bytes;
         }
         if number < self.acked || number > self.high {
             counters.ignore(Discard::OutsideWindow);
             return 0;
         }
-        self.refused(now, number, aeth, counters)
+        let bytes = self.refused(now, number, aeth, counters);
+        self.check_invariants();
+        self.check_timer();
+        bytes
     }
 
     /// A NAK: everything before `number` arrived, and `number` did not.
@@ -197,6 +202,12 @@ impl Requester {
             return Some(header);
         }
         let number = self.board.as_ref()?.first_lost()?;
+        assert!(
+            self.acked <= number && number < self.high,
+            "packet {number} counts as lost, outside what is unacknowledged: {} to {}",
+            self.acked,
+            self.high,
+        );
         let again = self.again(number);
         let count = again.map_or(1, |(_, count)| count);
         let acked = self.acked;
@@ -276,6 +287,7 @@ impl Requester {
         } else {
             self.progress(now);
         }
+        self.check_invariants();
         (target, header.payload)
     }
 
@@ -328,6 +340,8 @@ impl Requester {
             return self.arm(now);
         }
         self.timer = if self.awaits() { now + self.patience() } else { Instant::MAX };
+        self.check_invariants();
+        self.check_timer();
     }
 
     /// Whether silence ends the queue pair at this timeout.

@@ -116,6 +116,7 @@ impl Scoreboard {
         if self.has_lost() {
             self.settle(acked);
         }
+        self.check_bounds();
     }
 
     /// The peer has `number`, so what is missing well before it is lost.
@@ -134,11 +135,17 @@ impl Scoreboard {
         self.asked.retain(|&asked| asked != number);
         self.lost_below = self.lost_below.max(number.saturating_sub(self.window));
         self.settle(acked);
+        self.check_bounds();
     }
 
     /// Everything missing is sent again, and the first unacknowledged packet in any case: if it did
     /// arrive, then its acknowledgement was lost and has to be provoked.
     pub(crate) fn retry(&mut self, acked: u64, high: u64) {
+        debug_assert_eq!(
+            self.early,
+            self.arrived.iter().filter(|&&arrived| arrived).count() as u64,
+            "packets that count as early, and that are"
+        );
         if let Some(first) = self.arrived.front_mut() {
             self.early -= u64::from(std::mem::take(first));
         }
@@ -164,9 +171,18 @@ impl Scoreboard {
             return (first..end).for_each(|number| rack.sent(number, now));
         }
         if self.asked.pop_front().is_none() {
+            debug_assert!(self.retry < end, "sending again up to {end} repeats nothing");
             self.retry = end;
             self.settle(acked);
         }
+    }
+
+    /// Whatever the peer reports, the board keeps within its span.
+    #[inline(always)]
+    fn check_bounds(&self) {
+        debug_assert!(self.arrived.len() <= Self::SPAN, "packets beyond the span are kept");
+        debug_assert!(self.asked.len() <= Self::SPAN, "requests beyond the span are kept");
+        debug_assert!(self.early <= self.arrived.len() as u64, "more arrived than is kept");
     }
 
     /// Moves on to a packet that is really missing.

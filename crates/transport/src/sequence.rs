@@ -8,6 +8,9 @@ use xoff_wire::Psn;
 /// "None": larger than any number in use.
 pub(crate) const NEVER: u64 = u64::MAX;
 
+/// Half the number space: numbers further apart than this cannot be told from their PSNs.
+pub(crate) const HALF_LAP: u64 = 1 << 23;
+
 /// The number a queue pair starts with.
 pub(crate) const fn start(psn: Psn) -> u64 {
     (1 << 24) + psn.get() as u64

@@ -38,8 +38,9 @@ pub struct UnreliablePair {
     /// Where the payload of the packet sent last comes from.
     source: Source,
     inbound: Inbound,
-    /// The packet that comes next.
-    expected: u64,
+    /// The packet that comes next. A plain PSN: whatever comes is taken for the next of its message or the
+    /// first of another, so there is no window in which it would have to be placed.
+    expected: Psn,
     /// The message being received is a send (or a write); nothing between messages, or when the
     /// rest of one is of no use.
     inside: Option<bool>,
@@ -65,7 +66,7 @@ impl UnreliablePair {
             end: start,
             source: Source::Nothing,
             inbound: Inbound::default(),
-            expected: start,
+            expected: Psn::new(0),
             inside: None,
             delivered: 0,
             local,
@@ -80,7 +81,7 @@ impl UnreliablePair {
     pub fn starting_at(mut self, send: Psn, receive: Psn) -> Self {
         if self.queue.is_empty() {
             (self.next, self.end) = (sequence::start(send), sequence::start(send));
-            self.expected = sequence::start(receive);
+            self.expected = receive;
         }
         self
     }
@@ -203,10 +204,9 @@ impl UnreliablePair {
     /// A packet of a send or write. Whatever is not the next of its message ends that message, and
     /// nothing is taken until another begins.
     fn data<H: Host>(&mut self, header: &Header, host: &mut H) -> Result<Target, Discard> {
-        let number = sequence::near(self.expected, header.psn);
-        let in_line = number == self.expected;
+        let in_line = header.psn == self.expected;
         self.counters.out_of_sequence += u64::from(!in_line);
-        self.expected = number + 1;
+        self.expected = header.psn.plus(1);
         let position = header.opcode.position();
         let send = header.opcode.operation() == Operation::Send;
         let under_way = self.inside.take();

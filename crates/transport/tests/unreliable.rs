@@ -117,6 +117,23 @@ fn an_unreliable_connection_refuses_in_silence() {
 }
 
 #[test]
+fn numbers_that_only_go_back_never_run_out() {
+    let mut pair = unreliable(1, 2, &plain());
+    let mut side = Side::new(5000, 1);
+    // Three times half a lap back from the expected one, which is below any start; then the last number.
+    for (id, psn) in [0x80_0000, 0x00_0001, 0x80_0002, 0xff_ffff, 0].into_iter().enumerate() {
+        let id = id as u64;
+        side.post_receive(id, 1000);
+        post(&mut pair, &mut side, id, Verb::Send, (0, Rkey(0)), 10);
+        let (mut header, _) = drain(&mut pair, &mut side).remove(0);
+        (header.psn, header.dest_qp) = (Psn::new(psn), Qpn::new(1));
+        let target = pair.handle_at(Instant::ZERO, &header, Signals::default(), &mut side);
+        assert_eq!(target, Target::Receive { id, offset: 0 }, "each is a whole message");
+    }
+    assert_eq!(pair.delivered(), 50);
+}
+
+#[test]
 fn services_have_their_own_verbs() {
     let work = |operation| {
         let length = Bytes::new(8);

@@ -97,6 +97,11 @@ impl Sender {
         } else if bytes > 0 {
             self.avoid(now, bytes, p);
         }
+        debug_assert!(
+            (self.mtu << FRACTION..=LARGEST << FRACTION).contains(&self.window),
+            "a window of {} / 256 bytes",
+            self.window,
+        );
     }
 
     /// Silence: one packet, and slow start up to what a loss would have left.

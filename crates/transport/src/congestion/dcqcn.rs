@@ -187,6 +187,7 @@ impl Reaction {
         // approached.
         let close = self.target.abs_diff(self.rate) <= 2;
         self.rate = if close { self.target } else { self.rate / 2 + self.target / 2 };
+        self.check_bounds();
     }
 
     fn cut(&mut self, at: Instant, p: &Dcqcn, counters: &mut Counters) {
@@ -207,6 +208,8 @@ impl Reaction {
             self.grid = at;
         }
         counters.rate_decreases += 1;
+        debug_assert!(self.rate >= floor, "cut to {} b/s, below {floor}", self.rate);
+        self.check_bounds();
     }
 
     /// Takes every alpha tick up to and including `now`.
@@ -232,6 +235,19 @@ impl Reaction {
         if marked {
             self.alpha += self.g;
         }
+        debug_assert!((0.0..=1.0).contains(&self.alpha), "alpha is {}", self.alpha);
+    }
+
+    /// The rate recovers towards its target, and neither passes the line rate.
+    #[inline(always)]
+    fn check_bounds(&self) {
+        debug_assert!(
+            self.rate <= self.target && self.target <= self.line,
+            "out of order: rate {}, target {}, line rate {}",
+            self.rate,
+            self.target,
+            self.line,
+        );
     }
 
     /// The state as it is at `now`, with the ticks nobody has looked at yet.

@@ -107,6 +107,7 @@ impl Sender {
             self.window = (self.window / 2).max(self.smallest);
             counters.rate_decreases += 1;
         }
+        debug_assert!(self.window >= self.smallest, "the window is less than a packet");
     }
 
     /// Silence: everything from the beginning.
@@ -122,10 +123,12 @@ impl Sender {
     /// Once per window: alpha moves, and the window is cut if anything was marked.
     fn end_round(&mut self, next: u64, counters: &mut Counters) {
         self.round_ends = next;
+        debug_assert!(self.marked <= self.acked, "more bytes marked than acknowledged");
         let share = div_q32(self.marked, self.acked).min(ONE);
         self.alpha = mul_q32(self.alpha, ONE - self.g) + mul_q32(share, self.g);
+        debug_assert!(self.alpha <= ONE, "alpha is {} of {ONE}", self.alpha);
         if self.marked > 0 {
-            self.window = mul_q32(self.window, ONE - self.alpha.min(ONE) / 2).max(self.smallest);
+            self.window = mul_q32(self.window, ONE - self.alpha / 2).max(self.smallest);
             counters.rate_decreases += 1;
         }
         self.acked = 0;

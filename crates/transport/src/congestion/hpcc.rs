@@ -164,6 +164,7 @@ impl Sender {
         self.rate = base.saturating_add(p.additive_increase.bps()).clamp(floor, self.line);
         let window = u128::from(self.full_window) * u128::from(self.rate) / u128::from(self.line);
         self.window = u64::try_from(window).unwrap_or(u64::MAX).max(1);
+        debug_assert!(self.window <= self.full_window, "a window beyond what the path holds");
         if multiplicative { 0 } else { self.stage + 1 }
     }
 }

@@ -123,6 +123,7 @@ impl Sender {
 
     fn grow(&mut self, by: u64) {
         self.window = (self.window + by).min(self.largest);
+        debug_assert!(self.window >= self.smallest, "the window is less than a packet");
     }
 
     /// The end of a stretch, which is as long as a round trip with the delay that is aimed at. If packets

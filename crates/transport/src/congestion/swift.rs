@@ -82,6 +82,13 @@ impl Sender {
             self.decrease_from = now + rtt;
             counters.rate_decreases += 1;
         }
+        debug_assert!(
+            (self.smallest..=self.largest).contains(&self.window),
+            "a window of {} outside {} to {}",
+            self.window,
+            self.smallest,
+            self.largest,
+        );
     }
 }
 
