@@ -9,11 +9,11 @@ use crate::inbound::Inbound;
 use crate::message::mtu;
 use crate::pacing::Slack;
 use crate::receive::ReceiveQueue;
-use crate::regulator::{self, Regulator};
+use crate::regulator;
+use crate::send_queue::{Posted, SendQueue};
 use crate::sequence;
 use crate::signals::{PathInfo, Signals};
-use crate::work::{Completion, MAX_POSTED, PostError, Received, Status};
-use std::collections::VecDeque;
+use crate::work::{Completion, PostError, Received, Status};
 use std::sync::Arc;
 use xoff_units::{Bytes, Instant, Rate};
 use xoff_wire::{Deth, Extension, Header, Immediate, Opcode, Psn, Qpn, Service};
@@ -49,10 +49,7 @@ pub struct Datagram {
 /// the wire.
 #[derive(Debug, Clone)]
 pub struct DatagramPair {
-    regulator: Regulator,
-    queue: VecDeque<Datagram>,
-    completions: VecDeque<Completion>,
-    next: u64,
+    send: SendQueue<Datagram>,
     /// The datagram sent last.
     last: Option<Datagram>,
     inbound: Inbound,
@@ -65,8 +62,13 @@ pub struct DatagramPair {
     notify: Option<Qpn>,
     delivered: u64,
     mtu: u32,
-    failed: bool,
     counters: Counters,
+}
+
+impl Posted for Datagram {
+    fn id(&self) -> u64 {
+        self.id
+    }
 }
 
 impl DatagramPair {
@@ -74,10 +76,7 @@ impl DatagramPair {
     pub fn new(config: Arc<QpConfig>, local: Qpn, qkey: Qkey, path: PathInfo) -> Self {
         Self {
             mtu: mtu(&config),
-            regulator: Regulator::new(config, path),
-            queue: VecDeque::new(),
-            completions: VecDeque::new(),
-            next: sequence::start(Psn::new(0)),
+            send: SendQueue::new(config, path),
             last: None,
             inbound: Inbound::default(),
             reserve: 0,
@@ -86,7 +85,6 @@ impl DatagramPair {
             allowed: Instant::ZERO,
             notify: None,
             delivered: 0,
-            failed: false,
             counters: Counters::default(),
         }
     }
@@ -102,7 +100,7 @@ impl DatagramPair {
     /// The same, with the number of the first packet.
     #[must_use]
     pub fn starting_at(mut self, send: Psn) -> Self {
-        self.next = sequence::start(send);
+        self.send.start_at(send);
         self
     }
 
@@ -113,22 +111,16 @@ impl DatagramPair {
 
     /// Gives a datagram to send.
     pub fn post(&mut self, _now: Instant, datagram: Datagram) -> Result<(), PostError> {
-        if self.failed {
-            return Err(PostError::Failed);
-        }
+        self.send.check_open()?;
         if datagram.length.get() > self.mtu.into() {
             return Err(PostError::TooLong);
         }
-        if self.queue.len() >= MAX_POSTED {
-            return Err(PostError::QueueFull);
-        }
-        self.queue.push_back(datagram);
-        Ok(())
+        self.send.push(datagram)
     }
 
     /// When [`DatagramPair::poll_transmit`] has a packet.
     pub fn next_send(&self) -> Instant {
-        if self.queue.is_empty() { Instant::MAX } else { self.regulator.next() }
+        self.send.next_send()
     }
 
     /// The next datagram, if there is one to send at `now`; [`DatagramPair::address`] says where to.
@@ -138,9 +130,7 @@ impl DatagramPair {
 
     /// The same for a sender that works in bursts.
     pub fn poll_transmit_within(&mut self, now: Instant, slack: Slack) -> Option<Header> {
-        let datagram = *self.queue.front()?;
-        let start = self.regulator.start(now, slack)?;
-        self.queue.pop_front();
+        let (&datagram, start) = self.send.ready(now, slack)?;
         let deth = Deth { qkey: datagram.qkey.0, source: self.local };
         let (opcode, extension) = match datagram.immediate {
             None => (Opcode::SendOnly, Extension::Deth(deth)),
@@ -152,15 +142,12 @@ impl DatagramPair {
             ack_request: false,
             becn: false,
             dest_qp: datagram.to,
-            psn: sequence::psn(self.next),
+            psn: sequence::psn(self.send.next()),
             extension,
             payload: u32::try_from(datagram.length.get()).unwrap_or(self.mtu),
         };
-        self.next += 1;
         self.last = Some(datagram);
-        let completion = Completion { id: datagram.id, status: Status::Ok, before: 0 };
-        self.completions.push_back(completion);
-        self.regulator.sent(now, start, &header, &mut self.counters);
+        self.send.sent(now, start, &header, true, &mut self.counters);
         Some(header)
     }
 
@@ -213,11 +200,11 @@ impl DatagramPair {
         if header.dest_qp != self.local {
             return Err(Discard::OtherQueuePair);
         }
-        if self.failed {
+        if self.has_failed() {
             return Err(Discard::Failed);
         }
         if header.opcode == Opcode::Cnp {
-            self.regulator.notified(now, &mut self.counters);
+            self.send.regulator.notified(now, &mut self.counters);
             return Ok(Target::Nowhere);
         }
         if header.service != Service::Datagram || !header.service.allows(header.opcode) {
@@ -245,26 +232,26 @@ impl DatagramPair {
     fn marked(&mut self, now: Instant, source: Qpn) {
         self.counters.marked_packets += 1;
         if now >= self.allowed {
-            self.allowed = now + self.regulator.config.cnp_interval;
+            self.allowed = now + self.send.regulator.config.cnp_interval;
             self.notify = Some(source);
         }
     }
 
     /// When [`DatagramPair::handle_deadline`] has something to do.
     pub fn deadline(&self) -> Instant {
-        self.regulator.deadline()
+        self.send.regulator.deadline()
     }
 
     /// Does what is due by `now`; nothing if it is too early.
     pub fn handle_deadline(&mut self, now: Instant) {
         if now >= self.deadline() {
-            self.regulator.handle_deadline(now, &mut self.counters);
+            self.send.regulator.handle_deadline(now, &mut self.counters);
         }
     }
 
     /// The next datagram of ours that is done with.
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        self.completions.pop_front()
+        self.send.poll_completion()
     }
 
     /// The next posted receive that has ended.
@@ -275,24 +262,19 @@ impl DatagramPair {
     /// Takes the queue pair out of use: the oldest work that is posted ends with `status`, the rest
     /// is flushed.
     pub fn fail(&mut self, status: Status) {
-        self.failed = true;
-        let mut status = status;
-        for datagram in self.queue.drain(..) {
-            self.completions.push_back(Completion { id: datagram.id, status, before: 0 });
-            status = Status::Flushed;
-        }
+        self.send.fail(status);
         self.notify = None;
         self.inbound.flush(Status::Flushed);
     }
 
     /// Whether the queue pair is out of use.
     pub fn has_failed(&self) -> bool {
-        self.failed
+        self.send.has_failed()
     }
 
     /// Ends the receives in `queue`, if the queue pair is out of use.
     pub fn flush_receives(&mut self, queue: &mut ReceiveQueue) {
-        while self.failed
+        while self.has_failed()
             && let Some(receive) = queue.take()
         {
             self.inbound.end(receive, Status::Flushed);
@@ -311,16 +293,16 @@ impl DatagramPair {
 
     /// The rate packets are paced at.
     pub fn rate(&self) -> Rate {
-        self.regulator.rate()
+        self.send.regulator.rate()
     }
 
     /// What congestion control says at `now`.
     pub fn congestion_state(&self, now: Instant) -> CongestionState {
-        self.regulator.state(now)
+        self.send.regulator.state(now)
     }
 
     /// Whether nothing is posted and no notification is due.
     pub fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.notify.is_none()
+        self.send.is_empty() && self.notify.is_none()
     }
 }

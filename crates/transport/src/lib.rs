@@ -62,6 +62,7 @@ mod responder;
 mod retransmit;
 mod rnr;
 mod selective;
+mod send_queue;
 mod sequence;
 mod signals;
 mod unreliable;

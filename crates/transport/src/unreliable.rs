@@ -10,13 +10,10 @@ use crate::message::{Message, mtu};
 use crate::notifier::Notifier;
 use crate::pacing::Slack;
 use crate::receive::ReceiveQueue;
-use crate::regulator::{self, Regulator};
-use crate::sequence;
+use crate::regulator;
+use crate::send_queue::{Posted, SendQueue};
 use crate::signals::{PathInfo, Signals};
-use crate::work::{
-    Completion, MAX_MESSAGE, MAX_POSTED, PostError, Received, Status, Verb, WorkRequest,
-};
-use std::collections::VecDeque;
+use crate::work::{Completion, MAX_MESSAGE, PostError, Received, Status, Verb, WorkRequest};
 use std::sync::Arc;
 use xoff_units::{Instant, Rate};
 use xoff_wire::{Header, Opcode, Operation, Psn, Qpn, Service};
@@ -28,13 +25,8 @@ use xoff_wire::{Header, Opcode, Operation, Psn, Qpn, Service};
 /// may be in memory by then (IBTA 9.8.2).
 #[derive(Debug, Clone)]
 pub struct UnreliablePair {
-    regulator: Regulator,
+    send: SendQueue<Message>,
     notifier: Notifier,
-    queue: VecDeque<Message>,
-    completions: VecDeque<Completion>,
-    /// The next packet to send, and one beyond the last packet posted.
-    next: u64,
-    end: u64,
     /// Where the payload of the packet sent last comes from.
     source: Source,
     inbound: Inbound,
@@ -48,22 +40,22 @@ pub struct UnreliablePair {
     local: Qpn,
     peer: Qpn,
     mtu: u32,
-    failed: bool,
     counters: Counters,
+}
+
+impl Posted for Message {
+    fn id(&self) -> u64 {
+        self.id
+    }
 }
 
 impl UnreliablePair {
     /// A connection between our queue pair `local` and the peer's. It starts at line rate.
     pub fn new(config: Arc<QpConfig>, local: Qpn, peer: Qpn, path: PathInfo) -> Self {
-        let start = sequence::start(Psn::new(0));
         Self {
             mtu: mtu(&config),
-            regulator: Regulator::new(config, path),
+            send: SendQueue::new(config, path),
             notifier: Notifier::default(),
-            queue: VecDeque::new(),
-            completions: VecDeque::new(),
-            next: start,
-            end: start,
             source: Source::Nothing,
             inbound: Inbound::default(),
             expected: Psn::new(0),
@@ -71,7 +63,6 @@ impl UnreliablePair {
             delivered: 0,
             local,
             peer,
-            failed: false,
             counters: Counters::default(),
         }
     }
@@ -79,8 +70,8 @@ impl UnreliablePair {
     /// The same, with the first packet numbers of both directions; before that they are zero.
     #[must_use]
     pub fn starting_at(mut self, send: Psn, receive: Psn) -> Self {
-        if self.queue.is_empty() {
-            (self.next, self.end) = (sequence::start(send), sequence::start(send));
+        if self.send.is_empty() {
+            self.send.start_at(send);
             self.expected = receive;
         }
         self
@@ -98,27 +89,20 @@ impl UnreliablePair {
 
     /// Gives a message to move: a send or a write.
     pub fn post(&mut self, _now: Instant, work: WorkRequest) -> Result<(), PostError> {
-        if self.failed {
-            return Err(PostError::Failed);
-        }
+        self.send.check_open()?;
         if work.operation.fetches() || matches!(work.operation, Verb::SendInvalidate(_)) {
             return Err(PostError::Unsupported);
         }
         if work.length > MAX_MESSAGE {
             return Err(PostError::TooLong);
         }
-        if self.queue.len() >= MAX_POSTED {
-            return Err(PostError::QueueFull);
-        }
-        let message = Message::new(&work, self.end, 0, self.mtu);
-        self.end = message.end;
-        self.queue.push_back(message);
-        Ok(())
+        let first = self.send.back().map_or(self.send.next(), |last| last.end);
+        self.send.push(Message::new(&work, first, 0, self.mtu))
     }
 
     /// When [`UnreliablePair::poll_transmit`] has a packet.
     pub fn next_send(&self) -> Instant {
-        if self.queue.is_empty() { Instant::MAX } else { self.regulator.next() }
+        self.send.next_send()
     }
 
     /// The next packet, if there is one to send at `now`.
@@ -128,18 +112,14 @@ impl UnreliablePair {
 
     /// The same for a sender that works in bursts.
     pub fn poll_transmit_within(&mut self, now: Instant, slack: Slack) -> Option<Header> {
-        let message = self.queue.front()?;
-        let start = self.regulator.start(now, slack)?;
-        let (mut header, count) = message.packet(self.next, self.mtu, self.peer);
+        let (message, start) = self.send.ready(now, slack)?;
+        let number = self.send.next();
+        // Sends and writes take one number per packet: what takes more, a read, was not posted.
+        let (mut header, _) = message.packet(number, self.mtu, self.peer);
         header.service = Service::Unreliable;
-        self.source = message.source(self.next, self.mtu);
-        self.next += count;
-        if self.next == message.end {
-            let id = message.id;
-            self.completions.push_back(Completion { id, status: Status::Ok, before: 0 });
-            self.queue.pop_front();
-        }
-        self.regulator.sent(now, start, &header, &mut self.counters);
+        self.source = message.source(number, self.mtu);
+        let last = number + 1 == message.end;
+        self.send.sent(now, start, &header, last, &mut self.counters);
         Some(header)
     }
 
@@ -184,11 +164,11 @@ impl UnreliablePair {
         if header.dest_qp != self.local {
             return Err(Discard::OtherQueuePair);
         }
-        if self.failed {
+        if self.has_failed() {
             return Err(Discard::Failed);
         }
         if header.opcode == Opcode::Cnp {
-            self.regulator.notified(now, &mut self.counters);
+            self.send.regulator.notified(now, &mut self.counters);
             return Ok(Target::Nowhere);
         }
         if header.service != Service::Unreliable || !header.service.allows(header.opcode) {
@@ -196,7 +176,7 @@ impl UnreliablePair {
         }
         if signals.ce {
             self.counters.marked_packets += 1;
-            self.notifier.marked(now, &self.regulator.config, false, signals.cnp_withheld);
+            self.notifier.marked(now, &self.send.regulator.config, false, signals.cnp_withheld);
         }
         self.data(header, host)
     }
@@ -234,20 +214,20 @@ impl UnreliablePair {
 
     /// When [`UnreliablePair::handle_deadline`] has something to do.
     pub fn deadline(&self) -> Instant {
-        self.regulator.deadline().min(self.notifier.deadline())
+        self.send.regulator.deadline().min(self.notifier.deadline())
     }
 
     /// Does what is due by `now`; nothing if it is too early.
     pub fn handle_deadline(&mut self, now: Instant) {
         if now >= self.deadline() {
             self.notifier.handle_deadline(now);
-            self.regulator.handle_deadline(now, &mut self.counters);
+            self.send.regulator.handle_deadline(now, &mut self.counters);
         }
     }
 
     /// The next message of ours that is done with.
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        self.completions.pop_front()
+        self.send.poll_completion()
     }
 
     /// The next posted receive that has ended.
@@ -257,24 +237,19 @@ impl UnreliablePair {
 
     /// Ends the connection: the oldest work that is posted ends with `status`, the rest is flushed.
     pub fn fail(&mut self, status: Status) {
-        self.failed = true;
-        let mut status = status;
-        for message in self.queue.drain(..) {
-            self.completions.push_back(Completion { id: message.id, status, before: 0 });
-            status = Status::Flushed;
-        }
+        self.send.fail(status);
         self.inside = None;
         self.inbound.flush(Status::Flushed);
     }
 
     /// Whether the connection has ended.
     pub fn has_failed(&self) -> bool {
-        self.failed
+        self.send.has_failed()
     }
 
     /// Ends the receives in `queue`, if the connection has.
     pub fn flush_receives(&mut self, queue: &mut ReceiveQueue) {
-        while self.failed
+        while self.has_failed()
             && let Some(receive) = queue.take()
         {
             self.inbound.end(receive, Status::Flushed);
@@ -293,16 +268,16 @@ impl UnreliablePair {
 
     /// The rate packets are paced at.
     pub fn rate(&self) -> Rate {
-        self.regulator.rate()
+        self.send.regulator.rate()
     }
 
     /// What congestion control says at `now`.
     pub fn congestion_state(&self, now: Instant) -> CongestionState {
-        self.regulator.state(now)
+        self.send.regulator.state(now)
     }
 
     /// Whether nothing is posted and no notification is on its way.
     pub fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.notifier.is_idle()
+        self.send.is_empty() && self.notifier.is_idle()
     }
 }
