@@ -1,43 +1,33 @@
-//! Values by small numbers that are used again.
+//! Values by small numbers that are used again, with a limit.
 
-/// A table whose places are reused.
+/// A table whose places are reused. Its keys are 64-bit, as the transport's names for work are, and
+/// those that a peer's packet leads to may be anything.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    entries: Vec<Option<T>>,
-    free: Vec<u32>,
+    entries: slab::Slab<T>,
     limit: usize,
 }
 
 impl<T> Slab<T> {
     /// An empty one for at most `limit` values.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { entries: Vec::new(), free: Vec::new(), limit: limit.min(u32::MAX as usize) }
+        Self { entries: slab::Slab::new(), limit }
     }
 
-    /// Adds a value and says where. Gives nothing when it is full.
+    /// Adds a value and returns its key; `None` when it is full.
     pub(crate) fn insert(&mut self, value: T) -> Option<u64> {
-        if let Some(index) = self.free.pop() {
-            self.entries[index as usize] = Some(value);
-            return Some(index.into());
-        }
-        if self.entries.len() >= self.limit {
-            return None;
-        }
-        self.entries.push(Some(value));
-        Some(self.entries.len() as u64 - 1)
+        (self.entries.len() < self.limit).then(|| self.entries.insert(value) as u64)
     }
 
-    /// The value at `index`.
+    /// The value with this key.
     #[inline]
-    pub(crate) fn get(&self, index: u64) -> Option<&T> {
-        self.entries.get(usize::try_from(index).ok()?)?.as_ref()
+    pub(crate) fn get(&self, key: u64) -> Option<&T> {
+        self.entries.get(usize::try_from(key).ok()?)
     }
 
-    /// Takes the value at `index` away.
-    pub(crate) fn remove(&mut self, index: u64) -> Option<T> {
-        let value = self.entries.get_mut(usize::try_from(index).ok()?)?.take()?;
-        self.free.push(index as u32);
-        Some(value)
+    /// Takes the value with this key away.
+    pub(crate) fn remove(&mut self, key: u64) -> Option<T> {
+        self.entries.try_remove(usize::try_from(key).ok()?)
     }
 }
 
