@@ -4,8 +4,8 @@
 //! [`Report`]. Memory is bounded by [`Limits`]: what does not fit is counted and said.
 //!
 //! A *stream* is everything one host sends to one queue pair of another; an RC connection is two of
-//! them. Which two, is known from the connection manager's messages or perftest's exchange if they are
-//! in the capture, otherwise from answers whose sequence numbers fit requests.
+//! them. Which two, is known from the connection manager's messages or perftest's exchange if they
+//! are in the capture, otherwise from answers whose sequence numbers fit requests.
 //!
 //! How a repeated sequence number is judged: after a NAK, half a millisecond or more after the
 //! original, with another ICRC than it (a sender numbers its IP packets anew), or in a run of such
@@ -60,7 +60,7 @@ impl Default for Limits {
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Whether ICRCs are checked. Packets with a wrong one are counted and not looked at further, as
+    /// Whether ICRCs are checked. Packets with a wrong one are counted and not analysed further, as
     /// a NIC does.
     pub check_icrc: bool,
     /// How much is kept.
@@ -146,7 +146,7 @@ impl Analysis {
         self.roce(packet, &frame, roce, number);
     }
 
-    /// Whether the ICRC is right, or cannot be told.
+    /// Whether the ICRC is right, or cannot be checked.
     fn icrc_holds(&mut self, frame: &Frame, roce: &Roce, bytes: &[u8], number: u64) -> bool {
         match frame.expected_icrc(bytes) {
             None => self.totals.icrc_unknown += 1,

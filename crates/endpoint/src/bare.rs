@@ -1,7 +1,7 @@
 //! The same bytes without any protocol: what an endpoint's speed is to be compared with.
 //!
 //! Runs of packets as long as RoCE's go from one UDP socket to another, with the same offloads and
-//! calls as a [`Device`](crate::Device) uses, and nobody looks at them.
+//! calls as a [`Device`](crate::Device) uses, and their contents are ignored.
 
 use crate::error::OpenError;
 use crate::name::{Control, Name};
@@ -32,8 +32,8 @@ impl Bare {
         Ok(Self { socket, incoming: (0..8).map(|_| Incoming::new(1 << 16)).collect(), waiting })
     }
 
-    /// Sends runs of packets of this payload until the socket is full, or eight of them. Says how many
-    /// bytes it took.
+    /// Sends runs of packets of this payload until the socket is full, or eight of them. Says how
+    /// many bytes it took.
     pub fn send_runs(&self, to: SocketAddr, payload: Bytes) -> Bytes {
         let segment = (payload.get() as usize).clamp(1, 4368);
         let bytes = [0; RUN * 4368];

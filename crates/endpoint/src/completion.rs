@@ -1,4 +1,4 @@
-//! Where the ends of work are kept until the caller asks.
+//! Completion queues: where the ends of work wait to be polled.
 
 use crate::work::Completion;
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ pub struct Completions(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharedReceives(pub(crate) u32);
 
-/// A completion queue. There is always room: whoever posts takes a place with it, and gives it back
-/// when the completion is polled.
+/// A completion queue. It never overflows: posting work reserves a place, and polling its
+/// completion gives the place back. (Shared receives reserve none; their own queue bounds them.)
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// With whether a place was taken for it.
@@ -36,7 +36,8 @@ impl Queue {
 
     /// Gives a place back without a completion.
     pub(crate) fn release(&mut self) {
-        self.taken = self.taken.saturating_sub(1);
+        assert!(self.taken > 0, "a place in a completion queue was given back twice");
+        self.taken -= 1;
     }
 
     pub(crate) fn push(&mut self, completion: Completion, reserved: bool) {

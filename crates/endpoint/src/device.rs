@@ -25,8 +25,8 @@ use std::time::Duration;
 use xoff_transport::{Access, PathInfo, ProtectionDomain, ReceiveQueue, Slack};
 use xoff_units::{Bytes, Instant, Span};
 
-/// How far packets may stray from their time: far enough that a run of them leaves with one call, and
-/// that a thread which wakes late keeps its rate.
+/// How far packets may stray from their time: far enough that a run of them leaves with one call,
+/// and that a thread which wakes late keeps its rate.
 pub(crate) const SLACK: Slack = Slack { ahead: Span::from_us(20), behind: Span::from_us(100) };
 
 /// What is due sooner than this is not worth going to sleep for: the system wakes us later.
@@ -89,11 +89,12 @@ impl Device {
         let buffer = usize::try_from(settings.socket_buffer.get()).unwrap_or(usize::MAX);
         let (runs, bundles) = (settings.segmentation, settings.coalescing);
         let socket = Socket::open(settings.socket_address(), buffer, runs, bundles)?;
-        let address = socket
-            .address()
-            .map_err(|error| OpenError::Socket { what: "cannot tell the address", error })?;
-        // Not a secret to build on, but other numbers each time, so that a peer that has not been told
-        // a key or a queue pair will hardly hit one.
+        let address = socket.address().map_err(|error| OpenError::Socket {
+            what: "cannot read the socket's address",
+            error,
+        })?;
+        // Not a secret to rely on, but other numbers each time, so that a peer that does not know a
+        // key or a queue pair will hardly guess one.
         let secret = RandomState::new().hash_one(address) | 1;
         let limits = settings.limits;
         let tap = match address {
@@ -133,8 +134,8 @@ impl Device {
         self.address
     }
 
-    /// How far packets are verified. Less than was asked for where the rights to see whole packets are
-    /// missing.
+    /// How far packets are verified: less than [`DeviceSettings::verify`] asks for if the process
+    /// has no right to see whole packets.
     pub fn verification(&self) -> Verification {
         self.verification
     }
@@ -149,15 +150,16 @@ impl Device {
         &self.reasons
     }
 
-    /// While more than 10 Gbit/s come in and nothing is sent but answers, [`Device::wait`] lets so much
-    /// time pass before it has somebody look again, although it [lingers](Waiting::Linger). Less work for
-    /// both sides, but what comes waits for so long, and the peer's window has to last for it. At
-    /// first there is no such pause.
+    /// Sets the poll interval under load: while more than 10 Gbit/s come in and nothing is sent but
+    /// answers, [`Device::wait`] lets this much time pass before it returns, even if it
+    /// [lingers](Waiting::Linger). That is less work for both sides, but it adds as much latency,
+    /// and the peer's window has to cover it. A new device has no such interval.
     pub fn moderate(&mut self, pause: Span) {
         self.moderation.set(pause);
     }
 
-    /// How much of what arrives the system keeps until somebody looks.
+    /// How much of what arrives the kernel keeps until [`Device::progress`] takes it: the size of
+    /// the receive buffer.
     pub fn arrivals_kept(&self) -> Bytes {
         Bytes::new(socket_recv_buffer_size(self).unwrap_or(0) as u64)
     }
@@ -167,14 +169,14 @@ impl Device {
         self.clock.now()
     }
 
-    /// A protection domain that nobody else has.
+    /// Makes a new protection domain.
     pub fn create_domain(&mut self) -> ProtectionDomain {
         self.domains = self.domains.wrapping_add(1);
         ProtectionDomain(self.domains)
     }
 
-    /// Registers memory, which becomes the device's. Peers name its bytes by their address: `base` is
-    /// that of the first, or without it the real one.
+    /// Registers memory, which becomes the device's. Peers name its bytes by their address: `base`
+    /// is that of the first, or without it the real one.
     pub fn register(
         &mut self,
         domain: ProtectionDomain,
@@ -207,8 +209,8 @@ impl Device {
         self.store.bytes_mut(memory)
     }
 
-    /// A completion queue for at most `capacity` pieces of work and receives that are posted, or done
-    /// and not yet polled.
+    /// A completion queue for at most `capacity` pieces of work and receives that are posted, or
+    /// done and not yet polled.
     pub fn create_completions(&mut self, capacity: usize) -> Result<Completions, Error> {
         if self.posted.queues.len() >= self.settings.limits.queues {
             return Err(Error::Limit("completion queues"));
@@ -242,8 +244,8 @@ impl Device {
 
     /// Takes what has arrived, does what is due, sends what may be sent. Never blocks.
     ///
-    /// With [`DeviceSettings::hold_answers`] acknowledgements may be held back until the next call of
-    /// this or of [`Device::wait`]; [`Progress::is_idle`] tells when nothing is left.
+    /// With [`DeviceSettings::hold_answers`] acknowledgements may be held back until the next call
+    /// of this or of [`Device::wait`]; [`Progress::is_idle`] says when nothing is left.
     pub fn progress(&mut self) -> Progress {
         let (received, sent) = (self.packets_in, self.outbox.packets);
         let bytes = self.bytes_in;
@@ -265,7 +267,7 @@ impl Device {
         }
         let progress =
             Progress { received: self.packets_in - received, sent: self.outbox.packets - sent };
-        self.moderation.looked(now, self.bytes_in - bytes, talks);
+        self.moderation.polled(now, self.bytes_in - bytes, talks);
         if !progress.is_idle() {
             self.active = now;
         }
@@ -283,8 +285,8 @@ impl Device {
         self.bytes_in += bytes as u64;
     }
 
-    /// Sleeps until a packet arrives, something is due, or `timeout` is over; not at all if there is
-    /// something to do, or by the device's settings.
+    /// Sleeps until a packet arrives, something is due, or `timeout` is over; not at all if there
+    /// is something to do, or by the device's settings.
     pub fn wait(&mut self, timeout: Duration) {
         self.wait_or(timeout, None);
     }
@@ -323,13 +325,13 @@ impl Device {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),
         };
-        // Whatever it says, the caller looks again.
+        // An error is no reason to stop: the caller polls again in any case.
         let _ = poll(&mut both[..count], Some(&time));
         true
     }
 
-    /// Calls [`Device::progress`] and [`Device::wait`] until something ends in `completions`, or time is
-    /// over.
+    /// Calls [`Device::progress`] and [`Device::wait`] until something ends in `completions`, or
+    /// time is over.
     pub fn poll_until(
         &mut self,
         completions: Completions,
@@ -351,8 +353,8 @@ impl Device {
 }
 
 impl AsFd for Device {
-    /// What packets arrive at, to wait for it together with other things. [`Device::next_due`] says for
-    /// how long.
+    /// What packets arrive at, to wait for it together with other things. [`Device::next_due`] says
+    /// for how long.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.tap.as_ref().map_or(self.socket.fd(), Tap::fd)
     }

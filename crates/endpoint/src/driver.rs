@@ -25,7 +25,7 @@ const CAPACITY: usize = 1 << 16;
 /// Something to be done by the thread.
 type Command = Box<dyn FnOnce(&mut Engine) + Send>;
 
-/// The device on its thread, and who waits for what.
+/// The device on its thread, and the promises for work under way.
 pub(crate) struct Engine {
     pub(crate) device: Device,
     pub(crate) completions: Completions,
@@ -46,8 +46,8 @@ impl Engine {
         promise: Promise<Completion>,
         post: impl FnOnce(&mut Device, WorkId) -> Result<(), Error>,
     ) {
-        // A full table drops the promise, which then says so; but it is as large as the queue, which
-        // refuses first.
+        // A full table drops the promise, which then says so; but it is as large as the queue,
+        // which refuses first.
         let Some(place) = self.waiters.insert(promise) else { return };
         if let Err(error) = post(&mut self.device, WorkId(place))
             && let Some(promise) = self.waiters.remove(place)
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// Moves the device, and tells those whose work has ended.
+    /// Moves the device, and keeps the promises of the work that has ended.
     fn turn(&mut self) {
         self.device.progress();
         while let Some(completion) = self.device.poll(self.completions) {
@@ -67,27 +67,30 @@ impl Engine {
     }
 }
 
-/// What users and thread share.
+/// Commands from users to the thread.
 struct Mailbox {
-    letters: Mutex<Letters>,
-    bell: OwnedFd,
+    queue: Mutex<Queue>,
+    /// Wakes the thread when it sleeps in the device's poll.
+    wake: OwnedFd,
 }
 
 #[derive(Default)]
-struct Letters {
+struct Queue {
     commands: VecDeque<Command>,
-    /// Nobody will write any more.
+    /// The last user is gone: no more commands will come.
     closed: bool,
 }
 
 impl Mailbox {
-    fn lock(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread. If the bell is too full to ring, it is ringing.
-    fn ring(&self) {
-        let _ = write(&self.bell, &1u64.to_ne_bytes());
+    /// Wakes the thread.
+    fn wake(&self) {
+        // The write fails only if the counter of the event is full, and then the thread is awake
+        // already.
+        let _ = write(&self.wake, &1u64.to_ne_bytes());
     }
 }
 
@@ -99,27 +102,27 @@ pub(crate) struct Driver {
 impl Driver {
     /// Gives a device to a thread of its own.
     pub(crate) fn start(device: Device) -> io::Result<Self> {
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        let mailbox = Arc::new(Mailbox { letters: Mutex::default(), bell });
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let mailbox = Arc::new(Mailbox { queue: Mutex::default(), wake });
         let engine = Engine::new(device).map_err(io::Error::other)?;
         let own = mailbox.clone();
         thread::Builder::new().name("xoff-device".into()).spawn(move || run(engine, &own))?;
         Ok(Self { mailbox })
     }
 
-    /// Has the thread do something.
-    pub(crate) fn tell(&self, command: impl FnOnce(&mut Engine) + Send + 'static) {
+    /// Has the thread run a command.
+    pub(crate) fn submit(&self, command: impl FnOnce(&mut Engine) + Send + 'static) {
         self.mailbox.lock().commands.push_back(Box::new(command));
-        self.mailbox.ring();
+        self.mailbox.wake();
     }
 
-    /// Has the thread do something, and gives what comes of it.
-    pub(crate) fn ask<T: Send + 'static>(
+    /// Has the thread call something, and returns its result when there is one.
+    pub(crate) fn call<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Engine) -> Result<T, Error> + Send + 'static,
+        function: impl FnOnce(&mut Engine) -> Result<T, Error> + Send + 'static,
     ) -> Pending<T> {
         let (promise, pending) = pending();
-        self.tell(move |engine| promise.keep(question(engine)));
+        self.submit(move |engine| promise.keep(function(engine)));
         pending
     }
 }
@@ -127,7 +130,7 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.mailbox.lock().closed = true;
-        self.mailbox.ring();
+        self.mailbox.wake();
     }
 }
 
@@ -135,18 +138,19 @@ fn run(mut engine: Engine, mailbox: &Mailbox) {
     let mut closed = false;
     while !closed {
         loop {
-            let mut letters = mailbox.lock();
-            closed = letters.closed;
-            let Some(command) = letters.commands.pop_front() else { break };
-            drop(letters);
+            let mut queue = mailbox.lock();
+            closed = queue.closed;
+            let Some(command) = queue.commands.pop_front() else { break };
+            // A command may drop a handle of the device, which submits another one.
+            drop(queue);
             command(&mut engine);
         }
         engine.turn();
         if !closed {
-            engine.device.wait_or(NAP, Some(mailbox.bell.as_fd()));
-            let _ = read(&mailbox.bell, &mut [0; 8]);
+            engine.device.wait_or(NAP, Some(mailbox.wake.as_fd()));
+            let _ = read(&mailbox.wake, &mut [0; 8]);
         }
     }
-    // What is still in the mailbox goes with it, and tells so.
+    // Dropping commands drops their promises, which report that the device is gone.
     mailbox.lock().commands.clear();
 }

@@ -15,7 +15,7 @@ use xoff_transport::{Access, Atomic};
 use xoff_units::Bytes;
 use xoff_wire::{Immediate, Psn, Qpn, Service};
 
-/// A device on a thread of its own. Peers reach its memory whether or not anybody looks.
+/// A device on a thread of its own. Peers reach its memory whatever its users do.
 ///
 /// Every call gives a [`Pending`]: wait for it or await it. Clones are the same endpoint; it ends
 /// with the last of them, of its [`Region`]s and of its [`Connection`]s.
@@ -48,13 +48,13 @@ impl Endpoint {
         &self,
         call: impl FnOnce(&mut Device) -> T + Send + 'static,
     ) -> Pending<T> {
-        self.driver.ask(move |engine| Ok(call(&mut engine.device)))
+        self.driver.call(move |engine| Ok(call(&mut engine.device)))
     }
 
     /// Registers memory. It is given back with the last clone of the region.
     pub fn register(&self, bytes: Vec<u8>, access: Access) -> Pending<Region> {
         let endpoint = self.clone();
-        self.driver.ask(move |engine| {
+        self.driver.call(move |engine| {
             let length = Bytes::new(bytes.len() as u64);
             let memory = engine.device.register(engine.domain, bytes, access, None)?;
             let base = engine.device.base(memory)?;
@@ -75,7 +75,7 @@ impl Endpoint {
         settings: impl FnOnce(&mut PairSettings) + Send + 'static,
     ) -> Pending<Connection> {
         let endpoint = self.clone();
-        self.driver.ask(move |engine| {
+        self.driver.call(move |engine| {
             let mut chosen = PairSettings::new(service, engine.domain, engine.completions);
             settings(&mut chosen);
             let pair = engine.device.create_pair(chosen)?;
@@ -94,7 +94,7 @@ pub struct Region {
     length: Bytes,
 }
 
-/// Gives memory back when nobody has it any more.
+/// Deregisters memory when its last handle is dropped.
 struct Owner {
     endpoint: Endpoint,
     memory: Memory,
@@ -103,7 +103,7 @@ struct Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         let memory = self.memory;
-        self.endpoint.driver.tell(move |engine| {
+        self.endpoint.driver.submit(move |engine| {
             let _ = engine.device.deregister(memory);
         });
     }
@@ -125,7 +125,7 @@ impl Region {
         Slice { memory: self.memory(), offset, length }
     }
 
-    /// What a peer has to be told to reach the bytes from `offset` on.
+    /// What a peer needs to reach the bytes from `offset` on.
     pub fn remote(&self, offset: Bytes) -> RemoteSlice {
         let address = self.base.wrapping_add(offset.get());
         RemoteSlice { address, key: self.memory().key() }
@@ -134,13 +134,13 @@ impl Region {
     /// A copy of its bytes.
     pub fn bytes(&self) -> Pending<Vec<u8>> {
         let memory = self.memory();
-        self.owner.endpoint.driver.ask(move |engine| Ok(engine.device.bytes(memory)?.to_vec()))
+        self.owner.endpoint.driver.call(move |engine| Ok(engine.device.bytes(memory)?.to_vec()))
     }
 
     /// Puts bytes into it.
     pub fn fill(&self, offset: Bytes, bytes: Vec<u8>) -> Pending<()> {
         let memory = self.memory();
-        self.owner.endpoint.driver.ask(move |engine| {
+        self.owner.endpoint.driver.call(move |engine| {
             let start = usize::try_from(offset.get()).map_err(|_| Error::OutOfRange)?;
             let end = start.checked_add(bytes.len()).ok_or(Error::OutOfRange)?;
             let room = engine.device.bytes_mut(memory)?.get_mut(start..end);
@@ -150,7 +150,7 @@ impl Region {
     }
 }
 
-/// What the two ends of a connection have to tell each other, by whatever means.
+/// What the two ends of a connection have to exchange, by any means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Introduction {
     /// Where it listens.
@@ -168,7 +168,7 @@ pub struct Connection {
     psn: Psn,
 }
 
-/// Ends a queue pair when nobody has it any more.
+/// Destroys a queue pair when its last handle is dropped.
 struct Pair {
     endpoint: Endpoint,
     pair: PairId,
@@ -177,7 +177,7 @@ struct Pair {
 impl Drop for Pair {
     fn drop(&mut self) {
         let pair = self.pair;
-        self.endpoint.driver.tell(move |engine| {
+        self.endpoint.driver.submit(move |engine| {
             let _ = engine.device.destroy(pair);
         });
     }
@@ -200,15 +200,15 @@ impl Connection {
         let Introduction { address, qpn, psn: receive_psn } = peer;
         let remote = Remote { address, qpn, send_psn: self.psn, receive_psn, mtu };
         let pair = self.pair();
-        self.pair.endpoint.driver.ask(move |engine| engine.device.connect(pair, remote))
+        self.pair.endpoint.driver.call(move |engine| engine.device.connect(pair, remote))
     }
 
-    /// Posts any work. The name in it is not used; what comes back tells how it ended.
+    /// Posts any work. The name in it is not used; the completion says how it ended.
     pub fn post(&self, work: Work) -> Pending<Completion> {
         let (promise, pending) = pending();
         let pair = self.pair();
         let work = Work { signaled: true, ..work };
-        self.pair.endpoint.driver.tell(move |engine| {
+        self.pair.endpoint.driver.submit(move |engine| {
             engine.post(promise, |device, id| device.post(pair, work.named(id)));
         });
         pending
@@ -248,7 +248,7 @@ impl Connection {
     pub fn receive(&self, local: Slice) -> Pending<Completion> {
         let (promise, pending) = pending();
         let pair = self.pair();
-        self.pair.endpoint.driver.tell(move |engine| {
+        self.pair.endpoint.driver.submit(move |engine| {
             engine.post(promise, |device, id| device.post_receive(pair, id, local));
         });
         pending

@@ -31,23 +31,23 @@ pub enum Error {
     /// There is no such completion or receive queue.
     #[error("there is no such queue")]
     NoSuchQueue,
-    /// The queue pair is not in a state for that.
-    #[error("not in this state of the queue pair")]
+    /// The queue pair is not in a state that allows the call.
+    #[error("the queue pair is not in a state that allows this")]
     WrongState,
     /// The service has no such call.
-    #[error("not with this service")]
+    #[error("this service does not allow the call")]
     WrongService,
     /// The bytes named are not all in the region.
-    #[error("not inside the memory region")]
+    #[error("the bytes are not all inside the memory region")]
     OutOfRange,
     /// The region is in another protection domain, or its rights do not allow it.
-    #[error("the memory region does not allow it")]
+    #[error("the protection domain or the access rights of the memory region do not allow it")]
     Forbidden,
     /// The peer's address is of another family, or no single host's.
-    #[error("no packets can be sent to such an address")]
+    #[error("packets cannot be sent to this address")]
     BadAddress,
     /// An MTU other than 256, 512, 1024, 2048 or 4096.
-    #[error("the MTU is 256, 512, 1024, 2048 or 4096")]
+    #[error("the MTU must be 256, 512, 1024, 2048 or 4096")]
     BadMtu,
     /// Too many of them.
     #[error("too many {0}")]
@@ -59,6 +59,6 @@ pub enum Error {
     #[error(transparent)]
     Register(#[from] RegisterError),
     /// The thread that drives the device has ended.
-    #[error("the device is gone")]
+    #[error("the device was closed")]
     Gone,
 }

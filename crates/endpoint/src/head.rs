@@ -41,8 +41,8 @@ impl Head {
         }
     }
 
-    /// Puts the ICRC behind the headers and so many bytes of padding, and gives all of it with some
-    /// zeros more.
+    /// Puts the ICRC behind the headers and `pad` bytes of padding, and returns all of it with some
+    /// more zeros.
     #[inline]
     pub(crate) fn finish(&mut self, pad: usize, sum: Icrc) -> &[u8; HEAD] {
         let at = self.length + pad;

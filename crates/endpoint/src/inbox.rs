@@ -29,7 +29,8 @@ pub(crate) struct Bundle<'a> {
     pub(crate) segment: usize,
     /// Something is missing at the end.
     pub(crate) cut: bool,
-    /// The IPv4 identification of the first, or what it most likely is. The others count on from it.
+    /// The IPv4 identification of the first, or what it most likely is. The others count on from
+    /// it.
     pub(crate) identification: u16,
 }
 

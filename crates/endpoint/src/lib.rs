@@ -1,13 +1,13 @@
-//! A RoCEv2 endpoint in userspace: the [`xoff_transport`] queue pairs on a UDP socket, with wall time
-//! and real memory. It needs no NIC, no kernel module and no rights.
+//! A RoCEv2 endpoint in userspace: the [`xoff_transport`] queue pairs on a UDP socket, with wall
+//! time and real memory. It needs no NIC, no kernel module and no privileges.
 //!
 //! A [`Device`] is one IP address with everything behind it: memory, queue pairs, completions. It
 //! belongs to one thread and moves only when [`Device::progress`] is called:
 //!
 //! 1. [`open`](Device::open) it; [`register`](Device::register) memory, make a
 //!    [completion queue](Device::create_completions) and [queue pairs](Device::create_pair).
-//! 2. Tell the peer address, queue pair number, first packet number and memory keys by whatever means,
-//!    and [`connect`](Device::connect).
+//! 2. Exchange address, queue pair number, first packet number and memory keys with the peer by any
+//!    means ([`cm`] is one), and [`connect`](Device::connect).
 //! 3. [`post`](Device::post) work, call [`progress`](Device::progress) and
 //!    [`wait`](Device::wait) in turn, and take what is done from [`poll`](Device::poll).
 //!
@@ -15,7 +15,7 @@
 //! [`bytes`](Device::bytes) and [`bytes_mut`](Device::bytes_mut). So nothing is shared, and nothing
 //! is locked.
 //!
-//! An [`Endpoint`] is a device on a thread of its own, for callers who want to block or to await:
+//! An [`Endpoint`] is a device on a thread of its own, for callers that block or await:
 //!
 //! ```
 //! use xoff_endpoint::{DeviceSettings, Endpoint};
@@ -36,8 +36,11 @@
 //! # }
 //! ```
 //!
-//! What it is not: connection set-up, and any promise about who the peer is: RoCEv2 has none. Read
-//! [`Device`] first, then [`Work`].
+//! [`cm`] sets connections up as rdma_cm does, [`perftest`] speaks the protocol of the perftest
+//! tools, and [`bare`] measures the same sockets without RoCE.
+//!
+//! What it is not: authentication of peers, which RoCEv2 does not have. Read [`Device`] first, then
+//! [`Work`].
 
 pub mod bare;
 mod clock;

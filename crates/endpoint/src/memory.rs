@@ -178,8 +178,7 @@ impl Store {
         Some(Place { region, start: range.start, end: range.end })
     }
 
-    /// The bytes at a place. None if its memory has been given back since it was located, which
-    /// nobody waits for.
+    /// The bytes at a place; `None` if its memory was deregistered since it was located.
     #[inline]
     pub(crate) fn at(&self, place: Place) -> &[u8] {
         let bytes = self.bytes.get(place.region).and_then(|all| all.get(place.start..place.end));
@@ -189,7 +188,7 @@ impl Store {
     }
 }
 
-/// Bytes that were found to be in a region: good for as long as nobody gives memory back.
+/// Bytes that were found to be in a region: valid until the region is deregistered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     region: usize,

@@ -1,26 +1,26 @@
-//! How often to look for packets while they come in a stream.
+//! The poll interval while packets come in a stream.
 //!
-//! Every look at a socket costs whoever fills it, because the two share its queue, and finds so
-//! little that almost every message is acknowledged by itself. Who waits a moment between two looks
-//! finds more at a time, as network cards do that hold their interrupts back. What that costs is
-//! latency, so it is done only while many bytes come and nothing is sent but answers.
+//! Polling a socket slows down the sender that fills it, because the two share its queue, and finds
+//! so few packets that almost every message is acknowledged by itself. A pause between two polls
+//! finds more at a time, like the interrupt moderation of NICs. It costs latency, so there is one
+//! only while many bytes come in and nothing is sent but answers.
 
 use xoff_units::{Instant, Span};
 
-/// Bytes are counted for so long.
+/// Bytes are counted over this time.
 const WINDOW: Span = Span::from_us(200);
-/// So many bytes in that time are a stream: 10 Gbit/s. Short messages are none, because of them there
-/// are never enough in flight to last for a pause.
+/// This many bytes in that time are a stream: 10 Gbit/s. Short messages never are, because too few
+/// bytes of them are in flight to last for a pause.
 const STREAM: u64 = 250_000;
 
-/// What has come lately, and what follows from it.
+/// What arrived lately, and the poll interval that follows from it.
 #[derive(Debug)]
 pub(crate) struct Moderation {
-    /// The pause between two looks; none if zero.
+    /// The interval between two polls of a stream; zero for none.
     pause: Span,
     since: Instant,
     received: u64,
-    /// Something was sent that is no answer.
+    /// Something was sent in this window that is no answer.
     talks: bool,
     streams: bool,
 }
@@ -32,14 +32,14 @@ impl Moderation {
         Self { pause, since, received: 0, talks: false, streams: false }
     }
 
-    /// Pauses for so long while packets come in a stream.
+    /// Sets the interval between two polls while packets come in a stream.
     pub(crate) fn set(&mut self, pause: Span) {
         self.pause = pause;
     }
 
-    /// A look found so many bytes, and packets of our own were sent if `talks`.
+    /// A poll found `received` bytes; `talks` if packets of our own were sent as well.
     #[inline]
-    pub(crate) fn looked(&mut self, now: Instant, received: u64, talks: bool) {
+    pub(crate) fn polled(&mut self, now: Instant, received: u64, talks: bool) {
         self.received += received;
         self.talks |= talks;
         if now.since(self.since) >= WINDOW {
@@ -48,7 +48,7 @@ impl Moderation {
         }
     }
 
-    /// How long to wait before the next look.
+    /// How long to wait before the next poll.
     #[inline]
     pub(crate) fn pause(&self) -> Span {
         if self.streams { self.pause } else { Span::ZERO }
@@ -61,11 +61,11 @@ mod tests {
 
     const PAUSE: Span = Span::from_us(40);
 
-    /// Looks every microsecond for a while, finds `each` bytes every time, and says how long the pauses
-    /// are then.
+    /// Polls every microsecond for a while, finds `each` bytes every time, and returns the interval
+    /// that follows.
     fn after(moderation: &mut Moderation, from: u64, each: u64, talks: bool) -> Span {
         for us in from..from + 450 {
-            moderation.looked(Instant::ZERO + Span::from_us(us), each, talks);
+            moderation.polled(Instant::ZERO + Span::from_us(us), each, talks);
         }
         moderation.pause()
     }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn only_streams_are_paused_for() {
         let mut moderation = Moderation::new();
-        assert_eq!(after(&mut moderation, 0, 2500, false), Span::ZERO, "nobody asked for pauses");
+        assert_eq!(after(&mut moderation, 0, 2500, false), Span::ZERO, "no interval was set");
         moderation.set(PAUSE);
         assert_eq!(after(&mut moderation, 1000, 2500, false), PAUSE);
         assert_eq!(after(&mut moderation, 2000, 0, false), Span::ZERO, "it has ended");
@@ -86,9 +86,9 @@ mod tests {
     fn a_message_now_and_then_is_no_stream() {
         let mut moderation = Moderation::new();
         moderation.set(PAUSE);
-        for look in 0..100 {
-            let now = Instant::ZERO + Span::from_us(look * 100);
-            moderation.looked(now, 65_536, false);
+        for poll in 0..100 {
+            let now = Instant::ZERO + Span::from_us(poll * 100);
+            moderation.polled(now, 65_536, false);
             assert_eq!(moderation.pause(), Span::ZERO);
         }
     }

@@ -1,5 +1,5 @@
-//! Socket addresses and control messages as the kernel reads and writes them, put together and taken
-//! apart byte by byte, so that nothing here is unsafe.
+//! Socket addresses and control messages as the kernel reads and writes them, put together and
+//! taken apart byte by byte, so that nothing here is unsafe.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -47,7 +47,7 @@ impl Name {
         &mut self.bytes
     }
 
-    /// The kernel wrote so many bytes.
+    /// The kernel wrote `length` bytes.
     pub(crate) fn set_length(&mut self, length: u32) {
         self.length = length;
     }
@@ -110,7 +110,7 @@ impl Control {
         &mut self.bytes
     }
 
-    /// The kernel wrote so many bytes.
+    /// The kernel wrote `length` bytes.
     pub(crate) fn set_length(&mut self, length: usize) {
         self.length = length.min(ROOM);
     }

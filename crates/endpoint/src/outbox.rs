@@ -1,8 +1,8 @@
 //! Packets on their way out: put together, and sent many at a time.
 //!
 //! Payloads stay where they are until the kernel takes them: between putting a packet in and
-//! [`Outbox::flush`] nobody may change memory. What the kernel has no room for is copied then, so that
-//! from there on everybody may.
+//! [`Outbox::flush`] memory must not change. What the kernel has no room for is copied then, so
+//! that memory may change again.
 
 use crate::discard::{Reason, Reasons};
 use crate::head::Head;
@@ -117,9 +117,9 @@ impl Outbox {
         true
     }
 
-    /// Adds `count` packets that follow the one with `header` and differ from it in their number alone.
-    /// Their payloads are pieces as long as its, from the second one of `payloads` on. There is
-    /// [room](Outbox::room) for them.
+    /// Adds `count` packets that follow the one with `header` and differ from it in their number
+    /// alone. Their payloads are pieces as long as its, from the second one of `payloads` on. There
+    /// is [room](Outbox::room) for them.
     pub(crate) fn push_alike(
         &mut self,
         (route, class): (&Route, TrafficClass),
@@ -179,7 +179,8 @@ impl Outbox {
                 _ => route.flow.icrc(identification, head.as_slice(), &[payload, pad]),
             };
             let split = start + head.length;
-            // More than there is, because so many bytes at once are copied sooner than just enough.
+            // More than there is, because a copy of fixed length is faster than one of the exact
+            // length.
             self.own.extend_from_slice(head.finish(pad.len(), sum));
             self.own.truncate(split + pad.len() + icrc::LEN);
             split
@@ -348,7 +349,8 @@ mod tests {
             self.push(CLASS, &data(psn, payload))
         }
 
-        /// The runs, each as the payload lengths of its packets; all contents and ICRCs are checked.
+        /// The runs, each as the payload lengths of its packets; all contents and ICRCs are
+        /// checked.
         fn runs(&self) -> Vec<Vec<usize>> {
             self.outbox.runs.iter().map(|run| self.packets(run)).collect()
         }

@@ -73,7 +73,7 @@ impl Entry {
     }
 }
 
-/// Bits of a queue pair number that say its place; the others differ each time a place is used.
+/// Bits of a queue pair number that are its place; the others differ each time a place is used.
 const PLACE_BITS: u32 = 14;
 const TAGS: u32 = 1 << (24 - PLACE_BITS);
 
@@ -105,8 +105,8 @@ impl Pairs {
         Self { slots: Vec::new(), free: Vec::new(), limit, management: None, seed }
     }
 
-    /// Adds a queue pair, under the well-known number if `management` asks for it. Gives nothing
-    /// when there are too many.
+    /// Adds a queue pair, under the well-known number if `management`. `None` when there are too
+    /// many.
     pub(crate) fn insert(&mut self, settings: PairSettings, management: bool) -> Option<PairId> {
         if management && self.management.is_some() {
             return None;
@@ -154,7 +154,7 @@ impl Pairs {
         self.slots.get_mut(index as usize)?.entry.as_deref_mut()
     }
 
-    /// The same to look at.
+    /// The queue pair at a place, read-only.
     pub(crate) fn peek(&self, index: u32) -> Option<&Entry> {
         self.slots.get(index as usize)?.entry.as_deref()
     }

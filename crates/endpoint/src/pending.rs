@@ -1,4 +1,7 @@
-//! [`Pending`]: something another thread is at, to be waited for or awaited.
+//! [`Pending`]: the result of a call on another thread, to be waited for or awaited.
+//!
+//! The standard library has no one-shot channel that serves both, nor has any crate that is in use
+//! here already; a new dependency would save some fifty lines without unsafe code.
 
 use crate::error::Error;
 use std::pin::Pin;
@@ -6,10 +9,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// What a call to an [`Endpoint`](crate::Endpoint) will give. [`wait`](Pending::wait) for it, or
+/// What a call to an [`Endpoint`](crate::Endpoint) will return. [`wait`](Pending::wait) for it, or
 /// `.await` it in any executor. The call is under way already; dropping this does not take it back.
 #[derive(Debug)]
-#[must_use = "the call is under way, but nobody looks how it ends"]
+#[must_use = "the call is under way, and its result is dropped"]
 pub struct Pending<T> {
     shared: Arc<Shared<T>>,
 }
@@ -41,7 +44,7 @@ pub(crate) fn pending<T>() -> (Promise<T>, Pending<T>) {
 }
 
 impl<T> Shared<T> {
-    /// The state is whole at all times, also when somebody panicked who held it.
+    /// Ignores poisoning: the state is consistent whenever the lock is released, even by a panic.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,7 +138,7 @@ mod tests {
         drop(promise);
         assert_eq!(value.wait(), Err(Error::Gone));
         let (promise, value) = pending();
-        let value = value.wait_for(Duration::from_millis(1)).expect_err("nobody kept it");
+        let value = value.wait_for(Duration::from_millis(1)).expect_err("it was not kept yet");
         let other = thread::spawn(move || value.wait());
         promise.keep(Ok("late"));
         assert_eq!(other.join().unwrap(), Ok("late"));

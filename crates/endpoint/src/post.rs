@@ -103,8 +103,8 @@ impl Device {
         Ok(entry.core.as_ref().map(|core| core.counters().clone()).unwrap_or_default())
     }
 
-    /// Bytes of payload that a queue pair has accepted: of the peer's writes and sends, and of its own
-    /// reads.
+    /// Bytes of payload that a queue pair has accepted: of the peer's writes and sends, and of its
+    /// own reads.
     pub fn delivered(&self, pair: PairId) -> Result<Bytes, Error> {
         let entry = self.pairs.get(pair).ok_or(Error::NoSuchPair)?;
         Ok(Bytes::new(entry.core.as_ref().map_or(0, AnyPair::delivered)))
@@ -165,7 +165,7 @@ impl Device {
             self.posted.take_back(id, queue);
             return Err(error.into());
         }
-        self.schedule.look(index, entry, now, SLACK.ahead);
+        self.schedule.update(index, entry, now, SLACK.ahead);
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl Device {
             self.posted.take_back(id, queue);
             return Err(error.into());
         }
-        self.schedule.look(index, entry, now, SLACK.ahead);
+        self.schedule.update(index, entry, now, SLACK.ahead);
         Ok(())
     }
 
@@ -277,8 +277,8 @@ fn check_peer(local: SocketAddr, peer: SocketAddr) -> Result<(), Error> {
     if wrong { Err(Error::BadAddress) } else { Ok(()) }
 }
 
-/// A port above 49,152 that depends on both queue pairs: the same for all packets of a connection, and
-/// most often another for another.
+/// A port above 49,152 that depends on both queue pairs: the same for all packets of a connection,
+/// and most often another for another.
 fn entropy(local: Qpn, peer: Qpn) -> u16 {
     let mixed = local.get() ^ peer.get().rotate_left(7);
     0xc000 | ((mixed ^ mixed >> 14 ^ mixed >> 28) & 0x3fff) as u16

@@ -27,8 +27,8 @@ pub(crate) struct PostedWork {
 pub(crate) struct PostedReceive {
     pub(crate) id: WorkId,
     pub(crate) local: Slice,
-    /// It has taken a place in its completion queue. (A shared one cannot: nobody knows yet whose it
-    /// will be.)
+    /// It has reserved a place in its completion queue. A shared receive cannot: which queue pair,
+    /// and so which completion queue, will use it is not known yet.
     pub(crate) reserved: bool,
 }
 

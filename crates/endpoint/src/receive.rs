@@ -149,7 +149,7 @@ impl Device {
         }
         let connected = entry.route.is_some();
         if !connected {
-            // Datagrams have no peer: what there is to say depends on who sent this one.
+            // A datagram queue pair has no peer: answers go to the sender of this packet.
             self.answer(now, index, Some(arrived));
         } else if !entry.touched {
             entry.touched = true;
@@ -167,8 +167,8 @@ impl Device {
         }
     }
 
-    /// Sends what a queue pair has to say after something happened to it, takes what has ended, and
-    /// looks when it wants to be called again.
+    /// After anything happened to a queue pair: sends its answers, takes what has ended, and
+    /// schedules its next call.
     pub(crate) fn settle(&mut self, now: Instant, index: u32) {
         self.answer(now, index, None);
     }
@@ -202,7 +202,7 @@ impl Device {
         }
         self.reap(index, arrived.map(|arrived| arrived.from));
         if let Some(entry) = self.pairs.at(index) {
-            self.schedule.look(index, entry, now, SLACK.ahead);
+            self.schedule.update(index, entry, now, SLACK.ahead);
         }
     }
 

@@ -19,8 +19,8 @@ const SHORT: usize = 32;
 /// The most packets in a run that every kernel takes.
 const MOST: u16 = 64;
 
-/// A packet on its way out. Headers, padding and ICRC are in the outbox; so is a short payload. A long
-/// one is still in memory, and gathered from there when the packet is sent.
+/// A packet on its way out. Headers, padding and ICRC are in the outbox; so is a short payload. A
+/// long one is still in memory, and gathered from there when the packet is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     /// Where in the outbox its own bytes end that come before the payload.

@@ -1,4 +1,4 @@
-//! Whose turn it is, and when somebody's time has come.
+//! Which queue pair sends next, and when one is due without a packet.
 
 use crate::pair::Entry;
 use std::cmp::Reverse;
@@ -7,7 +7,7 @@ use xoff_units::{Instant, Span};
 
 /// Queue pairs that may send now, in turn, and alarms for the others.
 ///
-/// An alarm is never cancelled: it goes off, the queue pair is looked at, and if it was too early
+/// An alarm is never cancelled: it goes off, the queue pair is checked, and if it was too early
 /// another is set. So each queue pair has about one.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
@@ -16,10 +16,10 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Looks when the queue pair at `index` has something to do, after anything happened to it.
-    /// Packets may leave `ahead` of their time.
+    /// Schedules the queue pair at `index` anew after anything happened to it. Packets may leave
+    /// `ahead` of their time.
     #[inline]
-    pub(crate) fn look(&mut self, index: u32, entry: &mut Entry, now: Instant, ahead: Span) {
+    pub(crate) fn update(&mut self, index: u32, entry: &mut Entry, now: Instant, ahead: Span) {
         let Some(core) = &entry.core else { return };
         let send = core.next_send();
         let mut due = core.deadline();
@@ -58,7 +58,7 @@ impl Schedule {
         self.alarms.pop().map(|Reverse(alarm)| alarm)
     }
 
-    /// Whose alarm goes off next.
+    /// The queue pair whose alarm goes off next.
     pub(crate) fn next_due(&self) -> Option<u32> {
         self.alarms.peek().map(|Reverse((_, index))| *index)
     }

@@ -13,15 +13,16 @@ use xoff_wire::udp::Port;
 use crate::socket::USUAL_CLASS;
 use crate::{Completions, SharedReceives};
 
-/// How much of a packet's ICRC is looked at before the packet is believed.
+/// How much of a packet's ICRC is verified before the packet is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verify {
-    /// As much as a UDP socket allows: everything over IPv6. Over IPv4 the identification, which the
-    /// ICRC covers, is not shown; the ICRC has to be that of *some* identification, which one
+    /// As much as a UDP socket allows: everything over IPv6. Over IPv4 the identification, which
+    /// the ICRC covers, is not shown; the ICRC has to be that of *some* identification, which one
     /// corrupted packet in 65,536 would pass.
     #[default]
     Socket,
-    /// Everything, over IPv4 too: packets are taken from a packet socket, which needs `CAP_NET_RAW`.
+    /// Everything, over IPv4 too: packets are taken from a packet socket, which needs
+    /// `CAP_NET_RAW`.
     Full,
     /// Nothing. The UDP checksum is all there is, if the peer sends one.
     Off,
@@ -30,13 +31,13 @@ pub enum Verify {
 /// How a device waits for packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waiting {
-    /// Sleeps until something arrives or is due. Only what is paced is waited for awake, in its last
-    /// microseconds.
+    /// Sleeps until something arrives or is due. Only what is paced is waited for awake, in its
+    /// last microseconds.
     #[default]
     Sleep,
-    /// Stays awake for so long after the last packet, and then sleeps: streams are not slowed down by
-    /// sleeping between packets, and who has nothing to do costs nothing. Others who want the
-    /// processor get it meanwhile.
+    /// Polls for this long after the last packet, and then sleeps: streams are not slowed down by
+    /// sleeping between packets, and an idle device costs nothing. While it polls it yields the
+    /// processor to other threads.
     Linger(Span),
     /// Never sleeps: the shortest latency, at the price of a core.
     Spin,
@@ -53,8 +54,8 @@ pub struct DeviceSettings {
     pub verify: Verify,
     /// How to wait.
     pub waiting: Waiting,
-    /// Send runs of packets with one call (UDP segmentation offload). Turned off by itself where the
-    /// kernel refuses.
+    /// Send runs of packets with one call (UDP segmentation offload). Turned off by itself where
+    /// the kernel refuses.
     pub segmentation: bool,
     /// Take runs of packets with one call (UDP receive offload).
     pub coalescing: bool,
@@ -62,8 +63,8 @@ pub struct DeviceSettings {
     /// links. Otherwise all send from [`DeviceSettings::port`].
     pub entropy: bool,
     /// Acknowledgements wait for the next call, because what the caller posts meanwhile leaves with
-    /// them in one piece: much less work for whoever answers messages with messages. Only for callers
-    /// who never stop calling [`Device::progress`](crate::Device::progress) or
+    /// them in one piece: much less work for a caller that answers messages with messages. Only for
+    /// callers that never stop calling [`Device::progress`](crate::Device::progress) or
     /// [`Device::wait`](crate::Device::wait) as long as peers expect anything.
     pub hold_answers: bool,
     /// Traffic class of congestion notification packets.
@@ -72,7 +73,7 @@ pub struct DeviceSettings {
     pub line_rate: Rate,
     /// What congestion control takes for the round-trip time of the idle network.
     pub base_rtt: Span,
-    /// Size asked for the socket's buffers, each.
+    /// Size of the socket's send buffer and of its receive buffer.
     pub socket_buffer: Bytes,
     /// Most that exist at a time.
     pub limits: Limits,
@@ -173,13 +174,14 @@ impl PairSettings {
     }
 }
 
-/// How queue pairs behave on a host without a NIC of their own: timers as a scheduler allows them, and
-/// no more in flight than the socket of a peer holds by default, which also stays in the caches.
+/// How queue pairs behave on a host without a NIC of their own: timers as a scheduler allows them,
+/// and no more in flight than the socket of a peer holds by default, which also stays in the
+/// caches.
 pub fn host_config() -> QpConfig {
     QpConfig {
         timeout: Span::from_ms(67),
-        // A NIC gives up after 7 retries, which is half a second here. The process of a software peer
-        // can be kept from running for longer than that.
+        // A NIC gives up after 7 retries, which is half a second here. The process of a software
+        // peer can be kept from running for longer than that.
         retry_limit: 150,
         rnr_delay: Span::from_us(640),
         window: Bytes::new(256 << 10),

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use xoff_wire::ip::{Ecn, TrafficClass};
 
-/// The class that sockets send in without being told with each packet, which costs time.
+/// The default class of the sockets: setting another for each packet costs time.
 pub(crate) const USUAL_CLASS: TrafficClass = TrafficClass::new(26, Ecn::Capable0);
 
 /// One of the ports a device sends from: the first is the one it listens at.
@@ -25,7 +25,8 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// A socket at `address` that sends what the ICRC can be computed for, and shows what is marked.
+    /// A socket at `address` that sends what the ICRC can be computed for, and shows what is
+    /// marked.
     pub(crate) fn open(
         address: SocketAddr,
         buffer: usize,
@@ -33,13 +34,14 @@ impl Socket {
         coalescing: bool,
     ) -> Result<Self, OpenError> {
         let failed = |what| move |error| OpenError::Socket { what, error };
-        let socket = UdpSocket::bind(address).map_err(failed("cannot listen at the address"))?;
+        let socket = UdpSocket::bind(address).map_err(failed("cannot bind to the address"))?;
         socket.set_nonblocking(true).map_err(failed("cannot set the socket up"))?;
         let v6 = address.is_ipv6();
         let this = Self { socket, doors: Vec::new(), segmentation, v6 };
         this.prepare(&this.socket).map_err(failed("cannot set the socket up"))?;
         let size = i32::try_from(buffer).unwrap_or(i32::MAX);
-        // As much as may be had: the first asks for more than the limit, which needs rights.
+        // As much as the kernel gives: the first attempt may pass the limit, which needs
+        // privileges.
         for (force, ask) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
@@ -102,7 +104,7 @@ impl Socket {
         other.unwrap_or(&self.socket).as_fd()
     }
 
-    /// Somebody else takes what arrives here.
+    /// Another socket takes what arrives here.
     pub(crate) fn ignore_arrivals(&self) {
         close_to_arrivals(&self.socket);
     }
@@ -120,7 +122,7 @@ impl Socket {
 /// Ports that a device sends from beside its own. With more queue pairs than that, some share.
 const MOST_DOORS: usize = 128;
 
-/// Leaves as little room as there can be for what nobody will read.
+/// Leaves as little room as possible for packets that will not be read.
 fn close_to_arrivals(socket: &UdpSocket) {
     let _ = set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 1);
 }

@@ -1,6 +1,7 @@
 //! The system calls that no safe crate offers as we need them, and all unsafe code there is.
 //!
-//! Each takes and gives plain slices. The structures with pointers live only for the time of a call.
+//! Each takes and gives plain slices. The structures with pointers live only for the time of a
+//! call.
 
 #![allow(
     unsafe_code,
@@ -31,9 +32,9 @@ pub(crate) fn keep_only(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
     let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
-    // SAFETY: the pointer is to a structure of our own and the length is its size; in it are a pointer
-    // to the instructions, which are borrowed for the call, and their number. The kernel checks and
-    // copies them, and writes nothing.
+    // SAFETY: the pointer is to a structure of our own and the length is its size; in it are a
+    // pointer to the instructions, which are borrowed for the call, and their number. The kernel
+    // checks and copies them, and writes nothing.
     let result =
         unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const program).cast(), size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -56,7 +57,7 @@ pub(crate) fn send_many(fd: BorrowedFd<'_>, messages: &[Outgoing<'_>]) -> io::Re
     for (message, header) in messages.iter().zip(&mut headers) {
         let (name, control) = (message.name.as_slice(), message.control.as_slice());
         let header = &mut header.msg_hdr;
-        // The standard library promises that its slices look like the system's vectors.
+        // The standard library guarantees that `IoSlice` has the layout of the system's `iovec`.
         header.msg_iov = message.pieces.as_ptr().cast_mut().cast();
         header.msg_iovlen = message.pieces.len() as _;
         header.msg_name = name.as_ptr().cast_mut().cast();
@@ -66,9 +67,9 @@ pub(crate) fn send_many(fd: BorrowedFd<'_>, messages: &[Outgoing<'_>]) -> io::Re
             header.msg_controllen = control.len() as _;
         }
     }
-    // SAFETY: `count` headers are filled in. Their pointers are to slices that `messages` borrows, and
-    // to vectors of such; all outlive the call, and the lengths are theirs. Sending, the kernel reads
-    // through them and writes only the `msg_len` fields, which are ours.
+    // SAFETY: `count` headers are filled in. Their pointers are to slices that `messages` borrows,
+    // and to vectors of such; all outlive the call, and the lengths are theirs. Sending, the kernel
+    // reads through them and writes only the `msg_len` fields, which are ours.
     let sent = unsafe {
         libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT as _)
     };
@@ -119,9 +120,9 @@ pub(crate) fn receive_many(fd: BorrowedFd<'_>, buffers: &mut [Incoming]) -> io::
         header.msg_controllen = control.len() as _;
     }
     // SAFETY: `count` headers are filled in. Their pointers are to parts of `buffers`, which is
-    // borrowed for the call and not touched during it, each part to one header only, and to `vectors`;
-    // the lengths are theirs, so the kernel writes nothing but those bytes, and any byte is a valid
-    // `u8`. No timeout is given.
+    // borrowed for the call and not touched during it, each part to one header only, and to
+    // `vectors`; the lengths are theirs, so the kernel writes nothing but those bytes, and any byte
+    // is a valid `u8`. No timeout is given.
     let received = unsafe {
         libc::recvmmsg(
             fd.as_raw_fd(),

@@ -1,7 +1,7 @@
 //! A packet socket, which shows what a UDP socket hides: the IPv4 identification.
 //!
-//! Needs `CAP_NET_RAW`. The UDP socket beside it stays open, so that the port is taken and nobody is
-//! told that it is not; what arrives there is left.
+//! Needs `CAP_NET_RAW`. The UDP socket beside it stays open, so that the port is taken and the
+//! kernel does not answer peers with "port unreachable"; what arrives there is not read.
 
 use crate::inbox::Bundle;
 use crate::syscall::{Incoming, keep_only, set_option};
@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use xoff_wire::ipv4;
 use xoff_wire::udp;
 
-/// What a packet socket puts before a packet that it was told may be a run (linux/virtio_net.h).
+/// What a packet socket that accepts runs puts before each packet (linux/virtio_net.h).
 const RUN_HEADER: usize = 10;
 /// Where that has the length of the run's packets; zero if it is none.
 const SEGMENT: usize = 4;
@@ -61,7 +61,7 @@ impl Tap {
         let (_, packet) = frame.split_at_checked(LINK)?;
         let (ip, _) = ipv4::Ipv4::parse(packet)?;
         let (source, destination) = (ip.source, ip.destination);
-        // Whatever was queued before the filter was set has to be looked at here.
+        // Packets that were queued before the filter was set have not passed it.
         if packet.first() != Some(&0x45)
             || ip.protocol.0 != UDP
             || ip.fragment.0 & FRAGMENT != 0
@@ -88,7 +88,8 @@ impl Tap {
     }
 }
 
-/// A program for the kernel that keeps whole UDP packets to this address and port, and nothing else.
+/// A program for the kernel that keeps whole UDP packets to this address and port, and nothing
+/// else.
 fn filter(address: SocketAddrV4) -> [libc::sock_filter; 12] {
     // Loads count from the network header.
     const NETWORK: u32 = 0xfff0_0000;

@@ -8,8 +8,8 @@ use xoff_units::Instant;
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
-/// Turns that are given before arrivals are looked at again, unless more are waiting: as much as a
-/// window holds, because each look costs a call.
+/// Turns that are given before the socket is polled again, unless more are waiting: as much as a
+/// window holds, because each poll costs a system call.
 const TURNS: usize = 4;
 
 impl Device {

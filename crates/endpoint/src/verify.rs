@@ -12,8 +12,8 @@ use xoff_wire::udp::Port;
 pub enum Verification {
     /// Every bit that the ICRC covers.
     Full,
-    /// All but the IPv4 identification, which the socket does not show: of 65,536 corrupted packets one
-    /// passes.
+    /// All but the IPv4 identification, which the socket does not show: of 65,536 corrupted packets
+    /// one passes.
     UnknownIdentification,
     /// Not at all.
     Off,

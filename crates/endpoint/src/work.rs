@@ -32,9 +32,9 @@ impl Slice {
 /// Bytes of a peer's memory, whose number is that of the [`Slice`] they come with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemoteSlice {
-    /// The virtual address of the first, as the peer told it.
+    /// The virtual address of the first byte, as given by the peer.
     pub address: u64,
-    /// The key the peer told.
+    /// The key given by the peer.
     pub key: Rkey,
 }
 
@@ -45,13 +45,13 @@ pub struct Work {
     pub id: WorkId,
     /// What to do.
     pub verb: Verb,
-    /// What is sent, or where that goes which is read. For an atomic operation: eight bytes for what
-    /// was there before, in the machine's byte order.
+    /// What is sent, or where that goes which is read. For an atomic operation: eight bytes for
+    /// what was there before, in the machine's byte order.
     pub local: Slice,
     /// Where it lies at the peer (not for sends).
     pub remote: RemoteSlice,
-    /// Whether a completion is wanted if all goes well. If not, none means nothing: a later
-    /// completion of the same queue pair tells that this is done, too.
+    /// Whether a completion is wanted if all goes well. If not, the next
+    /// completion of the same queue pair says that this is done, too.
     pub signaled: bool,
 }
 
@@ -85,8 +85,8 @@ impl Work {
         Self { verb: Verb::SendImmediate(immediate), ..Self::send(local) }
     }
 
-    /// Changes eight bytes at the peer; what was there goes to the eight bytes of `local`, and is in
-    /// the completion.
+    /// Changes eight bytes at the peer; what was there goes to the eight bytes of `local`, and is
+    /// in the completion.
     pub const fn atomic(operation: Atomic, local: Slice, remote: RemoteSlice) -> Self {
         Self::new(Verb::Atomic(operation), local, remote)
     }
@@ -138,7 +138,7 @@ pub struct Completion {
     pub outcome: Outcome,
 }
 
-/// What a [`Completion`] tells.
+/// What a [`Completion`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Posted work is done.
@@ -159,7 +159,7 @@ pub struct Arrival {
     pub kind: ReceivedKind,
     /// The four bytes beside it.
     pub immediate: Option<Immediate>,
-    /// Who sent it, if it was a datagram.
+    /// The address and queue pair of the sender, if it was a datagram.
     pub from: Option<(SocketAddr, Qpn)>,
 }
 

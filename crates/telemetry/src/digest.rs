@@ -1,7 +1,7 @@
 //! [`Digest`]: a short number that two equal runs share.
 
 /// A hash over the numbers of a result, in the order they are handed over. Two runs with the same
-/// digest gave the same result; it says nothing to somebody who wants to forge one.
+/// digest gave the same result. It is no protection against forgery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
     low: u64,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The folder cannot be made or looked into.
+    /// The folder cannot be created or read.
     #[error("cannot use `{}` as run folder: {source}; {}", path.display(), cure(source))]
     Folder {
         /// The folder.
@@ -71,7 +71,7 @@ pub enum RunError {
     },
 }
 
-/// What a person can do about it.
+/// What the user can do about it.
 fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {

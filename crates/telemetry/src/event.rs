@@ -10,11 +10,11 @@ use xoff_units::{Bytes, Instant};
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
-    /// A port told its peer to stop a class.
+    /// A port sent its peer a pause for a class.
     Xoff,
-    /// A port told its peer to go on.
+    /// A port sent its peer a resume for a class.
     Xon,
-    /// A port stopped a class because its peer asked.
+    /// A port stopped a class because its peer paused it.
     PauseStart,
     /// A port goes on with a class.
     PauseEnd,
@@ -32,7 +32,7 @@ pub enum EventKind {
     Deadlock,
     /// A queue pair gave up.
     QpError,
-    /// Something broke, as the scenario asked.
+    /// A fault of the scenario began.
     Fault,
     /// It works again.
     FaultEnd,
@@ -142,9 +142,9 @@ impl Row for EventRow {
 /// Rare events kept whatever the limit on the others.
 const RARE_LIMIT: u64 = 100_000;
 
-/// `events.parquet` with a limit, so that a storm of pauses does not fill the disk. Beyond the limit
-/// events are only counted; rare kinds (watchdog, deadlock, faults) do not count against it and so
-/// are there even when a storm came first.
+/// `events.parquet` with a limit, so that a storm of pauses does not fill the disk. Beyond the
+/// limit events are only counted; rare kinds (watchdog, deadlock, faults) do not count against it
+/// and so are there even when a storm came first.
 pub struct EventLog<S: Sink = File> {
     table: Table<EventRow, S>,
     limit: u64,

@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes next to the file, then moves over it: half a file is never seen under its name, whether the disk
-/// is full or somebody pulls the plug. What was there before stays until then.
+/// Writes next to the file, then moves over it: half a file is never seen under its name, even if
+/// the disk is full or the machine loses power. The old file stays until then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     beside(path, bytes, File::sync_all)
 }
 
-/// The same without waiting for the disk, which takes milliseconds for each file: whole as long as the
-/// machine stays up.
+/// The same without waiting for the disk, which takes milliseconds for each file: whole as long as
+/// the machine stays up.
 pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     beside(path, bytes, |_| Ok(()))
 }

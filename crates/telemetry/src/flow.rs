@@ -14,7 +14,7 @@ pub struct FlowRow {
     pub workload: WorkloadNumber,
     /// That workload's name.
     pub name: Name,
-    /// The NIC that asked for it.
+    /// The NIC that requested it.
     pub source: Name,
     /// The NIC at the other end.
     pub destination: Name,
@@ -63,8 +63,8 @@ impl FlowRow {
         self.slowdown_millionths().map(|m| m as f64 / MILLION as f64)
     }
 
-    /// What arrived over its completion time, or if it is incomplete over the time from its start to the end
-    /// of the run. `None` if it did not start.
+    /// What arrived over its completion time, or if it is incomplete over the time from its start
+    /// to the end of the run. `None` if it did not start.
     pub fn goodput(&self) -> Option<Rate> {
         let took = self.end.unwrap_or(self.until).since(self.start);
         (!took.is_zero()).then(|| Rate::of(self.delivered, took))

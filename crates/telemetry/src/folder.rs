@@ -79,8 +79,8 @@ impl RunFolder {
         &self.inputs
     }
 
-    /// Copies a file the run is made from into `input/`, and remembers its hash. Files of equal name
-    /// get a number.
+    /// Copies a file the run is made from into `input/`, and remembers its hash. Files of equal
+    /// name get a number.
     pub fn keep_input(&mut self, file: &Path) -> Result<&InputFile, RunError> {
         let copy = self.free_name(file);
         let target = self.path.join(&copy);

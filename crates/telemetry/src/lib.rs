@@ -5,8 +5,8 @@
 //! series stream into their tables while it runs. A table on disk is a complete Parquet file after
 //! every flush, so a run that is interrupted, killed or out of disk keeps what it has written.
 //!
-//! What it is not: it measures nothing, asks no clock and knows no simulator. Every column and field
-//! is described in `docs/results.md`. Read [`folder`] first, then [`table`].
+//! What it is not: it measures nothing, reads no clock and knows no simulator. Every column and
+//! field is described in `docs/results.md`. Read [`folder`] first, then [`table`].
 
 mod column;
 mod digest;

@@ -1,4 +1,4 @@
-//! [`Name`]: text that many rows share, and names that are told apart.
+//! [`Name`]: text that many rows share, and names made unique.
 
 use parquet::data_type::ByteArray;
 use std::cmp::Ordering;

@@ -91,7 +91,7 @@ pub enum Outcome {
     Running,
     /// All traffic was delivered.
     Completed,
-    /// Somebody stopped it.
+    /// The user stopped it.
     Interrupted,
     /// Paused queues waited for each other in a cycle.
     Deadlock {
@@ -100,7 +100,7 @@ pub enum Outcome {
     },
     /// Traffic was left, and nothing would ever have happened again.
     Stalled,
-    /// The duration that the scenario asked for was over.
+    /// The duration of the scenario was over.
     DurationReached,
     /// Something happened that the scenario does not allow.
     Failed {
@@ -122,13 +122,13 @@ pub struct CollectiveSummary {
     pub size_bytes: u64,
     /// Repetitions that finished.
     pub finished: u32,
-    /// Repetitions asked for.
+    /// Repetitions requested.
     pub asked: u32,
     /// Mean time of those that finished.
     pub mean_us: f64,
     /// Size over time, in gigabytes per second.
     pub algbw_gbps: f64,
-    /// What that asks of the slowest link, in gigabytes per second.
+    /// The load of the slowest link that corresponds to it, in gigabytes per second.
     pub busbw_gbps: f64,
     /// What it cost beside the network: `measured`, `none` or `own`.
     #[serde(default)]
@@ -147,7 +147,7 @@ pub struct StepSummary {
     pub ranks: u32,
     /// Steps that finished.
     pub finished: u32,
-    /// Steps asked for.
+    /// Steps requested.
     pub asked: u32,
     /// Mean time of those that finished.
     pub mean_us: f64,
@@ -204,7 +204,8 @@ pub struct LongestWait {
     pub ranks: Vec<u32>,
     /// The rank that came last, or that sent.
     pub held_by: u32,
-    /// Of the links that packets between these ranks can take, the busiest; none if they share a server.
+    /// Of the links that packets between these ranks can take, the busiest; none if they share a
+    /// server.
     pub link: Option<String>,
     /// How busy that link was over the whole run.
     pub link_utilisation: f64,

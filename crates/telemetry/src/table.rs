@@ -1,11 +1,11 @@
 //! [`Table`]: rows that stream into a Parquet file which can be read at any moment.
 //!
 //! Parquet keeps its directory (the footer) at the end of the file, so a file that was cut off
-//! anywhere cannot be read at all. Two properties of the format help: a reader only looks at the
-//! *last* footer, and it skips bytes that no footer points to. A table therefore appends row groups,
-//! footer, row groups, footer, …; every footer covers all row groups before it, and older footers
-//! become dead bytes. To keep those few, encoded row groups wait in memory until they are eight
-//! times as long as the last footer, or a few megabytes.
+//! anywhere cannot be read at all. Two properties of the format help: a reader only reads the
+//! *last* footer, and it skips bytes that no footer points to. A table therefore appends row
+//! groups, footer, row groups, footer, …; every footer covers all row groups before it, and older
+//! footers become dead bytes. To keep those few, encoded row groups wait in memory until they are
+//! eight times as long as the last footer, or a few megabytes.
 //!
 //! Row groups and footer reach the file in one write. When that fails, the file is cut back to the
 //! footer before, and is complete again.
@@ -27,10 +27,10 @@ use std::sync::Arc;
 /// Rows that wait in memory before they are flushed as a row group: a few megabytes per table.
 const ROWS_PER_GROUP: u64 = 16_384;
 
-/// Row groups are written when they are this many times as long as the last footer,
+/// Row groups are written when they are this many times as long as the last footer.
 const FOOTER_SHARE: usize = 8;
 
-/// or this long.
+/// Row groups are written when they are this many bytes long, however long the last footer.
 const MOST_ENCODED: usize = 4 << 20;
 
 /// Where a table's bytes go. A file, outside of tests.
@@ -247,7 +247,8 @@ impl<R: Row, S: Sink> Table<R, S> {
 impl<R: Row, S: Sink> Drop for Table<R, S> {
     fn drop(&mut self) {
         if self.state == State::Open {
-            // Somebody gave up without `finish`, so there is nobody to tell.
+            // Dropped without `finish`: the caller has given up, and an error could not be
+            // returned.
             let _ = self.close();
         }
     }

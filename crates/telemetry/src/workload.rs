@@ -36,7 +36,7 @@ pub struct WorkloadSummary {
     pub objective_us: Option<f64>,
     /// The share of all that were begun that took no longer.
     pub within_objective: Option<f64>,
-    /// What one takes on average when its tenant is alone, if that was asked for.
+    /// What one takes on average when its tenant is alone, if that was measured.
     pub alone_us: Option<f64>,
     /// The mean together over the mean alone.
     pub slowdown: Option<f64>,

@@ -78,8 +78,8 @@ impl AnyPair {
         }
     }
 
-    /// When [`AnyPair::poll_transmit`] has a packet: in the past means at once, [`Instant::MAX`] not
-    /// before something else happens.
+    /// When [`AnyPair::poll_transmit`] has a packet: in the past means at once, [`Instant::MAX`]
+    /// not before something else happens.
     pub fn next_send(&self) -> Instant {
         each!(self, pair => pair.next_send())
     }
@@ -94,8 +94,9 @@ impl AnyPair {
         each!(self, pair => pair.poll_transmit_within(now, slack))
     }
 
-    /// How many packets follow `last`, the one given last, that differ from it in their number alone,
-    /// at most `most`: see [`QueuePair::poll_alike_within`]. Other services give them one by one.
+    /// How many packets follow `last`, the one given last, that differ from it in their number
+    /// alone, at most `most`: see [`QueuePair::poll_alike_within`]. Other services give them one by
+    /// one.
     pub fn poll_alike_within(
         &mut self,
         now: Instant,

@@ -1,9 +1,9 @@
-//! Asking for memory before it is needed.
+//! Prefetching.
 
 use prefetch_index::prefetch_index;
 
-/// Asks the processor to fetch the cache line in which a value begins, and goes on.
+/// Prefetches the cache line in which a value begins.
 #[inline(always)]
-pub(crate) fn fetch<T>(value: &T) {
+pub(crate) fn prefetch<T>(value: &T) {
     prefetch_index(std::slice::from_ref(value), 0);
 }

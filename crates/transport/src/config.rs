@@ -10,25 +10,28 @@ use xoff_units::{Bytes, Rate, Ratio, Span};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct QpConfig {
-    /// Largest payload of one packet: 256, 512, 1024, 2048 or 4096 bytes on real NICs, any from
-    /// 64 to 9000 here.
+    /// Largest payload of one packet: 256, 512, 1024, 2048 or 4096 bytes on real NICs, anything
+    /// from 64 to 9000 bytes in a fabric file.
     pub mtu: Bytes,
-    /// The receiver is asked to acknowledge every so many packets (and always the last of a message).
+    /// The sender requests an acknowledgement every this many packets, and for the last of a
+    /// message.
     pub ack_every: u32,
     /// How lost packets are sent again.
     pub recovery: Recovery,
-    /// With selective repeat, a missing packet counts as lost when one that was sent so many packets
-    /// after it has arrived. Zero takes every gap for a loss; networks that spread the packets of a
-    /// queue pair over several paths need more.
+    /// With selective repeat, a missing packet counts as lost when one that was sent this many
+    /// packets after it has arrived. Zero takes every gap for a loss; networks that spread the
+    /// packets of a queue pair over several paths need more.
     pub reorder_window: u32,
-    /// Retransmission timeout: the ACK timeout of the queue pair, 4.096 us x 2^n on real NICs (14 is
-    /// 67 ms, 20 is 4.3 s). Zero turns it off. With `rack`, the least one: round trips are measured, and
-    /// it doubles with every timeout in a row.
+    /// Retransmission timeout: the ACK timeout of the queue pair, 4.096 us x 2^n on real NICs (14
+    /// is 67 ms, 20 is 4.3 s). Zero turns it off; fabric files cannot, because a lost last packet
+    /// would never be sent again. With `rack`, the least timeout: round trips are measured, and it
+    /// doubles with every timeout in a row.
     pub timeout: Span,
-    /// With `rack`: what the probe of a silent tail waits beyond two round trips, because timers tick.
+    /// With `rack`: how long a tail loss probe waits beyond two round trips, because timers are
+    /// coarse.
     pub probe_floor: Span,
-    /// The first timeout after progress is a sixteenth of `timeout`, and each one that follows twice
-    /// as long, up to `timeout`.
+    /// The first timeout after progress is a sixteenth of `timeout`, and each one that follows
+    /// twice as long, up to `timeout`.
     pub adaptive_retransmission: bool,
     /// Retries before the queue pair fails with "retry exceeded": after `retry-limit` + 1 timeouts
     /// without progress. With adaptive retransmission the total time counts instead, which is the
@@ -37,7 +40,7 @@ pub struct QpConfig {
     /// Times in a row that a receiver may be not ready before the queue pair fails; 7 means never
     /// give up.
     pub rnr_retry_limit: u8,
-    /// Reads and atomics that may be waiting for their answer at a time.
+    /// Most reads and atomics outstanding at a time.
     pub max_reads: u8,
     /// How long the responder asks to wait when no receive is posted.
     pub rnr_delay: Span,
@@ -45,7 +48,7 @@ pub struct QpConfig {
     pub nak_interval: Span,
     /// Most unacknowledged bytes a sender may have in flight; zero means no limit.
     pub window: Bytes,
-    /// How the receiver tells the sender about congestion.
+    /// How the receiver notifies the sender of congestion.
     pub notification: Notification,
     /// Shortest time between two congestion notification packets that share a limiter.
     pub cnp_interval: Span,
@@ -121,12 +124,12 @@ pub enum Recovery {
     GoBackN,
     /// Only what is missing (as in IRN): the receiver keeps what arrives out of order.
     SelectiveRepeat,
-    /// The same, as TCP does it on Linux (RACK-TLP): losses are told by time, silent tails are probed, and
-    /// `timeout` is the least retransmission timeout.
+    /// The same, as TCP does it on Linux (RACK-TLP): losses are detected by time, tail losses are
+    /// probed for, and `timeout` is the least retransmission timeout.
     Rack,
 }
 
-/// How the receiver tells the sender about congestion.
+/// How the receiver notifies the sender of congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notification {
@@ -185,7 +188,7 @@ impl Default for Framing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Congestion {
-    /// Line rate, whatever happens.
+    /// Always line rate.
     None,
     /// Rate cut on notifications, recovery by timers and bytes.
     Dcqcn(Dcqcn),
@@ -204,9 +207,9 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// Whether its window counts what is really in flight: packets known to have arrived or to be lost do
-    /// not count, and what is sent again waits for room like everything else. The others count from the
-    /// first unacknowledged packet on.
+    /// Whether its window counts what is really in flight: packets known to have arrived or to be
+    /// lost do not count, and what is sent again waits for room like everything else. The others
+    /// count from the first unacknowledged packet on.
     pub fn counts_flight(&self) -> bool {
         match self {
             Congestion::Cubic(_) | Congestion::Nscc(_) => true,
@@ -241,7 +244,8 @@ pub struct Dcqcn {
     pub alpha_interval: Span,
     /// The rate is cut at most once in this time.
     pub decrease_interval: Span,
-    /// The first notification cuts at once (the paper), or waits for the next tick (the ns-3 line).
+    /// The first notification cuts the rate immediately (the paper), or at the next tick (the ns-3
+    /// line).
     pub cut_at_once: bool,
     /// Most that one cut may take away.
     pub largest_cut: Ratio,
@@ -255,8 +259,8 @@ pub struct Dcqcn {
     pub additive_increase: Rate,
     /// Hyper increase.
     pub hyper_increase: Rate,
-    /// Line rate for which the two increases are given: at others they scale in proportion. Zero takes
-    /// them as they are at every rate.
+    /// Line rate for which the two increases are given: at others they scale in proportion. Zero
+    /// takes them as they are at every rate.
     pub increase_at: Rate,
     /// The rate never falls below.
     pub min_rate: Rate,
@@ -264,8 +268,7 @@ pub struct Dcqcn {
     pub clamp_target: bool,
 }
 
-/// Sets of DCQCN constants that have a name. What is in them, and where each number is from, is in
-/// the catalogue (`xoff catalogue dcqcn`).
+/// Named sets of DCQCN constants. `xoff catalogue dcqcn` shows their values and sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DcqcnPreset {
@@ -286,7 +289,8 @@ pub enum DcqcnPreset {
 }
 
 impl Default for Dcqcn {
-    /// ConnectX as its public configuration dumps show it. `RPG_BYTE_RESET` counts units of 64 bytes.
+    /// ConnectX as its public configuration dumps show it. `RPG_BYTE_RESET` counts units of 64
+    /// bytes.
     fn default() -> Self {
         Self {
             preset: None,
@@ -322,8 +326,8 @@ pub struct Hpcc {
     pub min_rate: Rate,
     /// React to every acknowledgement, against a reference that moves once per round trip.
     pub fast_react: bool,
-    /// Hops report in the units of HPCC's header: nanoseconds, and 128 bytes sent and 80 bytes queued
-    /// for every 25G of the NIC's rate.
+    /// Hops report in the units of HPCC's header: nanoseconds, and 128 bytes sent and 80 bytes
+    /// queued for every 25G of the NIC's rate.
     pub coarse_reports: bool,
     /// Round-trip time of the idle network; zero means computed from the path.
     pub base_rtt: Span,
@@ -418,8 +422,8 @@ pub struct Dctcp {
     pub additive_increase: Bytes,
     /// Round-trip time of the idle network; zero means computed from the path.
     pub base_rtt: Span,
-    /// TCP's way to begin: slow start from this window, half of it after a loss, and one packet after a
-    /// timeout. Zero is the NIC's way: the window of the idle path at once, and losses do not count.
+    /// Start like TCP: slow start from this window, halved by a loss, one packet after a timeout.
+    /// Zero starts like a NIC, with the window of the idle path, and ignores losses.
     pub initial_window: Bytes,
 }
 
@@ -444,7 +448,8 @@ pub struct Cubic {
     pub beta: Ratio,
     /// Packets by which the window grows in the first second after a plateau.
     pub c: Ratio,
-    /// A loss makes room for newer flows: the plateau comes lower if it did not grow back in between.
+    /// A loss makes room for newer flows: the plateau is lower if the window had not grown back to
+    /// the one before.
     pub fast_convergence: bool,
 }
 
@@ -463,17 +468,18 @@ impl Default for Cubic {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Nscc {
-    /// Delay in queues that is aimed at; zero means three quarters of the idle round trip.
+    /// Target queueing delay; zero means three quarters of the idle round trip.
     pub target: Span,
     /// Share of the idle path's window by which the window grows in a round trip without delay.
     pub proportional_increase: Ratio,
-    /// Window increase per round trip above the target, while nothing is marked; zero means one packet.
+    /// Window increase per round trip above the target, while nothing is marked; zero means one
+    /// packet.
     pub fair_increase: Bytes,
-    /// How hard marks above the target cut.
+    /// Gain of the cut when marked packets are delayed beyond the target.
     pub gamma: Ratio,
     /// Most that one such cut may take away.
     pub largest_cut: Ratio,
-    /// The window is at most so many times what the idle path holds.
+    /// Largest window, as a multiple of what the idle path holds.
     pub largest_window: Ratio,
     /// Round-trip time of the idle network; zero means computed from the path.
     pub base_rtt: Span,

@@ -1,4 +1,4 @@
-//! [`DatagramPair`]: single packets to and from anybody (UD).
+//! [`DatagramPair`]: single packets to and from any queue pair (UD).
 
 use crate::config::QpConfig;
 use crate::congestion::CongestionState;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use xoff_units::{Bytes, Instant, Rate};
 use xoff_wire::{Deth, Extension, Header, Immediate, Opcode, Psn, Qpn, Service};
 
-/// The caller's name for a way to a peer: addresses are his.
+/// The caller's name for a route to a peer. The transport knows no addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AddressHandle(pub u64);
 
@@ -43,10 +43,10 @@ pub struct Datagram {
     pub qkey: Qkey,
 }
 
-/// A queue pair for datagrams: each is one packet, to anybody, and may get lost.
+/// A queue pair for datagrams: each is one packet, to any queue pair, and may get lost.
 ///
-/// It is driven like a [`QueuePair`](crate::QueuePair). Work is complete when its packet was given to
-/// the wire.
+/// It is driven like a [`QueuePair`](crate::QueuePair). Work is complete when its packet was given
+/// to the wire.
 #[derive(Debug, Clone)]
 pub struct DatagramPair {
     send: SendQueue<Datagram>,
@@ -57,8 +57,9 @@ pub struct DatagramPair {
     reserve: u64,
     qkey: Qkey,
     local: Qpn,
-    /// No notification before this, and the one that is due.
+    /// No notification before this.
     allowed: Instant,
+    /// The queue pair to be notified now.
     notify: Option<Qpn>,
     delivered: u64,
     mtu: u32,
@@ -123,7 +124,8 @@ impl DatagramPair {
         self.send.next_send()
     }
 
-    /// The next datagram, if there is one to send at `now`; [`DatagramPair::address`] says where to.
+    /// The next datagram, if there is one to send at `now`; [`DatagramPair::address`] says where
+    /// to.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Header> {
         self.poll_transmit_within(now, Slack::default())
     }
@@ -227,8 +229,8 @@ impl DatagramPair {
         Ok(target)
     }
 
-    /// A marked datagram from `source`: it is told at once or not at all, because nobody remembers
-    /// the way to it.
+    /// A marked datagram from `source`. The sender is notified now or not at all: only the caller
+    /// knows the address, and only while it handles this packet.
     fn marked(&mut self, now: Instant, source: Qpn) {
         self.counters.marked_packets += 1;
         if now >= self.allowed {

@@ -33,7 +33,7 @@ pub enum Discard {
     TooManyReads,
     /// A repeated read or atomic that can no longer be answered.
     Forgotten,
-    /// Packets of its message are missing, and nobody will repeat them.
+    /// Packets of its message are missing, and the service does not repeat them.
     Incomplete,
     /// The queue key is not ours.
     WrongQkey,
@@ -93,7 +93,7 @@ impl fmt::Display for Discard {
 
 /// How many packets were not accepted, by reason.
 ///
-/// Boxed once there are any, because a queue pair among friends never has one.
+/// Boxed once there are any, because a queue pair whose peer behaves never has one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Discards(Option<Box<[u64; Discard::ALL.len()]>>);
 

@@ -127,8 +127,8 @@ impl Responder {
         }
     }
 
-    /// The bytes of the read that is answered with packet `number` are gone: it and everything after
-    /// it is refused.
+    /// The bytes of the read that is answered with packet `number` are gone: it and everything
+    /// after it is refused.
     pub(crate) fn withdraw(&mut self, number: u64, counters: &mut Counters) -> Refused {
         assert!(
             number < self.expected,

@@ -7,8 +7,9 @@ use xoff_wire::Rkey;
 /// The memory and the receives that a queue pair works with.
 ///
 /// The owner of the bytes implements it, usually with a [`Regions`](crate::Regions) table and a
-/// [`ReceiveQueue`](crate::ReceiveQueue), for one protection domain at a time. Calls come from within
-/// [`QueuePair::handle_at`](crate::QueuePair::handle_at), which is compiled for each host of its own.
+/// [`ReceiveQueue`](crate::ReceiveQueue), for one protection domain at a time. Calls come from
+/// within [`QueuePair::handle_at`](crate::QueuePair::handle_at), which is compiled for each host of
+/// its own.
 ///
 /// ```
 /// use xoff_transport::{

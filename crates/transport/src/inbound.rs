@@ -30,8 +30,8 @@ struct WriteUnderWay {
 }
 
 impl Inbound {
-    /// Finds the place for a packet of a send or write that is next in its message. If there is none,
-    /// the message goes on from the same packet or not at all.
+    /// Finds the place for a packet of a send or write that is next in its message. If there is
+    /// none, the message goes on from the same packet or not at all.
     pub(crate) fn place<H: Host>(
         &mut self,
         header: &Header,

@@ -1,7 +1,7 @@
-//! Memory regions: which bytes a key opens, to whom, and for what.
+//! Memory regions: which bytes a key gives access to, in which domain, and for what.
 //!
-//! [`Regions`] is a table of pure values. The bytes themselves live with the caller, who keeps them by
-//! [`RegionId`] and finds his way with a [`Placement`].
+//! [`Regions`] is a table of pure values. The caller keeps the bytes themselves, by
+//! [`RegionId`], and finds them with a [`Placement`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -98,7 +98,7 @@ pub enum AccessError {
 pub enum RegisterError {
     /// It has no bytes, or ends beyond the address space.
     BadRange,
-    /// Who lets peers change memory must be allowed to change it himself (IBTA 10.6.3).
+    /// Remote write and atomic access need local write access (IBTA 10.6.3).
     NeedsLocalWrite,
     /// All keys are used up.
     OutOfKeys,
@@ -107,7 +107,9 @@ pub enum RegisterError {
 impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::BadRange => "a region has at least one byte and ends within the address space",
+            Self::BadRange => {
+                "a region must have at least one byte and end within the address space"
+            }
             Self::NeedsLocalWrite => "remote write and atomic access need local write access",
             Self::OutOfKeys => "all memory keys are used up",
         })
@@ -119,7 +121,8 @@ impl std::error::Error for RegisterError {}
 /// Regions at a time: the upper bits of a key.
 const MAX_SLOTS: usize = 1 << 24;
 
-/// The lower bits of a key: they tell the regions apart that had the same place one after the other.
+/// The lower bits of a key: they distinguish the regions that had the same place one after the
+/// other.
 const TAG_BITS: u32 = 8;
 
 #[derive(Debug, Clone)]
@@ -132,8 +135,8 @@ struct Slot {
 /// All regions of a device.
 ///
 /// A key is a place and a tag. The tag is another one each time a place is used, and a place whose
-/// tags are used up stays empty for good: a key that was given back never opens anything again. With
-/// a secret, keys are scattered over all numbers, so that who knows one does not know the next.
+/// tags are used up stays empty for good: a key that was given back never works again. With a
+/// secret, keys are scattered over all numbers, so that one key does not give away the next.
 #[derive(Debug, Clone, Default)]
 pub struct Regions {
     /// What scatters the keys; zero leaves them as they are.
@@ -144,8 +147,8 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// An empty table whose keys are scattered by `secret`. (Enough against guessing, not against
-    /// somebody who collects keys to find the secret: what protects memory is who is told a key.)
+    /// An empty table whose keys are scattered by `secret`. This is enough against guessing, and
+    /// not against a peer that collects keys to find the secret: give keys only to peers you trust.
     pub fn keyed(secret: u64) -> Self {
         Self { secret, ..Self::default() }
     }

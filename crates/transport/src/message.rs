@@ -15,17 +15,20 @@ const READ_CHUNK: u64 = 1 << 20;
 pub(crate) struct Message {
     pub(crate) id: u64,
     address: u64,
-    /// Its first packet, and one beyond its last.
+    /// The number of its first packet.
     pub(crate) first: u64,
+    /// One beyond the number of its last packet.
     pub(crate) end: u64,
     /// Payload bytes of all messages before it.
     bytes_before: u64,
     rkey: Rkey,
     length: u32,
-    /// The verb's answer is more than an acknowledgement; it is a write; its last packet carries
-    /// more than payload. All three of the verb, which is slow to look at for every packet.
+    // What follows from the verb, kept beside it because matching it for every packet is slow.
+    /// The answer is more than an acknowledgement: a read or an atomic.
     pub(crate) fetches: bool,
+    /// It is a write, with or without immediate data.
     writes: bool,
+    /// Its last packet carries more than payload.
     decorated: bool,
     verb: Verb,
     /// What an atomic operation found.
@@ -35,7 +38,8 @@ pub(crate) struct Message {
 impl Message {
     /// The message of `work`, whose first packet is `first`. Its length is known to fit.
     pub(crate) fn new(work: &WorkRequest, first: u64, bytes_before: u64, mtu: u32) -> Self {
-        // An atomic has no payload of its own, and its answer takes one number like an empty message.
+        // An atomic has no payload of its own, and its answer takes one number like an empty
+        // message.
         let atomic = matches!(work.operation, Verb::Atomic(_));
         assert!(work.length <= MAX_MESSAGE, "a message of {} was not refused", work.length);
         let length = if atomic { 0 } else { work.length.get() as u32 };

@@ -8,9 +8,10 @@ pub(crate) const SLOWEST: Rate = Rate::from_bps(1_000_000);
 /// How far a sender that works in bursts may stray from the instants pacing asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Slack {
-    /// Packets may leave so much before their time, so that several can be given to the wire at once.
+    /// Packets may leave this much before their time, so that several can be given to the wire at
+    /// once.
     pub ahead: Span,
-    /// A sender that wakes up late may catch up with what it missed, but with no more than so much.
+    /// A sender that wakes up late may catch up with at most this much of what it missed.
     /// Without it every delay of the clock is lost for good, and the rate is never reached.
     pub behind: Span,
 }
@@ -66,8 +67,8 @@ impl Pacer {
         self.next = now + self.time_of(len);
     }
 
-    /// Changes the rate. With `moves` it counts for the packet already sent, too: the next one comes
-    /// earlier or later than was said. Otherwise it counts from the next packet on.
+    /// Changes the rate. With `moves` it counts for the packet already sent, too: the next one
+    /// comes earlier or later than was said. Otherwise it counts from the next packet on.
     #[inline]
     pub(crate) fn set_rate(&mut self, rate: Rate, moves: bool) {
         let rate = rate.max(SLOWEST);
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(burst(&mut pacer, at(110), slack), 10);
         assert_eq!(burst(&mut pacer, at(111), slack), 1);
         assert_eq!(burst(&mut pacer, at(120), slack), 9);
-        // Whoever sleeps for long gets no more than the bound.
+        // A sender that slept for long catches up no more than the bound.
         assert_eq!(burst(&mut pacer, at(1000), slack), 24);
     }
 

@@ -1,6 +1,6 @@
 //! [`QueuePair`]: the two halves, the pacer, congestion control and the notifier, put together.
 
-use crate::cache::fetch;
+use crate::cache::prefetch;
 use crate::config::{Notification, QpConfig};
 use crate::congestion::{CongestionState, Controller, Feedback};
 use crate::counters::Counters;
@@ -20,12 +20,13 @@ use std::sync::Arc;
 use xoff_units::{Bytes, Instant, Rate};
 use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn, Service, Syndrome};
 
-/// No queue pair has this number: they have 24 bits.
-const NOBODY: u32 = u32::MAX;
+/// A number that no packet carries, because queue pair numbers have 24 bits.
+const NO_QPN: u32 = u32::MAX;
 
 /// One end of a reliable connection. The crate's page says which calls to make, and when.
 ///
-/// Its fields stand in an order: what a request of the peer needs comes first, in three cache lines.
+/// The order of its fields matters: what a request of the peer needs comes first, in three cache
+/// lines.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct QueuePair {
@@ -33,7 +34,8 @@ pub struct QueuePair {
     notifier: Notifier,
     local: Qpn,
     peer: Qpn,
-    /// The number packets must carry to be looked at: ours, and none once we have failed.
+    /// The number packets must carry to be accepted: ours, and none once we have failed. One
+    /// comparison on the path of every packet stands for both checks.
     listens_to: u32,
     /// The last data packet was for the peer's read: our own requests go first now.
     answered_last: bool,
@@ -103,22 +105,22 @@ impl QueuePair {
         self.requester.next_send(self.pacer.next())
     }
 
-    /// Asks for the memory that a request of the peer needs.
+    /// Prefetches what a request of the peer needs.
     #[inline(always)]
     pub fn prefetch_responder(&self) {
-        fetch(&self.responder);
-        fetch(&self.listens_to);
-        fetch(&self.counters);
+        prefetch(&self.responder);
+        prefetch(&self.listens_to);
+        prefetch(&self.counters);
     }
 
-    /// Asks for the memory that requests of our own, and answers to them, need.
+    /// Prefetches what requests of our own, and answers to them, need.
     #[inline(always)]
     pub fn prefetch_requester(&self) {
         self.prefetch_responder();
         self.requester.prefetch();
-        fetch(&self.pacer);
-        fetch(&self.controller);
-        fetch(&self.config);
+        prefetch(&self.pacer);
+        prefetch(&self.controller);
+        prefetch(&self.config);
     }
 
     /// The next request, or data for a read of the peer, if there is one to send at `now`. It is
@@ -140,9 +142,9 @@ impl QueuePair {
         self.transmit(now, start)
     }
 
-    /// As many calls of [`QueuePair::poll_transmit_within`] at once as give packets which differ from
-    /// `last`, the one given last, in their number alone: the middle of a message. Says how many, at
-    /// most `most`. Their numbers count on from `last`, and their payloads follow its.
+    /// As many calls of [`QueuePair::poll_transmit_within`] at once as give packets which differ
+    /// from `last`, the one given last, in their number alone: the middle of a message. Says how
+    /// many, at most `most`. Their numbers count on from `last`, and their payloads follow its.
     pub fn poll_alike_within(
         &mut self,
         now: Instant,
@@ -162,7 +164,7 @@ impl QueuePair {
             count += 1;
             self.pacer.sent(start, len);
             if self.controller.sent(now, len, &self.config, &mut self.counters) {
-                // Another rate and window: whoever wants more has to ask again.
+                // The rate and the window may have changed: the caller has to poll again.
                 self.requester.sent_alike(count, &mut self.counters);
                 self.follow_controller();
                 return count;
@@ -201,7 +203,8 @@ impl QueuePair {
         self.responder.transmit()
     }
 
-    /// Bytes a packet of this queue pair takes in buffers: see [`crate::config::Framing::wire_len`].
+    /// Bytes a packet of this queue pair takes in buffers: see
+    /// [`crate::config::Framing::wire_len`].
     pub fn wire_len(&self, header: &Header) -> u32 {
         self.config.framing.wire_len(header, self.config.mtu)
     }
@@ -244,7 +247,7 @@ impl QueuePair {
         host: &mut H,
     ) -> Target {
         if header.dest_qp.get() != self.listens_to {
-            self.counters.ignore(self.why_deaf(header));
+            self.counters.ignore(self.discard_reason(header));
             return Target::Nowhere;
         }
         if H::REAL && header.service != Service::Reliable {
@@ -255,6 +258,8 @@ impl QueuePair {
             Operation::Send | Operation::Write => {
                 if signals.ce {
                     self.saw_mark(now, true, signals.cnp_withheld);
+                    // Switches mark what they trim, so that the check costs unmarked packets
+                    // nothing.
                     if signals.trimmed {
                         self.responder.trimmed(now, header, &mut self.counters);
                         return Target::Nowhere;
@@ -294,7 +299,7 @@ impl QueuePair {
     }
 
     #[cold]
-    fn why_deaf(&self, header: &Header) -> Discard {
+    fn discard_reason(&self, header: &Header) -> Discard {
         if header.dest_qp == self.local { Discard::Failed } else { Discard::OtherQueuePair }
     }
 
@@ -329,6 +334,8 @@ impl QueuePair {
         if let (true, Some(sent_at)) = (self.requester.by_time(), signals.sent_at) {
             self.requester.answered_at(now, sent_at);
         }
+        // Answers come in order: an acknowledgement beyond the data of a read says that the data
+        // was lost.
         if self.requester.read_next < self.requester.acked {
             let acked = self.requester.acked;
             self.requester.data_missing(now, acked, &self.config);
@@ -354,7 +361,7 @@ impl QueuePair {
         }
     }
 
-    /// Whether congestion control is to hear of a loss.
+    /// Whether to report a loss to congestion control.
     fn loss_seen(&mut self, syndrome: Syndrome, had_lost: bool) -> bool {
         if self.requester.by_time() {
             return self.requester.take_loss();
@@ -367,7 +374,7 @@ impl QueuePair {
         }
     }
 
-    /// The peer tells of congestion.
+    /// The peer reports congestion.
     #[inline(never)]
     fn notified(&mut self, now: Instant) {
         if self.config.reaction_delay.is_zero() {
@@ -430,14 +437,14 @@ impl QueuePair {
     /// [`Status::Flushed`], the rest. Packets that arrive from now on are dropped and counted.
     #[cold]
     pub fn fail(&mut self, status: Status) {
-        self.listens_to = NOBODY;
+        self.listens_to = NO_QPN;
         self.requester.fail(status);
         self.responder.flush();
     }
 
     /// Whether the connection has ended for good, at our wish or because something went wrong.
     pub fn has_failed(&self) -> bool {
-        self.listens_to == NOBODY
+        self.listens_to == NO_QPN
     }
 
     /// Ends the receives in `queue`, if the connection has: those of this queue pair alone, not a
@@ -498,8 +505,8 @@ impl QueuePair {
         self.controller.rate()
     }
 
-    /// What congestion control says at `now`, for traces. Some of it moves with time alone, and is
-    /// computed only when somebody asks; asking changes nothing.
+    /// What congestion control says at `now`, for traces. Some of it changes with time alone and is
+    /// computed here; the call changes nothing.
     pub fn congestion_state(&self, now: Instant) -> CongestionState {
         let mut state = self.controller.state(now, &self.config);
         if !self.config.window.is_zero() {

@@ -1,16 +1,17 @@
 //! Loss recovery as TCP does it on Linux: by time instead of by counting.
 //!
-//! After RFC 8985 (RACK-TLP) and RFC 6298. Every packet in flight has the time it was last sent. Acknowledgements
-//! bring back the time stamp of the packet they answer, so the sender knows the newest packet that
-//! was delivered. One that was sent before it, and has not arrived a round trip and a reordering window
-//! (a quarter of the smallest round trip) after it was sent, is lost; that includes packets sent again. A tail that
-//! nothing follows is probed after about two round trips. Only when the probe stays unanswered, too, the
-//! retransmission timeout runs: the smoothed round trip and four deviations of it, where the deviations count
-//! as the configured minimum at least, doubled for every timeout in a row.
+//! After RFC 8985 (RACK-TLP) and RFC 6298. Every packet in flight has the time it was last sent.
+//! Acknowledgements bring back the time stamp of the packet they answer, so the sender knows the
+//! newest packet that was delivered. One that was sent before it, and has not arrived a round trip
+//! and a reordering window (a quarter of the smallest round trip) after it was sent, is lost; that
+//! includes packets sent again. A tail that nothing follows is probed after about two round trips.
+//! Only when the probe stays unanswered, too, the retransmission timeout runs: the smoothed round
+//! trip and four deviations of it, where the deviations count as the configured minimum at least,
+//! doubled for every timeout in a row.
 //!
-//! Differences from Linux: the reordering window is there from the start (Linux opens it when it has seen reordering,
-//! and before that goes by three duplicates); the smallest round trip is never forgotten; a spurious
-//! timeout is not undone.
+//! Differences from Linux: the reordering window is open from the start (Linux opens it when it has
+//! seen reordering, and before that goes by three duplicates); the smallest round trip is never
+//! forgotten; a spurious timeout is not undone.
 
 use std::collections::VecDeque;
 use xoff_units::{Instant, Span};
@@ -56,38 +57,46 @@ pub(crate) struct Rack {
     /// From the first unacknowledged packet on, which has number `first`.
     packets: VecDeque<Sent>,
     first: u64,
+    /// How many of `packets` have arrived.
     arrived: u64,
+    /// How many of `packets` are lost and not sent again.
     lost: u64,
     /// No packet below this number is lost.
     lost_from: u64,
-    /// When the newest packet known to be delivered was sent, and how long it took.
+    /// When the newest packet known to be delivered was sent.
     newest: Instant,
+    /// Its round-trip time.
     rtt: Span,
     min_rtt: Span,
-    /// Smoothed round trip and its deviation; zero before the first.
+    /// Smoothed round-trip time; zero before the first.
     srtt: Span,
+    /// Smoothed deviation of the round-trip time; zero before the first.
     deviation: Span,
     /// Quarters of the smallest round trip that make the reordering window.
     steps: u8,
+    /// Recoveries until a widened reordering window is given back.
     persists: u8,
     /// When the oldest of the packets that may be late is lost; never if none.
     reordering_until: Instant,
     /// The packet that probes the tail.
     probe: Option<u64>,
-    /// When the retransmission timeout began, and how many there were in a row.
+    /// When the retransmission timeout began.
     waits_from: Instant,
+    /// Retransmission timeouts in a row.
     backoff: u32,
+    /// The least that deviations count in a timeout.
     least: Span,
+    /// What a probe waits beyond two round trips.
     floor: Span,
-    /// Losses that congestion control has not heard of.
+    /// Losses that were not yet reported to congestion control.
     news: bool,
     /// What the timer was last set for.
     waits: Wait,
 }
 
 impl Rack {
-    /// Nothing sent yet. `least` is the least that deviations count in a timeout, `floor` what is added to the
-    /// timeout of a probe because timers tick.
+    /// Nothing sent yet. `least` is the least that deviations count in a timeout, `floor` what is
+    /// added to the timeout of a probe because timers tick.
     pub(crate) fn new(least: Span, floor: Span) -> Self {
         Self {
             packets: VecDeque::new(),
@@ -211,8 +220,8 @@ impl Rack {
         }
     }
 
-    /// A packet is known to have arrived. If it was sent again less than a round trip ago, the first one was
-    /// only late.
+    /// A packet is known to have arrived. If it was sent again less than a round trip ago, the
+    /// first one was only late.
     fn delivered(&mut self, number: u64, sent: Sent, now: Instant) {
         let late = sent.again && now.since(sent.at) < self.min_rtt;
         if late && sent.state != State::Arrived {
@@ -226,7 +235,8 @@ impl Rack {
         }
     }
 
-    /// An answer to a packet that was sent at `sent_at`: measures the round trip, and looks for losses.
+    /// An answer to a packet that was sent at `sent_at`: measures the round trip, and detects
+    /// losses.
     pub(crate) fn answered(&mut self, now: Instant, sent_at: Instant) {
         self.measure(now.since(sent_at));
         if sent_at >= self.newest {
@@ -306,7 +316,7 @@ impl Rack {
         if !self.reordering_until.is_never() {
             return (self.reordering_until, Wait::Reordering);
         }
-        // Whoever calls late must not be called again at once.
+        // A caller that is late must not be due again at the same instant, or it would spin.
         let timeout = (self.waits_from + self.timeout()).max(now + Span::from_ps(1));
         let may_probe =
             self.probe.is_none() && self.backoff == 0 && self.lost == 0 && !self.srtt.is_zero();
@@ -336,8 +346,8 @@ impl Rack {
         }
     }
 
-    /// A timeout: all that has not arrived is lost. The first packet is sent again in any case: if it did arrive,
-    /// its acknowledgement was lost.
+    /// A timeout: all that has not arrived is lost. The first packet is sent again in any case: if
+    /// it did arrive, its acknowledgement was lost.
     pub(crate) fn timed_out(&mut self, now: Instant) {
         self.probe = None;
         self.reordering_until = Instant::MAX;
@@ -456,7 +466,8 @@ mod tests {
         let (timeout, wait) = rack.deadline(at);
         assert_eq!(wait, Wait::Timeout);
         assert_eq!(timeout, us(28) + Span::from_us(20) + LEAST);
-        // The probe is answered: the packet it repeats was lost, and congestion control hears of it.
+        // The probe is answered: the packet it repeats was lost, and congestion control hears of
+        // it.
         rack.acknowledge(110, us(88));
         rack.answered(us(88), us(68));
         assert!(rack.take_news());

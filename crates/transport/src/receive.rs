@@ -7,8 +7,8 @@ use xoff_units::Bytes;
 
 /// Buffers that wait for messages, used in the order they were posted.
 ///
-/// It belongs to nobody: a [`Host`](crate::Host) takes from the queue of its queue pair, or from one
-/// that several share.
+/// It belongs to no queue pair: a [`Host`](crate::Host) takes from the queue of the queue pair it
+/// serves, or from one that several share.
 #[derive(Debug, Clone, Default)]
 pub struct ReceiveQueue {
     posted: VecDeque<Receive>,
@@ -30,12 +30,13 @@ impl ReceiveQueue {
         self.posted.pop_front()
     }
 
-    /// How many wait. Compare with a limit of your own to know when a shared queue runs low.
+    /// How many buffers wait. Compare with a limit of your own to know when a shared queue runs
+    /// low.
     pub fn len(&self) -> usize {
         self.posted.len()
     }
 
-    /// Whether none waits.
+    /// Whether no buffer waits.
     pub fn is_empty(&self) -> bool {
         self.posted.is_empty()
     }

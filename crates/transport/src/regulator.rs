@@ -1,6 +1,6 @@
 //! Pacing and congestion control of the services without acknowledgements.
 //!
-//! Only congestion notifications slow these down: schemes that live on acknowledgements stay at line
+//! Only congestion notifications slow these down: schemes that need acknowledgements stay at line
 //! rate.
 
 use crate::config::QpConfig;
@@ -58,7 +58,7 @@ impl Regulator {
         }
     }
 
-    /// A receiver tells of congestion.
+    /// A receiver reports congestion.
     pub(crate) fn notified(&mut self, now: Instant, counters: &mut Counters) {
         counters.cnps_handled += 1;
         self.react(now, counters);

@@ -1,11 +1,11 @@
 //! The sending half: messages are cut into packets, and complete when they are acknowledged.
 //!
-//! Numbers below `acked` have reached the peer; `next` is sent next; `high` is one beyond everything
-//! ever sent. A read takes one number per packet of its data: its request has the first of them, and
-//! `read_next` is the data packet that must come next. How lost packets are sent again is in
-//! `retransmit`.
+//! Numbers below `acked` have reached the peer; `next` is sent next; `high` is one beyond
+//! everything ever sent. A read takes one number per packet of its data: its request has the first
+//! of them, and `read_next` is the data packet that must come next. How lost packets are sent again
+//! is in `retransmit`.
 
-use crate::cache::fetch;
+use crate::cache::prefetch;
 use crate::config::{QpConfig, Recovery};
 use crate::counters::Counters;
 use crate::host::Source;
@@ -30,23 +30,27 @@ pub(crate) struct Requester {
     pub(crate) high: u64,
     /// One beyond the last packet posted.
     end: u64,
-    /// Payload bytes before `acked` and before `next`.
+    /// Payload bytes before `acked`.
     acked_bytes: u64,
+    /// Payload bytes before `next`.
     next_bytes: u64,
-    /// Most payload bytes between the two: what congestion control says, and what of them is not in flight
-    /// where that counts.
+    /// Most payload bytes between `acked` and `next`: the window of congestion control, and where
+    /// that counts what is in flight, also the bytes between the two that have left the network.
     window: u64,
+    /// The next packet of read data that must arrive; never while no read is outstanding.
     pub(crate) read_next: u64,
     /// Reads from this number on are to be requested again; never if none.
     pub(crate) reread: u64,
-    /// When we last did so because data was missing, and for which packet.
+    /// When a read was last requested again because data was missing.
     pub(crate) reread_at: Instant,
+    /// The lower half of the number of the packet that was missing then.
     pub(crate) reread_for: u32,
     /// How far ahead of missing data was what arrived last.
     pub(crate) reread_ahead: u32,
     /// When too long has passed without an answer; never while none is awaited.
     pub(crate) timer: Instant,
-    /// Zero where losses are told by time, which has timeouts of its own.
+    /// How long to wait for an answer; [`Span::MAX`] without a timeout, and zero where losses are
+    /// detected by time ([`Rack`]), which has timeouts of its own.
     pub(crate) timeout: Span,
     /// The receiver asked not to send before this.
     pub(crate) not_before: Instant,
@@ -59,13 +63,16 @@ pub(crate) struct Requester {
     ack_every: u32,
     /// Packets since one asked for an acknowledgement.
     unasked: u32,
+    /// Most numbers in flight.
     flight: u32,
     peer: Qpn,
     /// Reads requested and not complete.
     reads: u8,
-    /// Timeouts, and waits for a receiver that was not ready, since there was progress.
+    /// Timeouts since the last progress.
     pub(crate) retries: u8,
+    /// "Receiver not ready" since the last progress.
     pub(crate) waits: u8,
+    /// The queue pair fails when there were more waits than this; seven means never.
     pub(crate) wait_limit: u8,
     /// Most reads outstanding at a time.
     max_reads: u8,
@@ -78,13 +85,13 @@ pub(crate) struct Requester {
 }
 
 impl Requester {
-    /// Asks the processor to fetch all of it.
+    /// Prefetches all of it.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        fetch(&self.queue);
-        fetch(&self.acked);
-        fetch(&self.reread);
-        fetch(&self.ack_every);
+        prefetch(&self.queue);
+        prefetch(&self.acked);
+        prefetch(&self.reread);
+        prefetch(&self.ack_every);
     }
 
     pub(crate) fn new(config: &QpConfig, peer: Qpn) -> Self {
@@ -139,7 +146,7 @@ impl Requester {
         }
     }
 
-    /// Whether every packet's time is kept, and losses are told by it.
+    /// Whether losses are detected by time, from the instant each packet was sent.
     #[inline(always)]
     pub(crate) fn by_time(&self) -> bool {
         self.timeout.is_zero()
@@ -161,7 +168,7 @@ impl Requester {
         }
     }
 
-    /// What has left the network makes room for as much.
+    /// Packets that have left the network, arrived or lost, make room for as many.
     #[cold]
     pub(crate) fn widen(&mut self) {
         let Some(board) = &self.board else { return };
@@ -176,7 +183,8 @@ impl Requester {
         self.acked_bytes + early * u64::from(self.mtu)
     }
 
-    /// What is known of what arrived and what is lost, before an answer; nothing where that does not count.
+    /// Bytes known to have arrived and whether something is lost, to compare with after an answer;
+    /// zero where the window does not count what is in flight.
     #[inline]
     pub(crate) fn known_before(&self) -> (u64, bool) {
         if self.counts_flight { (self.heard_bytes(), self.has_lost()) } else { (0, false) }
@@ -194,6 +202,7 @@ impl Requester {
         if work.length > MAX_MESSAGE {
             return Err(PostError::TooLong);
         }
+        // The peer would refuse it, and the refusal would end the connection.
         if matches!(work.operation, Verb::Atomic(_)) && !work.address.is_multiple_of(8) {
             return Err(PostError::Misaligned);
         }
@@ -247,12 +256,14 @@ impl Requester {
         !self.counts_flight || self.next_bytes - self.acked_bytes < self.window
     }
 
-    /// Whether the next packet in line may be sent. A window that shrank below what is in flight
-    /// still lets a packet out that asks for an acknowledgement, if none in flight did.
+    /// Whether the next packet in line may be sent.
     #[inline]
     fn can_go_on(&self) -> bool {
         self.next < self.end
             && self.next - self.una() < u64::from(self.flight)
+            // A window that shrank below what is in flight still lets one packet out if none in
+            // flight asked for an acknowledgement: otherwise the peer would have no reason to send
+            // one.
             && (self.next_bytes - self.acked_bytes < self.window || self.unasked > 0)
             && (self.reads < self.max_reads || !self.next_is_new_read())
     }
@@ -324,8 +335,8 @@ impl Requester {
         ask
     }
 
-    /// How many packets follow `last`, the one given last, that differ from it in their number alone:
-    /// those in the middle of a message that do not ask for an acknowledgement.
+    /// How many packets follow `last`, the one given last, that differ from it in their number
+    /// alone: those in the middle of a message that do not ask for an acknowledgement.
     pub(crate) fn alike(&self, last: &Header) -> u32 {
         let middle = matches!(last.opcode, Opcode::WriteMiddle | Opcode::SendMiddle);
         let in_line = last.psn.plus(1) == sequence::psn(self.next);
@@ -499,6 +510,7 @@ impl Requester {
             self.completions.push_back(Completion { id: message.id, status, before: 0 });
             status = Status::Flushed;
         }
+        // Everything counts as acknowledged, so that nothing is awaited or sent.
         (self.acked, self.next, self.end) = (self.high, self.high, self.high);
         self.acked_bytes = self.next_bytes;
         (self.read_next, self.reread) = (NEVER, NEVER);
@@ -514,7 +526,8 @@ impl Requester {
         self.completions.pop_front()
     }
 
-    /// What holds after every call, whatever the peer sends. Compiled to nothing without debug assertions.
+    /// What holds after every call, whatever the peer sends. Compiled to nothing without debug
+    /// assertions.
     #[inline(always)]
     pub(crate) fn check_invariants(&self) {
         if cfg!(debug_assertions) {
@@ -550,8 +563,8 @@ impl Requester {
         );
     }
 
-    /// While an answer is awaited a timer runs: without one, a lost packet would stall the connection.
-    /// Not checked after packets that are taken together, because the next one sets it.
+    /// While an answer is awaited a timer runs: without one, a lost packet would stall the
+    /// connection. Not checked after packets that are taken together, because the next one sets it.
     #[inline(always)]
     pub(crate) fn check_timer(&self) {
         debug_assert!(

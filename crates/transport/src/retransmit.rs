@@ -13,8 +13,8 @@ use crate::work::Status;
 use xoff_units::{Instant, Span};
 use xoff_wire::{Aeth, Header, Psn, Syndrome};
 
-/// A limit of seven on receivers that are not ready means without end (IBTA 9.7.5.2.8). The limit on
-/// silence is a plain count.
+/// A limit of seven on receivers that are not ready means without end (IBTA 9.7.5.2.8). The limit
+/// on silence is a plain count.
 const RNR_FOREVER: u8 = 7;
 
 impl Requester {
@@ -146,7 +146,7 @@ impl Requester {
         self.arm(now);
     }
 
-    /// Sets the timer of a sender that tells losses by time.
+    /// Sets the timer of a sender that detects losses by time.
     #[cold]
     pub(crate) fn arm(&mut self, now: Instant) {
         let awaits = self.awaits();
@@ -158,7 +158,7 @@ impl Requester {
         self.board.as_mut()?.rack.as_mut()
     }
 
-    /// What the time stamp of an answer tells.
+    /// Takes the time stamp of an answer.
     #[cold]
     pub(crate) fn answered_at(&mut self, now: Instant, sent_at: Instant) {
         if let Some(rack) = self.rack() {
@@ -170,13 +170,13 @@ impl Requester {
         self.arm(now);
     }
 
-    /// Whether a loss was found that congestion control has not heard of.
+    /// Whether a loss was found that was not yet reported to congestion control.
     #[cold]
     pub(crate) fn take_loss(&mut self) -> bool {
         self.rack().is_some_and(Rack::take_news)
     }
 
-    /// The timer of a sender that tells losses by time. Whether it was a timeout.
+    /// The timer of a sender that detects losses by time is due. Says whether it was a timeout.
     #[cold]
     fn time_is_up(&mut self, now: Instant) -> bool {
         let Some(rack) = self.rack() else { return true };
@@ -236,8 +236,8 @@ impl Requester {
             .unwrap_or(NEVER)
     }
 
-    /// Data of a read or the result of an atomic arrived. Says where it goes if it was new, and with
-    /// it how many bytes.
+    /// Data of a read or the result of an atomic arrived. Says where it goes if it was new, and
+    /// with it how many bytes.
     pub(crate) fn read_data(
         &mut self,
         now: Instant,
@@ -294,16 +294,16 @@ impl Requester {
     /// Data of a read is missing before `number`, which arrived, be it later data or an
     /// acknowledgement, because answers come in order: ask again, but not for every packet of it.
     ///
-    /// A peer may answer all that was asked before it answers what was asked again. What comes further
-    /// and further on was on its way then, and says nothing new; a step back shows the new answer, and
-    /// that it misses its beginning, too.
+    /// A peer may answer all that was asked before it answers what was asked again. What comes
+    /// further and further on was on its way then, and says nothing new; a step back shows the new
+    /// answer, and that it misses its beginning, too.
     #[cold]
     pub(crate) fn data_missing(&mut self, now: Instant, number: u64, config: &QpConfig) {
         // Numbers in flight are never further apart than 24 bits.
         let ahead = (number - self.read_next) as u32;
         let back = ahead < std::mem::replace(&mut self.reread_ahead, ahead);
         let patience = if back { Span::ZERO } else { config.timeout };
-        // Of the number asked for, the lower half tells it from every other in flight.
+        // The lower half of the number distinguishes it from every other in flight.
         let wanted = self.read_next as u32;
         let asked = self.reread_for == wanted
             && now.since(self.reread_at) < patience.max(config.nak_interval);
@@ -314,7 +314,7 @@ impl Requester {
         }
     }
 
-    /// Nothing was heard for too long.
+    /// The timer is due: no answer arrived in time.
     pub(crate) fn timed_out(&mut self, now: Instant, limit: u8, counters: &mut Counters) {
         if !self.awaits() {
             self.timer = Instant::MAX;

@@ -14,17 +14,17 @@ pub(crate) struct Scoreboard {
     retry: u64,
     /// Packets before this that have not arrived are lost.
     lost_below: u64,
-    /// So many packets may overtake one that is not lost.
+    /// A missing packet is lost once one that was sent this many packets after it has arrived.
     window: u64,
     /// Packets before this were in flight when silence was last answered, and may all be lost.
     doubtful_below: u64,
     /// The window that congestion control allows, where it counts what is in flight.
     pub(crate) allowed: u64,
-    /// How many of `arrived` did.
+    /// How many entries of `arrived` are true.
     early: u64,
     /// Single packets that the peer asked for, to be sent again before all others.
     asked: VecDeque<u64>,
-    /// Keeps all of it instead, where losses are told by time.
+    /// Where losses are detected by time, this keeps the state of all packets instead.
     pub(crate) rack: Option<Rack>,
 }
 
@@ -107,9 +107,9 @@ impl Scoreboard {
             self.asked.retain(|&number| number >= acked);
         }
         if acked < self.doubtful_below {
-            // Nothing later arrived that could tell of the loss of these: without this each of them
-            // would cost a timeout. Two for each that gets through doubles their number per round
-            // trip, and a timeout that was only late repeats little.
+            // No later packet arrived that could reveal the loss of these: without this each of
+            // them would cost a timeout. Two for each that gets through doubles their number per
+            // round trip, and a timeout that was only late repeats little.
             let more = self.retry.max(acked).saturating_add(count.saturating_mul(2));
             self.lost_below = self.lost_below.max(more.min(self.doubtful_below));
         }

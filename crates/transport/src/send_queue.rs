@@ -91,8 +91,8 @@ impl<T: Posted> SendQueue<T> {
         Some((work, self.regulator.start(now, slack)?))
     }
 
-    /// The next packet of the oldest work was given to the wire at `now`, and counts as sent at `start`.
-    /// If it was the last one, the work is complete.
+    /// The next packet of the oldest work was given to the wire at `now`, and counts as sent at
+    /// `start`. If it was the last one, the work is complete.
     pub(crate) fn sent(
         &mut self,
         now: Instant,

@@ -1,14 +1,14 @@
 //! Packet numbers that never wrap.
 //!
 //! Inside, a packet's number has 64 bits, and its low 24 are the PSN on the wire. It starts one lap
-//! above zero, so that looking half a lap back never goes below it.
+//! above zero, so that a PSN half a lap back never leads below it.
 
 use xoff_wire::Psn;
 
 /// "None": larger than any number in use.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Half the number space: numbers further apart than this cannot be told from their PSNs.
+/// Half the number space: numbers further apart than this cannot be distinguished by their PSNs.
 pub(crate) const HALF_LAP: u64 = 1 << 23;
 
 /// The number a queue pair starts with.

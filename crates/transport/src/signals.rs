@@ -1,4 +1,4 @@
-//! What a queue pair is told beside the headers: the path, and what the network did to a packet.
+//! What a queue pair learns beside the headers: the path, and what the network did to a packet.
 
 use xoff_units::{Instant, Rate, Span};
 
@@ -16,7 +16,7 @@ pub struct PathInfo {
 pub struct Signals<'a> {
     /// The packet was marked "congestion experienced".
     pub ce: bool,
-    /// Its payload was cut off on the way. Only looked at in packets that are marked as well.
+    /// Its payload was trimmed on the way. Counts only in packets that are marked as well.
     pub trimmed: bool,
     /// A limiter that this queue pair shares with others allows no congestion notification now
     /// ([`CnpLimiter`](crate::CnpLimiter)); of no meaning where each queue pair has its own.

@@ -30,8 +30,8 @@ pub struct UnreliablePair {
     /// Where the payload of the packet sent last comes from.
     source: Source,
     inbound: Inbound,
-    /// The packet that comes next. A plain PSN: whatever comes is taken for the next of its message or the
-    /// first of another, so there is no window in which it would have to be placed.
+    /// The packet that comes next. A plain PSN: whatever comes is taken for the next of its message
+    /// or the first of another, so there is no window in which it would have to be placed.
     expected: Psn,
     /// The message being received is a send (or a write); nothing between messages, or when the
     /// rest of one is of no use.

@@ -20,11 +20,11 @@ pub enum Verb {
     Send,
     /// Fetch it from the peer's memory.
     Read,
-    /// Write, and tell the peer with four bytes; takes one of its receives.
+    /// Write, and notify the peer with four bytes of immediate data; takes one of its receives.
     WriteImmediate(Immediate),
     /// Send with four bytes beside the message.
     SendImmediate(Immediate),
-    /// Send, and ask the peer to make one of its keys work no more.
+    /// Send, and ask the peer to invalidate one of its keys.
     SendInvalidate(Rkey),
     /// Change eight bytes of the peer's memory and fetch what was there. The length posted with it
     /// does not matter.
@@ -78,12 +78,12 @@ impl fmt::Display for PostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => {
-                write!(f, "a message is at most {MAX_MESSAGE} long, a datagram one packet")
+                write!(f, "a message can have at most {MAX_MESSAGE}, and a datagram one packet")
             }
             Self::QueueFull => write!(f, "at most {MAX_POSTED} messages can be posted at a time"),
             Self::Failed => f.write_str("the queue pair has failed"),
-            Self::Unsupported => f.write_str("this service has no such operation"),
-            Self::Misaligned => f.write_str("the address of an atomic is a multiple of eight"),
+            Self::Unsupported => f.write_str("this service does not support the operation"),
+            Self::Misaligned => f.write_str("the address of an atomic must be a multiple of eight"),
         }
     }
 }
@@ -99,15 +99,15 @@ pub enum Status {
     RetryExceeded,
     /// The peer had no receive for it, as often as we tried.
     RnrRetryExceeded,
-    /// The peer could not make sense of the request.
+    /// The peer refused the request as invalid.
     RemoteInvalidRequest,
-    /// The peer's memory may not be used so.
+    /// The peer's key, address range or access rights do not allow it.
     RemoteAccess,
     /// The peer failed to carry it out.
     RemoteOperational,
     /// The message was longer than the receive.
     LocalLength,
-    /// Our own memory may not be used so.
+    /// The access rights of our own memory do not allow it.
     LocalProtection,
     /// Not attempted to the end, because the queue pair failed for another reason.
     Flushed,
@@ -137,9 +137,9 @@ pub struct Received {
     pub kind: ReceivedKind,
     /// The four bytes beside it.
     pub immediate: Option<Immediate>,
-    /// The key that works no more.
+    /// The key that was invalidated.
     pub invalidated: Option<Rkey>,
-    /// Who sent it, if it was a datagram.
+    /// The queue pair that sent it, if it was a datagram.
     pub source: Option<Qpn>,
 }
 

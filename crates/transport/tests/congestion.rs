@@ -175,8 +175,8 @@ fn a_window_of_hpcc_holds_a_round_trip() {
 
 #[test]
 fn a_shrunken_window_does_not_wait_for_the_timer() {
-    // Marked to the ground with rare acknowledgements: more is in flight than the window allows, and
-    // nothing in flight has asked for an acknowledgement.
+    // Marked to the ground with rare acknowledgements: more is in flight than the window allows,
+    // and nothing in flight has asked for an acknowledgement.
     let config = QpConfig {
         congestion: Congestion::Dctcp(Dctcp::default()),
         notification: Notification::EchoInAck,

@@ -1,4 +1,5 @@
-//! Whatever the wire does, everything posted arrives once; and whatever a peer sends, nothing breaks.
+//! Whatever the wire does, everything posted arrives once; and whatever a peer sends, nothing
+//! breaks.
 
 mod pair;
 

@@ -53,7 +53,8 @@ fn a_lost_tail_is_repaired_after_about_two_round_trips() {
     let (undisturbed, counts) = write(tcp(), |_| Fate::Pass);
     assert_eq!(counts, [0, 0, 0]);
     let (done, counts) = write(tcp(), lose_first(&[39]));
-    // The probe leaves two round trips after the last news of the others, and is answered after one.
+    // The probe leaves two round trips after the last news of the others, and is answered after
+    // one.
     let late = done.since(undisturbed);
     assert!((RTT * 2..RTT * 4).contains(&late), "{late}");
     assert_eq!(counts, [1, 0, 1], "sent again, timeouts, cuts");

@@ -102,7 +102,8 @@ fn a_lost_packet_goes_back_once() {
     assert_eq!(receiver.naks_sent, 1);
     assert_eq!(sender.naks_received, 1);
     assert_eq!(sender.timeouts, 0);
-    // Everything sent in the round trip after it is sent again: 4 us and one packet time, by 86.56 ns.
+    // Everything sent in the round trip after it is sent again: 4 us and one packet time, by 86.56
+    // ns.
     assert!((46..=49).contains(&sender.retransmitted), "{}", sender.retransmitted);
     assert_eq!(receiver.out_of_sequence + 1, sender.retransmitted);
 }

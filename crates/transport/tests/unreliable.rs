@@ -120,7 +120,8 @@ fn an_unreliable_connection_refuses_in_silence() {
 fn numbers_that_only_go_back_never_run_out() {
     let mut pair = unreliable(1, 2, &plain());
     let mut side = Side::new(5000, 1);
-    // Three times half a lap back from the expected one, which is below any start; then the last number.
+    // Three times half a lap back from the expected one, which is below any start; then the last
+    // number.
     for (id, psn) in [0x80_0000, 0x00_0001, 0x80_0002, 0xff_ffff, 0].into_iter().enumerate() {
         let id = id as u64;
         side.post_receive(id, 1000);

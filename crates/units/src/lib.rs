@@ -5,8 +5,8 @@
 //! from 10G to 1.6T one byte takes a whole number of them; a `u64` of them lasts 213 days.
 //!
 //! Every quantity parses from what people write (`400Gbps`, `30m`, `150KB`, `1MiB`, `2us`, `5%`,
-//! `1/8`) and displays in a form that parses back. Decimal prefixes are powers of ten, `Ki`/`Mi`/`Gi`
-//! powers of two; `b` is bits and `B` is bytes.
+//! `1/8`) and displays in a form that parses back. Decimal prefixes are powers of ten,
+//! `Ki`/`Mi`/`Gi` powers of two; `b` is bits and `B` is bytes.
 //!
 //! What it is not: a dimensional-analysis library. Read [`time`] first.
 

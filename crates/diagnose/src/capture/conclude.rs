@@ -25,7 +25,7 @@ pub(super) fn report(analysis: Analysis) -> Report {
     report
 }
 
-/// The two streams of a connection, the one that asked first in front.
+/// The two streams of a connection, the one with the first request in front.
 fn first_asker<'a>(
     stream: &'a Stream,
     partner: Option<&'a Stream>,
@@ -57,7 +57,7 @@ fn connection(stream: &Stream, partner: Option<&Stream>) -> Connection {
     }
 }
 
-/// What the sender of `stream` asked, and what `partner` answered.
+/// What the sender of `stream` requested, and what `partner` answered.
 fn direction(stream: Option<&Stream>, partner: Option<&Stream>) -> Direction {
     let mut direction = Direction::default();
     if let Some(partner) = partner {

@@ -39,7 +39,7 @@ pub enum Kind {
     Duplicate,
     /// Congestion marks.
     CongestionMarked,
-    /// Congestion marks that nobody was told of.
+    /// Congestion marks without a congestion notification.
     MarksWithoutCnp,
     /// Congestion notifications.
     Cnp,
@@ -118,14 +118,14 @@ fn of_connection(out: &mut Vec<Finding>, number: usize, connection: &Connection)
         of_direction(direction, &mut say);
         if connection.matched != Matched::OneWay {
             let waiting = &direction.unanswered;
-            let text = format!("{} that no answer follows", many(waiting, "request"));
+            let text = format!("{} without an answer", many(waiting, "request"));
             say(Severity::Note, Kind::Unanswered, waiting, &text);
         }
     }
     if connection.matched == Matched::OneWay && connection.service == Some("RC") {
         let text = format!(
-            "{}: the other direction is not in the capture or cannot be told from others; no round \
-             trips",
+            "{}: the other direction is not in the capture or cannot be identified, so there are no \
+             round-trip times",
             Ends(a, b)
         );
         let (severity, kind) = (Severity::Note, Kind::Unmatched);
@@ -138,10 +138,10 @@ fn of_direction(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evi
     use Severity::{Error, Note, Warning};
     let naks = &direction.naks;
     for (evidence, text) in [
-        (&naks.invalid_request, "refused: the request makes no sense there"),
-        (&naks.remote_access_error, "refused: key or rights do not allow it"),
-        (&naks.remote_operational_error, "refused: the other end could not carry it out"),
-        (&naks.reserved, "refused with a syndrome that is reserved"),
+        (&naks.invalid_request, "refused: invalid request"),
+        (&naks.remote_access_error, "refused: key or access rights do not allow it"),
+        (&naks.remote_operational_error, "refused: the other end failed to carry it out"),
+        (&naks.reserved, "refused with a reserved syndrome"),
     ] {
         say(Error, Kind::FatalNak, evidence, &format!("{} {text}", many(evidence, "request")));
     }
@@ -156,15 +156,20 @@ fn of_direction(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evi
     say(Warning, Kind::Retransmission, &resent, &text);
     let gaps = direction.out_of_sequence.with(&direction.read_out_of_sequence);
     let lost = match direction.missing_packets {
-        0 => "what was missing came later".to_owned(),
-        lost => format!("{lost} of the missing never came"),
+        0 => "all missing packets came later".to_owned(),
+        lost => format!("{lost} missing packets never came"),
     };
-    let text = format!("{} before which others are missing; {lost}", many(&gaps, "packet"));
+    let text = format!("{} out of sequence; {lost}", many(&gaps, "packet"));
     say(Warning, Kind::OutOfSequence, &gaps, &text);
     let late = &direction.reordered;
     say(Note, Kind::Reordered, late, &format!("{} overtaken by later ones", many(late, "packet")));
     let twice = &direction.duplicates;
-    say(Note, Kind::Duplicate, twice, &format!("{} doubled by the network", many(twice, "packet")));
+    say(
+        Note,
+        Kind::Duplicate,
+        twice,
+        &format!("{} duplicated by the network", many(twice, "packet")),
+    );
     let jumps = &direction.jumps;
     let text = "the sequence numbers jump: another connection, or a hole in the capture";
     say(Note, Kind::Jump, jumps, text);
@@ -219,9 +224,9 @@ fn of_capture(out: &mut Vec<Finding>, report: &Report) {
     };
     let wrong = &totals.icrc_wrong;
     let mut text =
-        format!("{} with a wrong ICRC, left out of everything else", many(wrong, "packet"));
+        format!("{} with a wrong ICRC, excluded from everything else", many(wrong, "packet"));
     if wrong.count > totals.icrc_right {
-        text += "; if whatever captured them did that, look with --no-icrc";
+        text += "; if the capture itself changed them, use --no-icrc";
     }
     say(Error, Kind::IcrcWrong, wrong, text);
     let rejects = &report.management.rejects;
@@ -230,8 +235,8 @@ fn of_capture(out: &mut Vec<Finding>, report: &Report) {
     say(Warning, Kind::Rejected, rejects, text);
     let glued = &totals.oversized;
     let text = format!(
-        "{} larger than any MTU: segmentation offload glued them together; capture with offloads off \
-         or on the wire",
+        "{} larger than any MTU: merged by segmentation offload; capture with offloads off, or on the \
+         wire",
         many(glued, "packet")
     );
     say(Warning, Kind::Oversized, glued, text);
@@ -241,7 +246,7 @@ fn of_capture(out: &mut Vec<Finding>, report: &Report) {
     let text = format!("{} with an unknown opcode", many(opcodes, "packet"));
     say(Note, Kind::Malformed, opcodes, text);
     let links = &totals.unsupported_link;
-    let text = format!("{} of a link type that cannot be read", many(links, "packet"));
+    let text = format!("{} of an unsupported link type", many(links, "packet"));
     say(Warning, Kind::NotFollowed, links, text);
     let rest = Evidence { count: totals.not_followed, packets: Vec::new() };
     let text =
@@ -249,12 +254,13 @@ fn of_capture(out: &mut Vec<Finding>, report: &Report) {
     say(Warning, Kind::NotFollowed, &rest, text);
     let pieces = &totals.fragments;
     let text = format!(
-        "{} in pieces: the path's MTU is smaller than the packets",
+        "{} fragmented: the path's MTU is smaller than the packets",
         many(pieces, "IP packet")
     );
     say(Note, Kind::Fragmented, pieces, text);
     let cut = &totals.truncated;
-    let text = format!("{} not kept whole; their ICRC is not checked", many(cut, "packet"));
+    let text =
+        format!("{} truncated in the capture; their ICRC is not checked", many(cut, "packet"));
     say(Note, Kind::Truncated, cut, text);
 }
 

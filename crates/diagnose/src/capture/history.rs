@@ -35,7 +35,7 @@ pub(super) struct Answered {
 #[derive(Debug, Default)]
 pub(super) struct History {
     sent: VecDeque<Sent>,
-    /// The first sequence number that nobody has answered yet.
+    /// The first sequence number without an answer yet.
     unanswered: Option<Psn>,
 }
 
@@ -96,7 +96,7 @@ impl History {
         if self.unanswered.is_some_and(|first| !first.is_before(next)) {
             return None;
         }
-        // An answer to what was never asked says nothing.
+        // An answer without a request says nothing.
         let named = *self.find(psn)?;
         let oldest = match self.unanswered {
             Some(first) => self.find(first).copied(),

@@ -17,7 +17,8 @@ pub(super) type Pair = (Key, Key);
 /// What the messages have said so far.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
-    /// Who asked whom by which name, and the asker's queue pair.
+    /// The queue pair of each requester, by its address, the other address and its communication
+    /// id.
     asked: BTreeMap<(IpAddr, IpAddr, CommId), Qpn>,
     partners: BTreeMap<Key, (Key, Matched)>,
     /// The queue pairs of those.

@@ -11,9 +11,9 @@ pub struct PauseCount {
     pub pauses: Evidence,
     /// Frames that let it go on.
     pub resumes: u64,
-    /// The pause time asked for, in quanta of 512 bit times, all frames together.
+    /// The pause time of all frames together, in quanta of 512 bit times.
     pub quanta: u64,
-    /// The longest asked for.
+    /// The longest pause time of one frame, in quanta.
     pub longest: u16,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Looks into a packet that is not RoCE. Returns a connection if it completes one.
+    /// Reads a packet that is not RoCE. Returns a connection if it completes one.
     pub(super) fn packet(
         &mut self,
         frame: &Frame,

@@ -83,13 +83,13 @@ pub struct Connection {
     pub first_packet: u64,
     /// How its directions were matched.
     pub matched: Matched,
-    /// The end that asked first.
+    /// The end that sent the first request.
     pub a: End,
     /// The other.
     pub b: End,
-    /// What `a` asked of `b`.
+    /// What `a` requested of `b`.
     pub a_to_b: Direction,
-    /// What `b` asked of `a`.
+    /// What `b` requested of `a`.
     pub b_to_a: Direction,
 }
 
@@ -142,9 +142,9 @@ pub struct Naks {
     pub remote_access_error: Evidence,
     /// The receiver could not.
     pub remote_operational_error: Evidence,
-    /// xoff's own, of selective repeat.
+    /// NAKs of xoff's own selective repeat.
     pub selective: Evidence,
-    /// A syndrome that nobody has defined.
+    /// A reserved syndrome.
     pub reserved: Evidence,
 }
 
@@ -194,7 +194,7 @@ pub struct Direction {
     pub wire_bytes: u64,
     /// Request packets.
     pub request_packets: u64,
-    /// Operations it asked for.
+    /// Operations it requested.
     pub operations: Operations,
     /// Bytes it sent or wrote, each counted once.
     pub payload_bytes: u64,

@@ -6,7 +6,7 @@ use xoff_wire::capture::Timestamp;
 /// Gaps that are remembered; the oldest is forgotten when there are more.
 const HOLES: usize = 64;
 /// A jump of more than this is another connection on the same queue pair, or a hole in the
-/// capture: no sender has so much on its way.
+/// capture: no sender has this much in flight.
 const FAR: i32 = 1 << 16;
 
 /// How a packet stands to those before it.
@@ -14,7 +14,7 @@ const FAR: i32 = 1 << 16;
 pub(super) enum Arrival {
     /// The next, or the first of all.
     InOrder,
-    /// New, with so many missing before it.
+    /// New, with this many missing before it.
     AfterGap(u32),
     /// One that was missing since this moment.
     FillsGap(Timestamp),
@@ -77,7 +77,7 @@ impl Sequence {
         Arrival::AfterGap(distance as u32)
     }
 
-    /// The packet that came last is a read of so many bytes, and the largest payload of a packet is
+    /// The packet that came last is a read of `bytes` bytes, and the largest payload of a packet is
     /// not known: where its answers end will be seen from what comes next.
     pub(super) fn open_read(&mut self, psn: Psn, bytes: u32) {
         self.open_read = Some((psn, bytes));

@@ -21,7 +21,7 @@ use xoff_wire::{Opcode, Operation, Position, Psn, Qpn, Service, Syndrome};
 /// the work on captures where nothing fits.
 const COMPARISONS: u32 = 1 << 14;
 
-/// What tells streams apart.
+/// What distinguishes streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) source: IpAddr,
@@ -178,7 +178,7 @@ impl Streams {
         }
     }
 
-    /// Tells a stream what is known of its other direction, which may not be there.
+    /// Applies what is known of a stream's other direction, which may be missing.
     fn apply(&mut self, id: usize, known: &Pairing) {
         let Some((key, matched)) = known.partner(&self.all[id].key) else { return };
         self.all[id].from = Some(key.to);
@@ -240,7 +240,7 @@ impl Streams {
         }
     }
 
-    /// Looks for the one stream whose requests an answer fits.
+    /// Searches for the one stream whose requests an answer fits.
     fn search(&mut self, id: usize, seen: &Seen<'_>) -> Option<usize> {
         let stream = &self.all[id];
         let hosts = (stream.key.destination, stream.key.source);

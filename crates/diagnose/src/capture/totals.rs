@@ -23,7 +23,7 @@ pub struct Totals {
     pub other: u64,
     /// Packets whose ICRC is right.
     pub icrc_right: u64,
-    /// Packets whose ICRC is wrong. They are not looked at further.
+    /// Packets whose ICRC is wrong. They are not analysed further.
     pub icrc_wrong: Evidence,
     /// Packets whose ICRC the capture did not keep.
     pub icrc_unknown: u64,

@@ -129,7 +129,7 @@ fn lost_packets_of_an_unreliable_connection_stay_lost() {
     let report = tape.report();
     assert_eq!(only(&report).service, Some("UC"));
     assert_eq!(forward(&report).missing_packets, 3);
-    assert!(report.findings[0].text.contains("3 of the missing never came"));
+    assert!(report.findings[0].text.contains("3 missing packets never came"));
     assert_eq!(forward(&report).unanswered.count, 0);
 }
 

@@ -46,7 +46,7 @@ impl Agent {
         Ok(Self { manager, pair, completions, memory, free })
     }
 
-    /// The manager: ask it for connections, and read its events.
+    /// The manager: request connections from it, and read its events.
     pub fn manager(&mut self) -> &mut Manager {
         &mut self.manager
     }
@@ -101,8 +101,8 @@ impl Agent {
                 immediate: None,
                 signaled: true,
             };
-            // Nobody can be told if the address is none to send to: the question is repeated, and
-            // then it is over.
+            // An address that cannot be sent to is not reported: the message is repeated a few
+            // times and then times out.
             if device.post_datagram(self.pair, work).is_err() {
                 self.free.push(place);
             }

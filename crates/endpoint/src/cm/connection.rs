@@ -31,9 +31,9 @@ pub(super) fn coded(time: u8) -> Span {
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// We asked.
+    /// We have requested it.
     Asked,
-    /// The peer asked, and the caller has not answered.
+    /// The peer has requested it, and the caller has not answered.
     Considered,
     /// We accepted, and the peer has not said that it knows.
     Accepted,
@@ -64,7 +64,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Whether it is one more that the peer has asked for and not got.
+    /// Whether the peer has requested it and it is not established yet.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self.phase, Phase::Considered | Phase::Accepted)
     }

@@ -13,13 +13,13 @@ pub struct Counters {
     pub duplicates: u64,
     /// Not a message of communication management, or one of a kind not spoken here.
     pub malformed: u64,
-    /// A request whose numbers make no sense: no such MTU or transport, or somebody else's address.
+    /// Invalid requests: no such MTU or transport, or an address that is not the sender's.
     pub nonsense: u64,
     /// About a connection that is not known here, or of which the sender is not the peer.
     pub stray: u64,
     /// Known, but not what can come in this state.
     pub unexpected: u64,
-    /// Requests for a service that nobody serves here.
+    /// Requests for a service that is not served here.
     pub unserved: u64,
     /// Requests from a queue pair that an older connection still holds.
     pub stale: u64,

@@ -34,9 +34,9 @@ pub struct Offer {
     /// Most payload of a packet. (The asker's word counts; anything not a path MTU is taken for the
     /// next smaller one.)
     pub mtu: Bytes,
-    /// Reads and atomics at once that it answers.
+    /// Most outstanding reads and atomics that it answers.
     pub responder_resources: u8,
-    /// Reads and atomics at once that it will ask for.
+    /// Most outstanding reads and atomics that it requests.
     pub initiator_depth: u8,
 }
 
@@ -53,22 +53,22 @@ pub struct Peer {
     pub service: Service,
     /// Most payload of a packet.
     pub mtu: Bytes,
-    /// Reads and atomics at once that it answers.
+    /// Most outstanding reads and atomics that it answers.
     pub responder_resources: u8,
-    /// Reads and atomics at once that it will ask for.
+    /// Most outstanding reads and atomics that it requests.
     pub initiator_depth: u8,
 }
 
 /// What happened to a connection or lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Somebody asks for one: accept or reject it.
+    /// A peer requests a connection: accept or reject it.
     Requested {
         /// Its name from now on.
         id: ConnectionId,
-        /// The service that was asked for.
+        /// The service that was requested.
         service: ServiceId,
-        /// Who asks.
+        /// The peer that requests it.
         peer: Peer,
         /// What the application added.
         data: [u8; REQUEST_DATA],
@@ -77,7 +77,7 @@ pub enum Event {
     Established {
         /// Which.
         id: ConnectionId,
-        /// With whom.
+        /// The peer.
         peer: Peer,
     },
     /// The peer does not want it.
@@ -87,13 +87,13 @@ pub enum Event {
         /// Why.
         reason: RejectReason,
     },
-    /// Somebody asks where datagrams of a service go: serve or decline.
+    /// A peer looks up where datagrams of a service go: serve or decline.
     LookedUp {
         /// The question's name.
         id: ConnectionId,
-        /// The service that was asked for.
+        /// The service that was requested.
         service: ServiceId,
-        /// Who asks.
+        /// The address of the peer.
         from: IpAddr,
         /// What the application added.
         data: [u8; LOOKUP_DATA],
@@ -102,7 +102,7 @@ pub enum Event {
     Found {
         /// Which lookup.
         id: ConnectionId,
-        /// Whom we asked.
+        /// The address that we sent the lookup to.
         address: IpAddr,
         /// Where they go.
         service: DatagramService,

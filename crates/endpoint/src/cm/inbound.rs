@@ -180,7 +180,7 @@ impl Manager {
         }
     }
 
-    /// The peer asks for time: no repetition before it is over.
+    /// The peer needs more time: nothing is repeated before it is over.
     fn delayed(&mut self, now: Instant, from: IpAddr, delay: &Delay) {
         let Some(id) = self.known(from, delay.remote_id, delay.local_id) else { return };
         let Some(connection) = self.connections.get_mut(&id) else { return };
@@ -195,7 +195,7 @@ impl Manager {
 
     fn rejected(&mut self, now: Instant, from: IpAddr, reject: &Reject) {
         let Some(id) = self.known(from, reject.remote_id, reject.local_id).or_else(|| {
-            // Who refuses a request may have no name for it.
+            // A peer that rejects a request may not have given it an id.
             let id = reject.remote_id.0;
             let fits = |connection: &&Connection| {
                 connection.address == from && reject.local_id == CommId(0)
@@ -228,7 +228,8 @@ impl Manager {
             remote_id: message.local_id,
             private_data: PrivateData::NONE,
         });
-        // Somebody we do not know (any more) wants to part: so be it, or it would ask on and on.
+        // A disconnect of a connection that we do not know (any more) is answered as well:
+        // otherwise the peer would repeat it.
         let Some(id) = self.known(from, message.remote_id, message.local_id) else {
             return self.send(from, tid, &parted);
         };
@@ -263,8 +264,8 @@ impl Manager {
     }
 }
 
-/// The peer that a request speaks of, or why it cannot be. A request that claims to be from
-/// somebody else gets no answer at all.
+/// The peer that a request describes, or why the request is invalid. A request that claims another
+/// address than it came from gets no answer at all.
 fn sensible(from: IpAddr, request: &Request) -> Result<Peer, Option<RejectReason>> {
     let claims = Addressing::parse(&request.private_data.0).ok_or(None)?;
     if claims.source != from || address(request.primary.local_gid) != from {

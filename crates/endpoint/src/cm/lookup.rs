@@ -1,7 +1,7 @@
-//! Where datagrams of a service go: the questions of ours and of peers (IBTA 12.11).
+//! Where datagrams of a service go: lookups of ours and of peers (IBTA 12.11, SIDR).
 //!
-//! A lookup makes no connection. The asker repeats its question until it is answered; who answers
-//! remembers what it said for a while, so that a question which is repeated gets the same answer.
+//! A lookup makes no connection. Its sender repeats it until it is answered; the responder keeps
+//! its answer for a while, so that a repeated lookup gets the same one.
 
 use super::connection::{ConnectionId, DECISION, MAX_RETRIES, RESPONSE_TIMEOUT, TIME_WAIT, coded};
 use super::event::{DatagramService, Event, LOOKUP_DATA};
@@ -24,9 +24,9 @@ pub(super) const MAX_LOOKUPS: usize = 1024;
 /// Where a question stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// We asked.
+    /// We have sent it.
     Asked,
-    /// A peer asked, and the caller has not answered.
+    /// A peer has sent it, and the caller has not answered.
     Considered,
     /// The caller has answered.
     Answered,
@@ -78,8 +78,8 @@ impl Manager {
         self.services.insert(ServiceId::udp(port));
     }
 
-    /// Asks `to` which queue pair takes the datagrams of a port. `None` if too much is asked already,
-    /// or if the address is of another family than ours.
+    /// Looks up which queue pair of `to` takes the datagrams of a port. `None` if too many lookups
+    /// are under way, or if the address is of another family than ours.
     pub fn look_up(&mut self, now: Instant, to: IpAddr, port: Port) -> Option<ConnectionId> {
         let addresses = self.addressing(to)?;
         let private_data = PrivateData::new(&addresses)?;
@@ -139,7 +139,7 @@ impl Manager {
         true
     }
 
-    /// A peer asks.
+    /// A lookup of a peer arrived.
     pub(super) fn asked(
         &mut self,
         now: Instant,
@@ -156,7 +156,7 @@ impl Manager {
             }
             return;
         }
-        // Who claims to be somebody else gets no answer at all.
+        // A lookup that claims another address than it came from gets no answer at all.
         let claims = Addressing::parse(&lookup.private_data.0);
         if claims.is_none_or(|claims| claims.source != from) {
             self.counters.nonsense += 1;
@@ -196,7 +196,7 @@ impl Manager {
                 && question.service == found.service
         });
         if ours.is_none() {
-            // Somebody else's, or one that was answered before.
+            // The answer to another's lookup, or a second answer.
             self.counters.stray += 1;
             return;
         }
@@ -226,7 +226,7 @@ impl Manager {
                     self.send(address, transaction, &message);
                 }
                 (Phase::Answered, _) => self.lookups.forget(id),
-                // Nobody answered: the peer, or the caller.
+                // There was no answer: of the peer, or of the caller.
                 _ => {
                     self.lookups.forget(id);
                     self.events.push_back(Event::TimedOut { id: ConnectionId(id) });

@@ -22,11 +22,11 @@ use xoff_wire::udp::Port;
 
 /// Connections at a time, ended ones that are still remembered among them.
 pub(super) const MAX_CONNECTIONS: usize = 4096;
-/// Connections that peers asked for and that do not stand yet.
+/// Connections that peers requested and that are not established yet.
 pub(super) const MAX_PENDING: usize = 256;
 /// Datagrams that wait to be sent.
 const MAX_QUEUED: usize = 1024;
-/// The coded 100 Gb/s: what a path says of its rate when nobody knows.
+/// The code for 100 Gb/s, the rate of a path whose rate is not known.
 const PACKET_RATE: u8 = 16;
 
 /// A datagram to queue pair 1 of a peer.
@@ -36,7 +36,8 @@ pub(super) type Outgoing = (IpAddr, [u8; mad::LEN]);
 #[derive(Debug)]
 pub struct Manager {
     local: IpAddr,
-    /// The adapter's name: peers tell old connections from new ones by it and the queue pair.
+    /// The adapter's GUID: by it and the queue pair, peers distinguish old connections from new
+    /// ones.
     guid: u64,
     next_id: u32,
     pub(super) services: BTreeSet<ServiceId>,
@@ -53,8 +54,9 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The manager of the address `local`. The seed makes names that differ from those of an earlier
-    /// one at the same address: without that, peers would take new connections for old ones.
+    /// The manager of the address `local`. The seed makes names that differ from those of an
+    /// earlier one at the same address: without that, peers would take new connections for old
+    /// ones.
     pub fn new(local: IpAddr, seed: u64) -> Self {
         Self {
             local,
@@ -83,8 +85,8 @@ impl Manager {
         self.services.remove(&ServiceId::udp(port));
     }
 
-    /// Asks `to` for a connection to a port. `None` if there are too many, or if the address is of
-    /// another family than ours.
+    /// Requests a connection to a port of `to`. `None` if there are too many, or if the address is
+    /// of another family than ours.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -119,7 +121,7 @@ impl Manager {
         Some(ConnectionId(id))
     }
 
-    /// Who asks whom. `None` if the address is of another family than ours.
+    /// The addresses of both ends. `None` if the families differ.
     pub(super) fn addressing(&self, to: IpAddr) -> Option<[u8; Addressing::LEN]> {
         let source_port = Port(0xc000 | self.next_id as u16);
         Addressing { source: self.local, destination: to, source_port }.emit()
@@ -301,7 +303,7 @@ impl Manager {
                 self.events.push_back(Event::Disconnected { id: ConnectionId(id) });
                 self.forget(id);
             }
-            // The caller did not decide in time: whatever he does now finds nothing.
+            // The caller did not decide in time: an answer that comes now finds no request.
             Phase::Considered => {
                 self.events.push_back(Event::TimedOut { id: ConnectionId(id) });
                 self.forget(id);
@@ -337,7 +339,7 @@ impl Manager {
         }
     }
 
-    /// A connection that a peer asks for: kept until the caller has decided.
+    /// A connection that a peer requests: kept until the caller has decided.
     pub(super) fn consider(&mut self, now: Instant, mut connection: Connection) -> u32 {
         let id = self.fresh_id();
         connection.due = now + DECISION;

@@ -1,27 +1,28 @@
 //! rdma_cm without input or output: how connections are made by name and ended (IBTA chapter 12,
 //! annex A11 for IP addresses).
 //!
-//! An [`Agent`] is a [`Manager`] on a device. The manager alone is driven by whoever has queue pair 1:
+//! An [`Agent`] is a [`Manager`] on a device. The manager alone is driven by the owner of queue
+//! pair 1:
 //!
-//! 1. Ask for a connection with [`connect`](Manager::connect), or [`listen`](Manager::listen) on a
+//! 1. Request a connection with [`connect`](Manager::connect), or [`listen`](Manager::listen) on a
 //!    port and answer each [`Event::Requested`] with [`accept`](Manager::accept) or
 //!    [`reject`](Manager::reject).
 //!    For datagrams there is no connection: [`look_up`](Manager::look_up) where they go, or
 //!    [`listen_for_lookups`](Manager::listen_for_lookups) and answer each [`Event::LookedUp`] with
 //!    [`serve`](Manager::serve) or [`decline`](Manager::decline).
-//! 2. Give every datagram that arrives at queue pair 1 to [`handle`](Manager::handle), whoever it is
-//!    from.
+//! 2. Give every datagram that arrives at queue pair 1 to [`handle`](Manager::handle), from any
+//!    peer.
 //! 3. After every call, send what [`poll_transmit`](Manager::poll_transmit) has and read
 //!    [`poll_event`](Manager::poll_event), until there is no more.
-//! 4. At [`deadline`](Manager::deadline) call [`handle_deadline`](Manager::handle_deadline). Calling
-//!    early does nothing.
+//! 4. At [`deadline`](Manager::deadline) call [`handle_deadline`](Manager::handle_deadline).
+//!    Calling early does nothing.
 //!
-//! Messages get lost: each is repeated until it is answered, and an answer is repeated when the
-//! question is. A peer may ask for more time. What makes no sense is counted ([`Counters`]) and, where
-//! the standard wants it, refused; nothing is answered with more than one datagram of the same size,
-//! and everything that is kept has a limit.
+//! Messages get lost: each is repeated until it is answered, and an answer is repeated when its
+//! request is. A peer may request more time. Invalid messages are counted ([`Counters`]) and, where
+//! the standard demands it, rejected; nothing is answered with more than one datagram of the same
+//! size, and everything that is kept has a limit.
 //!
-//! What it is not: address resolution (the kernel routes), queue pairs (the caller connects his own
+//! What it is not: address resolution (the kernel routes), queue pairs (the caller connects its own
 //! with what an event says) and alternate paths.
 
 mod agent;

@@ -12,8 +12,8 @@ use xoff_wire::Rkey;
 pub(super) const CYCLE: u32 = 4096;
 /// The step that addresses are rounded up to.
 pub(super) const CACHE_LINE: u32 = 64;
-/// Most that is posted beyond a window, unless two messages are more: more would wait in vain and leave
-/// the caches.
+/// Most that is posted beyond a window, unless two messages are more: more would wait in vain and
+/// leave the caches.
 const BEYOND: u64 = 256 << 10;
 /// Most that waits for messages of the peer, unless a few messages are more.
 const WAITING: u64 = 32 << 20;
@@ -56,8 +56,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of a test whose sides agreed on a cycle and a cache line, for queue pairs that have
-    /// so much in flight.
+    /// The layout of a test whose sides agreed on a cycle and a cache line, for queue pairs that
+    /// have `window` in flight.
     pub(super) fn new(settings: &Settings, cycle: u64, line: u64, window: Bytes) -> Self {
         let latency = settings.measure == Measure::Latency;
         let (depth, pairs) = (settings.depth as u64, settings.pairs as u64);
@@ -166,7 +166,7 @@ impl Area {
         RemoteSlice { address, key: keys.rkey }
     }
 
-    /// What the peer is told.
+    /// The key and address that the peer gets.
     pub(super) fn address(&self, pair: usize) -> (Rkey, u64) {
         (self.target.key(), BASE + pair as u64 * self.target_each)
     }

@@ -16,7 +16,8 @@ use xoff_wire::Service;
 
 /// Bits of a work's name that say its number; those above say its queue pair.
 const NUMBER_BITS: u32 = 48;
-/// Messages of an unreliable service that have not come so long after the peer's last word are lost.
+/// Messages of an unreliable service that have not come so long after the peer's last word are
+/// lost.
 const LOST_AFTER: Span = Span::from_ms(300);
 /// Bytes that our introduction leaves in a stock server's memory: a global route header, and four.
 const INTRODUCTION: Bytes = Bytes::new(40 + 4);
@@ -104,8 +105,8 @@ impl Session {
         Ok(())
     }
 
-    /// Moves messages of one size, and says how it went. A target that nobody tells anything has
-    /// nothing to say.
+    /// Moves messages of one size and returns what was measured. The target of one-sided operations
+    /// measures nothing.
     pub(super) fn bandwidth(&mut self, size: u64, check: &mut Check) -> Result<Row, PerfError> {
         let (sends, receives) = (self.is_active(), self.is_receiving());
         if !sends && !receives {
@@ -178,7 +179,7 @@ impl Session {
                     && self.settings.verb == Verb::Write
                     && let Some(last) = message.last_mut()
                 {
-                    // What the other side looks for.
+                    // The byte that the other side waits for.
                     *last = (number + 1) as u8;
                 }
                 if self.settings.verb == Verb::Write {
@@ -347,7 +348,7 @@ fn best_moment(moments: &[Instant]) -> f64 {
 fn operation(kind: AtomicKind, known: Option<u64>, number: u64) -> Atomic {
     match (kind, known) {
         (AtomicKind::FetchAdd, _) => Atomic::FetchAdd { add: 1 },
-        // First a look: whatever is there stays.
+        // The first only reads: swapping zero for zero changes nothing.
         (AtomicKind::CompareSwap, None) => Atomic::CompareSwap { compare: 0, swap: 0 },
         (AtomicKind::CompareSwap, Some(known)) => {
             Atomic::CompareSwap { compare: known, swap: number }

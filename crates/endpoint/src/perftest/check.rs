@@ -9,12 +9,12 @@ use super::settings::{AtomicKind, Extent};
 use crate::{Device, Error, Slice};
 use xoff_wire::Service;
 
-/// What was looked at so far.
+/// What was checked so far.
 #[derive(Debug, Default)]
 pub(super) struct Check {
     verified: Verified,
     sequence: Sequence,
-    looked: bool,
+    checked: bool,
 }
 
 impl Check {
@@ -29,7 +29,7 @@ impl Check {
         exact: bool,
     ) -> Result<(), Error> {
         let bytes = part(device, slice)?;
-        self.looked = true;
+        self.checked = true;
         self.verified.messages += 1;
         if !ours {
             self.foreign(bytes);
@@ -52,7 +52,7 @@ impl Check {
         offset: u64,
     ) -> Result<(), Error> {
         let bytes = part(device, slice)?;
-        self.looked = true;
+        self.checked = true;
         self.verified.messages += 1;
         if ours {
             self.verified.how = Contents::Stamped;
@@ -64,18 +64,18 @@ impl Check {
         Ok(())
     }
 
-    /// Looks at what a stock tool sent to memory that was blotted before.
+    /// Checks what a stock tool sent to memory that was blotted before.
     fn foreign(&mut self, bytes: &[u8]) {
         if is_blotted(bytes) {
             self.verified.wrong += bytes.len() as u64;
         } else {
-            self.sequence.look(bytes);
+            self.sequence.check(bytes);
         }
     }
 
     /// An atomic operation found `before` where `expected` had to be, as far as that is known.
     pub(super) fn value(&mut self, before: u64, expected: Option<u64>) {
-        self.looked = true;
+        self.checked = true;
         self.verified.how = Contents::Values;
         self.verified.messages += 1;
         if let Some(expected) = expected {
@@ -86,18 +86,18 @@ impl Check {
 
     /// Messages that had to come and did not.
     pub(super) fn lost(&mut self, count: u64) {
-        self.looked = true;
+        self.checked = true;
         self.verified.lost += count;
     }
 
-    /// What comes of it; nothing if nothing was looked at.
+    /// The result; `None` if nothing was checked.
     pub(super) fn verdict(mut self) -> Option<Verified> {
         if self.sequence.is_recognised() {
             self.verified.how = Contents::Sequence;
             self.verified.compared += self.sequence.good + self.sequence.bad;
             self.verified.wrong += self.sequence.bad;
         }
-        self.looked.then_some(self.verified)
+        self.checked.then_some(self.verified)
     }
 }
 
@@ -111,7 +111,7 @@ impl Session {
     ) -> Result<(), Error> {
         let each = total / self.lanes.len() as u64;
         let steps = self.area.layout.target_steps(size);
-        // Nobody says when an unreliable write does not arrive, or how many there are in a given time.
+        // A lost unreliable write is not reported, nor is the number of writes in a given time.
         let exact = self.settings.service == Service::Reliable
             && matches!(self.settings.extent, Extent::Iterations(_));
         for (index, lane) in self.lanes.iter().enumerate() {

@@ -9,7 +9,7 @@ use xoff_wire::cm::{LookupStatus, RejectReason};
 /// Why a test did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// What was asked for makes no sense.
+    /// The settings contradict each other or are out of range.
     #[error("{0}")]
     Settings(&'static str),
     /// No address of ours to use.
@@ -18,13 +18,13 @@ pub enum PerfError {
     /// The server cannot be reached.
     #[error("cannot connect to {server}: {error}")]
     Connect {
-        /// Who.
+        /// Its name or address.
         server: String,
         /// Why.
         error: io::Error,
     },
-    /// The port cannot be listened at.
-    #[error("cannot listen at port {port}: {error}")]
+    /// The port cannot be listened on.
+    #[error("cannot listen on port {port}: {error}")]
     Listen {
         /// Which.
         port: u16,
@@ -34,10 +34,10 @@ pub enum PerfError {
     /// The exchange broke off.
     #[error("the exchange with the peer broke off: {0}")]
     Exchange(#[from] io::Error),
-    /// The peer says something else than agreed.
+    /// The peer's message is not what the protocol expects.
     #[error(transparent)]
     Garbled(#[from] Garbled),
-    /// The peer wants something else.
+    /// The peer runs another kind of test.
     #[error("the peer uses {theirs}, we use {ours}")]
     Mismatch {
         /// What the peer has.
@@ -46,12 +46,12 @@ pub enum PerfError {
         ours: &'static str,
     },
     /// The peer refused the connection.
-    #[error("the peer refuses the connection: {0}")]
+    #[error("the peer rejected the connection: {0}")]
     Rejected(RejectReason),
-    /// The peer does not say where datagrams go.
-    #[error("the peer takes no datagrams: {0}")]
+    /// The lookup of where datagrams go was declined.
+    #[error("the peer declined the datagram lookup: {0}")]
     NotFound(LookupStatus),
-    /// Nothing comes any more.
+    /// The peer has become silent.
     #[error("nothing from the peer for {0} s")]
     Silence(u64),
     /// Work ended badly.
@@ -64,7 +64,7 @@ pub enum PerfError {
         /// How.
         status: Status,
     },
-    /// Somebody stopped us.
+    /// The caller stopped the test.
     #[error("interrupted")]
     Interrupted,
     /// The device could not be opened.

@@ -12,9 +12,9 @@ use xoff_wire::Qpn;
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) pair: PairId,
-    /// What we tell the peer.
+    /// Our keys, which the peer gets.
     pub(super) local: Keys,
-    /// What the peer told us.
+    /// The peer's keys.
     pub(super) remote: Keys,
     /// Where the peer is.
     pub(super) address: SocketAddr,

@@ -1,4 +1,4 @@
-//! How datagrams find their way when rdma_cm makes it: one side asks, the other says where.
+//! How datagram tests over rdma_cm find their peer: one side looks up, the other answers.
 
 use super::error::PerfError;
 use super::meeting::BETWEEN_ATTEMPTS;
@@ -15,7 +15,7 @@ pub(super) const PLAIN_KEY: Qkey = Qkey(0x1111_1111);
 /// The key that rdma_cm gives to all queue pairs of its UDP port space.
 pub(super) const CM_KEY: Qkey = Qkey(0x0123_4567);
 
-/// Asks the server where our datagrams go. One that is about to listen gets a moment to do so.
+/// Looks up where our datagrams go. One that is about to listen gets a moment to do so.
 pub(super) fn find(
     stage: &mut Stage,
     server: IpAddr,
@@ -57,7 +57,7 @@ fn find_once(
     }
 }
 
-/// Waits until the client asks, and says where its datagrams go.
+/// Waits for the lookup of the client, and answers where its datagrams go.
 pub(super) fn say(
     stage: &mut Stage,
     client: IpAddr,
@@ -87,7 +87,7 @@ fn event(stage: &mut Stage, end: Option<Instant>) -> Result<Option<Event>, PerfE
     let idle = stage.turn()?;
     let event = stage.agent.as_mut().and_then(|agent| agent.manager().poll_event());
     if idle && event.is_none() {
-        // Who only waits for time to pass does not wait for the peer.
+        // While only time has to pass, the silence of the peer means nothing.
         if end.is_some() {
             stage.heard();
         }

@@ -20,7 +20,7 @@ use xoff_units::{Bytes, Span};
 use xoff_wire::cm::RejectReason;
 use xoff_wire::{Psn, Service};
 
-/// Reads and atomics at once that we answer, and ask for.
+/// Most outstanding reads and atomics that we answer, and that we request.
 pub(super) const READS: u8 = 16;
 
 /// Bytes of a packet that are not payload: IPv6, UDP, BTH, RETH and ICRC.
@@ -69,7 +69,7 @@ impl Meeting {
             (Some(bind), _) => bind,
             (None, Some(server)) => way_to(server)?,
             (None, None) => {
-                let why = "a server that is called by rdma_cm needs an address (--bind)";
+                let why = "a server that listens with rdma_cm needs an address (--bind)";
                 return Err(PerfError::Address(why.into()));
             }
         };
@@ -133,7 +133,7 @@ fn connect(stage: &mut Stage, control: &Control, peer: Peer, psn: Psn) -> Result
     Ok(stage.device.connect(control.pair, remote)?)
 }
 
-/// The other end of a connection that rdma_cm made, in which we asked for packets from `psn` on.
+/// The other end of a connection that rdma_cm made, in which we requested packets from `psn` on.
 pub(super) fn remote_of(stage: &Stage, peer: Peer, psn: Psn) -> Remote {
     Remote {
         address: SocketAddr::new(peer.address, stage.device.address().port()),
@@ -144,7 +144,7 @@ pub(super) fn remote_of(stage: &Stage, peer: Peer, psn: Psn) -> Remote {
     }
 }
 
-/// Asks for a connection and waits for it. A server that is about to listen gets a moment to do so.
+/// Requests a connection and waits for it. A server that is about to listen gets a moment to do so.
 pub(super) fn ask(
     stage: &mut Stage,
     server: IpAddr,
@@ -198,7 +198,7 @@ fn ask_once(
     }
 }
 
-/// Waits for somebody to ask for a connection: anybody, for as long as it takes, or the peer we have.
+/// Waits for a connection request: of any peer, without a time limit, or of the peer we have.
 pub(super) fn await_request(
     stage: &mut Stage,
     only: Option<IpAddr>,
@@ -223,7 +223,7 @@ pub(super) fn await_request(
     }
 }
 
-/// Accepts what was asked for.
+/// Accepts the requested connection.
 pub(super) fn accept(stage: &mut Stage, id: ConnectionId, offer: Offer) {
     let now = stage.now();
     if let Some(agent) = &mut stage.agent {

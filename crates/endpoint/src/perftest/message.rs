@@ -18,8 +18,8 @@ pub(super) const DONE: [u8; 5] = *b"done\0";
 
 /// The version spoken here: that of perftest 4.5.
 const VERSION: &[u8] = b"6.06";
-/// Behind the version's NUL, where nobody else looks: says that the peer is one of us, and how it
-/// fills its messages.
+/// Behind the version's NUL, which the stock tools ignore: marks a peer that is xoff, and says how
+/// it fills its messages.
 const MARK: &[u8] = b"xoff1";
 /// Where one of us says how much of what arrives is kept for it, in units of 4 KiB: two bytes.
 const KEPT: usize = 13;
@@ -39,12 +39,12 @@ impl fmt::Display for Garbled {
 
 impl std::error::Error for Garbled {}
 
-/// What one side tells of one of its queue pairs.
+/// What one side sends of one of its queue pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Keys {
     /// The local identifier, which RoCE does not have.
     pub(super) lid: u16,
-    /// Reads and atomics at once that it answers.
+    /// Most outstanding reads and atomics that it answers.
     pub(super) reads: u16,
     /// The queue pair.
     pub(super) qpn: Qpn,
@@ -142,7 +142,7 @@ impl Keys {
     }
 }
 
-/// What a side says first, for which so much of what arrives is kept.
+/// The first message of a side that can keep `kept` of what arrives.
 pub(super) fn greeting(kept: Bytes) -> [u8; 16] {
     let mut out = [0; 16];
     out[..VERSION.len()].copy_from_slice(VERSION);

@@ -1,15 +1,15 @@
 //! perftest's tests: the stock tools (`ib_write_bw` and its family) can be the other side.
 //!
-//! [`run`] does a whole test as client or server: it meets the peer over TCP, as the stock tools do,
-//! or by rdma_cm; agrees on an MTU; exchanges keys; moves data; looks at what arrived; exchanges
-//! figures; says goodbye. The messages and their order are those of version 6.06 of the protocol, which
-//! is perftest 4.5.
+//! [`run`] does a whole test as client or server: it meets the peer over TCP, as the stock tools
+//! do, or by rdma_cm; agrees on an MTU; exchanges keys; moves data; verifies what arrived;
+//! exchanges figures; says goodbye. The messages and their order are those of version 6.06 of the
+//! protocol, which is perftest 4.5.
 //!
-//! Between two of us, every message carries its number and a sequence that the receiver knows. What a
-//! stock tool sends is recognised, too (`pattern`).
+//! Between two xoff ends, every message carries its number and a sequence that the receiver knows.
+//! What a stock tool sends is recognised, too (`pattern`).
 //!
-//! What it is not: the options of the stock tools that ask for hardware (inline data, huge pages, DC and
-//! XRC transports, GPUs). Read [`Settings`] first, then `session`.
+//! What it is not: the options of the stock tools that need hardware (inline data, huge pages, DC
+//! and XRC transports, GPUs). Read [`Settings`] first, then `session`.
 
 mod area;
 mod bandwidth;
@@ -44,7 +44,7 @@ use std::sync::atomic::AtomicBool;
 const MIB: f64 = 1_048_576.0;
 
 /// Runs a test to its end. `agreed` is called when both sides are ready, `row` for each line of the
-/// result; whoever sets `stop` ends it early.
+/// result; setting `stop` ends it early.
 pub fn run(
     settings: Settings,
     stop: &Arc<AtomicBool>,
@@ -89,7 +89,8 @@ pub fn run(
 }
 
 impl Session {
-    /// Exchanges figures. Who measured nothing believes the other; both ways add up.
+    /// Exchanges figures. A side that measured nothing takes those of the other; in both directions
+    /// they add up.
     fn report(&mut self, line: Row, check: &mut Check) -> Result<Row, PerfError> {
         let unit = if self.settings.gigabits { 1e9 / 8.0 } else { MIB };
         let ours = match line.figures {

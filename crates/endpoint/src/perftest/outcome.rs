@@ -18,7 +18,7 @@ pub struct Row {
 pub enum Figures {
     /// Bytes per second.
     Bandwidth {
-        /// In the best moment; zero if that was not looked at.
+        /// In the best moment; zero if that was not measured.
         peak: f64,
         /// From the first message to the last.
         average: f64,
@@ -76,7 +76,7 @@ impl Latency {
     }
 }
 
-/// How far what arrived was looked at.
+/// How far what arrived was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verified {
     /// Messages that had to arrive, as far as that is known here.
@@ -112,7 +112,7 @@ impl Verified {
     }
 }
 
-/// What the two sides agreed on, for those who want to see it.
+/// What the two sides agreed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
     /// The peer's version of perftest.

@@ -1,10 +1,10 @@
 //! What is in the messages, and whether it arrived.
 //!
-//! Between two of us every message is told from every other: a sequence that both sides compute from
-//! the sender's first packet number, with the message's number folded into both ends. The stock tools
-//! fill their memory once with the low bytes of the C library's `rand`. That generator adds its values
-//! of 3 and 31 steps ago and drops the lowest bit, so each byte is the sum of those two bytes or one
-//! more, whatever the seed: of corrupted bytes, 254 of 256 are noticed.
+//! Between two xoff ends every message differs from every other: a sequence that both sides compute
+//! from the sender's first packet number, with the message's number folded into both ends. The
+//! stock tools fill their memory once with the low bytes of the C library's `rand`. That generator
+//! adds its values of 3 and 31 steps ago and drops the lowest bit, so each byte is the sum of those
+//! two bytes or one more, whatever the seed: of corrupted bytes, 254 of 256 are noticed.
 
 /// A short run of bytes at either end of a message that carries its number.
 const STAMP: usize = 8;
@@ -115,7 +115,7 @@ fn noise() -> impl Iterator<Item = u8> {
     (0u32..).map(|at| (at.wrapping_mul(at).wrapping_mul(0x9e37_79b1) >> 13) as u8)
 }
 
-/// What became of bytes that were looked at.
+/// The result of checking bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sequence {
     /// Bytes that follow from those before them.
@@ -125,8 +125,8 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Looks at bytes of a stock tool's memory.
-    pub(super) fn look(&mut self, bytes: &[u8]) {
+    /// Checks bytes of a stock tool's memory.
+    pub(super) fn check(&mut self, bytes: &[u8]) {
         let (near, far) = LAGS;
         let good = (far..bytes.len())
             .filter(|&at| {
@@ -175,10 +175,10 @@ mod tests {
         assert_eq!(bytes[..4], low[..], "the sequence everybody knows");
         let mut bytes = rand(1_794_721_611, 4096);
         let mut sequence = Sequence::default();
-        sequence.look(&bytes);
+        sequence.check(&bytes);
         assert_eq!(sequence, Sequence { good: 4096 - 31, bad: 0 });
         bytes[2000] ^= 0x40;
-        sequence.look(&bytes);
+        sequence.check(&bytes);
         assert!(sequence.is_recognised());
         assert!((1..=3).contains(&sequence.bad), "{sequence:?}");
     }
@@ -188,7 +188,7 @@ mod tests {
         let mut memory = vec![0; 4096];
         blot(&mut memory);
         let mut sequence = Sequence::default();
-        sequence.look(&memory);
+        sequence.check(&memory);
         assert!(!sequence.is_recognised(), "{sequence:?}");
         assert!(is_blotted(&memory));
         memory[..3500].copy_from_slice(&rand(5, 3500));
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn other_memory_is_not() {
         let mut sequence = Sequence::default();
-        sequence.look(&Body::new(7, 4096).bytes);
+        sequence.check(&Body::new(7, 4096).bytes);
         assert!(!sequence.is_recognised());
         assert!(sequence.good < 100, "{sequence:?}");
         let mut none = Sequence::default();
-        none.look(&[1; 20]);
+        none.check(&[1; 20]);
         assert!(!none.is_recognised());
     }
 

@@ -1,7 +1,7 @@
 //! How often the two sides of each tool exchange keys, and when.
 //!
 //! perftest has no end of message and no sequence number: a side that exchanges once too often or
-//! too seldom waits for ever. These are the counts of version 6.06, as recorded between two stock
+//! too seldom waits forever. These are the counts of version 6.06, as recorded between two stock
 //! tools. Every tool exchanges once per queue pair to learn the peer's keys; everything else is a
 //! barrier.
 

@@ -31,7 +31,7 @@ const PARTING: Span = Span::from_ms(4000);
 /// How long a client waits for its server to end them.
 const PATIENT: Span = Span::from_ms(1500);
 
-/// How often a client asks for a queue pair's connection while its server does not listen yet.
+/// How often a client requests a queue pair's connection while its server does not listen yet.
 const ATTEMPTS: u32 = 30;
 
 /// A test that runs.
@@ -52,7 +52,7 @@ pub(super) struct Session {
     pub(super) sends: Completions,
     pub(super) receives: Completions,
     control: Option<(ConnectionId, IpAddr)>,
-    /// The server was told our queue pair by a datagram.
+    /// The server got our queue pair number in a datagram.
     pub(super) introduced: bool,
 }
 
@@ -78,11 +78,11 @@ impl Session {
         }
         let sizes = settings.sizes(mtu);
         if settings.service == Service::Datagram && settings.size > mtu.into() {
-            return Err(PerfError::Settings("a datagram is no longer than the MTU"));
+            return Err(PerfError::Settings("a datagram cannot be longer than the MTU"));
         }
         let device = &mut stage.device;
         let domain = device.create_domain();
-        // A peer who says how much is kept for it listens to what we say, too.
+        // A peer that sends how much it keeps also reads what we send.
         let heeds = peer.kept > Bytes::ZERO;
         let peer_window = if heeds { window(kept, settings.pairs) } else { Bytes::ZERO };
         let layout = Layout::new(&settings, cycle, line, window(peer.kept, settings.pairs));
@@ -224,7 +224,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the server the number of our first queue pair, in immediate data.
+    /// Sends the server the number of our first queue pair, in immediate data.
     fn introduce_queue_pair(&mut self) -> Result<(), PerfError> {
         let Some(lane) = self.lanes.first() else { return Ok(()) };
         let (pair, qpn) = (lane.pair, lane.pair.qpn().get());
@@ -347,7 +347,7 @@ impl Session {
         self.link.linger(&mut self.stage, LINGER)
     }
 
-    /// Ends the connections that rdma_cm made: the server asks, the client waits to be asked.
+    /// Ends the connections that rdma_cm made: the server disconnects, the client waits for it.
     fn part(&mut self) -> Result<(), PerfError> {
         let mut left: Vec<ConnectionId> =
             self.lanes.iter().filter_map(|lane| lane.connection).collect();

@@ -53,7 +53,7 @@ pub enum Role {
 /// How long it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// So many messages of each queue pair.
+    /// A number of messages on each queue pair.
     Iterations(u64),
     /// So long.
     For(Duration),
@@ -79,9 +79,9 @@ pub struct Settings {
     pub server: Option<String>,
     /// The port of the exchange.
     pub port: Port,
-    /// Our address for the data; otherwise the one that the way to the peer begins at.
+    /// Our address for the data; otherwise the source address of the route to the peer.
     pub bind: Option<IpAddr>,
-    /// The IP version of the data, if it matters: IPv6, or else IPv4.
+    /// Whether the data uses IPv6 or IPv4; either if not given.
     pub v6: Option<bool>,
     /// Bytes of a message; for atomics eight.
     pub size: u64,
@@ -93,7 +93,7 @@ pub struct Settings {
     pub pairs: usize,
     /// Most payload of a packet; the peer's and the link's may be smaller.
     pub mtu: Option<u16>,
-    /// Both ways at once.
+    /// Data moves in both directions at the same time.
     pub duplex: bool,
     /// Which service.
     pub service: Service,
@@ -105,9 +105,10 @@ pub struct Settings {
     pub gigabits: bool,
     /// The UDP port of the data: 4791 everywhere but in tests.
     pub device_port: Port,
-    /// Sleep while there is nothing to do, or not. By default not at once: the stock tools never do.
+    /// Whether to sleep while there is nothing to do. By default it polls for a while first; the
+    /// stock tools never sleep.
     pub waiting: Waiting,
-    /// The peer is taken for gone when nothing has come from it for so long.
+    /// The test fails when nothing has come from the peer for this long.
     pub patience: Duration,
 }
 
@@ -159,7 +160,7 @@ impl Settings {
         (1..=23).map(|power| 1 << power).take_while(|&size| size <= most).collect()
     }
 
-    /// What makes no sense, in words for the user.
+    /// What is wrong with the settings, in words for the user.
     pub fn mistake(&self) -> Option<&'static str> {
         let atomic = matches!(self.verb, Verb::Atomic(_));
         let latency = self.measure == Measure::Latency;
@@ -167,26 +168,32 @@ impl Settings {
             Service::Unreliable if atomic || self.verb == Verb::Read => {
                 "reads and atomics need a reliable connection"
             }
-            Service::Datagram if self.verb != Verb::Send => "only sends go as datagrams",
-            _ if self.pairs == 0 || self.pairs > 1024 => "between 1 and 1024 queue pairs",
-            _ if latency && self.pairs > 1 => "latency is measured on one queue pair",
-            _ if latency && self.duplex => "latency is not measured both ways at once",
+            Service::Datagram if self.verb != Verb::Send => "datagrams carry only sends",
+            _ if self.pairs == 0 || self.pairs > 1024 => {
+                "the number of queue pairs must be 1 to 1024"
+            }
+            _ if latency && self.pairs > 1 => "latency is measured on one queue pair only",
+            _ if latency && self.duplex => "latency is measured in one direction only",
             _ if latency
                 && matches!(self.extent, Extent::For(_))
                 && matches!(self.verb, Verb::Write | Verb::Send) =>
             {
                 "the latency of writes and sends is measured by iterations, not by time"
             }
-            _ if self.size == 0 || self.size > 1 << 30 => "a message has 1 byte to 1 GiB",
+            _ if self.size == 0 || self.size > 1 << 30 => {
+                "the message size must be 1 byte to 1 GiB"
+            }
             _ if self.size.saturating_mul(self.pairs as u64) > 1 << 30 => {
-                "all queue pairs together hold messages of at most 1 GiB"
+                "the messages of all queue pairs together must not exceed 1 GiB"
             }
             _ if self.depth == 0 || self.depth > 1 << 14 => {
-                "between 1 and 16384 messages in flight"
+                "the number of messages in flight must be 1 to 16384"
             }
-            _ if self.extent == Extent::Iterations(0) => "at least one iteration",
+            _ if self.extent == Extent::Iterations(0) => {
+                "the number of iterations must be at least 1"
+            }
             _ if self.all_sizes && matches!(self.extent, Extent::For(_)) => {
-                "all sizes are run by iterations, not by time"
+                "a run over all sizes is limited by iterations, not by time"
             }
             _ => return None,
         })

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use xoff_units::Instant;
 
-/// How long to sleep at most before looking whether somebody wants us to stop.
+/// Longest sleep before the stop flag is checked again.
 const NAP: Duration = Duration::from_millis(100);
 
-/// Turns between two looks at something else, each of which costs a call.
+/// Turns between two polls of another descriptor, each of which costs a system call.
 const TURNS: usize = 32;
 
 /// A device with what moves it on.
@@ -52,7 +52,7 @@ impl Stage {
         Ok(progress.is_idle())
     }
 
-    /// Moves data, and rests if there is none, until `other` is worth a look.
+    /// Moves data, and sleeps if there is none, until `other` is due to be polled.
     pub(super) fn attend(&mut self, other: BorrowedFd<'_>) -> Result<(), PerfError> {
         for _ in 0..TURNS {
             if self.turn()? && self.rest(Some(other))? {

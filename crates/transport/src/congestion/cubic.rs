@@ -1,10 +1,11 @@
 //! TCP's window: slow start, then CUBIC.
 //!
-//! After RFC 9438. Until the first loss the window grows by what is acknowledged. A loss cuts it to beta
-//! once per window (section 4.6), and from there it follows `C (t - K)^3 + W_max` (section 4.2), or the
-//! line of an equally aggressive Reno where that is higher (section 4.3), which in a data centre it nearly
-//! always is: with round trips of microseconds the cubic takes seconds to come back. Everything is in
-//! integers: times in microseconds, windows in 1/256 bytes, the cube root digit by digit.
+//! After RFC 9438. Until the first loss the window grows by what is acknowledged. A loss cuts it to
+//! beta once per window (section 4.6), and from there it follows `C (t - K)^3 + W_max` (section
+//! 4.2), or the line of an equally aggressive Reno where that is higher (section 4.3), which in a
+//! data centre it nearly always is: with round trips of microseconds the cubic takes seconds to
+//! come back. Everything is in integers: times in microseconds, windows in 1/256 bytes, the cube
+//! root digit by digit.
 //!
 //! What it is not: HyStart, pacing, undo of spurious cuts, marks (CUBIC runs without ECN here).
 
@@ -40,7 +41,8 @@ pub(crate) struct Sender {
     reno: u64,
     /// When the cubic began, and how long it takes to its plateau, in microseconds.
     epoch: Option<(Instant, u64)>,
-    /// Losses before this number are answered already; it is being recovered until all of that arrived.
+    /// Losses before this number are answered already; it is being recovered until all of that
+    /// arrived.
     recover: u64,
     recovering: bool,
 }
@@ -104,7 +106,7 @@ impl Sender {
         );
     }
 
-    /// Silence: one packet, and slow start up to what a loss would have left.
+    /// A timeout: one packet, and slow start up to what a loss would have left.
     pub(crate) fn timed_out(&mut self, next: u64, p: &Cubic, counters: &mut Counters) {
         self.cut(p, counters);
         self.window = self.mtu << FRACTION;
@@ -138,8 +140,8 @@ impl Sender {
             }
         };
         let beta = p.beta.as_q32().min(ONE);
-        // 3 (1 - beta) / (1 + beta) packets per window acknowledged are as much as Reno gets; once it is
-        // back where the cut was, a packet per window.
+        // 3 (1 - beta) / (1 + beta) packets per window acknowledged are as much as Reno gets; once
+        // it is back where the cut was, a packet per window.
         let gain = if self.reno < self.plateau { 3 * div_q32(ONE - beta, ONE + beta) } else { ONE };
         let share = div_q32(bytes, self.window).min(ONE);
         self.reno += mul_q32(self.mtu << FRACTION, mul_q32(share, gain));
@@ -242,7 +244,8 @@ mod tests {
 
     #[test]
     fn comes_back_to_the_plateau_after_k_seconds() {
-        // RFC 9438: K = cbrt(W_max (1 - beta) / C); 3000 packets take cbrt(3000 x 0.3 / 0.4) = 13.1 s.
+        // RFC 9438: K = cbrt(W_max (1 - beta) / C); 3000 packets take cbrt(3000 x 0.3 / 0.4) = 13.1
+        // s.
         let mut sender = sender();
         sender.window = (3000 * MTU) << FRACTION;
         hear(&mut sender, 0, 1, true);

@@ -4,12 +4,12 @@
 //! later ones at most once per interval ([`Dcqcn::cut_at_once`]); in the ns-3 line the first
 //! notification starts a grid of ticks, and a tick cuts if there was a notification since the last.
 //!
-//! Alpha moves every microsecond or so and is needed only at a cut, so its ticks are made up for when
-//! somebody looks. A decrease tick is a deadline only while a notification waits for it, and an
+//! Alpha moves every microsecond or so and is needed only at a cut, so its ticks are made up for
+//! when it is read. A decrease tick is a deadline only while a notification waits for it, and an
 //! increase tick only while there is something to increase. The result is the same as if every tick
 //! had been taken at its time; a test compares the two.
 //!
-//! Alpha is a double, as in the models this is held against to the last picosecond. Only additions
+//! Alpha is a double, as in the models this is compared with to the last picosecond. Only additions
 //! and multiplications touch it, which every machine rounds alike.
 
 use super::CongestionState;
@@ -250,7 +250,7 @@ impl Reaction {
         );
     }
 
-    /// The state as it is at `now`, with the ticks nobody has looked at yet.
+    /// The state as it is at `now`, including the ticks that are due and not yet taken.
     pub(crate) fn state(&self, now: Instant, p: &Dcqcn) -> CongestionState {
         let mut at_now = self.clone();
         at_now.advance(now, p, &mut Counters::default());

@@ -154,7 +154,7 @@ proptest! {
                     eager.mark(now);
                     lazy.notified(Instant::from_ps(now), &p, &mut counters);
                 }
-                // An owner who is on time, then one who is late.
+                // An owner that is on time, then one that is late.
                 2 => {
                     while lazy.deadline() <= Instant::from_ps(now) {
                         lazy.advance(lazy.deadline(), &p, &mut counters);
@@ -289,8 +289,8 @@ fn increases_scale_with_the_line_rate_where_they_should() {
     assert_eq!(steps(&scaled, LINE.bps()).1, 4 * steps(&fixed, LINE.bps()).1);
 }
 
-/// The mean rate over the next second of a 400G queue pair that was cut to half, as a share of the line,
-/// when its target has come down, too.
+/// The mean rate over the next second of a 400G queue pair that was cut to half, as a share of the
+/// line, when its target has come down, too.
 fn share_of_the_next_second(p: &Dcqcn) -> f64 {
     let line = Rate::from_gbps(400);
     let path = PathInfo { line_rate: line, base_rtt: Span::from_us(10) };

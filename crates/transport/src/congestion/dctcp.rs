@@ -1,9 +1,9 @@
 //! A DCTCP-style sender: the window is cut by the share of marked packets.
 //!
-//! After Alizadeh and others, "Data center TCP (DCTCP)" (2010) and RFC 8257. On a NIC a queue pair starts
-//! with the window of an idle path, and losses are somebody else's concern; as TCP it starts slowly until
-//! the first mark or loss, halves its window for a loss (RFC 8257 section 3.5) and begins anew after a
-//! timeout.
+//! After Alizadeh and others, "Data center TCP (DCTCP)" (2010) and RFC 8257. On a NIC a queue pair
+//! starts with the window of an idle path, and losses do not change the window; as TCP it starts
+//! slowly until the first mark or loss, halves its window for a loss (RFC 8257 section 3.5) and
+//! begins anew after a timeout.
 
 use super::{Feedback, ONE, as_f64, base_rtt, div_q32, mul_q32};
 use crate::config::Dctcp;
@@ -35,7 +35,8 @@ pub(crate) struct Sender {
     notified: bool,
     /// The window doubles in a round trip.
     slow_start: bool,
-    /// Losses count; those before this number have been answered.
+    /// As TCP: losses of packets before this number have been answered. `None` where losses do not
+    /// count.
     recover: Option<u64>,
 }
 
@@ -110,7 +111,7 @@ impl Sender {
         debug_assert!(self.window >= self.smallest, "the window is less than a packet");
     }
 
-    /// Silence: everything from the beginning.
+    /// A timeout: slow start from one packet.
     pub(crate) fn timed_out(&mut self, next: u64, counters: &mut Counters) {
         if let Some(recover) = &mut self.recover {
             *recover = next;

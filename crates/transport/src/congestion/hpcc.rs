@@ -3,7 +3,7 @@
 //! The utilisation of a hop is its output against its capacity, plus its standing queue in units of
 //! one bandwidth-delay product. The rules are those of the ns-3 line.
 //!
-//! This is the one controller in floating point. The recorded runs it is held against amplify the
+//! It computes in floating point. The recorded runs it is held against amplify the
 //! last bit of every rate, and were made with doubles; additions, multiplications and divisions of
 //! doubles are exact to the bit on every machine, so results stay the same everywhere.
 
@@ -108,7 +108,7 @@ impl Sender {
         }
     }
 
-    /// Utilisation of the busiest hop since the last look, and how long ago that was. Nothing if
+    /// Utilisation of the busiest hop since its last report, and how long ago that was. Nothing if
     /// the path changed, or if the report is older than what is known.
     fn busiest(&mut self, stack: &IntStack) -> Option<(f64, Span)> {
         let (now, before) = (stack.hops(), self.hops);

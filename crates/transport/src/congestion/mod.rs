@@ -1,8 +1,10 @@
 //! Congestion control at the sender: one small state machine per scheme, and the enum that holds
 //! the one in use.
 //!
-//! All of them work on integers: rates in bits per second, shares and gains in 1/2^32. None of them
-//! sends or paces anything; they say a rate and a window.
+//! Most of them work on integers: rates in bits per second, shares and gains in 1/2^32. DCQCN's
+//! alpha and HPCC's utilisation are doubles, as in the models they are compared with to the last
+//! bit; they use only operations that IEEE 754 rounds alike on every machine. None of the
+//! controllers sends or paces anything: they give a rate and a window.
 
 mod cubic;
 mod dcqcn;
@@ -36,7 +38,7 @@ pub struct CongestionState {
     pub stage: u32,
 }
 
-/// What an acknowledgement tells.
+/// What an acknowledgement reports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Feedback<'a> {
     /// Everything before this packet number is acknowledged.
@@ -49,8 +51,8 @@ pub(crate) struct Feedback<'a> {
     pub marked: bool,
     /// Time since the packet it answers was sent.
     pub rtt: Option<Span>,
-    /// Something is lost: it has not been sent again, or for schemes that ask for it
-    /// ([`Controller::counts_news`]) it tells of a loss itself.
+    /// Something is lost and has not been sent again; for schemes that count losses when they are
+    /// reported ([`Controller::counts_news`]), the acknowledgement itself reports one.
     pub lost: bool,
     /// What the hops wrote into that packet.
     pub int: Option<&'a IntStack>,
@@ -195,7 +197,7 @@ impl Controller {
         }
     }
 
-    /// Nothing was heard for too long; `next` is the number of the next packet that was never sent.
+    /// A timeout; `next` is the number of the next packet that was never sent.
     pub(crate) fn timed_out(&mut self, next: u64, config: &QpConfig, counters: &mut Counters) {
         match (self, &config.congestion) {
             (Self::Dctcp(state), _) => state.timed_out(next, counters),
@@ -258,7 +260,7 @@ impl Controller {
     }
 }
 
-/// A share as people read it.
+/// A share as a floating-point number, for traces.
 fn as_f64(q32: u64) -> f64 {
     q32 as f64 / ONE as f64
 }

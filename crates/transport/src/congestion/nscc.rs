@@ -1,19 +1,19 @@
 //! A window in the manner of Ultra Ethernet's network-signalled congestion control (NSCC).
 //!
-//! Every acknowledgement brings a round-trip time and a mark, and the two together say what to do (UET
-//! specification 1.0, congestion management):
+//! Every acknowledgement brings a round-trip time and a mark, and the two together say what to do
+//! (UET specification 1.0, congestion management):
 //!
 //! | | no mark | mark |
 //! | --- | --- | --- |
 //! | delay below target | grow in proportion to what is missing to the target | wait |
 //! | delay above target | grow a little, so that flows become equal | cut by `gamma x (delay - target) / delay` |
 //!
-//! Cuts come at most once per round trip. Trimmed or lost packets are a stronger sign: at the end of the
-//! round trip in which they were told of, the window becomes what really got through in it (quick adapt),
-//! and what was sent before that does not count.
+//! Cuts come at most once per round trip. Trimmed or lost packets are a stronger sign: at the end
+//! of the round trip in which they were reported, the window becomes what really got through in it
+//! (quick adapt), and what was sent before that does not count.
 //!
-//! What it is not: the averaging of delays, fast increase on an idle network, the choice of paths by what
-//! they were marked for, receiver credits (RCCC).
+//! What it is not: the averaging of delays, fast increase on an idle network, the choice of paths
+//! by what they were marked for, receiver credits (RCCC).
 
 use super::{Feedback, ONE, base_rtt, div_q32, mul_q32};
 use crate::config::Nscc;
@@ -27,24 +27,27 @@ const FRACTION: u32 = 8;
 /// State of one sender.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
-    /// In 1/256 bytes, as are the next four.
+    // Windows and increases are in 1/256 bytes.
     window: u64,
     smallest: u64,
     largest: u64,
-    /// Growth per round trip without delay, and above the target.
+    /// Growth per round trip without delay.
     proportional: u64,
+    /// Growth per round trip above the target.
     fair: u64,
     line: Rate,
     base_rtt: Span,
     target: Span,
     /// No cut before this.
     cut_from: Instant,
-    /// The present stretch of time: when it ends, what got through in it, and whether something was trimmed
-    /// or lost.
+    /// When the present stretch of time ends.
     stretch_ends: Instant,
-    heard: u64,
-    told: bool,
-    /// Acknowledgements of so much say nothing of the window: it was sent before that was adapted.
+    /// What was acknowledged in it, in 1/256 bytes.
+    delivered: u64,
+    /// Whether something was trimmed or lost in it.
+    loss: bool,
+    /// Acknowledgements of this much say nothing of the window, in 1/256 bytes: it was sent before
+    /// the window was adapted.
     stale: u64,
 }
 
@@ -66,8 +69,8 @@ impl Sender {
             target: if p.target.is_zero() { quarter * 3 } else { p.target },
             cut_from: Instant::ZERO,
             stretch_ends: Instant::ZERO,
-            heard: 0,
-            told: false,
+            delivered: 0,
+            loss: false,
             stale: 0,
         }
     }
@@ -90,8 +93,8 @@ impl Sender {
         counters: &mut Counters,
     ) {
         let bytes = feedback.bytes.min(1 << 32) << FRACTION;
-        self.heard += bytes;
-        self.told |= feedback.lost;
+        self.delivered += bytes;
+        self.loss |= feedback.lost;
         if now >= self.stretch_ends {
             self.adapt(now, counters);
         }
@@ -126,19 +129,19 @@ impl Sender {
         debug_assert!(self.window >= self.smallest, "the window is less than a packet");
     }
 
-    /// The end of a stretch, which is as long as a round trip with the delay that is aimed at. If packets
-    /// were trimmed or lost in it, what got through is what there is room for.
+    /// The end of a stretch, which is as long as a round trip with the delay that is aimed at. If
+    /// packets were trimmed or lost in it, what got through is what there is room for.
     fn adapt(&mut self, now: Instant, counters: &mut Counters) {
-        if self.told && self.stretch_ends > Instant::ZERO && self.heard < self.window {
-            self.window = self.heard.max(self.smallest);
+        if self.loss && self.stretch_ends > Instant::ZERO && self.delivered < self.window {
+            self.window = self.delivered.max(self.smallest);
             self.stale = self.window;
             counters.rate_decreases += 1;
         }
-        (self.told, self.heard) = (false, 0);
+        (self.loss, self.delivered) = (false, 0);
         self.stretch_ends = now + self.base_rtt + self.target;
     }
 
-    /// Silence.
+    /// A timeout: one packet.
     pub(crate) fn timed_out(&mut self, counters: &mut Counters) {
         self.window = self.smallest;
         counters.rate_decreases += 1;
@@ -178,7 +181,8 @@ mod tests {
     #[test]
     fn the_four_cases() {
         let fresh = || sender(&Nscc::default());
-        // A window acknowledged without delay grows by an eighth of the path, half-way by half of that.
+        // A window acknowledged without delay grows by an eighth of the path, half-way by half of
+        // that.
         assert_eq!(hear(&mut fresh(), 100, 125_000, 10, false, false), 125_000 + 15_625);
         let half = hear(&mut fresh(), 100, 125_000, 14, false, false);
         assert!((132_000..133_000).contains(&half), "{half}");

@@ -2,8 +2,8 @@
 //!
 //! After Kumar and others, "Swift: delay is simple and effective for congestion control in the
 //! datacenter" (2020): additive increase below the target, multiplicative decrease above it in
-//! proportion to the excess, at most once per round trip. A window below one packet paces. Host delay
-//! and the scaling of the target with hops and flows are not modelled.
+//! proportion to the excess, at most once per round trip. A window below one packet paces. Host
+//! delay and the scaling of the target with hops and flows are not modelled.
 
 use super::{Feedback, ONE, base_rtt, div_q32, mul_q32};
 use crate::config::Swift;

@@ -37,7 +37,7 @@ pub(in super::super) struct Requests {
     history: History,
     mtu: Option<u32>,
     backward: Option<Backward>,
-    /// The latest NAK: what it asks for, and when.
+    /// The latest NAK: the packet that it reports missing, and when it came.
     nak: Option<(Psn, Timestamp)>,
     pub(in super::super) operations: Operations,
     pub(in super::super) packets: u64,
@@ -170,14 +170,14 @@ impl Requests {
             (false, None) => Judged::Duplicate,
         };
         if in_run && let Some(backward) = self.backward {
-            // What looked harmless was the first of a run that goes back.
+            // What seemed to be reordered or duplicated was the first packet of a retransmission.
             self.rejudge(backward);
         }
         self.evidence(judged).add(seen.number);
         self.backward = Some(Backward { next: seen.psn().plus(1), number: seen.number, judged });
     }
 
-    /// Whether a NAK asked for a packet after it was sent.
+    /// Whether a NAK reported a packet missing after it was sent.
     fn was_asked_for(&self, seen: &Seen<'_>, original: Timestamp) -> bool {
         self.nak.is_some_and(|(psn, when)| !seen.psn().is_before(psn) && original <= when)
     }
