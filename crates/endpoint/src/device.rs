@@ -36,6 +36,40 @@ const TOO_SHORT_TO_SLEEP: Duration = Duration::from_micros(60);
 pub(crate) const ROUNDS: usize = 4;
 
 /// A RoCEv2 endpoint: one IP address, its memory, queue pairs and completions.
+///
+/// [`Device::wait`] sleeps until there is something to do. A caller with an event loop of its own waits
+/// for the device's descriptor instead, and for [`Device::next_due`]:
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// use xoff_endpoint::{Device, DeviceSettings, PairSettings, PairState};
+/// use xoff_wire::Service;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut device = Device::open(DeviceSettings::new([127, 93, 2, 1]))?;
+/// let completions = device.create_completions(16)?;
+/// let domain = device.create_domain();
+/// let settings = PairSettings::new(Service::Datagram, domain, completions);
+/// let pair = device.create_pair(settings)?;
+///
+/// // One turn of the loop: all that can be done now, and how long there is nothing more.
+/// while !device.progress().is_idle() {}
+/// let idle_for = device.next_due().since(device.now());
+/// assert!(idle_for > xoff_units::Span::from_us(1_000_000), "until a packet arrives at the descriptor");
+/// let _descriptor = device.as_fd();
+///
+/// // Packets that were not accepted are counted, by reason.
+/// for (reason, count) in device.discards().iter() {
+///     eprintln!("{count} packets: {}", reason.name());
+/// }
+/// assert_eq!(device.discards().total(), 0);
+///
+/// // A queue pair that is taken out of use flushes what is posted.
+/// device.fail(pair)?;
+/// assert_eq!(device.state(pair)?, PairState::Error);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Device {
     pub(crate) settings: DeviceSettings,
@@ -154,13 +188,13 @@ impl Device {
     /// answers, [`Device::wait`] lets this much time pass before it returns, even if it
     /// [lingers](Waiting::Linger). That is less work for both sides, but it adds as much latency,
     /// and the peer's window has to cover it. A new device has no such interval.
-    pub fn moderate(&mut self, pause: Span) {
+    pub(crate) fn moderate(&mut self, pause: Span) {
         self.moderation.set(pause);
     }
 
     /// How much of what arrives the kernel keeps until [`Device::progress`] takes it: the size of
     /// the receive buffer.
-    pub fn arrivals_kept(&self) -> Bytes {
+    pub(crate) fn arrivals_kept(&self) -> Bytes {
         Bytes::new(socket_recv_buffer_size(self).unwrap_or(0) as u64)
     }
 
@@ -234,7 +268,7 @@ impl Device {
     }
 
     /// Whether nothing has ended that was not polled.
-    pub fn has_no_completions(&self, completions: Completions) -> bool {
+    pub(crate) fn has_no_completions(&self, completions: Completions) -> bool {
         self.posted.queues.get(completions.0 as usize).is_none_or(Queue::is_empty)
     }
 

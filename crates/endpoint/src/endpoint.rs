@@ -19,6 +19,42 @@ use xoff_wire::{Immediate, Psn, Qpn, Service};
 ///
 /// Every call gives a [`Pending`]: wait for it or await it. Clones are the same endpoint; it ends
 /// with the last of them, of its [`Region`]s and of its [`Connection`]s.
+///
+/// ```
+/// use std::time::Duration;
+/// use xoff_endpoint::{DeviceSettings, Endpoint};
+/// use xoff_transport::Access;
+/// use xoff_units::Bytes;
+/// use xoff_wire::Service;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let near = Endpoint::open(DeviceSettings::new([127, 93, 3, 1]))?;
+/// let far = Endpoint::open(DeviceSettings::new([127, 93, 3, 2]))?;
+/// let (source, target) = (vec![0; 100], vec![0; 100]);
+/// let source = near.register(source, Access::ALL).wait()?;
+/// let target = far.register(target, Access::ALL).wait()?;
+///
+/// // A connection with settings of its own: both ends of an unreliable one.
+/// let ours = near.connection_with(Service::Unreliable, |settings| settings.qkey.0 = 7).wait()?;
+/// let theirs = far.connection_with(Service::Unreliable, |_| {}).wait()?;
+/// ours.connect(theirs.introduction(), 1024).wait()?;
+/// theirs.connect(ours.introduction(), 1024).wait()?;
+///
+/// // Only a part of the region is sent. A message may be lost, so the wait for it has a limit.
+/// source.fill(Bytes::new(10), b"part".to_vec()).wait()?;
+/// let received = theirs.receive(target.all());
+/// assert!(ours.send(source.slice(Bytes::new(10), Bytes::new(4))).wait()?.is_ok());
+/// if let Ok(completion) = received.wait_for(Duration::from_secs(5)) {
+///     assert_eq!(completion?.arrival().map(|arrival| arrival.length), Some(Bytes::new(4)));
+///     assert_eq!(target.bytes().wait()?[..4], *b"part");
+/// }
+///
+/// // Anything else that the device can do, on its thread.
+/// let pair = ours.pair();
+/// assert!(near.with(move |device| device.state(pair)).wait()?.is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Endpoint {
     driver: Arc<Driver>,

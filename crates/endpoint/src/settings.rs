@@ -126,7 +126,7 @@ impl DeviceSettings {
     }
 
     /// Address and port.
-    pub fn socket_address(&self) -> SocketAddr {
+    pub(crate) fn socket_address(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port.0)
     }
 }

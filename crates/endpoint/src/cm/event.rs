@@ -1,4 +1,4 @@
-//! What the caller says to the manager, and hears from it.
+//! What the caller gives to the manager, and the events that come back.
 
 use super::ConnectionId;
 use std::net::IpAddr;
@@ -29,10 +29,10 @@ pub struct Offer {
     pub qpn: Qpn,
     /// The number that the other side's first packet is to have.
     pub psn: Psn,
-    /// Reliable or unreliable connection. (The asker's word counts.)
+    /// Reliable or unreliable connection. (That of the requester counts.)
     pub service: Service,
-    /// Most payload of a packet. (The asker's word counts; anything not a path MTU is taken for the
-    /// next smaller one.)
+    /// Most payload of a packet. (That of the requester counts; a size that is no path MTU is rounded
+    /// down to one.)
     pub mtu: Bytes,
     /// Most outstanding reads and atomics that it answers.
     pub responder_resources: u8,
@@ -73,14 +73,14 @@ pub enum Event {
         /// What the application added.
         data: [u8; REQUEST_DATA],
     },
-    /// Both sides know that it stands.
+    /// The connection is established at both ends.
     Established {
         /// Which.
         id: ConnectionId,
         /// The peer.
         peer: Peer,
     },
-    /// The peer does not want it.
+    /// The peer rejected it.
     Rejected {
         /// Which.
         id: ConnectionId,
@@ -89,7 +89,7 @@ pub enum Event {
     },
     /// A peer looks up where datagrams of a service go: serve or decline.
     LookedUp {
-        /// The question's name.
+        /// The id of the lookup.
         id: ConnectionId,
         /// The service that was requested.
         service: ServiceId,
@@ -114,12 +114,12 @@ pub enum Event {
         /// Why.
         status: LookupStatus,
     },
-    /// The peer did not answer, or the caller not the peer.
+    /// The peer did not answer in time, or the caller did not answer the peer.
     TimedOut {
         /// Which.
         id: ConnectionId,
     },
-    /// It has ended, at our wish or at the peer's.
+    /// The connection was ended, by us or by the peer.
     Disconnected {
         /// Which.
         id: ConnectionId,

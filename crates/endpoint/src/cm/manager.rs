@@ -277,7 +277,8 @@ impl Manager {
     }
 
     /// How many connections stand, are made or are being ended; not those that are only remembered.
-    pub fn open_connections(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn open_connections(&self) -> usize {
         self.connections.values().filter(|connection| connection.phase != Phase::Ended).count()
     }
 

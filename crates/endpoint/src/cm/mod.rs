@@ -22,6 +22,47 @@
 //! the standard demands it, rejected; nothing is answered with more than one datagram of the same
 //! size, and everything that is kept has a limit.
 //!
+//! ```
+//! use xoff_endpoint::cm::{Agent, Event, Offer};
+//! use xoff_endpoint::{Device, DeviceSettings};
+//! use xoff_units::Bytes;
+//! use xoff_wire::udp::Port;
+//! use xoff_wire::{Psn, Qpn, Service};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! const PORT: Port = Port(18515);
+//! let mut client = Device::open(DeviceSettings::new([127, 93, 4, 1]))?;
+//! let mut server = Device::open(DeviceSettings::new([127, 93, 4, 2]))?;
+//! let mut caller = Agent::open(&mut client, 1)?;
+//! let mut listener = Agent::open(&mut server, 2)?;
+//! let offer = |qpn| Offer {
+//!     qpn: Qpn::new(qpn),
+//!     psn: Psn::new(0),
+//!     service: Service::Reliable,
+//!     mtu: Bytes::new(1024),
+//!     responder_resources: 16,
+//!     initiator_depth: 16,
+//! };
+//! listener.manager().listen(PORT);
+//! caller.manager().connect(client.now(), server.address().ip(), PORT, offer(17)).unwrap();
+//! let peer = loop {
+//!     server.progress();
+//!     listener.turn(&mut server)?;
+//!     if let Some(Event::Requested { id, .. }) = listener.manager().poll_event() {
+//!         listener.manager().accept(server.now(), id, offer(42));
+//!         listener.manager().unlisten(PORT);
+//!     }
+//!     client.progress();
+//!     caller.turn(&mut client)?;
+//!     if let Some(Event::Established { peer, .. }) = caller.manager().poll_event() {
+//!         break peer;
+//!     }
+//! };
+//! assert_eq!(peer.qpn, Qpn::new(42));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! What it is not: address resolution (the kernel routes), queue pairs (the caller connects its own
 //! with what an event says) and alternate paths.
 
