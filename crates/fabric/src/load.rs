@@ -151,7 +151,11 @@ fn finish_fabric(
         Written { file: file.clone(), overrides: overrides.clone(), miscabled: Vec::new() };
     let layers = Layers::of(file, overrides);
     let mut document = layers.over_nic();
-    diagnostics.extend(structure::prune(&mut document.root, &schema::fabric(), Origin::Fabric));
+    diagnostics.extend(structure::prune(
+        &mut document.root,
+        &schema::merged_fabric(),
+        Origin::Fabric,
+    ));
     let file: FabricFile = read(&document, Origin::Fabric, diagnostics)?;
     let mut report = Report::new(&document, Origin::Fabric);
     let empty = describes_nothing(&document);

@@ -3,17 +3,51 @@
 use crate::file::FabricFile;
 use crate::scenario::Scenario;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
-/// The schema of a fabric file.
+/// The schema of a fabric file as it is written: the defaults of its NIC are laid below it, so that
+/// `[transport.congestion]` may change a constant and leave the `kind` to the NIC.
 pub fn fabric() -> Value {
-    titled(generate::<FabricFile>(), "xoff fabric file")
+    let mut schema = titled(merged_fabric(), "xoff fabric file");
+    if let Some(Value::Object(congestion)) = schema.pointer_mut("/$defs/Congestion")
+        && let Some(mut alternatives) = congestion.remove("oneOf")
+    {
+        // Without a kind several alternatives may fit.
+        alternatives.as_array_mut().into_iter().flatten().for_each(require_nothing);
+        congestion.insert("anyOf".to_owned(), alternatives);
+    }
+    separate(&mut schema);
+    schema
+}
+
+/// Puts references with keywords beside them into an `allOf`. Editors that read schemas by draft 7
+/// pass over what stands beside a reference: the tag, by which alternatives differ.
+fn separate(schema: &mut Value) {
+    match schema {
+        Value::Object(keywords) => {
+            if keywords.contains_key("properties")
+                && let Some(reference) = keywords.remove("$ref")
+            {
+                keywords.insert("allOf".to_owned(), json!([{ "$ref": reference }]));
+            }
+            keywords.values_mut().for_each(separate);
+        }
+        Value::Array(list) => list.iter_mut().for_each(separate),
+        _ => {}
+    }
+}
+
+/// The schema of a fabric file once everything is laid over each other.
+pub(crate) fn merged_fabric() -> Value {
+    generate::<FabricFile>()
 }
 
 /// The schema of a scenario file. Its `override` table takes what a fabric file takes.
 pub fn scenario() -> Value {
     let mut schema = titled(generate::<Scenario>(), "xoff scenario file");
     let mut fabric = fabric();
+    loosen(&mut fabric);
     let definitions = fabric.as_object_mut().and_then(|object| object.remove("$defs"));
     if let Some(object) = fabric.as_object_mut() {
         object.remove("$schema");
@@ -33,7 +67,36 @@ pub fn scenario() -> Value {
             "description": "Settings of the fabric file that this scenario changes."
         });
     }
+    separate(&mut schema);
     schema
+}
+
+/// Overrides are laid over a fabric file that has the rest: tables need none of their keys, and
+/// entries of lists only what they are merged by.
+fn loosen(fabric: &mut Value) {
+    let Some(Value::Object(properties)) = fabric.get("properties") else { return };
+    let item = |list: &Value| {
+        let name = list.get("items")?.get("$ref")?.as_str()?;
+        name.strip_prefix("#/$defs/").map(str::to_owned)
+    };
+    let entries: Vec<String> = properties.values().filter_map(item).collect();
+    let Some(Value::Object(definitions)) = fabric.get_mut("$defs") else { return };
+    for (name, definition) in definitions {
+        let key =
+            ["id", "name"].into_iter().find(|key| definition["properties"].get(key).is_some());
+        match (entries.contains(name), key) {
+            (false, _) => require_nothing(definition),
+            (true, Some(key)) => definition["required"] = json!([key]),
+            // A list without names is replaced as a whole.
+            (true, None) => {}
+        }
+    }
+}
+
+fn require_nothing(schema: &mut Value) {
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("required");
+    }
 }
 
 /// The schema that a scenario document is walked with: overrides are walked after merging.
@@ -41,7 +104,15 @@ pub(crate) fn bare_scenario() -> Value {
     generate::<Scenario>()
 }
 
-fn generate<T: schemars::JsonSchema>() -> Value {
+/// The pattern of a quantity without its anchors, for settings that are more than one quantity.
+pub(crate) fn pattern<T: JsonSchema>() -> String {
+    let schema = T::json_schema(&mut SchemaGenerator::default());
+    let pattern = schema.get("pattern").and_then(Value::as_str).unwrap_or_default();
+    let inner = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
+    inner.expect("a quantity has an anchored pattern").to_owned()
+}
+
+fn generate<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value()
 }
 
@@ -63,7 +134,11 @@ mod tests {
         assert!(fabric.pointer("/$defs/Cluster/properties/gpus-per-server").is_some());
         assert!(fabric.pointer("/$defs/Links/properties/leaf-spine").is_some());
         assert!(fabric.pointer("/$defs/Links/properties/rate").is_some(), "flattened");
+        assert!(fabric.pointer("/$defs/BalancingSettings/required").is_some());
         let scenario = scenario();
+        assert!(scenario.pointer("/$defs/BalancingSettings/required").is_none(), "laid over");
+        assert_eq!(scenario.pointer("/$defs/ClassEntry/required"), Some(&json!(["id"])));
+        assert!(scenario.pointer("/$defs/RouteEntry/required/2").is_some(), "replaced");
         assert!(scenario.pointer("/properties/workload").is_some());
         assert!(scenario.pointer("/$defs/FabricFile/properties/cluster").is_some());
     }

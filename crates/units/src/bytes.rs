@@ -76,7 +76,7 @@ impl Sum for Bytes {
     }
 }
 
-const UNITS: [Unit; 9] = [
+pub(crate) const UNITS: [Unit; 9] = [
     Unit { name: "B", size: 1 },
     Unit { name: "KB", size: 1_000 },
     Unit { name: "MB", size: 1_000_000 },

@@ -31,7 +31,7 @@ impl Length {
     }
 }
 
-const UNITS: [Unit; 4] = [
+pub(crate) const UNITS: [Unit; 4] = [
     Unit { name: "km", size: 1_000_000 },
     Unit { name: "m", size: 1_000 },
     Unit { name: "cm", size: 10 },

@@ -13,6 +13,8 @@
 mod bytes;
 mod length;
 mod parse;
+#[cfg(feature = "serde")]
+mod pattern;
 mod rate;
 mod ratio;
 #[cfg(feature = "serde")]

@@ -86,7 +86,7 @@ impl ByteTime {
     }
 }
 
-const UNITS: [Unit; 10] = [
+pub(crate) const UNITS: [Unit; 10] = [
     Unit { name: "Tbps", size: 1_000_000_000_000 },
     Unit { name: "Gbps", size: 1_000_000_000 },
     Unit { name: "Mbps", size: 1_000_000 },

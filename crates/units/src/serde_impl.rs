@@ -1,6 +1,7 @@
 //! Quantities in files: text with a unit, through [`FromStr`](std::str::FromStr) and `Display`.
 
 use crate::{Bytes, Length, Rate, Ratio, Span};
+use crate::{bytes, length, pattern, rate, time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 macro_rules! as_text {
-    ($type:ident, $what:literal, $example:literal) => {
+    ($type:ident, $units:expr, $what:literal, $example:literal) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Text;
@@ -31,35 +32,54 @@ macro_rules! as_text {
             }
         }
 
-        as_text!(out $type, $what, $example);
-    };
-    (out $type:ident, $what:literal, $example:literal) => {
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
+        as_text!(out $type);
 
         impl JsonSchema for $type {
             fn schema_name() -> Cow<'static, str> {
                 stringify!($type).into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                // The bounds hold for numbers only: of those, zero alone needs no unit.
                 json_schema!({
-                    "type": ["string", "number"],
-                    "description": concat!($what, ", like ", $example),
+                    "type": ["string", "integer"],
+                    "pattern": pattern::quantity(&$units),
+                    "minimum": 0,
+                    "maximum": 0,
+                    "description": concat!($what, ", like \"", $example, "\""),
                     "examples": [$example]
                 })
             }
         }
     };
+    (out $type:ident) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
 }
 
-as_text!(Span, "a time", "2us");
-as_text!(Bytes, "a size", "150KB");
-as_text!(Rate, "a rate", "400Gbps");
-as_text!(Length, "a length", "30m");
-as_text!(out Ratio, "a ratio", "0.2");
+as_text!(Span, time::UNITS, "a time", "2us");
+as_text!(Bytes, bytes::UNITS, "a size", "150KB");
+as_text!(Rate, rate::UNITS, "a rate", "400Gbps");
+as_text!(Length, length::UNITS, "a length", "30m");
+as_text!(out Ratio);
+
+impl JsonSchema for Ratio {
+    fn schema_name() -> Cow<'static, str> {
+        "Ratio".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "number"],
+            "pattern": pattern::ratio(),
+            "minimum": 0,
+            "description": "a ratio, like 0.2, \"20%\" or \"1/5\"",
+            "examples": ["0.2"]
+        })
+    }
+}
 
 /// A ratio may also be a bare number: `0.2`.
 impl<'de> Deserialize<'de> for Ratio {

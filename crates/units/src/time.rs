@@ -153,7 +153,7 @@ impl Mul<u64> for Span {
     }
 }
 
-const UNITS: [Unit; 6] = [
+pub(crate) const UNITS: [Unit; 6] = [
     Unit { name: "s", size: PS_PER_S },
     Unit { name: "ms", size: 1_000_000_000 },
     Unit { name: "us", size: 1_000_000 },

@@ -64,7 +64,13 @@ impl JsonSchema for SlotSetting {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let what = "generation and lanes of a PCIe slot";
-        json_schema!({ "type": "string", "description": what, "examples": ["gen5 x16"] })
+        let pattern = r"^\s*[gG][eE][nN]\s*\+?0*[1-6]\s*[xX]\s*\+?0*(?:1|2|4|8|16)\s*$";
+        json_schema!({
+            "type": "string",
+            "pattern": pattern,
+            "description": what,
+            "examples": ["gen5 x16"]
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `[pfc]` and `[ecn]`.
 
 use crate::model::Marking;
+use crate::schema::pattern;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -139,7 +140,7 @@ impl fmt::Display for ResponseSetting {
 }
 
 macro_rules! as_text {
-    ($type:ident, $what:literal, $example:literal) => {
+    ($type:ident, $what:literal, $example:literal, $pattern:expr) => {
         impl TryFrom<String> for $type {
             type Error = String;
             fn try_from(text: String) -> Result<Self, String> {
@@ -158,14 +159,29 @@ macro_rules! as_text {
                 stringify!($type).into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "description": $what, "examples": [$example] })
+                json_schema!({
+                    "type": "string",
+                    "pattern": format!("^(?:{})$", $pattern),
+                    "description": $what,
+                    "examples": [$example]
+                })
             }
         }
     };
 }
 
-as_text!(HeadroomSetting, "`auto`, a size, or a number of one-way delays", "auto");
-as_text!(ResponseSetting, "`standard` or a time", "standard");
+as_text!(
+    HeadroomSetting,
+    "`auto`, a size, or a number of one-way delays",
+    "auto",
+    [r"\s*auto\s*", &pattern::<Bytes>(), &(pattern::<Ratio>() + r"delays?\s*")].join("|")
+);
+as_text!(
+    ResponseSetting,
+    "`standard` or a time",
+    "standard",
+    [r"\s*standard\s*", &pattern::<Span>()].join("|")
+);
 
 /// ECN marking at egress.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

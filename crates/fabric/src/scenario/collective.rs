@@ -156,7 +156,13 @@ impl JsonSchema for SizeRange {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let what = "sizes from the first to the last, each twice the one before";
-        json_schema!({ "type": "string", "description": what, "examples": ["1MiB..8GiB"] })
+        let size = crate::schema::pattern::<Bytes>();
+        json_schema!({
+            "type": "string",
+            "pattern": format!(r"^{size}\.\.{size}$"),
+            "description": what,
+            "examples": ["1MiB..8GiB"]
+        })
     }
 }
 

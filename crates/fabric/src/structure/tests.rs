@@ -5,7 +5,7 @@ use crate::document::Document;
 fn complaints(text: &str) -> Vec<String> {
     let (mut document, errors) = Document::parse(text, Some(Origin::Fabric));
     assert!(errors.is_empty(), "{errors:?}");
-    let found = super::prune(&mut document.root, &crate::schema::fabric(), Origin::Fabric);
+    let found = super::prune(&mut document.root, &crate::schema::merged_fabric(), Origin::Fabric);
     found.iter().map(|d| format!("{}: {d}", d.line(text))).collect()
 }
 

@@ -18,6 +18,7 @@ mod simulate;
 mod trace;
 mod traffic;
 mod validate;
+mod validator;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
