@@ -10,6 +10,7 @@ mod import;
 mod inspect;
 mod mutation;
 mod plan;
+mod reference;
 mod report;
 mod run;
 mod schema;

@@ -1,4 +1,6 @@
-//! `xoff schema`: the JSON schemas, for editors.
+//! `xoff schema`: the JSON schemas, for editors, and the same as a page to read.
+
+mod reference;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -7,6 +9,7 @@ use clap::ValueEnum;
 const EXAMPLES: &str = "Examples:
   xoff schema fabric > fabric.schema.json
   xoff schema scenario > scenario.schema.json
+  xoff schema fabric --markdown > fabric-file.md
 
 An editor with a TOML language server completes a file that starts with
   #:schema ./schema/fabric.schema.json";
@@ -17,6 +20,9 @@ An editor with a TOML language server completes a file that starts with
 pub(crate) struct Args {
     /// Which file's schema
     file: File,
+    /// Print a reference of every key as Markdown instead
+    #[arg(long)]
+    markdown: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -32,6 +38,10 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         File::Fabric => xoff_fabric::schema::fabric(),
         File::Scenario => xoff_fabric::schema::scenario(),
     };
-    output::stdout_json(&schema)?;
+    if args.markdown {
+        output::stdout(&reference::page(&schema, args.file))?;
+    } else {
+        output::stdout_json(&schema)?;
+    }
     Ok(Exit::Fine)
 }
