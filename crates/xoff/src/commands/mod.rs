@@ -5,9 +5,11 @@ pub(crate) mod bench;
 pub(crate) mod catalogue;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod man;
 pub(crate) mod perf;
 pub(crate) mod plan;
 pub(crate) mod run;
@@ -71,6 +73,10 @@ pub(crate) enum Command {
     Perf(perf::Args),
     /// Measure the simulator's speed
     Bench(bench::Args),
+    /// Print a script that completes xoff's commands and options in a shell
+    Completions(completions::Args),
+    /// Print or write the manual pages
+    Man(man::Args),
 }
 
 impl Command {
@@ -91,6 +97,8 @@ impl Command {
             Command::Audit(args) => audit::execute(args),
             Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
+            Command::Completions(args) => completions::execute(args),
+            Command::Man(args) => man::execute(args),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "compare",
     "validate",
     "plan",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 14] = [
     "audit",
     "perf",
     "bench",
+    "completions",
+    "man",
 ];
 
 fn help(arguments: &[&str]) -> String {

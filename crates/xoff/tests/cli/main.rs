@@ -14,6 +14,7 @@ mod reference;
 mod report;
 mod run;
 mod schema;
+mod shell;
 mod signals;
 mod simulate;
 mod trace;

@@ -1,0 +1,79 @@
+//! `xoff man`: manual pages of the program and its commands.
+
+use super::Cli;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, files};
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  xoff man > xoff.1 && man ./xoff.1
+  xoff man --out ~/.local/share/man/man1 && man xoff-run
+
+Without --out the page of xoff itself is printed; with it, that page and one
+per command are written: xoff.1, xoff-run.1 and so on.";
+
+/// Arguments of `xoff man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Folder for all pages
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let Some(folder) = &args.out else {
+        output::stdout(&page(&command)?)?;
+        return Ok(Exit::Fine);
+    };
+    let mut pages = Vec::new();
+    let mut open = vec![&command];
+    while let Some(command) = open.pop() {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        pages.push((format!("{name}.1"), page(command)?));
+        open.extend(command.get_subcommands().filter(|command| !command.is_hide_set()));
+    }
+    let pages: Vec<(&str, &str)> = pages.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    // Pages of another version are replaced: nobody edits what is generated.
+    files::write(folder, &pages, true)?;
+    Ok(Exit::Fine)
+}
+
+fn page(command: &Command) -> Result<String, Failure> {
+    let render = || -> std::io::Result<Vec<u8>> {
+        let man = Man::new(command.clone());
+        let mut page = Vec::new();
+        man.render_title(&mut page)?;
+        man.render_name_section(&mut page)?;
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+        if command.has_subcommands() {
+            man.render_subcommands_section(&mut page)?;
+        }
+        // Not by the crate, which would fill examples and tables like running text.
+        if let Some(text) = command.get_after_help() {
+            page.extend(verbatim("NOTES", &text.to_string()).bytes());
+        }
+        Ok(page)
+    };
+    let page =
+        render().map_err(|error| Failure::write(format!("cannot make a manual page: {error}")))?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// A section whose lines stay as they are.
+fn verbatim(heading: &str, text: &str) -> String {
+    let mut section = format!(".SH {heading}\n.nf\n");
+    for line in text.lines() {
+        // A dot or an apostrophe at the start of a line would be a request.
+        section += if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        section += &line.replace('\\', "\\e").replace('-', "\\-");
+        section.push('\n');
+    }
+    section + ".fi\n"
+}
