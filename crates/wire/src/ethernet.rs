@@ -56,7 +56,7 @@ impl fmt::Display for EtherType {
 /// A VLAN tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag {
-    /// Which kind of tag ([`EtherType::is_tag`]).
+    /// Which kind of tag: customer or service.
     pub protocol: EtherType,
     /// The priority (PCP), three bits: the one that priority flow control pauses.
     pub priority: u8,

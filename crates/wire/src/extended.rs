@@ -190,7 +190,7 @@ impl Aeth {
     }
 }
 
-/// The extended headers of one packet as they are on the wire, at most [`ATOMIC_LEN`] bytes.
+/// The extended headers of one packet as they are on the wire, at most 28 bytes (an AtomicETH).
 ///
 /// Service and opcode say which they are; [`crate::roce::Roce`] hands them out by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

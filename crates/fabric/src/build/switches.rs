@@ -83,34 +83,22 @@ pub(super) fn kind(
     let forwards = forwarding_silicon(tier, own, all, catalogue, report);
     let forwards = forwards.unwrap_or_else(|| silicon.clone());
     check_network(tier, &forwards, file, report);
-    // A packet is cut into cells for the fabric when all of it is there.
-    let usual = match forwards.voq {
-        Some(_) => Forwarding::StoreAndForward,
-        None => Forwarding::CutThrough,
-    };
-    let forwarding = own.forwarding.or(all.forwarding).filter(|_| forwards.voq.is_none());
-    let forwarding = forwarding.unwrap_or(usual);
+    let forwarding = own.forwarding.or(all.forwarding).unwrap_or(Forwarding::CutThrough);
     let watchdog = own.watchdog.as_ref().or(all.watchdog.as_ref()).filter(|w| w.enabled);
     let kind = SwitchKind {
         tier,
         buffer: own.buffer.or(all.buffer).unwrap_or(forwards.buffer),
         cell: own.cell.or(all.cell).unwrap_or(forwards.cell),
         latency: own.latency.or(all.latency).unwrap_or(forwards.latency),
-        cut_through: forwarding == Forwarding::CutThrough,
+        // With virtual output queues a packet is cut into cells when all of it is there.
+        cut_through: forwarding == Forwarding::CutThrough && forwards.voq.is_none(),
         mtu: own.mtu.or(all.mtu).unwrap_or(Bytes::new(9216)),
         fields: fields.unwrap_or(HashFields { addresses: true, source_port: true, dest_qp: false }),
         seed: match seed {
             Some(HashSeed::Fixed(seed)) => Some(seed),
             Some(HashSeed::Each(_)) | None => None,
         },
-        watchdog: watchdog.map(|w| Watchdog {
-            detect: w.detect,
-            restore: w.restore,
-            action: match w.action {
-                WatchdogActionName::Drop => WatchdogAction::Drop,
-                WatchdogActionName::Forward => WatchdogAction::Forward,
-            },
-        }),
+        watchdog: watchdog.map(settled_watchdog),
         balancing: balancing(own.balancing.as_ref().or(all.balancing.as_ref())),
         headroom_pool: own.headroom_pool.or(all.headroom_pool),
         discipline: discipline(own.discipline.or(all.discipline)),
@@ -123,7 +111,20 @@ pub(super) fn kind(
     };
     check(&kind, own, report);
     check_order(&kind, own, &file.transport.qp, report);
-    let largest = packet::largest(&file.transport.qp);
+    check_mtu(&kind, &file.transport.qp, report);
+    kind
+}
+
+fn settled_watchdog(given: &crate::file::WatchdogSettings) -> Watchdog {
+    let action = match given.action {
+        WatchdogActionName::Drop => WatchdogAction::Drop,
+        WatchdogActionName::Forward => WatchdogAction::Forward,
+    };
+    Watchdog { detect: given.detect, restore: given.restore, action }
+}
+
+fn check_mtu(kind: &SwitchKind, qp: &QpConfig, report: &mut Report<'_>) {
+    let largest = packet::largest(qp);
     if largest > kind.mtu {
         let tier = kind.tier.name();
         report.error(
@@ -133,7 +134,6 @@ pub(super) fn kind(
             "lower `transport.mtu` or raise `switch.mtu`",
         );
     }
-    kind
 }
 
 /// The silicon that `[switch] silicon` names, for all tiers or this one.

@@ -3,13 +3,20 @@
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::network::Network;
-use xoff_transport::config::{Congestion, Dcqcn, Notification, QpConfig, Recovery};
+use xoff_transport::config::{Congestion, Dcqcn, Framing, Notification, QpConfig, Recovery};
 use xoff_units::{Bytes, Ratio, Span};
 
 /// The MTUs that InfiniBand transport knows.
 const STANDARD_MTUS: [u64; 5] = [256, 512, 1024, 2048, 4096];
 
 pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
+    mtu(qp, report);
+    recovery(qp, report);
+    framing(&qp.framing, report);
+    congestion(&qp.congestion, report);
+}
+
+fn mtu(qp: &QpConfig, report: &mut Report<'_>) {
     let mtu = qp.mtu.get();
     if !(64..=9000).contains(&mtu) {
         report.error(
@@ -26,6 +33,10 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
             "they have 256, 512, 1024, 2048 and 4096",
         );
     }
+}
+
+/// Acknowledgements, timeouts and what congestion control needs to know of them.
+fn recovery(qp: &QpConfig, report: &mut Report<'_>) {
     if qp.ack_every == 0 {
         report.error(
             code::IMPOSSIBLE,
@@ -57,7 +68,7 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
         report.error(
             code::IMPOSSIBLE,
             keys!["transport", "notification"],
-            "this congestion control counts the share of marked packets, which CNPs do not tell",
+            "this congestion control counts the share of marked packets, which CNPs do not report",
             "use \"echo-in-ack\", or leave the key out",
         );
     }
@@ -69,7 +80,9 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
             "the field has three bits; a longer `timeout` waits longer",
         );
     }
-    let framing = &qp.framing;
+}
+
+fn framing(framing: &Framing, report: &mut Report<'_>) {
     for (key, size) in [
         ("header", framing.header),
         ("ack", framing.ack),
@@ -85,7 +98,6 @@ pub(super) fn check(qp: &QpConfig, report: &mut Report<'_>) {
             );
         }
     }
-    congestion(&qp.congestion, report);
 }
 
 /// Whether the transport has InfiniBand's headers.

@@ -1,6 +1,6 @@
 //! Headroom: buffer for what still arrives after a pause frame was sent.
 //!
-//! Two figures are computed and the larger one is used. [`shipped`] is the sizing that switch
+//! Two figures are computed and the larger one is used. `shipped` is the sizing that switch
 //! vendors ship: it assumes the worst for cells and port MTU and knows nothing of FEC. [`needed`] is
 //! the exact worst case of the switch model, which the shipped figure misses when a delay is given
 //! instead of a length, when optics are slow or when the peer answers later than the standard says.
