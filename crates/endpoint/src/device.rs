@@ -37,8 +37,8 @@ pub(crate) const ROUNDS: usize = 4;
 
 /// A RoCEv2 endpoint: one IP address, its memory, queue pairs and completions.
 ///
-/// [`Device::wait`] sleeps until there is something to do. A caller with an event loop of its own waits
-/// for the device's descriptor instead, and for [`Device::next_due`]:
+/// [`Device::wait`] sleeps until there is something to do. A caller with an event loop of its own
+/// waits for the device's descriptor instead, and for [`Device::next_due`]:
 ///
 /// ```
 /// use std::os::fd::AsFd;

@@ -35,7 +35,7 @@ struct Arrived<'a> {
 impl Device {
     /// Takes what has arrived. Says whether there may be more.
     pub(crate) fn receive(&mut self, now: Instant) -> bool {
-        // Out of the device for the time that its packets change the rest of it.
+        // Moved out, because its packets are borrowed while they change the rest of the device.
         let mut inbox = std::mem::take(&mut self.inbox);
         let tap = self.tap.take();
         let more = inbox.fill(tap.as_ref().map_or(self.socket.fd(), Tap::fd));
@@ -101,6 +101,7 @@ impl Device {
         {
             return Err(Reason::WrongSource);
         }
+        // The ICRC last, because it reads every byte; what is above costs a few comparisons.
         let pkey = arrived.datagram.bth().map_or(Pkey(0), |bth| bth.pkey());
         if pkey.0 & PARTITION != Pkey::DEFAULT.0 & PARTITION {
             return Err(Reason::WrongPartition);
@@ -152,6 +153,7 @@ impl Device {
             // A datagram queue pair has no peer: answers go to the sender of this packet.
             self.answer(now, index, Some(arrived));
         } else if !entry.touched {
+            // Answered after the whole batch: one acknowledgement covers all of its packets.
             entry.touched = true;
             self.touched.push(index);
         }
@@ -177,8 +179,8 @@ impl Device {
         let Some(entry) = self.pairs.at(index) else { return };
         let Some(core) = &mut entry.core else { return };
         while let Some(header) = core.poll_control(now) {
-            // Datagrams have no peer: what there is to say goes back to where the packet came from,
-            // with the port that peers listen at.
+            // A datagram queue pair has no peer: the answer goes to the address the packet came
+            // from, at the port that peers listen on.
             let route = match (&entry.route, arrived) {
                 (Some(route), _) => *route,
                 (None, Some(arrived)) => {
@@ -214,6 +216,7 @@ impl Device {
         while let Some(done) = core.poll_completion() {
             self.posted.work_ended(done, id, settings.send_completions, &mut self.store);
         }
+        // Receives of a shared queue stay for the other queue pairs.
         if settings.shared.is_none() && core.has_failed() {
             core.flush_receives(&mut entry.receives);
         }

@@ -1,4 +1,4 @@
-//! The way of a packet out: alarms, whose turn it is, bytes from memory.
+//! The way of a packet out: alarms, turns of the queue pairs, bytes from memory.
 
 use crate::device::{Device, SLACK};
 use crate::memory::Place;
@@ -17,6 +17,7 @@ impl Device {
     pub(crate) fn alarms(&mut self, now: Instant) {
         while let Some((due, index)) = self.schedule.next_alarm(now) {
             let Some(entry) = self.pairs.at(index) else { continue };
+            // A stale alarm: an earlier one was set since, or the place has another queue pair now.
             if entry.alarm != due {
                 continue;
             }
@@ -93,7 +94,8 @@ impl Device {
         };
         let (class, runs) = (entry.settings.class, self.socket.segmentation);
         self.outbox.push(way, class, &header, payload, &self.store, runs);
-        // What may follow it has to fit, and to be in memory.
+        // Packets that may follow it have to fit the outbox, and their payloads this piece of
+        // memory.
         let pieces = rest.length().checked_div(length).unwrap_or(0);
         let most = most.min(pieces).saturating_sub(1).min(self.outbox.room(runs));
         let more = core.poll_alike_within(now, SLACK, &header, most as u32) as usize;
@@ -110,7 +112,7 @@ impl Device {
     }
 
     /// When [`Device::progress`] has something to do although nothing arrives; [`Instant::MAX`] if
-    /// never, in the past if at once. By the device's own [clock](Device::now).
+    /// never, in the past if it has already. By the device's own [clock](Device::now).
     pub fn next_due(&self) -> Instant {
         self.schedule.due()
     }

@@ -42,7 +42,7 @@ pub struct QpConfig {
     pub rnr_retry_limit: u8,
     /// Most reads and atomics outstanding at a time.
     pub max_reads: u8,
-    /// How long the responder asks to wait when no receive is posted.
+    /// The wait that the responder requests when no receive is posted (RNR timer).
     pub rnr_delay: Span,
     /// A repeated NAK for the same expected packet is sent at most once in this time.
     pub nak_interval: Span,
@@ -224,7 +224,7 @@ impl Congestion {
         matches!(self, Congestion::Dctcp(_) | Congestion::Nscc(_))
     }
 
-    /// Whether its packets may be marked. TCP asks for that only where its scheme makes use of it.
+    /// Whether its packets are ECN-capable. TCP sets that only for schemes that react to marks.
     pub fn takes_marks(&self) -> bool {
         !matches!(self, Congestion::Cubic(_))
     }
@@ -276,7 +276,7 @@ pub enum DcqcnPreset {
     Connectx,
     /// The same without the byte counter.
     ConnectxTimer,
-    /// ConnectX with increases that scale with the rate, as operators who tune it set them.
+    /// ConnectX with increases that scale with the rate, as operators tune it.
     ConnectxScaled,
     /// The constants of the DCQCN paper (40G).
     Paper,

@@ -15,7 +15,7 @@ pub struct Counters {
     pub marked_packets: u64,
     /// Packets sent again.
     pub retransmitted: u64,
-    /// Times nothing was heard for too long.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Sequence errors sent.
     pub naks_sent: u64,
@@ -35,9 +35,9 @@ pub struct Counters {
     pub cnps_handled: u64,
     /// Times congestion control cut the rate or the window.
     pub rate_decreases: u64,
-    /// Requests refused because they made no sense.
+    /// Requests refused as invalid or not allowed.
     pub refused: u64,
-    /// Packets that were not for us, or answered nothing we asked.
+    /// Packets for another queue pair, or answers without a request.
     pub ignored: u64,
     /// Packets that were not accepted, by reason: the refused and the ignored ones.
     pub discards: Discards,

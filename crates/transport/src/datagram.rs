@@ -90,7 +90,7 @@ impl DatagramPair {
         }
     }
 
-    /// The same, with so many bytes of every receive left free before the payload. Verbs put the 40
+    /// The same, with `bytes` of every receive left free before the payload. Verbs put the 40
     /// bytes of a global route header there, and count them in [`Received::length`].
     #[must_use]
     pub fn reserving(mut self, bytes: Bytes) -> Self {

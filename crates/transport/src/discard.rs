@@ -9,13 +9,13 @@ use std::fmt;
 pub enum Discard {
     /// It names another queue pair.
     OtherQueuePair,
-    /// The queue pair does not speak this service or opcode.
+    /// The queue pair does not have this service or opcode.
     WrongOpcode,
-    /// The extended header that its opcode calls for is not there, or makes no sense.
+    /// The extended header that its opcode requires is missing or invalid.
     Malformed,
     /// Its sequence number is far from everything in flight.
     OutsideWindow,
-    /// It answers nothing that we asked.
+    /// It answers no request of ours.
     Unsolicited,
     /// A packet inside a message where one should begin, or the other way round.
     OutOfOrderOpcode,

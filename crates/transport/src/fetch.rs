@@ -48,6 +48,7 @@ impl Responder {
                 self.check_invariants();
                 Ok(())
             }
+            // No NAK: none says "later". The peer repeats the request when its timer is due.
             Err(Discard::TooManyReads) => {
                 counters.ignore(Discard::TooManyReads);
                 Ok(())
@@ -93,7 +94,7 @@ impl Responder {
     }
 
     /// A read or atomic that was accepted before: its answer may have been lost. An atomic is not
-    /// carried out again. One that may not be answered (any more) is not, without a word.
+    /// carried out again. What may not be answered (any more) is dropped and counted.
     #[cold]
     fn fetch_again<H: Host>(
         &mut self,

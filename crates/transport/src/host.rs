@@ -72,7 +72,7 @@ pub trait Host {
     /// Takes the receive that comes next, if one is posted.
     fn take_receive(&mut self) -> Option<Receive>;
 
-    /// The peer asks that this key work no more. Says whether it may.
+    /// The peer requests that this key be invalidated. Returns whether it may.
     fn invalidate(&mut self, key: Rkey) -> bool {
         let _ = key;
         false

@@ -7,7 +7,7 @@ use crate::sequence;
 use crate::work::{MAX_MESSAGE, Verb, WorkRequest};
 use xoff_wire::{Extension, Header, Opcode, Operation, Position, Qpn, Reth, Rkey, Service};
 
-/// Data packets one read request asks for; longer reads ask several times.
+/// Most data packets of one read request; longer reads take several requests.
 const READ_CHUNK: u64 = 1 << 20;
 
 /// A message that is posted and not completed.
@@ -109,8 +109,8 @@ impl Message {
             header.extension = Extension::Atomic { address, rkey, operand, compare };
             return (header, 1);
         }
-        // Requests end where the first request of that part did, so that one which is repeated
-        // never asks for more than the peer has seen.
+        // A repeated request ends where the first request of that part did: one that reached beyond
+        // what the peer has seen would look to it like a request outside its window.
         let numbers = self.end - self.first;
         let last = numbers.min((index / READ_CHUNK + 1) * READ_CHUNK);
         let offset = self.offset(index, mtu);

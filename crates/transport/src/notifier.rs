@@ -7,8 +7,8 @@ use xoff_units::{Instant, Span};
 /// Lets one congestion notification through per interval.
 ///
 /// A queue pair has one of its own. Where the scope is wider ([`CnpScope`]) the owner of the queue
-/// pairs keeps one per port or destination, asks it when a marked packet arrives, and says the
-/// answer in [`Signals::cnp_withheld`](crate::Signals::cnp_withheld).
+/// pairs keeps one per port or destination, consults it when a marked packet arrives, and passes
+/// its answer in [`Signals::cnp_withheld`](crate::Signals::cnp_withheld).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CnpLimiter {
     /// No notification before this.

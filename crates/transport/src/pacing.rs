@@ -5,7 +5,7 @@ use xoff_units::{Instant, Rate, Span, time::PS_PER_S};
 /// Nothing sends more slowly than this, so that the time of a packet stays within bounds.
 pub(crate) const SLOWEST: Rate = Rate::from_bps(1_000_000);
 
-/// How far a sender that works in bursts may stray from the instants pacing asks for.
+/// How far a sender that works in bursts may deviate from the instants that pacing gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Slack {
     /// Packets may leave this much before their time, so that several can be given to the wire at

@@ -133,7 +133,7 @@ impl QueuePair {
         self.transmit(now, now)
     }
 
-    /// The same for a sender that works in bursts: packets may leave earlier than pacing asks for,
+    /// The same for a sender that works in bursts: packets may leave earlier than pacing allows,
     /// and those of a sender that is late catch up, within `slack`. Over time the rate is the same.
     /// The next call is due at [`QueuePair::next_send`] less [`Slack::ahead`].
     #[inline]
@@ -193,6 +193,7 @@ impl QueuePair {
     /// Both halves may have something to send: they take turns.
     #[inline(never)]
     fn either_half(&mut self, now: Instant) -> Option<Header> {
+        // Without turns, a peer that keeps reading would keep our own requests from being sent.
         if self.answered_last {
             self.answered_last = false;
             if let Some(header) = self.requester.transmit(now, &mut self.counters) {
@@ -303,7 +304,7 @@ impl QueuePair {
         if header.dest_qp == self.local { Discard::Failed } else { Discard::OtherQueuePair }
     }
 
-    /// What we asked for arrived.
+    /// Data of a read of ours, or the result of an atomic, arrived.
     fn read_data(&mut self, now: Instant, header: &Header) -> Target {
         let config = &self.config;
         let (target, bytes) = self.requester.read_data(now, header, config, &mut self.counters);
@@ -357,6 +358,8 @@ impl QueuePair {
             self.controller.acknowledged(now, feedback, &self.config, &mut self.counters);
             self.follow_controller();
         } else if header.becn {
+            // The echo of a mark stands for a notification packet to a scheme that counts no
+            // shares.
             self.notified(now);
         }
     }
@@ -420,6 +423,7 @@ impl QueuePair {
         self.controller.handle_deadline(now, &self.config, &mut self.counters);
         self.follow_controller();
         if now >= self.requester.timer {
+            // The numbers as they were when the packets were sent: a timeout may go back.
             let next = self.requester.high;
             let before = self.counters.timeouts;
             self.requester.timed_out(now, self.config.retry_limit, &mut self.counters);
@@ -457,7 +461,7 @@ impl QueuePair {
         }
     }
 
-    /// Where the payload of a packet comes from. Ask before the next call: the packet must be the
+    /// Where the payload of a packet comes from. Valid until the next call: the packet must be the
     /// one that [`QueuePair::poll_transmit`] gave last.
     pub fn payload_of(&self, header: &Header) -> Source {
         match header.opcode.operation() {

@@ -1,4 +1,4 @@
-//! The data the peer asked for: reads and atomics that the receiving half is answering.
+//! Reads and atomics of the peer that the receiving half is answering.
 
 use crate::host::Source;
 use crate::message::packets;
@@ -8,22 +8,24 @@ use xoff_wire::{
     Aeth, Extension, Header, Opcode, Operation, Position, Qpn, Reth, Rkey, Service, Syndrome,
 };
 
-/// Reads being answered at a time; a peer that asks for more has to ask again.
+/// Most reads and atomics being answered at a time; the peer has to repeat what exceeds it.
 const MAX_JOBS: usize = 64;
 
-/// Data packets one request may ask for: more would not fit the numbers.
+/// Most data packets of one request: more would not fit the number space.
 const MAX_PACKETS: u64 = 1 << 22;
 
-/// Results of atomics that are kept for a peer that asks again (IBTA 9.4.5): at least as many as it
-/// can have outstanding.
+/// Results of atomics that are kept for repeated requests (IBTA 9.4.5): at least as many as the
+/// peer can have outstanding.
 const MAX_RESULTS: usize = MAX_JOBS;
 
 /// One read or atomic being answered.
 #[derive(Debug, Clone)]
 struct Job {
-    /// The packet it started with, the next one, and one beyond the last.
+    /// The number of its first packet.
     first: u64,
+    /// The number of the packet to be sent next.
     next: u64,
+    /// One beyond the number of its last packet.
     end: u64,
     answer: Answer,
 }
@@ -40,11 +42,11 @@ enum Answer {
 /// What became of a read request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It is being answered and takes so many numbers.
+    /// It is being answered, and takes this many numbers.
     Yes(u64),
     /// There is no room for it now.
     Full,
-    /// It asks for too much.
+    /// It is longer than any request may be.
     TooLong,
 }
 
@@ -69,8 +71,8 @@ impl Reads {
         packets(length, mtu)
     }
 
-    /// Answers the read at `number`. One that is asked for again starts anew, from where the peer
-    /// now wants it.
+    /// Answers the read at `number`. A repeated request starts anew, from where the peer wants it
+    /// now.
     pub(crate) fn answer(&mut self, number: u64, reth: Reth, mtu: u32) -> Taken {
         let count = packets(reth.length, mtu);
         if count > MAX_PACKETS {
@@ -105,6 +107,7 @@ impl Reads {
 
     /// Adds a job in the order of numbers, in place of any it overlaps.
     fn add(&mut self, number: u64, count: u64, answer: Answer) -> bool {
+        // A repeated request means that its answer was lost: the rest of the old one is of no use.
         let end = number + count;
         self.jobs.retain(|job| job.end <= number || job.next >= end);
         if !self.has_room() {

@@ -5,6 +5,8 @@
 //! of them, and `read_next` is the data packet that must come next. How lost packets are sent again
 //! is in `retransmit`.
 
+mod invariants;
+
 use crate::cache::prefetch;
 use crate::config::{QpConfig, Recovery};
 use crate::counters::Counters;
@@ -52,7 +54,7 @@ pub(crate) struct Requester {
     /// How long to wait for an answer; [`Span::MAX`] without a timeout, and zero where losses are
     /// detected by time ([`Rack`]), which has timeouts of its own.
     pub(crate) timeout: Span,
-    /// The receiver asked not to send before this.
+    /// The receiver was not ready, and wants nothing before this instant.
     pub(crate) not_before: Instant,
     pub(crate) queue: VecDeque<Message>,
     completions: VecDeque<Completion>,
@@ -61,7 +63,7 @@ pub(crate) struct Requester {
     cursor: u32,
     mtu: u32,
     ack_every: u32,
-    /// Packets since one asked for an acknowledgement.
+    /// Packets sent since the last one that requested an acknowledgement.
     unasked: u32,
     /// Most numbers in flight.
     flight: u32,
@@ -131,6 +133,7 @@ impl Requester {
             ack_every: config.ack_every.max(1),
             unasked: 0,
             reads: 0,
+            // A scoreboard keeps no more packets than its span.
             flight: if selective { Scoreboard::SPAN as u32 } else { MAX_FLIGHT as u32 },
             peer,
             retries: 0,
@@ -209,6 +212,7 @@ impl Requester {
         if self.queue.len() >= MAX_POSTED {
             return Err(PostError::QueueFull);
         }
+        // With an empty queue everything posted is acknowledged, and `next_bytes` counts all of it.
         let before = self.queue.back().map_or(self.next_bytes, Message::bytes_after);
         let message = Message::new(&work, self.end, before, self.mtu);
         assert!(
@@ -293,6 +297,7 @@ impl Requester {
         if message.fetches {
             self.request_read();
         }
+        // After going back, what is in line was sent before.
         let repeated = self.next < self.high;
         self.next += count;
         self.next_bytes += u64::from(header.payload);
@@ -321,8 +326,8 @@ impl Requester {
         }
     }
 
-    /// Whether the packet just sent asks for an acknowledgement: every so many, the last of its
-    /// message, and the last that the window allows.
+    /// Whether the packet just sent requests an acknowledgement: one in `ack_every`, the last of
+    /// its message, and the last that the window allows.
     #[inline]
     fn wants_ack(&mut self, ends: bool) -> bool {
         self.unasked += 1;
@@ -336,7 +341,7 @@ impl Requester {
     }
 
     /// How many packets follow `last`, the one given last, that differ from it in their number
-    /// alone: those in the middle of a message that do not ask for an acknowledgement.
+    /// alone: those in the middle of a message that request no acknowledgement.
     pub(crate) fn alike(&self, last: &Header) -> u32 {
         let middle = matches!(last.opcode, Opcode::WriteMiddle | Opcode::SendMiddle);
         let in_line = last.psn.plus(1) == sequence::psn(self.next);
@@ -350,7 +355,8 @@ impl Requester {
             return 0;
         }
         let Some(message) = self.queue.get(self.cursor as usize) else { return 0 };
-        // Each bound leaves out the packet that reaches it, because that one asks.
+        // Each bound leaves out the packet that reaches it, because that one requests an
+        // acknowledgement.
         let numbers = u64::from(self.flight).saturating_sub(self.next - self.una());
         let bytes = self.window.saturating_sub(self.next_bytes - self.acked_bytes);
         let unasked = u64::from(self.ack_every.saturating_sub(self.unasked));
@@ -358,7 +364,7 @@ impl Requester {
         bound.min(bytes.saturating_sub(1) / u64::from(self.mtu)) as u32
     }
 
-    /// So many of them are sent.
+    /// `count` of them are sent.
     pub(crate) fn sent_alike(&mut self, count: u32, counters: &mut Counters) {
         let end = self.next + u64::from(count);
         counters.retransmitted += self.high.clamp(self.next, end) - self.next;
@@ -379,6 +385,7 @@ impl Requester {
 
     /// Where the payload of the packet with this number comes from, while its message is posted.
     pub(crate) fn source(&self, psn: Psn) -> Source {
+        // The packet was sent or sent again just now, so its number is near `next`.
         let number = sequence::near(self.next, psn);
         let holds = |message: &&Message| message.first <= number && number < message.end;
         // Most often it is the packet before `next`.
@@ -419,6 +426,7 @@ impl Requester {
         self.next = number;
         self.next_bytes = self.bytes_to(number);
         self.cursor = self.index_of(number) as u32;
+        // Whether what is in flight requested an acknowledgement counts no more: it is sent again.
         self.unasked = 0;
         self.count_reads();
     }
@@ -524,69 +532,5 @@ impl Requester {
 
     pub(crate) fn poll_completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
-    }
-
-    /// What holds after every call, whatever the peer sends. Compiled to nothing without debug
-    /// assertions.
-    #[inline(always)]
-    pub(crate) fn check_invariants(&self) {
-        if cfg!(debug_assertions) {
-            self.check_numbers();
-            self.check_queue();
-        }
-    }
-
-    fn check_numbers(&self) {
-        let Self { acked, next, high, end, acked_bytes, next_bytes, .. } = *self;
-        debug_assert!(
-            acked <= next && next <= high && high <= end,
-            "numbers out of order: acked {acked}, next {next}, high {high}, end {end}"
-        );
-        // Beyond that a PSN of the peer could mean two of them.
-        debug_assert!(high - self.una() < sequence::HALF_LAP, "too many numbers in flight");
-        debug_assert!(
-            acked_bytes <= next_bytes,
-            "{acked_bytes} bytes are acknowledged and {next_bytes} sent"
-        );
-        debug_assert!(
-            next > acked || next_bytes == acked_bytes,
-            "bytes in flight without a packet"
-        );
-        debug_assert!(self.window > 0, "a window of nothing never opens again");
-        debug_assert!(self.unasked < self.ack_every, "an acknowledgement was not asked for");
-        debug_assert!(self.reads <= self.max_reads, "more reads outstanding than allowed");
-        let (read_next, reread) = (self.read_next, self.reread);
-        debug_assert!(read_next == NEVER || read_next <= high, "data awaited of no request");
-        debug_assert!(
-            reread == NEVER || read_next <= reread && reread <= high,
-            "a read is requested again from {reread}, and awaits {read_next}"
-        );
-    }
-
-    /// While an answer is awaited a timer runs: without one, a lost packet would stall the
-    /// connection. Not checked after packets that are taken together, because the next one sets it.
-    #[inline(always)]
-    pub(crate) fn check_timer(&self) {
-        debug_assert!(
-            !self.awaits() || !self.timer.is_never() || self.timeout.as_ps() > u64::MAX / 2,
-            "an answer is awaited, and no timer runs"
-        );
-    }
-
-    fn check_queue(&self) {
-        debug_assert!(self.queue.len() <= MAX_POSTED, "more is posted than allowed");
-        debug_assert!(self.queue.back().is_none_or(|last| last.end == self.end));
-        // Complete is what no answer is awaited for, so the first message has one to come.
-        debug_assert!(self.queue.front().is_none_or(|first| self.una() < first.end));
-        match self.queue.get(self.cursor as usize) {
-            Some(message) => debug_assert!(
-                message.first <= self.next && self.next < message.end,
-                "the cursor is at a message that the next packet is not in"
-            ),
-            None => debug_assert!(
-                self.cursor as usize == self.queue.len() && self.next == self.end,
-                "the cursor is at no message, and not all is sent"
-            ),
-        }
     }
 }

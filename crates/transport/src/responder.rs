@@ -14,7 +14,9 @@ use crate::work::{Received, Status};
 use xoff_units::Instant;
 use xoff_wire::{Aeth, Extension, Header, Opcode, Operation, Psn, Qpn, Service, Syndrome};
 
+/// Message sequence numbers have 24 bits.
 const MSN_MASK: u32 = 0x00ff_ffff;
+/// The credit code that says that end-to-end credits are not in use.
 const NO_CREDITS: u8 = 0x1f;
 
 /// A NAK to be sent.
@@ -26,7 +28,7 @@ struct Nak {
 }
 
 impl Nak {
-    /// Whether it ends the connection, and asks for nothing.
+    /// Whether it ends the connection, instead of requesting packets.
     fn is_final(self) -> bool {
         matches!(
             self.syndrome,
@@ -47,9 +49,11 @@ pub(crate) struct Responder {
     /// The packet that comes next.
     pub(crate) expected: u64,
     delivered: u64,
-    /// The last packet a NAK was sent for, and when.
+    /// The expected packet of the last NAK.
     nak_for: u64,
+    /// When the last NAK was made.
     nak_at: Instant,
+    /// The NAK to be sent.
     nak: Option<Nak>,
     /// Reads being answered; boxed, because most queue pairs are never read from.
     pub(crate) reads: Option<Box<Reads>>,
@@ -311,7 +315,8 @@ impl Responder {
         self.nak = Some(Nak { syndrome, arrived: header.psn });
     }
 
-    /// Only the header of a packet arrived: ask for the rest, at once and for nothing else.
+    /// Only the header of a packet arrived: requests that packet again, immediately and nothing
+    /// else.
     #[cold]
     pub(crate) fn trimmed(&mut self, now: Instant, header: &Header, counters: &mut Counters) {
         let number = sequence::near(self.expected, header.psn);
@@ -349,7 +354,7 @@ impl Responder {
             let msn = if selective { nak.arrived.get() } else { self.msn };
             return Some(self.acknowledgement(self.expected, Aeth { syndrome: nak.syndrome, msn }));
         }
-        // If there was a NAK, what it asked for came while it waited.
+        // If there was a NAK, the packet that it reports missing came while it waited.
         self.owes_ack = false;
         counters.acks_sent += 1;
         let aeth = Aeth { syndrome: Syndrome::Ack { credits: NO_CREDITS }, msn: self.msn };

@@ -30,6 +30,8 @@ impl Requester {
         let number = sequence::near(self.acked, psn);
         if let Syndrome::Ack { .. } = aeth.syndrome {
             counters.acks_received += 1;
+            // Late acknowledgements are harmless; one of a packet that was never sent is not
+            // believed.
             let acked = number + 1;
             if acked > self.high {
                 counters.ignore(Discard::OutsideWindow);
@@ -136,7 +138,7 @@ impl Requester {
         }
     }
 
-    /// A packet was sent whose time counts, and which takes so many numbers.
+    /// A packet was sent that takes `count` numbers, and whose time is kept.
     #[cold]
     pub(crate) fn track(&mut self, count: u64, now: Instant) {
         let next = self.next;
@@ -292,11 +294,11 @@ impl Requester {
     }
 
     /// Data of a read is missing before `number`, which arrived, be it later data or an
-    /// acknowledgement, because answers come in order: ask again, but not for every packet of it.
+    /// acknowledgement, because answers come in order: requests it again, but not for every packet.
     ///
-    /// A peer may answer all that was asked before it answers what was asked again. What comes
-    /// further and further on was on its way then, and says nothing new; a step back shows the new
-    /// answer, and that it misses its beginning, too.
+    /// A peer may finish its answers to earlier requests before it answers the repeated one. Data
+    /// further and further ahead was on its way by then, and says nothing new; a step back shows
+    /// the new answer, and that its beginning is missing, too.
     #[cold]
     pub(crate) fn data_missing(&mut self, now: Instant, number: u64, config: &QpConfig) {
         // Numbers in flight are never further apart than 24 bits.
@@ -379,7 +381,7 @@ const SIXTEENTHS: u64 = 16;
 /// Most full timeouts that adaptive retransmission waits: more shorter ones cannot be counted.
 pub(crate) const MOST_ADAPTIVE: u8 = 250;
 
-/// Sixteenths of a timeout that have passed when so many adaptive timeouts have.
+/// Sixteenths of a full timeout that have passed after a number of adaptive timeouts.
 fn waited(timeouts: u8) -> u32 {
     match timeouts {
         0..=4 => (1 << timeouts) - 1,
@@ -387,7 +389,7 @@ fn waited(timeouts: u8) -> u32 {
     }
 }
 
-/// So many full timeouts in sixteenths.
+/// Full timeouts in sixteenths.
 fn budget(timeouts: u8) -> u32 {
     16 * u32::from(timeouts)
 }

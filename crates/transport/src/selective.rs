@@ -22,7 +22,7 @@ pub(crate) struct Scoreboard {
     pub(crate) allowed: u64,
     /// How many entries of `arrived` are true.
     early: u64,
-    /// Single packets that the peer asked for, to be sent again before all others.
+    /// Single packets that the peer reported as trimmed, to be sent again before all others.
     asked: VecDeque<u64>,
     /// Where losses are detected by time, this keeps the state of all packets instead.
     pub(crate) rack: Option<Rack>,
@@ -83,8 +83,9 @@ impl Scoreboard {
         self.arrived.get(offset).copied().unwrap_or(false)
     }
 
-    /// The peer asks for one packet of which only the header came.
+    /// The peer reports one packet of which only the header came.
     pub(crate) fn ask(&mut self, number: u64, acked: u64) {
+        // What is in line to be sent again needs no second entry.
         let pending = number >= self.retry && number < self.lost_below;
         let known = number < acked || self.has(number, acked) || self.asked.contains(&number);
         if !known && !pending && self.asked.len() < Self::SPAN {

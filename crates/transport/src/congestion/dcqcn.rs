@@ -195,6 +195,7 @@ impl Reaction {
         if self.time_stage != 0 || self.byte_stage != 0 || p.clamp_target {
             self.target = self.rate;
         }
+        // In doubles like alpha, and rounded down as the models do.
         let kept = (self.rate as f64 * (1.0 - self.alpha / 2.0)) as u64;
         let least = self.rate - p.largest_cut.of(self.rate).min(self.rate);
         let floor = p.min_rate.max(SLOWEST).bps().min(self.line);

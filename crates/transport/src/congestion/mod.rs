@@ -94,6 +94,7 @@ fn div_q32(a: u64, b: u64) -> u64 {
 
 impl Controller {
     pub(crate) fn new(config: &QpConfig, path: PathInfo) -> Self {
+        // The line rate divides, and bounds what the controllers clamp to.
         let path = PathInfo { line_rate: path.line_rate.max(SLOWEST), ..path };
         match &config.congestion {
             Congestion::None => Self::None(path.line_rate),
