@@ -8,7 +8,6 @@ use xoff_report::Verdict;
 
 /// One property of the fabric, checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Check {
     /// Its name, which is stable between versions: `synthetic.incast`.
     pub id: String,
@@ -91,7 +90,6 @@ impl Check {
 
 /// What to change about the fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Advice {
     /// In words.
     pub text: String,

@@ -7,7 +7,6 @@ use xoff_report::Verdict;
 
 /// A fabric, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Validation {
     /// The fabric file's name.
     pub fabric: String,
@@ -33,7 +32,6 @@ pub struct Validation {
 
 /// A phase, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct PhaseResult {
     /// Which.
     pub phase: Phase,
@@ -47,7 +45,6 @@ pub struct PhaseResult {
 
 /// A proposed change and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Proposal {
     /// What to change.
     pub advice: Advice,
@@ -60,7 +57,6 @@ pub struct Proposal {
 
 /// What a change did when it was tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Effect {
     /// The score with the change.
     pub score: u32,
@@ -72,7 +68,6 @@ pub struct Effect {
 
 /// A check before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Turn {
     /// The check.
     pub check: String,

@@ -6,7 +6,7 @@ use xoff_telemetry::Distribution;
 
 /// What is kept of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default)]
 pub struct Measurement {
     /// The experiment.
     pub experiment: String,
@@ -79,7 +79,7 @@ impl Measurement {
 
 /// Flows of one name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default)]
 pub struct GroupFigures {
     /// Their name.
     pub name: String,
@@ -130,7 +130,6 @@ impl Curve {
 
 /// One flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct FlowFigure {
     /// Who sends.
     pub from: String,
@@ -146,7 +145,6 @@ pub struct FlowFigure {
 
 /// One size of a collective.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct CollectiveFigures {
     /// Its name.
     pub name: String,
@@ -170,7 +168,6 @@ pub struct CollectiveFigures {
 
 /// A training step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct TrainingFigures {
     /// Its name.
     pub name: String,
@@ -194,7 +191,7 @@ pub struct TrainingFigures {
 
 /// What ports and queue pairs counted together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default)]
 pub struct Counters {
     /// Pause frames that stop a class.
     pub xoff: u64,
@@ -227,7 +224,6 @@ pub struct Counters {
 
 /// Links of one tier in one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct TierFigures {
     /// Like `leaf→spine`.
     pub name: String,
@@ -251,7 +247,6 @@ pub struct TierFigures {
 
 /// A port where something happened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct PortFigures {
     /// Like `leaf0→spine1`.
     pub name: String,
@@ -275,7 +270,6 @@ pub struct PortFigures {
 
 /// Load between two neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct PairLoad {
     /// The lower one; of NICs their server.
     pub from: String,
@@ -287,7 +281,6 @@ pub struct PairLoad {
 
 /// A queue over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Series {
     /// The port, like `leaf0→server0-nic0`.
     pub port: String,
@@ -303,7 +296,6 @@ pub struct Series {
 
 /// What a NIC sent over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct RateSeries {
     /// The NIC.
     pub nic: String,
@@ -316,7 +308,6 @@ pub type Depth = (f64, u64);
 
 /// A port that was paused from when to when.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct PauseSpan {
     /// The port that could not send.
     pub port: String,

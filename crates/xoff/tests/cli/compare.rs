@@ -21,7 +21,7 @@ fn last_of_each(scenario: &str) -> Vec<(String, f64)> {
     let last = |row: &serde_json::Value| {
         let measured = &row["measured"];
         let flows = greatest(&measured["groups"], &["completion", "max"]);
-        flows.max(greatest(&measured["collectives"], &["time-us"]))
+        flows.max(greatest(&measured["collectives"], &["time_us"]))
     };
     rows.iter().map(|row| (row["variant"].as_str().unwrap_or("").to_owned(), last(row))).collect()
 }

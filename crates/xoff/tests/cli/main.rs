@@ -1,5 +1,6 @@
 //! The built binary, used as people and scripts use it.
 
+mod case;
 mod catalogue;
 mod compare;
 mod config;

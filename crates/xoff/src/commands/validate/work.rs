@@ -11,6 +11,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use xoff_validate::{Experiment, MeasureError, Measurement, measure};
 
+/// The names of what is kept of a measurement. Another version's would be read as absent figures, not
+/// as an error: with another word here, what it kept is measured again.
+const KEPT_FORMAT: &str = "snake-case";
+
 /// Runs experiments on one fabric.
 pub(super) struct Worker<'a> {
     pub(super) folder: &'a Folder,
@@ -85,7 +89,8 @@ impl Worker<'_> {
 
     fn one(&self, experiment: &Experiment) -> Done {
         let text = experiment.text("../fabric.toml", self.seed, self.change);
-        let key = sha256(&format!("{}\n{text}\n{}", env!("CARGO_PKG_VERSION"), self.fabric));
+        let version = env!("CARGO_PKG_VERSION");
+        let key = sha256(&format!("{version} {KEPT_FORMAT}\n{text}\n{}", self.fabric));
         let name = match self.change.is_empty() {
             true => experiment.id.clone(),
             false => format!("{}-with-{}", experiment.id, &sha256(&self.change.to_string())[..8]),
