@@ -2,6 +2,7 @@
 
 mod files;
 mod layers;
+mod shape;
 
 pub use files::{Files, ReadError, Setup, Source, load};
 
@@ -12,9 +13,10 @@ use crate::file::FabricFile;
 use crate::model::Fabric;
 use crate::scenario::{Miscabling, Scenario};
 use crate::setup::{FabricSetup, ScenarioSetup, Written};
-use crate::{build, check, guest, miscabling, schema, structure};
+use crate::{build, check, guest, miscabling, schema};
 use layers::Layers;
 use serde::de::DeserializeOwned;
+use shape::Shape;
 
 /// What came of reading a file: the value if it can be used, and what was found on the way.
 #[derive(Debug, Clone)]
@@ -104,7 +106,7 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
     let (own, mut diagnostics) = OwnPart::read(scenario);
     let (base, found) = Document::parse(fabric, Some(Origin::Fabric));
     diagnostics.extend(found);
-    let OwnPart { document, overrides, scenario } = own;
+    let OwnPart { document, shape, overrides, scenario } = own;
     let setup = finish_fabric(base, overrides.clone(), &mut diagnostics);
     let value = scenario.zip(setup).map(|(mut scenario, mut setup)| {
         let mut report = Report::new(&document, Origin::Scenario);
@@ -114,7 +116,11 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
         overlay.set_guests(guests);
         setup.fabric = overlay.finish();
         setup.miscable(miscabling::of(&scenario));
-        diagnostics.extend(report.diagnostics);
+        // Names and numbers of a scenario may be right in the fabric that was meant.
+        let other_fabric =
+            diagnostics.iter().any(|d| d.origin == Origin::Fabric && shape::loses(d));
+        let found = report.diagnostics.into_iter().filter(|_| !other_fabric);
+        diagnostics.extend(found.filter(|found| !shape.explains(found)));
         if let Some(toml::Value::Table(table)) = overrides.map(|node| node.plain()) {
             scenario.overrides = table;
         }
@@ -126,6 +132,7 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
 /// What a scenario file says by itself.
 struct OwnPart {
     document: Document,
+    shape: Shape,
     overrides: Option<Node>,
     scenario: Option<Scenario>,
 }
@@ -135,9 +142,10 @@ impl OwnPart {
         let (mut document, mut diagnostics) = Document::parse(text, Some(Origin::Scenario));
         let overrides = document.take("override");
         let schema = schema::bare_scenario();
-        diagnostics.extend(structure::prune(&mut document.root, &schema, Origin::Scenario));
+        let shape = Shape::take(&mut document.root, &schema, Origin::Scenario);
+        diagnostics.extend(shape.found.iter().cloned());
         let scenario = read(&document, Origin::Scenario, &mut diagnostics);
-        (Self { document, overrides, scenario }, diagnostics)
+        (Self { document, shape, overrides, scenario }, diagnostics)
     }
 }
 
@@ -151,11 +159,8 @@ fn finish_fabric(
         Written { file: file.clone(), overrides: overrides.clone(), miscabled: Vec::new() };
     let layers = Layers::of(file, overrides);
     let mut document = layers.over_nic();
-    diagnostics.extend(structure::prune(
-        &mut document.root,
-        &schema::merged_fabric(),
-        Origin::Fabric,
-    ));
+    let shape = Shape::take(&mut document.root, &schema::merged_fabric(), Origin::Fabric);
+    diagnostics.extend(shape.found.iter().cloned());
     let file: FabricFile = read(&document, Origin::Fabric, diagnostics)?;
     let mut report = Report::new(&document, Origin::Fabric);
     let empty = describes_nothing(&document);
@@ -170,7 +175,7 @@ fn finish_fabric(
         let flaw = fabric.flaw();
         assert_eq!(flaw, Ok(()), "no check has reported a setting that no fabric can have");
     }
-    let found = report.diagnostics.into_iter();
+    let found = report.diagnostics.into_iter().filter(|found| !shape.explains(found));
     // Warnings about a fabric that the file does not describe would mislead.
     diagnostics.extend(found.filter(|found| !empty || found.is_error()));
     let nic_defaults = layers.nic_defaults();

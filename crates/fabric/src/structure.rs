@@ -165,7 +165,12 @@ impl<'s> Walk<'s> {
             let known = shape.properties.get(key.as_str()).copied().or(shape.others);
             match known {
                 Some(schema) => {
-                    if !self.node(child, schema) {
+                    let other = self.other_form(key, child, schema, &shape);
+                    if let Some(help) = other {
+                        let message = form_message(&child.value);
+                        self.error(code::WRONG_VALUE, &child.key, message, help);
+                        wrong.push(key.clone());
+                    } else if !self.node(child, schema) {
                         wrong.push(key.clone());
                     }
                 }
@@ -190,6 +195,51 @@ impl<'s> Walk<'s> {
             table.remove(&key);
         }
         missing.is_empty() && !broken
+    }
+
+    /// What to write instead of a table where a list of tables is expected, or the reverse: another
+    /// key, like `[links.host]` for `[link.host]`, or the other brackets.
+    fn other_form(
+        &self,
+        key: &str,
+        child: &Node,
+        schema: &'s Json,
+        shape: &Shape<'s>,
+    ) -> Option<String> {
+        let schema = self.resolve(schema);
+        let (is_table, is_list) =
+            (describes(self, schema, "object"), describes(self, schema, "array"));
+        let singular = key.strip_suffix('s').unwrap_or(key).to_owned();
+        let others = [format!("{key}s"), singular];
+        let like = |kind: &str| {
+            let known =
+                others.iter().filter_map(|name| shape.properties.get_key_value(name.as_str()));
+            let mut fits = known.filter(|(name, _)| **name != key);
+            fits.find(|(_, schema)| describes(self, self.resolve(schema), kind))
+                .map(|(name, _)| *name)
+        };
+        match &child.value {
+            Value::Table(table) if is_list && !is_table => {
+                let items = self.resolve(schema.get("items")?);
+                let inner = table.iter().find(|(_, node)| node.table().is_some());
+                match (like("object"), inner) {
+                    (Some(name), Some((sub, _))) => Some(format!("did you mean `[{name}.{sub}]`?")),
+                    (Some(name), None) => Some(format!("did you mean `[{name}]`, or `[[{key}]]`?")),
+                    (None, _) if describes(self, items, "object") => {
+                        Some(format!("write `[[{key}]]`: the file may have several"))
+                    }
+                    (None, _) => None,
+                }
+            }
+            Value::Array(list) if is_table && !is_list => {
+                list.first()?.table()?;
+                Some(match like("array") {
+                    Some(name) => format!("did you mean `[[{name}]]`, or `[{key}]`?"),
+                    None => format!("write `[{key}]`: a file has one"),
+                })
+            }
+            _ => None,
+        }
     }
 
     /// The keys of a table: those of its schema, of what that refers to, and of the alternative
@@ -257,6 +307,12 @@ impl<'s> Walk<'s> {
         self.error(code::WRONG_VALUE, &node.place, message, suggest::help(text, words()));
         Err(())
     }
+}
+
+/// What is wrong with a table or a list in the place of the other.
+fn form_message(value: &Value) -> String {
+    let expected = if matches!(value, Value::Table(_)) { "a list of tables" } else { "a table" };
+    format!("this is {}, and {expected} is expected", value.kind())
 }
 
 /// The constant that marks one alternative of a tagged enum.

@@ -24,7 +24,7 @@ pub use figure::{
     Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Link, LinkState, Mark, Node, NodeRef,
     Plot, Reference, Samples, Scale, Series, Shade, Stretch, Tier, Timeline, Topology,
 };
-pub use unit::{Number, Unit};
+pub use unit::{Number, Unit, counted};
 
 use serde::{Deserialize, Serialize};
 

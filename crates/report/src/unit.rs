@@ -102,6 +102,11 @@ impl Unit {
     }
 }
 
+/// A number of things with its noun: `1 leaf`, `1,024 leaves`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", Number::count(count), if count == 1 { one } else { many })
+}
+
 /// A number with its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Number {

@@ -71,8 +71,8 @@ pub enum RunError {
     },
 }
 
-/// What the user can do about it.
-fn cure(error: &io::Error) -> &'static str {
+/// What the user can do about a file that cannot be written.
+pub fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "free some space or choose a folder on another disk with --out"

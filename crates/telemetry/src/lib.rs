@@ -28,7 +28,7 @@ mod workload;
 pub use column::{Cells, Column, Kind, Row};
 pub use digest::Digest;
 pub use distribution::{Distribution, nearest_rank};
-pub use error::RunError;
+pub use error::{RunError, cure};
 pub use event::{EventKind, EventLog, EventRow};
 pub use flow::{FlowRow, FlowSummary, FlowTally};
 pub use folder::{InputFile, RunFolder};

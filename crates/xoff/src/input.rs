@@ -9,6 +9,7 @@ use crate::output::diagnostics::{Finding, Findings, Severity, SourceFile};
 use places::Places;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use xoff_fabric::diagnostic::{Diagnostic, Origin, code};
 use xoff_fabric::scenario::Scenario;
@@ -76,9 +77,9 @@ pub(crate) struct Checked {
     pub(crate) findings: Findings,
 }
 
-/// Reads a fabric or a scenario file, whichever it is.
+/// Reads a fabric or a scenario file, whichever it is; `-` is standard input.
 pub(crate) fn any(path: &Path) -> Result<Checked, Failure> {
-    let file = read(path)?;
+    let file = read_or_stdin(path)?;
     let places = Places::of(&file.text);
     if places.is_scenario() {
         let (scene, findings) = scene(file, &places, None);
@@ -103,6 +104,25 @@ pub(crate) fn fabric(path: &Path) -> Result<FabricSetup, Failure> {
         Some(Content::Scenario(scene)) => Ok(scene.setup),
         None => Err(Failure::shown()),
     }
+}
+
+/// Refuses a scenario where only a fabric will do, and names the fabric of the scenario.
+pub(crate) fn refuse_scenario(path: &Path, text: &str, command: &str) -> Result<(), Failure> {
+    let places = Places::of(text);
+    if !places.is_scenario() {
+        return Ok(());
+    }
+    let cure = match &places.fabric {
+        Some((name, _)) => {
+            let fabric = path.parent().unwrap_or(Path::new("")).join(name);
+            format!("try `xoff {command} {}`", fabric.display())
+        }
+        None => "name a file with `[cluster]` and `[fabric]`".to_owned(),
+    };
+    Err(Failure::input(format!(
+        "`{}` is a scenario file; `xoff {command}` takes a fabric file: {cure}",
+        path.display()
+    )))
 }
 
 /// Reads a scenario file with its fabric and traffic. What is wrong with them is shown; `quiet`
@@ -230,6 +250,26 @@ fn read(path: &Path) -> Result<SourceFile, Failure> {
     Ok(SourceFile { path: path.to_owned(), text })
 }
 
+/// Reads a file, or standard input where the path is `-`. Files that it names are then relative to the
+/// current folder.
+fn read_or_stdin(path: &Path) -> Result<SourceFile, Failure> {
+    if path != Path::new("-") {
+        return read(path);
+    }
+    let mut bytes = Vec::new();
+    let cannot = |why: String| Failure::input(format!("cannot read {STDIN}: {why}"));
+    let input = std::io::stdin().lock().take(MOST_BYTES + 1);
+    { input }.read_to_end(&mut bytes).map_err(|error| cannot(error.to_string()))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(cannot("it is larger than 64 MiB".to_owned()));
+    }
+    let text = utf8(bytes).map_err(cannot)?;
+    Ok(SourceFile { path: PathBuf::from(STDIN), text })
+}
+
+/// What messages call standard input.
+pub(crate) const STDIN: &str = "standard input";
+
 /// The text of a file, or why there is none.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let shown = path.display();
@@ -242,9 +282,13 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
         return Err(format!("cannot read `{shown}`: it is larger than 64 MiB"));
     }
     let bytes = fs::read(path).map_err(cannot)?;
+    utf8(bytes).map_err(|why| format!("cannot read `{shown}`: {why}"))
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        format!("cannot read `{shown}`: line {line} is not UTF-8 text")
+        format!("line {line} is not UTF-8 text")
     })
 }

@@ -209,6 +209,46 @@ fn all_mistakes_at_once_with_their_lines() {
 }
 
 #[test]
+fn one_mistake_is_one_error() {
+    let files = [
+        "[cluster]\ngpus = 'many'\n[fabric]\nleaves = 2\nhosts-per-leaf = 4\n",
+        "[cluster]\ngpus = 16\n[ecn]\nkmin = 'low'\nkmax = '100KB'\n[fabric]\nkind = 'single'\n",
+        "[[node]]\nname = 'a'\nkind = 'nc'\n[[node]]\nname = 'b'\nkind = 'nic'\n\
+         [[node]]\nname = 's'\nkind = 'switch'\n[[link]]\nends = 'a s'\n\
+         [[link]]\nends = 'b s'\n[fabric]\nkind = 'custom'\n",
+        "[cluster]\ngpus = 16\n[fabric]\nkind = 'single'\n[[class]]\nid = 'three'\n",
+    ];
+    for text in files {
+        let found = lines(&load_fabric(text).diagnostics, "", text);
+        assert_eq!(found.len(), 1, "{text}{found:#?}");
+        assert!(found[0].contains("xoff::wrong-value"), "{found:#?}");
+    }
+    let scenario =
+        "fabric = 'x'\n[[workload]]\nkind = 'incast'\nsize = '1MB'\ntarget = 'server9-nic0'\n";
+    let found = load_scenario(scenario, "[cluster]\ngpus = 'many'\n").diagnostics;
+    assert_eq!(found.len(), 1, "{found:#?}");
+}
+
+#[test]
+fn tables_and_lists_of_tables_are_told_apart() {
+    let files = [
+        ("[cluster]\ngpus = 16\n[link.host]\nlength = '3m'\n", "did you mean `[links.host]`?"),
+        ("[cluster]\ngpus = 16\n[[links]]\nends = ['a', 'b']\n", "did you mean `[[link]]`"),
+        ("[cluster]\ngpus = 16\n[class]\nid = 3\n", "write `[[class]]`"),
+        ("[[cluster]]\ngpus = 16\n", "write `[cluster]`"),
+        (
+            "[cluster]\ngpus = 16\n[fabric]\nkind = 'single'\n[switches.leaf]\nbuffer = '1MB'\n",
+            "did you mean `switch`?",
+        ),
+    ];
+    for (text, help) in files {
+        let found = lines(&load_fabric(text).diagnostics, "", text);
+        assert_eq!(found.len(), 1, "{text}{found:#?}");
+        assert!(found[0].contains(help), "{help}: {found:#?}");
+    }
+}
+
+#[test]
 fn dscps_and_classes_are_counted() {
     let text =
         "[[class]]\nid = 1\ndscp = [64, 26]\n[[class]]\nid = 2\ndscp = [26]\n[[class]]\nid = 1\n";

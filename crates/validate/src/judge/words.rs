@@ -21,8 +21,7 @@ pub(super) fn rate(bps: f64) -> String {
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     match number {
         0 => format!("no {many}"),
-        1 => format!("1 {one}"),
-        _ => format!("{number} {many}"),
+        _ => xoff_report::counted(number, one, many),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `xoff check`: what is wrong with a file, and what follows from it.
 
 use crate::exit::{CODES, Exit, Failure};
-use crate::input::{self, Checked, Content, Scene};
+use crate::input::{self, Checked, Content, STDIN, Scene};
 use crate::output::diagnostics::Entry;
-use crate::output::number::{bytes, count};
+use crate::output::number::{bytes, counted};
 use crate::output::style::Style;
 use crate::output::{self, stdout_width};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use xoff_units::{Bytes, Instant};
 const EXAMPLES: &str = "Examples:
   xoff check examples/pod-256.toml
   xoff check examples/incast.toml --json
+  xoff plan 1024 --out pod && sed s/gpus.*/gpus=512/ pod/fabric.toml | xoff check -
 
 What a file is, is seen from what is in it. A scenario is checked together
 with its fabric and the files it names.";
@@ -22,7 +23,7 @@ with its fabric and the files it names.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
 pub(crate) struct Args {
-    /// A fabric or a scenario file
+    /// A fabric or a scenario file, `-` for standard input
     file: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -91,11 +92,12 @@ const fn kind(checked: &Checked) -> &'static str {
 
 fn page(args: &Args, checked: &Checked, derived: &Derived, traffic: Option<Traffic>) -> String {
     let style = Style::stdout();
-    let name = output::printable(&args.file.display().to_string());
+    let name = if args.file == Path::new("-") { STDIN } else { &args.file.display().to_string() };
+    let name = output::printable(name);
     let mut text = format!("{}  {}\n", style.bold(&name), kind(checked));
     if let Some(traffic) = traffic {
         let moved = bytes(Bytes::new(traffic.bytes));
-        text += &format!("{} flows, {moved} in all\n", count(traffic.flows));
+        text += &format!("{}, {moved} in all\n", counted(traffic.flows, "flow", "flows"));
     }
     text + &output::derived::render(derived, stdout_width(), style)
 }

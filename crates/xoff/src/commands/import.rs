@@ -2,6 +2,7 @@
 
 use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input;
+use crate::output::number::counted;
 use clap::{Subcommand, ValueEnum};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -92,8 +93,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     })?;
     write(&args.out, &imported)?;
     if imported.unpinned > 0 {
-        let text =
-            format!("{} flows have no path in the paths file and are hashed", imported.unpinned);
+        let flows = counted(imported.unpinned as u64, "flow", "flows");
+        let text = format!("{flows} without a path in the paths file: hashed");
         say(Level::Warning, &text);
     }
     let scenario = args.out.join(ns3::SCENARIO);

@@ -1,6 +1,6 @@
 //! The tables that `xoff check` shows.
 
-use super::number::{bytes, count, plain, rate, time};
+use super::number::{bytes, count, counted, plain, rate, time};
 use super::style::Style;
 use super::table::{Align, Table};
 use xoff_fabric::derived::{
@@ -21,10 +21,10 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("Paths", paths(&derived.paths)),
     ];
     let mut text = format!(
-        "{} servers, {} GPUs, {} NICs",
-        count(derived.servers),
-        count(derived.gpus),
-        count(derived.nics)
+        "{}, {}, {}",
+        counted(derived.servers, "server", "servers"),
+        counted(derived.gpus, "GPU", "GPUs"),
+        counted(derived.nics, "NIC", "NICs")
     );
     if derived.ports_per_nic > 1 {
         text += &format!(" with {} ports each", count(derived.ports_per_nic));

@@ -10,8 +10,9 @@ use xoff_telemetry::file;
 pub(crate) fn write(folder: &Path, files: &[(&str, &str)], force: bool) -> Result<(), Failure> {
     let failed = |path: &Path, error: io::Error| {
         Failure::write(format!(
-            "cannot write `{}`: {error}; free some space or choose another folder with --out",
-            path.display()
+            "cannot write `{}`: {error}; {}",
+            path.display(),
+            xoff_telemetry::cure(&error)
         ))
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;

@@ -24,10 +24,13 @@ const LEAST_WIDTH: usize = 40;
 pub(crate) fn stdout(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::write(format!(
-            "cannot write to standard output: {error}; free some space or write elsewhere"
-        ))),
-        _ => Ok(()),
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => {
+            let full = error.kind() == ErrorKind::StorageFull;
+            let cure = if full { "; free some space or write elsewhere" } else { "" };
+            Err(Failure::write(format!("cannot write to standard output: {error}{cure}")))
+        }
     }
 }
 

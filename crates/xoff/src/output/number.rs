@@ -38,6 +38,11 @@ pub(crate) fn count(count: u64) -> String {
     Number::count(count).to_string()
 }
 
+/// `1 leaf`, `1,024 leaves`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    xoff_report::counted(count, one, many)
+}
+
 /// `12.3 %` of a share.
 pub(crate) fn percent(share: f64) -> String {
     Number::share(share).to_string()

@@ -19,6 +19,31 @@ fn a_file_in_the_way_of_the_folder() {
 }
 
 #[test]
+fn only_a_full_disk_asks_for_space() {
+    let folder = folder_with(INCAST);
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for command in [
+        &["run", "s.toml", "--out", "file/run"][..],
+        &["plan", "64", "--out", "file/plan"],
+        &["man", "--out", "file/man"],
+        &["validate", "fabric.toml", "--quick", "--out", "file/v"],
+    ] {
+        let output = output(folder.path(), command);
+        assert_eq!(code(&output), Some(3), "{command:?}");
+        let text = stderr(&output);
+        assert!(text.contains("--out") && !text.contains("space"), "{command:?}: {text}");
+    }
+    if !Path::new("/dev/full").exists() {
+        eprintln!("SKIPPED only_a_full_disk_asks_for_space: there is no /dev/full here");
+        return;
+    }
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = super::xoff(folder.path()).args(["plan", "64"]).stdout(full).output().unwrap();
+    assert_eq!(code(&output), Some(3));
+    assert!(stderr(&output).contains("free some space"), "{}", stderr(&output));
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_folder_that_cannot_be_made_is_found_before_the_run() {
     // Not even root makes a folder here.

@@ -160,6 +160,86 @@ fn check_answers_machines_too() {
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
 }
 
+/// Runs `xoff` with a file on standard input.
+fn with_input(arguments: &[&str], folder: &Path, text: &str) -> std::process::Output {
+    let input = folder.join("input");
+    std::fs::write(&input, text).unwrap();
+    let input = std::fs::File::open(input).unwrap();
+    xoff(folder).args(arguments).stdin(input).output().unwrap()
+}
+
+#[test]
+fn check_reads_standard_input() {
+    let folder = folder_with(super::INCAST);
+    let fabric = std::fs::read_to_string(folder.path().join("fabric.toml")).unwrap();
+    let good = with_input(&["check", "-"], folder.path(), &fabric);
+    assert_eq!(code(&good), Some(0), "{}", stderr(&good));
+    assert!(stdout(&good).starts_with("standard input  fabric\n"), "{}", stdout(&good));
+    // A scenario finds its fabric in the current folder.
+    let scenario = std::fs::read_to_string(folder.path().join("s.toml")).unwrap();
+    let good = with_input(&["check", "-", "--json"], folder.path(), &scenario);
+    assert_eq!((code(&good), &json(&good)["kind"]), (Some(0), &"scenario".into()));
+    let bad = with_input(&["check", "-"], folder.path(), "[cluster]\ngpus = 'many'\n");
+    assert_eq!(code(&bad), Some(2));
+    assert!(stderr(&bad).contains("standard input:2:"), "{}", stderr(&bad));
+    let bad = xoff(folder.path()).args(["check", "-"]).stdin(std::process::Stdio::null()).output();
+    assert!(stderr(&bad.unwrap()).contains("describes no fabric"));
+}
+
+#[test]
+fn one_mistake_is_one_error() {
+    let folder = folder_with("[[workload]]\nkind = \"incast\"\nsize = \"1MB\"\ntarget = 3\n");
+    let fabric = "[cluster]\nhosts = \"many\"\n[fabric]\nleaves = 2\nhosts-per-leaf = 4\n";
+    std::fs::write(folder.path().join("fabric.toml"), fabric).unwrap();
+    for file in ["fabric.toml", "s.toml"] {
+        let answer = json(&output(folder.path(), &["check", file, "--json"]));
+        let found = answer["diagnostics"].as_array().unwrap();
+        assert_eq!(found.len(), 1, "{file}: {found:#?}");
+        assert_eq!(found[0]["line"], 2);
+    }
+}
+
+#[test]
+fn tables_with_the_name_of_a_list_are_explained() {
+    let folder = folder_with("[workload]\nkind = \"incast\"\nsize = \"1MB\"\n");
+    let fabric =
+        "[cluster]\nhosts = 4\n[fabric]\nkind = \"single\"\n[link.host]\nlength = \"3m\"\n";
+    std::fs::write(folder.path().join("links.toml"), fabric).unwrap();
+    for (file, help) in [("links.toml", "[links.host]"), ("s.toml", "[[workload]]")] {
+        let answer = json(&output(folder.path(), &["check", file, "--json"]));
+        let found = answer["diagnostics"].as_array().unwrap();
+        assert_eq!(found.len(), 1, "{file}: {found:#?}");
+        assert!(found[0]["help"].as_str().unwrap().contains(help), "{found:#?}");
+    }
+}
+
+#[test]
+fn files_of_the_other_kind_are_named() {
+    let folder = folder_with(super::INCAST);
+    let validate = output(folder.path(), &["validate", "s.toml"]);
+    assert_eq!(code(&validate), Some(2));
+    let text = stderr(&validate);
+    for part in ["`s.toml` is a scenario file", "`xoff validate fabric.toml`"] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    assert!(!folder.path().join("validations").exists());
+    for command in [&["run", "fabric.toml"][..], &["compare", "fabric.toml", "--transports", "tcp"]]
+    {
+        let output = output(folder.path(), command);
+        assert_eq!(code(&output), Some(2));
+        assert!(stderr(&output).contains("is a fabric file"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn one_of_something_is_singular() {
+    let folder = folder_with("[[workload]]\nkind = \"incast\"\nsenders = 1\nsize = \"1MB\"\n");
+    let text = output(folder.path(), &["check", "s.toml"]);
+    assert!(stdout(&text).contains("\n1 flow, "), "{}", stdout(&text));
+    let plan = output(folder.path(), &["plan", "64"]);
+    assert!(stdout(&plan).contains("1 leaf ("), "{}", stdout(&plan));
+}
+
 #[test]
 fn a_file_cannot_control_the_terminal() {
     let folder = folder_with("seed = \"\u{1b}[31mred\"\n\"k\\u001b[2J\" = 1\n");

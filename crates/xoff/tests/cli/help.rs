@@ -53,6 +53,17 @@ fn exit_codes_are_documented() {
 }
 
 #[test]
+fn options_stand_under_their_headings() {
+    let text = help(&["plan", "--help"]);
+    let (options, floor) = text.split_once("\nFloor:\n").expect("the measures of the floor");
+    let (floor, _) = floor.split_once("\nExamples:").expect("examples");
+    for option in ["--out", "--force", "--json", "--prices", "--help"] {
+        assert!(options.contains(option) && !floor.contains(option), "{option} in\n{text}");
+    }
+    assert!(floor.contains("--rack-pitch") && floor.contains("--drop"), "{text}");
+}
+
+#[test]
 fn bad_usage_is_code_2() {
     let wrong: [&[&str]; 6] = [
         &[],

@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::output::number::counted;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,6 +72,9 @@ pub(super) fn write(path: &Path, report: &Report) -> Result<Exit, Failure> {
         serde_json::to_string_pretty(&baseline).map_err(|error| failed(error.to_string()))?;
     text.push('\n');
     fs::write(path, text).map_err(|error| failed(error.to_string()))?;
-    output::stdout(&format!("{} findings accepted\n", baseline.accepted.len()))?;
+    output::stdout(&format!(
+        "{} accepted\n",
+        counted(baseline.accepted.len() as u64, "finding", "findings")
+    ))?;
     Ok(Exit::Fine)
 }

@@ -1,6 +1,7 @@
 //! Findings as people read them.
 
 use super::Approved;
+use crate::output::number::counted;
 use crate::output::style::Style;
 use crate::output::{printable, wrap};
 use std::fmt::Write;
@@ -22,12 +23,12 @@ pub(super) fn render(report: &Report, files: &Files, style: Style) -> String {
     let count = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
     let _ = writeln!(
         text,
-        "{} devices, {} cables: {} errors, {} warnings; {} statements not understood, {} unreadable",
-        report.devices,
-        report.links,
-        count(Severity::Error),
-        count(Severity::Warning),
-        report.unknown,
+        "{}, {}: {}, {}; {} not understood, {} unreadable",
+        counted(report.devices as u64, "device", "devices"),
+        counted(report.links as u64, "cable", "cables"),
+        counted(count(Severity::Error) as u64, "error", "errors"),
+        counted(count(Severity::Warning) as u64, "warning", "warnings"),
+        counted(report.unknown as u64, "statement", "statements"),
         report.malformed
     );
     text
@@ -112,7 +113,8 @@ pub(super) fn footer(
 ) -> String {
     let mut text = String::new();
     if accepted > 0 {
-        let _ = writeln!(text, "{accepted} findings are accepted by the baseline and not shown");
+        let findings = counted(accepted as u64, "finding", "findings");
+        let _ = writeln!(text, "accepted by the baseline and not shown: {findings}");
     }
     let unchecked = unchecked(report);
     if !unchecked.is_empty() {

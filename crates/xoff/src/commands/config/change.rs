@@ -3,6 +3,7 @@
 use super::super::audit::collect;
 use super::{Args, usual_system, write};
 use crate::exit::{Exit, Failure, Level, say};
+use crate::output::number::counted;
 use crate::output::{self, printable, style::Style};
 use std::fmt::Write;
 use std::path::Path;
@@ -97,6 +98,7 @@ fn page(changes: &[Change], same: usize, style: Style) -> String {
         }
         text.push('\n');
     }
-    let _ = writeln!(text, "{} devices would change, {same} would not", changes.len());
+    let devices = counted(changes.len() as u64, "device", "devices");
+    let _ = writeln!(text, "{devices} would change, {same} would not");
     text
 }

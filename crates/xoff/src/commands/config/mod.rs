@@ -5,6 +5,7 @@ mod change;
 
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
+use crate::output::number::counted;
 use crate::output::{self, printable, style::Style};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -141,13 +142,15 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
     output::files::write(out, &written, args.force)?;
     for ((system, limit), devices) in &limits {
-        say(Level::Note, &format!("{system}: {limit} ({devices} devices)"));
+        let devices = counted(*devices as u64, "device", "devices");
+        say(Level::Note, &format!("{system}: {limit} ({devices})"));
     }
     let style = Style::stdout();
     let folder = printable(&out.display().to_string());
-    let mut text = format!("{}  {} files\n", style.bold(&folder), files.len());
+    let number = counted(files.len() as u64, "file", "files");
+    let mut text = format!("{}  {number}\n", style.bold(&folder));
     for (system, count) in counts {
-        text += &format!("{system:<12} {count:>6} devices\n");
+        text += &format!("{system:<12} {:>14}\n", counted(count as u64, "device", "devices"));
     }
     output::stdout(&text)?;
     Ok(Exit::Fine)

@@ -1,6 +1,6 @@
 //! The report for people.
 
-use crate::output::number::{bytes, count, microseconds, percent, rate};
+use crate::output::number::{bytes, count, counted, microseconds, percent, rate};
 use crate::output::printable;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
@@ -33,9 +33,9 @@ pub(super) fn render(
 fn head(report: &Report, title: &str, style: Style) -> String {
     let totals = &report.totals;
     let mut text = format!(
-        "{}  {} packets, {} on the wire, {}\n",
+        "{}  {}, {} on the wire, {}\n",
         style.bold(title),
-        count(totals.packets),
+        counted(totals.packets, "packet", "packets"),
         bytes(Bytes::new(totals.wire_bytes)),
         microseconds(totals.duration_ns as f64 / 1000.0),
     );

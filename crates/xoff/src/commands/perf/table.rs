@@ -1,6 +1,7 @@
 //! What `xoff perf` prints: perftest's table, so that scripts which read the one can read the
 //! other.
 
+use crate::output::number::counted;
 use serde_json::{Value, json};
 use std::time::Duration;
 use xoff_endpoint::perftest::{
@@ -229,7 +230,7 @@ fn how(verified: &Verified) -> &'static str {
 
 fn verdict(verified: &Verified) -> String {
     let word = if verified.is_ok() { "data verified" } else { "data WRONG" };
-    let mut text = format!("{word}: {} messages", verified.messages);
+    let mut text = format!("{word}: {}", counted(verified.messages, "message", "messages"));
     if verified.lost > 0 {
         text.push_str(&format!(" ({} lost)", verified.lost));
     }

@@ -76,9 +76,6 @@ pub(crate) struct Args {
     /// Prices that replace the built-in estimates
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
-    /// The hall
-    #[command(flatten)]
-    floor: FloorArgs,
     /// Folder for the files
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -88,6 +85,10 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    // Last: its heading holds for every option that follows.
+    /// The hall
+    #[command(flatten)]
+    floor: FloorArgs,
 }
 
 /// The measures of the hall.

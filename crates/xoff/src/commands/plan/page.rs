@@ -1,6 +1,6 @@
 //! A plan as people read it.
 
-use crate::output::number::{count, large, percent, rate, watts};
+use crate::output::number::{count, counted, large, percent, rate, watts};
 use crate::output::printable;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
@@ -14,7 +14,7 @@ const RIGHT: Align = Align::Right;
 
 pub(super) fn render(plan: &Plan, folder: Option<&Path>, width: usize, style: Style) -> String {
     let design = &plan.design;
-    let gpus = format!("{} GPUs", count(design.shape.gpus()));
+    let gpus = counted(design.shape.gpus(), "GPU", "GPUs");
     let mut text = format!("{}  {}\n", style.bold(&gpus), design.name());
     let mut section = |name: &str, table: Table| {
         text += &format!("\n{}\n{}", style.bold(name), table.render(width, style));
@@ -92,9 +92,13 @@ const fn tier_word(ratios: &[String]) -> &'static str {
 }
 
 fn switches(design: &Design) -> String {
-    let words = [(Tier::Leaf, "leaves"), (Tier::Spine, "spines"), (Tier::Core, "cores")];
-    let tiers = words.iter().zip(&design.silicon).map(|((tier, word), silicon)| {
-        format!("{} {word} ({silicon})", count(design.switches(*tier)))
+    let words = [
+        (Tier::Leaf, "leaf", "leaves"),
+        (Tier::Spine, "spine", "spines"),
+        (Tier::Core, "core", "cores"),
+    ];
+    let tiers = words.iter().zip(&design.silicon).map(|((tier, one, many), silicon)| {
+        format!("{} ({silicon})", counted(design.switches(*tier), one, many))
     });
     tiers.collect::<Vec<_>>().join(", ")
 }

@@ -92,8 +92,9 @@ pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Failure> {
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::write(format!(
-        "cannot write `{}`: {error}; free some space or choose another folder with --out",
-        path.display()
+        "cannot write `{}`: {error}; {}",
+        path.display(),
+        xoff_telemetry::cure(error)
     ))
 }
 

@@ -111,6 +111,7 @@ impl Args {
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let text = input::read_text(&args.fabric).map_err(Failure::input)?;
+    input::refuse_scenario(&args.fabric, &text, "validate")?;
     let loaded = load_fabric(&text);
     let broken = loaded.value.is_none();
     let errors = || loaded.diagnostics.iter().filter(|found| found.is_error());
