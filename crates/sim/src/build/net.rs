@@ -121,6 +121,18 @@ fn port_flags(fabric: &Fabric, id: PortId) -> u8 {
     flags.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag)
 }
 
+/// The number of a port's switch or plane.
+fn owner(fabric: &Fabric, planes: &Planes, id: PortId) -> u32 {
+    let node = fabric.ports[id.index()].node;
+    match fabric.node_switch(node) {
+        Some(switch) => switch.0,
+        None => {
+            let first = fabric.nics[node.index()].ports.start;
+            planes.plane(NicId(node.0), (id.0 - first) as usize).0
+        }
+    }
+}
+
 fn port_state(
     fabric: &Fabric,
     planes: &Planes,
@@ -155,13 +167,7 @@ fn port_state(
         calm: 0,
         enough: if cut_through { HEAD_BYTES + gap } else { u32::MAX },
         arrival: Key::new(if to_nic { Kind::Deliver } else { Kind::Arrive }, port.peer.0),
-        owner: match fabric.node_switch(port.node) {
-            Some(switch) => switch.0,
-            None => {
-                let first = fabric.nics[port.node.index()].ports.start;
-                planes.plane(NicId(port.node.0), (id.0 - first) as usize).0
-            }
-        },
+        owner: owner(fabric, planes, id),
         waiting: 0,
         paused: 0,
         xoff: owes,
