@@ -48,7 +48,7 @@ fn heading(name: &str, unit: Unit) -> String {
     }
 }
 
-/// How many points each of so many series keeps.
+/// How many points each series keeps, if there are this many.
 fn share(series: usize) -> usize {
     (Figure::KEPT / series.max(1)).max(4)
 }

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_told() {
+    fn unknown_names_are_reported() {
         let error = variants(&[(Subject::LoadBalancing, names(&["magic"]))]).unwrap_err();
         assert!(error.to_string().starts_with("`magic` is not known; there are ecmp, "));
     }

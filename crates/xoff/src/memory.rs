@@ -2,7 +2,7 @@
 
 use xoff_units::Bytes;
 
-/// From so many NICs on, a fabric's state is tens of megabytes that are read in no order.
+/// From this many NICs on, a fabric's state is tens of megabytes that are read in no order.
 const MANY_NICS: usize = 256;
 
 /// Memory comes in small pages, until there is a fabric for which huge ones pay: they are two
@@ -11,7 +11,7 @@ pub(crate) fn begin_with_small_pages() {
     huge_pages(false);
 }
 
-/// Memory for a fabric of so many NICs comes in pages that suit it.
+/// Memory for a fabric of this many NICs comes in pages that suit it.
 pub(crate) fn suit(nics: usize) {
     if nics >= MANY_NICS {
         huge_pages(true);

@@ -17,7 +17,7 @@ const POINTS: usize = 2_000;
 /// Series of no more points have dots.
 const DOTS: usize = 24;
 
-/// A mark so many times beyond the data is named and not drawn: it would flatten everything else.
+/// A mark this many times beyond the data is named and not drawn: it would flatten everything else.
 const FAR: f64 = 4.0;
 
 /// What the two kinds of chart have in common.

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn inks_are_told_apart() {
+    fn inks_can_be_distinguished() {
         let mut drawn: Vec<String> = Ink::all().map(Ink::drawn).collect();
         drawn.sort();
         drawn.dedup();

@@ -25,7 +25,7 @@ pub(super) struct Drawing {
     pub(super) legend: Vec<Key>,
     /// What was left out.
     pub(super) notes: Vec<String>,
-    /// What it shows, for those who do not see it.
+    /// What it shows, for screen readers.
     pub(super) description: String,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn units(pixels: f64) -> i32 {
     (pixels * FINE).round() as i32
 }
 
-/// A name that is shortened in its middle if it is wider than so many pixels: its beginning and its
+/// A name that is shortened in its middle if it is wider than this many pixels: its beginning and its
 /// end tell it apart from its neighbours.
 pub(super) fn fit(text: &str, width: f64) -> String {
     let text = clean(text).replace(['\n', '\t'], " ");
@@ -156,7 +156,7 @@ impl<'a, 'b> Panel<'a, 'b> {
     }
 }
 
-/// A line of so many pixels.
+/// A line of this many pixels.
 pub(super) fn line(ink: Ink, width: f64) -> ShapeStyle {
     ink.sentinel().stroke_width(units(width).max(1) as u32)
 }

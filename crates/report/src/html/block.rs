@@ -9,7 +9,7 @@ use crate::{Block, Cell, Check, Column, Figure, Table, Tile, Verdict, csv};
 const DEPTH: usize = 3;
 
 impl Page {
-    /// Writes a block that lies in so many checks.
+    /// Writes a block that lies in this many checks.
     pub(super) fn block(&mut self, out: &mut String, block: &Block, depth: usize) {
         match block {
             Block::Text(text) => paragraphs(out, text),

@@ -47,7 +47,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Put a fabric through six phases: a verdict, evidence, and what to change
     Validate(validate::Args),
-    /// Plan a fabric for so many GPUs: parts, cables, racks, cost, alternatives
+    /// Plan a fabric for N GPUs: parts, cables, racks, cost, alternatives
     Plan(plan::Args),
     /// Simulate a scenario and write its results to a run folder
     Run(run::Args),

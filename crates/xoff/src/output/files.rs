@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{fs, io};
 use xoff_telemetry::file;
 
-/// Writes files into a folder. One that is there and says something else is somebody's work and
+/// Writes files into a folder. One that is there with other content is a user's work and
 /// stays, unless `force` is given; then nothing is written at all.
 pub(crate) fn write(folder: &Path, files: &[(&str, &str)], force: bool) -> Result<(), Failure> {
     let failed = |path: &Path, error: io::Error| {

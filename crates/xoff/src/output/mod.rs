@@ -13,7 +13,7 @@ pub(crate) mod table;
 use crate::exit::Failure;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-/// Columns where nobody says how many there are: in a file or a pipe.
+/// Columns where there is no terminal to say how many there are: in a file or a pipe.
 const DEFAULT_WIDTH: usize = 100;
 
 /// Fewer columns than this are treated as this many.

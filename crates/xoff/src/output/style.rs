@@ -1,4 +1,4 @@
-//! Colour, where a terminal shows it and nobody minds.
+//! Colour, where a terminal shows it and the user has not switched it off.
 
 use std::io::IsTerminal;
 

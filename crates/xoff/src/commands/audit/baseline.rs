@@ -1,4 +1,4 @@
-//! Findings that somebody has accepted: a file of them, so that only new ones are told.
+//! Accepted findings: a file of them, so that only new ones are reported.
 
 use crate::exit::{Exit, Failure};
 use crate::output;

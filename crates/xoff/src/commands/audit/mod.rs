@@ -32,7 +32,7 @@ NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
 `xoff config` print on hosts, mixed as they come; what each file is, is seen
 from what is in it. With a fabric file devices are held against it and its
 cables, without against each other. If the fabric file was approved with
-`xoff config --approve`, devices that drifted from what was approved are told.
+`xoff config --approve`, devices that drifted from what was approved are reported.
 
 Exit codes:
   0    nothing, or warnings only

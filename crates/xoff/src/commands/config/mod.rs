@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Write the way back as well
     #[arg(long, requires_all = ["diff", "out"])]
     rollback: bool,
-    /// Record that somebody approved this fabric file
+    /// Record that NAME approved this fabric file
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "diff"])]
     approve: Option<String>,
     /// System of all switches: sonic, eos, nx-os, cumulus, cumulus-yaml, junos, junos-set, os10 or

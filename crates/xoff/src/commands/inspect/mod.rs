@@ -118,7 +118,7 @@ fn read(
     size: Option<u64>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
-    /// Packets between two looks at the clock.
+    /// Packets between two reads of the clock.
     const STEP: u64 = 1 << 12;
     let mut reader = Reader::new(source).map_err(|error| refused(args, &error))?;
     if let Some(link_type) = reader.link_type().filter(|link_type| !link_type.is_supported()) {

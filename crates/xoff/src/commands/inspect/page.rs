@@ -67,7 +67,7 @@ fn head(report: &Report, title: &str, style: Style) -> String {
     text
 }
 
-/// A table of who asked what of whom, the busiest first if not all are shown.
+/// A table of requesters, responders and operations, the busiest first if not all are shown.
 fn connections(text: &mut String, report: &Report, limit: usize, width: usize, style: Style) {
     let mut rows: Vec<_> = Vec::new();
     for (at, connection) in report.connections.iter().enumerate() {

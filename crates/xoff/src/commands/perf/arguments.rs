@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Messages of each queue pair
     #[arg(short = 'n', long, value_name = "COUNT")]
     iters: Option<u64>,
-    /// Run so many seconds instead of -n
+    /// Run for this many seconds instead of -n
     #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "iters")]
     duration: Option<u64>,
     /// Queue pairs

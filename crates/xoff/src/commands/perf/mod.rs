@@ -16,7 +16,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let table = table::Table::new(&settings);
     let show = |text: String| if args.json { Ok(()) } else { output::stdout(&text) };
     show(table.waiting())?;
-    let told = RefCell::new(None);
+    let agreement = RefCell::new(None);
     // What cannot be printed ends the program after the test: the peer should not suffer.
     let printed = RefCell::new(Ok(()));
     let print = |text: String| {
@@ -31,14 +31,14 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         &interrupt.flag(),
         |agreed| {
             print(table.header(agreed));
-            *told.borrow_mut() = Some(agreed.clone());
+            *agreement.borrow_mut() = Some(agreed.clone());
         },
         |row| print(table.row(row)),
     );
     match result {
         Ok(outcome) => {
             printed.into_inner()?;
-            finish(args, &table, told.into_inner(), &outcome)
+            finish(args, &table, agreement.into_inner(), &outcome)
         }
         Err(PerfError::Interrupted) => Ok(Exit::Interrupted),
         Err(error) => Err(failure(&error)),

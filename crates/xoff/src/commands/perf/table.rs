@@ -25,7 +25,7 @@ impl Table {
         Self { settings: settings.clone() }
     }
 
-    /// What a server says before anybody calls.
+    /// What a server prints before a client connects.
     pub(crate) fn waiting(&self) -> String {
         if self.settings.role() == Role::Client {
             return String::new();

@@ -21,7 +21,7 @@ const EXAMPLES: &str = "Examples:
 Reads Chakra execution traces (a folder of .et files, with their process
 groups as JSON beside them), GOAL schedules, workloads of SimAI and AICB, JSON
 of the PyTorch profiler, and NCCL logs (NCCL_DEBUG=INFO, with
-NCCL_DEBUG_SUBSYS=INIT,COLL); gzipped or not, told by their content. A folder
+NCCL_DEBUG_SUBSYS=INIT,COLL); gzipped or not, recognised by content. A folder
 holds a file per rank, or per host.
 
 Sizes are those that the trace states. Notes say what was not understood,
