@@ -3,6 +3,7 @@
 use super::Cli;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, files};
+use clap::builder::Resettable;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use std::path::PathBuf;
@@ -44,26 +45,16 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn page(command: &Command) -> Result<String, Failure> {
-    let render = || -> std::io::Result<Vec<u8>> {
-        let man = Man::new(command.clone());
-        let mut page = Vec::new();
-        man.render_title(&mut page)?;
-        man.render_name_section(&mut page)?;
-        man.render_synopsis_section(&mut page)?;
-        man.render_description_section(&mut page)?;
-        man.render_options_section(&mut page)?;
-        if command.has_subcommands() {
-            man.render_subcommands_section(&mut page)?;
-        }
-        // Not by the crate, which would fill examples and tables like running text.
-        if let Some(text) = command.get_after_help() {
-            page.extend(verbatim("NOTES", &text.to_string()).bytes());
-        }
-        Ok(page)
-    };
-    let page =
-        render().map_err(|error| Failure::write(format!("cannot make a manual page: {error}")))?;
-    Ok(String::from_utf8_lossy(&page).into_owned())
+    let mut page = Vec::new();
+    // The crate would fill examples and tables like running text, so they are laid in by hand.
+    Man::new(command.clone().after_help(Resettable::Reset))
+        .render(&mut page)
+        .map_err(|error| Failure::write(format!("cannot make a manual page: {error}")))?;
+    let mut page = String::from_utf8_lossy(&page).into_owned();
+    if let Some(text) = command.get_after_help() {
+        page += &verbatim("NOTES", &text.to_string());
+    }
+    Ok(page)
 }
 
 /// A section whose lines stay as they are.
