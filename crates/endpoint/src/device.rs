@@ -25,7 +25,7 @@ use std::time::Duration;
 use xoff_transport::{Access, PathInfo, ProtectionDomain, ReceiveQueue, Slack};
 use xoff_units::{Bytes, Instant, Span};
 
-/// How far packets may stray from their time: far enough that a run of them leaves with one call,
+/// How far packets may deviate from their time: far enough that a run of them leaves with one call,
 /// and that a thread which wakes late keeps its rate.
 pub(crate) const SLACK: Slack = Slack { ahead: Span::from_us(20), behind: Span::from_us(100) };
 

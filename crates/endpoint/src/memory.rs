@@ -197,7 +197,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// No bytes, nowhere.
+    /// No bytes.
     pub(crate) const NOTHING: Self = Self { region: 0, start: 0, end: 0 };
 
     /// The `n`-th piece of `length` bytes, if it is whole.
@@ -226,7 +226,7 @@ fn range(slice: &Slice, offset: u64, length: usize) -> Option<Range<usize>> {
     Some(start..start.checked_add(length)?)
 }
 
-/// What one queue pair finds around it.
+/// The [`Host`] of one queue pair for the duration of a call.
 pub(crate) struct Around<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) receives: &'a mut ReceiveQueue,

@@ -22,7 +22,7 @@ use xoff_wire::roce::MAX_DATAGRAM;
 const ROOM: usize = 320 << 10;
 /// Runs held at a time.
 const RUNS: usize = MOST;
-/// Payloads from here on are gathered. Shorter ones are sooner copied than described.
+/// Payloads of at least this many bytes are gathered from memory. Copying shorter ones is faster.
 const GATHERED: usize = 512;
 
 /// The way to a peer.
@@ -49,7 +49,7 @@ impl Route {
 /// Packets that wait to be sent.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    /// What is ours of the packets, one after the other.
+    /// Headers, padding and ICRCs of the packets, and short payloads, one after the other.
     own: Vec<u8>,
     waiting: Vec<Packet>,
     runs: Vec<Run>,
@@ -224,7 +224,7 @@ impl Outbox {
     fn send_some(&self, socket: &Socket, store: &Store) -> io::Result<usize> {
         let waiting = &self.runs[self.sent..];
         let Some(door) = waiting.first().map(|run| run.door) else { return Ok(0) };
-        // One call is for one door.
+        // One call sends through one socket.
         let same = waiting.iter().take(MOST).take_while(|run| run.door == door).count();
         let waiting = &waiting[..same];
         let mut controls = [Control::EMPTY; MOST];
@@ -277,7 +277,7 @@ impl Outbox {
     }
 
     /// The first run was not taken: if it was one of many, its packets are tried one by one, and so
-    /// is everything from then on. Otherwise it is lost, as packets are.
+    /// is everything from then on. Otherwise it is lost like any packet.
     #[cold]
     fn refused(
         &mut self,

@@ -31,8 +31,8 @@ pub enum Verify {
 /// How a device waits for packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waiting {
-    /// Sleeps until something arrives or is due. Only what is paced is waited for awake, in its
-    /// last microseconds.
+    /// Sleeps until something arrives or is due. Only the last microseconds before a paced packet
+    /// are spent polling.
     #[default]
     Sleep,
     /// Polls for this long after the last packet, and then sleeps: streams are not slowed down by
@@ -48,16 +48,16 @@ pub enum Waiting {
 pub struct DeviceSettings {
     /// The device's address: one of this machine's, not a wildcard.
     pub address: IpAddr,
-    /// The UDP port. Peers elsewhere know no other than 4791; tests on one address do.
+    /// The UDP port: 4791, the port of RoCEv2, everywhere but in tests.
     pub port: Port,
     /// How much of the ICRC is checked.
     pub verify: Verify,
-    /// How to wait.
+    /// How [`Device::wait`](crate::Device::wait) waits for packets.
     pub waiting: Waiting,
-    /// Send runs of packets with one call (UDP segmentation offload). Turned off by itself where
-    /// the kernel refuses.
+    /// Send runs of packets with one call (UDP segmentation offload). Turned off automatically
+    /// where the kernel refuses.
     pub segmentation: bool,
-    /// Take runs of packets with one call (UDP receive offload).
+    /// Receive runs of packets with one call (UDP receive offload).
     pub coalescing: bool,
     /// Every queue pair sends from a UDP port of its own, so that switches spread them over their
     /// links. Otherwise all send from [`DeviceSettings::port`].
@@ -69,24 +69,24 @@ pub struct DeviceSettings {
     pub hold_answers: bool,
     /// Traffic class of congestion notification packets.
     pub cnp_class: TrafficClass,
-    /// What pacing takes for the rate of the port.
+    /// The rate of the port, for pacing.
     pub line_rate: Rate,
-    /// What congestion control takes for the round-trip time of the idle network.
+    /// The round-trip time of the idle network, for congestion control.
     pub base_rtt: Span,
     /// Size of the socket's send buffer and of its receive buffer.
     pub socket_buffer: Bytes,
-    /// Most that exist at a time.
+    /// How many queue pairs, regions and queues may exist at a time.
     pub limits: Limits,
 }
 
-/// Most of everything that a device holds at a time, so that memory stays bounded.
+/// How much of everything a device holds at a time, so that its memory is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Queue pairs, at most 16,384.
     pub pairs: usize,
     /// Memory regions.
     pub regions: usize,
-    /// Work requests and receives together, over all queue pairs, of either kind.
+    /// Work requests of all queue pairs together, and as many receives.
     pub posted: usize,
     /// Completion queues, and shared receive queues.
     pub queues: usize,
@@ -140,17 +140,17 @@ impl Default for DeviceSettings {
 /// Settings of a queue pair.
 #[derive(Debug, Clone)]
 pub struct PairSettings {
-    /// What it does.
+    /// Reliable connection, unreliable connection or datagrams.
     pub service: Service,
-    /// Where its memory is.
+    /// The protection domain of its memory.
     pub domain: ProtectionDomain,
-    /// Where its work ends.
+    /// The queue in which its work completes.
     pub send_completions: Completions,
-    /// Where its receives end.
+    /// The queue in which its receives complete.
     pub receive_completions: Completions,
-    /// Receives it shares with others; otherwise it has its own.
+    /// A receive queue that it shares with other queue pairs; otherwise it has its own.
     pub shared: Option<SharedReceives>,
-    /// How it behaves. [`Remote::mtu`](crate::Remote::mtu) comes before the MTU given here.
+    /// Its transport settings. [`Remote::mtu`](crate::Remote::mtu) overrides the MTU given here.
     pub config: Arc<QpConfig>,
     /// DSCP and ECN of what it sends.
     pub class: TrafficClass,
@@ -159,7 +159,7 @@ pub struct PairSettings {
 }
 
 impl PairSettings {
-    /// A queue pair of this service whose work and receives end in `completions`.
+    /// A queue pair of this service whose work and receives complete in `completions`.
     pub fn new(service: Service, domain: ProtectionDomain, completions: Completions) -> Self {
         Self {
             service,
@@ -174,9 +174,8 @@ impl PairSettings {
     }
 }
 
-/// How queue pairs behave on a host without a NIC of their own: timers as a scheduler allows them,
-/// and no more in flight than the socket of a peer holds by default, which also stays in the
-/// caches.
+/// Transport settings for a host without an RDMA NIC: timers that a scheduler can keep, and no more
+/// in flight than a peer's socket holds by default, which also fits the caches.
 pub fn host_config() -> QpConfig {
     QpConfig {
         timeout: Span::from_ms(67),
@@ -200,7 +199,7 @@ pub fn host_config() -> QpConfig {
     }
 }
 
-/// A wall-clock time as transport counts it.
+/// A wall-clock duration as the transport counts time.
 pub(crate) fn span(duration: Duration) -> Span {
     Span::from_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 1000))
 }

@@ -29,7 +29,7 @@ impl Slice {
     }
 }
 
-/// Bytes of a peer's memory, whose number is that of the [`Slice`] they come with.
+/// Bytes of a peer's memory, as many as those of the [`Slice`] beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemoteSlice {
     /// The virtual address of the first byte, as given by the peer.
@@ -45,13 +45,13 @@ pub struct Work {
     pub id: WorkId,
     /// What to do.
     pub verb: Verb,
-    /// What is sent, or where that goes which is read. For an atomic operation: eight bytes for
-    /// what was there before, in the machine's byte order.
+    /// The bytes to send, or the place for what is read. For an atomic operation: eight bytes that
+    /// get the old value, in the machine's byte order.
     pub local: Slice,
-    /// Where it lies at the peer (not for sends).
+    /// The peer's bytes (not for sends).
     pub remote: RemoteSlice,
-    /// Whether a completion is wanted if all goes well. If not, the next
-    /// completion of the same queue pair says that this is done, too.
+    /// Whether success gets a completion, too. If not, the next completion of the same queue pair
+    /// says that this is done as well.
     pub signaled: bool,
 }
 
@@ -65,7 +65,7 @@ impl Work {
         Self::new(Verb::Write, local, remote)
     }
 
-    /// Writes, and ends one of the peer's receives with four bytes.
+    /// Writes, and completes one of the peer's receives with four bytes of immediate data.
     pub const fn write_immediate(local: Slice, remote: RemoteSlice, immediate: Immediate) -> Self {
         Self::new(Verb::WriteImmediate(immediate), local, remote)
     }
@@ -80,13 +80,13 @@ impl Work {
         Self::new(Verb::Send, local, RemoteSlice { address: 0, key: Rkey(0) })
     }
 
-    /// Sends, with four bytes beside.
+    /// Sends, with four bytes of immediate data.
     pub const fn send_immediate(local: Slice, immediate: Immediate) -> Self {
         Self { verb: Verb::SendImmediate(immediate), ..Self::send(local) }
     }
 
-    /// Changes eight bytes at the peer; what was there goes to the eight bytes of `local`, and is
-    /// in the completion.
+    /// Changes eight bytes at the peer. The old value goes to the eight bytes of `local` and into
+    /// the completion.
     pub const fn atomic(operation: Atomic, local: Slice, remote: RemoteSlice) -> Self {
         Self::new(Verb::Atomic(operation), local, remote)
     }
@@ -119,9 +119,9 @@ pub struct DatagramWork {
     pub qpn: Qpn,
     /// The peer's key.
     pub qkey: Qkey,
-    /// Four bytes beside it.
+    /// Immediate data.
     pub immediate: Option<Immediate>,
-    /// Whether a completion is wanted if all goes well.
+    /// Whether success gets a completion, too.
     pub signaled: bool,
 }
 
@@ -134,7 +134,7 @@ pub struct Completion {
     pub pair: PairId,
     /// How it ended.
     pub status: Status,
-    /// What ended; beside errors it says no more than which side it was.
+    /// What ended. After an error only the variant counts: work or receive.
     pub outcome: Outcome,
 }
 
@@ -155,9 +155,9 @@ pub enum Outcome {
 pub struct Arrival {
     /// How long it was.
     pub length: Bytes,
-    /// How it came.
+    /// Whether it was a send or a write with immediate data.
     pub kind: ReceivedKind,
-    /// The four bytes beside it.
+    /// Its immediate data.
     pub immediate: Option<Immediate>,
     /// The address and queue pair of the sender, if it was a datagram.
     pub from: Option<(SocketAddr, Qpn)>,
