@@ -2,6 +2,10 @@
 //!
 //! Fields may be quoted (`"a,b"`, with `""` for a quote inside); a line break inside a field is not
 //! supported. Empty lines and lines that start with `#` are skipped.
+//!
+//! By hand and not by the `csv` crate, for two reasons: a quote that is not closed spoils its own line here and the
+//! rest of the file there, and lines are bounded here, so that a file without line breaks is refused and not read
+//! into memory.
 
 use std::io::{self, BufRead, Read};
 
