@@ -14,45 +14,33 @@ pub(crate) trait Id: Copy {
     fn index(self) -> usize;
 }
 
+macro_rules! impl_id {
+    ($($name:ident),+) => {
+        $(impl Id for $name {
+            #[inline(always)]
+            fn new(index: u32) -> Self {
+                Self(index)
+            }
+
+            #[inline(always)]
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        })+
+    };
+}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub(crate) struct $name(pub(crate) u32);
 
-        impl Id for $name {
-            #[inline(always)]
-            fn new(index: u32) -> Self {
-                Self(index)
-            }
-
-            #[inline(always)]
-            fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
+        impl_id!($name);
     };
 }
 
-macro_rules! id_of_the_model {
-    ($name:ident) => {
-        impl Id for $name {
-            #[inline(always)]
-            fn new(index: u32) -> Self {
-                Self(index)
-            }
-
-            #[inline(always)]
-            fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
-
-id_of_the_model!(PortId);
-id_of_the_model!(SwitchId);
-id_of_the_model!(NicId);
+impl_id!(PortId, SwitchId, NicId, EndpointId, Slot);
 
 id!(/** A port of a NIC as a sender: see [`crate::plane`]. */ PlaneId);
 id!(/** A packet that is alive. */ PacketId);
@@ -121,18 +109,6 @@ impl EndpointId {
     }
 }
 
-impl Id for EndpointId {
-    #[inline(always)]
-    fn new(index: u32) -> Self {
-        Self(index)
-    }
-
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// What a packet carries for switches to hash: the hash itself where all of them hash the same fields, else
 /// which of the [rows](crate::switch::hashing) of hashes is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,18 +149,6 @@ impl Slot {
     #[inline(always)]
     pub(crate) const fn bit(self) -> u8 {
         1 << (self.0 & 7)
-    }
-}
-
-impl Id for Slot {
-    #[inline(always)]
-    fn new(index: u32) -> Self {
-        Self(index)
-    }
-
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
     }
 }
 
@@ -256,6 +220,11 @@ impl<I: Id, T> Table<I, T> {
     /// Rows with their ids.
     pub(crate) fn enumerate(&self) -> impl DoubleEndedIterator<Item = (I, &T)> {
         self.ids().zip(&self.rows)
+    }
+
+    /// Removes all rows and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
     }
 
     pub(crate) fn resize(&mut self, len: usize, row: T)

@@ -334,7 +334,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Whatever the network does short of losing everything, both ends agree in the end: it stands
-    /// once at each, and is gone at both.
+    /// once at each, and is gone at both. Long, because it is the whole life of a connection.
     #[test]
     fn ends_agree_over_a_bad_network(
         luck in prop::collection::vec((0u8..10, any::<u16>()), 400),

@@ -118,7 +118,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             stuck[ingress] += bytes;
         }
-        *taken = vec![0; self.net.switches.len()].into();
+        taken.clear();
+        taken.resize(self.net.switches.len(), 0);
         for &ingress in touched.iter() {
             let switch = self.net.ports[ingress.port()].switch();
             taken[switch] += self.reduced_to(ingress, stuck[ingress]).1;

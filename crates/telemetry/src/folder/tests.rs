@@ -96,6 +96,7 @@ fn a_run_repeated_from_its_own_folder_keeps_its_input() {
     assert_eq!(fs::read_to_string(&copy).unwrap(), "abc");
 }
 
+/// Long, because it holds the whole file as docs/results.md describes it.
 #[test]
 fn the_summary_is_written_as_documented() {
     let mut tally = crate::FlowTally::default();

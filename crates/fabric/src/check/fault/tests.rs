@@ -40,6 +40,7 @@ fn faults_that_are_right() {
     }
 }
 
+/// Long, because it is one file with every mistake, and its lines are counted.
 #[test]
 fn faults_that_are_wrong_are_shown_on_their_line() {
     for (fault, expected) in [

@@ -12,6 +12,7 @@ fn by_nic(outcome: &Outcome) -> BTreeMap<u32, Moved> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
+    /// Long, because it draws a whole case (fabric, placement, collective, settings) before it runs it.
     #[test]
     fn every_port_moves_exactly_what_it_should(
         (servers, gpus) in (1u32..30, 1u32..9), nics in 1u32..9, uneven in 0u32..6,
