@@ -5,6 +5,8 @@ mod group;
 mod host;
 
 use crate::build::{PortUse, ports_needed};
+use crate::file::GoalSettings;
+use crate::goals::Goals;
 use crate::model::{CLASSES, ClassId, Fabric, NicId, PortId, Switch, Threshold, Tier};
 use crate::route::{self, Routes};
 use crate::rules::headroom::{self, Situation};
@@ -40,6 +42,8 @@ pub struct Derived {
     pub transport: Vec<TransportRow>,
     /// Nearest and farthest NICs.
     pub paths: Vec<PathRow>,
+    /// What the fabric is meant to achieve, if the file says anything of it.
+    pub goals: Option<Goals>,
 }
 
 /// One setting of the cluster's NIC.
@@ -202,6 +206,7 @@ impl Derived {
             thresholds: thresholds(fabric),
             transport: setup.nic_defaults.iter().map(transport_row).collect(),
             paths: paths(fabric),
+            goals: (setup.file.goals != GoalSettings::default()).then(|| setup.goals.clone()),
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod derived;
 pub mod diagnostic;
 mod document;
 pub mod file;
+pub mod goals;
 mod guest;
 pub mod limit;
 pub mod load;

@@ -169,6 +169,7 @@ fn finish_fabric(
         report.error(code::EMPTY, keys![], NOTHING, SMALLEST);
     }
     check::fabric(&file, &mut report);
+    let goals = check::goals(&file.goals, &mut report);
     let catalogue = Catalogue::extended(&file.catalogue, &mut report);
     let fabric = build::build(&file, &catalogue, &layers.transports(), &mut report);
     if let (Some(fabric), false) = (&fabric, report.diagnostics.iter().any(Diagnostic::is_error)) {
@@ -179,7 +180,7 @@ fn finish_fabric(
     // Warnings about a fabric that the file does not describe would mislead.
     diagnostics.extend(found.filter(|found| !empty || found.is_error()));
     let nic_defaults = layers.nic_defaults();
-    Some(FabricSetup { file, catalogue, nic_defaults, fabric: fabric?, written })
+    Some(FabricSetup { file, catalogue, nic_defaults, goals, fabric: fabric?, written })
 }
 
 const NOTHING: &str = "nothing under `[cluster]` or `[fabric]`: the file describes no fabric";

@@ -3,6 +3,7 @@
 use crate::catalogue::{Catalogue, Fact};
 use crate::document::{Document, Node};
 use crate::file::FabricFile;
+use crate::goals::Goals;
 use crate::model::Fabric;
 use crate::scenario::{Miscabling, Scenario};
 
@@ -15,6 +16,8 @@ pub struct FabricSetup {
     pub catalogue: Catalogue,
     /// How the cluster's NIC behaves by itself, and what the file has changed of that.
     pub nic_defaults: Vec<NicDefault>,
+    /// What the fabric is meant to achieve, with defaults where the file says nothing.
+    pub goals: Goals,
     /// The fabric it describes.
     pub fabric: Fabric,
     pub(crate) written: Written,

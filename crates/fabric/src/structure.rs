@@ -113,6 +113,7 @@ impl<'s> Walk<'s> {
         } else {
             let message = format!("this is {}, and {expected} is expected", node.value.kind());
             let message = leaf::range_message(&node.value, &options).unwrap_or(message);
+            let message = leaf::quantity_message(&node.value, &options).unwrap_or(message);
             self.error(code::WRONG_VALUE, &node.place, message, String::new());
         }
         false

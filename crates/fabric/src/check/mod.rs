@@ -2,11 +2,13 @@
 
 mod collective;
 mod fault;
+mod goals;
 mod quantities;
 mod scenario;
 mod traffic;
 mod training;
 mod transport;
 
+pub(crate) use goals::goals;
 pub(crate) use quantities::fabric;
 pub(crate) use scenario::scenario;

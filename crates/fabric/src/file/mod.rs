@@ -15,6 +15,7 @@
 mod class;
 mod cluster;
 mod custom;
+mod goals;
 mod host;
 mod links;
 mod lossless;
@@ -28,6 +29,7 @@ pub(crate) use cluster::{Cluster, DEFAULT_NIC, NicSettings, ReceiveSettings};
 pub use cluster::{Homing, Kind, Layout};
 pub use custom::CustomLink;
 pub(crate) use custom::{CustomNode, NodeKind, RouteEntry, TierName};
+pub(crate) use goals::{Bounds, GoalEntry, GoalSettings};
 pub(crate) use host::{HostEntry, IommuSetting, PcieSettings, SlotSetting};
 pub use links::{LinkSettings, Links};
 pub use lossless::{EcnSettings, MarkName, NotifyName};
@@ -79,6 +81,8 @@ pub struct FabricFile {
     pub(crate) tenants: Vec<TenantEntry>,
     /// The network that carries the traffic, and its queue pairs.
     pub(crate) transport: TransportSection,
+    /// What the fabric is meant to achieve.
+    pub(crate) goals: GoalSettings,
     /// Routes that override the shortest paths.
     #[serde(rename = "route")]
     pub(crate) routes: Vec<RouteEntry>,

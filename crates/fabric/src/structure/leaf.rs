@@ -116,6 +116,13 @@ pub(super) fn range_message(value: &Value, options: &[Json]) -> Option<String> {
     Some(format!("{number} is out of range: it lies between {} and {}", range.start(), range.end()))
 }
 
+/// What is wrong with a quantity that may also be a table.
+pub(super) fn quantity_message(value: &Value, options: &[Json]) -> Option<String> {
+    let mut quantities = options.iter().filter_map(name_of);
+    let (Some(only), None) = (quantities.next(), quantities.next()) else { return None };
+    check(only, value).err()
+}
+
 /// What the schemas ask for, in words.
 pub(super) fn expectation(options: &[Json], words: &[&str]) -> String {
     let mut parts: Vec<String> = Vec::new();

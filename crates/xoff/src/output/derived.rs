@@ -6,6 +6,7 @@ use super::table::{Align, Table};
 use xoff_fabric::derived::{
     Derived, HostRow, LinkRow, PathRow, SwitchRow, ThresholdRow, TierRow, TransportRow,
 };
+use xoff_fabric::goals::{Better, Goal, Goals};
 use xoff_units::{Bytes, Length};
 
 /// What follows from a fabric file, at most `width` columns wide.
@@ -19,6 +20,7 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("ECN: when queues mark", marks(&derived.thresholds)),
         ("Queue pairs: by the NIC and by the file", transport(&derived.transport)),
         ("Paths", paths(&derived.paths)),
+        ("Goals: when a verdict passes or fails", goals(derived.goals.as_ref())),
     ];
     let mut text = format!(
         "{}, {}, {}",
@@ -217,9 +219,58 @@ fn paths(rows: &[PathRow]) -> Table {
     table
 }
 
+fn goals(goals: Option<&Goals>) -> Table {
+    let mut table = Table::new(&[left("goal"), left("passes"), left("fails")]);
+    let Some(goals) = goals else { return table };
+    let share = |share: f64| format!("{} %", plain(share * 100.0));
+    let times = |times: f64| format!("{} times", plain(times));
+    let seconds = |seconds: f64| format!("{} s", plain(seconds));
+    let mut row = |name: &str, goal: &Goal, show: &dyn Fn(f64) -> String| {
+        let (passes, fails) = match goal.better {
+            Better::Higher => ("from", "below"),
+            Better::Lower => ("up to", "above"),
+        };
+        let bounds = [(passes, goal.pass), (fails, goal.fail)];
+        let [passes, fails] = bounds.map(|(word, bound)| format!("{word} {}", show(bound)));
+        table.row([name.to_owned(), passes, fails]);
+    };
+    row("collective, of ideal bus bandwidth", &goals.collective, &share);
+    row("training step, of ideal time", &goals.step, &times);
+    row("all-to-all, of line rate", &goals.all_to_all, &share);
+    row("permutation, of line rate", &goals.permutation, &share);
+    row("incast, of ideal time", &goals.incast, &times);
+    row("interruption by a failure that heals", &goals.failure, &seconds);
+    let meant = format!("{}:1 meant", plain(goals.oversubscription.as_f64()));
+    table.row(["oversubscription".to_owned(), meant, String::new()]);
+    let survived: Vec<&str> = goals.survive.iter().map(|failure| failure.name()).collect();
+    if survived.is_empty() {
+        table.row(["failures to survive", "none", ""].map(str::to_owned));
+    }
+    // Few to a row: a long list would be cut where the terminal is narrow.
+    for (index, some) in survived.chunks(4).enumerate() {
+        let name = if index == 0 { "failures to survive" } else { "" };
+        table.row([name.to_owned(), some.join(", "), String::new()]);
+    }
+    table
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn goals_are_shown_where_a_file_has_some() {
+        let base = "[cluster]\ngpus = 16\n[fabric]\nkind = 'rail'\n";
+        let shown = |goals: &str| {
+            let setup = xoff_fabric::load_fabric(&format!("{base}{goals}")).into_result().unwrap();
+            render(&Derived::of(&setup), 100, Style::PLAIN)
+        };
+        assert!(!shown("").contains("Goals"));
+        let text = shown("[goals]\nstep = 1.2\noversubscription = 3\nsurvive = ['leaf', 'nic']\n");
+        for part in ["up to 1.2 times", "from 80 %", "below 60 %", "3:1 meant", "leaf, nic"] {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+    }
 
     #[test]
     fn the_smallest_file_fills_every_table() {
