@@ -225,15 +225,50 @@ pub enum Operation {
     Read,
 }
 
-/// Every NIC sends to one other.
+/// Every NIC sends to one other, or to so many others at once, and as many send to it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Permutation {
-    /// What each sends.
+    /// What each sends to each of its destinations.
     pub size: Bytes,
+    /// Which NICs are paired: `any` (default), `same` (on the same rail of another server) or `other` (on another rail of
+    /// another server).
+    #[serde(default)]
+    pub rails: RailPattern,
+    /// Destinations of each NIC at once (default 1), all different.
+    #[serde(default = "single")]
+    pub destinations: u32,
+    /// Flows that each pair divides its bytes into, each with a queue pair of its own (default 1).
+    #[serde(default = "single")]
+    pub queue_pairs: u32,
     /// What all kinds have in common.
     #[serde(flatten)]
     pub common: Common,
+}
+
+impl Permutation {
+    /// Every NIC sends so much to one other, with every default.
+    pub fn new(size: Bytes) -> Self {
+        let common = Common::default();
+        Self { size, rails: RailPattern::Any, destinations: 1, queue_pairs: 1, common }
+    }
+}
+
+const fn single() -> u32 {
+    1
+}
+
+/// Which NICs a permutation pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RailPattern {
+    /// Any two.
+    #[default]
+    Any,
+    /// Two on the same rail, in different servers.
+    Same,
+    /// Two on different rails, in different servers.
+    Other,
 }
 
 /// Many send to one.

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::process::Command;
 use std::time::Instant;
 use xoff_fabric::model::Fabric;
-use xoff_fabric::scenario::{Common, Permutation, Workload};
+use xoff_fabric::scenario::{Permutation, Workload};
 use xoff_sim::{Settings, Silent};
 use xoff_units::Bytes;
 
@@ -96,7 +96,7 @@ fn run(size: &str) -> Result<(), Box<dyn Error>> {
     let fabric = Fabric::from_toml(text).map_err(|found| format!("{found:?}"))?;
     memory::suit(fabric.nics.len());
     let (settings, size) = (Settings::default(), Bytes::new(2_000_000));
-    let workload = Workload::Permutation(Permutation { size, common: Common::default() });
+    let workload = Workload::Permutation(Permutation::new(size));
     let mut no_files = |name: &str| Err(std::io::Error::other(name.to_owned()));
     let flows = xoff_workload::expand(&[workload], &fabric, settings.seed, &mut no_files)
         .map_err(|errors| format!("{errors:?}"))?;

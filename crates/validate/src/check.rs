@@ -1,9 +1,11 @@
 //! [`Check`]: one property of the fabric, with what was measured, what is expected and what to
 //! change.
 
+use crate::advice::Advice;
 use crate::phase::Phase;
 use serde::{Deserialize, Serialize};
 use xoff_fabric::Network;
+use xoff_fabric::goals::{Better, Goal};
 use xoff_report::Verdict;
 
 /// One property of the fabric, checked.
@@ -32,6 +34,50 @@ pub struct Check {
     /// What to change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// What might help, as far as the evidence goes, the likeliest first. What is tried and gains nothing is dropped.
+    #[serde(skip)]
+    pub candidates: Vec<Advice>,
+    /// What the check speaks of.
+    pub aspect: Aspect,
+    /// How good it is, from 0 to 1: 1 cannot be better.
+    pub quality: f64,
+    /// Whether a verdict of the whole fabric hangs on it, and not only a setting.
+    pub headline: bool,
+}
+
+/// The three things that a user wants to know of a fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aspect {
+    /// Whether it loses packets that it must not lose.
+    Lossless,
+    /// What share of the ideal a job gets.
+    Performance,
+    /// What failures cost, and which kill the job.
+    Resilience,
+}
+
+impl Aspect {
+    /// All, in order.
+    pub const ALL: [Aspect; 3] = [Aspect::Lossless, Aspect::Performance, Aspect::Resilience];
+
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Aspect::Lossless => "lossless",
+            Aspect::Performance => "performance",
+            Aspect::Resilience => "resilience",
+        }
+    }
+}
+
+/// The quality of a check that is only good, doubtful or bad.
+const fn quality(verdict: Verdict) -> f64 {
+    match verdict {
+        Verdict::Pass => 1.0,
+        Verdict::Warn => 0.6,
+        Verdict::Fail => 0.2,
+    }
 }
 
 impl Check {
@@ -48,6 +94,15 @@ impl Check {
             places: Vec::new(),
             experiments: Vec::new(),
             advice: None,
+            candidates: Vec::new(),
+            aspect: match phase {
+                Phase::Laboratory | Phase::Baseline | Phase::Synthetic | Phase::Workload => {
+                    Aspect::Performance
+                }
+                Phase::Failures | Phase::Operations => Aspect::Resilience,
+            },
+            quality: quality(Verdict::Pass),
+            headline: false,
         }
     }
 
@@ -66,6 +121,61 @@ impl Check {
     /// Its verdict.
     pub fn verdict(mut self, verdict: Verdict) -> Self {
         self.verdict = verdict;
+        self.quality = quality(verdict);
+        self
+    }
+
+    /// Its verdict from a share of what is ideal, 1 being ideal: from `pass` on it passes, below `fail` it fails.
+    /// The quality grows with the share, so that of two fabrics the better one has the higher score.
+    pub fn graded(mut self, share: f64, pass: f64, fail: f64) -> Self {
+        debug_assert!(0.0 <= fail && fail <= pass && pass <= 1.0, "{fail} to {pass}");
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        let between = |low: f64, high: f64| {
+            if high > low { ((share - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 }
+        };
+        (self.verdict, self.quality) = match share {
+            _ if share >= pass => (Verdict::Pass, 0.9 + 0.1 * between(pass, 1.0)),
+            _ if share >= fail => (Verdict::Warn, 0.5 + 0.3 * between(fail, pass)),
+            _ => (Verdict::Fail, 0.4 * between(0.0, fail)),
+        };
+        self
+    }
+
+    /// Its verdict from a figure that the fabric has a goal for: a share, or times the ideal.
+    pub fn held_against(self, value: f64, goal: &Goal) -> Self {
+        match goal.better {
+            Better::Higher => self.graded(value, goal.pass, goal.fail),
+            Better::Lower => self.graded(1.0 / value, 1.0 / goal.pass, 1.0 / goal.fail),
+        }
+    }
+
+    /// At best this verdict.
+    pub fn at_best(mut self, verdict: Verdict) -> Self {
+        if verdict > self.verdict {
+            self.verdict = verdict;
+            self.quality = self.quality.min(quality(verdict));
+        }
+        self
+    }
+
+    /// What it speaks of.
+    pub fn about(mut self, aspect: Aspect) -> Self {
+        self.aspect = aspect;
+        self
+    }
+
+    /// One of the checks that a verdict hangs on.
+    pub fn headline(mut self) -> Self {
+        self.headline = true;
+        self
+    }
+
+    /// What might help, unless it passed.
+    pub fn consider(mut self, candidates: impl IntoIterator<Item = Advice>) -> Self {
+        if self.verdict != Verdict::Pass {
+            self.candidates = candidates.into_iter().collect();
+            self.advice = self.candidates.first().cloned();
+        }
         self
     }
 
@@ -82,38 +192,8 @@ impl Check {
     }
 
     /// What to change, unless it passed.
-    pub fn advise(mut self, advice: Option<Advice>) -> Self {
-        self.advice = advice.filter(|_| self.verdict != Verdict::Pass);
-        self
-    }
-}
-
-/// What to change about the fabric.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Advice {
-    /// In words.
-    pub text: String,
-    /// As keys of the fabric file, to be laid over it; empty if no key can express it.
-    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
-    pub change: toml::Table,
-}
-
-impl Advice {
-    /// Advice in words only.
-    pub fn words(text: impl Into<String>) -> Self {
-        Self { text: text.into(), change: toml::Table::new() }
-    }
-
-    /// Advice with keys of the fabric file, which must be valid TOML.
-    pub fn change(text: impl Into<String>, keys: &str) -> Self {
-        let change = keys.parse();
-        debug_assert!(change.is_ok(), "{keys}");
-        Self { text: text.into(), change: change.unwrap_or_default() }
-    }
-
-    /// The keys as lines of a fabric file.
-    pub fn lines(&self) -> String {
-        toml::to_string(&self.change).unwrap_or_default()
+    pub fn advise(self, advice: Option<Advice>) -> Self {
+        self.consider(advice)
     }
 }
 
@@ -155,13 +235,6 @@ mod tests {
         assert_eq!(base, tcp);
         overlay(&mut base, &"[transport.congestion]\nkind = 'dctcp'".parse().unwrap());
         assert_eq!(base["transport"].as_table().unwrap().len(), 2);
-    }
-
-    #[test]
-    fn advice_is_lines_of_a_file() {
-        let advice = Advice::change("turn it on", "[pfc]\nenabled = true");
-        assert_eq!(advice.lines(), "[pfc]\nenabled = true\n");
-        assert_eq!(Advice::words("think").lines(), "");
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Experiment {
     pub scenario: Scenario,
     /// Nodes that it breaks.
     pub hurts: Vec<String>,
+    /// Which draw of what is random: added to the seed.
+    pub draw: u32,
 }
 
 impl Experiment {
@@ -34,7 +36,7 @@ impl Experiment {
             record: Record { period: Span::ZERO, ..Record::default() },
             overrides: toml::Table::new(),
         };
-        Self { id: id.into(), phase, title: title.into(), scenario, hurts: Vec::new() }
+        Self { id: id.into(), phase, title: title.into(), scenario, hurts: Vec::new(), draw: 0 }
     }
 
     /// With this traffic, too.
@@ -52,6 +54,15 @@ impl Experiment {
     /// Saying which nodes that hurts.
     pub fn hurting<'a>(mut self, nodes: impl IntoIterator<Item = &'a str>) -> Self {
         self.hurts.extend(nodes.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// As another draw of what is random: the first keeps its name, the next ones are numbered from 2.
+    pub fn drawn(mut self, draw: u32) -> Self {
+        if draw > 0 {
+            self.id = draw_id(&self.id, draw);
+        }
+        self.draw = draw;
         self
     }
 
@@ -79,11 +90,16 @@ impl Experiment {
     pub fn text(&self, fabric: &str, seed: u64, change: &toml::Table) -> String {
         let mut scenario = self.scenario.clone();
         scenario.fabric = fabric.to_owned();
-        scenario.seed = seed;
+        scenario.seed = seed.wrapping_add(u64::from(self.draw));
         overlay(&mut scenario.overrides, change);
         let body = toml::to_string(&scenario).unwrap_or_default();
         format!("# {}\n\n{body}", self.title)
     }
+}
+
+/// The name of a draw of an experiment, counted from 0.
+pub(crate) fn draw_id(id: &str, draw: u32) -> String {
+    if draw == 0 { id.to_owned() } else { format!("{id}-{}", draw + 1) }
 }
 
 /// No experiment without a failure takes longer in simulated time. One that is not done by then is

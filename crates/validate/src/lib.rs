@@ -11,6 +11,7 @@
 //! It has no model of its own: every figure comes from `fabric`'s rules or from a run of `sim`.
 //! Read [`experiment`] first, then [`measure`](mod@measure) and [`judge`](mod@judge).
 
+pub mod advice;
 pub mod check;
 pub mod compare;
 pub mod configured;
@@ -20,10 +21,12 @@ mod junit;
 pub mod measure;
 pub mod page;
 pub mod phase;
+pub mod remedy;
 pub mod suite;
 pub mod validation;
 
-pub use check::{Advice, Check};
+pub use advice::Advice;
+pub use check::{Aspect, Check};
 pub use experiment::Experiment;
 pub use judge::{Evidence, judge};
 pub use junit::junit;

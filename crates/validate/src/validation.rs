@@ -1,8 +1,10 @@
 //! [`Validation`]: all checks of a fabric together, with scores and a verdict.
 
-use crate::check::{Advice, Check};
+use crate::advice::Advice;
+use crate::check::{Aspect, Check};
 use crate::phase::Phase;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use xoff_report::Verdict;
 
 /// A fabric, judged.
@@ -20,8 +22,11 @@ pub struct Validation {
     pub quick: bool,
     /// The worst of all checks.
     pub verdict: Verdict,
-    /// 0 to 100: the mean of the phases.
+    /// 0 to 100: the mean quality of the checks, less something for each that does not pass. Never above 60 with a
+    /// failure, nor above 80 with a warning that the verdict hangs on.
     pub score: u32,
+    /// Whether it is lossless, what a job gets, and what failures cost.
+    pub aspects: Vec<AspectResult>,
     /// Phase by phase.
     pub phases: Vec<PhaseResult>,
     /// Every check, in the order of the phases.
@@ -43,6 +48,17 @@ pub struct PhaseResult {
     pub counts: [u32; 3],
 }
 
+/// One of the three answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AspectResult {
+    /// Which.
+    pub aspect: Aspect,
+    /// The worst of its checks.
+    pub verdict: Verdict,
+    /// The answer, in one sentence.
+    pub answer: String,
+}
+
 /// A proposed change and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
@@ -58,8 +74,10 @@ pub struct Proposal {
 /// What a change did when it was tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The score with the change.
+    /// The score with the change, on top of those before it in the list.
     pub score: u32,
+    /// The score before it.
+    pub before: u32,
     /// Checks that are better with it, before and after.
     pub better: Vec<Turn>,
     /// Checks that are worse with it.
@@ -94,7 +112,9 @@ pub struct Subject {
 
 impl Validation {
     /// Judges a fabric by its checks.
-    pub fn new(subject: Subject, checks: Vec<Check>) -> Self {
+    ///
+    /// `answers` are the sentences of the three aspects; without one it is what its worst check has seen.
+    pub fn new(subject: Subject, checks: Vec<Check>, answers: &BTreeMap<Aspect, String>) -> Self {
         let phases: Vec<PhaseResult> =
             Phase::ALL.into_iter().filter_map(|phase| PhaseResult::of(phase, &checks)).collect();
         let worst = Verdict::worst(checks.iter().map(|check| check.verdict));
@@ -106,50 +126,12 @@ impl Validation {
             seed,
             quick,
             verdict: worst.unwrap_or(Verdict::Pass),
-            score: mean(phases.iter().map(|phase| phase.score)),
+            score: score(&checks),
+            aspects: aspects(&checks, answers),
             changes: proposals(&checks),
             phases,
             checks,
         }
-    }
-
-    /// What changed from this validation to one with a change.
-    pub fn effect(&self, after: &Validation) -> Effect {
-        let (mut better, mut worse) = (Vec::new(), Vec::new());
-        for was in &self.checks {
-            let Some(is) = after.checks.iter().find(|check| check.id == was.id) else { continue };
-            let turn = || Turn {
-                check: was.id.clone(),
-                verdicts: (was.verdict, is.verdict),
-                measured: (was.measured.clone(), is.measured.clone()),
-            };
-            match is.verdict.cmp(&was.verdict) {
-                std::cmp::Ordering::Less => better.push(turn()),
-                std::cmp::Ordering::Greater => worse.push(turn()),
-                std::cmp::Ordering::Equal => {}
-            }
-        }
-        Effect { score: after.score, better, worse }
-    }
-
-    /// Orders the proposed changes by their effect.
-    pub fn order_changes(&mut self) {
-        let gain = |proposal: &Proposal| {
-            let effect = proposal.effect.as_ref();
-            let better = effect.map_or(0, |effect| effect.better.len());
-            (effect.map(|effect| effect.score), better, proposal.checks.len())
-        };
-        self.changes.sort_by_key(|proposal| std::cmp::Reverse(gain(proposal)));
-    }
-
-    /// All changes that failing checks advise, together.
-    pub fn remedy(&self) -> toml::Table {
-        let failed = self.checks.iter().filter(|check| check.verdict == Verdict::Fail);
-        let mut all = toml::Table::new();
-        for advice in failed.filter_map(|check| check.advice.as_ref()) {
-            crate::check::overlay(&mut all, &advice.change);
-        }
-        all
     }
 }
 
@@ -161,22 +143,45 @@ impl PhaseResult {
         for check in own() {
             counts[check.verdict as usize] += 1;
         }
-        let score = mean(own().map(|check| match check.verdict {
-            Verdict::Pass => 100,
-            Verdict::Warn => 50,
-            Verdict::Fail => 0,
-        }));
-        Some(Self { phase, verdict, score, counts })
+        Some(Self { phase, verdict, score: score(own()), counts })
     }
 }
 
-fn mean(values: impl Iterator<Item = u32>) -> u32 {
-    let (mut sum, mut count) = (0, 0);
-    for value in values {
-        sum += value;
-        count += 1;
+/// What each check that warns or fails takes away, beside its quality.
+const WARNED: f64 = 2.0;
+const FAILED: f64 = 6.0;
+/// No more than this with a failure, a warning that the verdict hangs on, or any warning.
+const CAPS: [f64; 3] = [60.0, 80.0, 95.0];
+
+fn score<'a>(checks: impl IntoIterator<Item = &'a Check>) -> u32 {
+    let (mut sum, mut weights, mut taken, mut cap) = (0.0, 0.0, 0.0, 100.0f64);
+    for check in checks {
+        let weight = if check.headline { 3.0 } else { 1.0 };
+        sum += weight * check.quality;
+        weights += weight;
+        (taken, cap) = match check.verdict {
+            Verdict::Pass => (taken, cap),
+            Verdict::Warn if check.headline => (taken + WARNED, cap.min(CAPS[1])),
+            Verdict::Warn => (taken + WARNED, cap.min(CAPS[2])),
+            Verdict::Fail => (taken + FAILED, cap.min(CAPS[0])),
+        };
     }
-    if count == 0 { 0 } else { (2 * sum + count) / (2 * count) }
+    if weights == 0.0 {
+        return 0;
+    }
+    // What is taken away also lowers a score that its cap holds: worse is never the same.
+    let open = (100.0 * sum / weights - taken).clamp(0.0, 100.0);
+    (open * cap / 100.0).round() as u32
+}
+
+fn aspects(checks: &[Check], answers: &BTreeMap<Aspect, String>) -> Vec<AspectResult> {
+    let one = |aspect: Aspect| {
+        let own = || checks.iter().filter(move |check| check.aspect == aspect);
+        let worst = own().max_by_key(|check| (check.verdict, check.headline))?;
+        let answer = answers.get(&aspect).cloned().unwrap_or_else(|| worst.measured.clone());
+        Some(AspectResult { aspect, verdict: worst.verdict, answer })
+    };
+    Aspect::ALL.into_iter().filter_map(one).collect()
 }
 
 /// The advice of checks that did not pass, without duplicates, failures first.
@@ -217,17 +222,17 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_means_and_the_verdict_is_the_worst() {
+    fn scores_are_capped_and_the_verdict_is_the_worst() {
         let checks = vec![
             check(Phase::Laboratory, "a", Verdict::Pass),
             check(Phase::Laboratory, "b", Verdict::Warn),
             check(Phase::Baseline, "c", Verdict::Fail),
         ];
-        let validation = Validation::new(subject(), checks);
+        let validation = Validation::new(subject(), checks, &BTreeMap::new());
         assert_eq!(validation.verdict, Verdict::Fail);
         let scores: Vec<u32> = validation.phases.iter().map(|phase| phase.score).collect();
-        assert_eq!(scores, [75, 0]);
-        assert_eq!(validation.score, 38);
+        assert_eq!(scores, [74, 8]);
+        assert!(validation.score <= 60, "{}", validation.score);
         assert_eq!(validation.phases[0].counts, [1, 1, 0]);
     }
 
@@ -239,35 +244,13 @@ mod tests {
         let fail = check(Phase::Laboratory, "f", Verdict::Fail).advise(Some(pfc.clone()));
         let again = check(Phase::Synthetic, "g", Verdict::Fail).advise(Some(pfc.clone()));
         let passed = check(Phase::Synthetic, "p", Verdict::Pass).advise(Some(dog.clone()));
-        let validation = Validation::new(subject(), vec![warn, fail, again, passed]);
+        let validation =
+            Validation::new(subject(), vec![warn, fail, again, passed], &BTreeMap::new());
         let asked: Vec<(&str, usize)> = validation
             .changes
             .iter()
             .map(|proposal| (proposal.advice.text.as_str(), proposal.checks.len()))
             .collect();
         assert_eq!(asked, [("pfc", 2), ("dog", 1)]);
-        assert_eq!(validation.remedy(), pfc.change);
-    }
-
-    #[test]
-    fn an_effect_lists_what_turned() {
-        let before = Validation::new(
-            subject(),
-            vec![
-                check(Phase::Laboratory, "a", Verdict::Fail),
-                check(Phase::Laboratory, "b", Verdict::Pass),
-            ],
-        );
-        let after = Validation::new(
-            subject(),
-            vec![
-                check(Phase::Laboratory, "a", Verdict::Pass),
-                check(Phase::Laboratory, "b", Verdict::Warn),
-            ],
-        );
-        let effect = before.effect(&after);
-        assert_eq!(effect.better[0].check, "laboratory.a");
-        assert_eq!(effect.worse[0].check, "laboratory.b");
-        assert_eq!(effect.score, 75);
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Findings, Place, WorkloadError};
 use crate::flow::{Flow, Pinned, source_port};
 use crate::resolve::Resolver;
-use crate::{arrivals, list, patterns, storage};
+use crate::{arrivals, list, patterns, permutation, storage};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -107,7 +107,7 @@ pub(crate) struct Own {
 impl Plan<'_> {
     fn add(&mut self, workload: &Workload, open: Open<'_>) {
         match workload {
-            Workload::Permutation(permutation) => patterns::permutation(self, permutation),
+            Workload::Permutation(permutation) => permutation::permutation(self, permutation),
             Workload::Incast(incast) => patterns::incast(self, incast),
             Workload::AllToAll(all_to_all) => patterns::all_to_all(self, all_to_all),
             Workload::Flows(flows) => list::flows(self, flows, open),

@@ -25,6 +25,7 @@ mod list;
 mod logarithm;
 pub mod ns3;
 mod patterns;
+mod permutation;
 pub mod ports;
 pub mod program;
 mod resolve;

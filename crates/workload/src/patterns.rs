@@ -1,44 +1,10 @@
-//! Traffic patterns: permutation, incast, all-to-all.
+//! Traffic patterns: incast, all-to-all.
 
 use crate::error::Place;
 use crate::expand::{Own, Plan};
-use crate::stream::Stream;
 use xoff_fabric::model::NicId;
-use xoff_fabric::scenario::{AllToAll, Incast, Permutation};
+use xoff_fabric::scenario::{AllToAll, Incast};
 use xoff_units::Span;
-
-/// Every NIC sends to one other and receives from one other, every such pairing equally likely.
-pub(crate) fn permutation(plan: &mut Plan<'_>, entry: &Permutation) {
-    let (Some(shared), Some(bytes), Some(nics)) =
-        (plan.shared(&entry.common), plan.size(entry.size), plan.nics())
-    else {
-        return;
-    };
-    if !plan.has_room(u128::from(nics)) {
-        return;
-    }
-    let mut stream = Stream::new(plan.seed, u64::from(plan.workload), "permutation");
-    for (source, destination) in (0..nics).zip(derangement(&mut stream, nics)) {
-        let (source, destination) = (NicId(source), NicId(destination));
-        let order = u64::from(source.0);
-        plan.push(shared, Own { order, after: Span::ZERO, source, destination, bytes, path: None });
-    }
-}
-
-/// An order of `0..count` that leaves nothing in its place. `count` is at least 2.
-fn derangement(stream: &mut Stream, count: u32) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..count).collect();
-    let has_fixed = |order: &[u32]| order.iter().zip(0..).any(|(&to, from)| to == from);
-    // More than one shuffle in three is a derangement, whatever the count: taking the first that
-    // is makes all equally likely, and a thousand tries fail less than once in 10^199.
-    for _ in 0..1000 {
-        stream.shuffle(&mut order);
-        if !has_fixed(&order) {
-            return order;
-        }
-    }
-    (0..count).map(|from| (from + 1) % count).collect()
-}
 
 /// Many send to one. The senders are spread evenly over all NICs but the target.
 pub(crate) fn incast(plan: &mut Plan<'_>, entry: &Incast) {
@@ -95,43 +61,6 @@ mod tests {
     use super::*;
     use crate::testing::{expand_text, refuse_text, star};
     use std::collections::BTreeSet;
-
-    #[test]
-    fn a_permutation_leaves_nobody_out() {
-        for nics in [2, 3, 17, 128] {
-            let flows = expand_text(&star(nics), "kind='permutation'\nsize='2MB'\nstart='1us'", 3);
-            let sources: BTreeSet<_> = flows.iter().map(|flow| flow.source).collect();
-            let targets: BTreeSet<_> = flows.iter().map(|flow| flow.destination).collect();
-            assert_eq!((sources.len(), targets.len()), (nics as usize, nics as usize));
-            assert!(flows.iter().all(|flow| flow.source != flow.destination));
-            assert!(flows.iter().all(|flow| flow.start.as_ps() == 1_000_000));
-        }
-    }
-
-    #[test]
-    fn seeds_and_places_give_other_permutations() {
-        let one = "kind='permutation'\nsize='2MB'";
-        let pairs = |seed| -> Vec<_> {
-            let flows = expand_text(&star(64), &format!("{one}\n[[workload]]\n{one}"), seed);
-            let of =
-                |w| flows.iter().filter(move |f| f.workload == w).map(|f| f.destination).collect();
-            [of(0), of(1)].map(|v: Vec<NicId>| v).to_vec()
-        };
-        let (first, second) = (pairs(1), pairs(2));
-        assert_eq!(first, pairs(1));
-        assert_ne!(first[0], first[1]);
-        assert_ne!(first[0], second[0]);
-    }
-
-    #[test]
-    fn derangements_are_equally_likely() {
-        // Four things have nine derangements.
-        let mut stream = Stream::new(1, 0, "test");
-        let mut seen = std::collections::BTreeMap::<Vec<u32>, u32>::new();
-        (0..9_000).for_each(|_| *seen.entry(derangement(&mut stream, 4)).or_default() += 1);
-        assert_eq!(seen.len(), 9);
-        assert!(seen.values().all(|&count| (820..1180).contains(&count)), "{seen:?}");
-    }
 
     #[test]
     fn an_incast_has_its_target_and_even_senders() {

@@ -5,7 +5,7 @@ use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::model::{CLASSES, Fabric};
 use crate::names::{NameError, Names};
-use crate::scenario::{Flows, NodeRef, Scenario, Workload};
+use crate::scenario::{Flows, NodeRef, Permutation, RailPattern, Scenario, Workload};
 use xoff_units::{Bytes, Ratio, Span};
 
 pub(crate) fn scenario(scenario: &Scenario, fabric: &Fabric, report: &mut Report<'_>) {
@@ -58,7 +58,7 @@ impl Check<'_, '_, '_> {
     fn workload(&mut self, index: usize, workload: &Workload) {
         let at = |key: &'static str| [Step::Key("workload"), Step::Index(index), Step::Key(key)];
         match workload {
-            Workload::Permutation(w) => self.size(&at("size"), w.size),
+            Workload::Permutation(w) => self.permutation(index, w),
             Workload::Incast(w) => {
                 self.size(&at("size"), w.size);
                 if let Some(target) = &w.target {
@@ -86,6 +86,21 @@ impl Check<'_, '_, '_> {
         }
         self.class(&at("class"), workload.common().class);
         traffic::tenant(index, workload.common(), self.fabric, self.report);
+    }
+
+    fn permutation(&mut self, index: usize, permutation: &Permutation) {
+        let at = |key: &'static str| [Step::Key("workload"), Step::Index(index), Step::Key(key)];
+        self.size(&at("size"), permutation.size);
+        let pairs =
+            [("destinations", permutation.destinations), ("queue-pairs", permutation.queue_pairs)];
+        for (key, _) in pairs.iter().filter(|(_, number)| *number == 0) {
+            self.impossible(&at(key), "nothing is sent", "give 1 or more");
+        }
+        if permutation.rails == RailPattern::Other && permutation.destinations > 1 {
+            let message = "NICs of other rails are paired one to one";
+            let help = "give one destination, or several `[[workload]]` entries";
+            self.impossible(&at("destinations"), message, help);
+        }
     }
 
     fn flows(&mut self, index: usize, flows: &Flows) {

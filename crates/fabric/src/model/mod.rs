@@ -31,7 +31,7 @@ pub use switch::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, Rate, Span};
 
 /// A fabric, complete and checked, for reading.
 ///
@@ -182,6 +182,12 @@ impl Model {
             0 => name,
             before => format!("{name}#{}", before + 1),
         }
+    }
+
+    /// What a NIC sends at most, all its ports together.
+    pub fn nic_rate(&self, nic: &Nic) -> Rate {
+        let rates = nic.ports.clone().map(|port| self.cable(PortId(port)).rate.bps());
+        Rate::from_bps(rates.fold(0, u64::saturating_add))
     }
 
     /// The cable at a port.

@@ -1,10 +1,13 @@
 //! What to change in the fabric file, computed from the fabric.
 
-use crate::check::Advice;
+use super::Evidence;
+use crate::advice::{Advice, keys_named};
 use xoff_fabric::FabricSetup;
+use xoff_fabric::catalogue::OutOfOrder;
 use xoff_fabric::derived::Derived;
 use xoff_fabric::file::{CustomLink, Kind};
-use xoff_fabric::model::{CLASSES, Scheduling};
+use xoff_fabric::model::{Balancing, CLASSES, Nic, Scheduling};
+use xoff_transport::config::Congestion;
 use xoff_units::{Bytes, Rate};
 
 /// PFC is on.
@@ -32,7 +35,8 @@ pub(super) fn one_lossless_class(setup: &FabricSetup) -> Advice {
         entries.push(toml::Value::Table(table));
     }
     let change = toml::Table::from_iter([("class".to_owned(), toml::Value::Array(entries))]);
-    Advice { text: format!("make class {data} (the RDMA class) the only lossless one"), change }
+    let text = format!("make class {data} (the RDMA class) the only lossless one");
+    Advice { change, ..Advice::words(text) }
 }
 
 /// Notifications get a class of their own with strict priority.
@@ -97,16 +101,6 @@ pub(super) fn ecn_on() -> Advice {
     Advice::change("turn ECN marking on for the queues of the RDMA class", "[ecn]\nenabled = true")
 }
 
-/// The default thresholds.
-pub(super) fn ecn_defaults() -> Advice {
-    let keys =
-        "[ecn]\nenabled = true\nkmin = \"400KB\"\nkmax = \"1.6MB\"\npmax = 0.2\nat = \"400Gbps\"";
-    Advice::change(
-        "mark later: below about a bandwidth-delay product senders slow down needlessly",
-        keys,
-    )
-}
-
 /// Ports that pass the packets of the NICs.
 pub(super) fn mtu(setup: &FabricSetup) -> Advice {
     let usual = Bytes::new(9216);
@@ -119,18 +113,174 @@ pub(super) fn mtu(setup: &FabricSetup) -> Advice {
     Advice::change(format!("let every port pass frames of {usual}"), &keys)
 }
 
-/// Packets take the least loaded path, receivers reorder them.
-pub(super) fn balance() -> Advice {
-    Advice::change(
-        "let switches choose the least loaded link packet by packet, with receivers that reorder",
-        "[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n\
-         [transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256",
-    )
+/// Keys of the file that decide something, with what the defaults are. Taken out, the defaults hold.
+struct Choice {
+    /// What is decided, after "the default".
+    what: &'static str,
+    /// Names of the keys, or their paths.
+    keys: &'static [&'static str],
+}
+
+const MARKING: Choice = Choice {
+    what: "ECN thresholds (Kmin 400 KB, Kmax 1.6 MB, Pmax 20 % at 400 Gb/s, in proportion to the rate)",
+    keys: &["ecn"],
+};
+const PAUSE: Choice = Choice {
+    what: "pause thresholds (alpha 1/8 of the free buffer, headroom by rate and cable)",
+    keys: &[
+        "pfc.alpha",
+        "pfc.xoff",
+        "pfc.xon-offset",
+        "pfc.headroom",
+        "pfc",
+        "alpha",
+        "headroom-pool",
+    ],
+};
+const CONGESTION: Choice = Choice {
+    what: "congestion control of the NIC",
+    keys: &[
+        "congestion",
+        "notification",
+        "cnp-scope",
+        "cnp-interval",
+        "cnp-delay",
+        "reaction-delay",
+    ],
+};
+const RECOVERY: Choice = Choice {
+    what: "timeouts and retries of the NIC",
+    keys: &[
+        "timeout",
+        "retry-limit",
+        "adaptive-retransmission",
+        "rnr-retry-limit",
+        "rnr-delay",
+        "nak-interval",
+        "ack-every",
+        "window",
+    ],
+};
+const HASHING: Choice = Choice {
+    what: "hash (addresses and UDP source port, a seed of its own for every switch)",
+    keys: &["hash"],
+};
+const SCHEDULING: Choice = Choice {
+    what: "schedule of the classes (notifications strict, the others by equal weights)",
+    keys: &["scheduling", "discipline"],
+};
+
+impl Choice {
+    /// The defaults instead of what the file says, if it says anything.
+    fn back(&self, evidence: &Evidence<'_>) -> Option<Advice> {
+        let keys = keys_named(&evidence.text.parse().ok()?, self.keys);
+        // A key inside of one that goes has gone already.
+        let inside = |key: &String| keys.iter().any(|outer| key.starts_with(&format!("{outer}.")));
+        let keys: Vec<String> = keys.iter().filter(|key| !inside(key)).cloned().collect();
+        let text = format!("go back to the default {}", self.what);
+        (!keys.is_empty()).then(|| Advice::words(text).without(keys))
+    }
+}
+
+/// The default thresholds, where the file has others.
+pub(super) fn thresholds(evidence: &Evidence<'_>) -> Option<Advice> {
+    MARKING.back(evidence)
+}
+
+/// The default congestion control, where the file has another.
+pub(super) fn usual_congestion_control(evidence: &Evidence<'_>) -> Option<Advice> {
+    CONGESTION.back(evidence)
+}
+
+/// The default pause thresholds, where the file has others.
+pub(super) fn usual_pause(evidence: &Evidence<'_>) -> Option<Advice> {
+    PAUSE.back(evidence)
+}
+
+/// The default timeouts, where the file has others.
+pub(super) fn usual_recovery(evidence: &Evidence<'_>) -> Option<Advice> {
+    RECOVERY.back(evidence)
+}
+
+/// The default schedule, where the file has another.
+pub(super) fn usual_schedule(evidence: &Evidence<'_>) -> Option<Advice> {
+    SCHEDULING.back(evidence)
+}
+
+/// The default hash, where the file has another.
+pub(super) fn usual_hash(evidence: &Evidence<'_>) -> Option<Advice> {
+    HASHING.back(evidence)
+}
+
+/// Whether every NIC can place packets that overtake each other.
+fn places_out_of_order(setup: &FabricSetup) -> bool {
+    let can = |nic: &Nic| match setup.catalogue.nics.get(&nic.model) {
+        Some(model) => model.placement != OutOfOrder::Unable,
+        None => false,
+    };
+    setup.fabric.nics.iter().all(can)
+}
+
+/// What spreads flows that meet on one link while others idle: a better hash, switches that choose the least loaded
+/// link packet by packet where NICs can take that, more queue pairs.
+pub(super) fn spread_load(evidence: &Evidence<'_>) -> Vec<Advice> {
+    let setup = evidence.setup;
+    let hashed = setup.fabric.switches.iter().any(|switch| switch.balancing == Balancing::Hash);
+    let mut all: Vec<Advice> = usual_hash(evidence).into_iter().collect();
+    if hashed && places_out_of_order(setup) {
+        all.push(Advice::change(
+            "let switches choose the least loaded link packet by packet, with receivers that reorder",
+            "[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n\
+             [transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256",
+        ));
+    }
+    all
+}
+
+/// What ends retransmissions of packets that were only overtaken.
+pub(super) fn keep_order(evidence: &Evidence<'_>) -> Vec<Advice> {
+    let setup = evidence.setup;
+    let reorders = setup.fabric.switches.iter().any(|switch| !switch.balancing.keeps_paths());
+    if !reorders {
+        return usual_recovery(evidence).into_iter().collect();
+    }
+    let mut all = Vec::new();
+    if places_out_of_order(setup) {
+        all.push(Advice::change(
+            "let receivers put packets in order that overtook each other",
+            "[transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256",
+        ));
+    }
+    let keys = evidence.text.parse().map(|table| keys_named(&table, &["balancing"]));
+    all.push(
+        Advice::words("keep each flow on one path: these NICs take reordering for loss")
+            .without(keys.unwrap_or_default()),
+    );
+    all
+}
+
+/// Hosts that are slower than their NIC.
+pub(super) fn limits(evidence: &Evidence<'_>) -> Option<Advice> {
+    let slow = |nic: &&Nic| {
+        let line = evidence.setup.fabric.nic_rate(nic);
+        nic.receive.is_some_and(|limit| limit.rate < line)
+    };
+    let names: Vec<String> =
+        evidence.setup.fabric.nics.iter().filter(slow).map(|nic| nic.name.clone()).collect();
+    let text = format!(
+        "give these NICs slots, or receive sides, as fast as their ports: {}",
+        super::words::some(&names)
+    );
+    (!names.is_empty()).then(|| Advice::words(text))
 }
 
 /// Faster recovery: the timers of the DCQCN paper (Zhu et al., 2015, section 5), and
 /// increases in the same proportion to the rate (40 Mb/s at 40 Gb/s).
-pub(super) fn faster_recovery(setup: &FabricSetup) -> Advice {
+pub(super) fn faster_recovery(setup: &FabricSetup) -> Option<Advice> {
+    let dcqcn = |nic: &Nic| matches!(nic.qp.congestion, Congestion::Dcqcn(_));
+    if !setup.fabric.nics.iter().all(dcqcn) {
+        return None;
+    }
     let rate = setup.fabric.cables.first().map_or(Rate::from_gbps(400), |cable| cable.rate);
     let additive = Rate::from_bps(rate.bps() / 1000);
     let hyper = Rate::from_bps(rate.bps() / 200);
@@ -138,7 +288,7 @@ pub(super) fn faster_recovery(setup: &FabricSetup) -> Advice {
         "[transport.congestion]\nkind = \"dcqcn\"\nincrease-timer = \"55us\"\n\
          additive-increase = \"{additive}\"\nhyper-increase = \"{hyper}\""
     );
-    Advice::change("let DCQCN recover faster after a rate cut", &keys)
+    Some(Advice::change("let DCQCN recover faster after a rate cut", &keys))
 }
 
 /// Cables as fast as their neighbours, and without loss. Single cables are a list in the file, so
@@ -159,7 +309,7 @@ pub(super) fn clean_cables(setup: &FabricSetup, slow: bool) -> Advice {
         };
         let links: Option<Vec<toml::Value>> = setup.file.custom_links.iter().map(link).collect();
         change.extend(links.map(|links| ("link".to_owned(), toml::Value::Array(links))));
-        return Advice { text: WORDS.to_owned(), change };
+        return Advice { change, ..Advice::words(WORDS) };
     }
     let links = &setup.file.links;
     let tiers = [

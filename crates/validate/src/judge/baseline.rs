@@ -2,7 +2,8 @@
 
 use super::Evidence;
 use super::words::{count, percent, time};
-use crate::check::{Advice, Check};
+use crate::advice::Advice;
+use crate::check::Check;
 use crate::measure::{FlowFigure, Measurement};
 use crate::phase::Phase;
 use crate::suite::{LONG, Pair, SHORT, pairs};

@@ -2,7 +2,8 @@
 //! so, with what would be right.
 
 use super::advice;
-use crate::check::{Advice, Check};
+use crate::advice::Advice;
+use crate::check::{Aspect, Check};
 use crate::phase::Phase;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::diagnostic::{Code, Diagnostic, code};
@@ -33,6 +34,8 @@ pub fn judge_broken(found: &[Diagnostic], draft: Option<&FabricSetup>) -> Vec<Ch
         });
         let words = found.help.clone().map(Advice::words);
         Check::new(Phase::Laboratory, name, title)
+            .about(Aspect::Lossless)
+            .headline()
             .done("read the fabric file and built the fabric")
             .seen(found.message.clone(), "the fabric follows the rules")
             .verdict(Verdict::Fail)

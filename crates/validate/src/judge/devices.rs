@@ -1,7 +1,8 @@
 //! Configurations collected from devices: the audit's findings as checks.
 
 use super::words::{count, some};
-use crate::check::{Advice, Check};
+use crate::advice::Advice;
+use crate::check::Check;
 use crate::phase::Phase;
 use xoff_config::audit::{Finding, Report};
 use xoff_fabric::Severity;

@@ -2,7 +2,8 @@
 
 use super::words::{count, percent, time};
 use super::{Evidence, advice};
-use crate::check::{Advice, Check};
+use crate::advice::Advice;
+use crate::check::Check;
 use crate::measure::Measurement;
 use crate::phase::Phase;
 use crate::suite::{DEAD_SPINE, UNDISTURBED, Victims};

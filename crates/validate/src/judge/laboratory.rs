@@ -2,7 +2,7 @@
 
 use super::advice;
 use super::words::{count, some};
-use crate::check::Check;
+use crate::check::{Aspect, Check};
 use crate::phase::Phase;
 use std::collections::BTreeMap;
 use xoff_fabric::FabricSetup;
@@ -45,6 +45,8 @@ fn pfc(setup: &FabricSetup) -> Check {
     let good = on && lossless;
     let advice = if on { advice::one_lossless_class(setup) } else { advice::pfc_on() };
     check("pfc", "RDMA data is protected by PFC")
+        .about(Aspect::Lossless)
+        .headline()
         .done("checked the class that RDMA data uses")
         .seen(measured, "PFC on, and the RDMA class lossless")
         .verdict(if good { Verdict::Pass } else { Verdict::Fail })
@@ -67,6 +69,7 @@ fn lossless_classes(setup: &FabricSetup) -> Check {
         _ => format!("classes {} are lossless", lossless.join(", ")),
     };
     check("one-lossless-class", "One priority is lossless, the others are not")
+        .about(Aspect::Lossless)
         .done("counted lossless classes")
         .seen(measured, "one; every further one takes headroom and can pause and deadlock, too")
         .verdict(verdict)
@@ -159,6 +162,8 @@ fn headroom(derived: &Derived) -> Check {
         format!("too little at {}", some(&short))
     };
     check("headroom", "Headroom covers what arrives after a pause, for every cable")
+        .about(Aspect::Lossless)
+        .headline()
         .done("computed what rate, length, MTU and silicon require")
         .seen(measured, "the worst case or more")
         .verdict(if short.is_empty() { Verdict::Pass } else { Verdict::Fail })
@@ -176,6 +181,7 @@ fn watchdog(setup: &FabricSetup) -> Check {
         number => format!("none on {} of {} switches", number, switches.len()),
     };
     check("watchdog", "A PFC watchdog ends pause storms")
+        .about(Aspect::Resilience)
         .done("checked every switch")
         .seen(measured, "a watchdog on every switch")
         .verdict(if good { Verdict::Pass } else { Verdict::Warn })

@@ -4,16 +4,20 @@
 //! Judges run nothing: the same evidence gives the same checks, whenever it was gathered.
 
 mod advice;
+mod answers;
 mod baseline;
 mod broken;
+mod contention;
 mod devices;
 mod failures;
 mod laboratory;
+mod load;
 mod operations;
-mod synthetic;
+mod settings;
 mod words;
 mod workload;
 
+use crate::advice::Advice;
 use crate::check::Check;
 use crate::measure::Measurement;
 use crate::phase::Phase;
@@ -22,6 +26,7 @@ use std::collections::BTreeMap;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
 
+pub use answers::answers;
 pub use broken::{is_a_rule, judge_broken};
 pub use devices::judge_devices;
 pub use failures::predicted_left;
@@ -31,6 +36,8 @@ pub use failures::predicted_left;
 pub struct Evidence<'a> {
     /// The fabric.
     pub setup: &'a FabricSetup,
+    /// The text of its file.
+    pub text: &'a str,
     /// What the experiments measured, by their names.
     pub measured: &'a BTreeMap<String, Measurement>,
     /// Experiments that could not be run, and why.
@@ -49,16 +56,33 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
     let mut checks = Vec::new();
     for phase in Phase::ALL.into_iter().filter(|&phase| choice.has(phase)) {
         match phase {
-            Phase::Laboratory => checks.extend(laboratory::checks(evidence.setup, &derived)),
+            Phase::Laboratory => {
+                checks.extend(laboratory::checks(evidence.setup, &derived));
+                checks.extend(settings::checks(evidence, &derived));
+            }
             Phase::Baseline => checks.extend(baseline::checks(evidence)),
-            Phase::Synthetic => checks.extend(synthetic::checks(evidence, &derived)),
-            Phase::Workload => checks.extend(workload::checks(evidence)),
+            Phase::Synthetic => {
+                checks.extend(load::checks(evidence, &derived));
+                checks.extend(contention::checks(evidence, &derived));
+            }
+            Phase::Workload => checks.extend(workload::checks(evidence, &derived)),
             Phase::Failures => checks.extend(failures::checks(evidence)),
             Phase::Operations => checks.extend(operations::checks(evidence)),
         }
     }
     checks.extend(refused(evidence));
+    for check in &mut checks {
+        possible(evidence, check);
+    }
     checks
+}
+
+/// Leaves out of a check's advice what is in force already, and what the file cannot have.
+fn possible(evidence: &Evidence<'_>, check: &mut Check) {
+    check.candidates.retain(|advice| advice.is_words() || advice.changes(evidence.text));
+    // What can be tried comes before what can only be said.
+    check.candidates.sort_by_key(Advice::is_words);
+    check.advice = check.candidates.first().cloned();
 }
 
 /// An experiment that cannot be run is a failure of the fabric or of the file.

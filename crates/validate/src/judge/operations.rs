@@ -4,7 +4,8 @@
 use super::Evidence;
 use super::failures::FAILURES;
 use super::words::some;
-use crate::check::{Advice, Check};
+use crate::advice::Advice;
+use crate::check::Check;
 use crate::measure::{Counters, Measurement, PortFigures};
 use crate::phase::Phase;
 use crate::suite::UNDISTURBED;

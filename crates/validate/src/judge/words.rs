@@ -12,11 +12,6 @@ pub(super) fn time(us: f64) -> String {
     Unit::Seconds.show(us * 1e-6)
 }
 
-/// A rate given in bits per second.
-pub(super) fn rate(bps: f64) -> String {
-    Unit::BitsPerSecond.show(bps)
-}
-
 /// A number of things.
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     match number {

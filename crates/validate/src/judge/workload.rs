@@ -1,111 +1,121 @@
 //! Collectives and a training step against an ideal network.
 
-use super::words::percent;
-use super::{Evidence, advice};
-use crate::check::{Advice, Check};
-use crate::measure::Measurement;
+use super::Evidence;
+use super::load::candidates;
+use super::words::{percent, time};
+use crate::check::Check;
+use crate::measure::{CollectiveFigures, Measurement, TrainingFigures};
 use crate::phase::Phase;
-use xoff_fabric::model::Balancing;
+use xoff_fabric::derived::Derived;
 use xoff_report::Verdict;
 use xoff_units::Bytes;
 
-/// The largest size of a collective gets this share of an ideal network's bandwidth, or more.
-const GOOD: f64 = 0.8;
-const FAIR: f64 = 0.3;
+/// The collectives, by their experiments.
+pub(super) const COLLECTIVES: [(&str, &str); 4] = [
+    ("all-reduce", "AllReduce"),
+    ("all-gather", "AllGather"),
+    ("reduce-scatter", "ReduceScatter"),
+    ("all-to-all-collective", "AllToAll"),
+];
 
-/// A training step takes at most this many times as long as on an ideal network. Computation hides
-/// much of what collectives lose, so this is stricter.
-const LITTLE_LONGER: f64 = 1.1;
-const LONGER: f64 = 2.0;
-
-pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
-    let names = [
-        ("all-reduce", "AllReduce"),
-        ("all-gather", "AllGather"),
-        ("reduce-scatter", "ReduceScatter"),
-        ("all-to-all-collective", "AllToAll"),
-    ];
-    let found = names.iter().filter_map(|(id, name)| Some((*id, *name, evidence.get(id)?)));
+pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
+    let found = COLLECTIVES.iter().filter_map(|(id, name)| Some((*id, *name, evidence.get(id)?)));
     let collectives =
-        found.filter_map(|(id, name, measured)| collective(evidence, id, name, measured));
-    collectives.chain(step(evidence)).collect()
+        found.filter_map(|(id, name, measured)| collective(evidence, derived, id, name, measured));
+    collectives.chain(step(evidence, derived)).collect()
+}
+
+/// The job in the middle of all that ran at once, and the slowest, by a figure that is larger the worse it is.
+fn middle_and_last<T>(rows: &[T], figure: fn(&T) -> f64) -> Option<(&T, &T)> {
+    let mut order: Vec<&T> = rows.iter().collect();
+    order.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
+    Some((order.get(order.len() / 2)?, order.last()?))
+}
+
+/// The job in the middle.
+pub(super) fn median<T>(rows: &[T], figure: fn(&T) -> f64) -> Option<&T> {
+    middle_and_last(rows, figure).map(|(middle, _)| middle)
+}
+
+/// The share of the ideal bus bandwidth.
+pub(super) fn share(row: &CollectiveFigures) -> f64 {
+    if row.finished && row.ideal_busbw > 0.0 { row.busbw / row.ideal_busbw } else { 0.0 }
+}
+
+/// How many times as long as on an ideal network.
+pub(super) fn longer(step: &TrainingFigures) -> f64 {
+    match step.finished {
+        true => step.time_us / step.ideal_us.max(f64::MIN_POSITIVE),
+        false => f64::INFINITY,
+    }
+}
+
+fn jobs(number: usize) -> String {
+    if number == 1 { String::new() } else { format!(", median of {number} jobs at once") }
 }
 
 fn collective(
     evidence: &Evidence<'_>,
+    derived: &Derived,
     id: &str,
     name: &str,
     measured: &Measurement,
 ) -> Option<Check> {
-    let last = measured.collectives.last()?;
+    let (row, slowest) = middle_and_last(&measured.collectives, |row| 1.0 - share(row))?;
     let finished = measured.collectives.iter().all(|row| row.finished);
-    let share =
-        if finished && last.ideal_busbw > 0.0 { last.busbw / last.ideal_busbw } else { 0.0 };
-    let verdict = match share {
-        _ if !finished => Verdict::Fail,
-        _ if share >= GOOD => Verdict::Pass,
-        _ if share >= FAIR => Verdict::Warn,
-        _ => Verdict::Fail,
+    let goal = &evidence.setup.goals.collective;
+    let seen = match finished {
+        true => format!(
+            "{:.0} GB/s busbw at {} over {} GPUs, {} of ideal ({}{}), the slowest {}",
+            row.busbw / 1e9,
+            Bytes::new(row.bytes),
+            row.ranks,
+            percent(share(row)),
+            row.algorithm,
+            jobs(measured.collectives.len()),
+            percent(share(slowest)),
+        ),
+        false => format!("did not finish ({})", measured.outcome),
     };
-    let seen = if finished {
-        format!(
-            "{:.0} GB/s busbw at {} over {} GPUs ({} of ideal, {})",
-            last.busbw / 1e9,
-            Bytes::new(last.bytes),
-            last.ranks,
-            percent(share),
-            last.algorithm,
-        )
-    } else {
-        format!("did not finish ({})", measured.outcome)
-    };
+    let best = if finished { Verdict::Pass } else { Verdict::Fail };
     let check = Check::new(Phase::Workload, id, format!("{name} comes close to an ideal network"))
-        .done(format!("ran {name} packet by packet, and the same program on an ideal network"))
-        .seen(seen, format!("{} of ideal or more at the largest size", percent(GOOD)))
-        .verdict(verdict)
+        .done(format!("{}, packet by packet, and the same on an ideal network", measured.title))
+        .seen(seen, format!("{} of the ideal bus bandwidth or more", percent(goal.pass)))
+        .held_against(share(row), goal)
+        .at_best(best)
+        .headline()
         .from([id]);
-    Some(check.advise(Some(spread(evidence))))
+    Some(check.consider(candidates(evidence, derived, measured)))
 }
 
 /// How much longer a training step takes than on an ideal network.
-fn step(evidence: &Evidence<'_>) -> Option<Check> {
+fn step(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
     let measured = evidence.get("training-step")?;
-    let step = measured.steps.first()?;
-    let longer = step.time_us / step.ideal_us.max(f64::MIN_POSITIVE);
-    let verdict = match longer {
-        _ if !step.finished => Verdict::Fail,
-        _ if longer <= LITTLE_LONGER => Verdict::Pass,
-        _ if longer <= LONGER => Verdict::Warn,
-        _ => Verdict::Fail,
-    };
-    let seen = if step.finished {
-        format!(
-            "{:.2} ms per step on {} GPUs, idle {} of the time; on an ideal network {:.2} ms, \
-             idle {}",
-            step.time_us / 1e3,
+    let (step, slowest) = middle_and_last(&measured.steps, longer)?;
+    let finished = measured.steps.iter().all(|step| step.finished);
+    let goal = &evidence.setup.goals.step;
+    let seen = match finished {
+        true => format!(
+            "{} per step on {} GPUs{}, {:.2} times that of an ideal network ({}), the slowest {:.2} \
+             times; GPUs wait {} of the time, {} on an ideal network",
+            time(step.time_us),
             step.ranks,
+            jobs(measured.steps.len()),
+            longer(step),
+            time(step.ideal_us),
+            longer(slowest),
             percent(step.idle),
-            step.ideal_us / 1e3,
             percent(step.ideal_idle),
-        )
-    } else {
-        format!("did not finish ({})", measured.outcome)
+        ),
+        false => format!("did not finish ({})", measured.outcome),
     };
     let title = "The fabric does not hold a training step back";
     let check = Check::new(Phase::Workload, "training-step", title)
-        .done("ran a step of a mixture-of-experts model packet by packet, and on an ideal network")
-        .seen(seen, format!("at most {LITTLE_LONGER} times the step of an ideal network"))
-        .verdict(verdict)
+        .done(format!("{}, packet by packet, and on an ideal network", measured.title))
+        .seen(seen, format!("at most {} times the step of an ideal network", goal.pass))
+        .held_against(longer(step).max(1.0), goal)
+        .at_best(if finished { Verdict::Pass } else { Verdict::Fail })
+        .headline()
         .from(["training-step"]);
-    Some(check.advise(Some(spread(evidence))))
-}
-
-/// What helps where links are unevenly used.
-fn spread(evidence: &Evidence<'_>) -> Advice {
-    let hashed = evidence.setup.fabric.switches.iter().any(|s| s.balancing == Balancing::Hash);
-    if hashed {
-        advice::balance()
-    } else {
-        Advice::words("check the busiest links of this run: the fabric may lack bandwidth for it")
-    }
+    Some(check.consider(candidates(evidence, derived, measured)))
 }

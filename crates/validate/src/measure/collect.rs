@@ -3,7 +3,7 @@
 use super::Run;
 use super::figures::{Counters, Curve, FlowFigure, GroupFigures, Measurement};
 use std::collections::BTreeMap;
-use xoff_fabric::model::Nic;
+use xoff_fabric::model::{Nic, NicId};
 use xoff_sim::{Drop, FlowResult, Outcome};
 use xoff_units::{Bytes, Instant, Span};
 
@@ -14,10 +14,11 @@ impl Run<'_> {
     pub(super) fn measurement(&self) -> Measurement {
         let (report, fabric) = (self.report, self.fabric());
         let first_lossless_drop =
-            self.seen.first_loss.map(|drop| (us(drop.at), fabric.port_name(drop.port)));
+            self.seen.first_lossless_drop.map(|drop| (us(drop.at), fabric.port_name(drop.port)));
         let rings = report.deadlocks.iter().flat_map(|cycle| &cycle.queues);
         Measurement {
             experiment: self.experiment.id.clone(),
+            title: self.experiment.title.clone(),
             hash: format!("{:016x}", report.hash),
             outcome: outcome(report.outcome).to_owned(),
             end_us: us(report.end),
@@ -46,16 +47,32 @@ impl Run<'_> {
             all.entry(flow.workload).or_default().push(result);
         }
         let group = |(workload, flows): (u32, Vec<&FlowResult>)| {
-            group(self.case.workload_name(workload), &flows)
+            let received = self.received(workload);
+            group(self.case.workload_name(workload), &flows, received)
         };
         all.into_iter().map(group).collect()
+    }
+
+    /// What each destination of a workload's flows got, over what its NIC could take in the time of the run.
+    fn received(&self, workload: u32) -> Curve {
+        let mut bytes: BTreeMap<NicId, u64> = BTreeMap::new();
+        let own = self.case.flows.iter().zip(&self.report.flows);
+        for (flow, result) in own.filter(|(flow, _)| flow.workload == workload) {
+            *bytes.entry(flow.destination).or_default() += result.counters.delivered;
+        }
+        let seconds = (self.report.end - Instant::ZERO).as_s_f64();
+        let share = |(nic, bytes): (NicId, u64)| {
+            let rate = self.fabric().nic_rate(&self.fabric().nics[nic.index()]);
+            bytes as f64 * 8.0 / (seconds * rate.bps() as f64).max(f64::MIN_POSITIVE)
+        };
+        Curve::new(bytes.into_iter().map(share).collect())
     }
 
     fn single_flows(&self) -> Vec<FlowFigure> {
         if self.case.flows.len() > SINGLE_FLOWS {
             return Vec::new();
         }
-        let name = |nic: xoff_fabric::model::NicId| self.fabric().nics[nic.index()].name.clone();
+        let name = |nic: NicId| self.fabric().nics[nic.index()].name.clone();
         let figure = |(flow, result): (&xoff_workload::Flow, &FlowResult)| FlowFigure {
             from: name(flow.source),
             to: name(flow.destination),
@@ -125,7 +142,7 @@ impl Run<'_> {
     }
 }
 
-fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
+fn group(name: &str, flows: &[&FlowResult], received: Curve) -> GroupFigures {
     let done = || flows.iter().filter_map(|flow| Some((flow, flow.completion()?)));
     let slowdown =
         |(flow, time): (&&FlowResult, Span)| time.as_ps() as f64 / flow.ideal.as_ps().max(1) as f64;
@@ -145,6 +162,7 @@ fn group(name: &str, flows: &[&FlowResult]) -> GroupFigures {
         bytes_per_flow: all.get() as f64 / flows.len().max(1) as f64,
         goodput_bps,
         share_of_ideal: inverse / flows.len().max(1) as f64,
+        received,
         completion: Curve::new(done().map(|(_, time)| time.as_us_f64()).collect()),
         slowdown: Curve::new(slowdowns),
     }

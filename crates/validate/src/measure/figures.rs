@@ -10,6 +10,8 @@ use xoff_telemetry::Distribution;
 pub struct Measurement {
     /// The experiment.
     pub experiment: String,
+    /// What it does, in words.
+    pub title: String,
     /// A number that differs when anything in the result does.
     pub hash: String,
     /// How it ended: completed, time-up, deadlock, stalled.
@@ -95,6 +97,8 @@ pub struct GroupFigures {
     pub goodput_bps: f64,
     /// Mean over flows of what each got, as a share of what its idle path gives.
     pub share_of_ideal: f64,
+    /// What each receiving NIC got of them over the whole run, as a share of its line rate.
+    pub received: Curve,
     /// Completion times.
     pub completion: Curve,
     /// Completion times over what they would be on an idle fabric.

@@ -105,6 +105,7 @@ pub fn measure_on(
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         MeasureError::Setup(errors.join("; "))
     };
+    let seed = seed.wrapping_add(u64::from(experiment.draw));
     let flows = xoff_workload::expand(&scenario.workloads, &setup.fabric, seed, open)
         .map_err(setup_error)?;
     let jobs =

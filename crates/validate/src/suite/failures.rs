@@ -1,6 +1,6 @@
 //! The same traffic with one thing broken at a time.
 
-use super::synthetic;
+use super::{Choice, Scale, load};
 use crate::experiment::{Experiment, LONGEST};
 use crate::phase::Phase;
 use xoff_fabric::model::{Fabric, NodeId, PortId, SwitchId};
@@ -63,7 +63,7 @@ pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
     if let Some(spine) = victims.spine {
         let spine = fabric.switches[spine.index()].name.clone();
         all.extend(between(&leaf, &spine, quick));
-        let everybody = synthetic::everybody(fabric, quick);
+        let everybody = load::all_to_all(fabric, Scale::of(&Choice { quick, ..Choice::default() }));
         let mut dead = Experiment::new(
             DEAD_SPINE,
             Phase::Failures,
@@ -91,7 +91,7 @@ fn disturbed(id: &str, title: &str, quick: bool) -> Experiment {
     let size = Bytes::new(if quick { 1_000_000 } else { 2_000_000 });
     let round = |round: u32| {
         let common = Common { name: Some(format!("permutation-{round}")), ..Common::default() };
-        Workload::Permutation(Permutation { size, common })
+        Workload::Permutation(Permutation { common, ..Permutation::new(size) })
     };
     (0..4).map(round).fold(Experiment::new(id, Phase::Failures, title), Experiment::with)
 }

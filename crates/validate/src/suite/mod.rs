@@ -1,10 +1,14 @@
 //! [`suite`]: the experiments that a fabric is put through.
 //!
-//! They grow with the fabric up to a limit, beyond which more NICs cost time and show nothing new.
+//! They are the same at every size: loads last for a given time, collectives move given sizes, and where all NICs take
+//! part, all do.
 
 mod baseline;
+mod contention;
 mod failures;
-mod synthetic;
+mod layout;
+mod load;
+mod scale;
 mod workload;
 
 use crate::experiment::Experiment;
@@ -14,9 +18,11 @@ use xoff_fabric::scenario::NodeRef;
 
 pub(crate) use baseline::{LONG, SHORT};
 pub use baseline::{Pair, Relation, pairs};
+pub(crate) use contention::{CLASS_SHARES, CROWD, INCASTS, VICTIMS};
 pub(crate) use failures::{BEGIN, OUTAGE};
 pub use failures::{DEAD_SPINE, UNDISTURBED, Victims};
-pub use synthetic::INCASTS;
+pub(crate) use load::{ALL_TO_ALL, ALONG_RAILS, PERMUTATION};
+pub(crate) use scale::Scale;
 
 /// Which experiments to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,21 +48,22 @@ impl Choice {
 
 /// The experiments for a fabric, phase by phase.
 pub fn suite(fabric: &Fabric, choice: &Choice) -> Vec<Experiment> {
-    let mut all = Vec::new();
+    let (mut all, scale) = (Vec::new(), Scale::of(choice));
     if choice.has(Phase::Baseline) {
         all.extend(baseline::experiments(fabric));
     }
-    if choice.has(Phase::Synthetic) {
-        all.extend(synthetic::experiments(fabric, choice.quick));
+    if choice.has(Phase::Synthetic) && fabric.nics.len() > 1 {
+        all.extend(load::experiments(fabric, scale));
+        all.extend(contention::experiments(fabric, scale, choice.quick));
     }
     if choice.has(Phase::Workload) {
-        all.extend(workload::experiments(fabric, choice.quick));
+        all.extend(workload::experiments(fabric, scale, choice.quick));
     }
     if choice.has(Phase::Failures) || choice.has(Phase::Operations) {
         all.extend(failures::experiments(fabric, choice.quick));
-        if !choice.has(Phase::Synthetic) {
+        if !choice.has(Phase::Synthetic) && fabric.nics.len() > 1 {
             // The reference for the cost of a dead spine.
-            all.push(synthetic::everybody(fabric, choice.quick));
+            all.push(load::all_to_all(fabric, scale));
         }
     }
     all

@@ -1,71 +1,143 @@
-//! Collectives over sizes, and a training step.
+//! Collectives and a training step over the whole cluster.
+//!
+//! Up to [`TOGETHER`] servers work on one job. In a larger cluster several jobs of that size fill it, each with servers
+//! from everywhere in turn: every link carries what it carries when the whole cluster trains, the rings are as long as
+//! those of data-parallel groups in practice, and a collective moves full chunks.
 
+use super::Scale;
+use super::layout::Layout;
+use super::load::queue_pairs;
 use crate::experiment::Experiment;
 use crate::phase::Phase;
 use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::{
-    Collective, Common, ModelSetting, ModelShape, PlacementRule, PlacementSetting, TrainingStep,
-    Workload,
+    AlgorithmSetting, Collective, Common, ModelSetting, ModelShape, PlacementRule,
+    PlacementSetting, TrainingStep, Workload,
 };
-use xoff_units::Span;
+use xoff_units::{Bytes, Span};
 
-/// The most GPUs that take part.
-const RANKS: u64 = 256;
+/// The most servers of one job.
+const TOGETHER: usize = 32;
 
 /// A collective as a piece of traffic.
 type Kind = fn(Collective) -> Workload;
 
-pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
+/// The GPUs of each job, by number; one empty list if a single job has them all.
+fn jobs(fabric: &Fabric) -> Vec<Vec<u32>> {
+    let servers = fabric.servers.len();
+    if servers <= TOGETHER {
+        return vec![Vec::new()];
+    }
+    let mut first = Vec::with_capacity(servers);
+    let mut counted = 0;
+    for server in &fabric.servers {
+        first.push(counted);
+        counted += server.gpus;
+    }
+    let jobs = servers.div_ceil(TOGETHER);
+    let gpus = |server: usize| first[server]..first[server] + fabric.servers[server].gpus;
+    (0..jobs).map(|job| (job..servers).step_by(jobs).flat_map(gpus).collect()).collect()
+}
+
+pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Experiment> {
     let gpus: u64 = fabric.servers.iter().map(|server| u64::from(server.gpus)).sum();
     if gpus < 2 || fabric.nics.len() < 2 {
         return Vec::new();
     }
-    let ranks = (gpus > RANKS).then_some(RANKS as u32);
-    let kinds: [(&str, &str, Kind); 4] = [
-        ("all-reduce", "AllReduce", Workload::AllReduce),
-        ("all-gather", "AllGather", Workload::AllGather),
-        ("reduce-scatter", "ReduceScatter", Workload::ReduceScatter),
-        ("all-to-all-collective", "AllToAll", Workload::AllToAllCollective),
+    let jobs = jobs(fabric);
+    // A server's NICs share what it sends: each of them sends the same in every fabric.
+    let nics = fabric.servers.iter().map(|server| server.nics.len() as u64).max().unwrap_or(1);
+    let reduced = Bytes::new(scale.reduced.get().saturating_mul(nics.max(1)));
+    let kinds: [(&str, &str, Kind, Bytes); 4] = [
+        ("all-reduce", "AllReduce", Workload::AllReduce, reduced),
+        ("all-gather", "AllGather", Workload::AllGather, reduced),
+        ("reduce-scatter", "ReduceScatter", Workload::ReduceScatter, reduced),
+        ("all-to-all-collective", "AllToAll", Workload::AllToAllCollective, scale.exchanged),
     ];
-    let one = |(id, name, kind): (&str, &str, Kind)| {
-        // Pairwise exchanges make many small transfers; smaller sizes show as much.
-        let sizes = match (quick, id) {
-            (true, "all-to-all-collective") => "4MiB..8MiB",
-            (true, _) => "4MiB..16MiB",
-            (false, "all-to-all-collective") => "1MiB..16MiB",
-            (false, _) => "1MiB..64MiB",
-        };
-        let collective = Collective {
-            sizes: sizes.parse().ok(),
-            ranks,
-            common: Common { name: Some(name.into()), ..Common::default() },
-            ..Collective::default()
-        };
-        let title = format!("{name} over {} GPUs, as nccl-tests does it", gpus.min(RANKS));
-        Experiment::new(id, Phase::Workload, title)
-            .with(kind(collective))
-            .within(Span::from_ms(500))
+    let one = |(id, name, kind, size): (&str, &str, Kind, Bytes)| {
+        let mut experiment = Experiment::new(id, Phase::Workload, title(name, &jobs, gpus));
+        for (number, job) in jobs.iter().enumerate() {
+            let collective = Collective {
+                size: Some(size),
+                algorithm: algorithm(fabric, id),
+                qps: Some(queue_pairs(fabric)).filter(|&number| number > 1),
+                placement: placement(job, PlacementRule::Packed),
+                common: named(name, number),
+                ..Collective::default()
+            };
+            experiment = experiment.with(kind(collective));
+        }
+        experiment.within(Span::from_ms(2_000))
     };
-    kinds.into_iter().map(one).chain(step(fabric, quick)).collect()
+    // A reduction scattered and a gathering are the two halves of an AllReduce along a ring.
+    let chosen = kinds.into_iter().filter(|(id, ..)| !quick || *id != "reduce-scatter");
+    chosen.map(one).chain(step(fabric, scale, &jobs)).collect()
 }
 
-/// GPUs of the training step, and experts of its layers.
-const STEP_RANKS: u32 = 64;
+/// AllReduce goes along rings, as large ones do. All-to-all goes from rank to rank, each by its own NIC, where the fabric
+/// lets it: then it crosses rails and spines.
+fn algorithm(fabric: &Fabric, id: &str) -> AlgorithmSetting {
+    match id {
+        "all-reduce" => AlgorithmSetting::Ring,
+        "all-to-all-collective" if Layout::of(fabric).crosses_rails => AlgorithmSetting::Pairwise,
+        _ => AlgorithmSetting::Auto,
+    }
+}
+
+fn title(name: &str, jobs: &[Vec<u32>], gpus: u64) -> String {
+    match jobs.len() {
+        1 => format!("{name} over all {gpus} GPUs"),
+        number => format!("{name} over all {gpus} GPUs, in {number} jobs at once"),
+    }
+}
+
+fn placement(job: &[u32], rule: PlacementRule) -> PlacementSetting {
+    match job.is_empty() {
+        true => PlacementSetting::Rule(rule),
+        false => PlacementSetting::Gpus(job.to_vec()),
+    }
+}
+
+fn named(name: &str, job: usize) -> Common {
+    let name = if job == 0 { name.to_owned() } else { format!("{name} {}", job + 1) };
+    Common { name: Some(name), ..Common::default() }
+}
+
+/// Experts of a layer.
 const EXPERTS: u32 = 8;
 
 /// A step of a model with few layers: computation and traffic both grow with them, so GPUs wait for
 /// the same share of time as in a deeper one. Tensor parallelism stays inside servers; experts are
 /// spread over servers, which adds all-to-all traffic to that of the gradients.
-fn step(fabric: &Fabric, quick: bool) -> Option<Experiment> {
+fn step(fabric: &Fabric, scale: Scale, jobs: &[Vec<u32>]) -> Option<Experiment> {
     let inside = fabric.servers.iter().map(|server| server.gpus).reduce(gcd)?;
     let gpus: u32 = fabric.servers.iter().map(|server| server.gpus).sum();
     let tp = power_of_two_within(inside, 8)?;
-    let dp = gpus.min(STEP_RANKS) / tp;
-    if dp < 2 || fabric.servers.len() < 2 {
+    if fabric.servers.len() < 2 || gpus / tp < 2 {
         return None;
     }
-    let shape = ModelShape {
-        layers: if quick { 1 } else { 2 },
+    let title = title("A training step of a mixture-of-experts model", jobs, gpus.into());
+    let mut experiment = Experiment::new("training-step", Phase::Workload, title);
+    for (number, job) in jobs.iter().enumerate() {
+        let ranks = if job.is_empty() { gpus } else { job.len() as u32 };
+        let dp = ranks / tp;
+        let step = TrainingStep {
+            sequence: Some(4_096),
+            tp: Some(tp),
+            dp: Some(dp),
+            ep: power_of_two_within(dp, EXPERTS),
+            placement: placement(job, PlacementRule::Fragmented),
+            common: named("training step", number),
+            ..TrainingStep::new(ModelSetting::Shape(shape(scale.layers)))
+        };
+        experiment = experiment.with(Workload::TrainingStep(step));
+    }
+    Some(experiment.within(Span::from_ms(2_000)))
+}
+
+fn shape(layers: u32) -> ModelShape {
+    ModelShape {
+        layers,
         hidden: 4096,
         heads: 32,
         kv_heads: Some(8),
@@ -74,19 +146,7 @@ fn step(fabric: &Fabric, quick: bool) -> Option<Experiment> {
         vocabulary: 8_192,
         experts: Some(EXPERTS),
         active: Some(2),
-    };
-    let step = TrainingStep {
-        sequence: Some(4_096),
-        tp: Some(tp),
-        dp: Some(dp),
-        ep: power_of_two_within(dp, EXPERTS),
-        placement: PlacementSetting::Rule(PlacementRule::Fragmented),
-        common: Common { name: Some("training step".into()), ..Common::default() },
-        ..TrainingStep::new(ModelSetting::Shape(shape))
-    };
-    let title = format!("A training step of a mixture-of-experts model over {} GPUs", tp * dp);
-    let experiment = Experiment::new("training-step", Phase::Workload, title);
-    Some(experiment.with(Workload::TrainingStep(step)).within(Span::from_ms(500)))
+    }
 }
 
 /// The greatest power of two that divides a number and is not above `most`, a power of two itself.
@@ -101,10 +161,16 @@ fn gcd(a: u32, b: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::Choice;
+
+    fn fabric(cluster: &str) -> Fabric {
+        let text = format!("[cluster]\n{cluster}\n[fabric]\nkind = 'leaf-spine'\n");
+        Fabric::from_toml(&text).unwrap()
+    }
 
     fn step_of(cluster: &str) -> Option<(u32, u32, u32)> {
-        let text = format!("[cluster]\n{cluster}\n[fabric]\nkind = 'leaf-spine'\n");
-        let experiment = step(&Fabric::from_toml(&text).unwrap(), false)?;
+        let fabric = fabric(cluster);
+        let experiment = step(&fabric, Scale::of(&Choice::default()), &jobs(&fabric))?;
         let [Workload::TrainingStep(step)] = experiment.scenario.workloads.as_slice() else {
             return None;
         };
@@ -113,11 +179,23 @@ mod tests {
 
     #[test]
     fn steps_fit_their_servers() {
-        assert_eq!(step_of("gpus = 256"), Some((8, 8, 8)));
+        assert_eq!(step_of("gpus = 256"), Some((8, 32, 8)));
         assert_eq!(step_of("gpus = 24"), Some((8, 3, 1)));
         assert_eq!(step_of("gpus = 64\ngpus-per-server = 4"), Some((4, 16, 8)));
         assert_eq!(step_of("gpus = 36\ngpus-per-server = 6"), Some((2, 18, 2)));
         assert_eq!(step_of("gpus = 7\ngpus-per-server = 1"), Some((1, 7, 1)));
         assert_eq!(step_of("gpus = 8"), None);
+    }
+
+    #[test]
+    fn jobs_fill_the_whole_cluster() {
+        assert_eq!(jobs(&fabric("gpus = 256")), [Vec::<u32>::new()]);
+        for gpus in [264, 512, 1_024, 2_040] {
+            let jobs = jobs(&fabric(&format!("gpus = {gpus}")));
+            let mut all: Vec<u32> = jobs.iter().flatten().copied().collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..gpus).collect::<Vec<u32>>());
+            assert!(jobs.iter().all(|job| job.len() <= 256 && job.len() >= 128), "{jobs:?}");
+        }
     }
 }

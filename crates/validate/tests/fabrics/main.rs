@@ -3,6 +3,7 @@
 mod bad;
 mod ideal;
 mod pod;
+mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,9 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use xoff_fabric::{FabricSetup, load_fabric};
 use xoff_report::Verdict;
-use xoff_validate::judge::judge_broken;
+use xoff_validate::judge::{answers, judge_broken};
+use xoff_validate::remedy::{Advised, Bench, Results, cure, seek};
 use xoff_validate::validation::Subject;
-use xoff_validate::{Choice, Evidence, Measurement, Validation, judge, measure, suite};
+use xoff_validate::{Choice, Evidence, Experiment, Validation, judge, measure, suite};
 
 /// The text of an example.
 fn example(name: &str) -> String {
@@ -30,24 +32,34 @@ fn subject() -> Subject {
     }
 }
 
-/// A whole validation of a fabric file.
-fn validate(text: &str, choice: &Choice) -> Validation {
+/// A whole validation of a fabric file, and the fabric as advised.
+fn validate(text: &str, choice: &Choice) -> (Validation, Option<Advised>) {
     let loaded = load_fabric(text);
     let Some(setup) = loaded.value else {
         let checks = judge_broken(&loaded.diagnostics, loaded.draft.as_ref());
-        return Validation::new(subject(), checks);
+        let validation = Validation::new(subject(), checks, &BTreeMap::new());
+        let advised = cure(&validation, text);
+        return (validation, advised);
     };
-    let (measured, refused) = experiments(&setup, text, choice);
-    let evidence = Evidence { setup: &setup, measured: &measured, refused: &refused };
-    Validation::new(subject(), judge(&evidence, choice))
+    let all = suite(&setup.fabric, choice);
+    let assess = |setup: &FabricSetup, text: &str, results: &Results| {
+        let (measured, refused) = (&results.measured, &results.refused);
+        let evidence = Evidence { setup, text, measured, refused };
+        let checks = judge(&evidence, choice);
+        let answers = answers(&evidence, &checks);
+        Validation::new(subject(), checks, &answers)
+    };
+    let results = experiments(text, &all);
+    let mut validation = assess(&setup, text, &results);
+    let mut run = |text: &str, some: &[Experiment]| Ok::<_, ()>(experiments(text, some));
+    let mut bench = Bench { run: &mut run, assess: &assess, most: 6 };
+    let advised = seek(&mut validation, text, &all, &results, &mut bench);
+    (validation, advised.expect("nothing interrupts it"))
 }
 
-type Measured = (BTreeMap<String, Measurement>, BTreeMap<String, String>);
-
 /// Every experiment, two at a time.
-fn experiments(setup: &FabricSetup, text: &str, choice: &Choice) -> Measured {
-    let all = suite(&setup.fabric, choice);
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Measured::default()));
+fn experiments(text: &str, all: &[Experiment]) -> Results {
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Results::default()));
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -55,8 +67,8 @@ fn experiments(setup: &FabricSetup, text: &str, choice: &Choice) -> Measured {
                     let outcome = measure(experiment, text, 1, &toml::Table::new(), &mut |_| true);
                     let (mut results, id) = (results.lock().unwrap(), experiment.id.clone());
                     match outcome {
-                        Ok(measured) => drop(results.0.insert(id, measured)),
-                        Err(error) => drop(results.1.insert(id, error.to_string())),
+                        Ok(measured) => drop(results.measured.insert(id, measured)),
+                        Err(error) => drop(results.refused.insert(id, error.to_string())),
                     }
                 }
             });

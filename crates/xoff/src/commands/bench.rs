@@ -10,7 +10,7 @@ use crate::output::{self, stdout_width};
 use clap::ValueEnum;
 use serde::Serialize;
 use xoff_fabric::model::Fabric;
-use xoff_fabric::scenario::{Common, Permutation, Workload};
+use xoff_fabric::scenario::{Permutation, Workload};
 use xoff_sim::{Report, Settings, Silent};
 use xoff_units::{Bytes, Span};
 use xoff_workload::Flow;
@@ -115,7 +115,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn permutation(fabric: &Fabric) -> Result<Vec<Flow>, Failure> {
-    let workload = Workload::Permutation(Permutation { size: FLOW, common: Common::default() });
+    let workload = Workload::Permutation(Permutation::new(FLOW));
     let mut no_files = |name: &str| Err(std::io::Error::other(name.to_owned()));
     xoff_workload::expand(&[workload], fabric, Settings::default().seed, &mut no_files).map_err(
         |errors| Failure::input(errors.iter().map(ToString::to_string).collect::<String>()),

@@ -50,6 +50,15 @@ impl Folder {
         replace(&self.path.join(name), text.as_bytes())
     }
 
+    /// Removes a file of an earlier validation that is not true any more.
+    pub(super) fn forget(&self, name: &str) -> Result<(), Failure> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;

@@ -22,23 +22,26 @@ use xoff_config::device::Balancing;
 use xoff_config::{Device, Files, Intent};
 use xoff_fabric::diagnostic::Diagnostic;
 use xoff_fabric::model::Switch;
-use xoff_fabric::{FabricSetup, load_fabric, load_scenario};
+use xoff_fabric::{FabricSetup, load_fabric};
 use xoff_report::Verdict;
-use xoff_validate::judge::{is_a_rule, judge_broken, judge_devices};
+use xoff_validate::judge::{answers, is_a_rule, judge_broken, judge_devices};
 use xoff_validate::page::{Material, page};
+use xoff_validate::remedy::{Advised, Bench, Results, cure, seek};
 use xoff_validate::suite::Choice;
 use xoff_validate::validation::{Subject, Validation};
-use xoff_validate::{Evidence, Experiment, Measurement, Phase, judge, junit, suite};
+use xoff_validate::{Evidence, Experiment, Phase, judge, junit, suite};
 
 const EXAMPLES: &str = "Examples:
   xoff validate examples/pod-256.toml
   xoff validate examples/pod-256.toml --quick
   xoff validate pod.toml --phase synthetic --phase failures --seed 7
   xoff validate pod.toml --what-if --junit validation.xml
+  xoff config --diff pod.toml validations/pod-1/advised.toml
 
-The folder holds validation.json, report.html, advised.toml (the fabric with
-everything that failing checks advise) and every experiment as a scenario file
-that `xoff run` takes. Interrupted, it goes on where it was.";
+What might help is tried before it is advised. The folder holds validation.json,
+report.html, advised.toml (the fabric with everything that is advised, comments
+kept) and every experiment as a scenario file that `xoff run` takes.
+Interrupted, it goes on where it was.";
 
 const CODES: &str = "Exit codes:
   0    the fabric passes (perhaps with warnings)
@@ -70,14 +73,17 @@ pub(crate) struct Args {
     /// the fabric
     #[arg(long, value_name = "DIR")]
     devices: Option<PathBuf>,
-    /// Try every change that is advised, and say what it does
-    #[arg(long)]
+    /// Try everything that might help, and not only the likeliest few
+    #[arg(long, conflicts_with = "no_what_if")]
     what_if: bool,
+    /// Try nothing: advise what might help, without saying what it gains
+    #[arg(long)]
+    no_what_if: bool,
     /// Forget what an earlier validation in the folder has measured
     #[arg(long)]
     fresh: bool,
     /// Experiments at a time [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     /// Write the checks as JUnit XML, too
     #[arg(long, value_name = "FILE")]
@@ -88,6 +94,15 @@ pub(crate) struct Args {
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let number: usize = text.parse().map_err(|_| "give a number of experiments".to_owned())?;
+    if number == 0 {
+        Err("nothing runs with 0 threads; give 1 or more".to_owned())
+    } else {
+        Ok(number)
+    }
 }
 
 fn phase(text: &str) -> Result<Phase, String> {
@@ -123,10 +138,12 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let devices = args.devices.as_deref().map(read_devices).transpose()?;
     let interrupt = Interrupt::listen();
     let folder = Folder::open(args.folder(), &text, args.fresh)?;
-    let (mut validation, results) = match &loaded.value {
+    let (validation, results, advised) = match &loaded.value {
         None => {
             let checks = judge_broken(&loaded.diagnostics, loaded.draft.as_ref());
-            (Validation::new(args.subject(&text), checks), Results::default())
+            let validation = Validation::new(args.subject(&text), checks, &BTreeMap::new());
+            let advised = cure(&validation, &text);
+            (validation, Results::default(), advised)
         }
         Some(setup) => {
             let (folder, interrupt) = (&folder, &interrupt);
@@ -134,7 +151,6 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             Session { args, text: &text, folder, interrupt, devices }.run(setup)?
         }
     };
-    validation.order_changes();
     let report = page(&Material {
         validation: &validation,
         setup: loaded.value.as_ref(),
@@ -142,7 +158,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         command: &args.command(),
     });
     folder.write("report.html", &report.html())?;
-    conclude(args, &folder, &text, &validation, &loaded.diagnostics)
+    conclude(args, &folder, &validation, advised.as_ref(), &loaded.diagnostics)
 }
 
 impl Args {
@@ -152,6 +168,7 @@ impl Args {
         words.extend(self.phase.iter().map(|phase| format!("--phase {}", phase.name())));
         words.extend(self.quick.then(|| "--quick".to_owned()));
         words.extend(self.what_if.then(|| "--what-if".to_owned()));
+        words.extend(self.no_what_if.then(|| "--no-what-if".to_owned()));
         words.push(format!("--seed {}", self.seed));
         words.join(" ")
     }
@@ -176,29 +193,38 @@ struct Session<'a> {
     devices: Option<&'a [Device]>,
 }
 
+/// Candidates that are tried unless all are asked for.
+const FEW: usize = 6;
+
 impl Session<'_> {
-    fn run(&self, setup: &FabricSetup) -> Result<(Validation, Results), Failure> {
-        let unchanged = toml::Table::new();
+    fn run(&self, setup: &FabricSetup) -> Result<(Validation, Results, Option<Advised>), Failure> {
         let experiments = suite(&setup.fabric, &self.args.choice());
-        let measured = self.measure(&experiments, &unchanged)?;
-        let mut validation = self.judge(setup, &measured);
-        if self.args.what_if {
-            self.try_changes(&experiments, &measured, &mut validation)?;
+        let measured = self.measure(self.text, &experiments)?;
+        let mut validation = self.assess(setup, self.text, &measured);
+        if self.args.no_what_if {
+            return Ok((validation, measured, None));
         }
-        Ok((validation, measured))
+        let mut bench = Bench {
+            run: &mut |text, experiments| self.measure(text, experiments),
+            assess: &|setup, text, results| self.assess(setup, text, results),
+            most: if self.args.what_if { usize::MAX } else { FEW },
+        };
+        let advised = seek(&mut validation, self.text, &experiments, &measured, &mut bench)?;
+        Ok((validation, measured, advised))
     }
 
-    fn measure(
-        &self,
-        experiments: &[Experiment],
-        change: &toml::Table,
-    ) -> Result<Results, Failure> {
+    /// Runs experiments on a fabric: the one that is validated, or one with changes.
+    fn measure(&self, fabric: &str, experiments: &[Experiment]) -> Result<Results, Failure> {
         let quiet = self.args.quiet || self.args.json;
+        let variant = (fabric != self.text).then(|| folder::sha256(fabric)[..8].to_owned());
+        if let Some(variant) = &variant {
+            self.folder.write(&format!("fabric-with-{variant}.toml"), fabric)?;
+        }
         let worker = Worker {
             folder: self.folder,
-            fabric: self.text,
+            fabric,
+            variant,
             seed: self.args.seed,
-            change,
             interrupt: self.interrupt,
             threads: self.args.threads,
             quiet,
@@ -206,8 +232,9 @@ impl Session<'_> {
         worker.measure(experiments)
     }
 
-    fn judge(&self, setup: &FabricSetup, results: &Results) -> Validation {
-        let evidence = Evidence { setup, measured: &results.measured, refused: &results.refused };
+    fn assess(&self, setup: &FabricSetup, text: &str, results: &Results) -> Validation {
+        let evidence =
+            Evidence { setup, text, measured: &results.measured, refused: &results.refused };
         let choice = self.args.choice();
         let mut checks = judge(&evidence, &choice);
         if let Some(devices) = self.devices.filter(|_| choice.has(Phase::Laboratory)) {
@@ -217,35 +244,8 @@ impl Session<'_> {
             let after = checks.iter().take_while(|check| check.phase == Phase::Laboratory).count();
             checks.splice(after..after, own);
         }
-        Validation::new(self.args.subject(self.text), checks)
-    }
-
-    /// Makes the experiments of checks that did not pass again, with each change by itself.
-    fn try_changes(
-        &self,
-        experiments: &[Experiment],
-        before: &Results,
-        validation: &mut Validation,
-    ) -> Result<(), Failure> {
-        let mut changes = std::mem::take(&mut validation.changes);
-        let unhappy = validation.checks.iter().filter(|check| check.verdict != Verdict::Pass);
-        let asked: Vec<&String> = unhappy.flat_map(|check| &check.experiments).collect();
-        let again: Vec<Experiment> = experiments
-            .iter()
-            .filter(|experiment| asked.contains(&&experiment.id))
-            .cloned()
-            .collect();
-        for proposal in changes.iter_mut().filter(|proposal| !proposal.advice.change.is_empty()) {
-            let change = &proposal.advice.change;
-            let Some(setup) = changed(self.text, change) else { continue };
-            let mut after = before.clone();
-            let fresh = self.measure(&again, change)?;
-            after.measured.extend(fresh.measured);
-            after.refused.extend(fresh.refused);
-            proposal.effect = Some(validation.effect(&self.judge(&setup, &after)));
-        }
-        validation.changes = changes;
-        Ok(())
+        let answers = answers(&evidence, &checks);
+        Validation::new(self.args.subject(self.text), checks, &answers)
     }
 }
 
@@ -261,36 +261,17 @@ fn read_devices(folder: &Path) -> Result<Vec<Device>, Failure> {
     Ok(devices)
 }
 
-/// What experiments measured, and why some were not made.
-#[derive(Debug, Clone, Default)]
-struct Results {
-    measured: BTreeMap<String, Measurement>,
-    refused: BTreeMap<String, String>,
-}
-
-/// The fabric with keys laid over it.
-fn changed(fabric: &str, change: &toml::Table) -> Option<FabricSetup> {
-    let mut scenario = toml::Table::new();
-    scenario.insert("fabric".into(), "fabric.toml".into());
-    scenario.insert("override".into(), toml::Value::Table(change.clone()));
-    let text = toml::to_string(&scenario).ok()?;
-    Some(load_scenario(&text, fabric).value?.setup)
-}
-
 fn conclude(
     args: &Args,
     folder: &Folder,
-    text: &str,
     validation: &Validation,
+    advised: Option<&Advised>,
     found: &[Diagnostic],
 ) -> Result<Exit, Failure> {
     folder.write_json("validation.json", validation)?;
-    let remedy = validation.remedy();
-    if !remedy.is_empty()
-        && let Ok(mut table) = text.parse::<toml::Table>()
-    {
-        xoff_validate::check::overlay(&mut table, &remedy);
-        folder.write("advised.toml", &toml::to_string(&table).unwrap_or_default())?;
+    match advised {
+        Some(advised) => folder.write("advised.toml", &advised.text)?,
+        None => folder.forget("advised.toml")?,
     }
     if let Some(path) = &args.junit {
         folder::replace(path, junit(validation).as_bytes())?;
@@ -301,7 +282,8 @@ fn conclude(
         for warning in found.iter().filter(|found| !found.is_error()) {
             say(Level::Warning, &warning.message);
         }
-        let page = screen::render(validation, folder.path(), stdout_width(), Style::stdout());
+        let page =
+            screen::render(validation, advised, folder.path(), stdout_width(), Style::stdout());
         output::stdout(&page)?;
     }
     Ok(if validation.verdict == Verdict::Fail { Exit::BrokeARule } else { Exit::Fine })

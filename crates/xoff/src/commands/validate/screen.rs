@@ -7,10 +7,17 @@ use std::fmt::Write;
 use std::path::Path;
 use xoff_report::Verdict;
 use xoff_validate::Check;
+use xoff_validate::remedy::Advised;
 use xoff_validate::validation::{Proposal, Validation};
 
 /// The page, in at most `width` columns where that can be.
-pub(super) fn render(validation: &Validation, folder: &Path, width: usize, style: Style) -> String {
+pub(super) fn render(
+    validation: &Validation,
+    advised: Option<&Advised>,
+    folder: &Path,
+    width: usize,
+    style: Style,
+) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -22,6 +29,8 @@ pub(super) fn render(validation: &Validation, folder: &Path, width: usize, style
         validation.seed,
         if validation.quick { "  quick" } else { "" },
     );
+    text += &answers(validation, width, style);
+    text.push('\n');
     text += &phases(validation, width, style);
     for check in validation.checks.iter().filter(|check| check.verdict != Verdict::Pass) {
         text.push('\n');
@@ -30,8 +39,9 @@ pub(super) fn render(validation: &Validation, folder: &Path, width: usize, style
     if !validation.changes.is_empty() {
         let _ = writeln!(text, "\n{}", style.bold("What to change"));
         for (proposal, number) in validation.changes.iter().zip(1..) {
-            text += &change(proposal, number, validation.score, width, style);
+            text += &change(proposal, number, width, style);
         }
+        text += &outcome(advised, folder, width);
     }
     let report = folder.join("report.html").display().to_string();
     let _ = writeln!(text, "\n{}  {}", style.dim("report"), printable(&report));
@@ -44,6 +54,46 @@ fn word(verdict: Verdict, style: Style) -> String {
         Verdict::Warn => style.yellow("PASS with warnings"),
         Verdict::Fail => style.red("FAIL"),
     }
+}
+
+/// The three answers.
+fn answers(validation: &Validation, width: usize, style: Style) -> String {
+    let mut text = String::new();
+    for result in &validation.aspects {
+        let word = match result.verdict {
+            Verdict::Pass => style.green("pass"),
+            Verdict::Warn => style.yellow("warn"),
+            Verdict::Fail => style.red("fail"),
+        };
+        let label = format!("{:<11}  {word}  ", result.aspect.name());
+        let plain = 11 + 2 + 4 + 2;
+        let lines = wrap(&printable(&result.answer), width.saturating_sub(plain + 2).max(20));
+        for (index, line) in lines.iter().enumerate() {
+            let before = if index == 0 { label.clone() } else { " ".repeat(plain) };
+            text += &format!("  {before}{line}\n");
+        }
+    }
+    text
+}
+
+/// What the fabric is with all that is advised.
+fn outcome(advised: Option<&Advised>, folder: &Path, width: usize) -> String {
+    let Some(advised) = advised else { return String::new() };
+    let file = printable(&folder.join("advised.toml").display().to_string());
+    let words = match (advised.verdict, advised.remaining.as_slice()) {
+        (Verdict::Pass, _) => {
+            format!("with all of it ({file}) every check passes, score {}", advised.score)
+        }
+        (_, _) if advised.score == 0 => {
+            format!("with all of it the file describes a fabric ({file}); validate that one next")
+        }
+        (_, remaining) => format!(
+            "with all of it ({file}) the score is {}; what remains: {}",
+            advised.score,
+            remaining.join(", ")
+        ),
+    };
+    wrapped("", &words, width)
 }
 
 fn phases(validation: &Validation, width: usize, style: Style) -> String {
@@ -79,22 +129,18 @@ fn finding(check: &Check, width: usize, style: Style) -> String {
     text
 }
 
-fn change(proposal: &Proposal, number: usize, score: u32, width: usize, style: Style) -> String {
+fn change(proposal: &Proposal, number: usize, width: usize, style: Style) -> String {
     let mut text = wrapped(&format!("{number}. "), &proposal.advice.text, width);
     for line in proposal.advice.lines().lines().filter(|line| !line.is_empty()) {
         text += &format!("       {}\n", style.cyan(&printable(line)));
     }
     let Some(effect) = &proposal.effect else { return text };
-    let turned = |turns: &[xoff_validate::validation::Turn]| {
-        let names: Vec<&str> = turns.iter().map(|turn| turn.check.as_str()).collect();
-        names.join(", ")
-    };
-    let mut said = format!("tried: score {score} becomes {}", effect.score);
-    if !effect.better.is_empty() {
-        said += &format!("; better: {}", turned(&effect.better));
+    let mut said = format!("tried: score {} becomes {}", effect.before, effect.score);
+    for turn in &effect.better {
+        said += &format!("; {} from {} to {}", turn.check, turn.measured.0, turn.measured.1);
     }
-    if !effect.worse.is_empty() {
-        said += &format!("; worse: {}", turned(&effect.worse));
+    for turn in &effect.worse {
+        said += &format!("; worse: {} from {} to {}", turn.check, turn.measured.0, turn.measured.1);
     }
     text += &wrapped("   ", &said, width);
     text

@@ -1,6 +1,5 @@
 //! Experiments on all cores, each measurement kept as soon as it is there.
 
-use super::Results;
 use super::folder::{Folder, sha256};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::interrupt::Interrupt;
@@ -9,11 +8,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::time::Duration;
+use xoff_validate::remedy::Results;
 use xoff_validate::{Experiment, MeasureError, Measurement, measure};
 
 /// The names of what is kept of a measurement. Another version's would be read as absent figures, not
 /// as an error: with another word here, what it kept is measured again.
-const KEPT_FORMAT: &str = "snake-case";
+const KEPT_FORMAT: &str = "received";
 
 /// Runs experiments on one fabric.
 pub(super) struct Worker<'a> {
@@ -21,8 +21,8 @@ pub(super) struct Worker<'a> {
     /// Text of the fabric file.
     pub(super) fabric: &'a str,
     pub(super) seed: u64,
-    /// What is laid over the fabric file.
-    pub(super) change: &'a toml::Table,
+    /// What tells it from the fabric that is validated, if it is another one.
+    pub(super) variant: Option<String>,
     pub(super) interrupt: &'a Interrupt,
     pub(super) threads: Option<usize>,
     pub(super) quiet: bool,
@@ -88,12 +88,17 @@ impl Worker<'_> {
     }
 
     fn one(&self, experiment: &Experiment) -> Done {
-        let text = experiment.text("../fabric.toml", self.seed, self.change);
+        let unchanged = toml::Table::new();
+        let file = match &self.variant {
+            None => "../fabric.toml".to_owned(),
+            Some(variant) => format!("../fabric-with-{variant}.toml"),
+        };
+        let text = experiment.text(&file, self.seed, &unchanged);
         let version = env!("CARGO_PKG_VERSION");
         let key = sha256(&format!("{version} {KEPT_FORMAT}\n{text}\n{}", self.fabric));
-        let name = match self.change.is_empty() {
-            true => experiment.id.clone(),
-            false => format!("{}-with-{}", experiment.id, &sha256(&self.change.to_string())[..8]),
+        let name = match &self.variant {
+            None => experiment.id.clone(),
+            Some(variant) => format!("{}-with-{variant}", experiment.id),
         };
         if let Some(known) = self.folder.recall(&name, &key) {
             return Done::Measured(Box::new(known));
@@ -105,7 +110,7 @@ impl Worker<'_> {
             return Done::Stopped(Some(failure));
         }
         let go_on = &mut |_: &_| !self.interrupt.requested();
-        match measure(experiment, self.fabric, self.seed, self.change, go_on) {
+        match measure(experiment, self.fabric, self.seed, &unchanged, go_on) {
             Ok(measurement) => match self.folder.keep(&name, key, measurement) {
                 Ok(measurement) => Done::Measured(Box::new(measurement)),
                 Err(failure) => Done::Stopped(Some(failure)),

@@ -1,0 +1,284 @@
+//! Traffic that meets: incast, bursts, classes, bystanders; and that nothing lossless is lost.
+
+use super::words::{count, percent, some, time};
+use super::{Evidence, advice};
+use crate::advice::Advice;
+use crate::check::{Aspect, Check};
+use crate::measure::Measurement;
+use crate::phase::Phase;
+use crate::suite::{CLASS_SHARES, CROWD, INCASTS, VICTIMS};
+use xoff_fabric::derived::Derived;
+use xoff_fabric::model::Scheduling;
+use xoff_report::Verdict;
+
+/// Bystanders keep this share of line rate, or more. An eighth of what a sender has goes to the crowd's receiver, and
+/// congestion control takes part of the time to settle.
+const ASIDE: (f64, f64) = (0.6, 0.35);
+/// RDMA gets this share of a port that another class wants as well.
+const CLASS_SHARE: (f64, f64) = (0.3, 0.12);
+/// A queue that stands under an incast delays packets by so many microseconds at most. Some of it is what senders sent
+/// before the first notification came.
+const STANDING: (f64, f64) = (200.0, 1_500.0);
+
+pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
+    let found = [
+        incasts(evidence),
+        standing(evidence),
+        evidence.get(VICTIMS).and_then(|measured| victims(evidence, measured)),
+        evidence.get(CLASS_SHARES).and_then(|measured| classes(evidence, measured)),
+        evidence.get("flood").map(|measured| flood(evidence, derived, measured)),
+        evidence.get("microbursts").map(|measured| microbursts(evidence, derived, measured)),
+        lossless(evidence, derived),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn check(name: &str, title: &str) -> Check {
+    Check::new(Phase::Synthetic, name, title)
+}
+
+/// The incasts that were made, with their senders.
+fn made<'a>(evidence: &Evidence<'a>) -> Vec<(u32, &'a Measurement)> {
+    let find = |senders: u32| Some((senders, evidence.measured.get(&format!("incast-{senders}"))?));
+    INCASTS.into_iter().filter_map(find).collect()
+}
+
+/// The receiver's link is used, whoever sends.
+fn incasts(evidence: &Evidence<'_>) -> Option<Check> {
+    let made = made(evidence);
+    let share =
+        |measured: &Measurement| measured.group("incast").map_or(0.0, |g| g.received.of.mean);
+    let (senders, worst) = made.iter().min_by(|a, b| share(a.1).total_cmp(&share(b.1)))?;
+    let rows =
+        made.iter().map(|(senders, measured)| format!("{senders}:1 {}", percent(share(measured))));
+    let goal = &evidence.setup.goals.incast;
+    let check = check("incast", "Incast uses the receiver's link")
+        .from(made.iter().map(|(_, measured)| measured.experiment.clone()))
+        .done("sent from many NICs to one, each without end")
+        .seen(
+            format!(
+                "of the receiver's line rate: {}; least at {senders}:1",
+                rows.collect::<Vec<_>>().join(", ")
+            ),
+            format!("{} of the receiver's line rate or more", percent(1.0 / goal.pass)),
+        )
+        // As a time over the line rate's, as the goal has it.
+        .held_against(1.0 / share(worst).max(f64::MIN_POSITIVE), goal);
+    let candidates = [
+        advice::usual_congestion_control(evidence),
+        advice::thresholds(evidence),
+        advice::usual_recovery(evidence),
+        advice::faster_recovery(evidence.setup),
+        advice::limits(evidence),
+    ];
+    Some(check.consider(candidates.into_iter().flatten()))
+}
+
+/// What congestion control leaves standing in a queue once it has settled.
+fn standing(evidence: &Evidence<'_>) -> Option<Check> {
+    let fabric = &evidence.setup.fabric;
+    let rate = fabric.nic_rate(fabric.nics.first()?).bps() as f64;
+    // With more senders the first round trips decide, in which all send at line rate, and not the thresholds.
+    let few = made(evidence).into_iter().filter(|(senders, _)| *senders <= 4);
+    let delays: Vec<(u32, f64, &Measurement)> = few
+        .filter_map(|(senders, measured)| {
+            let points = &measured.series.first()?.points;
+            let settled = &points[points.len() / 2..];
+            let sum: f64 = settled.iter().map(|point| point.1 as f64).sum();
+            let mean = sum / settled.len().max(1) as f64;
+            Some((senders, mean * 8.0 / rate * 1e6, measured))
+        })
+        .collect();
+    let &(senders, worst, measured) = delays.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let pauses: u64 = delays.iter().map(|(_, _, measured)| measured.totals.xoff).sum();
+    let rows = delays.iter().map(|(senders, delay, _)| format!("{senders}:1 {}", time(*delay)));
+    let check = check("queueing", "Congestion control keeps queues short")
+        .from(delays.iter().map(|(_, _, measured)| measured.experiment.clone()))
+        .done("averaged the deepest queue over the second half of each incast")
+        .seen(
+            format!(
+                "packets wait {}; longest at {senders}:1; {}",
+                rows.collect::<Vec<_>>().join(", "),
+                count(pauses, "pause", "pauses"),
+            ),
+            format!("{} or less", time(STANDING.0)),
+        )
+        .places(measured.series.first().map(|series| series.port.clone()))
+        .graded(1.0 / worst.max(1.0), 1.0 / STANDING.0, 1.0 / STANDING.1);
+    let candidates = [
+        no_marks(measured).then(advice::ecn_on),
+        advice::thresholds(evidence),
+        advice::usual_congestion_control(evidence),
+        advice::usual_pause(evidence),
+    ];
+    Some(check.consider(candidates.into_iter().flatten()))
+}
+
+fn no_marks(measured: &Measurement) -> bool {
+    measured.totals.marks == 0
+}
+
+/// What flows get that share their sender with an incast, and nothing else.
+fn victims(evidence: &Evidence<'_>, measured: &Measurement) -> Option<Check> {
+    let group = measured.group(VICTIMS)?;
+    let (share, low) = (group.received.of.mean, group.received.points.first().copied()?);
+    let totals = measured.totals;
+    let check = check("bystanders", "An incast does not stop its senders' other flows")
+        .from([VICTIMS])
+        .done(format!("{CROWD} NICs sent to one, and each to another NIC that nobody else sent to"))
+        .seen(
+            format!(
+                "the other flows get {} of line rate, the slowest {}; {}, {}, {}",
+                percent(share),
+                percent(low),
+                count(totals.marks, "mark", "marks"),
+                count(totals.cnps, "notification", "notifications"),
+                count(totals.xoff, "pause", "pauses"),
+            ),
+            format!("{} or more: senders slow down for the crowded NIC only", percent(ASIDE.0)),
+        )
+        .graded(share, ASIDE.0, ASIDE.1)
+        .headline();
+    let candidates = [
+        no_marks(measured).then(advice::ecn_on),
+        advice::thresholds(evidence),
+        advice::usual_congestion_control(evidence),
+        advice::usual_pause(evidence),
+    ];
+    Some(check.consider(candidates.into_iter().flatten()))
+}
+
+/// What the scheduler gives RDMA beside another class that wants as much.
+fn classes(evidence: &Evidence<'_>, measured: &Measurement) -> Option<Check> {
+    let share = |name: &str| Some(measured.group(name)?.received.of.mean);
+    let (rdma, bulk) = (share("rdma")?, share("bulk")?);
+    let fabric = &evidence.setup.fabric;
+    let weight = |class: u8| {
+        let port =
+            fabric.switches.first().and_then(|s| fabric.ports.get(s.ports.start as usize))?;
+        Some(match port.classes[usize::from(class)].scheduling {
+            Scheduling::Strict => "strict".to_owned(),
+            Scheduling::Weighted(weight) => format!("weight {weight}"),
+        })
+    };
+    let words = weight(fabric.data_class.0).unwrap_or_default();
+    let check = check("classes", "Other classes leave RDMA its share of a port")
+        .from([CLASS_SHARES])
+        .done("sent RDMA and another class to one NIC, each at line rate")
+        .seen(
+            format!(
+                "RDMA ({words}) gets {} of the port, the other class {}",
+                percent(rdma),
+                percent(bulk)
+            ),
+            format!("{} or more", percent(CLASS_SHARE.0)),
+        )
+        .places((rdma < CLASS_SHARE.0).then_some("class.scheduling"))
+        .graded(rdma, CLASS_SHARE.0, CLASS_SHARE.1);
+    let candidates = [advice::usual_schedule(evidence), advice::usual_congestion_control(evidence)];
+    Some(check.consider(candidates.into_iter().flatten()))
+}
+
+fn short_headroom(derived: &Derived) -> bool {
+    derived.thresholds.iter().any(|row| row.headroom < row.headroom_needed)
+}
+
+/// What keeps a lossless class from losing packets, by what is missing.
+fn keep_lossless(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Advice> {
+    let candidates = [
+        (!evidence.setup.fabric.pause.enabled).then(advice::pfc_on),
+        short_headroom(derived).then(advice::headroom),
+        advice::usual_pause(evidence),
+    ];
+    candidates.into_iter().flatten().collect()
+}
+
+/// Without congestion control, PFC must act and must suffice.
+fn flood(evidence: &Evidence<'_>, derived: &Derived, measured: &Measurement) -> Check {
+    let totals = measured.totals;
+    let fabric = &evidence.setup.fabric;
+    let dropped = totals.lossless_drops + if fabric.pause.enabled { 0 } else { totals.lossy_drops };
+    let verdict = match () {
+        () if dropped > 0 || !measured.is_complete() => Verdict::Fail,
+        () => Verdict::Pass,
+    };
+    let first = measured.first_lossless_drop.as_ref();
+    let place = first.map(|(at, port)| format!(", first at {port} after {}", time(*at)));
+    let mut candidates = keep_lossless(evidence, derived);
+    candidates.push(Advice::words(
+        "look at the class that lost packets: its buffer or headroom is too small",
+    ));
+    check("pfc-holds", "PFC alone keeps the RDMA class lossless")
+        .from(["flood"])
+        .about(Aspect::Lossless)
+        .headline()
+        .done("turned congestion control off and let many NICs send to one")
+        .seen(
+            format!(
+                "{}, {}{}{}",
+                count(totals.xoff, "pause", "pauses"),
+                count(dropped, "packet lost", "packets lost"),
+                place.unwrap_or_default(),
+                if measured.is_complete() { "" } else { "; not all traffic was delivered" },
+            ),
+            "no packet lost, whatever senders do",
+        )
+        .verdict(verdict)
+        .places(first.map(|(_, port)| port.clone()))
+        .consider(candidates)
+}
+
+fn microbursts(evidence: &Evidence<'_>, derived: &Derived, measured: &Measurement) -> Check {
+    let totals = measured.totals;
+    let deepest = measured.ports.iter().map(|port| port.deepest_bytes).max().unwrap_or(0);
+    let good = totals.lossless_drops == 0 && measured.is_complete();
+    let tail = measured.group("burst").map_or(0.0, |group| group.completion.of.p99);
+    check("microbursts", "Short bursts fit the buffers")
+        .from(["microbursts"])
+        .about(Aspect::Lossless)
+        .done("sent ten bursts that are over before congestion control can act")
+        .seen(
+            format!(
+                "p99 {}, deepest queue {:.0} KB, {}, {}",
+                time(tail),
+                deepest as f64 / 1e3,
+                count(totals.xoff, "pause", "pauses"),
+                count(totals.lossless_drops, "loss", "losses"),
+            ),
+            "no loss; pauses only if the burst is larger than the buffer",
+        )
+        .verdict(if good { Verdict::Pass } else { Verdict::Fail })
+        .consider(keep_lossless(evidence, derived))
+}
+
+/// Over all experiments without a failure: no lossless drop, no deadlock, nothing that gave up.
+fn lossless(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
+    let broken = |name: &str| name.starts_with("failure") || name.starts_with("dead");
+    let all: Vec<&Measurement> =
+        evidence.measured.values().filter(|measured| !broken(&measured.experiment)).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let drops: u64 = all.iter().map(|measured| measured.totals.lossless_drops).sum();
+    let rings: Vec<String> = all.iter().flat_map(|measured| measured.deadlock.clone()).collect();
+    let failed: u64 = all.iter().flat_map(|m| &m.groups).map(|group| group.failed).sum();
+    let first = all.iter().find_map(|measured| measured.first_lossless_drop.clone());
+    let good = drops == 0 && rings.is_empty() && failed == 0;
+    let mut seen = count(drops, "lossless packet dropped", "lossless packets dropped");
+    seen += &format!(" in {}", count(all.len() as u64, "experiment", "experiments"));
+    if !rings.is_empty() {
+        seen.push_str(&format!("; a deadlock of {}", some(&rings)));
+    }
+    if failed > 0 {
+        seen.push_str(&format!("; {} gave up", count(failed, "queue pair", "queue pairs")));
+    }
+    let check = check("lossless", "No lossless class drops a packet, and nothing deadlocks")
+        .about(Aspect::Lossless)
+        .headline()
+        .from(all.iter().map(|measured| measured.experiment.clone()))
+        .done("summed over all experiments in which nothing was broken on purpose")
+        .seen(seen, "no loss, no deadlock, no queue pair that gives up")
+        .verdict(if good { Verdict::Pass } else { Verdict::Fail })
+        .places(first.map(|(_, port)| port).into_iter().chain(rings));
+    Some(check.consider(keep_lossless(evidence, derived)))
+}

@@ -1,0 +1,236 @@
+//! [`seek`]: tries what checks advise, keeps what helps, and makes the advised fabric of it.
+//!
+//! Candidates come from the judges. One after the other is laid over the fabric as changed so far, the experiments of the
+//! checks that ask for it are made again, and it stays only if one of those checks is better for it and nothing that the
+//! verdict hangs on is worse. So whatever is advised was measured, nothing is advised twice, and all of it works
+//! together.
+
+use crate::advice::Advice;
+use crate::check::Check;
+use crate::experiment::Experiment;
+use crate::measure::Measurement;
+use crate::validation::{Effect, Proposal, Turn, Validation};
+use std::collections::{BTreeMap, BTreeSet};
+use xoff_fabric::{FabricSetup, load_fabric};
+use xoff_report::Verdict;
+
+/// What experiments measured, and why some were not made.
+#[derive(Debug, Clone, Default)]
+pub struct Results {
+    /// What they measured, by their names.
+    pub measured: BTreeMap<String, Measurement>,
+    /// Experiments that could not be run, and why.
+    pub refused: BTreeMap<String, String>,
+}
+
+impl Results {
+    fn hops(&self) -> u64 {
+        self.measured.values().map(|measured| measured.packet_hops).sum()
+    }
+}
+
+/// A fabric with everything that is advised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advised {
+    /// Its file.
+    pub text: String,
+    /// Its verdict, from the experiments that were made again and the others as they were.
+    pub verdict: Verdict,
+    /// Its score.
+    pub score: u32,
+    /// Checks that still do not pass.
+    pub remaining: Vec<String>,
+}
+
+/// How a trial is made.
+pub struct Bench<'a, E> {
+    /// Runs experiments on the fabric that a text describes.
+    pub run: &'a mut dyn FnMut(&str, &[Experiment]) -> Result<Results, E>,
+    /// Judges a fabric by its text and what was measured.
+    pub assess: &'a dyn Fn(&FabricSetup, &str, &Results) -> Validation,
+    /// Candidates that are tried at most.
+    pub most: usize,
+}
+
+/// A check is better with this much more quality, even if its verdict is the same.
+const BETTER: f64 = 0.04;
+
+/// Tries the candidates of a validation's checks. What helps becomes its changes, with what it did; what does not is
+/// dropped from the advice of every check.
+pub fn seek<E>(
+    validation: &mut Validation,
+    text: &str,
+    experiments: &[Experiment],
+    before: &Results,
+    bench: &mut Bench<'_, E>,
+) -> Result<Option<Advised>, E> {
+    let mut state = State {
+        text: text.to_owned(),
+        results: before.clone(),
+        now: validation.clone(),
+        kept: Vec::new(),
+        hops: 0,
+    };
+    let limit = before.hops();
+    for advice in candidates(validation).into_iter().take(bench.most) {
+        // Trials cost no more than the validation itself.
+        if state.hops > limit {
+            break;
+        }
+        state.attempt(&advice, experiments, bench)?;
+    }
+    let State { text: advised, now, kept, .. } = state;
+    conclude(validation, &kept);
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let unhappy = now.checks.iter().filter(|check| check.verdict != Verdict::Pass);
+    Ok(Some(Advised {
+        text: advised,
+        verdict: now.verdict,
+        score: now.score,
+        remaining: unhappy.map(|check| check.id.clone()).collect(),
+    }))
+}
+
+/// A file of which no fabric could be built, with what its checks advise, as far as that makes a fabric of it.
+pub fn cure(validation: &Validation, text: &str) -> Option<Advised> {
+    let mut cured = text.to_owned();
+    for advice in candidates(validation) {
+        cured = advice.apply(&cured)?;
+    }
+    load_fabric(&cured).value?;
+    // Nothing has been measured of it.
+    let (verdict, remaining) = (Verdict::Warn, vec!["everything but the file's rules".to_owned()]);
+    Some(Advised { text: cured, verdict, score: 0, remaining })
+}
+
+/// What checks that did not pass propose, without duplicates: of failing checks first, the likeliest of each first.
+fn candidates(validation: &Validation) -> Vec<Advice> {
+    let mut unhappy: Vec<&Check> =
+        validation.checks.iter().filter(|check| check.verdict != Verdict::Pass).collect();
+    unhappy.sort_by_key(|check| std::cmp::Reverse((check.verdict, check.headline)));
+    let mut all: Vec<Advice> = Vec::new();
+    let deepest = unhappy.iter().map(|check| check.candidates.len()).max().unwrap_or(0);
+    for rank in 0..deepest {
+        for advice in unhappy.iter().filter_map(|check| check.candidates.get(rank)) {
+            if !advice.is_words() && !all.contains(advice) {
+                all.push(advice.clone());
+            }
+        }
+    }
+    all
+}
+
+/// The fabric as changed so far.
+struct State {
+    text: String,
+    results: Results,
+    now: Validation,
+    kept: Vec<Proposal>,
+    hops: u64,
+}
+
+impl State {
+    fn attempt<E>(
+        &mut self,
+        advice: &Advice,
+        experiments: &[Experiment],
+        bench: &mut Bench<'_, E>,
+    ) -> Result<(), E> {
+        let asks =
+            |check: &&Check| check.verdict != Verdict::Pass && check.candidates.contains(advice);
+        let asking: Vec<Check> = self.now.checks.iter().filter(asks).cloned().collect();
+        if asking.is_empty() || !advice.changes(&self.text) {
+            return Ok(());
+        }
+        let Some(text) = advice.apply(&self.text) else { return Ok(()) };
+        let Some(setup) = load_fabric(&text).value else { return Ok(()) };
+        let names: BTreeSet<&String> = asking.iter().flat_map(|check| &check.experiments).collect();
+        let again: Vec<Experiment> =
+            experiments.iter().filter(|one| names.contains(&one.id)).cloned().collect();
+        let fresh = (bench.run)(&text, &again)?;
+        self.hops += fresh.hops();
+        let mut results = self.results.clone();
+        results.measured.extend(fresh.measured);
+        results.refused.extend(fresh.refused);
+        let after = (bench.assess)(&setup, &text, &results);
+        let effect = effect(&self.now, &after);
+        let asked = |turn: &&Turn| asking.iter().any(|check| check.id == turn.check);
+        let helps = effect.better.iter().any(|turn| asked(&turn));
+        if helps && !harms(&self.now, &after) {
+            let checks = effect.better.iter().filter(asked).map(|turn| turn.check.clone());
+            self.kept.push(Proposal {
+                advice: advice.clone(),
+                checks: checks.collect(),
+                effect: Some(effect),
+            });
+            (self.text, self.results, self.now) = (text, results, after);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a check that the verdict hangs on has a worse verdict.
+fn harms(before: &Validation, after: &Validation) -> bool {
+    pairs(before, after)
+        .any(|(was, is)| is.verdict > was.verdict && (was.headline || is.verdict == Verdict::Fail))
+}
+
+fn pairs<'a>(
+    before: &'a Validation,
+    after: &'a Validation,
+) -> impl Iterator<Item = (&'a Check, &'a Check)> {
+    before
+        .checks
+        .iter()
+        .filter_map(|was| Some((was, after.checks.iter().find(|is| is.id == was.id)?)))
+}
+
+/// What changed from one validation to another.
+fn effect(before: &Validation, after: &Validation) -> Effect {
+    let (mut better, mut worse) = (Vec::new(), Vec::new());
+    for (was, is) in pairs(before, after) {
+        let turn = || Turn {
+            check: was.id.clone(),
+            verdicts: (was.verdict, is.verdict),
+            measured: (was.measured.clone(), is.measured.clone()),
+        };
+        match () {
+            () if is.verdict < was.verdict => better.push(turn()),
+            () if is.verdict > was.verdict => worse.push(turn()),
+            () if was.verdict == Verdict::Pass => {}
+            () if is.quality >= was.quality + BETTER => better.push(turn()),
+            () if is.quality <= was.quality - BETTER => worse.push(turn()),
+            () => {}
+        }
+    }
+    Effect { score: after.score, before: before.score, better, worse }
+}
+
+/// Leaves the advice of every check that was kept, and what can only be said.
+fn conclude(validation: &mut Validation, kept: &[Proposal]) {
+    for check in &mut validation.checks {
+        let helped = kept.iter().find(|proposal| {
+            let effect = proposal.effect.as_ref();
+            effect.is_some_and(|effect| effect.better.iter().any(|turn| turn.check == check.id))
+        });
+        let said = check.candidates.iter().find(|advice| advice.is_words());
+        check.advice = helped.map(|proposal| &proposal.advice).or(said).cloned();
+    }
+    let mut changes = kept.to_vec();
+    for check in validation.checks.iter().filter(|check| check.verdict != Verdict::Pass) {
+        let Some(advice) = check.advice.as_ref().filter(|advice| advice.is_words()) else {
+            continue;
+        };
+        match changes.iter_mut().find(|known| known.advice == *advice) {
+            Some(known) => known.checks.push(check.id.clone()),
+            None => changes.push(Proposal {
+                advice: advice.clone(),
+                checks: vec![check.id.clone()],
+                effect: None,
+            }),
+        }
+    }
+    validation.changes = changes;
+}

@@ -1,0 +1,148 @@
+//! Traffic that meets: many to one, bursts, classes side by side, and who suffers without being part of it.
+
+use super::load::{endless, named};
+use super::{Scale, nic};
+use crate::experiment::Experiment;
+use crate::phase::Phase;
+use xoff_fabric::model::{CLASSES, Fabric};
+use xoff_fabric::scenario::{Common, FlowEntry, Flows, Incast, Workload};
+use xoff_units::{Bytes, Span};
+
+/// Senders of the incasts, as far as the fabric has that many.
+pub(crate) const INCASTS: [u32; 6] = [2, 4, 8, 16, 32, 64];
+
+/// Senders whose other traffic is watched.
+pub(crate) const CROWD: u32 = 8;
+/// Flows from the crowd to NICs that nobody else sends to.
+pub(crate) const VICTIMS: &str = "victims";
+/// The RDMA class against another one at the same port.
+pub(crate) const CLASS_SHARES: &str = "classes";
+
+pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Experiment> {
+    let widest = fabric.nics.len() as u32 - 1;
+    let incasts = INCASTS.into_iter().filter(|&senders| senders <= widest);
+    let incasts = incasts.filter(|&senders| !quick || [4, 16, 64].contains(&senders));
+    let mut all: Vec<Experiment> = incasts.map(|senders| incast(fabric, senders, scale)).collect();
+    all.push(flood(fabric, widest.min(32)));
+    all.push(bursts(fabric, widest.min(16)));
+    all.extend(victims(fabric, scale));
+    all.extend(classes(fabric, scale));
+    all
+}
+
+fn incast(fabric: &Fabric, senders: u32, scale: Scale) -> Experiment {
+    let size = endless(fabric, scale.settled);
+    let title = format!("{senders} NICs send to one for {}", scale.settled);
+    let traffic = Incast { size, senders: Some(senders), target: None, common: named("incast") };
+    Experiment::new(format!("incast-{senders}"), Phase::Synthetic, title)
+        .with(Workload::Incast(traffic))
+        .sampled(Span::from_us(5))
+        .within(scale.settled)
+}
+
+/// Senders without congestion control: PFC alone prevents loss. They send twice what the receiver's
+/// switch can hold.
+fn flood(fabric: &Fabric, senders: u32) -> Experiment {
+    let title =
+        format!("{senders} NICs without congestion control send to one: PFC alone must hold");
+    let buffer = fabric.switches.iter().map(|switch| switch.buffer.get()).max().unwrap_or(0);
+    let each = (2 * buffer / u64::from(senders.max(1))).clamp(1_000_000, 32_000_000);
+    let size = Bytes::new(each);
+    let slowest = fabric.cables.iter().map(|cable| cable.rate).min().unwrap_or_default();
+    let bound = slowest.time_for(Bytes::new(each * u64::from(senders)));
+    let traffic = Incast { size, senders: Some(senders), target: None, common: named("flood") };
+    // No sender times out while a pause lasts.
+    Experiment::new("flood", Phase::Synthetic, title)
+        .with(Workload::Incast(traffic))
+        .but("[transport]\ntimeout = \"1000ms\"\ncongestion = { kind = \"none\" }")
+        .sampled(Span::from_us(20))
+        .within(Span::from_ps(bound.as_ps().saturating_mul(4)))
+}
+
+/// Ten bursts of 16:1 that are over before congestion control can act.
+fn bursts(fabric: &Fabric, senders: u32) -> Experiment {
+    let mut list = Vec::new();
+    for burst in 0..10 {
+        for sender in spread(fabric, senders) {
+            let start = Span::from_us(100 * burst);
+            list.push(flow(fabric, sender, 0, Bytes::new(65_536), None, start));
+        }
+    }
+    let flows = Workload::Flows(Flows { file: None, list, common: named("burst") });
+    let title = format!("Ten bursts of {senders}:1, 64 KiB each, 100 us apart");
+    Experiment::new("microbursts", Phase::Synthetic, title).with(flows).sampled(Span::from_us(2))
+}
+
+/// So many NICs, evenly spread over all but the first.
+fn spread(fabric: &Fabric, number: u32) -> impl Iterator<Item = usize> {
+    let others = fabric.nics.len() - 1;
+    (0..number as usize).map(move |sender| 1 + sender * others / number.max(1) as usize)
+}
+
+fn flow(
+    fabric: &Fabric,
+    from: usize,
+    to: usize,
+    size: Bytes,
+    class: Option<u8>,
+    start: Span,
+) -> FlowEntry {
+    let (source, destination) = (nic(fabric, from), nic(fabric, to));
+    FlowEntry { start, source, destination, size, class, path: Vec::new(), ack_path: Vec::new() }
+}
+
+/// Each NIC of a crowd that sends to one receiver also sends to a NIC that nobody else sends to. Without congestion
+/// control pauses stop both flows alike; with it the second has the line almost for itself.
+fn victims(fabric: &Fabric, scale: Scale) -> Option<Experiment> {
+    let senders: Vec<usize> = spread(fabric, CROWD).collect();
+    if fabric.nics.len() <= 2 * CROWD as usize {
+        return None;
+    }
+    let size = endless(fabric, scale.settled);
+    // The next NIC after each sender's place half way around, that neither sends nor is taken.
+    let mut taken: Vec<usize> = senders.iter().copied().chain([0]).collect();
+    let mut aside = Vec::new();
+    for &sender in &senders {
+        let half = sender + fabric.nics.len() / 2;
+        let to = (0..fabric.nics.len()).map(|step| (half + step) % fabric.nics.len());
+        let to = to.into_iter().find(|to| !taken.contains(to))?;
+        taken.push(to);
+        aside.push(flow(fabric, sender, to, size, None, Span::ZERO));
+    }
+    let crowd = senders.iter().map(|&sender| flow(fabric, sender, 0, size, None, Span::ZERO));
+    let list = |list, name: &str| Workload::Flows(Flows { file: None, list, common: named(name) });
+    let title = format!("{CROWD} NICs send to one, and each to another one beside it");
+    let experiment = Experiment::new(VICTIMS, Phase::Synthetic, title)
+        .with(list(crowd.collect(), "crowd"))
+        .with(list(aside, VICTIMS))
+        .sampled(Span::from_us(5))
+        .within(scale.settled);
+    Some(experiment)
+}
+
+/// RDMA and another class meet at one port, each with more than fits.
+fn classes(fabric: &Fabric, scale: Scale) -> Option<Experiment> {
+    let data = fabric.data_class.0;
+    let other = (0..CLASSES as u8).find(|&class| {
+        class != data
+            && Some(class) != fabric.cnp_class.map(|class| class.0)
+            && !fabric.classes[usize::from(class)].lossless
+    })?;
+    let senders: Vec<usize> = spread(fabric, 2).collect();
+    let &[first, second] = senders.as_slice() else { return None };
+    if first == second {
+        return None;
+    }
+    let size = endless(fabric, scale.settled);
+    let rdma = flow(fabric, first, 0, size, None, Span::ZERO);
+    let bulk = flow(fabric, second, 0, size, Some(other), Span::ZERO);
+    let list =
+        |entry, common: Common| Workload::Flows(Flows { file: None, list: vec![entry], common });
+    let title = format!("RDMA and class {other} meet at one port, each with more than fits");
+    // Lossy traffic that is not slowed down: what the scheduler alone gives.
+    let experiment = Experiment::new(CLASS_SHARES, Phase::Synthetic, title)
+        .with(list(rdma, named("rdma")))
+        .with(list(bulk, Common { class: Some(other), ..named("bulk") }))
+        .within(scale.settled);
+    Some(experiment)
+}

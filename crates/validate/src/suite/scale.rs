@@ -1,0 +1,49 @@
+//! [`Scale`]: how long loads last and how much collectives move.
+//!
+//! Time and sizes are the same for every fabric, so that a design is put to the same test at every number of GPUs.
+//! Only a budget changes them.
+
+use super::Choice;
+use xoff_units::{Bytes, Span};
+
+/// How much an experiment does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scale {
+    /// How long a load lasts that all NICs send.
+    pub(crate) load: Span,
+    /// How long a load lasts that a few NICs send: congestion control has settled by then.
+    pub(crate) settled: Span,
+    /// Draws of what a hash decides.
+    pub(crate) draws: u32,
+    /// What AllReduce, AllGather and ReduceScatter work on, for each NIC of a server.
+    pub(crate) reduced: Bytes,
+    /// What AllToAll works on.
+    pub(crate) exchanged: Bytes,
+    /// Layers of the training step.
+    pub(crate) layers: u32,
+}
+
+impl Scale {
+    /// What was chosen.
+    pub(crate) fn of(choice: &Choice) -> Self {
+        let mib = |number: u64| Bytes::new(number << 20);
+        if choice.quick {
+            return Self {
+                load: Span::from_us(500),
+                settled: Span::from_ms(3),
+                draws: 1,
+                reduced: mib(16),
+                exchanged: mib(16),
+                layers: 1,
+            };
+        }
+        Self {
+            load: Span::from_us(500),
+            settled: Span::from_ms(3),
+            draws: 3,
+            reduced: mib(32),
+            exchanged: mib(64),
+            layers: 2,
+        }
+    }
+}

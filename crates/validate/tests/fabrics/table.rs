@@ -1,0 +1,243 @@
+//! Forty fabrics: sound ones pass, ones with a single mistake warn or fail for their reason, score below the sound one
+//! that they come from, and what is advised helps.
+
+use super::validate;
+use std::fmt::Write;
+use xoff_report::Verdict;
+use xoff_validate::{Choice, Phase};
+
+/// What makes the fabrics below sound: switches that balance by packets, receivers that reorder, a watchdog.
+const TUNED: &str = "[switch.watchdog]\nenabled = true\n\
+    [switch.balancing]\nkind = 'dlb'\nper = 'packet'\n\
+    [transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n";
+
+fn rail(gpus: u32, nic: &str, leaf: &str, more: &str) -> String {
+    format!(
+        "[cluster]\ngpus = {gpus}\nnic = '{nic}'\n[fabric]\nkind = 'rail'\nleaf = '{leaf}'\n{more}"
+    )
+}
+
+fn racks(gpus: u32, nic: &str, leaf: &str) -> String {
+    rail(gpus, nic, leaf, "").replace("'rail'", "'leaf-spine'")
+}
+
+/// Fabrics that an expert would sign.
+fn sound() -> Vec<(&'static str, String)> {
+    let (cx7, th5) = ("connectx-7", "tomahawk-5");
+    let tuned = |text: String| text + TUNED;
+    let hosts = |text: &str| text.to_owned();
+    vec![
+        ("rail, 16 GPUs", tuned(rail(16, cx7, th5, ""))),
+        ("rail, 64 GPUs", tuned(rail(64, cx7, th5, ""))),
+        ("rail, 128 GPUs", tuned(rail(128, cx7, th5, ""))),
+        ("racks, 64 GPUs", tuned(racks(64, cx7, th5))),
+        ("racks, 128 GPUs", tuned(racks(128, cx7, "spectrum-4"))),
+        ("rail of 100G", tuned(rail(64, "generic-100g", "tomahawk-4", ""))),
+        ("racks of 100G", tuned(racks(64, "generic-100g", "tomahawk-4"))),
+        ("rail of 200G", tuned(rail(64, "connectx-6", "tomahawk-4", ""))),
+        ("rail of 800G", tuned(rail(64, "connectx-8", "tomahawk-6", ""))),
+        (
+            "one switch",
+            hosts(
+                "[cluster]\nhosts = 16\nnic = 'connectx-7'\n[fabric]\nkind = 'single'\n\
+                   [switch.watchdog]\nenabled = true\n",
+            ),
+        ),
+        ("500 m to the spines", tuned(rail(64, cx7, th5, "[links.leaf-spine]\nlength = '500m'\n"))),
+        ("two leaves for every NIC", tuned(rail(64, "bluefield-3", th5, "homing = 'dual'\n"))),
+        ("Swift", rail(64, cx7, th5, "") + TUNED + "congestion = { kind = 'swift' }\n"),
+        (
+            "three tiers",
+            tuned(hosts(
+                "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nkind = 'three-tier'\n\
+                 leaf = 'tomahawk-5'\nrails = true\nleaves-per-pod = 8\nhosts-per-leaf = 4\n\
+                 spines = 4\ncores = 4\n",
+            )),
+        ),
+    ]
+}
+
+/// A mistake: its name, what the file has more or otherwise, and a check that must name it.
+type Mistake = (&'static str, fn(&str) -> String, &'static str);
+
+/// Appends to the `[transport]` table, which is the last.
+fn more(text: &str, keys: &str) -> String {
+    format!("{text}{keys}\n")
+}
+
+const MISTAKES: [Mistake; 27] = [
+    (
+        "congestion control off",
+        |t| more(t, "congestion = { kind = 'none' }"),
+        "synthetic.bystanders",
+    ),
+    (
+        "thresholds 16 times too high",
+        |t| more(t, "[ecn]\nkmin = '6.4MB'\nkmax = '25.6MB'"),
+        "laboratory.ecn-thresholds",
+    ),
+    (
+        "thresholds far too low",
+        |t| more(t, "[ecn]\nkmin = '5KB'\nkmax = '20KB'"),
+        "synthetic.permutation",
+    ),
+    ("Pmax of 0.1 %", |t| more(t, "[ecn]\npmax = 0.001"), "laboratory.ecn-thresholds"),
+    ("ECN off", |t| more(t, "[ecn]\nenabled = false"), "laboratory.ecn-before-pfc"),
+    (
+        "weights 1 to 99",
+        |t| more(t, "[[class]]\nid = 3\nscheduling = 1\n[[class]]\nid = 0\nscheduling = 99"),
+        "synthetic.classes",
+    ),
+    (
+        "weights 1 to 4",
+        |t| more(t, "[[class]]\nid = 3\nscheduling = 10\n[[class]]\nid = 0\nscheduling = 40"),
+        "laboratory.weights",
+    ),
+    (
+        "addresses alone are hashed",
+        |t| ecmp(t) + "[switch.hash]\nfields = ['addresses']\n",
+        "laboratory.hash-fields",
+    ),
+    ("XOFF below Kmin", |t| more(t, "[pfc]\nxoff = '200KB'"), "laboratory.ecn-before-pfc"),
+    ("alpha of 1/128", |t| more(t, "[pfc]\nalpha = '1/128'"), "synthetic.bystanders"),
+    ("PFC off", |t| more(t, "[pfc]\nenabled = false"), "laboratory.pfc"),
+    ("headroom of 50 KB", |t| more(t, "[pfc]\nheadroom = '50KB'"), "synthetic.pfc-holds"),
+    (
+        "no watchdog",
+        |t| t.replace("[switch.watchdog]\nenabled = true\n", ""),
+        "laboratory.watchdog",
+    ),
+    (
+        "a watchdog of 5 s",
+        |t| t.replace("enabled = true\n", "enabled = true\ndetect = '5s'\nrestore = '5s'\n"),
+        "laboratory.watchdog-times",
+    ),
+    (
+        "spraying to NICs that cannot reorder",
+        |t| ecmp(t) + "[switch.balancing]\nkind = 'spray'\n",
+        "laboratory.reordering",
+    ),
+    (
+        "a timeout of 16 us",
+        |t| more(t, "timeout = '16us'\nadaptive-retransmission = false"),
+        "laboratory.timeouts",
+    ),
+    ("one retry", |t| more(t, "timeout = '1ms'\nretry-limit = 1"), "laboratory.timeouts"),
+    ("a notification every 500 us", |t| more(t, "cnp-interval = '500us'"), "synthetic.bystanders"),
+    ("notifications in the data class", |t| more(t, "[traffic]\ncnp = 3"), "laboratory.cnp-class"),
+    (
+        "four lossless classes",
+        |t| {
+            more(
+                t,
+                "[[class]]\nid = 1\nlossless = true\n[[class]]\nid = 2\nlossless = true\n[[class]]\nid = 4\nlossless = true",
+            )
+        },
+        "laboratory.one-lossless-class",
+    ),
+    (
+        "4:1 without saying so",
+        |t| t.replace("kind = 'rail'\n", "kind = 'rail'\noversubscription = '4:1'\n"),
+        "synthetic.permutation",
+    ),
+    (
+        "2:1 without saying so",
+        |t| t.replace("kind = 'rail'\n", "kind = 'rail'\noversubscription = '2:1'\n"),
+        "laboratory.oversubscription",
+    ),
+    (
+        "optics that lose one packet in 10,000",
+        |t| more(t, "[links.leaf-spine]\nloss = 1e-4"),
+        "laboratory.cables",
+    ),
+    (
+        "an MTU of 1500",
+        |t| t.replace("[switch.watchdog]", "[switch]\nmtu = '1500B'\n[switch.watchdog]"),
+        "laboratory.mtu",
+    ),
+    ("ECMP with one queue pair", ecmp, "synthetic.permutation"),
+    (
+        "DCQCN that hardly recovers",
+        |t| {
+            more(
+                t,
+                "congestion = { kind = 'dcqcn', increase-timer = '50ms', additive-increase = '1Mbps' }",
+            )
+        },
+        "laboratory.notifications",
+    ),
+    ("slots of half the rate", |t| more(t, "[nic.pcie]\nslot = 'gen4 x8'"), "laboratory.hosts"),
+];
+
+/// The same fabric without what switches and receivers do by packets.
+fn ecmp(text: &str) -> String {
+    text.replace(TUNED, "[switch.watchdog]\nenabled = true\n")
+}
+
+fn choice() -> Choice {
+    let phases = vec![Phase::Laboratory, Phase::Baseline, Phase::Synthetic, Phase::Workload];
+    Choice { phases, quick: true }
+}
+
+#[test]
+fn sound_fabrics_pass_and_mistakes_are_named() {
+    let mut table = String::new();
+    let mut wrong = Vec::new();
+    let mut reference = 0;
+    for (name, text) in sound() {
+        let (validation, advised) = validate(&text, &choice());
+        let unhappy = unhappy(&validation);
+        writeln!(
+            table,
+            "{name:36} {:5} {:3}  {}",
+            validation.verdict.name(),
+            validation.score,
+            unhappy.join(" ")
+        )
+        .unwrap();
+        if validation.verdict != Verdict::Pass || advised.is_some() {
+            wrong.push(format!("{name} is sound: {unhappy:?} {:#?}", validation.changes));
+        }
+        if name == "rail, 64 GPUs" {
+            reference = validation.score;
+        }
+    }
+    let base = rail(64, "connectx-7", "tomahawk-5", "") + TUNED;
+    for (name, mistake, reason) in MISTAKES {
+        let text = mistake(&base);
+        assert_ne!(text, base, "{name} changes nothing");
+        let (validation, advised) = validate(&text, &choice());
+        let unhappy = unhappy(&validation);
+        let after = advised
+            .as_ref()
+            .map_or("nothing helps".to_owned(), |advised| advised.score.to_string());
+        writeln!(
+            table,
+            "{name:36} {:5} {:3}  {} -> {after}",
+            validation.verdict.name(),
+            validation.score,
+            unhappy.join(" ")
+        )
+        .unwrap();
+        if !unhappy.iter().any(|id| id == reason) {
+            wrong.push(format!("{name} is not named by {reason}: {unhappy:?}"));
+        }
+        if validation.score >= reference {
+            wrong.push(format!("{name} scores {}, the sound fabric {reference}", validation.score));
+        }
+        for change in validation.changes.iter().filter(|change| !change.advice.is_words()) {
+            let gained = change.effect.as_ref().is_some_and(|effect| !effect.better.is_empty());
+            if !gained || !change.advice.changes(&text) {
+                wrong
+                    .push(format!("{name}: `{}` gains nothing or is in force", change.advice.text));
+            }
+        }
+    }
+    println!("{table}");
+    assert!(wrong.is_empty(), "{table}\n{}", wrong.join("\n"));
+}
+
+fn unhappy(validation: &xoff_validate::Validation) -> Vec<String> {
+    let unhappy = validation.checks.iter().filter(|check| check.verdict != Verdict::Pass);
+    unhappy.map(|check| check.id.clone()).collect()
+}
