@@ -204,11 +204,21 @@ impl Derived {
             links: links(fabric),
             hosts: host::rows(fabric),
             thresholds: thresholds(fabric),
-            transport: setup.nic_defaults.iter().map(transport_row).collect(),
+            transport: transport(setup),
             paths: paths(fabric),
             goals: (setup.file.goals != GoalSettings::default()).then(|| setup.goals.clone()),
         }
     }
+}
+
+fn transport(setup: &FabricSetup) -> Vec<TransportRow> {
+    let connection = TransportRow {
+        key: "queue-pairs",
+        value: setup.fabric.queue_pairs.to_string(),
+        from: if setup.file.transport.queue_pairs.is_some() { "file" } else { "documented" },
+        source: "NCCL_IB_QPS_PER_CONNECTION is 1 unless it is set",
+    };
+    std::iter::once(connection).chain(setup.nic_defaults.iter().map(transport_row)).collect()
 }
 
 fn transport_row(default: &NicDefault) -> TransportRow {

@@ -205,7 +205,7 @@ fn job(
     let layout = Layout::new(fabric, entry.ranks, &placement).map_err(|error| error.to_string())?;
     let settings = Settings {
         channels: entry.channels,
-        queues: entry.qps.unwrap_or(1),
+        queues: entry.qps.unwrap_or(fabric.queue_pairs),
         cost: cost(&entry.cost),
         ..Settings::default()
     };
@@ -288,13 +288,15 @@ fn training_job(
     if repeat == 0 || u64::from(repeat) > MOST_RUNS {
         return Err(format!("`repeat` is {repeat}; 1 to {MOST_RUNS} steps can be made"));
     }
+    let queues = entry.qps.unwrap_or(fabric.queue_pairs);
     let step = training::step(entry, &layout)?.costing(cost(&entry.cost));
+    let step = step.with_queues(queues).map_err(|error| error.to_string())?;
     let job = Job {
         workload: index,
         start: start(&entry.common)?,
         class: names.class(entry.common.class)?,
         layout,
-        settings: Settings { cost: step.collective_cost(), ..Settings::default() },
+        settings: Settings { cost: step.collective_cost(), queues, ..Settings::default() },
         runs: Vec::new(),
         training: Some(TrainingRun { step, repeat }),
         service: None,

@@ -58,6 +58,7 @@ pub(super) fn assemble(
         ties: file.ties,
         credits: file.credits.enabled,
         guests: Vec::new(),
+        queue_pairs: file.transport.queue_pairs.unwrap_or(1).max(1),
     };
     if file.credits.enabled {
         credits::settle(&mut fabric, &file.credits, report);

@@ -10,7 +10,7 @@ use xoff_units::{Rate, Span};
 
 /// Most channels and queue pairs of a connection, as in NCCL.
 const MOST_CHANNELS: u32 = 64;
-const MOST_QPS: u32 = 128;
+pub(super) const MOST_QPS: u32 = 128;
 
 /// Checks what is particular to collectives; `workload` is one of them.
 pub(super) fn check(

@@ -1,7 +1,7 @@
 //! Storage, serving, rounds and background load against their fabric: numbers that cannot be, and
 //! servers that are not there.
 
-use super::collective::gpus;
+use super::collective::{MOST_QPS, gpus};
 use crate::diagnostic::code;
 use crate::document::{Report, Step};
 use crate::model::Fabric;
@@ -15,8 +15,6 @@ use xoff_units::{Bytes, Ratio, Span};
 
 /// Most operations that a NIC keeps under way against remote disks: entries of an NVMe queue.
 const DEEPEST_QUEUE: u32 = 65_535;
-/// Most queue pairs of a connection.
-const MOST_QPS: u32 = 128;
 
 /// Checks what is particular to these kinds.
 pub(super) fn check(

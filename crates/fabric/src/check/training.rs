@@ -1,7 +1,7 @@
 //! Training steps against their fabric: numbers that cannot be, and GPUs that are not there. What a
 //! model divides by is checked where the step is made.
 
-use super::collective::gpus;
+use super::collective::{MOST_QPS, gpus};
 use crate::diagnostic::code;
 use crate::document::{Report, Step};
 use crate::model::Fabric;
@@ -30,6 +30,10 @@ pub(super) fn check(index: usize, entry: &TrainingStep, fabric: &Fabric, report:
         if value == Some(0) {
             wrong(key, format!("`{key}` is 0"), "give 1 or more");
         }
+    }
+    if let Some(qps) = entry.qps.filter(|&qps| qps == 0 || qps > MOST_QPS) {
+        let help = format!("give 1 or more, at most {MOST_QPS}");
+        wrong("qps", format!("`qps` is {qps}"), &help);
     }
     if let Some(zero) = entry.zero.filter(|&zero| zero > 3) {
         wrong("zero", format!("there is no ZeRO stage {zero}"), "stages go from 0 to 3");

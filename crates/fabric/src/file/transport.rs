@@ -13,6 +13,11 @@ pub(crate) struct TransportSection {
     /// The network (default `roce`). The others bring settings of their own, in this table and elsewhere,
     /// which the file can change: see `docs/rivals.md`.
     pub kind: Network,
+    /// Queue pairs of a connection between two ranks, used in turn, as NCCL_IB_QPS_PER_CONNECTION sets them
+    /// (default 1). Collectives, training steps and key-value caches use them unless their workload gives `qps`;
+    /// a flow of any other kind has one.
+    #[schemars(range(min = 1, max = 128))]
+    pub queue_pairs: Option<u32>,
     /// Queue pairs.
     #[serde(flatten)]
     pub qp: QpConfig,

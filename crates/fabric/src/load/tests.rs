@@ -523,3 +523,17 @@ fn marking_and_notifying_are_the_same_for_all_classes() {
         assert!(said, "{text}\n{found:#?}");
     }
 }
+
+#[test]
+fn queue_pairs_per_connection_have_bounds() {
+    let base = "[cluster]\nhosts = 4\n[fabric]\nkind = 'single'\n";
+    let of = |value: &str| load_fabric(&format!("{base}[transport]\nqueue-pairs = {value}\n"));
+    assert_eq!(load_fabric(base).value.unwrap().fabric.queue_pairs, 1);
+    assert_eq!(of("16").value.unwrap().fabric.queue_pairs, 16);
+    for wrong in ["0", "129", "'4'", "1.5"] {
+        let loaded = of(wrong);
+        assert!(loaded.value.is_none(), "{wrong}");
+        assert_eq!(loaded.diagnostics.len(), 1, "{wrong}: {:?}", loaded.diagnostics);
+        assert_eq!(loaded.diagnostics[0].line(&format!("{base}[transport]\n")), 6, "{wrong}");
+    }
+}

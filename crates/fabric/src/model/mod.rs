@@ -108,6 +108,8 @@ pub struct Model {
     pub credits: bool,
     /// Transports that single workloads of a scenario use beside the fabric's own.
     pub guests: Vec<Guest>,
+    /// Queue pairs of a connection between two ranks, used in turn, where a workload gives no number. At least 1.
+    pub queue_pairs: u32,
 }
 
 /// One of several users of the fabric.

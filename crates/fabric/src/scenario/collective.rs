@@ -23,7 +23,7 @@ pub struct Collective {
     pub algorithm: AlgorithmSetting,
     /// Channels: parts of the data that go their own ways (default: by NCCL's rules).
     pub channels: Option<u32>,
-    /// Queue pairs of a connection, used in turn (default 1).
+    /// Queue pairs of a connection, used in turn (default: `queue-pairs` of the fabric's `[transport]`, or 1).
     pub qps: Option<u32>,
     /// GPUs that take part (default: all, or all that `placement` lists).
     pub ranks: Option<u32>,

@@ -28,7 +28,7 @@ pub struct KvCache {
     pub requests: u32,
     /// What a transfer may take.
     pub objective: Option<Span>,
-    /// Queue pairs between two NICs, used in turn (default 1).
+    /// Queue pairs between two NICs, used in turn (default: `queue-pairs` of the fabric's `[transport]`, or 1).
     pub qps: Option<u32>,
     /// What all kinds have in common.
     #[serde(flatten)]

@@ -41,6 +41,8 @@ pub struct TrainingStep {
     pub peak_tflops: Option<u32>,
     /// The share of the peak that the kernels of a layer reach (default: of the named GPU).
     pub efficiency: Option<Ratio>,
+    /// Queue pairs of a connection, used in turn (default: `queue-pairs` of the fabric's `[transport]`, or 1).
+    pub qps: Option<u32>,
     /// How many steps are made (default 1).
     pub repeat: Option<u32>,
     /// Which GPUs take part, and in which order.
@@ -74,6 +76,7 @@ impl TrainingStep {
             gpu: None,
             peak_tflops: None,
             efficiency: None,
+            qps: None,
             repeat: None,
             placement: PlacementSetting::default(),
             cost: CostSetting::default(),

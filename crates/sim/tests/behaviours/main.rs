@@ -18,6 +18,7 @@ mod nics;
 mod outage;
 mod rivals;
 mod scene;
+mod settings;
 mod shapes;
 mod sites;
 mod steering;

@@ -130,7 +130,7 @@ impl Maker<'_> {
             }
         };
         let arrivals: Vec<Arrival> = (0..entry.requests).map(arrival).collect();
-        let queues = entry.qps.unwrap_or(1);
+        let queues = entry.qps.unwrap_or(self.fabric.queue_pairs);
         let requests = Requests::new(arrivals, self.nics(&front), self.nics(&back), queues);
         let sizes = requests.sizes().collect();
         let mut service = ServiceRun::new(Program::Requests(Box::new(requests)), sizes);

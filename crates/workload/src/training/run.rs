@@ -43,6 +43,8 @@ struct Cursor {
     /// What has come from other stages, and what of it was taken.
     arrived: [u32; 2],
     taken: [u32; 2],
+    /// What it has sent to other stages: its queue pairs take turns.
+    sent: [u32; 2],
 }
 
 /// A group of ranks, which runs one collective after the other.
@@ -123,7 +125,7 @@ impl Step {
         let program = StepProgram {
             step: *self,
             layout: layout.clone(),
-            settings: Settings { cost: self.cost, ..Settings::default() },
+            settings: Settings { cost: self.cost, queues: self.queues, ..Settings::default() },
             hand_over: self.hand_over()?,
             scripts: scripts?,
             ranks: vec![Cursor::default(); layout.ranks() as usize],
@@ -407,8 +409,13 @@ impl StepProgram {
         if own.domain == other.domain {
             return out.push(Action::Nvlink { token, from: own.gpu, to: other.gpu, bytes });
         }
-        // GPUs that share a NIC have queues of their own.
-        let queue = PIPELINE_QUEUES << QUEUE_BITS | rank << 1 | direction as u32;
+        let sent = &mut self.ranks[rank as usize].sent[direction as usize];
+        let turn = *sent % self.step.queues;
+        *sent += 1;
+        // GPUs that share a NIC have queues of their own. These are the last queues, so that they may take more than
+        // the bits of one group.
+        let place = (rank << 1 | direction as u32) * self.step.queues + turn;
+        let queue = (PIPELINE_QUEUES << QUEUE_BITS) + place;
         let (queue, traffic) = (Queue(queue), Traffic::Data);
         out.push(Action::Network { token, from: own.nic, to: other.nic, queue, traffic, bytes });
     }

@@ -3,7 +3,7 @@
 use super::gpu::Gpu;
 use super::model::Model;
 use super::parallelism::Parallelism;
-use crate::collective::{CollectiveError, Cost};
+use crate::collective::{CollectiveError, Cost, MOST_QUEUES};
 
 /// What one step trains on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Step {
     pub(super) gradient: u64,
     /// What its collectives cost beside the network.
     pub(super) cost: Cost,
+    /// Queue pairs of a connection, used in turn.
+    pub(super) queues: u32,
 }
 
 /// Why a step cannot be made.
@@ -118,7 +120,7 @@ impl Step {
         gpu: Gpu,
     ) -> Result<Self, StepError> {
         let (recompute, gradient, cost) = (Recompute::Off, 4, Cost::MEASURED);
-        let step = Self { model, batch, parallelism, gpu, recompute, gradient, cost };
+        let step = Self { model, batch, parallelism, gpu, recompute, gradient, cost, queues: 1 };
         step.check_ranges()?;
         step.check_model()?;
         step.check_batch()?;
@@ -133,6 +135,15 @@ impl Step {
     /// With collectives that cost this beside the network.
     pub fn costing(self, cost: Cost) -> Self {
         Self { cost, ..self }
+    }
+
+    /// With so many queue pairs for each connection, used in turn.
+    pub fn with_queues(self, queues: u32) -> Result<Self, StepError> {
+        let (value, most) = (u64::from(queues), u64::from(MOST_QUEUES));
+        if !(1..=most).contains(&value) {
+            return Err(StepError::Range { name: "queues", value, most });
+        }
+        Ok(Self { queues, ..self })
     }
 
     /// What its collectives cost beside the network.
