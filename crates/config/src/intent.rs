@@ -155,12 +155,13 @@ fn agreement(fabric: &Fabric, balancing: Balancing) -> Agreement {
         let (class, dscp) = (Class::of(tenant.class)?, dscp(tenant.class)?);
         Some(Tenant { name: tenant.name.clone(), class, dscp })
     };
+    let protected = |class: &xoff_fabric::model::Class| class.lossless;
     Agreement {
         data_class: Class::of(data),
         data_dscp: dscp(data),
         cnp_dscp: dscp(cnp),
         cnp_apart: cnp != data,
-        lossless: Some(lossless(fabric)),
+        lossless: Some(lossless(fabric, fabric.classes.iter().map(protected))),
         marking: fabric.ports.iter().any(marks),
         watchdog: fabric.switches.iter().any(|switch| switch.watchdog.is_some()),
         packet: largest_packet(fabric),
@@ -169,12 +170,10 @@ fn agreement(fabric: &Fabric, balancing: Balancing) -> Agreement {
     }
 }
 
-fn lossless(fabric: &Fabric) -> Priorities {
-    if !fabric.pause.enabled {
-        return Priorities::NONE;
-    }
-    let numbered = Priority::all().zip(&fabric.classes);
-    numbered.filter(|(_, class)| class.lossless).map(|(priority, _)| priority).collect()
+/// Priorities that PFC protects, from what protects each class: links with credits have no pauses.
+fn lossless(fabric: &Fabric, classes: impl Iterator<Item = bool>) -> Priorities {
+    let numbered = Priority::all().zip(classes).filter(|_| !fabric.credits);
+    numbered.filter(|(_, protected)| *protected).map(|(priority, _)| priority).collect()
 }
 
 fn largest_packet(fabric: &Fabric) -> Bytes {

@@ -74,3 +74,46 @@ proptest! {
         check_all(&file, balancing);
     }
 }
+
+/// Rules of a tier and of single devices.
+const LOCAL: &str = "
+[switch.spine.ecn]
+enabled = false
+
+[[switch.leaf.class]]
+id = 3
+scheduling = 70
+
+[[device]]
+name = 'spine1'
+watchdog = { enabled = false }
+pfc = { enabled = false }
+
+[[device]]
+name = 'leaf1'
+pfc = { alpha = '1/16', xon-offset = '40KB' }
+ecn = { kmin = '200KB', kmax = '900KB', pmax = '10%' }
+
+[[device.class]]
+id = 3
+dscp = [26, 24]
+";
+
+#[test]
+fn rules_of_single_devices_survive_the_round_trip_and_their_audit() {
+    let setup = setup(&format!("{}{LOCAL}", common::POD));
+    for system in SystemId::ALL.into_iter().filter(|id| *id != SystemId::Host) {
+        let intent = Intent::with(&setup, Choices::all(system));
+        intent.devices.iter().for_each(check);
+        let fit = |device: &Device| device.system.system().fit(device, &mut Vec::new());
+        let devices: Vec<Device> = intent.devices.iter().map(fit).collect();
+        let found = xoff_config::audit::audit(&devices, Some(&intent));
+        let found: Vec<String> = found.findings.iter().map(|f| format!("{f:?}")).collect();
+        assert!(found.is_empty(), "{system}: {found:#?}");
+        let marks = |name: &str| {
+            let ports = &intent.device(name).expect("a device").ports;
+            ports.values().any(|port| port.queues[3].wred.is_said())
+        };
+        assert_eq!(["leaf0", "leaf1", "spine0"].map(marks), [true, true, false], "{system}");
+    }
+}

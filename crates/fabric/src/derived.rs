@@ -3,6 +3,7 @@
 
 mod group;
 mod host;
+mod local;
 
 use crate::build::{PortUse, ports_needed};
 use crate::file::GoalSettings;
@@ -14,6 +15,7 @@ use crate::rules::{buffer, packet};
 use crate::setup::{FabricSetup, NicDefault};
 use group::Grouped;
 pub use host::HostRow;
+pub use local::LocalRow;
 use serde::Serialize;
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
@@ -38,6 +40,8 @@ pub struct Derived {
     pub hosts: Vec<HostRow>,
     /// PFC and ECN at switch ports, alike ones together.
     pub thresholds: Vec<ThresholdRow>,
+    /// Rules of tiers and of single switches.
+    pub local: Vec<LocalRow>,
     /// How queue pairs behave, as far as the NIC has a say in it.
     pub transport: Vec<TransportRow>,
     /// Nearest and farthest NICs.
@@ -136,10 +140,14 @@ pub struct LinkRow {
 pub struct ThresholdRow {
     /// Where, like `leaf from nic`.
     pub at: String,
+    /// Switches, where others of the tier have other rules: `spine3`, or `leaf0 … leaf7 (7)`.
+    pub switches: String,
     /// How many ports.
     pub ports: u64,
     /// Their rate.
     pub rate: Rate,
+    /// Whether PFC protects the class there.
+    pub lossless: bool,
     /// The class.
     pub class: u8,
     /// Its name.
@@ -204,6 +212,7 @@ impl Derived {
             links: links(fabric),
             hosts: host::rows(fabric),
             thresholds: thresholds(fabric),
+            local: local::rows(setup),
             transport: transport(setup),
             paths: paths(fabric),
             goals: (setup.file.goals != GoalSettings::default()).then(|| setup.goals.clone()),
@@ -345,16 +354,33 @@ fn thresholds(fabric: &Fabric) -> Vec<ThresholdRow> {
     for switch in &fabric.switches {
         let shared = fabric.packet_memory(switch).shared;
         for port in switch.ports.clone().map(PortId) {
-            for class in (0..CLASSES).filter(|&id| fabric.classes[id].lossless) {
+            let here = &fabric.ports[port.index()].classes;
+            let lossless = |id: &usize| fabric.classes[*id].lossless || here[*id].lossless;
+            for class in (0..CLASSES).filter(lossless) {
                 let id = ClassId(class as u8);
-                rows.add(threshold_row(fabric, switch, port, id, shared), "");
+                rows.add(threshold_row(fabric, switch, port, id, shared), &switch.name);
             }
         }
     }
-    rows.into_rows(|mut row, members| {
+    let mut rows = rows.into_rows(|mut row, members| {
         row.ports = members.count;
+        row.switches = match members.names {
+            0..=2 => members.span(),
+            names => format!("{} ({names})", members.span()),
+        };
         row
-    })
+    });
+    let alike =
+        |a: &ThresholdRow, b: &ThresholdRow| (&a.at, a.rate, a.class) == (&b.at, b.rate, b.class);
+    // Where switches of a tier differ, rows say whose they are.
+    let apart: Vec<bool> =
+        rows.iter().map(|row| rows.iter().filter(|other| alike(row, other)).count() > 1).collect();
+    for (row, apart) in rows.iter_mut().zip(apart) {
+        if !apart {
+            row.switches = String::new();
+        }
+    }
+    rows
 }
 
 fn threshold_row(
@@ -369,8 +395,10 @@ fn threshold_row(
     let xoff = rules.reserved + buffer::xoff(rules.threshold, shared, 1);
     ThresholdRow {
         at: format!("{} from {}", switch.tier.name(), word(towards(fabric, port))),
+        switches: String::new(),
         ports: 0,
         rate: fabric.cable(port).rate,
+        lossless: rules.lossless,
         class: class.0,
         class_name: fabric.classes[usize::from(class.0)].name.clone(),
         reserved: rules.reserved,
@@ -386,7 +414,9 @@ fn threshold_row(
             Some(buffer::ingresses_to_fill(ecn.kmin, limits, all - 1)?.0)
         }),
         headroom: rules.headroom,
-        headroom_needed: Situation::at(fabric, port).map_or(Bytes::ZERO, |s| headroom::needed(&s)),
+        headroom_needed: Situation::at(fabric, port)
+            .filter(|_| rules.lossless)
+            .map_or(Bytes::ZERO, |situation| headroom::needed(&situation)),
         kmin: rules.ecn.map(|ecn| ecn.kmin),
         kmax: rules.ecn.map(|ecn| ecn.kmax),
         pmax: rules.ecn.map(|ecn| ecn.pmax),

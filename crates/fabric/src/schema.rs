@@ -84,11 +84,15 @@ fn loosen(fabric: &mut Value) {
     for (name, definition) in definitions {
         let key =
             ["id", "name"].into_iter().find(|key| definition["properties"].get(key).is_some());
+        let required = |key: &str| {
+            let listed = definition.get("required").and_then(Value::as_array);
+            listed.is_some_and(|listed| listed.iter().any(|name| name == key))
+        };
         match (entries.contains(name), key) {
             (false, _) => require_nothing(definition),
-            (true, Some(key)) => definition["required"] = json!([key]),
+            (true, Some(key)) if required(key) => definition["required"] = json!([key]),
             // A list without names is replaced as a whole.
-            (true, None) => {}
+            (true, _) => {}
         }
     }
 }

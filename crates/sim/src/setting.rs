@@ -28,7 +28,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn set_rules(&mut self, slot: Slot) {
         let (port, class) = (slot.port(), slot.class().index());
         let mut rules = self.fabric.ports[port.index()].classes[class];
-        let mut lossless = self.fabric.classes[class].lossless && self.fabric.pause.enabled;
+        let mut lossless = rules.lossless;
         let own =
             |other: &&ActiveSetting| other.class.index() == class && other.ports.contains(&port);
         for active in self.faults.settings.iter().filter(own) {
@@ -52,8 +52,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A port where PFC is off for a class neither asks for pauses nor obeys them.
     fn set_obedience(&mut self, slot: Slot, lossless: bool) {
+        let protected = self.net.links.protected() & slot.bit() != 0;
         let deaf = &mut self.net.links[slot.port()].deaf;
-        let protected = self.fabric.classes[slot.class().index()].lossless;
         if lossless || !protected {
             *deaf &= !slot.bit();
             return;

@@ -11,7 +11,7 @@ use xoff_fabric::rules::{packet, pause};
 use xoff_units::{Bytes, Length, Rate};
 
 pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
-    let lossless = site.agreement().lossless.is_some_and(|set| !set.is_empty());
+    let lossless = site.lossless().is_some_and(|set| !set.is_empty());
     let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
     if !lossless || !pauses {
         return;
@@ -104,7 +104,7 @@ fn pool(site: &Site<'_>, found: &mut Collector<'_>) {
 
 pub(super) fn watchdog(site: &Site<'_>, found: &mut Collector<'_>) {
     let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
-    if !site.agreement().watchdog || !pauses || !site.can_say(Topic::Watchdog) {
+    if !site.watchdog() || !pauses || !site.can_say(Topic::Watchdog) {
         return;
     }
     let watchdog = &site.port.watchdog;

@@ -11,7 +11,7 @@ use crate::system::SystemId;
 
 /// Whether a port has no QoS at all, which is then the one thing to say about it.
 pub(super) fn not_applied(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
-    let lossless = site.agreement().lossless.is_some_and(|set| !set.is_empty());
+    let lossless = site.lossless().is_some_and(|set| !set.is_empty());
     let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
     let reads = site.port.trust.get().is_some_and(|trust| trust.reads_dscp());
     let turns = site.port.queues.iter().any(|queue| queue.scheduling.is_said());
@@ -67,7 +67,7 @@ fn trust(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
 }
 
 fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
-    let Some(wanted) = site.agreement().lossless else { return };
+    let Some(wanted) = site.lossless() else { return };
     let on = site.port.pfc.get().unwrap_or(Priorities::NONE);
     let places = site.port.pfc.place().or(site.port.place);
     let fault = if on == Priorities::ALL && wanted != Priorities::ALL {
@@ -88,7 +88,7 @@ fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
 
 fn data_class(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     let Some(dscp) = site.agreement().data_dscp else { return true };
-    let Some(wanted) = site.agreement().data_class else { return true };
+    let Some(wanted) = site.data_class() else { return true };
     let said = &site.port.maps.dscp_to_class[dscp.index()];
     if said.get() == Some(wanted) {
         return true;
@@ -114,7 +114,7 @@ fn pauses(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     let (Some(group), Some(queue)) = (maps.group_of(dscp), maps.queue_of(dscp)) else {
         return false;
     };
-    if on.is_empty() || site.agreement().lossless.is_some_and(|set| !set.minus(on).is_empty()) {
+    if on.is_empty() || site.lossless().is_some_and(|set| !set.minus(on).is_empty()) {
         return false;
     }
     let class = site.class(dscp).map_or(0, Class::index);

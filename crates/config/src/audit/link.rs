@@ -33,7 +33,7 @@ fn broken(wire: &Wire, found: &Collector<'_>) -> bool {
 /// Data from `sender` to `receiver`: the receiver's pause must stop the sender's queue.
 fn pause(sender: &Site<'_>, receiver: &Site<'_>, found: &mut Collector<'_>) {
     let Some(dscp) = sender.agreement().data_dscp else { return };
-    if sender.agreement().lossless.is_none_or(|set| set.is_empty()) {
+    if sender.lossless().is_none_or(|set| set.is_empty()) {
         return;
     }
     let (Some(queue), Some(group)) =

@@ -20,7 +20,7 @@ pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
 }
 
 fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
-    let wanted = site.agreement().marking && site.can_say(Topic::Marking);
+    let wanted = site.marking() && site.can_say(Topic::Marking);
     let Some(queue) = site.data_queue().filter(|_| wanted) else { return };
     let said = &site.port.queues[queue.index()].wred;
     let Some(wred) = said.get() else {

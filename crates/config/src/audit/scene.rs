@@ -63,6 +63,34 @@ impl<'s> Site<'s> {
         &self.scene.agreement
     }
 
+    /// Priorities that PFC is meant to protect here: those of the fabric, unless the file has rules of its own for the
+    /// device.
+    pub(super) fn lossless(&self) -> Option<Priorities> {
+        self.intended.and_then(|port| port.pfc.get()).or(self.agreement().lossless)
+    }
+
+    /// Whether RDMA data is meant to be marked here.
+    pub(super) fn marking(&self) -> bool {
+        let own = self.intended.and_then(|port| {
+            let queue = port.maps.queue_of(self.agreement().data_dscp?)?;
+            Some(port.queues[queue.index()].wred.is_said())
+        });
+        own.unwrap_or(self.agreement().marking)
+    }
+
+    /// Whether a watchdog is meant to watch here.
+    pub(super) fn watchdog(&self) -> bool {
+        self.intended.and_then(|port| port.watchdog.on.get()).unwrap_or(self.agreement().watchdog)
+    }
+
+    /// The class that RDMA data is meant to be in here.
+    pub(super) fn data_class(&self) -> Option<Class> {
+        let own = self
+            .intended
+            .and_then(|port| port.maps.dscp_to_class[self.agreement().data_dscp?.index()].get());
+        own.or(self.agreement().data_class)
+    }
+
     /// Whether xoff knows the statement for it on this system.
     pub(super) fn can_say(&self, topic: Topic) -> bool {
         !self.device.system.system().unsaid().contains(&topic)

@@ -43,7 +43,8 @@ fn device(
     for id in switch.ports.clone().map(PortId) {
         let cable = fabric.cable(id);
         let peer = cabling::peer(fabric, ports, id);
-        let (queues, groups) = profiles.of(fabric, &fabric.ports[id.index()].classes);
+        let classes = &fabric.ports[id.index()].classes;
+        let (queues, groups) = profiles.of(classes);
         let port = Port {
             rate: Said::meant(cable.rate),
             mtu: Said::meant(switch.mtu),
@@ -57,7 +58,7 @@ fn device(
             },
             trust: Said::meant(Trust::Dscp),
             maps: Arc::clone(&maps),
-            pfc: agreement.lossless.map_or(Said::Absent, Said::meant),
+            pfc: Said::meant(super::lossless(fabric, classes.iter().map(|class| class.lossless))),
             queues,
             groups,
             watchdog: watchdog(switch.watchdog),
@@ -81,10 +82,16 @@ fn maps(fabric: &Fabric, switch: &Switch) -> Maps {
         let class = Class::of(switch.dscp_to_class[dscp.index()]);
         maps.dscp_to_class[dscp.index()] = class.map_or(Said::Absent, Said::meant);
     }
-    let lossy = fabric.classes.iter().position(|class| !class.lossless).unwrap_or(0);
-    for (index, class) in fabric.classes.iter().enumerate() {
+    // All ports of a switch have the same rules.
+    let first = fabric.ports.get(switch.ports.start as usize).filter(|_| !switch.ports.is_empty());
+    let lossless: [bool; 8] = std::array::from_fn(|index| match first {
+        Some(port) => port.classes[index].lossless,
+        None => fabric.classes[index].lossless,
+    });
+    let lossy = lossless.iter().position(|lossless| !lossless).unwrap_or(0);
+    for (index, lossless) in lossless.into_iter().enumerate() {
         let number = index as u8;
-        let group = if class.lossless { number } else { lossy as u8 };
+        let group = if lossless { number } else { lossy as u8 };
         maps.class_to_queue[index] = Queue::new(number).map_or(Said::Absent, Said::meant);
         maps.class_to_group[index] = Group::new(group).map_or(Said::Absent, Said::meant);
         maps.pfc_to_queue[index] = Queue::new(number).map_or(Said::Absent, Said::meant);
@@ -113,11 +120,11 @@ type Shared = (Arc<[QueueSettings; 8]>, Arc<[GroupSettings; 8]>);
 struct Profiles(Vec<([PortClass; 8], Shared)>);
 
 impl Profiles {
-    fn of(&mut self, fabric: &Fabric, classes: &[PortClass; 8]) -> Shared {
+    fn of(&mut self, classes: &[PortClass; 8]) -> Shared {
         if let Some((_, shared)) = self.0.iter().find(|(known, _)| known == classes) {
             return shared.clone();
         }
-        let shared = (Arc::new(queues(classes)), Arc::new(groups(fabric, classes)));
+        let shared = (Arc::new(queues(classes)), Arc::new(groups(classes)));
         self.0.push((*classes, shared.clone()));
         shared
     }
@@ -135,14 +142,14 @@ pub(super) fn queues(classes: &[PortClass; 8]) -> [QueueSettings; 8] {
     })
 }
 
-fn groups(fabric: &Fabric, classes: &[PortClass; 8]) -> [GroupSettings; 8] {
+fn groups(classes: &[PortClass; 8]) -> [GroupSettings; 8] {
     let numbered: [Option<Priority>; 8] = std::array::from_fn(|index| Priority::new(index as u8));
     numbered.map(|number| {
         let Some(index) = number.map(Priority::index) else { return GroupSettings::default() };
-        if !fabric.classes[index].lossless {
+        let class = &classes[index];
+        if !class.lossless {
             return GroupSettings::default();
         }
-        let class = &classes[index];
         GroupSettings {
             reserved: Said::meant(class.reserved),
             threshold: Said::meant(class.threshold),

@@ -8,7 +8,7 @@
 mod parse;
 mod render;
 
-use crate::device::Device;
+use crate::device::{Device, Port};
 use crate::place::Said;
 use crate::qos::{Reaction, Trust};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
@@ -52,6 +52,11 @@ impl System for Sonic {
                 group.reserved = group.reserved.map(|reserved| reserved.min(most));
             }
         });
+        // The pool is written with the profiles of lossless groups, and a switch without PFC has none.
+        let lossless = |port: &Port| port.groups.iter().any(|group| !group.is_absent());
+        if !device.ports.values().any(lossless) {
+            (device.shared_buffer, device.headroom_pool) = (Said::Absent, Said::Absent);
+        }
         let unstable = "dynamic load balancing has no stable configuration in SONiC";
         fit::hash_only(&mut device, unstable, limits);
         for port in device.ports.values_mut() {

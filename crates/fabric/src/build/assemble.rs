@@ -3,6 +3,7 @@
 use super::buffers::{self, PortRules};
 use super::classes::Classes;
 use super::credits;
+use super::places::Places;
 use super::tenants;
 use super::terms::Terms;
 use super::wiring::{End, Wiring};
@@ -28,12 +29,13 @@ pub(super) fn assemble(
 ) -> Model {
     let file = terms.file;
     let nodes = port_ranges(&wiring);
-    let ports = ports(terms, &wiring, &classes, &nodes);
+    let places = Places::settle(file, &classes, &wiring, report);
+    let ports = ports(terms, &wiring, &classes, &places, &nodes);
     let cables = wiring.links.iter().map(|link| wiring.cables[link.cable].clone()).collect();
     let mut fabric = Model {
         servers: servers(&wiring, terms),
         nics: nics(terms, &wiring, &nodes),
-        switches: switches(&wiring, &classes, &nodes),
+        switches: switches(&wiring, &places, &nodes),
         ports,
         cables,
         classes: classes.plans.clone().map(|plan| Class {
@@ -63,7 +65,7 @@ pub(super) fn assemble(
     if file.credits.enabled {
         credits::settle(&mut fabric, &file.credits, report);
     } else {
-        buffers::check(terms, &fabric, &wiring, &classes, report);
+        buffers::check(terms, &fabric, &wiring, &places, report);
     }
     fabric
 }
@@ -99,7 +101,13 @@ struct Slot {
     end: u8,
 }
 
-fn ports(terms: &Terms<'_>, wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Port> {
+fn ports(
+    terms: &Terms<'_>,
+    wiring: &Wiring,
+    classes: &Classes,
+    places: &Places,
+    nodes: &[Range<u32>],
+) -> Vec<Port> {
     let total = nodes.last().map_or(0, |range| range.end) as usize;
     let mut slots = vec![Slot::default(); total];
     let mut numbers = Vec::with_capacity(wiring.links.len());
@@ -116,7 +124,7 @@ fn ports(terms: &Terms<'_>, wiring: &Wiring, classes: &Classes, nodes: &[Range<u
     }
     let full = next.iter().zip(nodes).position(|(next, range)| *next != range.end);
     assert_eq!(full, None, "a node whose ports are not all plugged in");
-    let rules = PortRules { terms, wiring, classes };
+    let rules = PortRules { terms, wiring, classes, places };
     let mut known: BTreeMap<(Option<usize>, usize, Span), [PortClass; CLASSES]> = BTreeMap::new();
     let port = |slot: Slot| {
         let link = &wiring.links[slot.link as usize];
@@ -210,7 +218,7 @@ pub(crate) fn receive(given: &ReceiveSettings) -> ReceiveLimit {
     }
 }
 
-fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Switch> {
+fn switches(wiring: &Wiring, places: &Places, nodes: &[Range<u32>]) -> Vec<Switch> {
     let switch = |(index, plan): (usize, &super::wiring::SwitchPlan)| {
         let kind = &wiring.switch_kinds[plan.kind];
         Switch {
@@ -223,7 +231,7 @@ fn switches(wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Swi
             latency: kind.latency,
             cut_through: kind.cut_through,
             mtu: kind.mtu,
-            dscp_to_class: classes.by_dscp,
+            dscp_to_class: places.of(plan.kind).by_dscp,
             hash: EcmpHash {
                 fields: kind.fields,
                 seed: kind.seed.unwrap_or_else(|| hash::seed_of(index as u32)),

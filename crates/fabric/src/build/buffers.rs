@@ -1,19 +1,19 @@
 //! Thresholds, headroom and marking of every port, and whether they fit the buffer.
 
 use super::assemble::response;
-use super::classes::{ClassPlan, Classes};
+use super::classes::{ClassPlan, Classes, PauseAt};
 use super::distance;
+use super::places::{Place, Places};
 use super::switches::SwitchKind;
 use super::terms::Terms;
 use super::wiring::{End, Wiring};
 use crate::diagnostic::code;
 use crate::document::{Report, Step, keys};
 use crate::file::HeadroomSetting;
-use crate::model::{
-    CLASSES, Cable, Model, PacketMemory, PortClass, PortId, Scheduling, Switch, Threshold,
-};
+use crate::model::{CLASSES, Cable, Model, PacketMemory, PortClass, PortId, Switch, Threshold};
 use crate::rules::headroom::{self, Situation};
 use crate::rules::{buffer, ecn, packet};
+use std::collections::BTreeSet;
 use xoff_units::{Bytes, Ratio, Span};
 
 /// Computes the rules of ports.
@@ -21,6 +21,7 @@ pub(super) struct PortRules<'a> {
     pub(super) terms: &'a Terms<'a>,
     pub(super) wiring: &'a Wiring,
     pub(super) classes: &'a Classes,
+    pub(super) places: &'a Places,
 }
 
 impl PortRules<'_> {
@@ -40,35 +41,32 @@ impl PortRules<'_> {
         peer_latency: Span,
     ) -> [PortClass; CLASSES] {
         let cable = &self.wiring.cables[cable];
-        std::array::from_fn(|id| {
-            let plan = &self.classes.plans[id];
-            match kind {
-                None => nic_port(plan.scheduling),
-                Some(kind) => {
-                    self.switch_port(plan, &self.wiring.switch_kinds[kind], cable, peer_latency)
-                }
-            }
+        std::array::from_fn(|id| match kind {
+            None => nic_port(&self.classes.plans[id]),
+            Some(kind) => self.switch_port(id, kind, cable, peer_latency),
         })
     }
 
     fn switch_port(
         &self,
-        plan: &ClassPlan,
-        kind: &SwitchKind,
+        class: usize,
+        kind: usize,
         cable: &Cable,
         peer_latency: Span,
     ) -> PortClass {
-        let pfc = &self.terms.file.pfc;
+        let place = self.places.of(kind);
+        let (plan, kind) = (&place.plans[class], &self.wiring.switch_kinds[kind]);
         let threshold = if plan.lossless { self.pause_threshold(plan, cable) } else { lossy(plan) };
         let marking = plan.ecn.map(|plan| {
             if plan.scale { ecn::scaled(plan.ecn, plan.at, cable.rate) } else { plan.ecn }
         });
         PortClass {
+            lossless: plan.lossless,
             reserved: plan.reserved,
             threshold,
-            xon_offset: if plan.lossless { pfc.xon_offset } else { Bytes::ZERO },
+            xon_offset: if plan.lossless { place.xon_offset } else { Bytes::ZERO },
             headroom: match plan.lossless {
-                true => self.headroom(kind, cable, peer_latency),
+                true => self.headroom(place.headroom, kind, cable, peer_latency),
                 false => Bytes::ZERO,
             },
             egress_limit: (!plan.lossless).then_some(match plan.egress_delay {
@@ -81,21 +79,26 @@ impl PortRules<'_> {
     }
 
     fn pause_threshold(&self, plan: &ClassPlan, cable: &Cable) -> Threshold {
-        let pfc = &self.terms.file.pfc;
-        if let (None, Some(xoff)) = (plan.alpha, pfc.xoff) {
-            return Threshold::Static(xoff);
-        }
-        let alpha = plan.alpha.or(pfc.alpha).unwrap_or(Ratio::new(1, 8));
+        let alpha = match plan.pause {
+            PauseAt::Size(xoff) => return Threshold::Static(xoff),
+            PauseAt::Share(alpha) => alpha,
+        };
         let nic = self.terms.host_cable.rate;
-        match pfc.scale_alpha_with_rate {
+        match self.terms.file.pfc.scale_alpha_with_rate {
             true => Threshold::Dynamic(buffer::alpha_at(alpha, nic, cable.rate)),
             false => Threshold::Dynamic(alpha),
         }
     }
 
-    fn headroom(&self, kind: &SwitchKind, cable: &Cable, peer_latency: Span) -> Bytes {
+    fn headroom(
+        &self,
+        setting: HeadroomSetting,
+        kind: &SwitchKind,
+        cable: &Cable,
+        peer_latency: Span,
+    ) -> Bytes {
         let file = self.terms.file;
-        match file.pfc.headroom {
+        match setting {
             HeadroomSetting::Size(size) => size,
             HeadroomSetting::Delays(count) => {
                 Bytes::new(count.of(cable.rate.bytes_in(cable.delay).get()))
@@ -118,16 +121,17 @@ impl PortRules<'_> {
     }
 }
 
-/// A NIC port only takes turns.
-fn nic_port(scheduling: Scheduling) -> PortClass {
+/// A NIC port only takes turns, and obeys pauses.
+fn nic_port(plan: &ClassPlan) -> PortClass {
     PortClass {
+        lossless: plan.lossless,
         reserved: Bytes::ZERO,
         threshold: Threshold::Static(Bytes::MAX),
         xon_offset: Bytes::ZERO,
         headroom: Bytes::ZERO,
         egress_limit: None,
         ecn: None,
-        scheduling,
+        scheduling: plan.scheduling,
     }
 }
 
@@ -141,12 +145,11 @@ pub(super) fn check(
     terms: &Terms<'_>,
     fabric: &Model,
     wiring: &Wiring,
-    classes: &Classes,
+    places: &Places,
     report: &mut Report<'_>,
 ) {
     let mut seen = vec![false; wiring.switch_kinds.len()];
-    let mut marked = [false; CLASSES];
-    let mut short = false;
+    let mut told = Told::default();
     for (index, switch) in fabric.switches.iter().enumerate() {
         let kind = wiring.switches[index].kind;
         // Switches of one kind may still differ in their cables: only the first complaint counts.
@@ -159,26 +162,39 @@ pub(super) fn check(
             distance::refuse(terms, wiring, fabric, index, (headroom, reserved), report);
             continue;
         }
-        check_headroom(fabric, switch, &mut short, report);
-        check_marking(fabric, switch, shared, classes, &mut marked, report);
+        let place = places.of(kind);
+        check_headroom(fabric, switch, place, &mut told, report);
+        check_marking(fabric, switch, shared, place, &mut told, report);
     }
 }
 
+/// What has been said: once for the fabric, and once for each place with rules of its own.
+#[derive(Default)]
+struct Told {
+    short: BTreeSet<Vec<Step<'static>>>,
+    marked: BTreeSet<(Vec<Step<'static>>, usize)>,
+}
+
 /// Warns of headroom that a file sets below what the model can need: meant or not, it may drop.
-fn check_headroom(fabric: &Model, switch: &Switch, short: &mut bool, report: &mut Report<'_>) {
-    if *short || switch.headroom_pool.is_some() {
+fn check_headroom(
+    fabric: &Model,
+    switch: &Switch,
+    place: &Place,
+    told: &mut Told,
+    report: &mut Report<'_>,
+) {
+    if told.short.contains(place.key()) || switch.headroom_pool.is_some() {
         return;
     }
     for port in switch.ports.clone().map(PortId) {
-        let lossless = (0..CLASSES).find(|&id| fabric.classes[id].lossless);
+        let lossless = fabric.ports[port.index()].classes.iter().find(|class| class.lossless);
         let Some((class, at)) = lossless.zip(Situation::at(fabric, port)) else { return };
-        let (given, needed) =
-            (fabric.ports[port.index()].classes[class].headroom, headroom::needed(&at));
+        let (given, needed) = (class.headroom, headroom::needed(&at));
         if given < needed {
-            *short = true;
+            told.short.insert(place.key().to_vec());
             report.warn(
                 code::HEADROOM,
-                keys!["pfc", "headroom"],
+                &place.written(&["pfc", "headroom"], keys!["pfc", "headroom"], report),
                 format!(
                     "{given} of headroom at `{}` is less than the {needed} that may arrive after a \
                      pause, so the class can lose packets",
@@ -198,32 +214,37 @@ fn check_marking(
     fabric: &Model,
     switch: &Switch,
     shared: Bytes,
-    classes: &Classes,
-    marked: &mut [bool; CLASSES],
+    place: &Place,
+    told: &mut Told,
     report: &mut Report<'_>,
 ) {
     for port in switch.ports.clone() {
         for (id, class) in fabric.ports[port as usize].classes.iter().enumerate() {
-            let plan = &classes.plans[id];
-            let Some(ecn) = class.ecn.filter(|_| plan.lossless && !marked[id]) else { continue };
+            let plan = &place.plans[id];
+            let known = (place.key().to_vec(), id);
+            let ecn = class.ecn.filter(|_| class.lossless && !told.marked.contains(&known));
+            let Some(ecn) = ecn else { continue };
             let xoff = class.reserved + buffer::xoff(class.threshold, shared, 1);
             if ecn.kmax <= xoff {
                 continue;
             }
-            marked[id] = true;
+            told.marked.insert(known);
             let rate = fabric.cables[fabric.ports[port as usize].cable.index()].rate;
-            let place = format!("on the {rate} ports of `{}`", switch.name);
+            let at = format!("on the {rate} ports of `{}`", switch.name);
             let (key, length) =
                 if ecn.kmin >= xoff { ("kmin", ecn.kmin) } else { ("kmax", ecn.kmax) };
             let most = switch.ports.len() as u64 - 1;
             let limits = (class.reserved, class.threshold, shared);
-            let message = marking_arithmetic(key, length, &place, limits, most);
+            let message = marking_arithmetic(key, length, &at, limits, most);
             let pair = class.reserved + buffer::xoff(class.threshold, shared, 2);
             let help = format!(
                 "with {key} below {} two ingresses are enough; a larger `pfc.alpha` pauses later",
                 Bytes::new(pair.get().saturating_mul(2))
             );
             let path = ecn_path(key, plan, switch.tier.name(), report);
+            let path = place.written(&["pfc", "alpha"], &path, report);
+            let path = place.written(&["pfc", "xoff"], &path, report);
+            let path = place.written(&["ecn", key], &path, report);
             report.warn(code::ECN_ABOVE_XOFF, &path, message, help);
         }
     }

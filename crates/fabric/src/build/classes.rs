@@ -1,5 +1,6 @@
 //! The eight traffic classes from the default ones and what a file changes.
 
+use super::places::Layer;
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::{ClassEntry, ClassRef, EcnSettings, FabricFile, SchedulingEntry};
@@ -24,11 +25,23 @@ pub(super) struct ClassPlan {
     pub(super) scheduling: Scheduling,
     pub(super) ecn: Option<EcnPlan>,
     pub(super) reserved: Bytes,
+    /// When an ingress pauses, if the class is lossless.
+    pub(super) pause: PauseAt,
+    /// The share of the free buffer that an ingress may take, if the class is lossy.
     pub(super) alpha: Option<Ratio>,
     pub(super) egress_alpha: Ratio,
     pub(super) egress_delay: Option<Span>,
     /// Index of its `[[class]]`, for messages.
     pub(super) entry: Option<usize>,
+}
+
+/// When an ingress pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PauseAt {
+    /// At this share of the free buffer.
+    Share(Ratio),
+    /// At this size.
+    Size(Bytes),
 }
 
 /// ECN of one class, before it is scaled to a port.
@@ -67,7 +80,7 @@ pub(super) fn settle(file: &FabricFile, report: &mut Report<'_>) -> Classes {
         *slot = Some((index, entry));
     }
     let (by_dscp, dscps) = dscp_map(&entries, report);
-    let plans = std::array::from_fn(|id| plan(id, entries[id], dscps[id], file));
+    let plans = std::array::from_fn(|id| plan(id, entries[id], dscps[id], file, &[]));
     let class = |id: u8, key: &str, report: &mut Report<'_>| {
         if usize::from(id) >= CLASSES {
             report.error(
@@ -91,19 +104,44 @@ pub(super) fn settle(file: &FabricFile, report: &mut Report<'_>) -> Classes {
     Classes { plans, by_dscp, data, ack, cnp }
 }
 
-fn plan(id: usize, entry: Option<(usize, &ClassEntry)>, dscp: u8, file: &FabricFile) -> ClassPlan {
+impl Classes {
+    /// The `[[class]]` of a class, with its place in the file.
+    pub(super) fn entry<'a>(
+        &self,
+        file: &'a FabricFile,
+        id: usize,
+    ) -> Option<(usize, &'a ClassEntry)> {
+        self.plans[id].entry.map(|index| (index, &file.classes[index]))
+    }
+}
+
+/// What holds for a class where these layers lie over what holds everywhere.
+pub(super) fn plan(
+    id: usize,
+    entry: Option<(usize, &ClassEntry)>,
+    dscp: u8,
+    file: &FabricFile,
+    layers: &[Layer<'_>],
+) -> ClassPlan {
     let given = entry.map(|(_, entry)| entry);
+    let classes = || layers.iter().rev().filter_map(|layer| layer.class(id));
     let usually_lossless = id == RDMA;
-    let meant_lossless = given.and_then(|e| e.lossless).unwrap_or(usually_lossless);
+    let meant_lossless = classes()
+        .find_map(|class| class.lossless)
+        .or_else(|| given.and_then(|e| e.lossless))
+        .unwrap_or(usually_lossless);
+    let mut pauses = layers.iter().rev().filter_map(|layer| layer.rules.pfc.as_ref()?.enabled);
     // Without PFC nothing protects the class, whatever the file calls it; credits protect them all.
-    let lossless = meant_lossless && file.pfc.enabled || file.credits.enabled;
+    let pauses = pauses.next().unwrap_or(file.pfc.enabled);
+    let lossless = meant_lossless && pauses || file.credits.enabled;
     let name = match id {
         0 => "best-effort".to_owned(),
         RDMA => "rdma".to_owned(),
         CNP => "cnp".to_owned(),
         _ => format!("class{id}"),
     };
-    let scheduling = match given.and_then(|e| e.scheduling) {
+    let scheduling = classes().find_map(|class| class.scheduling);
+    let scheduling = match scheduling.or_else(|| given.and_then(|e| e.scheduling)) {
         Some(SchedulingEntry::Weight(weight)) => Scheduling::Weighted(weight),
         Some(SchedulingEntry::Word(_)) => Scheduling::Strict,
         None if id == CNP => Scheduling::Strict,
@@ -111,36 +149,89 @@ fn plan(id: usize, entry: Option<(usize, &ClassEntry)>, dscp: u8, file: &FabricF
         None => Scheduling::Weighted(1),
     };
     let reserved = if lossless { Bytes::new(10 * 1024) } else { Bytes::ZERO };
+    let own_reserved =
+        classes().find_map(|class| class.reserved).or_else(|| given.and_then(|e| e.reserved));
+    let own_alpha = || given.and_then(|e| e.alpha);
+    let egress_alpha = classes().find_map(|class| class.egress_alpha);
+    let egress_delay = classes().find_map(|class| class.egress_delay);
     ClassPlan {
         name: given.and_then(|e| e.name.clone()).unwrap_or(name),
         lossless,
         dscp,
         scheduling,
-        ecn: ecn(given.and_then(|e| e.ecn.as_ref()), &file.ecn, meant_lossless),
-        reserved: given.and_then(|e| e.reserved).unwrap_or(reserved),
-        alpha: given.and_then(|e| e.alpha),
-        egress_alpha: given.and_then(|e| e.egress_alpha).unwrap_or(Ratio::ONE),
-        egress_delay: given.and_then(|e| e.egress_delay),
+        ecn: ecn(id, given.and_then(|e| e.ecn.as_ref()), &file.ecn, meant_lossless, layers),
+        reserved: own_reserved.unwrap_or(reserved),
+        pause: pause(id, given, file, layers),
+        alpha: classes().find_map(|class| class.alpha).or_else(own_alpha),
+        egress_alpha: egress_alpha
+            .or_else(|| given.and_then(|e| e.egress_alpha))
+            .unwrap_or(Ratio::ONE),
+        egress_delay: egress_delay.or_else(|| given.and_then(|e| e.egress_delay)),
         entry: entry.map(|(index, _)| index),
     }
 }
 
-/// A class marks if it says so, or if it is lossless and marking is not turned off.
-fn ecn(own: Option<&EcnSettings>, all: &EcnSettings, lossless: bool) -> Option<EcnPlan> {
-    let pick = |get: fn(&EcnSettings) -> Option<Bytes>| own.and_then(get).or_else(|| get(all));
-    let wanted = own.and_then(|e| e.enabled).or(own.map(|_| true));
-    if !wanted.unwrap_or(lossless && all.enabled.unwrap_or(true)) {
-        return None;
+/// When an ingress of a class pauses: what the most specific layer says, of a class before the whole.
+fn pause(
+    id: usize,
+    given: Option<&ClassEntry>,
+    file: &FabricFile,
+    layers: &[Layer<'_>],
+) -> PauseAt {
+    let local = layers.iter().rev().find_map(|layer| {
+        let own = layer.class(id).and_then(|class| class.alpha).map(PauseAt::Share);
+        let pfc = || {
+            let pfc = layer.rules.pfc.as_ref()?;
+            pfc.xoff.map(PauseAt::Size).or(pfc.alpha.map(PauseAt::Share))
+        };
+        own.or_else(pfc)
+    });
+    let fabric = || {
+        let own = given.and_then(|entry| entry.alpha).map(PauseAt::Share);
+        own.or(file.pfc.xoff.map(PauseAt::Size)).or(file.pfc.alpha.map(PauseAt::Share))
+    };
+    local.or_else(fabric).unwrap_or(PauseAt::Share(Ratio::new(1, 8)))
+}
+
+/// A class marks if it says so, or if it is lossless and marking is not turned off. A layer that turns marking off
+/// does so for all classes, one that turns it on for the lossless ones.
+fn ecn(
+    id: usize,
+    own: Option<&EcnSettings>,
+    all: &EcnSettings,
+    lossless: bool,
+    layers: &[Layer<'_>],
+) -> Option<EcnPlan> {
+    let mut marks = lossless && all.enabled.unwrap_or(true);
+    if let Some(own) = own {
+        marks = own.enabled.unwrap_or(true);
     }
-    let pmax = own.and_then(|e| e.pmax).or(all.pmax).unwrap_or(Ratio::new(1, 5));
-    Some(EcnPlan {
+    let mut settings: Vec<&EcnSettings> = std::iter::once(all).chain(own).collect();
+    for layer in layers {
+        if let Some(here) = &layer.rules.ecn {
+            marks = match here.enabled {
+                Some(true) => marks || lossless,
+                Some(false) => false,
+                None => marks,
+            };
+            settings.push(here);
+        }
+        if let Some(here) = layer.class(id).and_then(|class| class.ecn.as_ref()) {
+            marks = here.enabled.unwrap_or(true);
+            settings.push(here);
+        }
+    }
+    fn last<T>(settings: &[&EcnSettings], get: impl Fn(&EcnSettings) -> Option<T>) -> Option<T> {
+        settings.iter().rev().find_map(|settings| get(settings))
+    }
+    marks.then(|| EcnPlan {
         ecn: Ecn {
-            kmin: pick(|e| e.kmin).unwrap_or(Bytes::new(400_000)),
-            kmax: pick(|e| e.kmax).unwrap_or(Bytes::new(1_600_000)),
-            pmax,
+            kmin: last(&settings, |e| e.kmin).unwrap_or(Bytes::new(400_000)),
+            kmax: last(&settings, |e| e.kmax).unwrap_or(Bytes::new(1_600_000)),
+            pmax: last(&settings, |e| e.pmax).unwrap_or(Ratio::new(1, 5)),
         },
-        at: own.and_then(|e| e.at).or(all.at).unwrap_or(Rate::from_gbps(400)),
-        scale: own.and_then(|e| e.scale).or(all.scale).unwrap_or(true),
+        at: last(&settings, |e| e.at).unwrap_or(Rate::from_gbps(400)),
+        scale: last(&settings, |e| e.scale).unwrap_or(true),
     })
 }
 

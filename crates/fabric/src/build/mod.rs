@@ -7,12 +7,14 @@ mod cables;
 mod classes;
 mod credits;
 mod custom;
+mod devices;
 mod distance;
 mod fat_tree;
 mod fit;
 mod hosts;
 mod leaf_spine;
 mod oversubscription;
+mod places;
 mod rail;
 mod routes;
 mod single;
@@ -48,7 +50,7 @@ pub(crate) fn build(
 ) -> Option<Fabric> {
     check_homing(file, report);
     let terms = Terms::settle(file, catalogue, transports, report)?;
-    let wiring = match wire(&terms, report) {
+    let mut wiring = match wire(&terms, report) {
         Ok(wiring) => wiring,
         Err(Stop::Reported) => return None,
         Err(Stop::TooLarge(what)) => {
@@ -64,6 +66,7 @@ pub(crate) fn build(
     assert_numbered(&wiring);
     fit::check(&wiring, report);
     oversubscription::check(&terms, &wiring, report);
+    devices::apply(&mut wiring, file, report);
     let classes = classes::settle(file, report);
     let mut model = assemble::assemble(&terms, wiring, classes, report);
     hosts::settle(&mut model, file, report);

@@ -5,7 +5,7 @@ use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::file::{
     BalancingName, BalancingSettings, DisciplineName, FabricFile, Forwarding, HashField, HashSeed,
-    SwitchSettings, Unit, WatchdogActionName,
+    SwitchSettings, Unit, WatchdogActionName, WatchdogSettings,
 };
 use crate::model::{
     Balancing, CLASSES, Choice, ClassId, Discipline, HashFields, Tier, Trimming, Watchdog,
@@ -38,6 +38,8 @@ pub(super) struct SwitchKind {
     pub(super) headroom_pool: Option<Bytes>,
     pub(super) discipline: Discipline,
     pub(super) trimming: Option<Trimming>,
+    /// The entries of `[[device]]` that are about it, in their order.
+    pub(super) devices: Vec<usize>,
 }
 
 /// The silicon a file names for a tier; `generic` after reporting a name that is unknown.
@@ -68,11 +70,7 @@ pub(super) fn kind(
     report: &mut Report<'_>,
 ) -> SwitchKind {
     let section = &file.switch;
-    let own = match tier {
-        Tier::Leaf => &section.leaf,
-        Tier::Spine => &section.spine,
-        Tier::Core => &section.core,
-    };
+    let own = &section.tier(tier).own;
     let all = &section.all;
     let hash = |get: fn(&crate::file::HashSettings) -> Option<HashFields>| {
         own.hash.as_ref().and_then(get).or_else(|| all.hash.as_ref().and_then(get))
@@ -84,7 +82,6 @@ pub(super) fn kind(
     let forwards = forwards.unwrap_or_else(|| silicon.clone());
     check_network(tier, &forwards, file, report);
     let forwarding = own.forwarding.or(all.forwarding).unwrap_or(Forwarding::CutThrough);
-    let watchdog = own.watchdog.as_ref().or(all.watchdog.as_ref()).filter(|w| w.enabled);
     let kind = SwitchKind {
         tier,
         buffer: own.buffer.or(all.buffer).unwrap_or(forwards.buffer),
@@ -94,11 +91,8 @@ pub(super) fn kind(
         cut_through: forwarding == Forwarding::CutThrough && forwards.voq.is_none(),
         mtu: own.mtu.or(all.mtu).unwrap_or(Bytes::new(9216)),
         fields: fields.unwrap_or(HashFields { addresses: true, source_port: true, dest_qp: false }),
-        seed: match seed {
-            Some(HashSeed::Fixed(seed)) => Some(seed),
-            Some(HashSeed::Each(_)) | None => None,
-        },
-        watchdog: watchdog.map(settled_watchdog),
+        seed: seed.and_then(fixed_seed),
+        watchdog: own.watchdog.as_ref().or(all.watchdog.as_ref()).and_then(watchdog),
         balancing: balancing(own.balancing.as_ref().or(all.balancing.as_ref())),
         headroom_pool: own.headroom_pool.or(all.headroom_pool),
         discipline: discipline(own.discipline.or(all.discipline)),
@@ -106,6 +100,7 @@ pub(super) fn kind(
             class: ClassId(trimming.class),
             size: trimming.size.unwrap_or(Bytes::new(64)),
         }),
+        devices: Vec::new(),
         silicon,
         forwards,
     };
@@ -115,12 +110,36 @@ pub(super) fn kind(
     kind
 }
 
-fn settled_watchdog(given: &crate::file::WatchdogSettings) -> Watchdog {
+/// The watchdog of a file, unless that turns it off.
+pub(super) fn watchdog(given: &WatchdogSettings) -> Option<Watchdog> {
     let action = match given.action {
         WatchdogActionName::Drop => WatchdogAction::Drop,
         WatchdogActionName::Forward => WatchdogAction::Forward,
     };
-    Watchdog { detect: given.detect, restore: given.restore, action }
+    let watchdog = Watchdog { detect: given.detect, restore: given.restore, action };
+    given.enabled.then_some(watchdog)
+}
+
+/// The seed of a file, if it is the same for every switch.
+pub(super) fn fixed_seed(seed: HashSeed) -> Option<u32> {
+    match seed {
+        HashSeed::Fixed(seed) => Some(seed),
+        HashSeed::Each(_) => None,
+    }
+}
+
+/// Why a hash does not do, and what would.
+pub(super) fn wrong_hash(kind: &SwitchKind) -> Option<(String, &'static str)> {
+    let blind = kind.balancing == Balancing::Engineered && !kind.fields.source_port;
+    let message = "a controller steers flows by their source port, and it is not hashed";
+    blind.then(|| (message.to_owned(), "add `source-port` to `switch.hash.fields`"))
+}
+
+/// Why a watchdog does not do, and what would.
+pub(super) fn wrong_watchdog(kind: &SwitchKind) -> Option<(String, &'static str)> {
+    let hasty = kind.watchdog.is_some_and(|watchdog| watchdog.detect.is_zero());
+    let message = "a watchdog that detects after no time sees nothing but stuck queues";
+    hasty.then(|| (message.to_owned(), "200ms is usual"))
 }
 
 fn check_mtu(kind: &SwitchKind, qp: &QpConfig, report: &mut Report<'_>) {
@@ -219,7 +238,7 @@ fn check_order(kind: &SwitchKind, own: &SwitchSettings, qp: &QpConfig, report: &
     );
 }
 
-fn hash_fields(fields: &[HashField]) -> HashFields {
+pub(super) fn hash_fields(fields: &[HashField]) -> HashFields {
     HashFields {
         addresses: fields.contains(&HashField::Addresses),
         source_port: fields.contains(&HashField::SourcePort),
@@ -309,15 +328,11 @@ fn check(kind: &SwitchKind, own: &SwitchSettings, report: &mut Report<'_>) {
             wrong("trimming", own.trimming.is_some(), message, "it keeps its headers, 64B or more");
         }
     }
-    if kind.balancing == Balancing::Engineered && !kind.fields.source_port {
-        let message =
-            "a controller steers flows by their source port, and it is not hashed".to_owned();
-        let help = "add `source-port` to `switch.hash.fields`";
+    if let Some((message, help)) = wrong_hash(kind) {
         wrong("balancing", own.balancing.is_some(), message, help);
     }
-    if kind.watchdog.is_some_and(|w| w.detect.is_zero()) {
-        let message = "a watchdog that detects after no time sees nothing but stuck queues";
-        wrong("watchdog", own.watchdog.is_some(), message.to_owned(), "200ms is usual");
+    if let Some((message, help)) = wrong_watchdog(kind) {
+        wrong("watchdog", own.watchdog.is_some(), message, help);
     }
 }
 

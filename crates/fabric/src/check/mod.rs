@@ -3,6 +3,7 @@
 mod collective;
 mod fault;
 mod goals;
+mod local;
 mod quantities;
 mod scenario;
 mod traffic;

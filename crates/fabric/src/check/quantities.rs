@@ -1,6 +1,6 @@
 //! Numbers of a fabric file that cannot be, or are unusual.
 
-use super::transport;
+use super::{local, transport};
 use crate::build::receive;
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
@@ -22,9 +22,15 @@ pub(crate) fn fabric(file: &FabricFile, report: &mut Report<'_>) {
     nic(file, report);
     transport::check(&file.transport.qp, report);
     credits(file, report);
+    local::check(file, report);
 }
 
-fn impossible(report: &mut Report<'_>, path: &Path<'_>, message: impl Into<String>, help: &str) {
+pub(super) fn impossible(
+    report: &mut Report<'_>,
+    path: &Path<'_>,
+    message: impl Into<String>,
+    help: &str,
+) {
     report.error(code::IMPOSSIBLE, path, message, help);
 }
 
@@ -108,6 +114,12 @@ fn ecn(own: &EcnSettings, all: &EcnSettings, at: &Path<'_>, report: &mut Report<
         let key = if own.kmin.is_some() { "kmin" } else { "kmax" };
         impossible(report, &path(key), message, "kmin must not be above kmax");
     }
+    share_of_marks(own, at, report);
+}
+
+/// A probability, and the rate that thresholds are given for.
+pub(super) fn share_of_marks(own: &EcnSettings, at: &Path<'_>, report: &mut Report<'_>) {
+    let path = |key: &'static str| [at, &[Step::Key(key)]].concat();
     if own.pmax.is_some_and(|p| p > Ratio::ONE) {
         let message = "a probability above 1";
         impossible(

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct Members {
     pub(super) count: u64,
+    /// How many names they have: ports of one switch have one.
+    pub(super) names: u64,
     first: String,
     last: String,
 }
@@ -13,7 +15,7 @@ pub(super) struct Members {
 impl Members {
     /// `leaf0`, or `leaf0 … leaf7`.
     pub(super) fn span(&self) -> String {
-        match self.count {
+        match self.names {
             0 | 1 => self.first.clone(),
             2 => format!("{}, {}", self.first, self.last),
             _ => format!("{} … {}", self.first, self.last),
@@ -39,10 +41,12 @@ impl<R: Ord> Grouped<R> {
         let next = self.members.len();
         let at = *self.index.entry(row).or_insert(next);
         if at == next {
-            self.members.push(Members { count: 0, first: name.to_owned(), last: String::new() });
+            self.members.push(Members { first: name.to_owned(), ..Members::default() });
         }
         let members = &mut self.members[at];
         members.count += 1;
+        // Members come in the order of their names.
+        members.names += u64::from(members.names == 0 || members.last != name);
         name.clone_into(&mut members.last);
     }
 

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic, Origin, Severity};
 use std::ops::Range;
 
 /// One step into a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step<'a> {
     /// Into a table.
     Key(&'a str),

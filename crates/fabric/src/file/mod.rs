@@ -18,6 +18,7 @@ mod custom;
 mod goals;
 mod host;
 mod links;
+mod local;
 mod lossless;
 mod switch;
 mod tenant;
@@ -32,6 +33,8 @@ pub(crate) use custom::{CustomNode, NodeKind, RouteEntry, TierName};
 pub(crate) use goals::{Bounds, GoalEntry, GoalSettings};
 pub(crate) use host::{HostEntry, IommuSetting, PcieSettings, SlotSetting};
 pub use links::{LinkSettings, Links};
+pub use local::TierSettings;
+pub(crate) use local::{DeviceEntry, LocalClass, LocalRules};
 pub use lossless::{EcnSettings, MarkName, NotifyName};
 pub(crate) use lossless::{HeadroomSetting, Pfc, Quanta, ResponseSetting};
 pub use switch::{
@@ -86,6 +89,9 @@ pub struct FabricFile {
     /// Routes that override the shortest paths.
     #[serde(rename = "route")]
     pub(crate) routes: Vec<RouteEntry>,
+    /// Single switches that differ from the others of their tier.
+    #[serde(rename = "device")]
+    pub(crate) devices: Vec<DeviceEntry>,
     /// Servers and NICs whose way into memory differs from the others'.
     #[serde(rename = "host")]
     pub(crate) hosts: Vec<HostEntry>,

@@ -1,5 +1,7 @@
 //! `[switch]` and its tables per tier.
 
+use super::TierSettings;
+use crate::model::Tier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Span};
@@ -12,11 +14,22 @@ pub struct SwitchSection {
     #[serde(flatten)]
     pub all: SwitchSettings,
     /// For leaves.
-    pub leaf: SwitchSettings,
+    pub leaf: TierSettings,
     /// For spines.
-    pub spine: SwitchSettings,
+    pub spine: TierSettings,
     /// For cores.
-    pub core: SwitchSettings,
+    pub core: TierSettings,
+}
+
+impl SwitchSection {
+    /// What is said of one tier.
+    pub(crate) fn tier(&self, tier: Tier) -> &TierSettings {
+        match tier {
+            Tier::Leaf => &self.leaf,
+            Tier::Spine => &self.spine,
+            Tier::Core => &self.core,
+        }
+    }
 }
 
 /// A kind of switch. What is not given comes from the silicon in the catalogue.

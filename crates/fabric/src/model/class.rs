@@ -16,6 +16,8 @@ pub struct Class {
 /// One class at one port: buffer, pause, marking and scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortClass {
+    /// Whether PFC (or credits) protects the class here: the port sends pauses for it, and obeys them.
+    pub lossless: bool,
     /// Buffer that belongs to this port and class alone, at ingress.
     pub reserved: Bytes,
     /// When to pause (lossless) or drop (lossy), at ingress.

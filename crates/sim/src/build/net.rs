@@ -92,10 +92,8 @@ pub(super) fn net(
 fn profile_of_each_slot(fabric: &Fabric, profiles: &mut Vec<Profile>) -> Vec<u32> {
     let mut slots = Vec::with_capacity(fabric.ports.len() * CLASSES);
     for port in &fabric.ports {
-        for (class, rules) in port.classes.iter().enumerate() {
-            let protected = fabric.pause.enabled || fabric.credits;
-            let lossless = fabric.classes[class].lossless && protected;
-            let profile = Profile::new(rules, lossless);
+        for rules in &port.classes {
+            let profile = Profile::new(rules, rules.lossless);
             let known = profiles.iter().rposition(|other| *other == profile);
             slots.push(known.unwrap_or(profiles.len()) as u32);
             if known.is_none() {

@@ -271,6 +271,7 @@ mod tests {
 
     fn profile(reserved: u64, alpha: Ratio, headroom: u64) -> Profile {
         let class = PortClass {
+            lossless: true,
             reserved: Bytes::new(reserved),
             threshold: Threshold::Dynamic(alpha),
             xon_offset: Bytes::new(3072),

@@ -126,6 +126,7 @@ mod tests {
 
     fn scheduler(discipline: Discipline, weights: [u32; 3]) -> Scheduler {
         let class = |weight| PortClass {
+            lossless: true,
             reserved: Bytes::ZERO,
             threshold: Threshold::Static(Bytes::ZERO),
             xon_offset: Bytes::ZERO,

@@ -1,6 +1,6 @@
 //! Settings of a fabric file that must not only be read: what each does to traffic.
 
-use crate::scene::Scene;
+use crate::scene::{Scene, near};
 
 /// Four servers of 4 NICs, a server per leaf: all traffic between servers crosses four spines by hash.
 const ECMP: &str = "[cluster]\ngpus = 16\ngpus-per-server = 4\nnic = 'connectx-7'\n\
@@ -50,4 +50,102 @@ fn more_queue_pairs_spread_an_all_reduce_better() {
     let (one, sixteen) = (time(1), time(16));
     println!("one queue pair {one:.0} us, sixteen {sixteen:.0} us");
     assert!(sixteen < 0.9 * one, "{sixteen} us against {one} us");
+}
+
+/// Three leaves of four hosts on one spine, by one link each: what two leaves send to the third meets at the spine.
+const NARROW: &str = "[cluster]\nhosts = 12\nnic = 'connectx-7'\n\
+    [fabric]\nkind = 'leaf-spine'\nleaf = 'tomahawk-4'\nhosts-per-leaf = 4\nspines = 1\n\
+    oversubscription = '4:1'\n[links.leaf-spine]\nrate = '400Gbps'\nparallel = 1\n";
+
+/// Both leaves to the third, with lossless drops allowed.
+const MEET: &str = "fabric = ''\n[allow]\nlossless-drops = true\nunfinished = true\n\
+    [[workload]]\nkind = 'flows'\nlist = [\n\
+    { source = 'server0', destination = 'server8', size = '4MB' },\n\
+    { source = 'server1', destination = 'server9', size = '4MB' },\n\
+    { source = 'server4', destination = 'server10', size = '4MB' },\n\
+    { source = 'server5', destination = 'server11', size = '4MB' }]\n";
+
+fn meet(extra: &str) -> Scene {
+    Scene::of("narrow", MEET, &format!("{NARROW}{extra}"))
+}
+
+#[test]
+fn switches_without_marking_mark_nothing() {
+    let marked = |extra: &str| {
+        let scene = meet(extra);
+        let run = scene.run();
+        ["spine0→leaf2", "leaf0→spine0"].map(|port| run.data(port).marked)
+    };
+    let [spine, leaf] = marked("");
+    assert!(spine > 0 && leaf > 0, "{spine} at the spine, {leaf} at the leaf");
+    for off in [
+        "[switch.spine.ecn]\nenabled = false\n",
+        "[[device]]\nname = 'spine0'\necn = { enabled = false }\n",
+        "[[switch.spine.class]]\nid = 3\necn = { enabled = false }\n",
+    ] {
+        let [spine, leaf] = marked(off);
+        assert!(spine == 0 && leaf > 0, "{off}: {spine} at the spine, {leaf} at the leaf");
+    }
+}
+
+#[test]
+fn a_switch_without_pfc_neither_pauses_nor_obeys() {
+    let blind = "[transport.congestion]\nkind = 'none'\n";
+    let small = "[[device]]\nname = 'spine0'\npfc = { xoff = '500KB' }\n[[device.class]]\nid = 3\negress-delay = '10us'\n";
+    let with = meet(&format!("{blind}{small}"));
+    let run = with.run();
+    assert_eq!(run.data("spine0→leaf2").dropped_packets, 0);
+    assert!(run.data("spine0→leaf0").xoff_sent > 0);
+    let without = meet(&format!("{blind}[switch.spine.pfc]\nenabled = false\n{small}"));
+    let run = without.run();
+    assert!(run.data("spine0→leaf2").dropped_packets > 0, "10 us of queue overflow");
+    assert_eq!(run.data("spine0→leaf0").xoff_sent, 0);
+    // A receiver that takes nothing in pauses its leaf, which pauses the spine; that does not listen.
+    let slow = "[nic.receive]\nrate = '50Gbps'\n";
+    let early = "[[device]]\nname = 'leaf2'\npfc = { xoff = '300KB' }\n";
+    let deaf = meet(&format!("{blind}{slow}[switch.spine.pfc]\nenabled = false\n{early}"));
+    let run = deaf.run();
+    assert!(run.data("leaf2→spine0").xoff_sent > 0);
+    assert_eq!(run.data("spine0→leaf2").pauses_received, 0);
+    assert_eq!(run.data("spine0→leaf2").paused, xoff_units::Span::ZERO);
+}
+
+#[test]
+fn a_switch_with_another_map_queues_elsewhere() {
+    let scene = meet("[[device]]\nname = 'spine0'\n[[device.class]]\nid = 3\ndscp = [24]\n");
+    let run = scene.run();
+    let sent = |port: &str| {
+        let classes = &run.report.ports[scene.port(port).index()];
+        [0, 3].map(|class: usize| classes[class].tx_packets)
+    };
+    let [best_effort, rdma] = sent("spine0→leaf2");
+    assert!(best_effort > 3_000 && rdma == 0, "{best_effort} and {rdma} packets");
+    let [best_effort, rdma] = sent("leaf0→spine0");
+    assert!(best_effort == 0 && rdma > 1_500, "{best_effort} and {rdma} packets");
+}
+
+#[test]
+fn weights_of_one_switch_share_its_links() {
+    let flow = |class: u8, from: u32| {
+        format!(
+            "[[workload]]\nkind = 'flows'\nclass = {class}\n\
+             list = [{{ source = 'server{from}', destination = 'server2', size = '20MB' }}]\n"
+        )
+    };
+    let share = |rules: &str| {
+        let scenario = format!("fabric = ''\n{}{}", flow(3, 0), flow(4, 1));
+        let fabric = format!(
+            "[cluster]\nhosts = 3\nnic = 'connectx-7'\n[fabric]\nkind = 'single'\n\
+             [transport.congestion]\nkind = 'none'\n[[class]]\nid = 4\nlossless = true\n\
+             scheduling = 50\n{rules}"
+        );
+        let scene = Scene::of("weights", &scenario, &fabric);
+        let run = scene.run_until(1, Some(xoff_units::Span::from_us(400)));
+        let classes = &run.report.ports[scene.port("leaf0→server2-nic0").index()];
+        classes[3].tx_bytes as f64 / classes[4].tx_bytes as f64
+    };
+    near("equal weights", share(""), 1.0, 0.02);
+    let local = "[[device]]\nname = 'leaf0'\n[[device.class]]\nid = 3\nscheduling = 75\n\
+                 [[device.class]]\nid = 4\nscheduling = 25\n";
+    near("three to one", share(local), 3.0, 0.03);
 }

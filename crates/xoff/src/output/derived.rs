@@ -4,7 +4,7 @@ use super::number::{bytes, count, counted, plain, rate, time};
 use super::style::Style;
 use super::table::{Align, Table};
 use xoff_fabric::derived::{
-    Derived, HostRow, LinkRow, PathRow, SwitchRow, ThresholdRow, TierRow, TransportRow,
+    Derived, HostRow, LinkRow, LocalRow, PathRow, SwitchRow, ThresholdRow, TierRow, TransportRow,
 };
 use xoff_fabric::goals::{Better, Goal, Goals};
 use xoff_units::{Bytes, Length};
@@ -18,6 +18,7 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("Hosts: how NICs reach memory", hosts(&derived.hosts)),
         ("PFC: when ports pause", pauses(&derived.thresholds)),
         ("ECN: when queues mark", marks(&derived.thresholds)),
+        ("Switches with rules of their own", local(&derived.local)),
         ("Queue pairs: by the NIC and by the file", transport(&derived.transport)),
         ("Paths", paths(&derived.paths)),
         ("Goals: when a verdict passes or fails", goals(derived.goals.as_ref())),
@@ -156,33 +157,52 @@ fn pauses(rows: &[ThresholdRow]) -> Table {
         right("needed"),
     ]);
     for row in rows {
+        let size = |size: Bytes| if row.lossless { bytes(size) } else { "-".to_owned() };
         table.row([
-            format!("{}, {}", row.at, rate(row.rate)),
+            ports(row, &row.at),
             count(row.ports),
             format!("{} {}", row.class, row.class_name),
-            bytes(row.xoff),
-            bytes(row.xoff_loaded),
-            bytes(row.xon),
-            bytes(row.headroom),
-            bytes(row.headroom_needed),
+            if row.lossless { bytes(row.xoff) } else { "off".to_owned() },
+            size(row.xoff_loaded),
+            size(row.xon),
+            size(row.headroom),
+            size(row.headroom_needed),
         ]);
     }
     table
+}
+
+/// Ports that are alike, and whose they are where others of the tier differ.
+fn ports(row: &ThresholdRow, at: &str) -> String {
+    match row.switches.as_str() {
+        "" => format!("{at}, {}", rate(row.rate)),
+        switches => format!("{at}, {}: {switches}", rate(row.rate)),
+    }
 }
 
 fn marks(rows: &[ThresholdRow]) -> Table {
     let mut table =
         Table::new(&[left("ports"), left("class"), right("Kmin"), right("Kmax"), right("Pmax")]);
     let size = |size: Option<Bytes>| size.map_or("-".to_owned(), bytes);
-    for row in rows.iter().filter(|row| row.kmin.is_some()) {
-        let likely = row.pmax.map_or(0.0, |pmax| pmax.as_f64() * 100.0);
+    // Where nothing marks anywhere there is nothing to show.
+    let marks = |class: u8| rows.iter().any(|row| row.class == class && row.kmin.is_some());
+    for row in rows.iter().filter(|row| marks(row.class)) {
+        let likely = row.pmax.map(|pmax| format!("{} %", plain(pmax.as_f64() * 100.0)));
         table.row([
-            format!("{}, {}", row.at.replace(" from ", " to "), rate(row.rate)),
+            ports(row, &row.at.replace(" from ", " to ")),
             format!("{} {}", row.class, row.class_name),
-            size(row.kmin),
+            row.kmin.map_or("off".to_owned(), bytes),
             size(row.kmax),
-            format!("{} %", plain(likely)),
+            likely.unwrap_or_else(|| "-".to_owned()),
         ]);
+    }
+    table
+}
+
+fn local(rows: &[LocalRow]) -> Table {
+    let mut table = Table::new(&[left("switches"), left("setting"), left("value")]);
+    for row in rows {
+        table.row([row.at.clone(), row.key.clone(), row.value.clone()]);
     }
     table
 }
