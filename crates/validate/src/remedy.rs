@@ -149,26 +149,49 @@ impl State {
         let names: BTreeSet<&String> = asking.iter().flat_map(|check| &check.experiments).collect();
         let again: Vec<Experiment> =
             experiments.iter().filter(|one| names.contains(&one.id)).cloned().collect();
-        let fresh = (bench.run)(&text, &again)?;
-        self.hops += fresh.hops();
         let mut results = self.results.clone();
-        results.measured.extend(fresh.measured);
-        results.refused.extend(fresh.refused);
-        let after = (bench.assess)(&setup, &text, &results);
-        let effect = effect(&self.now, &after);
-        let asked = |turn: &&Turn| asking.iter().any(|check| check.id == turn.check);
-        let helps = effect.better.iter().any(|turn| asked(&turn));
-        if helps && !harms(&self.now, &after) {
-            let checks = effect.better.iter().filter(asked).map(|turn| turn.check.clone());
-            self.kept.push(Proposal {
-                advice: advice.clone(),
-                checks: checks.collect(),
-                effect: Some(effect),
-            });
-            (self.text, self.results, self.now) = (text, results, after);
+        self.hops += measure(bench, &text, &again, &mut results)?;
+        let mut after = (bench.assess)(&setup, &text, &results);
+        let helps = |effect: &Effect| {
+            effect.better.iter().any(|turn| asking.iter().any(|check| check.id == turn.check))
+        };
+        if !helps(&effect(&self.now, &after)) || harms(&self.now, &after) {
+            return Ok(());
         }
+        // It stays. What else does not pass may do so now.
+        let unhappy = after.checks.iter().filter(|check| check.verdict != Verdict::Pass);
+        let names: BTreeSet<&String> = unhappy.flat_map(|check| &check.experiments).collect();
+        let made = |one: &&Experiment| again.iter().any(|made| made.id == one.id);
+        let rest = experiments.iter().filter(|one| names.contains(&one.id) && !made(one));
+        let rest: Vec<Experiment> = rest.cloned().collect();
+        self.hops += measure(bench, &text, &rest, &mut results)?;
+        after = (bench.assess)(&setup, &text, &results);
+        let effect = effect(&self.now, &after);
+        let checks = effect.better.iter().map(|turn| turn.check.clone()).collect();
+        self.kept.push(Proposal { advice: advice.clone(), checks, effect: Some(effect) });
+        (self.text, self.results, self.now) = (text, results, after);
         Ok(())
     }
+}
+
+/// Makes experiments and lays what they measured over what is known. Returns the packet-hops that took.
+fn measure<E>(
+    bench: &mut Bench<'_, E>,
+    text: &str,
+    experiments: &[Experiment],
+    results: &mut Results,
+) -> Result<u64, E> {
+    if experiments.is_empty() {
+        return Ok(0);
+    }
+    let fresh = (bench.run)(text, experiments)?;
+    let hops = fresh.hops();
+    for id in fresh.measured.keys() {
+        results.refused.remove(id);
+    }
+    results.measured.extend(fresh.measured);
+    results.refused.extend(fresh.refused);
+    Ok(hops)
 }
 
 /// Whether a check that the verdict hangs on has a worse verdict.

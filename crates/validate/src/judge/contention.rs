@@ -121,14 +121,17 @@ fn no_marks(measured: &Measurement) -> bool {
 /// What flows get that share their sender with an incast, and nothing else.
 fn victims(evidence: &Evidence<'_>, measured: &Measurement) -> Option<Check> {
     let group = measured.group(VICTIMS)?;
-    let (share, low) = (group.received.of.mean, group.received.points.first().copied()?);
+    // Each flow is one queue pair, which uses one port of its NIC.
+    let fabric = &evidence.setup.fabric;
+    let ports = fabric.nics.iter().map(|nic| nic.ports.len()).max().unwrap_or(1).max(1) as f64;
+    let (share, low) = (group.received.of.mean * ports, group.received.points.first()? * ports);
     let totals = measured.totals;
     let check = check("bystanders", "An incast does not stop its senders' other flows")
         .from([VICTIMS])
         .done(format!("{CROWD} NICs sent to one, and each to another NIC that nobody else sent to"))
         .seen(
             format!(
-                "the other flows get {} of line rate, the slowest {}; {}, {}, {}",
+                "the other flows get {} of a port, the slowest {}; {}, {}, {}",
                 percent(share),
                 percent(low),
                 count(totals.marks, "mark", "marks"),

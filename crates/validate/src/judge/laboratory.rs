@@ -1,7 +1,7 @@
 //! The fabric file against the rules of the trade; no simulation.
 
-use super::advice;
 use super::words::{count, some};
+use super::{Evidence, advice};
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
 use std::collections::BTreeMap;
@@ -16,12 +16,13 @@ fn check(name: &str, title: &str) -> Check {
     Check::new(Phase::Laboratory, name, title)
 }
 
-pub(super) fn checks(setup: &FabricSetup, derived: &Derived) -> Vec<Check> {
+pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
+    let setup = evidence.setup;
     vec![
         pfc(setup),
         lossless_classes(setup),
         cnp_class(setup),
-        ecn(setup, derived),
+        ecn(evidence, derived),
         headroom(derived),
         watchdog(setup),
         cables(setup),
@@ -107,7 +108,7 @@ fn cnp_class(setup: &FabricSetup) -> Check {
         .advise(Some(advice::cnp_class(setup)))
 }
 
-fn ecn(setup: &FabricSetup, derived: &Derived) -> Check {
+fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
     let rows: Vec<_> = derived.thresholds.iter().collect();
     let off: Vec<String> =
         rows.iter().filter(|row| row.kmin.is_none()).map(|row| row.at.clone()).collect();
@@ -136,16 +137,18 @@ fn ecn(setup: &FabricSetup, derived: &Derived) -> Check {
         let feed = if most > 1 { "two ingresses feed" } else { "any ingress feeds" };
         (Verdict::Pass, format!("a queue that {feed} is marked before PFC pauses"), Vec::new())
     };
-    let advice = match verdict {
-        Verdict::Fail if rows.iter().any(|row| row.kmin.is_none()) => Some(advice::ecn_on()),
-        _ => advice::ecn_below_xoff(setup),
-    };
+    let candidates = [
+        rows.iter().any(|row| row.kmin.is_none()).then(advice::ecn_on),
+        advice::usual_pause(evidence),
+        advice::thresholds(evidence),
+        advice::ecn_below_xoff(evidence.setup),
+    ];
     check("ecn-before-pfc", "ECN marks before PFC pauses, at every port")
         .done("counted the ingresses that fill an egress queue to Kmin before PFC pauses them")
         .seen(measured, "marking on, and two ingresses enough")
         .verdict(verdict)
         .places(places)
-        .advise(advice)
+        .consider(candidates.into_iter().flatten())
 }
 
 fn headroom(derived: &Derived) -> Check {

@@ -57,7 +57,7 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
     for phase in Phase::ALL.into_iter().filter(|&phase| choice.has(phase)) {
         match phase {
             Phase::Laboratory => {
-                checks.extend(laboratory::checks(evidence.setup, &derived));
+                checks.extend(laboratory::checks(evidence, &derived));
                 checks.extend(settings::checks(evidence, &derived));
             }
             Phase::Baseline => checks.extend(baseline::checks(evidence)),

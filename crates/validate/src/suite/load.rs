@@ -74,9 +74,12 @@ pub(crate) fn all_to_all(fabric: &Fabric, scale: Scale) -> Experiment {
         .within(scale.load)
 }
 
-/// Queue pairs that a connection has on this fabric: one for each port of a NIC, at least.
+/// Queue pairs that a connection has on this fabric. A queue pair keeps to one port of its NIC by a hash: to fill several
+/// ports takes several for each.
 pub(super) fn queue_pairs(fabric: &Fabric) -> u32 {
-    fabric.nics.iter().map(|nic| nic.ports.len() as u32).max().unwrap_or(1).max(1)
+    let ports = fabric.nics.iter().map(|nic| nic.ports.len() as u32).max().unwrap_or(1);
+    let filling = if ports > 1 { 8 * ports } else { 1 };
+    fabric.queue_pairs.max(filling)
 }
 
 /// More than any NIC can send in a time.
