@@ -33,7 +33,7 @@ impl Scale {
                 settled: Span::from_ms(3),
                 draws: 1,
                 reduced: mib(16),
-                exchanged: mib(16),
+                exchanged: mib(64),
                 layers: 1,
             };
         }
