@@ -97,6 +97,10 @@ ecn = { kmin = '200KB', kmax = '900KB', pmax = '10%' }
 [[device.class]]
 id = 3
 dscp = [26, 24]
+
+[[host]]
+servers = ['server1']
+dscp = { data = 24 }
 ";
 
 #[test]

@@ -4,6 +4,7 @@
 mod group;
 mod host;
 mod local;
+mod nic;
 
 use crate::build::{PortUse, ports_needed};
 use crate::file::GoalSettings;
@@ -16,6 +17,7 @@ use crate::setup::{FabricSetup, NicDefault};
 use group::Grouped;
 pub use host::HostRow;
 pub use local::LocalRow;
+pub use nic::NicRow;
 use serde::Serialize;
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
@@ -38,6 +40,8 @@ pub struct Derived {
     pub links: Vec<LinkRow>,
     /// NICs that a file says how they reach memory, alike ones together.
     pub hosts: Vec<HostRow>,
+    /// NICs with limits or DSCPs of their own, alike ones together.
+    pub nic_limits: Vec<NicRow>,
     /// PFC and ECN at switch ports, alike ones together.
     pub thresholds: Vec<ThresholdRow>,
     /// Rules of tiers and of single switches.
@@ -211,6 +215,7 @@ impl Derived {
             tiers: tiers(fabric),
             links: links(fabric),
             hosts: host::rows(fabric),
+            nic_limits: nic::rows(fabric),
             thresholds: thresholds(fabric),
             local: local::rows(setup),
             transport: transport(setup),

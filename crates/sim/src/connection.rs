@@ -191,7 +191,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let nic = &self.hosts.nics[member.plane];
         let class = self.fabric.cnp_class.unwrap_or(member.class);
         let size = end.qp.wire_len(header) as u16;
-        let dscp = self.fabric.classes[class.index()].dscp;
+        let from = self.hosts.planes.home(member.plane);
+        let dscp = self.fabric.nics[from.index()].dscp[class.index()];
         (Packet { size, dscp, ..like }, Slot::new(nic.port, class))
     }
 
@@ -224,7 +225,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             ingress: Slot::NONE,
             size: qp.framing.wire_len(header, qp.mtu) as u16,
             charged: 0,
-            dscp: self.fabric.classes[class.index()].dscp,
+            dscp: self.fabric.nics[way.nics[end].index()].dscp[class.index()],
             flags: flags | more,
             hops: 0,
         };

@@ -171,10 +171,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn receive_carefully(&mut self, nic: PlaneId, port: PortId, index: PacketId) {
         let packet = *self.net.packets.get(index);
         if packet.flags & flag::LOST != 0 {
-            let slot = Slot::new(port, self.class_of(packet.dscp));
+            let slot = Slot::new(port, self.class_at(nic, packet.dscp));
             self.lose_arrived(slot, index);
         } else if packet.dst != self.hosts.planes.home(nic) {
-            let slot = Slot::new(port, self.class_of(packet.dscp));
+            let slot = Slot::new(port, self.class_at(nic, packet.dscp));
             self.drop_packet(index, slot, Drop::NotMine);
         } else if self.hosts.nics[nic].hosts_guests && self.waits_for_host(nic, port, index) {
             // It comes again.
@@ -236,7 +236,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// The class NICs put packets of this DSCP into.
+    /// The class that a NIC puts packets of this DSCP into: that of its own packets with it, or else the fabric's.
+    pub(crate) fn class_at(&self, nic: PlaneId, dscp: u8) -> ClassId {
+        let own = &self.fabric.nics[self.hosts.planes.home(nic).index()].dscp;
+        let found = own.iter().position(|&written| written == dscp);
+        found.map_or_else(|| self.class_of(dscp), |class| ClassId(class as u8))
+    }
+
+    /// The class that packets of this DSCP are meant to be in.
     pub(crate) fn class_of(&self, dscp: u8) -> ClassId {
         let found = self.fabric.classes.iter().position(|class| class.dscp == dscp);
         ClassId(found.unwrap_or(0) as u8)

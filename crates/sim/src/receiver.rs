@@ -16,7 +16,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn take_into_host(&mut self, nic: PlaneId, index: PacketId) -> bool {
         let &Packet { dscp, size, .. } = self.net.packets.get(index);
-        let class = self.class_of(dscp);
+        let class = self.class_at(nic, dscp);
         let now = self.now;
         let state = &mut self.hosts.nics[nic];
         let port = state.port;

@@ -217,7 +217,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn fetch_from_host(&mut self, port: PortId, index: PacketId) {
         let here = &mut self.net.ports[port];
-        let Some(fetch) = self.hosts.nics[here.plane()].fetch else { return };
+        let host = &self.hosts.nics[here.plane()];
+        here.busy_until = here.busy_until.max(self.now + host.packet);
+        let Some(fetch) = host.fetch else { return };
         let payload = self.net.headers.get(index).transport.payload;
         if payload > 0 {
             let fetched = self.now + fetch.times(payload);

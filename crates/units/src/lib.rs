@@ -1,5 +1,5 @@
 //! The quantities everything else is counted in: [`Instant`] and [`Span`] (picoseconds), [`Bytes`],
-//! [`Rate`] (bits per second), [`Length`] (millimetres) and [`Ratio`] (an exact fraction).
+//! [`Rate`] (bits per second), [`PacketRate`], [`Length`] (millimetres) and [`Ratio`] (an exact fraction).
 //!
 //! All arithmetic is on integers, so it gives the same answer on every machine. Picoseconds because
 //! from 10G to 1.6T one byte takes a whole number of them; a `u64` of them lasts 213 days.
@@ -12,6 +12,7 @@
 
 mod bytes;
 mod length;
+mod packet_rate;
 mod parse;
 #[cfg(feature = "serde")]
 mod pattern;
@@ -23,6 +24,7 @@ pub mod time;
 
 pub use bytes::Bytes;
 pub use length::Length;
+pub use packet_rate::PacketRate;
 pub use parse::ParseError;
 pub use rate::{ByteTime, Rate};
 pub use ratio::Ratio;

@@ -1,7 +1,7 @@
 //! Quantities in files: text with a unit, through [`FromStr`](std::str::FromStr) and `Display`.
 
-use crate::{Bytes, Length, Rate, Ratio, Span};
-use crate::{bytes, length, pattern, rate, time};
+use crate::{Bytes, Length, PacketRate, Rate, Ratio, Span};
+use crate::{bytes, length, packet_rate, pattern, rate, time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -64,6 +64,7 @@ as_text!(Span, time::UNITS, "a time", "2us");
 as_text!(Bytes, bytes::UNITS, "a size", "150KB");
 as_text!(Rate, rate::UNITS, "a rate", "400Gbps");
 as_text!(Length, length::UNITS, "a length", "30m");
+as_text!(PacketRate, packet_rate::UNITS, "a packet rate", "200Mpps");
 as_text!(out Ratio);
 
 impl JsonSchema for Ratio {

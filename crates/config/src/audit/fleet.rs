@@ -52,7 +52,9 @@ fn guards(scene: &Scene<'_>, found: &mut Collector<'_>) {
 }
 
 fn nccl(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
-    let Some(wanted) = scene.agreement.data_dscp else { return };
+    let meant = scene.intent.and_then(|intent| intent.device(&device.name));
+    let meant = meant.and_then(|device| device.nccl.traffic_class.get()).map(Dscp::of_tos);
+    let Some(wanted) = meant.or(scene.agreement.data_dscp) else { return };
     let said = &device.nccl.traffic_class;
     let fault = match said.get() {
         Some(tos) if Dscp::of_tos(tos) == wanted => return,

@@ -15,7 +15,8 @@ fn marks(site: &Site<'_>, found: &mut Collector<'_>) {
     let nic = &site.port.nic;
     let agreement = site.agreement();
     let place = site.port.place;
-    if let Some(wanted) = agreement.data_dscp {
+    let meant = site.intended.map(|port| &port.nic);
+    if let Some(wanted) = meant.and_then(|nic| nic.data_dscp.get()).or(agreement.data_dscp) {
         if nic.data_dscp.get() != Some(wanted) {
             let message = match nic.data_dscp.get() {
                 Some(dscp) => format!("RDMA data leaves with DSCP {dscp}; {wanted} is meant"),
@@ -34,7 +35,8 @@ fn marks(site: &Site<'_>, found: &mut Collector<'_>) {
             found.port(site, fault);
         }
     }
-    let Some(wanted) = agreement.cnp_dscp.filter(|_| agreement.marking) else { return };
+    let wanted = meant.and_then(|nic| nic.cnp_dscp.get()).or(agreement.cnp_dscp);
+    let Some(wanted) = wanted.filter(|_| agreement.marking) else { return };
     if nic.cnp_dscp.get().is_some_and(|dscp| dscp != wanted) {
         let message = match nic.cnp_dscp.get() {
             Some(dscp) => format!("CNPs leave with DSCP {dscp}; {wanted} is meant"),

@@ -9,7 +9,7 @@ use crate::qos::{Maps, Trust};
 use crate::system::SystemId;
 use std::sync::Arc;
 use xoff_fabric::FabricSetup;
-use xoff_fabric::model::{PortId, ServerId};
+use xoff_fabric::model::{ClassId, Fabric, PortId, ServerId};
 use xoff_units::{Bytes, Length};
 
 /// The usual MTU of hosts; a smaller one of the switches comes first.
@@ -26,12 +26,15 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
     let fabric = &setup.fabric;
     let mut device = Device::new(&fabric.servers[server.index()].name, SystemId::Host);
     device.nccl = Nccl {
-        traffic_class: said(agreement.data_dscp.map(Dscp::tos_with_ecn)),
+        // NCCL writes what its variable says into the packets of all NICs: that of the first.
+        traffic_class: said(data_dscp(fabric, server).map(Dscp::tos_with_ecn)),
         gid_index: Said::meant(USUAL_GID_INDEX),
     };
     let mut maps = Maps::default();
-    for (class, settings) in Class::all().zip(&fabric.classes) {
-        if let Some(dscp) = Dscp::new(settings.dscp) {
+    let first = fabric.nics.get(fabric.servers[server.index()].nics.start as usize);
+    for class in Class::all() {
+        let usual = fabric.classes[class.index()].dscp;
+        if let Some(dscp) = Dscp::new(first.map_or(usual, |nic| nic.dscp[class.index()])) {
             maps.dscp_to_class[dscp.index()] = Said::meant(class);
         }
     }
@@ -42,6 +45,8 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
         let port = &fabric.ports[id.index()];
         let cable = fabric.cable(id);
         let peer = cabling::peer(fabric, ports, id);
+        let nic = &fabric.nics[port.node.index()];
+        let writes = |class: ClassId| Dscp::new(nic.dscp[usize::from(class.0)]);
         let mut settings = queues(&port.classes);
         // A NIC marks nothing: it takes turns.
         settings.iter_mut().for_each(|queue| queue.wred = Said::Absent);
@@ -61,9 +66,9 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
             pfc: said(agreement.lossless),
             queues: Arc::new(settings),
             nic: Nic {
-                data_dscp: said(agreement.data_dscp),
-                cm_dscp: said(agreement.data_dscp),
-                cnp_dscp: said(agreement.cnp_dscp),
+                data_dscp: said(writes(fabric.data_class)),
+                cm_dscp: said(writes(fabric.data_class)),
+                cnp_dscp: said(writes(fabric.cnp_class.unwrap_or(fabric.data_class))),
                 notifies: controlled,
                 reacts: controlled,
             },
@@ -72,6 +77,12 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
         device.ports.insert(name(ports, id), meant);
     }
     device
+}
+
+/// The DSCP that the first NIC of a server writes into RDMA data.
+fn data_dscp(fabric: &Fabric, server: ServerId) -> Option<Dscp> {
+    let first = fabric.servers[server.index()].nics.start as usize;
+    Dscp::new(fabric.nics.get(first)?.dscp[usize::from(fabric.data_class.0)])
 }
 
 fn name(ports: &[End], id: PortId) -> crate::device::PortName {

@@ -34,7 +34,7 @@ pub(super) fn assemble(
     let cables = wiring.links.iter().map(|link| wiring.cables[link.cable].clone()).collect();
     let mut fabric = Model {
         servers: servers(&wiring, terms),
-        nics: nics(terms, &wiring, &nodes),
+        nics: nics(terms, &wiring, &classes, &nodes),
         switches: switches(&wiring, &places, &nodes),
         ports,
         cables,
@@ -166,7 +166,7 @@ fn servers(wiring: &Wiring, terms: &Terms<'_>) -> Vec<Server> {
     wiring.servers.iter().map(server).collect()
 }
 
-fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
+fn nics(terms: &Terms<'_>, wiring: &Wiring, classes: &Classes, nodes: &[Range<u32>]) -> Vec<Nic> {
     let file = terms.file;
     let nic = |(index, plan): (usize, &super::wiring::NicPlan)| {
         let kind = &wiring.nic_kinds[plan.kind];
@@ -178,6 +178,9 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, nodes: &[Range<u32>]) -> Vec<Nic> {
             qp: queue_pairs(terms.transports.get(&kind.model).unwrap_or(&file.transport)),
             latency: kind.latency,
             receive: file.nic.receive.as_ref().map(receive),
+            packet_rate: None,
+            dscp: classes.plans.each_ref().map(|plan| plan.dscp),
+            rail: plan.rail,
             cpu: cores(&file.nic),
             host: None,
         }
@@ -215,6 +218,7 @@ pub(crate) fn receive(given: &ReceiveSettings) -> ReceiveLimit {
         buffer,
         xoff: given.xoff.unwrap_or(Bytes::new(buffer.get() / 2)),
         xon: given.xon.unwrap_or(Bytes::new(buffer.get() / 4)),
+        packet: Span::ZERO,
     }
 }
 

@@ -74,6 +74,7 @@ fn add_nics<'a>(
             }
         }
     }
+    server_names(&servers, report);
     wiring.nic_kinds.push(terms.nic.clone());
     for (server, (name, nics)) in servers.into_iter().enumerate() {
         let first = wiring.nics.len() as u32;
@@ -81,11 +82,47 @@ fn add_nics<'a>(
             let kind = nic_kind(terms, wiring, *index, node, report);
             ends.insert(&node.name, End::Nic(wiring.nics.len() as u32));
             wiring.add_nic(node.name.clone(), server as u32, kind)?;
+            if let Some(nic) = wiring.nics.last_mut() {
+                nic.rail = node.rail;
+            }
         }
         let gpus = nics.len() as u32;
         wiring.servers.push(ServerPlan { name, gpus, nics: first..wiring.nics.len() as u32 });
     }
     Ok(())
+}
+
+/// Two servers of one name could not be told apart: one that a NIC names, and one that a NIC without a server got.
+fn server_names(servers: &[(String, Vec<(usize, &CustomNode)>)], report: &mut Report<'_>) {
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, nics) in servers {
+        let Some((index, first)) = nics.first() else { continue };
+        if let Some(other) = known.insert(name, &first.name) {
+            let key = if first.server.is_some() { "server" } else { "name" };
+            report.error(
+                code::DUPLICATE,
+                keys!["node", *index, key],
+                format!(
+                    "there are two servers called `{name}`: of `{other}` and of `{}`",
+                    first.name
+                ),
+                "a NIC without `server` has a server named after it: give both NICs the same \
+                 `server`, or names that differ",
+            );
+        }
+        let mut rails: Vec<u32> = nics.iter().filter_map(|(_, nic)| nic.rail).collect();
+        rails.sort_unstable();
+        if let Some(pair) = rails.windows(2).find(|pair| pair[0] == pair[1]) {
+            let place = |nic: &&(usize, &CustomNode)| nic.1.rail == Some(pair[0]);
+            let index = nics.iter().rev().find(place).map_or(*index, |(index, _)| *index);
+            report.warn(
+                code::UNUSUAL,
+                keys!["node", index, "rail"],
+                format!("`{name}` has two NICs on rail {}", pair[0]),
+                "NICs of a server are on rails of their own",
+            );
+        }
+    }
 }
 
 fn nic_kind(
@@ -135,6 +172,14 @@ fn add_switches<'a>(
     let mut switches: Vec<_> = nodes.filter(|(_, n)| n.kind == NodeKind::Switch).collect();
     switches.sort_by_key(|(index, node)| (tier(node.tier), *index));
     for (index, node) in switches {
+        if node.rail.is_some() {
+            report.error(
+                code::TOPOLOGY,
+                keys!["node", index, "rail"],
+                format!("`{}` is a switch, and rails are given to NICs", node.name),
+                "give `rail` to the NICs that are meant to be plugged into it",
+            );
+        }
         let tier = tier(node.tier);
         let mut kind = match tier {
             Tier::Leaf => terms.leaf.clone(),

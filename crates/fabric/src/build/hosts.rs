@@ -1,39 +1,94 @@
-//! How NICs reach the memory of their servers: `[nic.pcie]`, and `[[host]]` where some differ.
+//! What NICs can do: `[nic]`, and `[[host]]` where some differ. How they reach the memory of their servers, what they
+//! take in, how many packets they handle, and which DSCPs they write.
+
+mod marks;
 
 use super::assemble::receive;
 use crate::diagnostic::code;
 use crate::document::{Report, Step, keys};
 use crate::file::{FabricFile, IommuSetting, PcieSettings, ReceiveSettings};
-use crate::model::{HostPath, Model, NicId, PortId};
+use crate::model::{HostPath, Model, NicId, PortId, ReceiveLimit};
 use crate::names::Names;
 use crate::rules::pcie::{Bottleneck, Path, Reached, Slot};
-use xoff_units::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
+use xoff_units::{Bytes, PacketRate, Rate, Span};
 
-/// Gives every NIC its path into memory, and a limit where that is slower than its ports.
+/// Gives every NIC its path into memory, its limits and its marks.
 pub(super) fn settle(fabric: &mut Model, file: &FabricFile, report: &mut Report<'_>) {
+    let entries = entries(fabric, file, report);
+    memory(fabric, file, &entries, report);
+    for (nic, entries) in entries.iter().enumerate() {
+        let last = || entries.iter().rev().map(|&index| &file.hosts[index]);
+        if let Some(own) = last().find_map(|entry| entry.receive.as_ref()) {
+            limit(fabric, nic, receive(own));
+        }
+        let packets = last().find_map(|entry| entry.packet_rate).or(file.nic.packet_rate);
+        if let Some(packets) = packets.filter(|rate| rate.pps() > 0) {
+            handle(fabric, nic, packets);
+        }
+    }
+    marks::settle(fabric, file, &entries, report);
+}
+
+/// The entries of `[[host]]` that are about each NIC, in their order.
+fn entries(fabric: &Model, file: &FabricFile, report: &mut Report<'_>) -> Vec<Vec<usize>> {
+    let mut entries: Vec<Vec<usize>> = vec![Vec::new(); fabric.nics.len()];
+    for index in 0..file.hosts.len() {
+        for nic in named(fabric, file, index, report) {
+            let own = &mut entries[nic.index()];
+            // A NIC that is named twice in one entry is meant once.
+            if own.last() != Some(&index) {
+                own.push(index);
+            }
+        }
+    }
+    entries
+}
+
+/// Paths into memory, and limits where they are slower than ports.
+fn memory(fabric: &mut Model, file: &FabricFile, entries: &[Vec<usize>], report: &mut Report<'_>) {
     let all = &file.nic.pcie;
-    if *all == PcieSettings::default() && file.hosts.is_empty() {
+    let usual = PcieSettings::default();
+    if *all == usual && file.hosts.iter().all(|entry| entry.pcie == usual) {
         return;
     }
     check(all, &[Step::Key("nic"), Step::Key("pcie")], report);
-    // The entry that is about each NIC: none, or the last in the file.
-    let mut entries: Vec<Option<usize>> = vec![None; fabric.nics.len()];
     for (index, entry) in file.hosts.iter().enumerate() {
         check(&entry.pcie, &[Step::Key("host"), Step::Index(index), Step::Key("pcie")], report);
-        for nic in named(fabric, file, index, report) {
-            entries[nic.index()] = Some(index);
+    }
+    // NICs that the same entries are about share one computation, and one complaint.
+    let mut paths: BTreeMap<&[usize], (Path, bool)> = BTreeMap::new();
+    for (nic, own) in entries.iter().enumerate() {
+        let (path, reported) = paths.entry(own).or_insert_with(|| {
+            let layers = own.iter().rev().map(|&index| &file.hosts[index].pcie);
+            (path(&layers.chain([all]).collect::<Vec<_>>()), false)
+        });
+        let slow = apply(fabric, nic, path, file.nic.receive.as_ref());
+        if slow && !std::mem::replace(reported, true) {
+            complain(fabric, nic, own.last().copied(), report);
         }
     }
-    let own = file.hosts.iter().map(|entry| path(&[&entry.pcie, all]));
-    let paths: Vec<Path> = std::iter::once(path(&[all])).chain(own).collect();
-    let mut reported = vec![false; paths.len()];
-    for (nic, entry) in entries.into_iter().enumerate() {
-        let at = entry.map_or(0, |index| index + 1);
-        let slow = apply(fabric, nic, &paths[at], file.nic.receive.as_ref());
-        if slow && !std::mem::replace(&mut reported[at], true) {
-            complain(fabric, nic, entry, report);
-        }
-    }
+}
+
+/// A receive side that a file gives; one that memory makes slower stays as slow.
+fn limit(fabric: &mut Model, nic: usize, own: ReceiveLimit) {
+    let state = &mut fabric.nics[nic];
+    let memory = state.host.filter(|host| host.receive.by != Bottleneck::None);
+    let part = memory.map(|host| host.receive.rate.bps() / state.ports.len().max(1) as u64);
+    let rate = part.map_or(own.rate, |part| own.rate.min(Rate::from_bps(part)));
+    state.receive = Some(ReceiveLimit { rate, ..own });
+}
+
+/// A NIC that handles so many packets in a second: its ports share them.
+fn handle(fabric: &mut Model, nic: usize, packets: PacketRate) {
+    let ports = fabric.nics[nic].ports.clone();
+    let each = PortId(ports.start);
+    let wire =
+        ReceiveSettings { rate: fabric.cable(each).rate, buffer: None, xoff: None, xon: None };
+    let state = &mut fabric.nics[nic];
+    state.packet_rate = Some(packets);
+    let limit = state.receive.get_or_insert_with(|| receive(&wire));
+    limit.packet = packets.packet_time() * ports.len().max(1) as u64;
 }
 
 /// The NICs that an entry of `[[host]]` is about.
@@ -196,3 +251,6 @@ fn check(pcie: &PcieSettings, path: &[Step<'_>], report: &mut Report<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,7 @@ pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring,
         let (server, rail) = (nic / rails, nic % rails);
         let pod = server / per_pod as u32;
         let first = leaves.start + (pod * rails + rail) * side;
+        wiring.nics[nic as usize].rail = Some(rail);
         wiring.connect_to_set(nic, first..first + side, cable)?;
     }
     add_spines(&mut wiring, terms, leaves, per_pod, report)?;

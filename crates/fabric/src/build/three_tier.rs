@@ -37,6 +37,8 @@ pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring,
     for nic in 0..wiring.nics.len() as u32 {
         let leaf = leaves.start + leaf_of(terms, nic, shape.hosts_per_leaf as u32);
         wiring.connect(End::Nic(nic), End::Switch(leaf), host, 1)?;
+        let rails = rails(terms) as u32;
+        wiring.nics[nic as usize].rail = (rails > 1).then_some(nic % rails);
     }
     let lower = wiring.add_cable(&terms.leaf_spine_cable);
     let in_pod = shape.spines_per_pod as u32;

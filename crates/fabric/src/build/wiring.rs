@@ -40,6 +40,7 @@ pub(super) struct NicPlan {
     pub(super) name: String,
     pub(super) server: u32,
     pub(super) kind: usize,
+    pub(super) rail: Option<u32>,
 }
 
 pub(super) struct SwitchPlan {
@@ -86,7 +87,7 @@ impl Wiring {
         if self.nics.len() >= MAX_NICS {
             return Err(Stop::TooLarge("200,000 NICs"));
         }
-        self.nics.push(NicPlan { name, server, kind });
+        self.nics.push(NicPlan { name, server, kind, rail: None });
         Ok(())
     }
 

@@ -5,12 +5,13 @@ use crate::build::receive;
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::file::{
-    EcnSettings, FabricFile, Kind, NotifyName, Quanta, ResponseSetting, SchedulingEntry,
+    EcnSettings, FabricFile, Kind, NotifyName, Quanta, ReceiveSettings, ResponseSetting,
+    SchedulingEntry,
 };
 use crate::rules::packet;
 use crate::rules::pause::QUANTUM;
 use xoff_transport::config::Notification;
-use xoff_units::{Bytes, Ratio, Span};
+use xoff_units::{Bytes, PacketRate, Ratio, Span};
 
 /// Checks everything that does not need the topology.
 pub(crate) fn fabric(file: &FabricFile, report: &mut Report<'_>) {
@@ -225,12 +226,28 @@ fn layout(file: &FabricFile, report: &mut Report<'_>) {
 }
 
 fn nic(file: &FabricFile, report: &mut Report<'_>) {
-    let Some(given) = &file.nic.receive else { return };
+    receive_side(file.nic.receive.as_ref(), keys!["nic", "receive"], report);
+    packets(file.nic.packet_rate, keys!["nic", "packet-rate"], report);
+    for (index, host) in file.hosts.iter().enumerate() {
+        receive_side(host.receive.as_ref(), keys!["host", index, "receive"], report);
+        packets(host.packet_rate, keys!["host", index, "packet-rate"], report);
+    }
+}
+
+fn packets(rate: Option<PacketRate>, at: &Path<'_>, report: &mut Report<'_>) {
+    if rate.is_some_and(|rate| rate.pps() == 0) {
+        let help = "leave it out for no limit, or give a rate like \"200Mpps\"";
+        impossible(report, at, "a NIC that handles no packet sends nothing", help);
+    }
+}
+
+fn receive_side(given: Option<&ReceiveSettings>, at: &Path<'_>, report: &mut Report<'_>) {
+    let Some(given) = given else { return };
     let limit = receive(given);
     if limit.rate.bps() == 0 {
         let message = "a NIC that takes nothing in stops the fabric";
         let help = "use a small rate, or a pause-storm in a scenario";
-        impossible(report, keys!["nic", "receive", "rate"], message, help);
+        impossible(report, &[at, keys!["rate"]].concat(), message, help);
     }
     if limit.xoff > limit.buffer || limit.xon > limit.xoff || limit.buffer.is_zero() {
         let message = format!(
@@ -238,7 +255,7 @@ fn nic(file: &FabricFile, report: &mut Report<'_>) {
             limit.buffer, limit.xoff, limit.xon
         );
         let help = "xon is at most xoff, and xoff is below the buffer";
-        impossible(report, keys!["nic", "receive"], message, help);
+        impossible(report, at, message, help);
     }
 }
 

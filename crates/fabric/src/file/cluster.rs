@@ -3,7 +3,7 @@
 use super::host::PcieSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Rate, Ratio, Span};
+use xoff_units::{Bytes, PacketRate, Rate, Ratio, Span};
 
 /// The NIC of a file that names none.
 pub(crate) const DEFAULT_NIC: &str = "generic-400g";
@@ -115,6 +115,12 @@ pub(crate) struct NicSettings {
     pub latency: Option<Span>,
     /// A receive side that can be slower than the wire.
     pub receive: Option<ReceiveSettings>,
+    /// Packets that a NIC sends, and packets that it takes in, in a second, whatever their size (default: as many as
+    /// its ports carry).
+    pub packet_rate: Option<PacketRate>,
+    /// DSCPs that NICs write, where those are not the first ones of `[[class]]`: switches put such packets into the
+    /// class that their own map says.
+    pub dscp: NicDscp,
     /// How NICs reach the memory of their server.
     pub pcie: PcieSettings,
     /// What one core of the host moves at one end, where cores and not the NIC run the transport.
@@ -124,8 +130,20 @@ pub(crate) struct NicSettings {
     pub flow_cores: Option<u32>,
 }
 
+/// DSCPs that a NIC writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct NicDscp {
+    /// Of RDMA data, and of acknowledgements in its class.
+    #[schemars(range(min = 0, max = 63))]
+    pub data: Option<u8>,
+    /// Of congestion notification packets.
+    #[schemars(range(min = 0, max = 63))]
+    pub cnp: Option<u8>,
+}
+
 /// A receive side that can be slower than the wire.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ReceiveSettings {
     /// Rate into the host.

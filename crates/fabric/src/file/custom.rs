@@ -14,6 +14,8 @@ pub(crate) struct CustomNode {
     pub kind: NodeKind,
     /// A NIC's server; NICs of one server are numbered together. Default: a server of its own.
     pub server: Option<String>,
+    /// The rail that a NIC is meant to be on, from 0; without it the design has no rails.
+    pub rail: Option<u32>,
     /// A NIC's model (default: the cluster's).
     pub nic: Option<String>,
     /// A switch's silicon (default: the tier's).

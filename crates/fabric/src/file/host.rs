@@ -1,11 +1,12 @@
 //! `[nic.pcie]` and `[[host]]`: what lies between a NIC and the memory of its server.
 
+use super::{NicDscp, ReceiveSettings};
 use crate::rules::pcie::Slot;
 use crate::scenario::NodeRef;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, PacketRate, Span};
 
 /// How NICs reach the memory of their server. What is not given does not limit them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,7 +93,8 @@ pub(crate) enum Passthrough {
     Passthrough,
 }
 
-/// Servers or NICs that differ from the others.
+/// Servers or NICs that differ from the others. Where several entries are about one NIC, what the later ones say
+/// counts, key by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct HostEntry {
@@ -102,4 +104,10 @@ pub(crate) struct HostEntry {
     pub nics: Vec<NodeRef>,
     /// How they reach memory, where it differs from `[nic.pcie]`.
     pub pcie: PcieSettings,
+    /// A receive side that can be slower than the wire, instead of that of `[nic.receive]`.
+    pub receive: Option<ReceiveSettings>,
+    /// Packets that they send, and packets that they take in, in a second, instead of `packet-rate` of `[nic]`.
+    pub packet_rate: Option<PacketRate>,
+    /// DSCPs that they write, instead of those of `[nic.dscp]`.
+    pub dscp: NicDscp,
 }

@@ -26,7 +26,7 @@ mod transport;
 
 pub use class::{ClassEntry, SchedulingEntry, Strict};
 pub(crate) use class::{ClassRef, Traffic};
-pub(crate) use cluster::{Cluster, DEFAULT_NIC, NicSettings, ReceiveSettings};
+pub(crate) use cluster::{Cluster, DEFAULT_NIC, NicDscp, NicSettings, ReceiveSettings};
 pub use cluster::{Homing, Kind, Layout};
 pub use custom::CustomLink;
 pub(crate) use custom::{CustomNode, NodeKind, RouteEntry, TierName};
@@ -92,7 +92,7 @@ pub struct FabricFile {
     /// Single switches that differ from the others of their tier.
     #[serde(rename = "device")]
     pub(crate) devices: Vec<DeviceEntry>,
-    /// Servers and NICs whose way into memory differs from the others'.
+    /// Servers and NICs that differ from the others.
     #[serde(rename = "host")]
     pub(crate) hosts: Vec<HostEntry>,
     /// Nodes of a custom fabric.

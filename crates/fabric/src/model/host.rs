@@ -1,11 +1,11 @@
 //! Servers and NICs, and what a transport runs on.
 
-use super::{ClassId, ServerId};
+use super::{CLASSES, ClassId, ServerId};
 use crate::network::Network;
 use crate::rules::pcie;
 use std::ops::Range;
 use xoff_transport::config::QpConfig;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, PacketRate, Rate, Span};
 
 /// A server: the NICs and GPUs that share a chassis and an NVLink domain.
 #[derive(Debug, Clone)]
@@ -39,6 +39,12 @@ pub struct Nic {
     pub latency: Span,
     /// The receive side, when it can be slower than the wire.
     pub receive: Option<ReceiveLimit>,
+    /// Packets that it sends, and packets that it takes in, in a second; `None` never holds it back.
+    pub packet_rate: Option<PacketRate>,
+    /// DSCP that it writes into packets of each class.
+    pub dscp: [u8; CLASSES],
+    /// The rail that it is meant to be on, where the design has rails.
+    pub rail: Option<u32>,
     /// The cores that run the transport; nothing where the NIC does.
     pub cpu: Option<Cpu>,
     /// How it reaches the memory of its server; `None` never holds it back.
@@ -83,6 +89,8 @@ pub struct ReceiveLimit {
     pub xoff: Bytes,
     /// Occupancy at which it resumes.
     pub xon: Bytes,
+    /// Time that a packet takes at least, however small.
+    pub packet: Span,
 }
 
 /// A transport that some workloads use beside the fabric's own.

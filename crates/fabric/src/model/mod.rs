@@ -30,6 +30,7 @@ pub use switch::{
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -190,6 +191,27 @@ impl Model {
     pub fn nic_rate(&self, nic: &Nic) -> Rate {
         let rates = nic.ports.clone().map(|port| self.cable(PortId(port)).rate.bps());
         Rate::from_bps(rates.fold(0, u64::saturating_add))
+    }
+
+    /// NICs on a leaf where most others with a rail are meant to be on another one: plugged in at the wrong place.
+    pub fn off_rail(&self) -> Vec<NicId> {
+        let peer = |port: u32| self.ports[self.ports[port as usize].peer.index()].node;
+        let mut leaves: BTreeMap<NodeId, BTreeMap<u32, u32>> = BTreeMap::new();
+        for nic in &self.nics {
+            let Some(rail) = nic.rail else { continue };
+            for leaf in nic.ports.clone().map(peer) {
+                *leaves.entry(leaf).or_default().entry(rail).or_default() += 1;
+            }
+        }
+        let strange = |nic: &Nic| {
+            let Some(rail) = nic.rail else { return false };
+            nic.ports.clone().map(peer).any(|leaf| {
+                let rails = &leaves[&leaf];
+                rails.values().any(|&count| count > rails[&rail])
+            })
+        };
+        let numbered = self.nics.iter().zip(0..);
+        numbered.filter(|(nic, _)| strange(nic)).map(|(_, number)| NicId(number)).collect()
     }
 
     /// The cable at a port.

@@ -4,11 +4,21 @@ use crate::document::Value;
 use crate::file::{HeadroomSetting, ResponseSetting, SlotSetting};
 use crate::scenario::SizeRange;
 use serde_json::Value as Json;
-use xoff_units::{Bytes, Length, Rate, Ratio, Span};
+use xoff_units::{Bytes, Length, PacketRate, Rate, Ratio, Span};
 
 /// Quantities are recognised by the example their schema carries.
-const QUANTITIES: [&str; 9] =
-    ["2us", "150KB", "400Gbps", "30m", "0.2", "auto", "standard", "1MiB..8GiB", "gen5 x16"];
+const QUANTITIES: [&str; 10] = [
+    "2us",
+    "150KB",
+    "400Gbps",
+    "30m",
+    "200Mpps",
+    "0.2",
+    "auto",
+    "standard",
+    "1MiB..8GiB",
+    "gen5 x16",
+];
 
 /// The quantity that a schema stands for, by its example.
 pub(super) fn name_of(schema: &Json) -> Option<&'static str> {
@@ -46,6 +56,7 @@ pub(super) fn check(example: &str, value: &Value) -> Result<(), String> {
         "150KB" => read::<Bytes>(&text),
         "400Gbps" => read::<Rate>(&text),
         "30m" => read::<Length>(&text),
+        "200Mpps" => read::<PacketRate>(&text),
         "0.2" => read::<Ratio>(&text),
         "1MiB..8GiB" => expect_text(value).and_then(|()| read::<SizeRange>(&text)),
         "gen5 x16" => expect_text(value).and_then(|()| read::<SlotSetting>(&text)),

@@ -75,6 +75,7 @@ fn nic_states(fabric: &Fabric) -> Table<PlaneId, NicState> {
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
         state.receiver = nic.receive.map(receiver);
         state.fetch = pcie::fetch_time(nic, rate);
+        state.packet = pcie::packet_time(nic);
         state
     };
     let mut state = state;

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use xoff_fabric::model::{ClassId, PortId};
 use xoff_transport::config::QpConfig;
-use xoff_units::{ByteTime, Instant, Rate};
+use xoff_units::{ByteTime, Instant, Rate, Span};
 use xoff_wire::{Aeth, Extension, Header, Syndrome};
 
 /// An endpoint as its NIC sees it.
@@ -172,6 +172,8 @@ pub(crate) struct NicState {
     pub(super) in_vxlan: Arc<QpConfig>,
     /// Time in which a byte comes out of the host's memory, where that is longer than on the wire.
     pub(crate) fetch: Option<ByteTime>,
+    /// Time that a packet takes at least, however small.
+    pub(crate) packet: Span,
 }
 
 impl NicState {
@@ -203,6 +205,7 @@ impl NicState {
             storms: [0; 8],
             in_vxlan,
             fetch: None,
+            packet: Span::ZERO,
         }
     }
 

@@ -9,6 +9,9 @@ use xoff_units::{Bytes, Instant, Rate, Span};
 pub(crate) struct Receiver {
     pub(super) limit: ReceiveLimit,
     pub(super) level: u128,
+    /// What has to drain until it is empty, in the same units: more than `level` where packets take longer than their
+    /// bytes.
+    work: u128,
     /// When `level` was true.
     pub(super) at: Instant,
     /// Classes paused because of it.
@@ -18,6 +21,9 @@ pub(crate) struct Receiver {
 /// A byte in the units of a level: bits times picoseconds in a second.
 pub(super) const BYTE: u128 = 8 * 1_000_000_000_000;
 
+/// Bits of the fraction of a level: what a share of a few megabytes loses is far below a byte.
+const SHARE_BITS: u32 = 32;
+
 /// So many bytes as a level.
 pub(super) fn level_of(bytes: Bytes) -> u128 {
     u128::from(bytes.get()) * BYTE
@@ -25,7 +31,7 @@ pub(super) fn level_of(bytes: Bytes) -> u128 {
 
 impl Receiver {
     pub(crate) fn new(limit: ReceiveLimit, now: Instant) -> Self {
-        Self { limit, level: 0, at: now, paused: 0 }
+        Self { limit, level: 0, work: 0, at: now, paused: 0 }
     }
 
     /// The limit a NIC without one gets when a fault slows it down.
@@ -35,21 +41,33 @@ impl Receiver {
             buffer: Bytes::new(2 << 20),
             xoff: Bytes::new(512 << 10),
             xon: Bytes::new(256 << 10),
+            packet: Span::ZERO,
         }
     }
 
     pub(super) fn drain_to(&mut self, now: Instant) {
         let gone = u128::from(self.limit.rate.bps()) * u128::from((now - self.at).as_ps());
-        self.level = self.level.saturating_sub(gone);
+        // Where packets take longer than their bytes, bytes leave in proportion to the work that is done.
+        self.level = match self.work == self.level || gone >= self.work {
+            true => self.level.saturating_sub(gone),
+            false => {
+                self.level - (self.level * (gone << SHARE_BITS).div_ceil(self.work) >> SHARE_BITS)
+            }
+        };
+        self.work = self.work.saturating_sub(gone);
         self.at = now;
     }
 
     /// Takes in a packet; false if there is no room for it.
     pub(super) fn take(&mut self, size: u16) -> bool {
-        let level = self.level + level_of(Bytes::new(size.into()));
+        // A small packet stays as long as the NIC takes for any packet.
+        let least = u128::from(self.limit.rate.bps()) * u128::from(self.limit.packet.as_ps());
+        let bytes = level_of(Bytes::new(size.into()));
+        let level = self.level + bytes;
         let fits = level <= level_of(self.limit.buffer);
         if fits {
             self.level = level;
+            self.work += bytes.max(least);
         }
         fits
     }
@@ -66,7 +84,11 @@ impl Receiver {
 
     /// When the level will have fallen to the resume point.
     pub(super) fn resumes_at(&self) -> Instant {
-        let excess = self.level.saturating_sub(level_of(self.limit.xon));
+        let mut excess = self.level.saturating_sub(level_of(self.limit.xon));
+        if excess > 0 && self.work != self.level {
+            let share = (excess << SHARE_BITS).div_ceil(self.level);
+            excess = (self.work * share >> SHARE_BITS) + 1;
+        }
         let rate = u128::from(self.limit.rate.bps());
         let wait = if rate == 0 { u128::MAX } else { excess.div_ceil(rate) };
         u64::try_from(wait).map_or(Instant::MAX, |wait| self.at + Span::from_ps(wait))
@@ -103,6 +125,30 @@ mod tests {
         assert!(often.is_above(limit.xon));
         often.drain_to(at);
         assert!(!often.is_above(limit.xon));
+    }
+
+    /// 1,000 packets of 100 B at 1 us each: half of them are gone after 500 us, whatever the rate of bytes.
+    #[test]
+    fn small_packets_leave_one_by_one() {
+        let limit = Receiver::default_limit(Rate::from_gbps(400));
+        let limit = ReceiveLimit { packet: Span::from_us(1), xon: Bytes::new(50_000), ..limit };
+        let mut receiver = Receiver::new(limit, Instant::ZERO);
+        (0..1_000).for_each(|_| assert!(receiver.take(100)));
+        assert_eq!(
+            receiver.level,
+            level_of(Bytes::new(100_000)),
+            "they take the room of their bytes"
+        );
+        let half = receiver.resumes_at();
+        let off = half.since(Instant::ZERO).as_us_f64() - 500.0;
+        assert!(off.abs() < 0.001, "{off} us");
+        for step in 1..=500 {
+            receiver.drain_to(Instant::ZERO + Span::from_us(step));
+        }
+        let left = receiver.level / BYTE;
+        assert!((49_990..=50_000).contains(&left), "{left} bytes");
+        receiver.drain_to(Instant::ZERO + Span::from_us(1_000));
+        assert_eq!((receiver.level, receiver.work), (0, 0));
     }
 
     #[test]

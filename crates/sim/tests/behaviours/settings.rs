@@ -149,3 +149,59 @@ fn weights_of_one_switch_share_its_links() {
                  [[device.class]]\nid = 4\nscheduling = 25\n";
     near("three to one", share(local), 3.0, 0.03);
 }
+
+/// Two pairs of hosts on one switch.
+fn pairs(rules: &str) -> Scene {
+    let scenario = "fabric = ''\n[[workload]]\nkind = 'flows'\nlist = [\n\
+        { source = 'server0', destination = 'server1', size = '80MB' },\n\
+        { source = 'server2', destination = 'server3', size = '80MB' }]\n";
+    let fabric = "[cluster]\nhosts = 4\nnic = 'connectx-7'\n[fabric]\nkind = 'single'\n\
+                  [transport.congestion]\nkind = 'none'\n";
+    Scene::of("pairs", scenario, &format!("{fabric}{rules}"))
+}
+
+/// Goodput of both pairs, in Gb/s.
+fn goodput(rules: &str) -> [f64; 2] {
+    let scene = pairs(rules);
+    let run = scene.run();
+    [("server0-nic0", "server1-nic0"), ("server2-nic0", "server3-nic0")]
+        .map(|(from, to)| 640e6 / run.completion(from, to).as_us_f64() / 1e3)
+}
+
+#[test]
+fn a_nic_takes_in_what_the_file_says_of_it() {
+    let [one, other] = goodput("[[host]]\nservers = ['server1']\nreceive = { rate = '100Gbps' }\n");
+    // 4,096 of 4,158 bytes that a NIC takes in are payload; what the buffer holds at the end counts, too.
+    near("the slow NIC", one, 100.0 * 4096.0 / 4158.0, 0.02);
+    assert!(other > 370.0, "{other} Gb/s between the others");
+}
+
+#[test]
+fn a_packet_rate_limits_senders_and_receivers() {
+    // A million packets of 4 KiB a second, of which acknowledgements take some at the sender's peer.
+    for end in ["server0", "server1"] {
+        let rules = format!("[[host]]\nservers = ['{end}']\npacket-rate = '1Mpps'\n");
+        let [one, other] = goodput(&rules);
+        near(&format!("packets of {end}"), one, 4096.0 * 8.0 / 1e3, 0.15);
+        assert!(other > 370.0, "{other} Gb/s between the others");
+    }
+    let fast = goodput("[nic]\npacket-rate = '200Mpps'\n");
+    assert!(fast.iter().all(|&rate| rate > 370.0), "{fast:?} Gb/s where packets are large");
+}
+
+#[test]
+fn packets_land_where_their_dscp_says() {
+    let scene = pairs("[[host]]\nservers = ['server0']\ndscp = { data = 24 }\n");
+    let run = scene.run();
+    let sent = |port: &str| {
+        let classes = &run.report.ports[scene.port(port).index()];
+        [0, 3].map(|class: usize| classes[class].tx_packets)
+    };
+    let [best_effort, rdma] = sent("leaf0→server1-nic0");
+    assert!(best_effort > 19_000 && rdma == 0, "{best_effort} and {rdma} packets");
+    let [best_effort, rdma] = sent("leaf0→server3-nic0");
+    assert!(best_effort == 0 && rdma > 19_000, "{best_effort} and {rdma} packets");
+    // What server1 answers has the DSCP that it writes itself.
+    let [best_effort, rdma] = sent("leaf0→server0-nic0");
+    assert!(best_effort == 0 && rdma > 0, "{best_effort} and {rdma} acknowledgements");
+}

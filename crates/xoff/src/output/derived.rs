@@ -4,7 +4,8 @@ use super::number::{bytes, count, counted, plain, rate, time};
 use super::style::Style;
 use super::table::{Align, Table};
 use xoff_fabric::derived::{
-    Derived, HostRow, LinkRow, LocalRow, PathRow, SwitchRow, ThresholdRow, TierRow, TransportRow,
+    Derived, HostRow, LinkRow, LocalRow, NicRow, PathRow, SwitchRow, ThresholdRow, TierRow,
+    TransportRow,
 };
 use xoff_fabric::goals::{Better, Goal, Goals};
 use xoff_units::{Bytes, Length};
@@ -16,6 +17,7 @@ pub(crate) fn render(derived: &Derived, width: usize, style: Style) -> String {
         ("Bandwidth per tier", tiers(&derived.tiers)),
         ("Links", links(&derived.links)),
         ("Hosts: how NICs reach memory", hosts(&derived.hosts)),
+        ("NICs: limits and DSCPs", nics(&derived.nic_limits)),
         ("PFC: when ports pause", pauses(&derived.thresholds)),
         ("ECN: when queues mark", marks(&derived.thresholds)),
         ("Switches with rules of their own", local(&derived.local)),
@@ -140,6 +142,29 @@ fn hosts(rows: &[HostRow]) -> Table {
             row.send_limit.to_owned(),
             rate(row.receive),
             row.receive_limit.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn nics(rows: &[NicRow]) -> Table {
+    let mut table = Table::new(&[
+        left("NIC"),
+        right("number"),
+        right("takes in"),
+        right("packets"),
+        right("DSCP of data"),
+        right("of CNPs"),
+    ]);
+    let unlimited = || "any".to_owned();
+    for row in rows {
+        table.row([
+            row.names.clone(),
+            count(row.count),
+            row.receive.map_or_else(unlimited, rate),
+            row.packet_rate.map_or_else(unlimited, |rate| rate.to_string()),
+            row.data_dscp.to_string(),
+            row.cnp_dscp.to_string(),
         ]);
     }
     table
