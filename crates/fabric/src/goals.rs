@@ -57,7 +57,6 @@ impl Goal {
 
 /// What a fabric is meant to achieve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Goals {
     /// Share of its ideal bus bandwidth that a collective reaches.
     pub collective: Goal,

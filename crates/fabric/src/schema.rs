@@ -68,7 +68,40 @@ pub fn scenario() -> Value {
         });
     }
     separate(&mut schema);
+    for name in ["Workload", "Fault"] {
+        close(&mut schema, name);
+    }
     schema
+}
+
+/// Lets no key into the alternatives of a tagged definition that none of their parts knows. `additionalProperties` sees
+/// the keys beside it only, so those of the parts are listed there, with anything as their value: what they may be, the
+/// parts say. (Draft 7 has no other way, and editors that know it only pass over `unevaluatedProperties`.)
+fn close(schema: &mut Value, name: &str) {
+    let Some(alternatives) = schema.pointer(&format!("/$defs/{name}/oneOf")) else { return };
+    let Value::Array(mut alternatives) = alternatives.clone() else { return };
+    for alternative in &mut alternatives {
+        let mut keys = Vec::new();
+        known_keys(schema, alternative, &mut keys);
+        for key in keys {
+            let known = alternative["properties"].get(&key).is_some();
+            if !known {
+                alternative["properties"][&key] = json!(true);
+            }
+        }
+        alternative["additionalProperties"] = json!(false);
+    }
+    schema["$defs"][name]["oneOf"] = Value::Array(alternatives);
+}
+
+/// The keys of a table and of all its parts.
+fn known_keys(root: &Value, schema: &Value, keys: &mut Vec<String>) {
+    let own = schema.get("properties").and_then(Value::as_object);
+    keys.extend(own.into_iter().flat_map(|own| own.keys().cloned()));
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let target = reference.and_then(|name| root.pointer(name.strip_prefix('#')?));
+    let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+    target.into_iter().chain(parts).for_each(|part| known_keys(root, part, keys));
 }
 
 /// Overrides are laid over a fabric file that has the rest: tables need none of their keys, and
@@ -144,6 +177,9 @@ mod tests {
         assert_eq!(scenario.pointer("/$defs/ClassEntry/required"), Some(&json!(["id"])));
         assert!(scenario.pointer("/$defs/RouteEntry/required/2").is_some(), "replaced");
         assert!(scenario.pointer("/properties/workload").is_some());
+        let workload = scenario.pointer("/$defs/Workload/oneOf/0").unwrap();
+        assert_eq!(workload["additionalProperties"], json!(false));
+        assert_eq!(workload["properties"]["size"], json!(true), "a key of one of its parts");
         assert!(scenario.pointer("/$defs/FabricFile/properties/cluster").is_some());
     }
 }

@@ -12,6 +12,9 @@ const MANTISSA: &str = r"(?:_*[0-9][0-9_]*(?:\.[0-9_]*)?|_*\._*[0-9][0-9_]*)";
 /// The same of a zero, which needs no unit.
 const ZERO: &str = r"(?:_*0[0_]*(?:\.[0_]*)?|_*\._*0[0_]*)";
 
+/// The same of a number that is not zero.
+const NOT_ZERO: &str = r"(?:[0_]*[1-9][0-9_]*(?:\.[0-9_]*)?|[0_]*\.[0_]*[1-9][0-9_]*)";
+
 const EXPONENT: &str = r"(?:[eE][+-]?[0-9]+)?";
 
 /// A number with one of these units, or zero.
@@ -23,8 +26,9 @@ pub(crate) fn quantity(units: &[Unit]) -> String {
 
 /// A fraction like `1/5` or `2:1`, a decimal number, or a percentage.
 pub(crate) fn ratio() -> String {
-    let fraction = r"\+?[0-9]+\s*[/:]\s*\+?0*[1-9][0-9]*";
-    format!(r"^\s*(?:{fraction}|{MANTISSA}{EXPONENT}\s*%?)\s*$")
+    let number = format!("{MANTISSA}{EXPONENT}");
+    let fraction = format!(r"{number}\s*[/:]\s*{NOT_ZERO}{EXPONENT}");
+    format!(r"^\s*(?:{fraction}|{number}\s*%?)\s*$")
 }
 
 #[cfg(test)]
@@ -60,7 +64,7 @@ mod tests {
         assert!(!pattern::<Bytes>().is_match("150kb"));
         assert!(!pattern::<Span>().is_match("2 lightyears"));
         assert!(!pattern::<Length>().is_match("30 feet"));
-        for text in ["half", "1/0", "1/", "-0.5", "20 % of it", "1:2:3"] {
+        for text in ["half", "1/0", "1/0.0", "1/", "-0.5", "20 % of it", "1:2:3"] {
             assert!(!pattern::<Ratio>().is_match(text), "{text}");
         }
     }
@@ -72,7 +76,7 @@ mod tests {
         }
         assert!(pattern::<Span>().is_match("2µs"));
         assert!(pattern::<Bytes>().is_match(" 1 MiB "));
-        for text in ["0.2", "20%", "20 %", "1/5", "2:1", "2 : 1", "1e-4", ".5"] {
+        for text in ["0.2", "20%", "20 %", "1/5", "2:1", "2 : 1", "1e-4", ".5", "1.5:1", "1/0.5"] {
             assert!(pattern::<Ratio>().is_match(text) && text.parse::<Ratio>().is_ok(), "{text}");
         }
     }

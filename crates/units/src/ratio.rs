@@ -28,6 +28,15 @@ impl Ratio {
         Self { numerator: numerator / a, denominator: denominator / a }
     }
 
+    /// `a / b`; none if that is not a ratio that fits.
+    fn quotient(a: Decimal, b: Decimal) -> Option<Self> {
+        let scaled = |of: Decimal, other: u32| {
+            of.digits.checked_mul(10u64.checked_pow(other.saturating_sub(of.scale))?)
+        };
+        let (a, b) = (scaled(a, b.scale)?, scaled(b, a.scale)?);
+        (b > 0).then(|| Self::new(a, b))
+    }
+
     /// The numerator in lowest terms.
     pub const fn numerator(self) -> u64 {
         self.numerator
@@ -94,12 +103,15 @@ impl FromStr for Ratio {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
-        let wrong =
-            || ParseError::new(format!("`{text}` is not a ratio; write `0.2`, `20%` or `1/5`"));
+        let wrong = || {
+            ParseError::new(format!(
+                "`{text}` is not a ratio; write `0.2`, `20%`, `1/5` or `1.5:1`"
+            ))
+        };
         if let Some((a, b)) = text.split_once(['/', ':']) {
-            let a: u64 = a.trim().parse().map_err(|_| wrong())?;
-            let b: u64 = b.trim().parse().map_err(|_| wrong())?;
-            return if b == 0 { Err(wrong()) } else { Ok(Self::new(a, b)) };
+            let [a, b] = [Decimal::parse(a.trim()), Decimal::parse(b.trim())];
+            let (a, b) = a.zip(b).ok_or_else(wrong)?;
+            return Self::quotient(a, b).ok_or_else(wrong);
         }
         let (number, divisor) = match text.strip_suffix('%') {
             Some(number) => (number.trim(), 100),
@@ -150,7 +162,11 @@ mod tests {
             assert_eq!(text.parse(), Ok(Ratio::new(1, 5)), "{text}");
         }
         assert_eq!("1e-12".parse(), Ok(Ratio::new(1, 1_000_000_000_000)));
-        assert!("1/0".parse::<Ratio>().is_err());
+        for text in ["1.5:1", "3:2", "1.5", "150%", "0.75/0.5", "1.50 : 1.0"] {
+            assert_eq!(text.parse(), Ok(Ratio::new(3, 2)), "{text}");
+        }
+        assert!("1/0".parse::<Ratio>().is_err() && "1/0.0".parse::<Ratio>().is_err());
+        assert!("1:".parse::<Ratio>().is_err() && "1:2:3".parse::<Ratio>().is_err());
         assert!("-1".parse::<Ratio>().is_err());
     }
 

@@ -165,6 +165,7 @@ pub(super) fn check(
         let place = places.of(kind);
         check_headroom(fabric, switch, place, &mut told, report);
         check_marking(fabric, switch, shared, place, &mut told, report);
+        check_resume(fabric, switch, shared, place, &mut told, report);
     }
 }
 
@@ -173,6 +174,7 @@ pub(super) fn check(
 struct Told {
     short: BTreeSet<Vec<Step<'static>>>,
     marked: BTreeSet<(Vec<Step<'static>>, usize)>,
+    late: BTreeSet<Vec<Step<'static>>>,
 }
 
 /// Warns of headroom that a file sets below what the model can need: meant or not, it may drop.
@@ -237,16 +239,82 @@ fn check_marking(
             let limits = (class.reserved, class.threshold, shared);
             let message = marking_arithmetic(key, length, &at, limits, most);
             let pair = class.reserved + buffer::xoff(class.threshold, shared, 2);
-            let help = format!(
-                "with {key} below {} two ingresses are enough; a larger `pfc.alpha` pauses later",
-                Bytes::new(pair.get().saturating_mul(2))
-            );
+            let most_of_two = Bytes::new(pair.get().saturating_mul(2));
+            // What decides when to pause is what has to be larger: `alpha` and `xoff` exclude each other.
+            let later = match class.threshold {
+                Threshold::Dynamic(_) => "a larger `pfc.alpha` pauses later".to_owned(),
+                Threshold::Static(_) => format!(
+                    "an `xoff` above {} pauses later, and an `alpha` in its place lets queues grow \
+                     while the buffer is free",
+                    length.saturating_sub(class.reserved)
+                ),
+            };
+            let help = format!("with {key} below {most_of_two} two ingresses are enough; {later}");
             let path = ecn_path(key, plan, switch.tier.name(), report);
             let path = place.written(&["pfc", "alpha"], &path, report);
             let path = place.written(&["pfc", "xoff"], &path, report);
             let path = place.written(&["ecn", key], &path, report);
             report.warn(code::ECN_ABOVE_XOFF, &path, message, help);
         }
+    }
+}
+
+/// A resume takes the cable there, and what it lets go takes the cable back: meanwhile the link lives on what is left
+/// in the queue, XON. With less than the cable holds there and back the queue runs empty and the link idles after
+/// every pause. The rule looks at the highest XON there is, of one ingress on an otherwise idle switch.
+fn check_resume(
+    fabric: &Model,
+    switch: &Switch,
+    shared: Bytes,
+    place: &Place,
+    told: &mut Told,
+    report: &mut Report<'_>,
+) {
+    if told.late.contains(place.key()) {
+        return;
+    }
+    for port in switch.ports.clone().map(PortId) {
+        let cable = fabric.cable(port);
+        let round = cable.rate.bytes_in(cable.delay * 2);
+        let lossless = fabric.ports[port.index()].classes.iter().filter(|class| class.lossless);
+        let xon = |class: &PortClass| {
+            let xoff = class.reserved + buffer::xoff(class.threshold, shared, 1);
+            (xoff.saturating_sub(class.xon_offset), xoff)
+        };
+        let Some((xon, xoff)) = lossless.map(xon).find(|(xon, _)| *xon < round) else { continue };
+        told.late.insert(place.key().to_vec());
+        let missing = round.saturating_sub(xon);
+        let idle = cable.rate.time_for(missing).as_us_f64();
+        let candidates: [&[Step<'_>]; 4] = [
+            keys!["pfc", "xon-offset"],
+            keys!["pfc", "xoff"],
+            keys!["pfc", "alpha"],
+            keys!["pfc", "headroom"],
+        ];
+        let path = first_written(&candidates, report).to_vec();
+        let path = place.written(&["pfc", "alpha"], &path, report);
+        let path = place.written(&["pfc", "xoff"], &path, report);
+        let path = place.written(&["pfc", "xon-offset"], &path, report);
+        report.warn(
+            code::UNUSUAL,
+            &path,
+            format!(
+                "`{}` resumes its peer with {xon} left (XON: {xoff} less {}), and {round} pass in the \
+                 {} that its cable takes there and back: the queue runs empty, and the link can \
+                 idle for {idle:.2} us after every pause",
+                fabric.port_name(port),
+                xoff.saturating_sub(xon),
+                cable.delay * 2,
+            ),
+            match xoff >= round {
+                true => format!(
+                    "an `xon-offset` of {} or less leaves enough",
+                    xoff.saturating_sub(round)
+                ),
+                false => format!("pause later: XOFF has to be above {round} for this cable"),
+            },
+        );
+        return;
     }
 }
 
@@ -310,3 +378,6 @@ pub(super) fn first_written<'c, 'a>(
     };
     candidates.iter().find(written).copied().unwrap_or(&[])
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,7 +136,12 @@ fn complain(
     );
 }
 
-/// `4:1`, or `5:3` where it does not come out even.
+/// `4:1`, or `25.8:1` with one decimal, rounded up: so that a file which asks for it accepts it.
 fn text(ratio: Ratio) -> String {
-    format!("{}:{}", ratio.numerator(), ratio.denominator())
+    let (up, down) = (u128::from(ratio.numerator()), u128::from(ratio.denominator()));
+    let tenths = (up * 10).div_ceil(down.max(1));
+    match tenths % 10 {
+        0 => format!("{}:1", tenths / 10),
+        tenth => format!("{}.{tenth}:1", tenths / 10),
+    }
 }

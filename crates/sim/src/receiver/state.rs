@@ -21,9 +21,6 @@ pub(crate) struct Receiver {
 /// A byte in the units of a level: bits times picoseconds in a second.
 pub(super) const BYTE: u128 = 8 * 1_000_000_000_000;
 
-/// Bits of the fraction of a level: what a share of a few megabytes loses is far below a byte.
-const SHARE_BITS: u32 = 32;
-
 /// So many bytes as a level.
 pub(super) fn level_of(bytes: Bytes) -> u128 {
     u128::from(bytes.get()) * BYTE
@@ -51,11 +48,19 @@ impl Receiver {
         self.level = match self.work == self.level || gone >= self.work {
             true => self.level.saturating_sub(gone),
             false => {
-                self.level - (self.level * (gone << SHARE_BITS).div_ceil(self.work) >> SHARE_BITS)
+                let bits = self.share_bits();
+                let share = (gone << bits).div_ceil(self.work);
+                self.level - ((self.level * share) >> bits)
             }
         };
         self.work = self.work.saturating_sub(gone);
         self.at = now;
+    }
+
+    /// Bits of a share of the work: what a few megabytes lose by 32 is far below a byte, and fewer are taken where the work
+    /// would overflow.
+    fn share_bits(&self) -> u32 {
+        self.work.leading_zeros().min(32)
     }
 
     /// Takes in a packet; false if there is no room for it.
@@ -86,8 +91,9 @@ impl Receiver {
     pub(super) fn resumes_at(&self) -> Instant {
         let mut excess = self.level.saturating_sub(level_of(self.limit.xon));
         if excess > 0 && self.work != self.level {
-            let share = (excess << SHARE_BITS).div_ceil(self.level);
-            excess = (self.work * share >> SHARE_BITS) + 1;
+            let bits = self.share_bits();
+            let share = (excess << bits).div_ceil(self.level);
+            excess = ((self.work * share) >> bits) + 1;
         }
         let rate = u128::from(self.limit.rate.bps());
         let wait = if rate == 0 { u128::MAX } else { excess.div_ceil(rate) };
@@ -149,6 +155,18 @@ mod tests {
         assert!((49_990..=50_000).contains(&left), "{left} bytes");
         receiver.drain_to(Instant::ZERO + Span::from_us(1_000));
         assert_eq!((receiver.level, receiver.work), (0, 0));
+    }
+
+    #[test]
+    fn the_slowest_nic_with_the_largest_buffer_does_not_overflow() {
+        let limit = Receiver::default_limit(Rate::from_gbps(1_600));
+        let second = Span::from_ms(1_000);
+        let limit = ReceiveLimit { packet: second, buffer: Bytes::new(1 << 40), ..limit };
+        let mut receiver = Receiver::new(limit, Instant::ZERO);
+        (0..100_000).for_each(|_| assert!(receiver.take(64)));
+        let before = receiver.level;
+        receiver.drain_to(Instant::ZERO + second);
+        assert!(receiver.level < before && receiver.resumes_at() > Instant::ZERO + second);
     }
 
     #[test]

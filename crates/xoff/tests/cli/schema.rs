@@ -70,6 +70,22 @@ fn examples_name_their_schema_and_keep_to_it() {
 }
 
 #[test]
+fn a_key_that_no_workload_has_is_against_the_schema() {
+    let schema = schema("scenario");
+    let judge = |keys: &str| {
+        let text = format!("fabric = 'pod.toml'\n{keys}");
+        let value: toml::Table = toml::from_str(&text).unwrap();
+        violations(&schema, &serde_json::to_value(value).unwrap())
+    };
+    let reduce = "[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\n";
+    assert_eq!(judge(&format!("{reduce}qps = 4\nname = 'x'\n")), [""; 0]);
+    assert!(!judge(&format!("{reduce}queue-pairs = 4\n")).is_empty());
+    let fault = "[[fault]]\nat = '1ms'\nkind = 'link-down'\nlink = 'leaf0 spine0'\n";
+    assert_eq!(judge(fault), [""; 0]);
+    assert!(!judge(&format!("{fault}lnk = 'leaf0 spine1'\n")).is_empty());
+}
+
+#[test]
 fn a_quantity_without_its_unit_is_against_the_schema() {
     let schema = schema("fabric");
     let wrong = [

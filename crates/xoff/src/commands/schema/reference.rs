@@ -160,7 +160,10 @@ impl<'s> Tables<'s> {
             open.extend(schema.get("allOf").and_then(Value::as_array).into_iter().flatten());
             let required = schema.get("required").and_then(Value::as_array);
             let properties = schema.get("properties").and_then(Value::as_object);
-            for (name, schema) in properties.into_iter().flat_map(Map::iter) {
+            // A key that may be anything is described by one of the parts.
+            let described =
+                properties.into_iter().flat_map(Map::iter).filter(|(_, s)| !s.is_boolean());
+            for (name, schema) in described {
                 let required = required.is_some_and(|list| list.iter().any(|one| one == name));
                 keys.push(Key { name, schema, required });
             }
