@@ -14,6 +14,21 @@ pub(crate) fn report() -> Report {
     let headline = "Lossless under every load, but one spine carries twice its share.";
     let mut report = Report::new("Gallery of a report", headline);
     report.verdict = Some(Verdict::Warn);
+    report.tiles = vec![
+        Tile::words("Lossless", "yes")
+            .note("no packet of a lossless class dropped")
+            .verdict(Verdict::Pass),
+        Tile::new("Step time", Span::from_ms(412))
+            .note("1.21 times the ideal network")
+            .verdict(Verdict::Warn),
+        Tile::new("AllReduce", Number::new(46.1e9, Unit::BytesPerSecond))
+            .note("92 % of ideal")
+            .link("load"),
+        Tile::new("GPU-hours lost a day", Number::count(1_234))
+            .note("of 24,576")
+            .link("failures.optic"),
+    ];
+    report.points = vec!["A dirty optic on `leaf1→spine2` halves its rail.".into()];
     report.facts = vec![
         Fact::code("To repeat", "xoff validate examples/pod-256.toml --seed 7"),
         Fact::new("Seed", "7"),
@@ -217,6 +232,8 @@ fn failures() -> Section {
     }
     section.blocks.push(figure.into());
     section.blocks.push(Block::Check(Check {
+        id: "failures.optic".into(),
+        lines: Some("[transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256\n".into()),
         name: "Traffic survives a dirty optic".into(),
         verdict: Verdict::Fail,
         done: "Loss of 0.1 % on leaf1→spine2 from 1 ms on, permutation traffic on all hosts."
@@ -229,7 +246,9 @@ fn failures() -> Section {
         ],
         advice: Some("Turn on selective retransmission, or take the link out at 1e-5 loss.".into()),
     }));
-    section.blocks.push(Block::Check(Check {
+    section.blocks.extend(ranked([Check {
+        id: "failures.spine".into(),
+        lines: None,
         name: "A dead spine costs its share and no more".into(),
         verdict: Verdict::Pass,
         done: "spine1 dead from 1 ms on.".into(),
@@ -237,7 +256,7 @@ fn failures() -> Section {
         expected: "75 %, for one of four spines".into(),
         evidence: vec![Block::List(vec!["No lossless drop.".into(), "Back after 80 us.".into()])],
         advice: None,
-    }));
+    }]));
     section
 }
 
@@ -247,7 +266,10 @@ fn topologies() -> Section {
     let figure = Figure::new("fabric", "A small fabric and its load", Plot::Topology(small));
     section.blocks.push(figure.caption("One hot link, one that is down.").into());
     let large = topology(1024, 64, 32);
-    let figure = Figure::new("large-fabric", "A large fabric, folded", Plot::Topology(large));
+    let figure = Figure::new("large-fabric", "1,024 NICs", Plot::Topology(large));
+    section.blocks.push(figure.into());
+    let largest = topology(8192, 256, 128);
+    let figure = Figure::new("largest-fabric", "8,192 NICs", Plot::Topology(largest));
     section.blocks.push(figure.into());
     section
 }

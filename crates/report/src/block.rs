@@ -1,7 +1,7 @@
 //! [`Block`]: what sections are made of.
 
 use super::figure::Figure;
-use super::{Number, Unit, Verdict};
+use super::{Number, Unit, Verdict, counted};
 
 /// One piece of a section.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,8 @@ pub enum Block {
     Check(Check),
     /// Text to be copied as it is.
     Code(String),
+    /// Blocks behind one line, to be opened.
+    Fold(Fold),
 }
 
 impl From<Table> for Block {
@@ -40,23 +42,74 @@ impl From<Check> for Block {
     }
 }
 
-/// One large number.
+impl From<Fold> for Block {
+    fn from(fold: Fold) -> Self {
+        Block::Fold(fold)
+    }
+}
+
+/// Blocks behind one line. It opens without a script, prints open, and opens by itself for a link
+/// to something in it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fold {
+    /// The line that stands for them: what is in it, and how much.
+    pub title: String,
+    /// Whether it is open at first.
+    pub open: bool,
+    /// What is folded.
+    pub blocks: Vec<Block>,
+}
+
+impl Fold {
+    /// Closed at first.
+    pub fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self { title: title.into(), open: false, blocks }
+    }
+}
+
+/// What a tile shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A number.
+    Number(Number),
+    /// A word or two.
+    Words(String),
+}
+
+/// One large number, or a word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tile {
     /// What it is.
     pub name: String,
     /// How much.
-    pub value: Number,
+    pub value: Value,
     /// What to compare it with.
     pub note: Option<String>,
     /// Whether it is as it should be.
     pub verdict: Option<Verdict>,
+    /// The section or check that explains it, by its id.
+    pub link: Option<String>,
 }
 
 impl Tile {
     /// A number without a judgement.
     pub fn new(name: impl Into<String>, value: impl Into<Number>) -> Self {
-        Self { name: name.into(), value: value.into(), note: None, verdict: None }
+        Self::of(name, Value::Number(value.into()))
+    }
+
+    /// A word or two without a judgement.
+    pub fn words(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self::of(name, Value::Words(value.into()))
+    }
+
+    fn of(name: impl Into<String>, value: Value) -> Self {
+        Self { name: name.into(), value, note: None, verdict: None, link: None }
+    }
+
+    /// With a link to the section or check of this id.
+    pub fn link(mut self, id: impl Into<String>) -> Self {
+        self.link = Some(id.into());
+        self
     }
 
     /// With something to compare it with.
@@ -72,7 +125,8 @@ impl Tile {
     }
 }
 
-/// A table. The page shows its first [`Table::SHOWN`] rows, the CSV has [`Table::KEPT`].
+/// A table, to be sorted and filtered. The page shows [`Table::SHOWN`] rows at a time, the CSV, from
+/// which the page takes the others, has [`Table::KEPT`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// Its name in links and the name of its CSV.
@@ -86,7 +140,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Rows that the page shows.
+    /// Rows that the page shows at a time.
     pub const SHOWN: usize = 200;
     /// Rows that the CSV keeps.
     pub const KEPT: usize = 5_000;
@@ -145,17 +199,17 @@ pub enum Cell {
     Number(Number),
     /// A badge.
     Verdict(Verdict),
-    /// Words that lead to a section, by its id.
+    /// Words that lead to a section or a check, by its id.
     Link {
         /// The words.
         text: String,
-        /// The section's id.
+        /// The id of the section or check.
         section: String,
     },
 }
 
 impl Cell {
-    /// Words that lead to a section.
+    /// Words that lead to a section or a check.
     pub fn link(text: impl Into<String>, section: impl Into<String>) -> Self {
         Cell::Link { text: text.into(), section: section.into() }
     }
@@ -194,6 +248,9 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 /// A check: what was done, what came out, what should have, and what to do about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
+    /// Its name in links, as it is: `synthetic.incast` is `#synthetic.incast`. Without one nothing
+    /// leads to it.
+    pub id: String,
     /// What is checked.
     pub name: String,
     /// How it ended.
@@ -208,4 +265,37 @@ pub struct Check {
     pub evidence: Vec<Block>,
     /// What to change.
     pub advice: Option<String>,
+    /// The same as lines of a file, to be copied.
+    pub lines: Option<String>,
+}
+
+impl Check {
+    /// A check of which only the outcome is known.
+    pub fn new(name: impl Into<String>, verdict: Verdict) -> Self {
+        Self {
+            id: String::new(),
+            name: name.into(),
+            verdict,
+            done: String::new(),
+            measured: String::new(),
+            expected: String::new(),
+            evidence: Vec::new(),
+            advice: None,
+            lines: None,
+        }
+    }
+}
+
+/// Checks in the order in which they matter: those that fail, those that warn, and those that pass
+/// folded to one line.
+pub fn ranked(checks: impl IntoIterator<Item = Check>) -> Vec<Block> {
+    let (passed, mut open): (Vec<Check>, Vec<Check>) =
+        checks.into_iter().partition(|check| check.verdict == Verdict::Pass);
+    open.sort_by_key(|check| std::cmp::Reverse(check.verdict));
+    let mut blocks: Vec<Block> = open.into_iter().map(Block::Check).collect();
+    if !passed.is_empty() {
+        let title = counted(passed.len() as u64, "check passes", "checks pass");
+        blocks.push(Fold::new(title, passed.into_iter().map(Block::Check).collect()).into());
+    }
+    blocks
 }

@@ -3,7 +3,9 @@
 //!
 //! A [`Report`] is a document: a headline, facts, and [`Section`]s of [`Block`]s (text, tables,
 //! checks with their evidence, [`Figure`]s). [`Report::html`] makes one page of it that needs no
-//! network, follows light and dark, prints, and is the same bytes for the same report.
+//! network, follows light and dark, prints, and is the same bytes for the same report. Plots are
+//! read under the pointer and zoomed, tables sorted and filtered, code copied; without a script
+//! everything is still there to be read.
 //!
 //! Text may come from untrusted files: all of it is escaped, ids are made safe, and the page's
 //! content security policy runs no script but the one it carries. Data may be large: what is drawn
@@ -19,7 +21,7 @@ pub mod figure;
 mod html;
 pub mod unit;
 
-pub use block::{Block, Cell, Check, Column, Table, Tile};
+pub use block::{Block, Cell, Check, Column, Fold, Table, Tile, Value, ranked};
 pub use figure::{
     Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Link, LinkState, Mark, Node, NodeRef,
     Plot, Reference, Samples, Scale, Series, Shade, Stretch, Tier, Timeline, Topology,
@@ -37,6 +39,10 @@ pub struct Report {
     pub verdict: Option<Verdict>,
     /// One sentence that says it all.
     pub headline: String,
+    /// The figures that matter most, below it.
+    pub tiles: Vec<Tile>,
+    /// What a reader must not miss, one sentence each: who caused it, and where.
+    pub points: Vec<String>,
     /// What a reader needs to trust and repeat it: the command, seed, version, file hashes, what
     /// the model leaves out.
     pub facts: Vec<Fact>,

@@ -95,6 +95,8 @@ fn every_kind(name: &str, values: &[f64]) -> Report {
     section.blocks.push(Block::List(vec![name.to_owned()]));
     section.blocks.push(Block::Code(name.to_owned()));
     section.blocks.push(Block::Check(Check {
+        id: name.into(),
+        lines: Some(name.into()),
         name: name.into(),
         verdict: Verdict::Pass,
         done: name.into(),
@@ -103,7 +105,11 @@ fn every_kind(name: &str, values: &[f64]) -> Report {
         evidence: vec![table.into(), Block::Text(name.into())],
         advice: Some(name.into()),
     }));
+    let inner = Block::Check(Check { id: name.into(), ..Check::new(name, Verdict::Warn) });
+    section.blocks.push(Fold::new(name, vec![inner, Block::Text(name.into())]).into());
     let mut report = Report::new(name, name);
+    report.tiles = vec![Tile::words(name, name).link(name).note(name).verdict(Verdict::Fail)];
+    report.points = vec![name.into()];
     report.verdict = Some(Verdict::Warn);
     report.facts = vec![Fact::new(name, name), Fact::code(name, name)];
     report.sections = vec![section.clone(), section];

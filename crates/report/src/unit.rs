@@ -55,6 +55,37 @@ impl Unit {
         }
     }
 
+    /// Units that have prefixes or a format of their own, by the name that pages give them.
+    pub(crate) const NAMED: [(Unit, &'static str); 9] = [
+        (Unit::Plain, "plain"),
+        (Unit::Count, "count"),
+        (Unit::Seconds, "seconds"),
+        (Unit::Bytes, "bytes"),
+        (Unit::BitsPerSecond, "bits-per-second"),
+        (Unit::BytesPerSecond, "bytes-per-second"),
+        (Unit::Share, "share"),
+        (Unit::Large, "large"),
+        (Unit::Watts, "watts"),
+    ];
+
+    /// The name that pages give it; a unit without prefixes is its own name behind a colon.
+    pub(crate) fn name(self) -> String {
+        match Self::NAMED.iter().find(|(unit, _)| *unit == self) {
+            Some((_, name)) => (*name).to_owned(),
+            None => format!(":{}", self.base()),
+        }
+    }
+
+    /// Prefixes of all named units as JSON, for the page's script: sizes and names.
+    pub(crate) fn prefixes() -> String {
+        let unit = |(unit, name): &(Unit, &str)| {
+            let step = |(size, prefix): &(f64, &str)| format!("[{size:e},\"{prefix}\"]");
+            let steps: Vec<String> = unit.steps().iter().map(step).collect();
+            format!("\"{name}\":[{}]", steps.join(","))
+        };
+        format!("{{{}}}", Self::NAMED.iter().map(unit).collect::<Vec<_>>().join(","))
+    }
+
     /// The prefix under which a value of this size is read best: its size in base units and the
     /// unit's name.
     pub(crate) fn scale(self, value: f64) -> (f64, &'static str) {

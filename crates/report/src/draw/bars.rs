@@ -1,7 +1,9 @@
 //! Bars in groups. They lie, so that long names have room.
 
+use super::frame::spot;
 use super::ink::Ink;
-use super::panel::{ADVANCE, Drawn, Layout, Panel, fit, picture, units, words};
+use super::names::Names;
+use super::panel::{ADVANCE, Drawn, Extras, Layout, Panel, fit, picture, units, words};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width};
 use crate::{Bars, Scale};
@@ -51,13 +53,18 @@ fn shown(bars: &Bars) -> impl Iterator<Item = &crate::BarSeries> {
 }
 
 fn whole(bars: &Bars, width: Width) -> Picture {
-    let groups = bars.groups.len().clamp(1, GROUPS) as f64;
+    let groups = &bars.groups[..bars.groups.len().min(GROUPS)];
     let each = shown(bars).count().max(1) as f64 * BAR + BETWEEN;
-    let height = groups * each + 60.0;
-    picture(width.pixels(), height, |root| draw(root, bars, width))
+    let names = Names::new(groups, width, each);
+    picture(width.pixels(), names.height() + 60.0, |root| draw(root, bars, width, &names))
 }
 
-fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) -> Drawn {
+fn draw(
+    root: &DrawingArea<SVGBackend<'_>, Shift>,
+    bars: &Bars,
+    width: Width,
+    names: &Names<'_>,
+) -> Drawn<Extras> {
     let groups = &bars.groups[..bars.groups.len().min(GROUPS)];
     let count = shown(bars).count().max(1) as f64;
     // Bars begin at zero, so their axis is never logarithmic.
@@ -70,7 +77,6 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
     values.extend(bars.reference.iter().flat_map(|reference| drawn(&reference.values)));
     let ticks = if width == Width::Wide { 8 } else { 3 };
     let x = Ruler::new(&axis, values.into_iter(), Some(0.0), ticks);
-    let names = Ruler::names(groups, 1, width.names(), true);
     let layout = Layout {
         top: String::new(),
         bottom: fit(&x.title(&axis.label), width.pixels() - 80.0),
@@ -78,20 +84,16 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
         level: false,
         right: ADVANCE * 10.0,
     };
-    let mut panel = Panel::new(root, &layout, x, names)?;
+    let mut panel = Panel::new(root, &layout, x, names.ruler())?;
+    names.draw(root, &panel)?;
     let gap = BETWEEN / (count * BAR + BETWEEN) / 2.0;
     let each = (1.0 - 2.0 * gap) / count;
     for (at, series) in shown(bars).enumerate() {
         for (group, value) in series.values.iter().take(groups.len()).enumerate() {
             let Some(value) = value.filter(|v| can_be_drawn(*v, Scale::Linear)) else { continue };
-            let top = group as f64 + gap + at as f64 * each;
-            panel.area(
-                (0.0, top + each * 0.06),
-                (value, top + each * 0.94),
-                Ink::series(at),
-                1.0,
-            )?;
-            let (mut end, middle) = panel.place(value.max(0.0), top + each / 2.0);
+            let place = |share: f64| names.place(group, gap + (at as f64 + share) * each);
+            panel.area((0.0, place(0.06)), (value, place(0.94)), Ink::series(at), 1.0)?;
+            let (mut end, middle) = panel.place(value.max(0.0), place(0.5));
             // The number does not stand on the reference's mark.
             let mark = bars.reference.iter().find_map(|r| r.values.get(group).copied().flatten());
             let mark = mark.map(|mark| panel.place(mark, 0.0).0);
@@ -105,8 +107,26 @@ fn draw(root: &DrawingArea<SVGBackend<'_>, Shift>, bars: &Bars, width: Width) ->
     let reference = bars.reference.iter().flat_map(|reference| &reference.values);
     for (group, value) in reference.take(groups.len()).enumerate() {
         let Some(value) = value.filter(|v| can_be_drawn(*v, Scale::Linear)) else { continue };
-        let (top, bottom) = (group as f64 + gap * 0.5, group as f64 + 1.0 - gap * 0.5);
+        let (top, bottom) = (names.place(group, gap * 0.5), names.place(group, 1.0 - gap * 0.5));
         panel.path(vec![(value, top), (value, bottom)], Ink::Text, 2.5)?;
     }
-    Ok(())
+    let [_, _, right, _] = panel.inside();
+    let spots = (0..groups.len()).map(|group| {
+        let top = panel.place(0.0, group as f64).1;
+        let bottom = panel.place(0.0, group as f64 + 1.0).1;
+        spot(0, top, right, bottom, &said(bars, group))
+    });
+    Ok(Extras { spots: spots.collect(), frame: None })
+}
+
+/// What a group shows, line by line: its name, then each bar and the reference with its value.
+fn said(bars: &Bars, group: usize) -> String {
+    let reference = bars.reference.iter().map(|r| (&r.name, &r.values));
+    let all = shown(bars).map(|series| (&series.name, &series.values)).chain(reference);
+    let line = |(name, values): (&String, &Vec<Option<f64>>)| {
+        let value = bars.y.unit.show(values.get(group).copied().flatten()?);
+        Some(format!("{name}: {value}"))
+    };
+    let lines = bars.groups.get(group).cloned().into_iter().chain(all.filter_map(line));
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,7 +1,8 @@
 //! Lines and steps over a common axis, and distributions.
 
+use super::frame::{Frame, Side};
 use super::ink::Ink;
-use super::panel::{ADVANCE, Drawn, LETTER, Layout, Panel, fit, picture, units, words};
+use super::panel::{ADVANCE, Drawn, Extras, LETTER, Layout, Panel, fit, picture, units, words};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width, thin};
 use crate::{Axis, Cdf, Chart, Mark, Samples, Scale, Shade, Unit};
@@ -22,6 +23,8 @@ const FAR: f64 = 4.0;
 
 /// What the two kinds of chart have in common.
 struct Plan<'a> {
+    /// What the page's script calls it.
+    kind: &'static str,
     x: &'a Axis,
     y: &'a Axis,
     series: Vec<(&'a str, Vec<(f64, f64)>)>,
@@ -51,6 +54,7 @@ pub(super) fn chart(chart: &Chart, stepwise: bool) -> Drawing {
     let keep = |points: &Vec<(f64, f64)>| points.iter().copied().filter(fits).collect();
     let series = series.into_iter().map(|(name, points)| (name, keep(points))).collect();
     let mut plan = Plan {
+        kind: if stepwise { "steps" } else { "lines" },
         x: &chart.x,
         y: &chart.y,
         series,
@@ -89,6 +93,7 @@ pub(super) fn cdf(curves: &Cdf) -> Drawing {
     let series = shown.iter().map(|s| (s.name.as_str(), curve(s))).collect();
     let upright = curves.marks.iter().filter(|mark| can_be_drawn(mark.value, scale)).collect();
     let plan = Plan {
+        kind: "cdf",
         x: &curves.x,
         y: &y,
         series,
@@ -143,7 +148,7 @@ impl Plan<'_> {
         picture(width.pixels(), height, |root| self.draw(root, width))
     }
 
-    fn draw(&self, root: &DrawingArea<SVGBackend<'_>, Shift>, width: Width) -> Drawn {
+    fn draw(&self, root: &DrawingArea<SVGBackend<'_>, Shift>, width: Width) -> Drawn<Extras> {
         let (across, up) = if width == Width::Wide { (8, 5) } else { (4, 4) };
         let marks = self.upright.iter().map(|mark| mark.value);
         let x = Ruler::new(self.x, self.values(|p| p.0).chain(marks), None, across);
@@ -171,7 +176,11 @@ impl Plan<'_> {
             let points = if self.stepwise { steps(&points) } else { points };
             panel.path(points, ink, 1.5)?;
         }
-        self.marks(root, &mut panel)
+        self.marks(root, &mut panel)?;
+        let (x, y) = (Side::values(self.x, &panel.x), Side::values(self.y, &panel.y));
+        let area = panel.inside();
+        let frame = Frame { kind: self.kind, area, x, y, colour: None, inset: 0.0 };
+        Ok(Extras { frame: Some(frame), ..Extras::default() })
     }
 
     fn shade(&self, panel: &mut Panel<'_, '_>) -> Drawn {

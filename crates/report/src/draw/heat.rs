@@ -1,10 +1,12 @@
 //! A colour for each row and column.
 
+use super::frame::{Colour, Frame, Side};
 use super::ink::Ink;
-use super::panel::{ADVANCE, Drawn, Layout, Panel, fit, picture};
+use super::names::Names;
+use super::panel::{ADVANCE, Drawn, Extras, Layout, Panel, fit, picture};
 use super::ruler::{Ruler, can_be_drawn};
 use super::{Drawing, Form, Key, Picture, Width};
-use crate::{Heat, Scale};
+use crate::{Axis, Heat, Scale};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::prelude::SVGBackend;
@@ -20,7 +22,8 @@ struct Cells {
     rows: Vec<String>,
     columns: Vec<String>,
     values: Vec<Vec<Option<f64>>>,
-    folded: bool,
+    /// Rows and columns of the data in a cell.
+    each: (usize, usize),
 }
 
 pub(super) fn heat(heat: &Heat) -> Drawing {
@@ -28,7 +31,7 @@ pub(super) fn heat(heat: &Heat) -> Drawing {
     let wide = fold(heat, 96);
     let narrow = fold(heat, 40);
     let mut notes = Vec::new();
-    if wide.folded {
+    if wide.each != (1, 1) {
         let (rows, columns) = (heat.rows.len(), heat.columns.len());
         notes.push(format!(
             "{rows} rows and {columns} columns are drawn as {} and {}: of neighbours the greatest.",
@@ -88,22 +91,24 @@ fn fold(heat: &Heat, columns: usize) -> Cells {
     let values = (0..rows.len())
         .map(|row| (0..columns.len()).map(|column| value(row, column)).collect())
         .collect();
-    Cells { rows, columns, values, folded: down > 1 || across > 1 }
+    Cells { rows, columns, values, each: (down, across) }
 }
 
 fn whole(heat: &Heat, cells: &Cells, width: Width, bounds: (f64, f64)) -> Picture {
-    let height = cells.rows.len().max(1) as f64 * ROW + 76.0;
-    picture(width.pixels(), height, |root| draw(root, heat, cells, width, bounds))
+    let names = Names::new(&cells.rows, width, ROW);
+    picture(width.pixels(), names.height() + 76.0, |root| {
+        draw(root, heat, (cells, &names), width, bounds)
+    })
 }
 
 fn draw(
     root: &DrawingArea<SVGBackend<'_>, Shift>,
     heat: &Heat,
-    cells: &Cells,
+    (cells, names): (&Cells, &Names<'_>),
     width: Width,
     (from, to): (f64, f64),
-) -> Drawn {
-    let rows = Ruler::names(&cells.rows, 1, width.names(), true);
+) -> Drawn<Extras> {
+    let rows = names.ruler();
     let longest = cells.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let room = width.pixels() - rows.longest() as f64 * ADVANCE - 30.0;
     let label = ((longest + 2) as f64 * ADVANCE).min(room / 2.0);
@@ -117,6 +122,7 @@ fn draw(
         right: (columns.longest() as f64 * ADVANCE / 2.0).max(8.0) + 4.0,
     };
     let mut panel = Panel::new(root, &layout, columns, rows)?;
+    names.draw(root, &panel)?;
     for (row, values) in cells.values.iter().enumerate() {
         let ink = |value: &Option<f64>| value.map(|v| Ink::heat((v - from) / (to - from)));
         let mut left = 0;
@@ -124,11 +130,27 @@ fn draw(
         for run in values.chunk_by(|a, b| ink(a) == ink(b)) {
             let right = left + run.len();
             if let Some(ink) = run.first().and_then(ink) {
-                let (top, bottom) = (row as f64 + 0.04, row as f64 + 0.96);
+                let (top, bottom) = (names.place(row, 0.04), names.place(row, 0.96));
                 panel.area((left as f64, top), (right as f64, bottom), ink, 1.0)?;
             }
             left = right;
         }
     }
-    Ok(())
+    let side = |label: &String, names: &[String]| Side::Names {
+        label: label.clone(),
+        names: names.to_vec(),
+    };
+    let frame = Frame {
+        kind: "heat",
+        area: panel.inside(),
+        x: side(&heat.column_label, &cells.columns),
+        y: side(&heat.row_label, &cells.rows),
+        colour: Some(Colour {
+            axis: Axis::new(&heat.value_label, heat.unit),
+            each: cells.each,
+            all: (heat.rows.len(), heat.columns.len()),
+        }),
+        inset: names.inset(),
+    };
+    Ok(Extras { frame: Some(frame), ..Extras::default() })
 }

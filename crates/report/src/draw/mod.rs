@@ -2,14 +2,17 @@
 
 mod bars;
 mod chart;
+mod frame;
 mod heat;
 mod ink;
+mod names;
 mod panel;
 mod ruler;
 pub(super) mod thin;
 mod timeline;
 mod topology;
 
+pub(super) use frame::Frame;
 pub(super) use ink::Ink;
 
 use super::figure::Plot;
@@ -35,6 +38,8 @@ pub(super) struct Picture {
     pub(super) width: u32,
     pub(super) height: u32,
     pub(super) shapes: String,
+    /// Its axes, if it has any that can be read and zoomed.
+    pub(super) frame: Option<Frame>,
 }
 
 /// A line of a legend.
@@ -71,14 +76,6 @@ impl Width {
         match self {
             Width::Wide => 860.0,
             Width::Narrow => 350.0,
-        }
-    }
-
-    /// Room for names at the left, in pixels.
-    fn names(self) -> f64 {
-        match self {
-            Width::Wide => 190.0,
-            Width::Narrow => 110.0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! [`Panel`]: a chart's frame, its axes, and what is put into it.
 
 use super::Picture;
+use super::frame::Frame;
 use super::ink::Ink;
 use super::ruler::Ruler;
 use crate::html::clean;
@@ -47,23 +48,33 @@ pub(super) fn fit(text: &str, width: f64) -> String {
     front.iter().chain(&['…']).chain(back).collect()
 }
 
+/// What a picture has beside its shapes.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    pub(super) frame: Option<Frame>,
+    /// Places that say something, on top of everything.
+    pub(super) spots: String,
+}
+
 /// An empty picture, in pixels of the page, and what draws on it.
 pub(super) fn picture(
     width: f64,
     height: f64,
-    draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Drawn,
+    draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Drawn<Extras>,
 ) -> Picture {
     let (width, height) = (units(width).max(1) as u32, units(height).max(1) as u32);
     let mut text = String::new();
     let drawn = {
         let root = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
-        draw(&root).and_then(|()| root.present())
+        draw(&root).and_then(|extras| root.present().map(|()| extras))
     };
     debug_assert!(drawn.is_ok(), "{drawn:?}");
     // The page writes the element itself, with its title and description.
     let inner = text.split_once(">\n").map_or("", |(_, inner)| inner);
-    let shapes = inner.trim_end().trim_end_matches("</svg>").to_owned();
-    Picture { width, height, shapes }
+    let mut shapes = inner.trim_end().trim_end_matches("</svg>").to_owned();
+    let extras = drawn.unwrap_or_default();
+    shapes += &extras.spots;
+    Picture { width, height, shapes, frame: extras.frame }
 }
 
 /// How a chart is laid out, in pixels.
@@ -130,6 +141,12 @@ impl<'a, 'b> Panel<'a, 'b> {
         self.chart.backend_coord(&(x, y))
     }
 
+    /// Left, top, right and bottom within the axes.
+    pub(super) fn inside(&self) -> [i32; 4] {
+        let (across, down) = self.chart.plotting_area().get_pixel_range();
+        [across.start, down.start, across.end, down.end]
+    }
+
     /// A line through values.
     pub(super) fn path(&mut self, points: Vec<(f64, f64)>, ink: Ink, width: f64) -> Drawn {
         self.draw([PathElement::new(points, line(ink, width))])
@@ -188,7 +205,8 @@ mod tests {
     #[test]
     fn a_picture_holds_shapes_only() {
         let drawn = picture(10.0, 10.0, |root| {
-            root.draw(&Text::new("<b>&", (1, 1), words(Ink::Text, HPos::Left, VPos::Top)))
+            root.draw(&Text::new("<b>&", (1, 1), words(Ink::Text, HPos::Left, VPos::Top)))?;
+            Ok(Extras::default())
         });
         assert!(drawn.shapes.starts_with("<text") && drawn.shapes.ends_with("</text>\n"));
         assert!(drawn.shapes.contains("&lt;b&gt;&amp;"));

@@ -1,11 +1,13 @@
 //! What was the case from when to when, lane by lane.
 
 use super::chart::{range, shade_keys};
+use super::frame::{Frame, Side};
 use super::ink::Ink;
-use super::panel::{ADVANCE, Drawn, Layout, Panel, fit, picture};
+use super::names::Names;
+use super::panel::{ADVANCE, Drawn, Extras, Layout, Panel, fit, picture};
 use super::ruler::Ruler;
 use super::{Drawing, Form, Key, Picture, Width};
-use crate::{Lane, Scale, Stretch, Timeline};
+use crate::{Axis, Lane, Scale, Stretch, Timeline};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::prelude::SVGBackend;
@@ -70,22 +72,29 @@ fn times(timeline: &Timeline) -> impl Iterator<Item = f64> {
 }
 
 fn whole(timeline: &Timeline, groups: &[&str], width: Width) -> Picture {
-    let height = lanes(timeline).len().max(1) as f64 * LANE + 64.0;
-    picture(width.pixels(), height, |root| draw(root, timeline, groups, width))
+    let names: Vec<String> = lanes(timeline).iter().map(|lane| lane.name.clone()).collect();
+    let rows = Names::new(&names, width, LANE);
+    picture(width.pixels(), rows.height() + 64.0, |root| {
+        let (axis, panel) = draw(root, timeline, groups, width, &rows)?;
+        let x = Side::values(&axis, &panel.x);
+        let y = Side::Names { label: String::new(), names: names.clone() };
+        let (area, inset) = (panel.inside(), rows.inset());
+        let frame = Frame { kind: "timeline", area, x, y, colour: None, inset };
+        Ok(Extras { frame: Some(frame), ..Extras::default() })
+    })
 }
 
-fn draw(
-    root: &DrawingArea<SVGBackend<'_>, Shift>,
+fn draw<'a, 'b>(
+    root: &'a DrawingArea<SVGBackend<'b>, Shift>,
     timeline: &Timeline,
     groups: &[&str],
     width: Width,
-) -> Drawn {
+    rows: &Names<'_>,
+) -> Drawn<(Axis, Panel<'a, 'b>)> {
     let lanes = lanes(timeline);
-    let axis = crate::Axis { scale: Scale::Linear, ..timeline.x.clone() };
+    let axis = Axis { scale: Scale::Linear, ..timeline.x.clone() };
     let ticks = if width == Width::Wide { 8 } else { 3 };
     let x = Ruler::new(&axis, times(timeline), None, ticks);
-    let names: Vec<String> = lanes.iter().map(|lane| lane.name.clone()).collect();
-    let y = Ruler::names(&names, 1, width.names(), true);
     let layout = Layout {
         top: String::new(),
         bottom: fit(&x.title(&axis.label), width.pixels() - 80.0),
@@ -93,7 +102,8 @@ fn draw(
         level: false,
         right: (x.longest() as f64 * ADVANCE / 2.0).max(8.0) + 4.0,
     };
-    let mut panel = Panel::new(root, &layout, x, y)?;
+    let mut panel = Panel::new(root, &layout, x, rows.ruler())?;
+    rows.draw(root, &panel)?;
     let (from, to) = (panel.x.from(), panel.x.to());
     for shade in &timeline.shades {
         let end = shade.to.unwrap_or(to);
@@ -103,7 +113,7 @@ fn draw(
     let least = (to - from) / slots as f64;
     for (at, lane) in lanes.iter().enumerate() {
         let group = groups.iter().position(|group| *group == lane.group).unwrap_or_default();
-        let (top, bottom) = (at as f64 + 0.14, at as f64 + 0.86);
+        let (top, bottom) = (rows.place(at, 0.14), rows.place(at, 0.86));
         panel.area((from, top), (to, bottom), Ink::Grid, 0.35)?;
         for (start, end) in joined(&lane.stretches, to, least) {
             // What is too short to see is drawn all the same, as wide as one can see.
@@ -111,7 +121,7 @@ fn draw(
             panel.area((start, top), (end, bottom), Ink::series(group), 1.0)?;
         }
     }
-    Ok(())
+    Ok((axis, panel))
 }
 
 /// Stretches in order of time, those with less than `least` between them as one.

@@ -1,46 +1,67 @@
 //! The page: head, verdict, contents, sections, facts.
 
 mod block;
+mod plot;
 mod style;
+mod table;
 mod text;
 
-pub(super) use text::clean;
+pub(super) use text::{clean, escape};
 
-use super::{Fact, Report, Section, Verdict};
+use super::{Block, Fact, Report, Section, Tile, Unit, Value, Verdict};
 use std::collections::BTreeMap;
-use text::{Ids, escape, prose};
+use text::{Ids, prose};
 
-/// The only script: it turns light to dark and back.
-const SCRIPT: &str = include_str!("script.js");
+/// The only script, in one scope: how numbers are shown, light and dark, folds and links, copying,
+/// tables, plots. The page can be read without it.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n{\n",
+    include_str!("script/number.js"),
+    include_str!("script/page.js"),
+    include_str!("script/table.js"),
+    include_str!("script/scale.js"),
+    include_str!("script/plot.js"),
+    include_str!("script/zoom.js"),
+    "}\n"
+);
 
 /// What the browser may do with the page: nothing but its own styles and its one script, by hash.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
 form-action 'none'; script-src 'sha256-SCRIPT_HASH'";
 
 /// SHA-256 of [`SCRIPT`], as the policy names it.
-const SCRIPT_HASH: &str = "FeBCbWDIZUVQ+CRBPLHRQH5YN344ce/qWiA9RqzFoJ0=";
+const SCRIPT_HASH: &str = "j54Zzf7ZUn5zHZyaXObX3T/VSa8EupVc4wFekVfEL6w=";
 
 /// Where the facts are.
 const FACTS: &str = "facts";
 
 /// What is known about the page while it is written.
+#[derive(Default)]
 struct Page {
     ids: Ids,
-    /// Anchors of sections by their id.
-    sections: BTreeMap<String, String>,
+    /// Anchors of sections and checks by their id.
+    anchors: BTreeMap<String, String>,
+    /// Anchors of checks that are not written yet.
+    due: BTreeMap<String, String>,
 }
 
 pub(super) fn page(report: &Report) -> String {
-    let mut page = Page { ids: Ids::default(), sections: BTreeMap::new() };
+    let mut page = Page::default();
+    for own in ["main", "theme"] {
+        page.ids.exactly(own);
+    }
     let facts = page.ids.take("s", FACTS);
     let anchor = |section: &Section| {
         let anchor = page.ids.take("s", &section.id);
-        page.sections.entry(section.id.clone()).or_insert_with(|| anchor.clone());
+        page.anchors.entry(section.id.clone()).or_insert_with(|| anchor.clone());
         anchor
     };
     let anchors: Vec<String> = report.sections.iter().map(anchor).collect();
+    for section in &report.sections {
+        page.find_checks(&section.blocks);
+    }
     let mut out = head(&report.title);
-    out += &header(report);
+    out += &page.header(report);
     out += "<div class=\"frame\">\n";
     out += &contents(report, &anchors, &facts);
     out += "<main id=\"main\">\n";
@@ -60,35 +81,91 @@ fn head(title: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"generator\" content=\"xoff {}\">\n\
-         <title>{}</title>\n<style>{}</style>\n</head>\n<body>\n\
+         <title>{}</title>\n<style>{}</style>\n</head>\n<body data-units=\"{}\">\n\
          <a class=\"skip\" href=\"#main\">Skip to the results</a>\n",
         POLICY.replace("SCRIPT_HASH", SCRIPT_HASH),
         env!("CARGO_PKG_VERSION"),
         escape(title),
         style::sheet(),
+        escape(&Unit::prefixes()),
     )
 }
 
-/// The verdict first, and how to repeat it.
-fn header(report: &Report) -> String {
-    let tone = report.verdict.map_or("plain", Verdict::name);
-    let mut out = format!("<header class=\"top {tone}\">\n<div class=\"inner\">\n");
-    out += "<p class=\"brand\"><span>xoff</span>\
+/// The verdict first, the figures that matter most, and how to repeat it.
+impl Page {
+    fn header(&self, report: &Report) -> String {
+        let tone = report.verdict.map_or("plain", Verdict::name);
+        let mut out = format!("<header class=\"top {tone}\">\n<div class=\"inner\">\n");
+        out += "<p class=\"brand\"><span>xoff</span>\
             <button type=\"button\" id=\"theme\" hidden>Light or dark</button></p>\n";
-    out += &format!("<h1>{}</h1>\n<p class=\"headline\">", escape(&report.title));
-    if let Some(verdict) = report.verdict {
-        out += &badge(verdict);
-        out.push(' ');
+        out += &format!("<h1>{}</h1>\n<p class=\"headline\">", escape(&report.title));
+        if let Some(verdict) = report.verdict {
+            out += &badge(verdict);
+            out.push(' ');
+        }
+        out += &format!("<span>{}</span></p>\n", prose(&report.headline));
+        if !report.points.is_empty() {
+            out += "<ul class=\"points\">\n";
+            for point in &report.points {
+                out += &format!("<li>{}</li>\n", prose(point));
+            }
+            out += "</ul>\n";
+        }
+        self.strip(&mut out, &report.tiles);
+        if let Some(command) = report.facts.iter().find(|fact| fact.code) {
+            out += &format!(
+                "<p class=\"command\"><span>{}</span> <code>{}</code></p>\n",
+                escape(&command.name),
+                escape(&command.value)
+            );
+        }
+        out + "</div>\n</header>\n"
     }
-    out += &format!("<span>{}</span></p>\n", escape(&report.headline));
-    if let Some(command) = report.facts.iter().find(|fact| fact.code) {
-        out += &format!(
-            "<p class=\"command\"><span>{}</span> <code>{}</code></p>\n",
-            escape(&command.name),
-            escape(&command.value)
-        );
+
+    /// Gives every check that something may lead to its anchor, in the order of the page.
+    fn find_checks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            match block {
+                Block::Check(check) if !check.id.is_empty() => {
+                    if self.due.contains_key(&check.id) {
+                        continue;
+                    }
+                    let anchor = self.ids.exactly(&check.id);
+                    self.due.insert(check.id.clone(), anchor.clone());
+                    self.anchors.entry(check.id.clone()).or_insert(anchor);
+                }
+                Block::Fold(fold) => self.find_checks(&fold.blocks),
+                _ => {}
+            }
+        }
     }
-    out + "</div>\n</header>\n"
+
+    /// Tiles; none are nothing.
+    fn strip(&self, out: &mut String, tiles: &[Tile]) {
+        if tiles.is_empty() {
+            return;
+        }
+        *out += "<dl class=\"tiles\">\n";
+        for tile in tiles {
+            let tone = tile.verdict.map_or("plain", Verdict::name);
+            let value = match &tile.value {
+                Value::Number(number) => escape(&number.to_string()),
+                Value::Words(words) => escape(words),
+            };
+            let value = match tile.link.as_ref().and_then(|id| self.anchors.get(id)) {
+                Some(anchor) => format!("<a href=\"#{anchor}\">{value}</a>"),
+                None => value,
+            };
+            let word = tile.verdict.map_or(String::new(), dot);
+            let name = escape(&tile.name);
+            *out += &format!("<div class=\"{tone}\"><dt>{name}{word}</dt><dd>{value}");
+            if let Some(note) = &tile.note {
+                *out += &format!("<small>{}</small>", prose(note));
+            }
+            *out += "</dd></div>\n";
+        }
+        *out += "</dl>\n";
+    }
 }
 
 fn contents(report: &Report, anchors: &[String], facts: &str) -> String {
@@ -126,6 +203,7 @@ impl Page {
         if let Some(verdict) = section.verdict {
             out += &format!(" {}", badge(verdict));
         }
+        out += &hash_link(anchor, &section.title);
         out += "</h2>\n";
         if let Some(lead) = &section.lead {
             out += &format!("<p class=\"lead\">{}</p>\n", prose(lead));
@@ -135,6 +213,11 @@ impl Page {
         }
         out + "</section>\n"
     }
+}
+
+/// The symbol from which the address of a part of the page is copied.
+fn hash_link(anchor: &str, name: &str) -> String {
+    format!(" <a class=\"anchor\" href=\"#{anchor}\" aria-label=\"Link to {}\">#</a>", escape(name))
 }
 
 const fn symbol(verdict: Verdict) -> &'static str {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Text for an element or a quoted attribute.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars().map(visible) {
         match c {
@@ -68,9 +68,26 @@ pub(super) fn slug(text: &str) -> String {
 pub(super) struct Ids(BTreeSet<String>);
 
 impl Ids {
+    /// A unique id that is this name as far as letters, digits, dots and hyphens go: what people
+    /// write behind `#`.
+    pub(super) fn exactly(&mut self, name: &str) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let kept: String = name.chars().take(120).map(|c| if plain(c) { c } else { '-' }).collect();
+        // An id begins with a letter, so that style sheets and scripts can name it.
+        let first = if kept.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            kept
+        } else {
+            format!("c-{kept}")
+        };
+        self.unique(first)
+    }
+
     /// A unique id made of this name.
     pub(super) fn take(&mut self, prefix: &str, name: &str) -> String {
-        let first = format!("{prefix}-{}", slug(name));
+        self.unique(format!("{prefix}-{}", slug(name)))
+    }
+
+    fn unique(&mut self, first: String) -> String {
         let mut id = first.clone();
         let mut number = 2u64;
         while !self.0.insert(id.clone()) {
@@ -127,5 +144,9 @@ mod tests {
         assert_eq!(ids.take("f", "Queue depth!"), "f-queue-depth");
         assert_eq!(ids.take("f", "queue-depth"), "f-queue-depth-2");
         assert_eq!(ids.take("f", "<>"), "f-part");
+        assert_eq!(ids.exactly("synthetic.incast"), "synthetic.incast");
+        assert_eq!(ids.exactly("synthetic.incast"), "synthetic.incast-2");
+        assert_eq!(ids.exactly("f-queue-depth"), "f-queue-depth-3");
+        assert_eq!(ids.exactly("\"><b 1"), "c----b-1");
     }
 }

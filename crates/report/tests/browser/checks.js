@@ -17,9 +17,10 @@
     if (ids.has(e.id)) say(`two elements have the id ${e.id}`);
     ids.add(e.id);
   }
-  for (const e of document.querySelectorAll("[aria-labelledby]"))
-    for (const id of e.getAttribute("aria-labelledby").split(" "))
-      if (!ids.has(id)) say(`nothing has the id ${id}`);
+  for (const name of ["aria-labelledby", "aria-describedby"])
+    for (const e of document.querySelectorAll(`[${name}]`))
+      for (const id of e.getAttribute(name).split(" "))
+        if (!ids.has(id)) say(`nothing has the id ${id}`);
   for (const a of document.querySelectorAll("a[href^='#']"))
     if (!ids.has(a.getAttribute("href").slice(1))) say(`a link leads nowhere: ${a.href}`);
   if (document.scripts.length !== 1) say(`${document.scripts.length} scripts`);
@@ -32,7 +33,7 @@
     if (seen.length !== 1) { say(`${figure.id}: ${seen.length} pictures are seen`); continue; }
     const svg = seen[0], box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
     if (box.width < 200 || box.height < 50) say(`${figure.id}: ${box.width} x ${box.height}`);
-    if (!svg.querySelector("title") || !svg.querySelector("desc")) say(`${figure.id}: no words`);
+    if (!svg.getAttribute("aria-label") || !svg.querySelector("desc")) say(`${figure.id}: no words`);
     const shapes = svg.querySelectorAll("polyline, rect, circle, text, line");
     if (shapes.length < 3) say(`${figure.id}: ${shapes.length} shapes`);
     for (const shape of shapes) {

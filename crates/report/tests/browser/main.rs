@@ -1,5 +1,6 @@
-//! A report in a real browser: wide and narrow, light and dark, on screen and in print. Needs Chromium, so
-//! it is run by name: `cargo test -p xoff-report --test browser -- --ignored`.
+//! A report in a real browser: wide and narrow, light and dark, on screen and in print, and in the
+//! hands of a reader. Needs Chromium, so it is run by name:
+//! `cargo test -p xoff-report --test browser -- --ignored`.
 //!
 //! `XOFF_PAGE` names a page to look at instead of the gallery, `XOFF_SCREENSHOTS` a folder for its pictures.
 
@@ -7,8 +8,10 @@ mod devtools;
 #[path = "../../examples/gallery.rs"]
 #[allow(dead_code, reason = "an example has a main of its own")]
 mod gallery;
+mod interact;
 
 use devtools::{Browser, bytes, find};
+use interact::Expect;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,11 +34,23 @@ fn a_report_is_drawn_in_a_browser() {
     let mut wrong = Vec::new();
     for (name, width, height) in WINDOWS {
         for theme in ["light", "dark"] {
-            let found = look(&mut browser, &page, (width, height), theme);
-            wrong.extend(found.into_iter().map(|what| format!("{name} {theme}: {what}")));
+            show(&mut browser, &page, (width, height), theme);
+            // As readers see it first, and with everything open.
             picture(&mut browser, &shots.join(format!("{name}-{theme}.png")), width);
+            let found = look(&mut browser, theme);
+            wrong.extend(found.into_iter().map(|what| format!("{name} {theme}: {what}")));
+            picture(&mut browser, &shots.join(format!("{name}-{theme}-open.png")), width);
         }
+        let expect = match std::env::var_os("XOFF_PAGE") {
+            Some(_) => Expect::WhatIsThere,
+            None => Expect::Everything,
+        };
+        let address = format!("file://{}", page.display());
+        let found = interact::everything(&mut browser, &address, expect);
+        wrong.extend(found.into_iter().map(|what| format!("{name}: {what}")));
     }
+    show(&mut browser, &page, (1280, 900), "light");
+    wrong.extend(look(&mut browser, "light").into_iter().map(|what| format!("again: {what}")));
     wrong.extend(toggles(&mut browser));
     wrong.extend(downloads(&mut browser, &place.join("downloads")));
     let print = json!({"printBackground": false, "preferCSSPageSize": false});
@@ -57,8 +72,8 @@ fn page(place: &Path) -> PathBuf {
     page
 }
 
-/// Opens the page and says what is wrong with it.
-fn look(browser: &mut Browser, page: &Path, window: (u32, u32), theme: &str) -> Vec<String> {
+/// Opens the page.
+fn show(browser: &mut Browser, page: &Path, window: (u32, u32), theme: &str) {
     let media = json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
     browser.call("Emulation.setEmulatedMedia", media);
     let metrics = json!({
@@ -68,6 +83,10 @@ fn look(browser: &mut Browser, page: &Path, window: (u32, u32), theme: &str) -> 
     browser.events.retain(|event| event["method"] != "Page.loadEventFired");
     browser.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
     browser.wait_for("Page.loadEventFired");
+}
+
+/// Opens every fold and says what is wrong with the page.
+fn look(browser: &mut Browser, theme: &str) -> Vec<String> {
     let found = browser.value(include_str!("checks.js"));
     let mut wrong: Vec<String> = serde_json::from_value(found["wrong"].clone()).unwrap();
     if found["figures"] == 0 {
@@ -135,7 +154,8 @@ fn complaints(browser: &Browser, page: &Path) -> Vec<String> {
         Some("Log.entryAdded" | "Page.javascriptDialogOpening") => true,
         Some("Network.requestWillBeSent") => {
             let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
-            url != own && !url.starts_with("data:")
+            let url = url.split('#').next().unwrap_or_default();
+            url != own && url != "about:blank" && !url.starts_with("data:")
         }
         _ => false,
     });

@@ -148,6 +148,7 @@ fn outcome(material: &Material<'_>) -> Section {
         };
         let rest: Vec<&str> = [rest].into_iter().chain(lines).filter(|l| !l.is_empty()).collect();
         section.blocks.push(Block::Check(Check {
+            id: String::new(),
             name: sentence(name),
             verdict: if breach.allowed { Mark::Warn } else { Mark::Fail },
             done: String::new(),
@@ -155,6 +156,7 @@ fn outcome(material: &Material<'_>) -> Section {
             expected: if breach.allowed { "allowed by the scenario" } else { "none" }.to_owned(),
             evidence: Vec::new(),
             advice: None,
+            lines: None,
         }));
     }
     section

@@ -175,6 +175,7 @@ fn check(check: &Check) -> Block {
         }
     });
     Block::Check(CheckBlock {
+        id: check.id.clone(),
         name: check.title.clone(),
         verdict: check.verdict,
         done: check.done.clone(),
@@ -182,6 +183,7 @@ fn check(check: &Check) -> Block {
         expected: check.expected.clone(),
         evidence,
         advice,
+        lines: None,
     })
 }
 
