@@ -17,7 +17,10 @@ pub(super) fn section(material: &Material<'_>) -> Option<Section> {
     let groups = groups(material);
     if !groups.is_empty() {
         section.blocks.push(workloads(&groups).into());
-        section.blocks.push(completion(&groups).into());
+        // Of flows that never finished there is no curve.
+        if groups.values().any(|group| !group.times.is_empty()) {
+            section.blocks.push(completion(&groups).into());
+        }
     }
     (!section.blocks.is_empty()).then_some(section)
 }

@@ -86,6 +86,45 @@ fn a_run_that_broke_a_rule_says_so_first() {
     assert!(top.contains("badge fail") && top.contains("did not finish"), "{top}");
 }
 
+/// The header of an example's page, which is what a reader sees first.
+fn top_of(name: &str) -> String {
+    let page = page_of(name, &[]);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    let (top, _) = page.split_once("</header>").unwrap();
+    let (_, top) = top.split_once("<header").unwrap();
+    top.to_owned()
+}
+
+#[test]
+fn a_deadlock_is_not_called_completed_and_its_ring_is_named() {
+    let top = top_of("deadlock.toml");
+    assert!(!top.contains("Completed") && !top.contains("nothing was dropped"), "{top}");
+    assert!(top.contains("Deadlocked") && top.contains("0 of 3 flows finished"), "{top}");
+    for queue in ["s0→s1 class 3", "s1→s2 class 3", "s2→s0 class 3"] {
+        assert!(top.contains(queue), "no {queue} in {top}");
+    }
+}
+
+#[test]
+fn the_culprit_of_a_storm_is_named() {
+    let top = top_of("storm.toml");
+    assert!(!top.contains("nothing was dropped"), "{top}");
+    assert!(top.contains("Pause storm or stuck receiver at <code>b0</code>"), "{top}");
+    // Flows 1 to 4 never send to b0 and stand still for good.
+    assert!(top.contains("7 other ports were paused behind it"), "{top}");
+    assert!(top.contains("4 flows that do not even go there did not finish"), "{top}");
+    // Where nobody storms nobody is blamed.
+    assert!(!top_of("permutation.toml").contains("torm"));
+}
+
+#[test]
+fn a_training_step_has_its_time_and_its_wait_at_the_top() {
+    let top = top_of("mixtral-64.toml");
+    for part in ["Step time", "GPUs wait for transfers, a day", "GPU-h", "of 1,536"] {
+        assert!(top.contains(part), "no {part} in {top}");
+    }
+}
+
 #[test]
 #[cfg(unix)]
 fn a_page_that_cannot_be_written_is_named() {
