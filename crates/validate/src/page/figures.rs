@@ -1,13 +1,13 @@
 //! The figures of each phase.
 
-use super::Figures;
+use super::{Figures, headline};
 use crate::measure::{Measurement, PairLoad};
 use crate::phase::Phase;
 use crate::suite::{BEGIN, INCASTS, OUTAGE, UNDISTURBED};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_report::{
-    Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Mark, Plot, Reference, Samples, Series,
-    Stretch, Timeline, Unit,
+    Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Mark, Number, Plot, Reference, Samples,
+    Series, Stretch, Timeline, Unit,
 };
 
 type Measured = BTreeMap<String, Measurement>;
@@ -230,7 +230,7 @@ fn bandwidths(measured: &Measured) -> Figures {
 
 /// Where the time of a training step goes.
 fn step(measured: &Measured) -> Option<Figure> {
-    let step = measured.get("training-step")?.steps.first().filter(|step| step.finished)?;
+    let (_, step) = headline::step(measured)?;
     let times = [step.compute_us, step.ideal_us, step.time_us];
     let bars = Bars {
         y: Axis::new("time of a step", Unit::Seconds),
@@ -241,13 +241,16 @@ fn step(measured: &Measured) -> Option<Figure> {
         }],
         reference: None,
     };
+    let share = |share: f64| Number::share(share).to_string();
     let caption = format!(
         "{} GPUs: what they compute, what the step takes on an ideal network with the same NICs, and what it \
-         takes here. Idle {:.1} % of the time, {:.1} % on the ideal network; MFU {:.1} %.",
+         takes here. They are idle {} of the step; {} would be left on the ideal network, and this fabric \
+         makes the step {} longer. MFU {}.",
         step.ranks,
-        step.idle * 100.0,
-        step.ideal_idle * 100.0,
-        step.mfu * 100.0
+        share(step.idle),
+        share(step.ideal_idle),
+        share(step.time_us / step.ideal_us.max(f64::MIN_POSITIVE) - 1.0),
+        share(step.mfu)
     );
     Some(Figure::new("training-step", "A training step", Plot::Bars(bars)).caption(caption))
 }

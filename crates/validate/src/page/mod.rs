@@ -1,18 +1,22 @@
-//! [`page`]: a validation as a [`Report`]: the verdict first, then phase by phase what was done,
-//! seen and advised, with figures drawn from what was measured.
+//! [`page`]: a validation as a [`Report`]: the verdict and the figures that matter most, then what
+//! fails, what warns and what to change; then phase by phase what was done, what passed folded away,
+//! with figures drawn from what was measured.
 
 mod figures;
+mod headline;
 mod topology;
 
-use crate::check::Check;
+pub use headline::sentence;
+
+use crate::check::{Advice, Check};
 use crate::measure::Measurement;
 use crate::phase::Phase;
-use crate::validation::{Proposal, Validation};
+use crate::validation::{PhaseResult, Proposal, Validation};
 use std::collections::BTreeMap;
 use xoff_fabric::FabricSetup;
 use xoff_report::{
-    Block, Cell, Check as CheckBlock, Column, Fact, Figure, Number, Report, Section, Table, Tile,
-    Unit, Verdict,
+    Block, Cell, Check as CheckBlock, Column, Fact, Figure, Fold, Number, Report, Section, Table,
+    Unit, Verdict, counted, ranked,
 };
 
 /// What a reader must know about how it was made.
@@ -36,8 +40,9 @@ pub struct Material<'a> {
 pub fn page(material: &Material<'_>) -> Report {
     let validation = material.validation;
     let mut report =
-        Report::new(format!("Validation of {}", validation.fabric), headline(validation));
+        Report::new(format!("Validation of {}", validation.fabric), sentence(validation));
     report.verdict = Some(validation.verdict);
+    report.tiles = headline::tiles(validation, material.measured);
     report.facts = vec![
         Fact::code("command", material.command),
         Fact::new("seed", validation.seed.to_string()),
@@ -45,56 +50,88 @@ pub fn page(material: &Material<'_>) -> Report {
         Fact::code("fabric file, SHA-256", validation.fabric_sha256.clone()),
         Fact::new("left out", LEFT_OUT),
     ];
-    report.sections.push(overview(material));
+    for (id, title, verdict) in
+        [("fails", "What fails", Verdict::Fail), ("warns", "What warns", Verdict::Warn)]
+    {
+        report.sections.extend(not_passed(validation, id, title, verdict));
+    }
     if !validation.changes.is_empty() {
         report.sections.push(changes(validation));
     }
-    for result in &validation.phases {
-        let phase = result.phase;
-        let mut section = Section::new(phase.name(), phase.title());
-        section.verdict = Some(result.verdict);
-        section.lead = Some(phase.question().to_owned());
-        section.blocks.extend(figures::of(phase, material.measured).into_iter().map(Block::from));
-        let checks = validation.checks.iter().filter(|check| check.phase == phase);
-        section.blocks.extend(checks.map(check));
-        report.sections.push(section);
-    }
+    report.sections.push(overview(material));
+    report.sections.extend(validation.phases.iter().map(|result| phase(material, result)));
     report.sections.push(all(validation));
     report
 }
 
-fn headline(validation: &Validation) -> String {
-    let count = |verdict| validation.checks.iter().filter(|check| check.verdict == verdict).count();
-    let (failed, warned, all) =
-        (count(Verdict::Fail), count(Verdict::Warn), validation.checks.len());
-    match (failed, warned) {
-        (0, 0) => format!("All {all} checks pass."),
-        (0, _) => {
-            format!("The fabric passes {all} checks; {warned} of them advise an improvement.")
-        }
-        _ => format!("{failed} of {all} checks fail and {warned} warn: what to change is below."),
+/// The checks of a verdict, unless there are none.
+fn not_passed(validation: &Validation, id: &str, title: &str, verdict: Verdict) -> Option<Section> {
+    let checks = validation.checks.iter().filter(|check| check.verdict == verdict);
+    let mut section = Section::new(id, title);
+    section.verdict = Some(verdict);
+    section.blocks = checks.map(|own| Block::Check(check(own))).collect();
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+/// A phase: its figures, in sight if a check of it did not pass, and the checks that passed.
+fn phase(material: &Material<'_>, result: &PhaseResult) -> Section {
+    let phase = result.phase;
+    let mut section = Section::new(phase.name(), phase.title());
+    section.verdict = Some(result.verdict);
+    section.lead = Some(phase.question().to_owned());
+    let checks: Vec<&Check> =
+        material.validation.checks.iter().filter(|check| check.phase == phase).collect();
+    let open = checks.iter().filter(|check| check.verdict != Verdict::Pass);
+    let open: Vec<String> = open.map(|check| check.title.clone()).collect();
+    if !open.is_empty() {
+        let text = format!("Above, because they did not pass: {}.", open.join("; "));
+        section.blocks.push(Block::Text(text));
     }
+    let figures: Vec<Block> =
+        figures::of(phase, material.measured).into_iter().map(Block::from).collect();
+    if open.is_empty() && !figures.is_empty() {
+        let title = counted(figures.len() as u64, "figure", "figures");
+        section.blocks.push(Fold::new(title, figures).into());
+    } else {
+        section.blocks.extend(figures);
+    }
+    let passed = checks.into_iter().filter(|check| check.verdict == Verdict::Pass);
+    section.blocks.extend(ranked(passed.map(check)));
+    section
 }
 
 fn overview(material: &Material<'_>) -> Section {
     let validation = material.validation;
     let mut section = Section::new("overview", "Overview");
-    let score = Tile::new("score", Number::new(f64::from(validation.score), Unit::Plain))
-        .note("of 100")
-        .verdict(validation.verdict);
-    let tile = |phase: &crate::validation::PhaseResult| {
-        let [passed, warned, failed] = phase.counts;
-        Tile::new(phase.phase.title(), Number::new(f64::from(phase.score), Unit::Plain))
-            .note(format!("{passed} pass, {warned} warn, {failed} fail"))
-            .verdict(phase.verdict)
-    };
-    let tiles = [score].into_iter().chain(validation.phases.iter().map(tile)).collect();
-    section.blocks.push(Block::Tiles(tiles));
+    section.blocks.push(phases(validation).into());
     if let Some(setup) = material.setup {
         let load = material.measured.get("permutation").or(material.measured.values().next());
         section.blocks.extend(topology::figure(&setup.fabric, load).map(Block::from));
     }
     section
+}
+
+/// One row per phase.
+fn phases(validation: &Validation) -> Table {
+    let count = |name| Column::number(name, Unit::Count);
+    let columns = [
+        Column::text("phase"),
+        Column::text("verdict"),
+        count("pass"),
+        count("warn"),
+        count("fail"),
+        Column::number("score", Unit::Plain),
+    ];
+    let caption = format!("Verdict by phase: score {} of 100", validation.score);
+    let mut table = Table::new("phases", caption, columns);
+    for result in &validation.phases {
+        let phase = result.phase;
+        let counts = result.counts.map(|count| Cell::from(Number::count(count.into())));
+        let cells = [Cell::link(phase.title(), phase.name()), result.verdict.into()];
+        let score = Number::plain(f64::from(result.score)).into();
+        table.push(cells.into_iter().chain(counts).chain([score]));
+    }
+    table
 }
 
 /// One row per check, to search and for spreadsheets.
@@ -110,7 +147,7 @@ fn all_checks(validation: &Validation) -> Table {
     for check in &validation.checks {
         table.push([
             Cell::link(check.phase.title(), check.phase.name()),
-            Cell::from(check.title.clone()),
+            Cell::link(check.title.clone(), check.id.clone()),
             Cell::from(check.verdict),
             Cell::from(check.measured.clone()),
             Cell::from(check.expected.clone()),
@@ -131,7 +168,11 @@ fn changes(validation: &Validation) -> Section {
             .to_owned()
     });
     for (change, number) in validation.changes.iter().zip(1..) {
-        section.blocks.push(Block::Text(format!("{number}. {}", change.advice.text)));
+        let mut words = change.advice.text.chars();
+        let first = words.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+        let (rest, checks) = (words.as_str(), change.checks.join(", "));
+        let text = format!("{number}. {first}{rest}. Advised by {checks}.");
+        section.blocks.push(Block::Text(text));
         let lines = change.advice.lines();
         if !lines.is_empty() {
             section.blocks.push(Block::Code(lines));
@@ -148,7 +189,7 @@ fn effect(change: &Proposal, number: usize, score: u32) -> Option<Block> {
     let mut table = Table::new(format!("change-{number}"), caption, columns);
     for turn in effect.better.iter().chain(&effect.worse) {
         table.push([
-            Cell::from(turn.check.clone()),
+            Cell::link(turn.check.clone(), turn.check.clone()),
             Cell::from(turn.verdicts.0),
             Cell::from(turn.verdicts.1),
             Cell::from(turn.measured.0.clone()),
@@ -158,7 +199,7 @@ fn effect(change: &Proposal, number: usize, score: u32) -> Option<Block> {
     Some(Block::Table(table))
 }
 
-fn check(check: &Check) -> Block {
+fn check(check: &Check) -> CheckBlock {
     let mut evidence = Vec::new();
     if !check.places.is_empty() {
         evidence.push(Block::Text(format!("About: {}.", check.places.join(", "))));
@@ -167,24 +208,16 @@ fn check(check: &Check) -> Block {
         let runs = check.experiments.iter().map(|id| format!("xoff run experiments/{id}.toml"));
         evidence.push(Block::Code(runs.collect::<Vec<_>>().join("\n")));
     }
-    let advice = check.advice.as_ref().map(|advice| match advice.lines() {
-        lines if lines.is_empty() => advice.text.clone(),
-        lines => {
-            let keys = lines.lines().filter(|line| !line.is_empty());
-            format!("{}: {}", advice.text, keys.collect::<Vec<_>>().join(" "))
-        }
-    });
-    Block::Check(CheckBlock {
+    CheckBlock {
         id: check.id.clone(),
-        name: check.title.clone(),
-        verdict: check.verdict,
         done: check.done.clone(),
         measured: check.measured.clone(),
         expected: check.expected.clone(),
         evidence,
-        advice,
-        lines: None,
-    })
+        advice: check.advice.as_ref().map(|advice| advice.text.clone()),
+        lines: check.advice.as_ref().map(Advice::lines).filter(|lines| !lines.is_empty()),
+        ..CheckBlock::new(check.title.clone(), check.verdict)
+    }
 }
 
 /// Figures of a phase, by what was measured.
@@ -203,3 +236,6 @@ impl Phase {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

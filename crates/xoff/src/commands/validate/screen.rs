@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 use xoff_report::Verdict;
 use xoff_validate::Check;
+use xoff_validate::page::sentence;
 use xoff_validate::remedy::Advised;
 use xoff_validate::validation::{Proposal, Validation};
 
@@ -22,12 +23,13 @@ pub(super) fn render(
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "{}  {}  score {} of 100  seed {}{}\n",
+        "{}  {}  score {} of 100  seed {}{}\n{}\n",
         style.bold(&printable(&validation.fabric)),
         word(validation.verdict, style),
         validation.score,
         validation.seed,
         if validation.quick { "  quick" } else { "" },
+        sentence(validation),
     );
     text += &answers(validation, width, style);
     text.push('\n');
@@ -48,11 +50,13 @@ pub(super) fn render(
     text
 }
 
+/// The verdict in the word that the page's badge has.
 fn word(verdict: Verdict, style: Style) -> String {
+    let word = verdict.name().to_uppercase();
     match verdict {
-        Verdict::Pass => style.green("PASS"),
-        Verdict::Warn => style.yellow("PASS with warnings"),
-        Verdict::Fail => style.red("FAIL"),
+        Verdict::Pass => style.green(&word),
+        Verdict::Warn => style.yellow(&word),
+        Verdict::Fail => style.red(&word),
     }
 }
 

@@ -1,0 +1,224 @@
+//! The top of the page: one sentence, and the figures that matter most to whoever pays for the
+//! cluster. The sentence is the same on the terminal.
+
+use crate::measure::{CollectiveFigures, Measurement, TrainingFigures};
+use crate::suite::UNDISTURBED;
+use crate::validation::Validation;
+use std::collections::BTreeMap;
+use xoff_report::{Number, Tile, Unit, Verdict, counted};
+
+type Measured = BTreeMap<String, Measurement>;
+
+/// How many checks there are and how they ended, in one sentence that the verdict cannot contradict.
+pub fn sentence(validation: &Validation) -> String {
+    let count = |verdict| validation.checks.iter().filter(|check| check.verdict == verdict).count();
+    let words = |verdict, one: &str, many: &str| counted(count(verdict) as u64, one, many);
+    let all = counted(validation.checks.len() as u64, "check", "checks");
+    match (count(Verdict::Fail), count(Verdict::Warn)) {
+        (0, 0) => format!("{all}: all pass."),
+        (0, _) => format!("{all}: none fails, {}.", words(Verdict::Warn, "warns", "warn")),
+        (_, warned) => {
+            let failed = words(Verdict::Fail, "fails", "fail");
+            let warned = match warned {
+                0 => "none warns".to_owned(),
+                _ => words(Verdict::Warn, "warns", "warn"),
+            };
+            format!("{all}: {failed}, {warned}.")
+        }
+    }
+}
+
+/// The figures at the top. What was not measured has no tile.
+pub(super) fn tiles(validation: &Validation, measured: &Measured) -> Vec<Tile> {
+    let tiles = [
+        step_time(measured),
+        gpu_hours(measured),
+        bandwidth(measured),
+        lossless(measured),
+        worst_failure(measured),
+    ];
+    let tiles = tiles.into_iter().flatten();
+    tiles.map(|(tile, experiments)| judged(tile, validation, &experiments)).collect()
+}
+
+/// A figure, and the experiments that it comes from.
+type Figure<'a> = (Tile, Vec<&'a str>);
+
+/// The tile with the verdict of the worst check that judges one of these experiments, and a link to
+/// it.
+fn judged(tile: Tile, validation: &Validation, experiments: &[&str]) -> Tile {
+    let own = validation.checks.iter().filter(|check| {
+        // A check of an experiment and of the undisturbed one is about the former.
+        check.experiments.iter().any(|id| experiments.contains(&id.as_str()))
+    });
+    // Of equals the first, in the order of the phases.
+    let worst = own.fold(None, |worst: Option<&crate::Check>, check| match worst {
+        Some(known) if known.verdict >= check.verdict => Some(known),
+        _ => Some(check),
+    });
+    match worst {
+        Some(check) => tile.verdict(check.verdict).link(check.id.clone()),
+        None => tile,
+    }
+}
+
+fn seconds(us: f64) -> Number {
+    Number::new(us / 1e6, Unit::Seconds)
+}
+
+/// The training step that most GPUs took part in, undisturbed.
+pub(super) fn step(measured: &Measured) -> Option<(&str, &TrainingFigures)> {
+    let own = measured.iter().filter(|(id, _)| !id.starts_with("failure"));
+    let steps = own.flat_map(|(id, all)| all.steps.iter().map(move |step| (id.as_str(), step)));
+    steps.filter(|(_, step)| step.finished && step.time_us > 0.0).max_by_key(|(_, step)| step.ranks)
+}
+
+/// The share of a step's time that an ideal network would save.
+pub(super) fn lost(step: &TrainingFigures) -> f64 {
+    (1.0 - step.ideal_us / step.time_us).max(0.0)
+}
+
+fn step_time(measured: &Measured) -> Option<Figure<'_>> {
+    let (id, step) = step(measured)?;
+    let times = Number::plain(step.time_us / step.ideal_us.max(f64::MIN_POSITIVE));
+    let note = format!("{times} times the ideal network's {}", seconds(step.ideal_us));
+    Some((Tile::new("Step time", seconds(step.time_us)).note(note), vec![id]))
+}
+
+fn gpu_hours(measured: &Measured) -> Option<Figure<'_>> {
+    let (id, step) = step(measured)?;
+    let all = 24.0 * f64::from(step.ranks);
+    let hours = Number::new(all * lost(step), Unit::Other("GPU-h"));
+    let note =
+        format!("of {} on {} GPUs", Number::count(all as u64), Number::count(step.ranks.into()));
+    Some((Tile::new("Lost to the fabric a day", hours).note(note), vec![id]))
+}
+
+/// The largest AllReduce, or whichever collective there is.
+fn bandwidth(measured: &Measured) -> Option<Figure<'_>> {
+    let own = measured.iter().filter(|(id, _)| !id.starts_with("failure"));
+    let rows = own.flat_map(|(id, all)| all.collectives.iter().map(move |row| (id.as_str(), row)));
+    let rank = |row: &CollectiveFigures| {
+        (row.name.contains("Reduce") && row.name.contains("All"), row.bytes)
+    };
+    let done = rows.filter(|(_, row)| row.finished && row.ideal_busbw > 0.0);
+    let (id, row) = done.max_by_key(|(id, row)| (id.starts_with("all-reduce"), rank(row)))?;
+    let share = Number::share(row.busbw / row.ideal_busbw);
+    let size = xoff_units::Bytes::new(row.bytes);
+    let name = format!("{} bus bandwidth", row.name);
+    let busbw = Number::new(row.busbw, Unit::BytesPerSecond);
+    let note = format!("{share} of ideal, {size} on {} GPUs", Number::count(row.ranks.into()));
+    Some((Tile::new(name, busbw).note(note), vec![id]))
+}
+
+fn lossless(measured: &Measured) -> Option<Figure<'_>> {
+    let lost: u64 = measured.values().map(|all| all.totals.lossless_drops).sum();
+    let deadlocks = measured.values().filter(|all| !all.deadlock.is_empty()).count();
+    let runs = counted(measured.len() as u64, "experiment", "experiments");
+    let (word, note) = match (lost, deadlocks) {
+        _ if measured.is_empty() => return None,
+        (0, 0) => ("yes", format!("no lossless drop in {runs}")),
+        (0, _) => {
+            ("no", format!("{} in {runs}", counted(deadlocks as u64, "deadlock", "deadlocks")))
+        }
+        _ => ("no", format!("{} in {runs}", counted(lost, "lossless drop", "lossless drops"))),
+    };
+    let broken = |all: &&(&String, &Measurement)| {
+        all.1.totals.lossless_drops > 0 || !all.1.deadlock.is_empty()
+    };
+    let guilty: Vec<_> = measured.iter().collect();
+    let guilty = guilty.iter().filter(broken).map(|(id, _)| id.as_str()).collect();
+    let tile = Tile::words("Lossless", word).note(note);
+    Some((tile.verdict(if word == "yes" { Verdict::Pass } else { Verdict::Fail }), guilty))
+}
+
+/// The failure that makes the last flow latest.
+fn worst_failure(measured: &Measured) -> Option<Figure<'_>> {
+    let base = measured.get(UNDISTURBED)?.last_flow_us();
+    let own = measured.iter().filter(|(id, _)| id.starts_with("failure-") && *id != UNDISTURBED);
+    let (id, worst) = own.max_by(|a, b| a.1.last_flow_us().total_cmp(&b.1.last_flow_us()))?;
+    let longer = (worst.last_flow_us() - base).max(0.0);
+    let name = id.trim_start_matches("failure-");
+    let note = format!("{name}: the last flow is that much later than {}", seconds(base));
+    Some((Tile::new("Worst failure", seconds(longer)).note(note), vec![id]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phase::Phase;
+    use crate::validation::Subject;
+    use crate::{Check, Validation};
+
+    fn validation(verdicts: &[Verdict]) -> Validation {
+        let subject = Subject {
+            fabric: "pod.toml".into(),
+            fabric_sha256: "00".into(),
+            version: "0".into(),
+            seed: 1,
+            quick: true,
+        };
+        let check = |(at, verdict): (usize, &Verdict)| {
+            let check = Check::new(Phase::Workload, &format!("c{at}"), "t").verdict(*verdict);
+            check.from([format!("x{at}")])
+        };
+        Validation::new(subject, verdicts.iter().enumerate().map(check).collect())
+    }
+
+    /// A sentence that says "passes" beside a warning is what readers cannot trust.
+    #[test]
+    fn the_sentence_agrees_with_the_verdict() {
+        use Verdict::{Fail, Pass, Warn};
+        let said = |verdicts: &[Verdict]| sentence(&validation(verdicts));
+        assert_eq!(said(&[Pass, Pass]), "2 checks: all pass.");
+        assert_eq!(said(&[Pass, Warn]), "2 checks: none fails, 1 warns.");
+        assert_eq!(said(&[Pass, Warn, Warn, Fail]), "4 checks: 1 fails, 2 warn.");
+        assert_eq!(said(&[Fail]), "1 check: 1 fails, none warns.");
+        for verdicts in [&[Warn][..], &[Fail], &[Fail, Warn]] {
+            assert!(!said(verdicts).contains("pass"), "{}", said(verdicts));
+        }
+    }
+
+    #[test]
+    fn the_top_has_step_time_bandwidth_and_hours_lost() {
+        let mut measured = Measured::new();
+        let step = TrainingFigures {
+            name: "step".into(),
+            ranks: 256,
+            finished: true,
+            time_us: 2e6,
+            ideal_us: 1.5e6,
+            ..TrainingFigures::default()
+        };
+        measured.insert("x0".into(), Measurement { steps: vec![step], ..Measurement::default() });
+        let row = CollectiveFigures {
+            name: "AllReduce".into(),
+            ranks: 256,
+            bytes: 1 << 30,
+            finished: true,
+            busbw: 40e9,
+            ideal_busbw: 50e9,
+            ..CollectiveFigures::default()
+        };
+        let all = Measurement { collectives: vec![row], ..Measurement::default() };
+        measured.insert("x1".into(), all);
+        let tiles = tiles(&validation(&[Verdict::Warn, Verdict::Pass]), &measured);
+        let said: Vec<String> = tiles
+            .iter()
+            .map(|tile| format!("{} {:?} {:?}", tile.name, tile.note, tile.verdict))
+            .collect();
+        let said = said.join("\n");
+        // A quarter of 24 hours times 256 GPUs.
+        assert_eq!(
+            tiles[1].value,
+            xoff_report::Value::Number(Number::new(1536.0, Unit::Other("GPU-h")))
+        );
+        for part in
+            ["1.33 times", "of 6,144 on 256 GPUs", "80 % of ideal, 1GiB", "no lossless drop in 2"]
+        {
+            assert!(said.contains(part), "no {part} in\n{said}");
+        }
+        assert_eq!(tiles[0].link.as_deref(), Some("workload.c0"));
+        assert_eq!(tiles[0].verdict, Some(Verdict::Warn));
+    }
+}
