@@ -2,6 +2,7 @@
 //! fails, what warns and what to change; then phase by phase what was done, what passed folded away,
 //! with figures drawn from what was measured.
 
+pub mod comparison;
 mod figures;
 mod headline;
 mod topology;

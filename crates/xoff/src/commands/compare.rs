@@ -10,16 +10,20 @@ use crate::output::{self, printable, stdout_width};
 use crate::pool;
 use serde::Serialize;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 use xoff_report::Unit;
-use xoff_validate::compare::{Subject, Variant, fit, variants};
+use xoff_telemetry::file;
+use xoff_validate::compare::{Figures, Subject, Variant, fit, variants};
 use xoff_validate::measure::measure_with_files;
+use xoff_validate::page::comparison::{Candidate, Material, comparison};
 use xoff_validate::{Experiment, MeasureError, Measurement, Phase};
 
 const EXAMPLES: &str = "Examples:
   xoff compare examples/permutation.toml --load-balancing ecmp,dlb,spray
   xoff compare examples/incast.toml --congestion-control none,dcqcn,hpcc,swift
   xoff compare examples/all-reduce.toml --load-balancing ecmp,dlb-packet --json
+  xoff compare examples/incast.toml --congestion-control none,dcqcn --out comparison
   xoff compare examples/rivals-permutation.toml --transports roce,roce-tuned,infiniband,uet,tcp,iwarp
 
 Transports: roce (as shipped), roce-tuned, infiniband, uet, tcp, iwarp, roce-v1 (what each
@@ -50,6 +54,10 @@ pub(crate) struct Args {
     /// Runs at a time [default: as many as there are cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// A folder for the page, report.html, and all figures, comparison.json; an earlier comparison
+    /// in it is replaced
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -89,13 +97,27 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Experiment::new("compare", Phase::Synthetic, "One scenario, several rules");
     experiment.scenario = scene.scenario.clone();
     let folder = args.scenario.parent().map(PathBuf::from).unwrap_or_default();
-    let comparison = Comparison { experiment, fabric, folder, seed: scene.seed };
-    let rows = comparison.run(&variants, args.threads)?;
+    let runs = Comparison { experiment, fabric, folder, seed: scene.seed };
+    if let Some(path) = &args.out {
+        Folder(path).claim()?;
+    }
+    let rows = runs.run(&variants, args.threads)?;
+    if let Some(path) = &args.out {
+        Folder(path).write(&rows, &report(args, scene.seed, &rows, &variants))?;
+    }
     if args.json {
         output::stdout_json(&rows)?;
     } else {
         let name = args.scenario.display().to_string();
         output::stdout(&page(&name, scene.seed, &rows))?;
+        if let Some(path) = &args.out {
+            let place = path.join(Folder::PAGE).display().to_string();
+            output::stdout(&format!(
+                "\n{}  {}\n",
+                Style::stdout().dim("report"),
+                printable(&place)
+            ))?;
+        }
     }
     let broken = rows.iter().any(|row| row.measured.as_ref().is_none_or(|m| !m.is_complete()));
     Ok(if broken { Exit::BrokeARule } else { Exit::Fine })
@@ -190,34 +212,101 @@ fn page(name: &str, seed: u64, rows: &[Row]) -> String {
 }
 
 fn cells(measured: &Measurement, first: f64) -> [String; COLUMNS.len()] {
-    let us = |us: f64| if us > 0.0 { microseconds(us) } else { "-".to_owned() };
-    let flows: u64 = measured.groups.iter().map(|group| group.finished).sum();
-    let sum: f64 =
-        measured.groups.iter().map(|group| group.completion.of.mean * group.finished as f64).sum();
-    let mean = sum / flows.max(1) as f64;
-    let p99 = measured.groups.iter().map(|group| group.completion.of.p99).fold(0.0, f64::max);
-    let totals = measured.totals;
-    let speed = match measured.last_us() {
-        _ if !measured.is_complete() => "unfinished".to_owned(),
-        time if time > 0.0 => format!("{:.2}x", first / time),
-        _ => "-".to_owned(),
+    let own = Figures::of(measured);
+    let dash = || "-".to_owned();
+    let us = |us: Option<f64>| us.map_or_else(dash, microseconds);
+    let speed = match own.last_us {
+        _ if !own.complete => "unfinished".to_owned(),
+        Some(time) => format!("{:.2}x", first / time),
+        None => dash(),
     };
-    let busbw = measured
-        .collectives
-        .last()
-        .map_or("-".to_owned(), |row| Unit::BytesPerSecond.show(row.busbw));
-    let drops = totals.lossless_drops + totals.lossy_drops + totals.wire_drops + totals.fault_drops;
     [
-        us(mean),
-        us(p99),
-        us(measured.last_us()),
+        us(own.mean_us),
+        us(own.p99_us),
+        us(own.last_us),
         speed,
-        busbw,
-        if measured.cores > 0.0 { format!("{:.1}", measured.cores) } else { "-".to_owned() },
-        totals.xoff.to_string(),
-        totals.marks.to_string(),
-        drops.to_string(),
-        totals.trimmed.to_string(),
-        totals.retransmitted.to_string(),
+        own.busbw.map_or_else(dash, |busbw| Unit::BytesPerSecond.show(busbw)),
+        own.cores.map_or_else(dash, |cores| format!("{cores:.1}")),
+        own.pauses.to_string(),
+        own.marks.to_string(),
+        own.drops.to_string(),
+        own.trimmed.to_string(),
+        own.sent_again.to_string(),
     ]
+}
+
+/// A folder of a comparison: `report.html` and `comparison.json`.
+struct Folder<'a>(&'a Path);
+
+impl Folder<'_> {
+    const ROWS: &'static str = "comparison.json";
+    const PAGE: &'static str = "report.html";
+
+    /// Takes the folder, before anything is run: what is there must be an earlier comparison.
+    fn claim(&self) -> Result<(), Failure> {
+        let Self(path) = self;
+        let shown = path.display();
+        if path.is_file() {
+            return Err(Failure::input(format!("`{shown}` is a file; --out names a folder")));
+        }
+        let filled = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        if filled && !path.join(Self::ROWS).is_file() {
+            let text = format!(
+                "`{shown}` holds other files and no earlier comparison; name an empty or new folder"
+            );
+            return Err(Failure::input(text));
+        }
+        fs::create_dir_all(path).map_err(|error| failed(path, &error))
+    }
+
+    fn write(&self, rows: &[Row], page: &str) -> Result<(), Failure> {
+        let json = serde_json::to_string_pretty(rows)
+            .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
+        for (name, text) in [(Self::ROWS, json + "\n"), (Self::PAGE, page.to_owned())] {
+            let path = self.0.join(name);
+            file::replace(&path, text.as_bytes()).map_err(|error| failed(&path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    let cure = xoff_telemetry::cure(error);
+    Failure::write(format!("cannot write `{}`: {error}; {cure}", path.display()))
+}
+
+/// The comparison as a page.
+fn report(args: &Args, seed: u64, rows: &[Row], variants: &[Variant]) -> String {
+    let candidates = variants.iter().zip(rows).map(|(variant, row)| Candidate {
+        variant,
+        outcome: match &row.measured {
+            Some(measured) => Ok(measured),
+            None => Err(row.refused.as_deref().unwrap_or_default()),
+        },
+    });
+    let (scenario, command) = (args.scenario.display().to_string(), args.command(seed));
+    let material = Material {
+        scenario: &scenario,
+        candidates: candidates.collect(),
+        seed,
+        command: &command,
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    comparison(&material).html()
+}
+
+impl Args {
+    /// The command that repeats the comparison, wherever it is written.
+    fn command(&self, seed: u64) -> String {
+        let mut words = vec!["xoff compare".to_owned(), self.scenario.display().to_string()];
+        for (flag, names) in [
+            ("--transports", &self.transports),
+            ("--load-balancing", &self.load_balancing),
+            ("--congestion-control", &self.congestion_control),
+        ] {
+            words.extend((!names.is_empty()).then(|| format!("{flag} {}", names.join(","))));
+        }
+        words.push(format!("--seed {seed}"));
+        words.join(" ")
+    }
 }

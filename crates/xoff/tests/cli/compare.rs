@@ -80,3 +80,60 @@ fn a_network_that_cannot_be_is_refused_by_name() {
         stderr(&unknown)
     );
 }
+
+#[test]
+fn a_comparison_has_a_page_with_winners() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = example("rivals-incast.toml");
+    let compare = |out: &str| {
+        let arguments = ["compare", &scenario, "--transports", "tcp,roce,infiniband", "--out", out];
+        output(folder.path(), &arguments)
+    };
+    let done = compare("a");
+    assert_eq!(code(&done), Some(0), "{}", stderr(&done));
+    assert!(stdout(&done).contains("report  a/report.html"), "{}", stdout(&done));
+    let page = std::fs::read_to_string(folder.path().join("a/report.html")).unwrap();
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    for part in [
+        // The headline names the fastest and how much faster than the first it is.
+        "<code>infiniband</code> is done first",
+        "times as fast as <code>tcp</code>",
+        "Best by each figure",
+        "id=\"t-candidates\"",
+        "id=\"f-times\"",
+        "id=\"f-completion\"",
+        "--transports tcp,roce,infiniband --seed",
+        // The keys of a candidate, to be copied.
+        "<pre tabindex=\"0\"><code>[",
+    ] {
+        assert!(page.contains(part), "no `{part}`");
+    }
+    let rows = std::fs::read_to_string(folder.path().join("a/comparison.json")).unwrap();
+    let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
+    assert_eq!(rows.as_array().map(Vec::len), Some(3));
+    // The same again, in its own place and in another, is the same page.
+    for out in ["a", "b"] {
+        assert_eq!(code(&compare(out)), Some(0));
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join(out).join("report.html")).unwrap(),
+            page
+        );
+    }
+}
+
+#[test]
+fn a_folder_of_other_files_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = example("rivals-incast.toml");
+    std::fs::create_dir(folder.path().join("mine")).unwrap();
+    std::fs::write(folder.path().join("mine/report.html"), "mine").unwrap();
+    std::fs::write(folder.path().join("file"), "mine").unwrap();
+    for (out, why) in [("mine", "no earlier comparison"), ("file", "--out names a folder")] {
+        let refused =
+            output(folder.path(), &["compare", &scenario, "--transports", "roce", "--out", out]);
+        assert_eq!(code(&refused), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
+    }
+    assert_eq!(std::fs::read(folder.path().join("mine/report.html")).unwrap(), b"mine");
+    assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), b"mine");
+}

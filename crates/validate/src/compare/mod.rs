@@ -1,5 +1,9 @@
 //! The same scenario under different settings: [`variants`] of it as keys laid over its fabric, to
-//! be measured and compared.
+//! be measured and compared by their [`Figures`].
+
+mod figures;
+
+pub use figures::{FigureKind, Figures, Win, winners};
 
 use crate::check::overlay;
 use xoff_fabric::catalogue::{OutOfOrder, Silicon};
