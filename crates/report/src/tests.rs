@@ -236,6 +236,93 @@ fn a_page_is_bounded() {
     }
 }
 
+/// Ports have names of some thirty characters, and the part that is cut is the part that matters.
+#[test]
+fn names_of_ports_are_not_cut() {
+    let name = "leaf127→server1023-nic7#12 class 3";
+    let axis = Axis::new("time", Unit::Seconds);
+    let stretches = vec![Stretch { from: 0.0, to: Some(1.0) }];
+    let plots = [
+        Plot::Bars(Bars {
+            y: axis.clone(),
+            groups: vec![name.into()],
+            series: vec![BarSeries { name: "s".into(), values: vec![Some(1.0)] }],
+            reference: None,
+        }),
+        Plot::Timeline(Timeline {
+            x: axis,
+            lanes: vec![Lane { name: name.into(), group: "g".into(), stretches }],
+            shades: vec![],
+        }),
+        Plot::Heat(Heat {
+            rows: vec![name.into()],
+            columns: vec!["0".into(), "1".into()],
+            values: vec![vec![Some(0.0), Some(1.0)]],
+            ..Heat::default()
+        }),
+    ];
+    for plot in plots {
+        let drawn = draw::draw(&plot);
+        for picture in [&drawn.wide, &drawn.narrow] {
+            let texts = picture.shapes.split("<text").skip(1);
+            let words: Vec<&str> = texts.filter_map(|text| text.lines().nth(1)).collect();
+            assert!(words.contains(&name), "{words:?}");
+        }
+    }
+}
+
+/// The inks by which the script tells shapes apart are those that pictures are drawn with.
+#[test]
+fn the_script_knows_the_inks() {
+    let page = Report::default().html();
+    for (name, ink) in [
+        ("muted", draw::Ink::Muted),
+        ("grid", draw::Ink::Grid),
+        ("mark", draw::Ink::Mark),
+        ("shade", draw::Ink::Shade),
+    ] {
+        assert!(page.contains(&format!("{name}: \"{}\"", ink.drawn())), "{name}");
+    }
+    for (name, ink) in [("series", draw::Ink::series(0)), ("heat", draw::Ink::heat(0.0))] {
+        let drawn = ink.drawn();
+        assert!(page.contains(&format!("{name}: \"{}\"", &drawn[..5])), "{name}");
+    }
+}
+
+/// What a reader finds below the picture of a fabric of 8,192 GPUs.
+#[test]
+fn the_worst_links_of_a_large_fabric_are_named() {
+    let node = |name: &str, at: usize| Node { name: format!("{name}{at}"), ..Node::default() };
+    let tier = |name: &str, one: &str, count: usize| Tier {
+        name: name.into(),
+        nodes: (0..count).map(|at| node(one, at)).collect(),
+    };
+    let place = |tier, node| NodeRef { tier, node };
+    let mut links: Vec<Link> = (0..128 * 64)
+        .map(|at| Link {
+            from: place(0, at / 64),
+            to: place(1, at % 64),
+            load: 0.25,
+            state: LinkState::Up,
+        })
+        .collect();
+    links[64 * 17 + 5].load = 0.75;
+    links[64 * 18 + 6].state = LinkState::Down;
+    let topology =
+        Topology { tiers: vec![tier("leaves", "leaf", 128), tier("spines", "spine", 64)], links };
+    let drawn = draw::draw(&Plot::Topology(topology));
+    let notes = drawn.notes.join(" ");
+    assert!(notes.contains("Down: leaf18–spine6."), "{notes}");
+    assert!(notes.contains("Busiest of the others: leaf17–spine5 75 %"), "{notes}");
+    for picture in [&drawn.wide, &drawn.narrow] {
+        assert!(picture.shapes.contains("8,192 links: mean 25 %, worst 75 %"));
+        assert!(
+            picture.shapes.contains("busiest: leaf17–spine5") && picture.shapes.contains("1 down")
+        );
+        assert!(picture.shapes.len() < 40_000, "{}", picture.shapes.len());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]

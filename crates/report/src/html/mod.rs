@@ -30,7 +30,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 form-action 'none'; script-src 'sha256-SCRIPT_HASH'";
 
 /// SHA-256 of [`SCRIPT`], as the policy names it.
-const SCRIPT_HASH: &str = "j54Zzf7ZUn5zHZyaXObX3T/VSa8EupVc4wFekVfEL6w=";
+const SCRIPT_HASH: &str = "TyI7FZZbfDzRYQA0NpMxvdJkehQP3AsBRHsjtrin8GY=";
 
 /// Where the facts are.
 const FACTS: &str = "facts";
@@ -190,8 +190,11 @@ fn facts_section(facts: &[Fact], anchor: &str) -> String {
     let mut out =
         format!("<section id=\"{anchor}\" class=\"facts\">\n<h2>{FACTS_TITLE}</h2>\n<dl>\n");
     for fact in facts {
-        let (name, value) = (escape(&fact.name), escape(&fact.value));
-        let value = if fact.code { format!("<code>{value}</code>") } else { value };
+        let name = escape(&fact.name);
+        let value = match fact.code {
+            true => format!("<code>{}</code>", escape(&fact.value)),
+            false => prose(&fact.value),
+        };
         out += &format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n");
     }
     out + "</dl>\n</section>\n"

@@ -3,6 +3,7 @@
 
 use crate::devtools::Browser;
 use serde_json::{Value, json};
+use xoff_report::Unit;
 
 /// What must be on the page: a gallery has everything, other pages what they have.
 #[derive(Clone, Copy, PartialEq)]
@@ -14,7 +15,7 @@ pub(crate) enum Expect {
 /// Tries everything and says what is wrong.
 pub(crate) fn everything(browser: &mut Browser, address: &str, expect: Expect) -> Vec<String> {
     let mut wrong = Vec::new();
-    let tries: [(&str, Try); 9] = [
+    let tries: [(&str, Try); 11] = [
         ("passes are folded", folds),
         ("a link opens what it leads to", anchors),
         ("a table is sorted", sorts),
@@ -24,6 +25,8 @@ pub(crate) fn everything(browser: &mut Browser, address: &str, expect: Expect) -
         ("words of places in a picture", spots),
         ("a plot is zoomed", zooms),
         ("code is copied", copies),
+        ("it is read without a script", without_script),
+        ("nothing moves that should not", keeps_still),
     ];
     for (what, attempt) in tries {
         match attempt(browser, address) {
@@ -32,7 +35,9 @@ pub(crate) fn everything(browser: &mut Browser, address: &str, expect: Expect) -
                 wrong.push(format!("nothing to try: {what}"))
             }
             Ok(false) => {}
-            Err(why) => wrong.push(format!("{what}: {why}")),
+            Err(why) => {
+                wrong.push(format!("{what}: {}", why.chars().take(300).collect::<String>()))
+            }
         }
     }
     wrong
@@ -169,9 +174,54 @@ fn sorts(browser: &mut Browser, address: &str) -> Outcome {
         let said = browser.value(&format!("{heads}[{at}].getAttribute('aria-sort')"));
         ensure(said == word, || format!("aria-sort is {said}, not {word}"))?;
         let now = column(browser, at);
+        ensure(now.len() == before.len(), || format!("{} rows of {}", now.len(), before.len()))?;
         ensure(is_sorted(&now, up), || format!("{word}: {now:?}"))?;
+        ensure_numbers(browser)?;
     }
     Ok(true)
+}
+
+/// Numbers that the script writes are written as those of the page.
+fn ensure_numbers(browser: &mut Browser) -> Result<(), String> {
+    let cells = browser.value(
+        "[...document.querySelectorAll('td.number[data-v]')].map(c => [c.textContent, c.dataset.v, \
+         c.closest('table').querySelectorAll('thead th')[c.cellIndex].dataset.unit])",
+    );
+    for cell in cells.as_array().into_iter().flatten() {
+        let [text, value, unit] = [0, 1, 2].map(|at| cell[at].as_str().unwrap_or_default());
+        let value: f64 = value.parse().map_err(|error| format!("{value}: {error}"))?;
+        let unit = match unit {
+            "plain" => Unit::Plain,
+            "count" => Unit::Count,
+            "seconds" => Unit::Seconds,
+            "bytes" => Unit::Bytes,
+            "bits-per-second" => Unit::BitsPerSecond,
+            "bytes-per-second" => Unit::BytesPerSecond,
+            "share" => Unit::Share,
+            "large" => Unit::Large,
+            "watts" => Unit::Watts,
+            _ => continue,
+        };
+        // A column may hold numbers of its own units; then its heading says nothing.
+        let expected = [unit, Unit::Count].map(|unit| unit.show(value));
+        ensure(expected.contains(&text.to_owned()), || {
+            format!("{value} {unit:?} is shown as {text}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Zooms the first plot and points at it, to be looked at.
+pub(crate) fn in_use(browser: &mut Browser, address: &str) -> bool {
+    open(browser, address);
+    let Some(first) = plots(browser).first().copied() else { return false };
+    let (from, to) = (within(browser, first, 0.2, 0.5), within(browser, first, 0.6, 0.5));
+    mouse(browser, "mousePressed", from, 1);
+    mouse(browser, "mouseMoved", ((from.0 + to.0) / 2.0, to.1), 1);
+    mouse(browser, "mouseMoved", to, 1);
+    mouse(browser, "mouseReleased", to, 1);
+    mouse(browser, "mouseMoved", from, 0);
+    true
 }
 
 fn sorts_by_key(browser: &mut Browser, address: &str) -> Outcome {
@@ -298,7 +348,7 @@ fn zooms(browser: &mut Browser, address: &str) -> Outcome {
         let name = browser.value(&format!("{}.closest('figure').id", svg(*at)));
         let shapes = format!("{}.innerHTML", svg(*at));
         let before = browser.value(&shapes);
-        let narrow = format!("JSON.parse({}.dataset.plot).x.names?.length < 3", svg(*at));
+        let narrow = format!("JSON.parse({}.dataset.plot).x.names?.length < 8", svg(*at));
         if browser.value(&narrow) == true {
             continue;
         }
@@ -364,5 +414,61 @@ fn copies(browser: &mut Browser, address: &str) -> Outcome {
     ensure(copied == shown, || format!("{copied} is copied of {shown}"))?;
     let said = browser.value(&format!("{code}.querySelector('button').textContent"));
     ensure(said == "Copied", || format!("the button says {said}"))?;
+    Ok(true)
+}
+
+/// Without a script folds open, print shows what they hold, and nothing offers what it cannot do.
+fn without_script(browser: &mut Browser, address: &str) -> Outcome {
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    let result = bare(browser, address);
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "", "features": []}));
+    result
+}
+
+fn bare(browser: &mut Browser, address: &str) -> Outcome {
+    open(browser, address);
+    let buttons = "[...document.querySelectorAll('button, input')].filter(b => \
+                   b.getClientRects().length).length";
+    ensure(browser.value(buttons) == 0, || "a button that does nothing".to_owned())?;
+    let titles = browser.value("document.querySelectorAll('.spot title').length");
+    let spots = browser.value("document.querySelectorAll('.spot').length");
+    ensure(titles == spots, || format!("{spots} places, {titles} with words"))?;
+    let fold = "document.querySelector('details.fold')";
+    if browser.value(&format!("!!{fold}")) != true {
+        return Ok(false);
+    }
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    browser.value(&format!("{fold}.querySelector('summary').focus()"));
+    key(browser, "Enter", "\r");
+    ensure(browser.value(&format!("{fold}.open")) == true, || "a fold does not open".to_owned())?;
+    open(browser, address);
+    let shut = printed(browser);
+    let marked = "for (const d of document.querySelectorAll('details:not([open])')) { d.open = true; \
+                  d.className += ' shut'; }";
+    browser.value(marked);
+    let all = printed(browser);
+    browser.value("for (const d of document.querySelectorAll('.shut')) d.open = false");
+    // A document that leaves nothing out is as long; opening changes its markers by some bytes.
+    ensure(shut.abs_diff(all) < 2_000, || {
+        format!("print leaves out what is folded: {shut} bytes of {all}")
+    })?;
+    Ok(true)
+}
+
+/// The length of the page in print.
+fn printed(browser: &mut Browser) -> usize {
+    let sheet = browser.call("Page.printToPDF", json!({"printBackground": false}));
+    sheet["data"].as_str().map_or(0, str::len)
+}
+
+/// For readers who asked for less motion.
+fn keeps_still(browser: &mut Browser, address: &str) -> Outcome {
+    let less = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
+    browser.call("Emulation.setEmulatedMedia", less);
+    open(browser, address);
+    let scroll = browser.value("getComputedStyle(document.documentElement).scrollBehavior");
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "", "features": []}));
+    ensure(scroll == "auto", || format!("the page scrolls {scroll}"))?;
     Ok(true)
 }

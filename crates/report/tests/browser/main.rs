@@ -48,6 +48,11 @@ fn a_report_is_drawn_in_a_browser() {
         let address = format!("file://{}", page.display());
         let found = interact::everything(&mut browser, &address, expect);
         wrong.extend(found.into_iter().map(|what| format!("{name}: {what}")));
+        if interact::in_use(&mut browser, &address) {
+            let shot = browser.call("Page.captureScreenshot", json!({"format": "png"}));
+            let shot = bytes(shot["data"].as_str().unwrap_or_default());
+            fs::write(shots.join(format!("{name}-in-use.png")), shot).unwrap();
+        }
     }
     show(&mut browser, &page, (1280, 900), "light");
     wrong.extend(look(&mut browser, "light").into_iter().map(|what| format!("again: {what}")));

@@ -160,7 +160,7 @@ fn group(tier: &Tier, part: &[usize]) -> Group {
     let down = nodes.iter().filter(|node| node.down).count();
     let rail = first.rail.filter(|_| first.rail == last.rail);
     let from_to = names(&first.name, &last.name);
-    let count = counted(nodes.len() as u64, &tier.name, &tier.name);
+    let count = many(nodes.len(), &tier.name);
     let words = match (first.rail, last.rail) {
         _ if nodes.len() == 1 => vec![first.name.clone()],
         (Some(one), Some(other)) if one == other => vec![format!("rail {one}"), count.clone()],
@@ -175,6 +175,16 @@ fn group(tier: &Tier, part: &[usize]) -> Group {
         said += &if nodes.len() == 1 { ", down".to_owned() } else { format!(", {down} down") };
     }
     Group { words, said, rail, down }
+}
+
+/// So many of a tier, whose name is in the plural.
+pub(super) fn many(count: usize, name: &str) -> String {
+    let one = match name {
+        "leaves" => "leaf",
+        "switches" => "switch",
+        name => name.strip_suffix('s').unwrap_or(name),
+    };
+    counted(count as u64, one, name)
 }
 
 /// The first and the last name of neighbours: `leaf0–15` where they only differ in their number.
@@ -215,6 +225,13 @@ mod tests {
         assert_eq!(words(&narrow)[0], "rails 0–1/256 leaves");
         let plain = row(&tier(1024, None), 16, 860.0);
         assert_eq!(words(&plain)[0], "leaf0–127/128 leaves");
+    }
+
+    #[test]
+    fn one_spine_is_not_one_spines() {
+        assert_eq!(many(1, "spines"), "1 spine");
+        assert_eq!(many(1, "leaves"), "1 leaf");
+        assert_eq!(many(1_024, "NICs"), "1,024 NICs");
     }
 
     /// At any size every word fits into its box, and no node is lost.

@@ -9,7 +9,7 @@ use super::panel::{ADVANCE, LETTER, fit, units};
 use super::{Drawing, Form, Key, Picture, Width};
 use crate::html::escape;
 use crate::{Link, LinkState, Topology, Unit, counted};
-use fold::{Bundle, Folded, Group, Place, fold};
+use fold::{Bundle, Folded, Group, Place, fold, many};
 use std::collections::BTreeMap;
 
 /// Height of a tier, of a box, and of the room above and below, in pixels.
@@ -94,7 +94,7 @@ fn legend(topology: &Topology, folded: &Folded) -> Vec<Key> {
 }
 
 fn description(topology: &Topology) -> String {
-    let tier = |tier: &crate::Tier| counted(tier.nodes.len() as u64, &tier.name, &tier.name);
+    let tier = |tier: &crate::Tier| many(tier.nodes.len(), &tier.name);
     let tiers: Vec<String> = topology.tiers.iter().map(tier).collect();
     let count = |state| topology.links.iter().filter(|link| link.state == state).count();
     format!(
@@ -232,7 +232,7 @@ impl Plan<'_> {
                 out += &self.one(self.middle((tier, at)), self.step(tier) / 2.0 - 3.0, own);
             }
             let Some(all) = self.topology.tiers.get(tier) else { continue };
-            let mut text = counted(all.nodes.len() as u64, &all.name, &all.name);
+            let mut text = many(all.nodes.len(), &all.name);
             if row.boxes.len() < all.nodes.len() {
                 text += &format!(" in {}", counted(row.boxes.len() as u64, "group", "groups"));
             }

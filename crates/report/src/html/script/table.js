@@ -67,7 +67,8 @@ function makeTable(figure) {
       update();
     });
   });
-  if (rows.length < 6) return;
+  // Fewer rows are seen at a glance.
+  if (rows.length < 12) return;
   const bar = document.createElement("div");
   bar.className = "filter";
   filter = document.createElement("input");

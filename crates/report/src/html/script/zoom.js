@@ -19,7 +19,7 @@ function upright(shape) {
 function zoom(plot, from, to) {
   const [least, most] = homeOf(plot.x);
   [from, to] = [Math.max(least, from), Math.min(most, to)];
-  if (isNamed(plot.x)) [from, to] = [Math.floor(from), Math.max(Math.ceil(to), Math.floor(from) + 1)];
+  if (isNamed(plot.x)) [from, to] = [Math.round(from), Math.max(Math.round(to), Math.round(from) + 1)];
   const whole = shareOf(plot.x, to, [least, most]) - shareOf(plot.x, from, [least, most]);
   if (!(whole > 1e-5)) return;
   clear(plot);
