@@ -14,7 +14,7 @@ pub struct Figures {
     pub last_us: Option<f64>,
     /// Bus bandwidth of the largest collective, in bytes per second.
     pub busbw: Option<f64>,
-    /// Cores that the transport keeps busy at the server with most to do.
+    /// Cores that the transport keeps busy at the server with most to do; zero where NICs do the work.
     pub cores: Option<f64>,
     /// Pause frames.
     pub pauses: u64,
@@ -98,7 +98,7 @@ impl Figures {
             p99_us: some(p99),
             last_us: some(measured.last_us()),
             busbw: measured.collectives.last().map(|row| row.busbw),
-            cores: some(measured.cores),
+            cores: Some(measured.cores),
             pauses: totals.xoff,
             marks: totals.marks,
             drops: totals.lossless_drops

@@ -3,7 +3,6 @@
 
 use crate::compare::{Figures, Variant, winners};
 use crate::measure::Measurement;
-use std::collections::BTreeMap;
 use xoff_report::{
     Axis, BarSeries, Bars, Block, Cdf, Cell, Check, Column, Fact, Figure, Fold, Number, Plot,
     Report, Samples, Section, Table, Tile, Unit, Verdict, counted,
@@ -91,7 +90,7 @@ fn seconds(us: f64) -> Number {
 /// The best value of each figure that a reader asks for first, and whose it is.
 fn tiles(rows: &[Row<'_>]) -> Vec<Tile> {
     let figures: Vec<&Figures> = rows.iter().map(|row| &row.figures).collect();
-    let wanted = ["last", "p99", "bus bandwidth", "cores", "pauses"];
+    let wanted = ["last", "p99", "bus bandwidth", "pauses", "sent again"];
     let all = winners(&figures);
     let tile = |name: &&str| {
         let win = all.iter().find(|win| win.figure.name == *name)?;
@@ -99,7 +98,7 @@ fn tiles(rows: &[Row<'_>]) -> Vec<Tile> {
         Some(
             Tile::new(format!("Best: {}", win.figure.words), value)
                 .note(names(rows, &win.of))
-                .link("winners"),
+                .link("candidates"),
         )
     };
     wanted.iter().filter_map(tile).collect()
@@ -155,9 +154,7 @@ fn side_by_side(rows: &[Row<'_>]) -> Section {
             if win.figure.more { "more" } else { "less" }.into(),
         ]);
     }
-    let mut winners = Section::new("winners", "Winners");
-    winners.blocks.push(table.into());
-    section.blocks.extend(winners.blocks);
+    section.blocks.push(table.into());
     section
 }
 
@@ -241,20 +238,15 @@ fn rules(material: &Material<'_>) -> Section {
     let mut section = Section::new("rules", "What the candidates are");
     section.lead =
         Some("Keys to lay over the fabric file, or under `[override]` of the scenario.".to_owned());
-    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for Candidate { variant, .. } in &material.candidates {
-        *seen.entry(&variant.name).or_default() += 1;
         let mut blocks: Vec<Block> = Vec::new();
         if let Some(note) = &variant.note {
             blocks.push(Block::Text(format!("It {note}.")));
         }
         let keys = toml::to_string(&variant.change).unwrap_or_default();
-        blocks.push(Block::Code(keys.clone()));
-        let title = format!(
-            "{}: {}",
-            variant.name,
-            counted(keys.lines().filter(|l| l.contains('=')).count() as u64, "key", "keys")
-        );
+        let count = keys.lines().filter(|line| line.contains('=')).count() as u64;
+        blocks.push(Block::Code(keys));
+        let title = format!("{}: {}", variant.name, counted(count, "key", "keys"));
         section.blocks.push(Fold::new(title, blocks).into());
     }
     section

@@ -14,6 +14,7 @@ use crate::measure::Measurement;
 use crate::phase::Phase;
 use crate::validation::{PhaseResult, Proposal, Validation};
 use std::collections::BTreeMap;
+use std::path::Path;
 use xoff_fabric::FabricSetup;
 use xoff_report::{
     Block, Cell, Check as CheckBlock, Column, Fact, Figure, Fold, Number, Report, Section, Table,
@@ -40,8 +41,9 @@ pub struct Material<'a> {
 /// The report of a validation.
 pub fn page(material: &Material<'_>) -> Report {
     let validation = material.validation;
-    let mut report =
-        Report::new(format!("Validation of {}", validation.fabric), sentence(validation));
+    // The command has the whole path.
+    let file = Path::new(&validation.fabric).file_name().unwrap_or_default().to_string_lossy();
+    let mut report = Report::new(format!("Validation of {file}"), sentence(validation));
     report.verdict = Some(validation.verdict);
     report.tiles = headline::tiles(validation, material.measured);
     report.facts = vec![

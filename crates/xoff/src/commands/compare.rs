@@ -226,7 +226,7 @@ fn cells(measured: &Measurement, first: f64) -> [String; COLUMNS.len()] {
         us(own.last_us),
         speed,
         own.busbw.map_or_else(dash, |busbw| Unit::BytesPerSecond.show(busbw)),
-        own.cores.map_or_else(dash, |cores| format!("{cores:.1}")),
+        own.cores.filter(|cores| *cores > 0.0).map_or_else(dash, |cores| format!("{cores:.1}")),
         own.pauses.to_string(),
         own.marks.to_string(),
         own.drops.to_string(),
@@ -284,7 +284,8 @@ fn report(args: &Args, seed: u64, rows: &[Row], variants: &[Variant]) -> String 
             None => Err(row.refused.as_deref().unwrap_or_default()),
         },
     });
-    let (scenario, command) = (args.scenario.display().to_string(), args.command(seed));
+    let name = args.scenario.file_name().unwrap_or(args.scenario.as_os_str());
+    let (scenario, command) = (name.to_string_lossy(), args.command(seed));
     let material = Material {
         scenario: &scenario,
         candidates: candidates.collect(),
