@@ -1,7 +1,7 @@
 //! [`comparison`]: one scenario under several rules as a [`Report`]: who wins by which figure, all
 //! candidates in one table, charts, and the keys that make each candidate.
 
-use crate::compare::{Figures, Variant, winners};
+use crate::compare::{FigureKind, Figures, Variant, winners};
 use crate::measure::Measurement;
 use xoff_report::{
     Axis, BarSeries, Bars, Block, Cdf, Cell, Check, Column, Fact, Figure, Fold, Number, Plot,
@@ -160,7 +160,7 @@ fn side_by_side(rows: &[Row<'_>]) -> Section {
 
 /// Every candidate with every figure that any of them has.
 fn candidates(rows: &[Row<'_>]) -> Table {
-    let has = |figure: &&crate::compare::FigureKind| {
+    let has = |figure: &&FigureKind| {
         let values = rows.iter().filter_map(|row| figure.value(&row.figures));
         values.into_iter().any(|number| number.value != 0.0)
     };
@@ -186,21 +186,25 @@ fn charts(rows: &[Row<'_>]) -> Option<Section> {
     let bars = |id: &str, title: &str, names: &[&str]| {
         let kinds: Vec<_> =
             Figures::KINDS.iter().filter(|kind| names.contains(&kind.name)).collect();
-        let value = |kind: &crate::compare::FigureKind, row: &Row<'_>| {
-            kind.value(&row.figures).map(|number| number.value)
+        let of = |kind: &FigureKind| BarSeries {
+            name: kind.words.to_owned(),
+            values: rows
+                .iter()
+                .map(|row| kind.value(&row.figures).map(|number| number.value))
+                .collect(),
         };
-        let series: Vec<BarSeries> = kinds
-            .iter()
-            .map(|kind| BarSeries {
-                name: kind.words.to_owned(),
-                values: rows.iter().map(|row| value(kind, row)).collect(),
-            })
-            .filter(|series| series.values.iter().flatten().any(|value| *value > 0.0))
-            .collect();
-        let kind = kinds.first().filter(|_| !series.is_empty())?;
+        // What no candidate has is left out, also of the axis's words.
+        let some = |(_, series): &(_, BarSeries)| series.values.iter().flatten().any(|v| *v > 0.0);
+        let kinds = kinds.into_iter().map(|kind| (kind, of(kind))).filter(some);
+        let (kinds, series): (Vec<&FigureKind>, Vec<BarSeries>) = kinds.unzip();
+        let label = match kinds[..] {
+            [] => return None,
+            [only] => only.words,
+            [first, ..] if first.unit == Unit::Seconds => "time",
+            _ => "packets",
+        };
         let groups = rows.iter().map(|row| row.name.to_owned()).collect();
-        let label = if series.len() == 1 { kind.words } else { "" };
-        let y = Axis::new(label, kind.unit);
+        let y = Axis::new(label, kinds[0].unit);
         let plot = Plot::Bars(Bars { y, groups, series, reference: None });
         Some(Block::from(Figure::new(id, title, plot)))
     };
@@ -250,4 +254,97 @@ fn rules(material: &Material<'_>) -> Section {
         section.blocks.push(Fold::new(title, blocks).into());
     }
     section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Curve, GroupFigures};
+
+    fn variant(name: &str) -> Variant {
+        let change =
+            "[switch.balancing]\nkind = \"dlb\"\n[transport]\nack-every = 1".parse().unwrap();
+        Variant { name: name.into(), change, note: None }
+    }
+
+    fn measured(times: Vec<f64>, flows: u64, marks: u64) -> Measurement {
+        let group = GroupFigures {
+            name: "flows".into(),
+            flows,
+            finished: times.len() as u64,
+            completion: Curve::new(times),
+            ..GroupFigures::default()
+        };
+        let mut all = Measurement { groups: vec![group], ..Measurement::default() };
+        all.totals.marks = marks;
+        all.outcome = "time-up".into();
+        all
+    }
+
+    fn page() -> Report {
+        let [slow, fast, stuck, none] = ["slow", "fast", "stuck", "none"].map(variant);
+        let all = [
+            measured(vec![10.0, 40.0], 2, 7),
+            measured(vec![10.0, 20.0], 2, 0),
+            measured(vec![1.0], 2, 0),
+        ];
+        let candidates = vec![
+            Candidate { variant: &slow, outcome: Ok(&all[0]) },
+            Candidate { variant: &fast, outcome: Ok(&all[1]) },
+            Candidate { variant: &stuck, outcome: Ok(&all[2]) },
+            Candidate { variant: &none, outcome: Err("no such silicon") },
+        ];
+        comparison(&Material {
+            scenario: "s.toml",
+            candidates,
+            seed: 1,
+            command: "xoff compare s.toml",
+            version: "0",
+        })
+    }
+
+    #[test]
+    fn the_fastest_of_those_that_finish_wins() {
+        let report = page();
+        assert_eq!(
+            report.headline,
+            "`fast` is done first, after 20 us: 2 times as fast as `slow`."
+        );
+        assert_eq!(report.verdict, Some(Verdict::Fail));
+        let page = report.html();
+        for part in
+            ["none is refused", "no such silicon", "stuck did not finish", "1 of 2 flows finished"]
+        {
+            assert!(page.contains(part), "no {part}");
+        }
+    }
+
+    /// What is drawn is what the axis says: here nobody paused, and some marked.
+    #[test]
+    fn axes_say_what_is_drawn() {
+        let report = page();
+        let blocks = report.sections.iter().flat_map(|section| &section.blocks);
+        let figures = blocks.filter_map(|block| match block {
+            Block::Figure(figure) => Some(figure),
+            _ => None,
+        });
+        let counters = figures.into_iter().find(|figure| figure.id == "counters").unwrap();
+        assert!(
+            counters.csv().starts_with("group,series,ECN marks\r\nslow,ECN marks,7\r\n"),
+            "{}",
+            counters.csv()
+        );
+    }
+
+    #[test]
+    fn keys_of_candidates_can_be_pasted() {
+        let page = page().html();
+        let blocks = page.split("<pre tabindex=\"0\"><code>").skip(1);
+        let blocks = blocks.map(|rest| rest.split("</code>").next().unwrap_or_default());
+        let blocks: Vec<String> = blocks.map(|text| text.replace("&quot;", "\"")).collect();
+        assert_eq!(blocks.len(), 4);
+        for block in blocks {
+            assert_eq!(block.parse::<toml::Table>().unwrap(), variant("").change);
+        }
+    }
 }
