@@ -30,7 +30,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 form-action 'none'; script-src 'sha256-SCRIPT_HASH'";
 
 /// SHA-256 of [`SCRIPT`], as the policy names it.
-const SCRIPT_HASH: &str = "TyI7FZZbfDzRYQA0NpMxvdJkehQP3AsBRHsjtrin8GY=";
+const SCRIPT_HASH: &str = "NcvJ8tRQDZX57rFC358C8I28Pd9ErBv3azCu6e8ho2U=";
 
 /// Where the facts are.
 const FACTS: &str = "facts";

@@ -23,6 +23,8 @@
         if (!ids.has(id)) say(`nothing has the id ${id}`);
   for (const a of document.querySelectorAll("a[href^='#']"))
     if (!ids.has(a.getAttribute("href").slice(1))) say(`a link leads nowhere: ${a.href}`);
+  for (const dd of document.querySelectorAll(".tiles dd"))
+    if (dd.scrollWidth > dd.clientWidth + 1) say(`a tile is too narrow for "${dd.innerText}"`);
   if (document.scripts.length !== 1) say(`${document.scripts.length} scripts`);
   if (document.querySelector("[onload],[onclick],[onerror],iframe,object,embed,link,img"))
     say("an element that the report does not write");

@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 /// Widths and heights of windows: a desk and a hand.
 const WINDOWS: [(&str, u32, u32); 2] = [("1280", 1280, 900), ("390", 390, 844)];
 
+/// No page is larger, in bytes: it is mailed and opened on telephones.
+const LARGEST: u64 = 2_000_000;
+
 #[test]
 #[ignore = "needs Chromium: ./test runs it where there is one"]
 fn a_report_is_drawn_in_a_browser() {
@@ -30,6 +33,8 @@ fn a_report_is_drawn_in_a_browser() {
     let profile = place.join(format!("profile-{}", std::process::id()));
     fs::create_dir_all(&profile).unwrap();
     let page = page(&place);
+    let size = fs::metadata(&page).unwrap().len();
+    assert!(size < LARGEST, "{}: {size} bytes", page.display());
     let mut browser = Browser::start(&program, &profile);
     let mut wrong = Vec::new();
     for (name, width, height) in WINDOWS {

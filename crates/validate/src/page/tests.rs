@@ -102,3 +102,31 @@ fn the_words_at_the_top_agree() {
         }
     }
 }
+
+/// GPUs that are idle for reasons of the model beside a check that passes: the page says how much of
+/// it is the fabric's.
+#[test]
+fn idle_time_says_whose_it_is() {
+    let step = crate::measure::TrainingFigures {
+        ranks: 64,
+        finished: true,
+        time_us: 6_450.0,
+        ideal_us: 6_300.0,
+        idle: 0.445,
+        ideal_idle: 0.432,
+        ..Default::default()
+    };
+    let own = Measurement { steps: vec![step], ..Measurement::default() };
+    let measured = BTreeMap::from([("training-step".to_owned(), own)]);
+    let passed = Check::new(Phase::Workload, "training-step", "t").from(["training-step"]);
+    let validation = validation(vec![passed]);
+    let material =
+        Material { validation: &validation, setup: None, measured: &measured, command: "" };
+    let page = page(&material).html();
+    let words = "They are idle 44.5 % of the step; 43.2 % would be left on the ideal network, and this \
+                 fabric makes the step 2.38 % longer.";
+    assert!(page.contains(words));
+    // 24 hours of 64 GPUs, of which the ideal network would save 150 of 6,450.
+    let (top, _) = page.split_once("</header>").unwrap();
+    assert!(top.contains("35.7 GPU-h") && top.contains("of 1,536 on 64 GPUs"), "{top}");
+}

@@ -208,6 +208,7 @@ for (const svg of document.querySelectorAll("svg[data-plot]")) {
   Object.assign(plot.reset, { type: "button", className: "reset " + svg.classList[0], hidden: true, textContent: "Reset zoom" });
   plot.reset.addEventListener("click", () => zoom(plot, ...homeOf(plot.x)));
   plot.figure.querySelector("h4").append(plot.reset);
+  plot.figure.classList.add("live");
   drags(plot);
   svg.addEventListener("dblclick", () => zoom(plot, ...homeOf(plot.x)));
   svg.addEventListener("keydown", (event) => keys(plot, event));
