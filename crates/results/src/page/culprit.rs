@@ -52,7 +52,7 @@ fn storm(material: &Material<'_>) -> Option<String> {
     let name = &case.fabric.nics[worst.nic.index()].name;
     let share = Number::share(worst.paused.as_ps() as f64 / elapsed.as_ps() as f64);
     let mut text = format!(
-        "Pause storm or stuck receiver at `{name}`: it kept `{}` from sending for {}, {share} of the run",
+        "Pause storm or slow receiver at `{name}`: it kept `{}` from sending for {}, {share} of the run",
         case.fabric.port_name(worst.port),
         Number::from(worst.paused)
     );

@@ -109,7 +109,7 @@ fn a_deadlock_is_not_called_completed_and_its_ring_is_named() {
 fn the_culprit_of_a_storm_is_named() {
     let top = top_of("storm.toml");
     assert!(!top.contains("nothing was dropped"), "{top}");
-    assert!(top.contains("Pause storm or stuck receiver at <code>b0</code>"), "{top}");
+    assert!(top.contains("Pause storm or slow receiver at <code>b0</code>"), "{top}");
     // Flows 1 to 4 never send to b0 and stand still for good.
     assert!(top.contains("7 other ports were paused behind it"), "{top}");
     assert!(top.contains("4 flows that do not even go there did not finish"), "{top}");
