@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let storm: Vec<Workload> = (0..15).map(|leaf| incast(leaf * 16, 255, 256_000)).collect();
     let links = LinkChoice { link: Some("leaf15 spine7".to_owned()), ..LinkChoice::default() };
     let (at, reaction) = (Span::from_us(10), Reaction::default());
-    let broken = [Fault::LinkDown(LinkDown { links, at, restore_after: None, reaction })];
+    let broken =
+        [Fault::LinkDown(LinkDown { links, at, restore_after: None, silent: false, reaction })];
     println!("PFC only, no congestion control, 256 hosts at 100 Gb/s\n");
     println!(
         "{:<10}{:>14}{:>16}{:>14}{:>20}",

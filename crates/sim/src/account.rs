@@ -1,7 +1,8 @@
 //! What a run counts.
 
 use crate::id::{Slot, Table};
-use crate::report::Drop;
+use crate::report::{Drop, PortHealth};
+use xoff_fabric::model::{CLASSES, PortId};
 
 /// What is counted per port and class outside the hot path.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,13 +36,15 @@ pub(crate) struct Totals {
 /// All counts of a run.
 pub(crate) struct Accounts {
     pub(crate) classes: Table<Slot, ClassCount>,
+    pub(crate) health: Table<PortId, PortHealth>,
     pub(crate) totals: Totals,
 }
 
 impl Accounts {
     pub(crate) fn new(slots: usize) -> Self {
         let classes = vec![ClassCount::default(); slots].into();
-        Self { classes, totals: Totals::default() }
+        let health = vec![PortHealth::default(); slots / CLASSES].into();
+        Self { classes, health, totals: Totals::default() }
     }
 
     /// A packet was dropped.
@@ -49,6 +52,7 @@ impl Accounts {
         let count = &mut self.classes[slot];
         count.dropped_packets += 1;
         count.dropped_bytes += u64::from(size);
+        self.health[slot.port()].dropped[reason as usize] += 1;
         self.totals.dropped[slot.class().index()][reason as usize] += 1;
         self.totals.dropped_bytes += u64::from(size);
     }

@@ -291,6 +291,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             },
         };
         let (slot, flow) = (Slot::new(nic.port, own.class), connection.flow);
+        self.accounts.health[slot.port()].failures += 1;
         self.trace_packet(TraceKind::QueuePairError, slot, Some(flow), 0);
         failure
     }
@@ -311,11 +312,24 @@ impl<Q: EventQueue> Engine<'_, Q> {
         mut counters: FlowCounters,
     ) -> FlowCounters {
         self.detach(slot);
+        self.count_at_nics(slot);
         let connection = &mut self.hosts.connections[slot];
         connection.ends.iter().for_each(|end| counters.add(&end.qp));
         connection.carried = None;
         self.hosts.connections.free(slot);
         counters
+    }
+
+    /// Adds what the two ends of a connection counted to their NICs' ports.
+    pub(crate) fn count_at_nics(&mut self, slot: ConnectionId) {
+        for end in &self.hosts.connections[slot].ends {
+            let (port, counters) = (self.hosts.nics[end.member.plane].port, end.qp.counters());
+            let health = &mut self.accounts.health[port];
+            health.timeouts += counters.timeouts;
+            health.retransmitted += counters.retransmitted;
+            health.out_of_sequence += counters.out_of_sequence;
+            health.cnps += counters.cnps_handled;
+        }
     }
 
     fn finish(&mut self, endpoint: EndpointId, failure: Option<Failure>) {

@@ -10,7 +10,7 @@ pub(crate) mod state;
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use std::collections::BTreeSet;
-use xoff_fabric::model::CableId;
+use xoff_fabric::model::{CableId, SwitchId};
 use xoff_fabric::route::Forced;
 
 impl<Q: EventQueue> Engine<'_, Q> {
@@ -21,14 +21,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut ends = BTreeSet::new();
         for &cable in cables {
             let ports = self.faults.cable_ports(self.fabric, cable);
-            news.push((cable, self.net.links[ports[0]].is_down()));
+            let drained = self.faults.drained_cables.contains(&cable);
+            news.push((cable, drained || self.net.links[ports[0]].is_down()));
             for port in ports {
                 let node = self.fabric.ports[port.index()].node;
                 match self.fabric.node_switch(node) {
                     Some(switch) => {
                         ends.insert(switch.index());
                     }
-                    None => self.nic_learns(port, self.net.links[port].is_down()),
+                    None => self.nic_learns(port, drained || self.net.links[port].is_down()),
                 }
             }
         }
@@ -37,6 +38,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
             true => (0..self.fabric.switches.len()).collect(),
             false => ends.into_iter().collect(),
         };
+        // A drained switch goes on with the routes it has: what is still on its way to it must not be lost.
+        let drained = &self.faults.drained;
+        let who: Vec<usize> =
+            who.into_iter().filter(|&at| !drained.contains(&SwitchId(at as u32))).collect();
         if self.net.convergence.learn(self.fabric, &who, everybody, &news) {
             self.change_routes();
         }

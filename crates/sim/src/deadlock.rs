@@ -22,24 +22,51 @@ use xoff_units::Span;
 
 /// A queue must have been paused this long before it is worth a look.
 const PATIENCE: Span = Span::from_us(20);
+/// Where nothing has moved between so many searches, another finds what the last one did: they become rarer,
+/// up to this interval, until a pause begins.
+const QUIET: u32 = 3;
+const RARELY: Span = Span::from_ms(20);
 
 impl<Q: EventQueue> Engine<'_, Q> {
+    /// A pause has begun: it may close a ring.
     pub(crate) fn schedule_deadlock_search(&mut self) {
-        if !self.net.deadlocks.pending {
-            self.net.deadlocks.pending = true;
-            self.schedule(self.now + PATIENCE, Kind::Deadlock, 0, 0);
+        self.net.deadlocks.quiet = 0;
+        self.search_after(PATIENCE);
+    }
+
+    /// Schedules a search, unless there is one before. One that comes later is stale then.
+    fn search_after(&mut self, wait: Span) {
+        let at = self.now + wait;
+        if self.net.deadlocks.due.is_none_or(|due| due > at) {
+            self.net.deadlocks.due = Some(at);
+            self.schedule(at, Kind::Deadlock, 0, 0);
         }
+    }
+
+    /// How long to wait for the next search: longer and longer while no packet moves.
+    fn search_interval(&mut self) -> Span {
+        let moved =
+            self.net.headers.written + self.accounts.totals.delivered + self.accounts.dropped();
+        let deadlocks = &mut self.net.deadlocks;
+        let quiet = std::mem::replace(&mut deadlocks.moved, moved) == moved;
+        deadlocks.quiet = if quiet { deadlocks.quiet + 1 } else { 0 };
+        let doublings = deadlocks.quiet.saturating_sub(QUIET).min(10);
+        RARELY.min(PATIENCE * (1 << doublings))
     }
 
     /// Looks for queues that wait for each other.
     pub(crate) fn search_for_deadlock(&mut self) {
-        self.net.deadlocks.pending = false;
+        if self.net.deadlocks.due != Some(self.now) {
+            return;
+        }
+        self.net.deadlocks.due = None;
         if self.net.pauses.paused().is_empty() {
             return;
         }
+        let interval = self.search_interval();
         // When nothing else is left to happen, nothing will unblock anything any more.
         if !self.only_observation_is_left(!self.observation.sample_period.is_zero()) {
-            self.schedule_deadlock_search();
+            self.search_after(interval);
         }
         let ring = if self.net.deadlocks.search.plain { self.plain_ring() } else { self.ring() };
         let Some(queues) = ring else { return };

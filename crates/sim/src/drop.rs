@@ -42,6 +42,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn lose_arrived(&mut self, slot: Slot, index: PacketId) {
         let sender = self.net.ports[slot.port()].peer();
+        self.accounts.health[sender].lost += 1;
         self.drop_packet(index, Slot::new(sender, slot.class()), Drop::LinkDown);
     }
 
@@ -49,6 +50,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     pub(crate) fn lose(&mut self, slot: Slot, index: PacketId, reason: Drop) {
         self.trace(TraceKind::Loss, slot);
+        self.accounts.health[slot.port()].lost += 1;
         self.drop_packet(index, slot, reason);
     }
 

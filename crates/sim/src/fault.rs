@@ -57,12 +57,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.limit_receiver(plane, if begins { slow() } else { own });
                 }
             }
-            Effect::Outage { cables, switches, reaction } => {
-                let changed = if begins { self.cut(cables) } else { self.restore(cables) };
+            Effect::Outage { cables, switches, silent, reaction } => {
+                let changed = if begins { self.cut(cables, *silent) } else { self.restore(cables) };
                 if begins {
                     switches.iter().for_each(|&switch| self.empty_switch(switch));
                 }
                 self.spread(changed.into(), *reaction);
+            }
+            Effect::Drain { cables, switches, reaction } => {
+                if begins {
+                    self.faults.drained.extend(switches);
+                    self.faults.drained_cables.extend(cables);
+                } else {
+                    self.faults.drained.retain(|switch| !switches.contains(switch));
+                    self.faults.drained_cables.retain(|cable| !cables.contains(cable));
+                }
+                self.spread(cables.as_slice().into(), *reaction);
             }
             Effect::Degraded(degradation) => self.degrade(degradation.clone(), begins),
             Effect::Setting(setting) => self.change_setting(setting.clone(), begins),

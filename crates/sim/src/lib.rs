@@ -57,7 +57,7 @@ mod wheel;
 pub use job::state::Job;
 pub use report::{
     ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, Observer,
-    Outcome, Progress, Report, Sample, Sent, Silent, Trace, TraceKind,
+    Outcome, PortHealth, Progress, Report, Sample, Sent, Silent, Trace, TraceKind,
 };
 
 use event::EventQueue;

@@ -11,7 +11,7 @@ pub(crate) mod state;
 use crate::engine::Engine;
 use crate::event::{EventQueue, Key, Kind};
 use crate::id::{PacketId, Slot};
-use crate::pause::state::classes;
+use crate::pause::state::{all_classes, classes};
 use crate::report::Drop;
 use crate::switch::packet::{NOBODY, flag};
 use crate::switch::port::port_flag;
@@ -35,7 +35,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A fault takes cables down. Those that were up until now.
-    pub(crate) fn cut(&mut self, cables: &[CableId]) -> Vec<CableId> {
+    pub(crate) fn cut(&mut self, cables: &[CableId], silent: bool) -> Vec<CableId> {
         let mut changed = Vec::new();
         let mut ports = BTreeSet::new();
         for &cable in cables {
@@ -45,6 +45,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             for port in ends {
                 self.net.links[port].down += 1;
                 if was_up {
+                    self.accounts.health[port].link_downs += u64::from(!silent);
                     self.turn_over(port);
                     ports.insert(port);
                 }
@@ -125,6 +126,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn end_pauses(&mut self, port: PortId) {
         let mut resumed = false;
         let credits = self.has_credits(port);
+        for class in all_classes() {
+            self.net.pauses.fall_silent(Slot::new(port, class), self.now);
+        }
         for class in classes(self.net.ports[port].paused) {
             let slot = Slot::new(port, class);
             resumed |= if credits { self.end_pause(slot) } else { self.resume_class(slot) };

@@ -43,8 +43,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Sends one pause frame with everything the peer does not know yet.
     pub(crate) fn send_pause_frame(&mut self, port: PortId) {
+        self.count_skipped_frames(port);
+        let half = self.refresh_interval(port);
         let here = &mut self.net.ports[port];
         let (tell, xoff) = (here.unannounced(), here.xoff);
+        self.net.pauses.holds[port].send(self.now, xoff != here.announced, half);
         here.announced = xoff;
         here.refresh = 0;
         here.busy_until = self.now + here.byte_time.times(self.net.pauses.frame_bytes);
@@ -92,14 +95,33 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.net.pauses.quanta.map_or(Span::MAX, |quanta| quanta_time(quanta, rate))
     }
 
+    /// From one refresh to the next. Half-way, as real ports do: one lost frame is then no harm.
+    fn refresh_interval(&self, port: PortId) -> Span {
+        Span::from_ps(self.pause_time(port).as_ps() / 2)
+    }
+
+    /// Counts the frames that the last one of a port stood for, as far as they are over.
+    pub(crate) fn count_skipped_frames(&mut self, port: PortId) {
+        let skipped = self.net.pauses.holds[port].skipped(self.now, self.refresh_interval(port));
+        if skipped == 0 || self.net.links[port].is_down() {
+            return;
+        }
+        let (held, peer) = (self.net.ports[port].announced, self.net.ports[port].peer());
+        for class in classes(held) {
+            self.accounts.classes[Slot::new(port, class)].xoff_sent += skipped;
+            if self.net.links[peer].deaf & class.bit() == 0 {
+                self.accounts.classes[Slot::new(peer, class)].pauses_received += skipped;
+            }
+        }
+    }
+
     fn schedule_refresh(&mut self, port: PortId) {
         let here = &mut self.net.ports[port];
         if self.net.pauses.quanta.is_none() || here.flags & port_flag::REFRESH_PENDING != 0 {
             return;
         }
         here.flags |= port_flag::REFRESH_PENDING;
-        // Half-way, as real ports do: one lost frame is then no harm.
-        let at = self.now + Span::from_ps(self.pause_time(port).as_ps() / 2);
+        let at = self.now + self.net.pauses.holds[port].interval;
         self.schedule(at, Kind::PauseRefresh, port, 0);
     }
 
@@ -130,10 +152,17 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let slot = Slot::new(port, class);
             if xoff & slot.bit() != 0 {
                 self.accounts.classes[slot].pauses_received += 1;
-                self.net.pauses.last_mut(slot).last_heard = self.now;
-                self.net.pauses.last_mut(slot).until = self.now + self.pause_time(port);
+                // A frame that stands for many lasts until the next one, and is heard as long.
+                let half = self.refresh_interval(port);
+                let more = self.net.pauses.holds[self.net.ports[port].peer()].interval;
+                let more = more.saturating_sub(half);
+                let lasts = self.pause_time(port);
+                let state = self.net.pauses.last_mut(slot);
+                state.last_heard = self.now + more;
+                state.until = self.now + lasts + more * 2;
                 self.pause_class(slot);
             } else {
+                self.net.pauses.fall_silent(slot, self.now);
                 resumed |= self.resume_class(slot);
             }
         }

@@ -312,6 +312,37 @@ impl ClassResult {
     }
 }
 
+/// What one port counted beside its queues, each from its own source: what the counters of a switch or NIC
+/// show of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortHealth {
+    /// Times its link went down.
+    pub link_downs: u64,
+    /// Queues that its watchdog declared stuck.
+    pub watchdog: u64,
+    /// Packets dropped here, by reason. Those lost on the wire count where they were sent.
+    pub dropped: [u64; Drop::COUNT],
+    /// Packets that left here and did not arrive at the other end, for whatever reason.
+    pub lost: u64,
+    /// At NICs: timeouts of queue pairs that send by this port.
+    pub timeouts: u64,
+    /// At NICs: queue pairs that gave up.
+    pub failures: u64,
+    /// At NICs: packets sent again.
+    pub retransmitted: u64,
+    /// At NICs: packets that arrived with others missing before them.
+    pub out_of_sequence: u64,
+    /// At NICs: congestion notifications that reached the sender.
+    pub cnps: u64,
+}
+
+impl PortHealth {
+    /// Packets dropped here for this reason.
+    pub fn drops(&self, reason: Drop) -> u64 {
+        self.dropped[reason as usize]
+    }
+}
+
 /// What a run found.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -339,6 +370,8 @@ pub struct Report {
     pub jobs: Vec<JobResult>,
     /// By port, then class.
     pub ports: Vec<[ClassResult; 8]>,
+    /// By port: what it counted beside its queues.
+    pub health: Vec<PortHealth>,
     /// Packets dropped, by class and reason.
     pub dropped: [[u64; Drop::COUNT]; 8],
     /// Rings of queues that waited for each other.

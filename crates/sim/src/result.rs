@@ -37,6 +37,9 @@ impl Digest {
 impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn into_report(mut self, outcome: Outcome) -> Report {
         self.collect_open_flows();
+        for port in self.net.ports.ids() {
+            self.count_skipped_frames(port);
+        }
         let flows: Vec<FlowResult> = self
             .hosts
             .flows
@@ -79,6 +82,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             flows,
             jobs,
             ports,
+            health: self.net.ports.ids().map(|port| self.accounts.health[port]).collect(),
             dropped: self.accounts.totals.dropped,
             deadlocks: self.net.deadlocks.found(),
             hash,
@@ -87,6 +91,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// What flows that are still open have counted so far.
     fn collect_open_flows(&mut self) {
+        let flows = self.hosts.flows.iter().map(|flow| flow.connection);
+        let open = flows.filter(|slot| *slot != ConnectionId::NONE);
+        let open: Vec<ConnectionId> = open.chain(self.hosts.jobs.connections()).collect();
+        open.into_iter().for_each(|slot| self.count_at_nics(slot));
         for flow in self.hosts.flows.iter_mut() {
             if flow.connection != ConnectionId::NONE {
                 for end in &self.hosts.connections[flow.connection].ends {

@@ -70,6 +70,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     fn declare_stuck(&mut self, slot: Slot, action: WatchdogAction) {
         self.trace(TraceKind::WatchdogDetect, slot);
+        self.accounts.health[slot.port()].watchdog += 1;
         self.net.ports[slot.port()].stuck |= slot.bit();
         self.resume_class(slot);
         match action {

@@ -58,7 +58,7 @@ const SOON: Reaction = Reaction { converge: Span::from_us(20), late: Span::from_
 
 fn link_down(link: &str, at: Span, restore_after: Option<Span>) -> Fault {
     let links = LinkChoice { link: Some(link.to_owned()), ..LinkChoice::default() };
-    Fault::LinkDown(LinkDown { links, at, restore_after, reaction: SOON })
+    Fault::LinkDown(LinkDown { links, at, restore_after, silent: false, reaction: SOON })
 }
 
 fn sent(report: &Report, port: u32) -> u64 {
@@ -119,6 +119,7 @@ fn servers_survive_a_leaf() {
             tier: None,
             at: Span::from_us(40),
             restore_after,
+            drain: None,
             reaction: SOON,
         })]
     };

@@ -77,6 +77,7 @@ fn link_down(link: &str, index: u32, from: Span, restore_after: Option<Span>) ->
         links: named(link, index),
         at: from,
         restore_after,
+        silent: false,
         reaction: AT_ONCE,
     })
 }
@@ -208,6 +209,7 @@ fn losses_end_when_the_switch_knows() {
             links: named("t s", index),
             at: Span::from_us(100),
             restore_after: None,
+            silent: false,
             reaction: Reaction { converge, late: Span::from_ms(10) },
         };
         let lost = |fault: &LinkDown| {
@@ -273,6 +275,7 @@ fn a_reset_switch_is_empty() {
         tier: None,
         at: Span::from_us(200),
         restore_after: Some(Span::from_us(300)),
+        drain: None,
         reaction: AT_ONCE,
     });
     let (report, _) = run(&fabric, &flows, &[fault]);
@@ -385,6 +388,7 @@ fn random_links_are_drawn_from_the_seed() {
         links: LinkChoice { count: Some(3), ..LinkChoice::default() },
         at: Span::from_us(3),
         restore_after: None,
+        silent: false,
         reaction: Reaction::default(),
     });
     let drawn = |seed| {
@@ -503,7 +507,8 @@ fn cut_off(timeout: Span, retry_limit: u8) -> Report {
     let fabric = overlay.finish();
     let links = LinkChoice { link: Some("s t".to_owned()), ..LinkChoice::default() };
     let (at, reaction) = (Span::from_us(10), Reaction::default());
-    let fault = Fault::LinkDown(LinkDown { links, at, restore_after: None, reaction });
+    let fault =
+        Fault::LinkDown(LinkDown { links, at, restore_after: None, silent: false, reaction });
     run(&fabric, &[flow(&fabric, 0, 2, 10_000_000)], &[fault]).0
 }
 

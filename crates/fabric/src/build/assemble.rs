@@ -61,6 +61,7 @@ pub(super) fn assemble(
         credits: file.credits.enabled,
         guests: Vec::new(),
         queue_pairs: file.transport.queue_pairs.unwrap_or(1).max(1),
+        convergence: file.convergence.times(),
     };
     if file.credits.enabled {
         credits::settle(&mut fabric, &file.credits, report);

@@ -138,6 +138,11 @@ impl Check<'_, '_, '_> {
     }
 
     fn switch_down(&mut self, index: usize, fault: &SwitchDown) {
+        if let Some(drain) = fault.drain.filter(|drain| *drain > fault.at) {
+            let message = format!("a drain of {drain} would begin before the run does");
+            let help = "let the switch go down later (`at`), or drain it for a shorter time";
+            self.impossible(keys!["fault", index, "drain"], message, help);
+        }
         let tier = fault.tier.map(|word| word.tier());
         let switches = self.fabric.switches.iter();
         let most = switches.filter(|s| tier.is_none_or(|tier| s.tier == tier)).count();

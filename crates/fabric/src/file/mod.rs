@@ -14,6 +14,7 @@
 
 mod class;
 mod cluster;
+mod convergence;
 mod custom;
 mod goals;
 mod host;
@@ -28,6 +29,8 @@ pub use class::{ClassEntry, SchedulingEntry, Strict};
 pub(crate) use class::{ClassRef, Traffic};
 pub(crate) use cluster::{Cluster, DEFAULT_NIC, NicDscp, NicSettings, ReceiveSettings};
 pub use cluster::{Homing, Kind, Layout};
+pub use convergence::ConvergenceProfile;
+pub(crate) use convergence::ConvergenceSettings;
 pub use custom::CustomLink;
 pub(crate) use custom::{CustomNode, NodeKind, RouteEntry, TierName};
 pub(crate) use goals::{Bounds, GoalEntry, GoalSettings};
@@ -86,6 +89,8 @@ pub struct FabricFile {
     pub(crate) transport: TransportSection,
     /// What the fabric is meant to achieve.
     pub(crate) goals: GoalSettings,
+    /// How soon switches do without what broke.
+    pub(crate) convergence: ConvergenceSettings,
     /// Routes that override the shortest paths.
     #[serde(rename = "route")]
     pub(crate) routes: Vec<RouteEntry>,

@@ -111,6 +111,19 @@ pub struct Model {
     pub guests: Vec<Guest>,
     /// Queue pairs of a connection between two ranks, used in turn, where a workload gives no number. At least 1.
     pub queue_pairs: u32,
+    /// How soon switches do without what broke.
+    pub convergence: Convergence,
+}
+
+/// How soon switches do without what broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Convergence {
+    /// From the loss of carrier to the ends of a link doing without it.
+    pub carrier: Span,
+    /// From a failure that leaves the carrier up to the ends noticing it.
+    pub silent: Span,
+    /// From there until all other switches use other ways.
+    pub withdraw: Span,
 }
 
 /// One of several users of the fabric.

@@ -165,6 +165,10 @@ pub struct LinkDown {
     pub at: Span,
     /// It comes up again after this time; never without it.
     pub restore_after: Option<Span>,
+    /// Whether the carrier stays up: a link that swallows packets and counts no link-down event. Give
+    /// `converge` then: what is not seen at the port is found out by keepalives.
+    #[serde(default)]
+    pub silent: bool,
     /// How soon switches know.
     #[serde(flatten)]
     pub reaction: Reaction,
@@ -241,6 +245,9 @@ pub struct SwitchDown {
     pub at: Span,
     /// It is back, empty, after this time; never without it.
     pub restore_after: Option<Span>,
+    /// Planned work: others stop to use it this long before it goes down, while it still forwards. Without
+    /// it nobody is warned.
+    pub drain: Option<Span>,
     /// How soon other switches know.
     #[serde(flatten)]
     pub reaction: Reaction,

@@ -8,8 +8,11 @@ use xoff_units::Instant;
 
 /// What is known of deadlocks.
 pub(crate) struct Deadlocks {
-    /// An event that looks for them is pending.
-    pub(super) pending: bool,
+    /// When they are looked for next, if they are.
+    pub(super) due: Option<Instant>,
+    /// What had moved at the last search, and how many searches in a row have found the same.
+    pub(super) moved: u64,
+    pub(super) quiet: u32,
     pub(super) search: Search,
     pub(super) found: Vec<Cycle>,
 }
@@ -19,12 +22,12 @@ impl Deadlocks {
     /// change.
     pub(crate) fn new(plain: bool, routed: bool) -> Self {
         let search = Search { plain, routed, ..Search::default() };
-        Self { pending: false, search, found: Vec::new() }
+        Self { due: None, moved: 0, quiet: 0, search, found: Vec::new() }
     }
 
     /// Whether a search for them is scheduled.
     pub(crate) fn search_is_scheduled(&self) -> bool {
-        self.pending
+        self.due.is_some()
     }
 
     /// A queue has been emptied though it may be paused.

@@ -40,8 +40,15 @@ pub(crate) enum Effect {
         nic: NicId,
         rate: Rate,
     },
-    /// Cables are dead, and what is in these switches is lost.
+    /// Cables are dead, and what is in these switches is lost. Where it is silent, ports do not see it.
     Outage {
+        cables: Vec<CableId>,
+        switches: Vec<SwitchId>,
+        silent: bool,
+        reaction: Reaction,
+    },
+    /// Others stop to use these switches, which go on forwarding what still comes.
+    Drain {
         cables: Vec<CableId>,
         switches: Vec<SwitchId>,
         reaction: Reaction,

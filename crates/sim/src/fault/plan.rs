@@ -56,11 +56,12 @@ impl Plan<'_> {
             }
             Fault::LinkDown(fault) => {
                 let cables = self.cables(&fault.links, stream)?;
-                (&fault.at, fault.restore_after, self.outage(cables, fault.reaction))
+                let what = self.outage(cables, fault.silent, fault.reaction);
+                (&fault.at, fault.restore_after, what)
             }
             Fault::LinkFlap(fault) => {
                 let cables = self.cables(&fault.links, stream)?;
-                self.flap(number, fault, self.outage(cables, fault.reaction));
+                self.flap(number, fault, self.outage(cables, false, fault.reaction));
                 return Ok(());
             }
             Fault::LinkDegraded(fault) => {
@@ -71,7 +72,9 @@ impl Plan<'_> {
                 (&fault.at, fault.duration, What { places, effect })
             }
             Fault::SwitchDown(fault) => {
-                (&fault.at, fault.restore_after, self.switch_down(fault, stream)?)
+                let what = self.switch_down(fault, stream)?;
+                self.drain(number, fault, &what);
+                (&fault.at, fault.restore_after, what)
             }
             Fault::ServerDown(fault) => {
                 (&fault.at, fault.restore_after, self.server_down(fault, stream)?)
@@ -121,9 +124,9 @@ impl Plan<'_> {
         cables.iter().map(|cable| self.cable_ends[cable.index()]).collect()
     }
 
-    fn outage(&self, cables: Vec<CableId>, reaction: Reaction) -> What {
+    fn outage(&self, cables: Vec<CableId>, silent: bool, reaction: Reaction) -> What {
         let places = self.ends(&cables);
-        What { places, effect: Effect::Outage { cables, switches: Vec::new(), reaction } }
+        What { places, effect: Effect::Outage { cables, switches: Vec::new(), silent, reaction } }
     }
 
     /// The cables at some ports, each once.
@@ -148,7 +151,23 @@ impl Plan<'_> {
         let cables = self.cables_at(switches.iter().flat_map(ports));
         let places = switches.iter().filter_map(|switch| ports(switch).next()).map(PortId);
         let places = places.collect();
-        Ok(What { places, effect: Effect::Outage { cables, switches, reaction: fault.reaction } })
+        let (silent, reaction) = (false, fault.reaction);
+        Ok(What { places, effect: Effect::Outage { cables, switches, silent, reaction } })
+    }
+
+    /// Planned work: others stop to use the switch before it goes down, until it is back.
+    fn drain(&mut self, number: u32, fault: &SwitchDown, what: &What) {
+        let (Some(before), Effect::Outage { cables, switches, reaction, .. }) =
+            (fault.drain, &what.effect)
+        else {
+            return;
+        };
+        let (cables, switches) = (cables.clone(), switches.clone());
+        let effect = Effect::Drain { cables, switches, reaction: *reaction };
+        let until = fault.restore_after.map(|outage| before + outage);
+        // The fault itself is reported when the switch goes down.
+        let drain = Arc::new(What { places: Vec::new(), effect });
+        self.during(number, fault.at.saturating_sub(before), until, drain);
     }
 
     fn server_down(&self, fault: &ServerDown, stream: &mut Stream) -> Result<What, NameError> {
@@ -158,7 +177,7 @@ impl Plan<'_> {
         };
         let nics = servers.iter().flat_map(|&server| self.fabric.servers[server].nics.clone());
         let ports = nics.flat_map(|nic| self.fabric.nics[nic as usize].ports.clone());
-        Ok(self.outage(self.cables_at(ports), fault.reaction))
+        Ok(self.outage(self.cables_at(ports), false, fault.reaction))
     }
 
     fn route_change(&self, fault: &RouteChange) -> Result<What, NameError> {

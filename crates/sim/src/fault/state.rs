@@ -2,7 +2,8 @@
 
 use crate::fault::change::{ActiveSetting, TimedFault};
 use crate::link::state::{Degradation, cable_ends};
-use xoff_fabric::model::{CableId, Fabric, PortId};
+use std::collections::BTreeSet;
+use xoff_fabric::model::{CableId, Fabric, PortId, SwitchId};
 
 /// What breaks, what is broken, and what is heard of it.
 pub(crate) struct Faults {
@@ -13,6 +14,9 @@ pub(crate) struct Faults {
     /// The first port of each cable, where anything breaks.
     cable_ends: Vec<PortId>,
     pub(crate) degraded: Vec<Degradation>,
+    /// Switches that are drained, and their cables: others take these to be dead, though they are not.
+    pub(crate) drained: BTreeSet<SwitchId>,
+    pub(crate) drained_cables: BTreeSet<CableId>,
     pub(crate) settings: Vec<ActiveSetting>,
 }
 
@@ -20,7 +24,15 @@ impl Faults {
     pub(crate) fn new(fabric: &Fabric, changes: Vec<TimedFault>) -> Self {
         let cable_ends = if changes.is_empty() { Vec::new() } else { cable_ends(fabric) };
         let left = changes.len();
-        Self { changes, left, cable_ends, degraded: Vec::new(), settings: Vec::new() }
+        Self {
+            changes,
+            left,
+            cable_ends,
+            degraded: Vec::new(),
+            drained: BTreeSet::new(),
+            drained_cables: BTreeSet::new(),
+            settings: Vec::new(),
+        }
     }
 
     /// Whether the scenario has none.

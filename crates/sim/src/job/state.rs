@@ -129,6 +129,11 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
+    /// The connections of all jobs that are open.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+        self.links.values().copied()
+    }
+
     pub(crate) fn new(
         fabric: &Fabric,
         routes: &Routes,

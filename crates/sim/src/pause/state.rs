@@ -32,9 +32,58 @@ impl PauseState {
     };
 }
 
+/// What a port last asked of its peer, and how long that has stood.
+///
+/// A pause that stands for seconds would cost a refresh every few dozen microseconds at every port that holds
+/// one, though nothing changes. From [`STANDING`] on, one refresh therefore stands for all that the port
+/// would send until the next: it lasts as long, and is counted as that many frames.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hold {
+    /// The same classes have been held since then.
+    since: Instant,
+    /// The last frame was sent then.
+    last: Instant,
+    /// From that frame to the next refresh.
+    pub(super) interval: Span,
+}
+
+/// A pause that has stood for so long is refreshed by frames that stand for many.
+const STANDING: Span = Span::from_ms(10);
+/// None stands for a longer time: watchdogs restore a queue when no pause frame came for some 100 ms.
+const LONGEST_INTERVAL: Span = Span::from_ms(20);
+
+impl Hold {
+    const NONE: Self = Self { since: Instant::ZERO, last: Instant::ZERO, interval: Span::ZERO };
+
+    /// A frame is sent; `changed` if it asks for something new. `half` is the time between two frames of
+    /// a real port.
+    pub(super) fn send(&mut self, now: Instant, changed: bool, half: Span) {
+        if changed {
+            self.since = now;
+        }
+        self.last = now;
+        let age = now - self.since;
+        self.interval = if age < STANDING {
+            half
+        } else {
+            half.max(Span::from_ps(age.as_ps() / 8).min(LONGEST_INTERVAL))
+        };
+    }
+
+    /// Frames of a real port between the last one and now that were not simulated.
+    pub(super) fn skipped(&self, now: Instant, half: Span) -> u64 {
+        if self.interval <= half || half.is_zero() {
+            return 0;
+        }
+        ((now - self.last).as_ps() / half.as_ps()).saturating_sub(1)
+    }
+}
+
 /// All pauses of a run, by the port and class that obeys them.
 pub(crate) struct Pauses {
     states: Table<Slot, PauseState>,
+    /// By the port that asks.
+    pub(super) holds: Table<PortId, Hold>,
     /// The queues that are paused, in no order.
     paused: Vec<Slot>,
     /// From the end of a pause frame to its effect at the peer, by sending port.
@@ -47,6 +96,7 @@ impl Pauses {
     pub(crate) fn new(fabric: &Fabric, flight: Table<PortId, Span>) -> Self {
         Self {
             states: vec![PauseState::NONE; flight.len() * CLASSES].into(),
+            holds: vec![Hold::NONE; flight.len()].into(),
             paused: Vec::new(),
             flight,
             // A frame without length would make two pauses of one port indistinguishable in time.
@@ -72,6 +122,12 @@ impl Pauses {
 
     pub(super) fn last_mut(&mut self, slot: Slot) -> &mut PauseState {
         &mut self.states[slot]
+    }
+
+    /// No pause frame for a queue comes any more: none was heard after now.
+    pub(crate) fn fall_silent(&mut self, slot: Slot, now: Instant) {
+        let state = &mut self.states[slot];
+        state.last_heard = state.last_heard.min(now);
     }
 
     /// A watchdog event for a queue is pending, or no longer is.
@@ -108,4 +164,33 @@ pub(crate) fn all_classes() -> impl Iterator<Item = ClassId> {
 /// The classes in a mask.
 pub(crate) fn classes(mask: u8) -> impl Iterator<Item = ClassId> {
     all_classes().filter(move |class| mask & class.bit() != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames that were not simulated count: a pause of 60 s has as many as a real port would send,
+    /// whatever stands for them.
+    #[test]
+    fn a_standing_pause_counts_every_frame_and_simulates_few() {
+        let half = Span::from_us(42);
+        let (mut hold, mut now) = (Hold::NONE, Instant::ZERO + Span::from_ms(3));
+        let (mut counted, mut simulated) = (0, 0);
+        hold.send(now, true, half);
+        let end = now + Span::from_ms(60_000);
+        while now + hold.interval <= end {
+            now += hold.interval;
+            counted += 1 + hold.skipped(now, half);
+            simulated += 1;
+            hold.send(now, false, half);
+        }
+        counted += hold.skipped(end, half);
+        let real = Span::from_ms(60_000).as_ps() / half.as_ps();
+        assert!(counted <= real && counted + 4_000 > real, "{counted} of {real}");
+        assert!(simulated < 4_000, "{simulated} frames were simulated");
+        // What changes starts again with the real interval.
+        hold.send(end, true, half);
+        assert_eq!((hold.interval, hold.skipped(end + Span::from_ms(1), half)), (half, 0));
+    }
 }

@@ -11,6 +11,7 @@ mod dual_tor;
 mod fairness;
 mod headroom;
 mod hosts;
+mod long;
 mod loss;
 mod lossy;
 mod mixed;

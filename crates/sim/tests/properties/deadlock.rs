@@ -131,6 +131,7 @@ proptest! {
                 links,
                 at: Span::from_us(at),
                 restore_after: back.map(Span::from_us),
+                silent: false,
                 reaction: Reaction::default(),
             })
         }).collect();

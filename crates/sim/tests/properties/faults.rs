@@ -73,7 +73,13 @@ impl Any {
         let (links, reaction) = (self.links(fabric), self.reaction());
         let (switch, peer) = self.pair(fabric);
         match self.kind {
-            0 | 1 => Fault::LinkDown(LinkDown { links, at, restore_after: duration, reaction }),
+            0 | 1 => Fault::LinkDown(LinkDown {
+                links,
+                at,
+                restore_after: duration,
+                silent: false,
+                reaction,
+            }),
             2 => Fault::LinkFlap(LinkFlap {
                 links,
                 at,
@@ -96,6 +102,7 @@ impl Any {
                 tier: None,
                 at,
                 restore_after: duration,
+                drain: None,
                 reaction,
             }),
             5 => Fault::ServerDown(ServerDown {

@@ -77,6 +77,7 @@ pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
             tier: None,
             at: Span::ZERO,
             restore_after: None,
+            drain: None,
             reaction: at_once,
         })));
     }
@@ -104,6 +105,7 @@ fn switch_down(id: &str, what: &str, switch: &str, quick: bool) -> Experiment {
         tier: None,
         at: BEGIN,
         restore_after: Some(OUTAGE),
+        drain: None,
         reaction: reaction(),
     }))
 }
@@ -145,6 +147,7 @@ fn between(leaf: &str, spine: &str, quick: bool) -> Vec<Experiment> {
         links: links.clone(),
         at: BEGIN,
         restore_after: None,
+        silent: false,
         reaction: reaction(),
     });
     let flap = Fault::LinkFlap(LinkFlap {
@@ -174,6 +177,7 @@ fn between(leaf: &str, spine: &str, quick: bool) -> Vec<Experiment> {
         tier: None,
         at: BEGIN,
         restore_after: None,
+        drain: None,
         reaction: reaction(),
     });
     vec![

@@ -27,6 +27,8 @@ fn faults_that_are_right() {
         "kind = 'link-degraded'\ncount = 1\nbit-error-rate = 1e-9\nloss = 0.5\nfor = '1ms'",
         "kind = 'switch-down'\nswitch = 'spine0'\nrestore-after = '1s'",
         "kind = 'switch-down'\ncount = 2\ntier = 'leaf'",
+        "kind = 'switch-down'\nswitch = 'spine0'\nat = '3s'\ndrain = '2s'\nrestore-after = '120s'",
+        "kind = 'link-down'\nlink = 'leaf1 spine1'\nsilent = true\nconverge = '9s'",
         "kind = 'server-down'\nserver = 'server3'",
         "kind = 'server-down'\ncount = 8\nat = '1us'",
         "kind = 'route-change'\nswitch = 'leaf0'\nvia = 'spine1'\nfor = '1ms'",
@@ -107,6 +109,10 @@ fn faults_that_are_wrong_are_shown_on_their_line() {
             "4: error[xoff::unknown-name]: `server0` is a NIC",
         ),
         ("kind = 'switch-down'\ncount = 1\ntier = 'core'", "4: error[xoff::impossible-value]"),
+        (
+            "kind = 'switch-down'\ncount = 1\nat = '1s'\ndrain = '2s'",
+            "6: error[xoff::impossible-value]: a drain of 2s would begin before",
+        ),
         (
             "kind = 'server-down'\nserver = 'sever0'",
             "4: error[xoff::unknown-name]: there is no server",
