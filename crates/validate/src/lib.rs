@@ -12,6 +12,7 @@
 //! Read [`experiment`] first, then [`measure`](mod@measure) and [`judge`](mod@judge).
 
 pub mod advice;
+pub mod blind;
 pub mod check;
 pub mod compare;
 pub mod configured;

@@ -1,178 +1,478 @@
-//! What each failure costs, and whether the fabric recovers.
+//! What each failure costs the job that is under way: nothing, an interruption, speed, or the job.
 
-use super::words::{count, percent, time};
+use super::redundancy::{left_of, single_point};
+use super::words::{percent, time};
 use super::{Evidence, advice};
 use crate::advice::Advice;
 use crate::check::Check;
-use crate::measure::Measurement;
+use crate::measure::{JobFigures, Measurement};
 use crate::phase::Phase;
-use crate::suite::{DEAD_SPINE, UNDISTURBED, Victims};
-use xoff_fabric::model::{Fabric, PortId};
-use xoff_report::Verdict;
-use xoff_units::Span;
+use crate::suite::{ACROSS, ALL_SPINES, DEAD_SPINE, UNDISTURBED, Victims};
+use xoff_report::{Unit, Verdict};
 
 /// Experiments and what they show.
-pub(super) const FAILURES: [(&str, &str); 9] = [
-    ("failure-link", "a dead link"),
-    ("failure-leaf", "a leaf that resets"),
-    ("failure-spine", "a dead spine"),
-    ("failure-reset", "a spine that resets"),
+pub(super) const FAILURES: [(&str, &str); 15] = [
+    ("failure-link", "a link that is lost"),
+    ("failure-silent", "a link that swallows packets"),
     ("failure-flap", "a flapping link"),
     ("failure-optic", "a dirty optic"),
-    ("failure-receiver", "a slow receiver"),
-    ("failure-storm", "a pause storm"),
+    ("failure-optic-worse", "an optic that gets worse"),
+    ("failure-spine", "a dead spine"),
+    ("failure-step", "a dead spine under training steps"),
+    ("failure-reset", "a spine that resets"),
+    ("failure-upgrade", "a rolling upgrade"),
     ("failure-route", "a route change"),
+    ("failure-leaf", "a dead leaf"),
+    ("failure-nic", "a dead NIC port"),
+    ("failure-server", "a dead server"),
+    ("failure-receiver", "a slow receiver beside it"),
+    ("failure-storm", "a pause storm beside it"),
 ];
 
-/// A failure may delay the last flow by this much: the outage and a few timeouts.
-const PATIENCE_US: f64 = 10_000.0;
-/// The bandwidth that is left may differ from what was predicted by this share.
-const CLOSE: f64 = 0.1;
+/// A job may stand still for so long, in seconds, before a failure warns and fails.
+const INTERRUPTION: (f64, f64) = (10.0, 60.0);
+/// Failures that a job must survive unless the design has a single point there. Of all others a validation says
+/// what they cost, and fails if the job ends although there is a second way, or hardly moves again.
+const SURVIVE: [&str; 6] = ["link", "spine", "optic", "flap", "receiver", "storm"];
+
+/// The failure that a goal speaks of.
+fn kind(id: &str) -> &str {
+    match id {
+        "reset" | "upgrade" | "step" => "spine",
+        "optic-worse" => "optic",
+        other => other,
+    }
+}
+/// What stays after a failure may take this many times as long as what is left of the links allows: a hash draws
+/// anew when a link goes or comes, and a ring is as fast as its slowest connection.
+const SLOWER: f64 = 1.5;
+/// The mean over many flows may be this much less than what was worked out.
+const CLOSE: f64 = 1.2;
+/// A collective that takes this many times as long was slowed down, and one that stood still did so for more
+/// seconds than this.
+const NOTICED: f64 = 1.02;
+const STANDSTILL: f64 = 1e-4;
+
+/// What a failure costs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailureCost {
+    /// Its name, like `link`.
+    pub id: String,
+    /// In words.
+    pub what: String,
+    /// The verdict of its check.
+    pub verdict: Verdict,
+    /// How long the job stood still at most, in seconds; none if it did not.
+    pub interruption: Option<f64>,
+    /// How many times as long its collectives or steps take until the failure is repaired; none if no longer.
+    pub slowdown: Option<f64>,
+    /// How long after the failure the job ended, in seconds, and why.
+    pub died: Option<(f64, String)>,
+}
+
+/// What each failure costs, in the order of the checks.
+pub fn failure_costs(evidence: &Evidence<'_>) -> Vec<FailureCost> {
+    judged(evidence).into_iter().map(|judged| judged.cost).collect()
+}
 
 pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
-    let Some(base) = evidence.get(UNDISTURBED) else { return Vec::new() };
-    let one =
-        |(id, what): &(&str, &str)| Some(failure(evidence, id, what, base, evidence.get(id)?));
-    let mut checks: Vec<Check> = FAILURES.iter().filter_map(one).collect();
+    let mut checks: Vec<Check> = judged(evidence).into_iter().map(Judged::check).collect();
     checks.extend(dead_spine(evidence));
     checks
 }
 
-fn failure(
-    evidence: &Evidence<'_>,
-    id: &str,
-    what: &str,
-    base: &Measurement,
-    measured: &Measurement,
-) -> Check {
-    let totals = measured.totals;
-    let later = measured.last_flow_us() - base.last_flow_us();
-    // A packet lost at the end of a message is retransmitted after the NIC's timeout, which no
-    // fabric can shorten.
-    let first = evidence.setup.fabric.nics.first().and_then(|nic| nic.qp.first_timeout());
-    let timeout = if totals.timeouts > 0 { first.map_or(0.0, Span::as_us_f64) } else { 0.0 };
-    let lost = totals.lossless_drops > 0 || !measured.deadlock.is_empty();
-    let verdict = match () {
-        () if !measured.is_complete() || lost => Verdict::Fail,
-        () if later > PATIENCE_US + timeout => Verdict::Warn,
-        () => Verdict::Pass,
-    };
-    let no_dog = evidence.setup.fabric.switches.iter().any(|switch| switch.watchdog.is_none());
-    let advice = match id {
-        "failure-storm" if no_dog => advice::watchdog(),
-        _ => Advice::words(
-            "check where this run lost packets: give flows a second path, or shorten convergence",
-        ),
-    };
-    let name = id.trim_start_matches("failure-");
-    Check::new(Phase::Failures, name, format!("Traffic survives {what}"))
-        .from([id, UNDISTURBED])
-        .done("injected it while every NIC was sending to four others")
-        .seen(
-            consequences(base, measured, timeout),
-            "all flows finish, no lossless drop but by the failure itself, no deadlock",
-        )
-        .verdict(verdict)
-        .advise(Some(advice))
+/// A failure with what its check says.
+struct Judged {
+    cost: FailureCost,
+    experiment: &'static str,
+    seen: String,
+    expected: String,
+    places: Vec<String>,
+    advice: Option<Advice>,
 }
 
-/// What a failure did, in words. `timeout` is the NICs' timeout in microseconds, if one expired.
-fn consequences(base: &Measurement, measured: &Measurement, timeout: f64) -> String {
-    let totals = measured.totals;
-    let failed: u64 = measured.groups.iter().map(|group| group.failed).sum();
-    let (before, after) = (base.last_flow_us(), measured.last_flow_us());
-    let later = after - before;
-    let mut seen = match measured.is_complete() {
-        true if later > 0.0 => {
-            let share = grown(before, later);
-            format!("all flows finished, the last {} later ({share})", time(later))
-        }
-        true => "all flows finished, none later than without the failure".to_owned(),
-        false if failed > 0 => format!("{} failed", count(failed, "flow", "flows")),
-        false => format!("not all flows finished ({})", measured.outcome),
+impl Judged {
+    fn check(self) -> Check {
+        let title = format!("A job survives {}", self.cost.what);
+        Check::new(Phase::Failures, &self.cost.id, title)
+            .from([self.experiment, UNDISTURBED])
+            .done("broke it while a job was under way")
+            .seen(self.seen, self.expected)
+            .verdict(self.cost.verdict)
+            .places(self.places)
+            .advise(self.advice)
+    }
+}
+
+fn judged(evidence: &Evidence<'_>) -> Vec<Judged> {
+    let Some(victims) = Victims::of(&evidence.setup.fabric) else { return Vec::new() };
+    let Some(base) = evidence.get(UNDISTURBED) else { return Vec::new() };
+    let one = |&(id, what): &(&'static str, &'static str)| {
+        Some(failure(evidence, &victims, (id, what), base, evidence.get(id)?))
     };
+    FAILURES.iter().filter_map(one).collect()
+}
+
+/// What became of the jobs of an experiment.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Course {
+    /// Longest interruption, in seconds.
+    interruption: f64,
+    /// Time of a repetition while the failure lasts, over that without it.
+    slowdown: f64,
+    /// When and why the first job ended before its end.
+    died: Option<(f64, String)>,
+    /// Whether a job neither ended nor went on.
+    stuck: bool,
+    /// Whether a job that began after the repair was as fast as without the failure.
+    healed: Option<bool>,
+}
+
+impl Course {
+    /// From the times of the jobs; `usual` is how long a repetition takes without a failure, in microseconds.
+    fn of(measured: &Measurement, usual: f64) -> Self {
+        let fault = measured.fault.clone().unwrap_or_default();
+        let mut course = Self { slowdown: 1.0, ..Self::default() };
+        for job in &measured.jobs {
+            course.add(job, usual, (fault.begin_us, fault.end_us));
+        }
+        course
+    }
+
+    fn add(&mut self, job: &JobFigures, usual: f64, (begin, end): (f64, Option<f64>)) {
+        let times: Vec<f64> =
+            job.runs.iter().filter_map(|(start, end)| Some((*end)? - start)).collect();
+        let longest = times.iter().copied().fold(0.0, f64::max);
+        let lasting = median(&times[times.len().saturating_sub(2)..]).unwrap_or(usual);
+        let began = job.runs.first().map_or(0.0, |run| run.0);
+        let after = end.is_some_and(|end| began > end);
+        self.interruption = self.interruption.max((longest - lasting.max(usual)) * 1e-6);
+        if let Some(failure) = &job.failure {
+            let waited = Unit::Seconds.show(failure.after_us * 1e-6);
+            let why = format!(
+                "{} after {waited}: queue pair {} of {} to {}",
+                failure.reason, failure.queue_pair, failure.from, failure.to
+            );
+            self.died.get_or_insert(((failure.at_us - begin) * 1e-6, why));
+        } else if times.len() < job.asked as usize {
+            self.stuck = true;
+        }
+        if after {
+            self.healed = Some(lasting <= usual * SLOWER);
+        } else if end.is_none_or(|end| began < end) && !times.is_empty() {
+            // A job that is under way when the repair comes shows neither.
+            let whole =
+                end.is_none_or(|end| job.runs.iter().all(|run| run.1.is_none_or(|t| t < end)));
+            if whole {
+                self.slowdown = self.slowdown.max(lasting / usual.max(1e-9));
+            }
+        }
+    }
+}
+
+/// The middle one; of two the smaller.
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
+}
+
+/// How long a repetition takes without a failure, in microseconds. Training steps are their own reference: the
+/// first is over before anything breaks, or nearly so.
+fn usual(id: &str, base: &Measurement, measured: &Measurement) -> Option<f64> {
+    let own = id == "failure-step";
+    let job = if own { measured } else { base }.jobs.first()?;
+    let times = job.runs.iter().filter_map(|(start, end)| Some((*end)? - start));
+    let times: Vec<f64> = times.collect();
+    if own { times.iter().copied().reduce(f64::min) } else { median(&times) }
+}
+
+fn failure(
+    evidence: &Evidence<'_>,
+    victims: &Victims,
+    (experiment, what): (&'static str, &'static str),
+    base: &Measurement,
+    measured: &Measurement,
+) -> Judged {
+    let fabric = &evidence.setup.fabric;
+    let id = experiment.trim_start_matches("failure-");
+    let course = Course::of(measured, usual(experiment, base, measured).unwrap_or(1.0));
+    let single = single_point(fabric, victims, id);
+    let allowed = match kind(id) {
+        "link" | "silent" | "flap" | "spine" | "route" => {
+            left_of(fabric, victims).filter(|left| *left > 0.0).map_or(1.0, |left| 1.0 / left)
+        }
+        // How much go-back-N repeats is no matter of the fabric.
+        "optic" => f64::INFINITY,
+        _ => 1.0,
+    };
+    let demanded = SURVIVE.contains(&kind(id));
+    let drops = measured.totals.lossless_drops.saturating_sub(watchdog_drops(measured));
+    let broken = drops > 0 || !measured.deadlock.is_empty();
+    let verdict = match (&course.died, &single) {
+        _ if broken => Verdict::Fail,
+        (Some(_), Some(_)) if demanded => Verdict::Warn,
+        (Some(_), Some(_)) => Verdict::Pass,
+        (Some(_), None) => Verdict::Fail,
+        (None, _) if course.stuck || course.interruption > INTERRUPTION.1 => Verdict::Fail,
+        (None, _) if !demanded => Verdict::Pass,
+        (None, _) if course.interruption > INTERRUPTION.0 => Verdict::Warn,
+        (None, _) if course.healed == Some(false) => Verdict::Warn,
+        (None, _) if course.slowdown > allowed * SLOWER => Verdict::Warn,
+        (None, _) => Verdict::Pass,
+    };
+    let unused = unused(victims, evidence, id, base);
+    let verdict = if unused && verdict == Verdict::Pass { Verdict::Warn } else { verdict };
+    let mut seen = told(&course, measured, drops);
+    if let (Some(why), Some(_)) = (&single, &course.died) {
+        seen += &format!(". By design: {why}");
+    }
+    if unused {
+        seen += ". None of the job's traffic took this link: the run says nothing about it";
+    }
+    Judged {
+        experiment,
+        seen,
+        expected: expected(id, allowed, demanded, single.is_some()),
+        places: measured.fault.as_ref().map_or(Vec::new(), |fault| fault.places.clone()),
+        advice: cure(evidence, id, &course, single.as_deref()),
+        cost: FailureCost {
+            id: id.to_owned(),
+            what: what.to_owned(),
+            verdict,
+            interruption: (course.interruption > STANDSTILL).then_some(course.interruption),
+            slowdown: (course.slowdown > NOTICED).then_some(course.slowdown),
+            died: course.died,
+        },
+    }
+}
+
+/// What the watchdog dropped on purpose is no failure of flow control.
+fn watchdog_drops(measured: &Measurement) -> u64 {
+    measured.counters.iter().map(|port| port.watchdog_drops).sum()
+}
+
+/// Whether a link that breaks carried nothing of the undisturbed job.
+fn unused(victims: &Victims, evidence: &Evidence<'_>, id: &str, base: &Measurement) -> bool {
+    let on_link = ["link", "silent", "flap", "optic", "optic-worse"].contains(&id);
+    let Some(name) = victims.uplink_name(&evidence.setup.fabric).filter(|_| on_link) else {
+        return false;
+    };
+    let used = |port: &crate::blind::PortCounters| {
+        (port.port == name || port.reverse() == name) && port.tx_packets > 0
+    };
+    !base.counters.iter().any(used)
+}
+
+/// What a failure did, in words.
+fn told(course: &Course, measured: &Measurement, drops: u64) -> String {
+    let mut seen = match &course.died {
+        Some((after, why)) => {
+            format!("the job dies {} after the failure: {why}", Unit::Seconds.show(*after))
+        }
+        None if course.stuck => "the job stands still and does not end".to_owned(),
+        None => match (course.interruption > STANDSTILL, course.slowdown > NOTICED) {
+            (false, false) => "the job goes on".to_owned(),
+            (true, false) => {
+                format!("the job stands still for {}, then goes on", standstill(course))
+            }
+            (false, true) => {
+                format!("the job goes on, slowed by {}", percent(course.slowdown - 1.0))
+            }
+            (true, true) => format!(
+                "the job stands still for {}, then goes on, slowed by {} until it is repaired",
+                standstill(course),
+                percent(course.slowdown - 1.0)
+            ),
+        },
+    };
+    match course.healed {
+        Some(true) if course.died.is_some() => {
+            seen += "; a job after the repair is as fast as before"
+        }
+        Some(true) => seen += "; after the repair it is as fast as before",
+        Some(false) => seen += "; after the repair it is still slower",
+        None => {}
+    }
+    let totals = measured.totals;
     if totals.fault_drops + totals.wire_drops > 0 {
-        let lost = count(totals.fault_drops + totals.wire_drops, "packet", "packets");
-        seen += &format!("; {lost} lost to it, {} retransmitted", totals.retransmitted);
+        let lost =
+            xoff_report::counted(totals.fault_drops + totals.wire_drops, "packet", "packets");
+        seen += &format!("; {lost} lost to it");
     }
-    if timeout > 0.0 {
-        let waits = count(totals.timeouts, "timeout", "timeouts");
-        seen += &format!("; {waits} of at least {} at NICs", time(timeout));
+    if totals.watchdog > 0 {
+        let acted = xoff_report::counted(totals.watchdog, "queue", "queues");
+        seen += &format!("; the watchdog took {acted} out");
     }
-    if totals.lossless_drops > 0 {
-        seen += &format!("; {} lossless packets dropped elsewhere", totals.lossless_drops);
+    if drops > 0 {
+        let lost = xoff_report::counted(drops, "lossless packet", "lossless packets");
+        seen += &format!("; {lost} dropped for want of buffer");
     }
-    if totals.xoff > base.totals.xoff {
-        seen += &format!("; {} pauses", totals.xoff);
+    if !measured.deadlock.is_empty() {
+        seen += "; queues wait for each other in a ring";
     }
     seen
 }
 
-fn grown(base: f64, later: f64) -> String {
-    if base > 0.0 { format!("+{}", percent(later / base)) } else { String::new() }
+fn standstill(course: &Course) -> String {
+    time(course.interruption * 1e6)
 }
 
-/// The share of all-to-all bandwidth that must be left when a spine is gone: what is left of a
-/// leaf's uplinks, over what its hosts send to other leaves.
-pub fn predicted_left(fabric: &Fabric) -> Option<f64> {
-    let victims = Victims::of(fabric)?;
-    let spine = fabric.switch_node(victims.spine?);
-    let (mut hosts, mut down, mut up, mut gone) = (0u32, 0.0, 0.0, 0.0);
-    for port in fabric.switches[victims.leaf.index()].ports.clone().map(PortId) {
-        let peer = fabric.ports[fabric.ports[port.index()].peer.index()].node;
-        let rate = fabric.cable(port).rate.bps() as f64;
-        match fabric.node_switch(peer) {
-            None => {
-                hosts += 1;
-                down += rate;
-            }
-            Some(_) => {
-                up += rate;
-                gone += if peer == spine { rate } else { 0.0 };
-            }
-        }
+fn expected(id: &str, allowed: f64, demanded: bool, single: bool) -> String {
+    if single {
+        return "nothing else in this design: what is there once stops with its failure".to_owned();
     }
-    let others = fabric.nics.len().checked_sub(1)? as f64;
-    let leaving = down * (others - f64::from(hosts.saturating_sub(1))) / others;
-    if leaving <= 0.0 {
-        return None;
+    let (pass, fail) = INTERRUPTION;
+    if !demanded {
+        return format!(
+            "the job goes on within {fail} s, however slow; no lossless drop, no deadlock"
+        );
     }
-    let before = (up / leaving).min(1.0);
-    Some(((up - gone) / leaving).min(1.0) / before)
-}
-
-fn dead_spine(evidence: &Evidence<'_>) -> Option<Check> {
-    let measured = evidence.get(DEAD_SPINE)?;
-    let whole = evidence.get("all-to-all").map(goodput).filter(|whole| *whole > 0.0)?;
-    let predicted = predicted_left(&evidence.setup.fabric)?;
-    let left = goodput(measured) / whole;
-    let near = (left / predicted - 1.0).abs() <= CLOSE || left > predicted;
-    let verdict = match () {
-        () if !measured.is_complete() => Verdict::Fail,
-        () if predicted <= 0.0 => Verdict::Fail,
-        () if near => Verdict::Pass,
-        () => Verdict::Warn,
+    let slower = match id {
+        "receiver" | "storm" => ", at full speed: it has nothing to do with that NIC".to_owned(),
+        _ if allowed.is_infinite() => ", however slow".to_owned(),
+        _ if allowed > 1.0 => format!(", slowed by {} at most", percent(allowed * SLOWER - 1.0)),
+        _ => String::new(),
     };
+    format!("the job goes on within {pass} s{slower}; no lossless drop, no deadlock")
+}
+
+fn cure(
+    evidence: &Evidence<'_>,
+    id: &str,
+    course: &Course,
+    single: Option<&str>,
+) -> Option<Advice> {
+    let fabric = &evidence.setup.fabric;
+    let dog = fabric.switches.iter().any(|switch| switch.watchdog.is_none());
+    let ended = course.died.is_some() || course.stuck;
+    Some(match (id, single) {
+        ("storm", _) if dog && ended => advice::watchdog(),
+        ("storm", _) if ended => Advice::words(
+            "let the watchdog act sooner than queue pairs give up: shorten its detection time, or raise the \
+             NICs' timeout or retry limit",
+        ),
+        ("silent", _) if course.died.is_some() || course.interruption > INTERRUPTION.0 => {
+            Advice::change(
+                "find links that swallow packets by BFD, not by the hold time of BGP",
+                "[convergence]\nprofile = \"bgp-bfd\"",
+            )
+        }
+        ("spine" | "reset" | "upgrade" | "step", Some(_)) => {
+            Advice::words("build two switches or more above the leaves")
+        }
+        ("leaf" | "nic", Some(_)) => Advice::words("give servers a second way: dual-homed NICs"),
+        ("receiver", _) => Advice::words(
+            "see where its pauses spread to: ECN must slow its senders before its leaf pauses others",
+        ),
+        ("optic" | "optic-worse", _) => Advice::words(
+            "take links with damaged packets out of service: go-back-N repeats all that follows each of them",
+        ),
+        (_, Some(_)) => Advice::words("give it a second one"),
+        _ => {
+            Advice::words("shorten convergence, or raise the NICs' timeout or retry limit above it")
+        }
+    })
+}
+
+/// A dead spine leaves what the others carry, judged on the mean rate of flows that all cross them.
+fn dead_spine(evidence: &Evidence<'_>) -> Option<Check> {
+    let share = |id: &str| {
+        let measured = evidence.get(id)?;
+        Some((measured, measured.group(ACROSS)?.share_of_ideal))
+    };
+    let (_, whole) = share(ALL_SPINES).filter(|(_, share)| *share > 0.0)?;
+    let (measured, without) = share(DEAD_SPINE)?;
+    let victims = Victims::of(&evidence.setup.fabric)?;
+    let predicted = left_of(&evidence.setup.fabric, &victims)?;
     let check = Check::new(
         Phase::Failures,
         "bandwidth",
         "A dead spine costs its share of the bandwidth, and no more",
     )
-    .from([DEAD_SPINE, "all-to-all"])
-    .done("ran all-to-all with and without a spine")
-    .seen(
-        format!("{} of the bandwidth remains", percent(left)),
-        format!("{}: what its leaves' other uplinks carry", percent(predicted)),
-    )
-    .verdict(verdict)
-    .advise(Some(Advice::words(if predicted > 0.0 {
-        "check how the remaining links share the load"
-    } else {
-        "there is one switch above the leaves, and everything stops with it: build two or more"
-    })));
-    Some(check)
+    .from([DEAD_SPINE, ALL_SPINES])
+    .done("sent across the links of one leaf up, with all spines and without one");
+    if predicted <= 0.0 {
+        let why = single_point(&evidence.setup.fabric, &victims, "spine").unwrap_or_default();
+        return Some(
+            check
+                .seen(why, "nothing else with one spine")
+                .verdict(Verdict::Warn)
+                .advise(Some(Advice::words("build two switches or more above the leaves"))),
+        );
+    }
+    let left = without / whole;
+    let verdict = match () {
+        () if !measured.is_complete() => Verdict::Fail,
+        () if left * CLOSE >= predicted => Verdict::Pass,
+        () => Verdict::Warn,
+    };
+    let seen = format!("{} of the bandwidth remains", percent(left.min(1.0)));
+    let expected = format!("{}: what the leaf's other links up carry", percent(predicted));
+    let advice = Advice::words("check how the remaining links share the load");
+    Some(check.seen(seen, expected).verdict(verdict).advise(Some(advice)))
 }
 
-fn goodput(measured: &Measurement) -> f64 {
-    measured.groups.iter().map(|group| group.goodput_bps).sum()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{FaultFigures, QueuePairFailure};
+    use crate::suite::JOB;
+
+    fn job(runs: &[(f64, f64)]) -> JobFigures {
+        JobFigures {
+            name: JOB.to_owned(),
+            runs: runs.iter().map(|&(start, end)| (start, Some(end))).collect(),
+            asked: runs.len() as u32,
+            failure: None,
+        }
+    }
+
+    fn course(jobs: Vec<JobFigures>, end_us: Option<f64>) -> Course {
+        let fault = Some(FaultFigures { places: Vec::new(), begin_us: 150.0, end_us });
+        Course::of(&Measurement { jobs, fault, ..Measurement::default() }, 100.0)
+    }
+
+    #[test]
+    fn standing_still_and_being_slower_are_told_apart() {
+        let hit = [
+            (0.0, 100.0),
+            (100.0, 1_000_220.0),
+            (1_000_220.0, 1_000_340.0),
+            (1_000_340.0, 1_000_460.0),
+        ];
+        let course = course(vec![job(&hit)], None);
+        assert!((course.interruption - 1.0).abs() < 1e-3, "{course:?}");
+        assert!((course.slowdown - 1.2).abs() < 1e-9, "{course:?}");
+        assert!(course.died.is_none() && !course.stuck);
+    }
+
+    #[test]
+    fn a_job_after_the_repair_shows_whether_it_healed() {
+        let before = job(&[(0.0, 100.0), (100.0, 300.0), (300.0, 500.0), (500.0, 700.0)]);
+        let well = job(&[(2_000.0, 2_100.0), (2_100.0, 2_200.0)]);
+        let slow = job(&[(2_000.0, 2_200.0), (2_200.0, 2_400.0)]);
+        assert_eq!(course(vec![before.clone(), well], Some(1_000.0)).healed, Some(true));
+        let still = course(vec![before, slow], Some(1_000.0));
+        assert_eq!((still.healed, still.slowdown), (Some(false), 2.0));
+    }
+
+    #[test]
+    fn a_dead_job_has_its_time_and_reason() {
+        let failure = QueuePairFailure {
+            at_us: 34_000_150.0,
+            after_us: 34_000_000.0,
+            reason: "retry exceeded".into(),
+            from: "a".into(),
+            to: "b".into(),
+            queue_pair: 7,
+        };
+        let dead = JobFigures { asked: 4, failure: Some(failure), ..job(&[(0.0, 100.0)]) };
+        let (after, why) = course(vec![dead], None).died.unwrap();
+        assert!((after - 34.0).abs() < 1e-9, "{after}");
+        assert_eq!(why, "retry exceeded after 34 s: queue pair 7 of a to b");
+        // One that neither ends nor goes on stands still.
+        let stuck = JobFigures { asked: 4, ..job(&[(0.0, 100.0)]) };
+        assert!(course(vec![stuck], None).stuck);
+    }
 }

@@ -14,6 +14,7 @@ mod laboratory;
 mod load;
 mod operations;
 mod settings;
+mod redundancy;
 mod words;
 mod workload;
 
@@ -29,7 +30,9 @@ use xoff_fabric::derived::Derived;
 pub use answers::answers;
 pub use broken::{is_a_rule, judge_broken};
 pub use devices::judge_devices;
-pub use failures::predicted_left;
+pub use failures::{FailureCost, failure_costs};
+pub use operations::{Hit, hit};
+pub use redundancy::predicted_left;
 
 /// What judges decide on.
 #[derive(Debug, Clone, Copy)]

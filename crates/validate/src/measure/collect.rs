@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::figures::{Counters, Curve, FlowFigure, GroupFigures, Measurement};
+use crate::phase::Phase;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Nic, NicId};
 use xoff_sim::{Drop, FlowResult, Outcome};
@@ -38,6 +39,13 @@ impl Run<'_> {
             first_lossless_drop,
             deadlock: rings.map(|(port, _)| fabric.port_name(*port)).collect(),
             cores: self.cores(),
+            jobs: self.jobs(),
+            counters: if self.experiment.phase == Phase::Failures {
+                self.counters()
+            } else {
+                Vec::new()
+            },
+            fault: self.fault(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The figures that are kept of a run. Times are in microseconds, rates in bits per second, sizes
 //! in bytes: plain numbers, because they are written to files and drawn.
 
+use crate::blind::PortCounters;
 use serde::{Deserialize, Serialize};
 use xoff_telemetry::Distribution;
 
@@ -51,6 +52,55 @@ pub struct Measurement {
     /// Cores that the transport kept busy at the server with most to do; zero where NICs do the
     /// work.
     pub cores: f64,
+    /// Jobs with the times of their repetitions.
+    pub jobs: Vec<JobFigures>,
+    /// Counters of ports as an operator scrapes them, of ports where anything happened. Kept of
+    /// experiments that break something, and of their reference.
+    pub counters: Vec<PortCounters>,
+    /// What was broken.
+    pub fault: Option<FaultFigures>,
+}
+
+/// A job with the times of its repetitions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobFigures {
+    /// Its name.
+    pub name: String,
+    /// When each repetition began and, if it did, ended.
+    pub runs: Vec<(f64, Option<f64>)>,
+    /// How many there should be.
+    pub asked: u32,
+    /// Why it ended before.
+    pub failure: Option<QueuePairFailure>,
+}
+
+/// A queue pair that gave up, and a job with it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueuePairFailure {
+    /// When.
+    pub at_us: f64,
+    /// After how long without an answer.
+    pub after_us: f64,
+    /// Its status.
+    pub reason: String,
+    /// The NIC that gave up.
+    pub from: String,
+    /// The NIC that did not answer.
+    pub to: String,
+    /// Number of the queue pair within the run.
+    pub queue_pair: u32,
+}
+
+/// What was broken, and when.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaultFigures {
+    /// Devices, or links like `leaf0→spine1#2`.
+    pub places: Vec<String>,
+    /// From when.
+    pub begin_us: f64,
+    /// To when, if it ended.
+    pub end_us: Option<f64>,
 }
 
 impl Measurement {
@@ -254,8 +304,6 @@ pub struct TierFigures {
 pub struct PortFigures {
     /// Like `leaf0→spine1`.
     pub name: String,
-    /// Whether it belongs to what the experiment breaks, or leads there.
-    pub near: bool,
     /// Pause frames it sent.
     pub xoff_sent: u64,
     /// Pause frames it obeyed.

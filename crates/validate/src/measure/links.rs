@@ -48,7 +48,6 @@ impl Run<'_> {
                 let deepest = classes.iter().map(|class| class.deepest_queue.get()).max();
                 PortFigures {
                     name: name(fabric, port),
-                    near: self.is_near(port),
                     xoff_sent: sum(|class| class.xoff_sent),
                     pauses_received: sum(|class| class.pauses_received),
                     paused_us: classes.iter().map(|class| class.paused.as_us_f64()).sum(),
@@ -64,26 +63,8 @@ impl Run<'_> {
         };
         all.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.name.cmp(&b.name)));
         all.retain(|port| weight(port) != (0, 0, 0, 0, 0));
-        let mut rank = 0;
-        all.retain(|port| {
-            rank += 1;
-            rank <= PORTS || port.near
-        });
+        all.truncate(PORTS);
         all
-    }
-
-    /// Whether a port belongs to what the experiment breaks, or leads there.
-    fn is_near(&self, port: usize) -> bool {
-        let fabric = self.fabric();
-        let ends = [fabric.ports[port].node, fabric.ports[fabric.ports[port].peer.index()].node];
-        let names = ends.map(|node| node_name(fabric, node));
-        let hurt = |name: &String| self.experiment.hurts.contains(name);
-        match self.experiment.hurts.as_slice() {
-            [] => false,
-            // A link: only its own ports.
-            [_, _] => names.iter().all(hurt),
-            _ => names.iter().any(hurt),
-        }
     }
 
     /// Load between neighbours; of large fabrics only between switches.

@@ -5,13 +5,15 @@
 
 mod collect;
 mod figures;
+mod health;
 mod jobs;
 mod links;
 mod times;
 
 pub use figures::{
-    CollectiveFigures, Counters, Curve, Depth, FlowFigure, GroupFigures, Measurement, PairLoad,
-    PauseSpan, PortFigures, RateSeries, Series, TierFigures, TrainingFigures,
+    CollectiveFigures, Counters, Curve, Depth, FaultFigures, FlowFigure, GroupFigures, JobFigures,
+    Measurement, PairLoad, PauseSpan, PortFigures, QueuePairFailure, RateSeries, Series,
+    TierFigures, TrainingFigures,
 };
 
 use crate::experiment::Experiment;

@@ -3,7 +3,7 @@
 use super::{Figures, headline};
 use crate::measure::{Measurement, PairLoad};
 use crate::phase::Phase;
-use crate::suite::{BEGIN, INCASTS, OUTAGE, UNDISTURBED};
+use crate::suite::{INCASTS, UNDISTURBED};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_report::{
     Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Mark, Number, Plot, Reference, Samples,
@@ -255,17 +255,20 @@ fn step(measured: &Measured) -> Option<Figure> {
     Some(Figure::new("training-step", "A training step", Plot::Bars(bars)).caption(caption))
 }
 
-/// What each failure does to the last flow.
+/// How long the collectives of a job take with each failure.
 fn failures(measured: &Measured) -> Option<Figure> {
-    let last = |all: &Measurement| seconds(all.last_flow_us());
-    let base = last(measured.get(UNDISTURBED)?);
+    let longest = |all: &Measurement| {
+        let runs = all.jobs.iter().flat_map(|job| &job.runs);
+        seconds(runs.filter_map(|(start, end)| Some((*end)? - start)).fold(0.0, f64::max))
+    };
+    let base = longest(measured.get(UNDISTURBED)?);
     let own: Vec<(&str, f64)> = measured
         .iter()
-        .filter_map(|(id, all)| Some((id.strip_prefix("failure-")?, last(all))))
+        .filter_map(|(id, all)| Some((id.strip_prefix("failure-")?, longest(all))))
         .filter(|(id, _)| *id != "none")
         .collect();
     let bars = Bars {
-        y: Axis::new("last flow done after", Unit::Seconds),
+        y: Axis::new("longest collective", Unit::Seconds),
         groups: own.iter().map(|(id, _)| (*id).to_owned()).collect(),
         series: vec![BarSeries {
             name: "with the failure".into(),
@@ -276,8 +279,7 @@ fn failures(measured: &Measured) -> Option<Figure> {
             values: own.iter().map(|_| Some(base)).collect(),
         }),
     };
-    let caption = format!(
-        "Every NIC sends to four others; outages begin after {BEGIN} and those that end last {OUTAGE}."
-    );
+    let caption = "A ring AllReduce in and out of the leaf where things break. Jobs that died have only the \
+                   collectives that ended.";
     Some(Figure::new("failures", "What each failure costs", Plot::Bars(bars)).caption(caption))
 }

@@ -9,7 +9,8 @@ mod topology;
 
 pub use headline::sentence;
 
-use crate::check::{Advice, Check};
+use crate::advice::Advice;
+use crate::check::Check;
 use crate::measure::Measurement;
 use crate::phase::Phase;
 use crate::validation::{PhaseResult, Proposal, Validation};

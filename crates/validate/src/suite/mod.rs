@@ -19,10 +19,12 @@ use xoff_fabric::scenario::NodeRef;
 pub(crate) use baseline::{LONG, SHORT};
 pub use baseline::{Pair, Relation, pairs};
 pub(crate) use contention::{CLASS_SHARES, CROWD, INCASTS, VICTIMS};
-pub(crate) use failures::{BEGIN, OUTAGE};
-pub use failures::{DEAD_SPINE, UNDISTURBED, Victims};
 pub(crate) use load::{ALL_TO_ALL, ALONG_RAILS, PERMUTATION};
 pub(crate) use scale::Scale;
+#[cfg(test)]
+pub(crate) use failures::JOB;
+pub(crate) use failures::{ACROSS, hosts, is_dual_homed, peer, uplinks};
+pub use failures::{ALL_SPINES, DEAD_SPINE, UNDISTURBED, Victims, failures as failures_of};
 
 /// Which experiments to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +63,6 @@ pub fn suite(fabric: &Fabric, choice: &Choice) -> Vec<Experiment> {
     }
     if choice.has(Phase::Failures) || choice.has(Phase::Operations) {
         all.extend(failures::experiments(fabric, choice.quick));
-        if !choice.has(Phase::Synthetic) && fabric.nics.len() > 1 {
-            // The reference for the cost of a dead spine.
-            all.push(load::all_to_all(fabric, scale));
-        }
     }
     all
 }

@@ -1,0 +1,87 @@
+//! Counters lead to the place, whatever fabric, victim and seed.
+
+use super::measured;
+use std::collections::BTreeMap;
+use xoff_fabric::load_fabric;
+use xoff_validate::blind::{Inventory, diagnose};
+use xoff_validate::judge::{Hit, hit};
+use xoff_validate::suite::Victims;
+
+const FABRICS: [(&str, &str); 8] = [
+    (
+        "rail",
+        "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n",
+    ),
+    (
+        "leaf-spine",
+        "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nkind = 'leaf-spine'\nleaves = 4\nspines = 2\n\
+         leaf = 'tomahawk-5'\n[switch.watchdog]\nenabled = true\n",
+    ),
+    (
+        "spray",
+        "[cluster]\ngpus = 32\ngpus-per-server = 4\nnic = 'generic-200g'\n[fabric]\nkind = 'leaf-spine'\nleaves = 4\n\
+         spines = 4\nleaf = 'ideal'\n[switch.balancing]\nkind = 'spray'\n\
+         [transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n",
+    ),
+    (
+        "hosts",
+        "[cluster]\nhosts = 24\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\nleaf = 'ideal'\nleaves = 3\nspines = 3\n",
+    ),
+    (
+        "dual",
+        "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\nhoming = 'dual'\nleaf = 'tomahawk-5'\n",
+    ),
+    (
+        "three-tier",
+        "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nkind = 'three-tier'\nleaf = 'tomahawk-4'\nrails = true\n\
+         leaves-per-pod = 8\nhosts-per-leaf = 4\nspines = 4\ncores = 4\n",
+    ),
+    (
+        "one-spine",
+        "[cluster]\nhosts = 12\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\nleaf = 'ideal'\nleaves = 3\nspines = 1\n\
+         [links.leaf-spine]\nrate = '100Gbps'\nparallel = 2\n",
+    ),
+    (
+        "fat-tree",
+        "[cluster]\nhosts = 16\nnic = 'generic-100g'\n[fabric]\nkind = 'fat-tree'\nk = 4\nleaf = 'ideal'\n",
+    ),
+];
+
+/// Of all failures of all these fabrics at least 95 % are found at their place, and nothing is found where
+/// nothing is wrong.
+#[test]
+fn counters_lead_to_the_place() {
+    let mut hits: BTreeMap<&str, [u32; 3]> = BTreeMap::new();
+    for (name, text) in FABRICS {
+        let setup =
+            load_fabric(text).into_result().unwrap_or_else(|found| panic!("{name}: {found:#?}"));
+        let plan = Inventory::of(&setup.fabric);
+        for (pick, seed) in [(3, 1), (17, 2)] {
+            let victims = Victims::picked(&setup.fabric, pick).expect("a victim");
+            let all = measured(text, &setup, victims, seed, &[]);
+            let base = &all["failure-none"];
+            let alarms = diagnose(&base.counters, &[], base.end_us, &plan);
+            assert!(alarms.is_empty(), "{name}, {pick}: {alarms:?} without a fault");
+            for (id, run) in
+                all.iter().filter(|(id, _)| id.starts_with("failure-") && *id != "failure-none")
+            {
+                let broken = &run.fault.as_ref().expect("a fault").places;
+                let found = diagnose(&run.counters, &base.counters, run.end_us, &plan);
+                let hit = hit(&found, broken, &run.counters, &plan);
+                hits.entry(name).or_default()[hit as usize] += 1;
+                if hit != Hit::Place {
+                    println!("{name}, {pick}, {id}: {broken:?}, {:?}", found.first());
+                }
+            }
+        }
+    }
+    println!("{:12} {:>6} {:>6} {:>6}", "fabric", "place", "near", "missed");
+    for (name, [place, near, missed]) in &hits {
+        println!("{name:12} {place:>6} {near:>6} {missed:>6}");
+    }
+    let sum = |at: usize| hits.values().map(|row| row[at]).sum::<u32>();
+    let (place, all) = (sum(0), sum(0) + sum(1) + sum(2));
+    println!("{place} of {all} at their place, {} near, {} missed", sum(1), sum(2));
+    assert!(all >= 100, "{all} failures");
+    assert!(f64::from(place) >= 0.95 * f64::from(all), "{place} of {all}");
+}
