@@ -8,6 +8,7 @@ use crate::check::Check;
 use crate::measure::{JobFigures, Measurement};
 use crate::phase::Phase;
 use crate::suite::{ACROSS, ALL_SPINES, DEAD_SPINE, UNDISTURBED, Victims};
+use xoff_fabric::goals::{Failure, Goal, Goals};
 use xoff_report::{Unit, Verdict};
 
 /// Experiments and what they show.
@@ -29,20 +30,45 @@ pub(super) const FAILURES: [(&str, &str); 15] = [
     ("failure-storm", "a pause storm beside it"),
 ];
 
-/// A job may stand still for so long, in seconds, before a failure warns and fails.
-const INTERRUPTION: (f64, f64) = (10.0, 60.0);
-/// Failures that a job must survive unless the design has a single point there. Of all others a validation says
-/// what they cost, and fails if the job ends although there is a second way, or hardly moves again.
-const SURVIVE: [&str; 6] = ["link", "spine", "optic", "flap", "receiver", "storm"];
+/// Whether a job must survive a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    /// The file says so.
+    Stated,
+    /// Goals say so by default: what the design has once is then a warning.
+    Usual,
+    /// No. A validation says what it costs, and fails if the job ends although there is a second way, or hardly
+    /// moves again.
+    None,
+}
 
-/// The failure that a goal speaks of.
-fn kind(id: &str) -> &str {
-    match id {
-        "reset" | "upgrade" | "step" => "spine",
-        "optic-worse" => "optic",
-        other => other,
+impl Demand {
+    fn of(goals: &Goals, id: &str) -> Self {
+        let failure = match id {
+            "link" | "silent" => Failure::Link,
+            "flap" => Failure::Flap,
+            "optic" | "optic-worse" => Failure::Optic,
+            "spine" | "step" => Failure::Spine,
+            "reset" => Failure::Reset,
+            "upgrade" => Failure::Upgrade,
+            "leaf" => Failure::Leaf,
+            "nic" => Failure::Nic,
+            "server" => Failure::Server,
+            "receiver" => Failure::Receiver,
+            "storm" => Failure::Storm,
+            _ => return Demand::None,
+        };
+        let usual = goals.survive == Failure::BY_DEFAULT;
+        match goals.survives(failure) {
+            // How soon such a link is found out is a matter of goals only where the file has any.
+            true if usual && id == "silent" => Demand::None,
+            true if usual => Demand::Usual,
+            true => Demand::Stated,
+            false => Demand::None,
+        }
     }
 }
+
 /// What stays after a failure may take this many times as long as what is left of the links allows: a hash draws
 /// anew when a link goes or comes, and a ring is as fast as its slowest connection.
 const SLOWER: f64 = 1.5;
@@ -198,25 +224,29 @@ fn failure(
     let id = experiment.trim_start_matches("failure-");
     let course = Course::of(measured, usual(experiment, base, measured).unwrap_or(1.0));
     let single = single_point(fabric, victims, id);
-    let allowed = match kind(id) {
-        "link" | "silent" | "flap" | "spine" | "route" => {
+    let allowed = match id {
+        "link" | "silent" | "flap" | "spine" | "step" | "reset" | "upgrade" | "route" => {
             left_of(fabric, victims).filter(|left| *left > 0.0).map_or(1.0, |left| 1.0 / left)
         }
         // How much go-back-N repeats is no matter of the fabric.
-        "optic" => f64::INFINITY,
+        "optic" | "optic-worse" => f64::INFINITY,
         _ => 1.0,
     };
-    let demanded = SURVIVE.contains(&kind(id));
+    let goals = &evidence.setup.goals;
+    let (demand, patience) = (Demand::of(goals, id), goals.failure);
     let drops = measured.totals.lossless_drops.saturating_sub(watchdog_drops(measured));
     let broken = drops > 0 || !measured.deadlock.is_empty();
     let verdict = match (&course.died, &single) {
         _ if broken => Verdict::Fail,
-        (Some(_), Some(_)) if demanded => Verdict::Warn,
-        (Some(_), Some(_)) => Verdict::Pass,
+        (Some(_), Some(_)) => match demand {
+            Demand::Stated => Verdict::Fail,
+            Demand::Usual => Verdict::Warn,
+            Demand::None => Verdict::Pass,
+        },
         (Some(_), None) => Verdict::Fail,
-        (None, _) if course.stuck || course.interruption > INTERRUPTION.1 => Verdict::Fail,
-        (None, _) if !demanded => Verdict::Pass,
-        (None, _) if course.interruption > INTERRUPTION.0 => Verdict::Warn,
+        (None, _) if course.stuck || course.interruption > patience.fail => Verdict::Fail,
+        (None, _) if demand == Demand::None => Verdict::Pass,
+        (None, _) if course.interruption > patience.pass => Verdict::Warn,
         (None, _) if course.healed == Some(false) => Verdict::Warn,
         (None, _) if course.slowdown > allowed * SLOWER => Verdict::Warn,
         (None, _) => Verdict::Pass,
@@ -233,7 +263,7 @@ fn failure(
     Judged {
         experiment,
         seen,
-        expected: expected(id, allowed, demanded, single.is_some()),
+        expected: expected((id, demand), allowed, patience, single.is_some()),
         places: measured.fault.as_ref().map_or(Vec::new(), |fault| fault.places.clone()),
         advice: cure(evidence, id, &course, single.as_deref()),
         cost: FailureCost {
@@ -270,7 +300,10 @@ fn told(course: &Course, measured: &Measurement, drops: u64) -> String {
         Some((after, why)) => {
             format!("the job dies {} after the failure: {why}", Unit::Seconds.show(*after))
         }
-        None if course.stuck => "the job stands still and does not end".to_owned(),
+        None if course.stuck => {
+            let end = Unit::Seconds.show(measured.end_us * 1e-6);
+            format!("the job stands still to the end of the run, {end} after its start")
+        }
         None => match (course.interruption > STANDSTILL, course.slowdown > NOTICED) {
             (false, false) => "the job goes on".to_owned(),
             (true, false) => {
@@ -318,14 +351,14 @@ fn standstill(course: &Course) -> String {
     time(course.interruption * 1e6)
 }
 
-fn expected(id: &str, allowed: f64, demanded: bool, single: bool) -> String {
+fn expected((id, demand): (&str, Demand), allowed: f64, patience: Goal, single: bool) -> String {
     if single {
         return "nothing else in this design: what is there once stops with its failure".to_owned();
     }
-    let (pass, fail) = INTERRUPTION;
-    if !demanded {
+    let [pass, fail] = [patience.pass, patience.fail].map(|seconds| Unit::Seconds.show(seconds));
+    if demand == Demand::None {
         return format!(
-            "the job goes on within {fail} s, however slow; no lossless drop, no deadlock"
+            "the job goes on within {fail}, however slow; no lossless drop, no deadlock"
         );
     }
     let slower = match id {
@@ -334,7 +367,7 @@ fn expected(id: &str, allowed: f64, demanded: bool, single: bool) -> String {
         _ if allowed > 1.0 => format!(", slowed by {} at most", percent(allowed * SLOWER - 1.0)),
         _ => String::new(),
     };
-    format!("the job goes on within {pass} s{slower}; no lossless drop, no deadlock")
+    format!("the job goes on within {pass}{slower}; no lossless drop, no deadlock")
 }
 
 fn cure(
@@ -352,7 +385,9 @@ fn cure(
             "let the watchdog act sooner than queue pairs give up: shorten its detection time, or raise the \
              NICs' timeout or retry limit",
         ),
-        ("silent", _) if course.died.is_some() || course.interruption > INTERRUPTION.0 => {
+        ("silent", _)
+            if course.died.is_some() || course.interruption > evidence.setup.goals.failure.pass =>
+        {
             Advice::change(
                 "find links that swallow packets by BFD, not by the hold time of BGP",
                 "[convergence]\nprofile = \"bgp-bfd\"",

@@ -178,3 +178,20 @@ fn counters_are_not_each_other() {
     assert_eq!(sent("failure-none"), got("failure-none"));
     assert!(sent("failure-silent") > got("failure-silent"));
 }
+
+/// `[goals]` decide what must be survived and how long a job may stand still.
+#[test]
+fn goals_of_the_file_decide() {
+    let with = |goals: &str, failure: &str| {
+        let text = format!("{POD}[goals]\n{goals}\n");
+        Judged::new(&text, &[format!("failure-{failure}").as_str()]).cost(failure)
+    };
+    assert_eq!(with("survive = ['link', 'leaf']", "leaf").verdict, Verdict::Fail);
+    // A link costs 268 ms: the first timeout of these NICs.
+    assert_eq!(with("failure = '300ms'", "link").verdict, Verdict::Pass);
+    assert_eq!(with("failure = { pass = '100ms', fail = '1s' }", "link").verdict, Verdict::Warn);
+    assert_eq!(with("failure = { pass = '50ms', fail = '100ms' }", "link").verdict, Verdict::Fail);
+    let one = format!("{}[goals]\nsurvive = ['link']\n", POD.replace("spines = 2", "spines = 1"));
+    let spine = Judged::new(&one, &["failure-spine"]).cost("spine");
+    assert_eq!(spine.verdict, Verdict::Pass, "nobody asks for it: {spine:?}");
+}
