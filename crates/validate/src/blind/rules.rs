@@ -219,13 +219,20 @@ impl Scene<'_> {
         found
     }
 
+    /// Full queues: of switches by themselves, of NICs because their hosts are slow.
     fn discards(&self) -> Vec<Finding> {
         let full = self.counters.iter().filter(|port| port.discards > 0);
-        let finding = |port: &PortCounters| Finding {
-            cause: Cause::Discards,
-            place: port.port.clone(),
-            evidence: format!("{} packets discarded for want of buffer", port.discards),
-            weight: port.discards,
+        let finding = |port: &PortCounters| {
+            let (cause, place) = match port.nic {
+                true => (Cause::SlowReceiver, &port.device),
+                false => (Cause::Discards, &port.port),
+            };
+            Finding {
+                cause,
+                place: place.clone(),
+                evidence: format!("{} packets discarded for want of buffer", port.discards),
+                weight: port.discards,
+            }
         };
         full.map(finding).collect()
     }

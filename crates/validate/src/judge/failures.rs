@@ -165,6 +165,11 @@ impl Course {
         course
     }
 
+    /// Whether a job did not come to its end.
+    fn ended(&self) -> bool {
+        self.died.is_some() || self.stuck
+    }
+
     fn add(&mut self, job: &JobFigures, usual: f64, (begin, end): (f64, Option<f64>)) {
         let times: Vec<f64> =
             job.runs.iter().filter_map(|(start, end)| Some((*end)? - start)).collect();
@@ -236,25 +241,25 @@ fn failure(
     let (demand, patience) = (Demand::of(goals, id), goals.failure);
     let drops = measured.totals.lossless_drops.saturating_sub(watchdog_drops(measured));
     let broken = drops > 0 || !measured.deadlock.is_empty();
-    let verdict = match (&course.died, &single) {
+    let verdict = match (course.ended(), &single) {
         _ if broken => Verdict::Fail,
-        (Some(_), Some(_)) => match demand {
+        (true, Some(_)) => match demand {
             Demand::Stated => Verdict::Fail,
             Demand::Usual => Verdict::Warn,
             Demand::None => Verdict::Pass,
         },
-        (Some(_), None) => Verdict::Fail,
-        (None, _) if course.stuck || course.interruption > patience.fail => Verdict::Fail,
-        (None, _) if demand == Demand::None => Verdict::Pass,
-        (None, _) if course.interruption > patience.pass => Verdict::Warn,
-        (None, _) if course.healed == Some(false) => Verdict::Warn,
-        (None, _) if course.slowdown > allowed * SLOWER => Verdict::Warn,
-        (None, _) => Verdict::Pass,
+        (true, None) => Verdict::Fail,
+        (false, _) if course.interruption > patience.fail => Verdict::Fail,
+        (false, _) if demand == Demand::None => Verdict::Pass,
+        (false, _) if course.interruption > patience.pass => Verdict::Warn,
+        (false, _) if course.healed == Some(false) => Verdict::Warn,
+        (false, _) if course.slowdown > allowed * SLOWER => Verdict::Warn,
+        (false, _) => Verdict::Pass,
     };
     let unused = unused(victims, evidence, id, base);
     let verdict = if unused && verdict == Verdict::Pass { Verdict::Warn } else { verdict };
     let mut seen = told(&course, measured, drops);
-    if let (Some(why), Some(_)) = (&single, &course.died) {
+    if let Some(why) = single.as_ref().filter(|_| course.ended()) {
         seen += &format!(". By design: {why}");
     }
     if unused {
@@ -378,10 +383,12 @@ fn cure(
 ) -> Option<Advice> {
     let fabric = &evidence.setup.fabric;
     let dog = fabric.switches.iter().any(|switch| switch.watchdog.is_none());
-    let ended = course.died.is_some() || course.stuck;
     Some(match (id, single) {
-        ("storm", _) if dog && ended => advice::watchdog(),
-        ("storm", _) if ended => Advice::words(
+        ("storm", _) if fabric.credits => Advice::words(
+            "limit how long packets may wait at the head of a queue: without that a NIC that takes nothing holds up all",
+        ),
+        ("storm", _) if dog && course.ended() => advice::watchdog(),
+        ("storm", _) if course.ended() => Advice::words(
             "let the watchdog act sooner than queue pairs give up: shorten its detection time, or raise the \
              NICs' timeout or retry limit",
         ),

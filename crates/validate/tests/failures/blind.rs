@@ -3,9 +3,11 @@
 use super::measured;
 use std::collections::BTreeMap;
 use xoff_fabric::load_fabric;
+use xoff_fabric::scenario::Workload;
 use xoff_validate::blind::{Inventory, diagnose};
 use xoff_validate::judge::{Hit, hit};
 use xoff_validate::suite::Victims;
+use xoff_validate::{Experiment, Measurement, Phase, measure};
 
 const FABRICS: [(&str, &str); 8] = [
     (
@@ -84,4 +86,37 @@ fn counters_lead_to_the_place() {
     println!("{place} of {all} at their place, {} near, {} missed", sum(1), sum(2));
     assert!(all >= 100, "{all} failures");
     assert!(f64::from(place) >= 0.95 * f64::from(all), "{place} of {all}");
+}
+
+fn under(workload: &str, fabric: &str) -> Measurement {
+    let workload: Workload = toml::from_str(workload).expect("a workload");
+    let experiment = Experiment::new("load", Phase::Failures, "load").with(workload);
+    measure(&experiment, fabric, 1, &toml::Table::new(), &mut |_| true).expect("a measurement")
+}
+
+/// Congestion is no fault: whatever is marked and paused between switches, nothing is broken. Full queues of a
+/// fabric without flow control are found, where they are.
+#[test]
+fn heavy_load_is_no_fault() {
+    let loads = [
+        "kind = 'incast'\nsenders = 31\nsize = '4MB'",
+        "kind = 'permutation'\nsize = '4MB'",
+        "kind = 'all-to-all'\nsize = '100KB'",
+    ];
+    for (name, fabric) in &FABRICS[..3] {
+        let setup = load_fabric(fabric).into_result().unwrap_or_else(|found| panic!("{found:#?}"));
+        let plan = Inventory::of(&setup.fabric);
+        for load in loads {
+            let run = under(load, fabric);
+            let found = diagnose(&run.counters, &[], run.end_us, &plan);
+            assert!(found.is_empty(), "{name}, {load}: {found:?}");
+        }
+    }
+    let lossy = "[cluster]\nhosts = 16\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
+                 [switch]\nbuffer = '1MB'\n[pfc]\nenabled = false\n[transport]\ncongestion = { kind = 'none' }\n";
+    let setup = load_fabric(lossy).into_result().unwrap_or_else(|found| panic!("{found:#?}"));
+    let run = under("kind = 'incast'\nsenders = 15\nsize = '4MB'\ntarget = 'server3-nic0'", lossy);
+    let found = diagnose(&run.counters, &[], run.end_us, &Inventory::of(&setup.fabric));
+    let first = found.first().expect("full queues");
+    assert_eq!(first.cause, xoff_validate::blind::Cause::Discards, "{first:?}");
 }

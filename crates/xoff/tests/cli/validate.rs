@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Two leaves, two spines, sixteen hosts: all phases in a few seconds.
 const SMALL: &str = "[cluster]\nhosts = 16\nnic = \"generic-100g\"\n\
                      [fabric]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n\
-                     [switch]\nbuffer = \"16MB\"\n";
+                     [switch]\nbuffer = \"16MB\"\n[switch.watchdog]\nenabled = true\n";
 
 fn folder_with(fabric: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

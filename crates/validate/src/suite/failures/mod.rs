@@ -107,7 +107,10 @@ impl Stage<'_> {
         let silences = self.fabric.nics.iter().filter_map(|nic| nic.qp.silence_limit());
         let silence = silences.max().unwrap_or(Span::from_ms(10_000));
         let last = faults.iter().map(|fault| fault.window().1.unwrap_or(fault.window().0)).max();
-        let end = last.unwrap_or(Span::ZERO) + Span::from_ps(silence.as_ps() / 2 * 3);
+        // Until routes have followed and senders that wait longer and longer have tried again.
+        let times = self.fabric.convergence;
+        let known = (times.carrier.max(times.silent) + times.withdraw) * 3;
+        let end = last.unwrap_or(Span::ZERO) + known + Span::from_ps(silence.as_ps() / 2 * 3);
         let experiment = Experiment::new(id, Phase::Failures, title);
         let experiment = experiment.within(end + Span::from_ms(1_000));
         faults.into_iter().fold(experiment, Experiment::breaking)
