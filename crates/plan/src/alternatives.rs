@@ -32,7 +32,7 @@ impl Alternative {
 /// What competes with `chosen`, which was made for `wish`.
 pub(super) fn alternatives(inputs: &Inputs<'_>, wish: &Wish, chosen: &Design) -> Vec<Alternative> {
     let make = |change: String, wish: Wish| {
-        let design = inputs.design(&wish).map(|(design, _)| design);
+        let design = inputs.design(&wish).map(|(design, ..)| design);
         Alternative::new(change, design)
     };
     let shape = &chosen.shape;

@@ -1,15 +1,15 @@
-//! The bill of materials: every part with its number, power and price.
+//! The bill of materials: every part with its number, spares, power and price.
 
 use super::floor::Hall;
-use super::parts::{self, Medium};
+use super::parts::{Medium, Mode, Plug};
 use super::price::{Price, Prices};
-use super::refusal::Refusal;
 use super::shape::{Level, Shape};
+use super::spares::Spares;
+use super::wiring::Wiring;
 use super::wish::Ask;
-use super::{floor, size};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use xoff_fabric::catalogue::{Catalogue, Milliwatts, Silicon};
+use xoff_fabric::catalogue::{Catalogue, Milliwatts, Optics};
 use xoff_fabric::model::Tier;
 use xoff_units::{Length, Rate};
 
@@ -27,9 +27,9 @@ pub enum Role {
     Nic,
     /// A transceiver.
     Transceiver,
-    /// A cable with its ends attached. One that fans out is counted by its legs.
+    /// A cable with its ends attached; one that fans out is one cable.
     Cable,
-    /// A fibre between transceivers.
+    /// A fibre cable between transceivers; one that fans out is one cable.
     Fibre,
 }
 
@@ -48,17 +48,63 @@ impl Role {
     }
 }
 
+/// Which network a part is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// GPUs to GPUs.
+    #[default]
+    Compute,
+    /// GPUs to storage.
+    Storage,
+    /// Servers to users and services.
+    Frontend,
+    /// Management controllers and switch consoles.
+    Management,
+}
+
+impl Purpose {
+    /// The word for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Purpose::Compute => "compute",
+            Purpose::Storage => "storage",
+            Purpose::Frontend => "frontend",
+            Purpose::Management => "management",
+        }
+    }
+}
+
+/// What is ordered: two lines never have the same item for the same purpose and role.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Item {
+    /// The part, by its name in the catalogue; of fibre, its connectors.
+    pub part: String,
+    /// What it carries; of a switch the rate of a port.
+    pub rate: Rate,
+    /// Its form factor, of cables those of both ends.
+    pub form: String,
+    /// Lanes, connectors, fibre.
+    pub detail: String,
+    /// How long a cable is.
+    pub length: Option<Length>,
+    /// How far a transceiver or a cable of this kind reaches.
+    pub reach: Option<Length>,
+}
+
 /// A part and its quantity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
+    /// Which network it is for.
+    pub purpose: Purpose,
     /// What it is for.
     pub role: Role,
-    /// Which part, by its name in the catalogue.
-    pub part: String,
-    /// The length of a cable or fibre.
-    pub length: Option<Length>,
-    /// How many.
+    /// Which part.
+    pub item: Item,
+    /// How many are installed.
     pub quantity: u64,
+    /// How many more are ordered as spares.
+    pub spares: u64,
     /// Power of each.
     pub power: Milliwatts,
     /// Whether the power is an estimate.
@@ -67,19 +113,44 @@ pub struct Line {
     pub price: Price,
 }
 
+impl Line {
+    /// How many are ordered.
+    pub const fn ordered(&self) -> u64 {
+        self.quantity.saturating_add(self.spares)
+    }
+}
+
 /// The cables of one level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LevelCables {
     /// Between what.
     pub level: Level,
-    /// How many.
+    /// Links.
+    pub links: u64,
+    /// Cables: one that fans out is one.
     pub cables: u64,
-    /// Rate of each.
+    /// Rate of each link.
     pub rate: Rate,
+    /// Lanes of each link.
+    #[serde(rename = "lanes")]
+    pub mode: Mode,
     /// The longest.
     pub longest: Length,
-    /// What carries them: one kind for all cables of a level, so that it reaches the longest.
+    /// What carries them, by length.
+    pub media: Vec<MediumUse>,
+}
+
+/// A medium and how much of it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MediumUse {
+    /// The medium.
     pub medium: Medium,
+    /// Cables of it.
+    pub cables: u64,
+    /// Links in them.
+    pub links: u64,
+    /// The longest of them.
+    pub longest: Length,
 }
 
 /// Everything to be bought, servers excepted.
@@ -87,16 +158,32 @@ pub struct LevelCables {
 pub struct Bill {
     /// The parts.
     pub lines: Vec<Line>,
-    /// Power of all, in thousandths of a watt.
+    /// Power of all that is installed, in thousandths of a watt.
     pub milliwatts: u64,
-    /// Price of all.
+    /// Price of all, spares included.
     pub price: Price,
 }
 
 impl Bill {
-    /// How many parts have this role.
+    /// The sums of lines.
+    pub(super) fn new(lines: Vec<Line>) -> Self {
+        let add = |sum: Price, line: &Line| sum + line.price.times(line.ordered());
+        let watts = |line: &Line| u64::from(line.power.0).saturating_mul(line.quantity);
+        Self {
+            milliwatts: lines.iter().map(watts).fold(0, u64::saturating_add),
+            price: lines.iter().fold(Price::default(), add),
+            lines,
+        }
+    }
+
+    /// How many parts of this role are installed.
     pub fn quantity(&self, role: Role) -> u64 {
         self.lines.iter().filter(|line| line.role == role).map(|line| line.quantity).sum()
+    }
+
+    /// How many spares there are of all parts.
+    pub fn spares(&self) -> u64 {
+        self.lines.iter().map(|line| line.spares).sum()
     }
 }
 
@@ -105,34 +192,40 @@ pub(super) fn tiers(shape: &Shape) -> [u64; 3] {
     [Tier::Leaf, Tier::Spine, Tier::Core].map(|tier| shape.switches(tier))
 }
 
-/// The silicon of each tier.
-pub(super) fn silicon(ask: &Ask) -> [&Silicon; 3] {
-    [&ask.leaf, &ask.spine, &ask.core]
-}
-
 /// The cables of every level, with what carries them.
-pub(super) fn cables(
-    ask: &Ask,
-    shape: &Shape,
-    hall: &Hall,
-    catalogue: &Catalogue,
-) -> Result<Vec<LevelCables>, Refusal> {
-    let longest = hall.longest(shape);
+pub(super) fn cables(shape: &Shape, hall: &Hall, wiring: &Wiring) -> Vec<LevelCables> {
     let level = |level: Level| {
-        let (rate, longest) = (shape.rate(level), longest[level as usize]);
-        let splits = parts::splits(level, rate, silicon(ask));
-        let medium = parts::medium(catalogue, rate, longest, splits).ok_or_else(|| {
-            Refusal::new(
-                format!(
-                    "nothing in the catalogue carries {rate} over the {longest} between {}",
-                    floor::between(level)
-                ),
-                ["racks that stand closer together", "slower links"],
-            )
-        })?;
-        Ok(LevelCables { level, cables: shape.cables(level), rate, longest, medium })
+        let mode = wiring.mode(level)?;
+        Some(LevelCables {
+            level,
+            links: shape.cables(level),
+            cables: 0,
+            rate: shape.rate(level),
+            mode,
+            longest: wiring.longest(level),
+            media: Vec::new(),
+        })
     };
-    shape.levels().map(level).collect()
+    let mut levels: Vec<LevelCables> = shape.levels().filter_map(level).collect();
+    let mut uses: BTreeMap<(Level, usize), MediumUse> = BTreeMap::new();
+    wiring.for_each(shape, hall, |link| {
+        let used = uses.entry((link.run.level, link.medium_at)).or_insert_with(|| MediumUse {
+            medium: link.medium.clone(),
+            cables: 0,
+            links: 0,
+            longest: Length::default(),
+        });
+        used.cables += u64::from(link.opens_cable());
+        used.links += 1;
+        used.longest = used.longest.max(link.length);
+    });
+    for level in &mut levels {
+        let own = uses.iter().filter(|((at, _), _)| *at == level.level);
+        level.media = own.map(|(_, used)| used.clone()).collect();
+        level.cables = level.media.iter().map(|used| used.cables).sum();
+        level.media.sort_by(|a, b| (a.longest, &a.medium.name).cmp(&(b.longest, &b.medium.name)));
+    }
+    levels
 }
 
 /// The bill of a fabric.
@@ -140,47 +233,50 @@ pub(super) fn bill(
     ask: &Ask,
     shape: &Shape,
     hall: &Hall,
-    levels: &[LevelCables],
+    wiring: &Wiring,
     catalogue: &Catalogue,
     prices: &Prices,
 ) -> Bill {
     let mut lines = devices(ask, shape, prices);
-    let mut count = Count::default();
-    count.transceivers(ask, shape, levels);
-    shape.for_each_run(|run| {
-        let medium = levels.iter().find(|level| level.level == run.level).map(|l| &l.medium);
-        if let Some(medium) = medium {
-            count.cable(medium, hall.length(run), run.cables);
+    let mut count = Count { catalogue, parts: BTreeMap::new() };
+    let mut cables: BTreeMap<(Level, usize, Length), (u64, &Medium)> = BTreeMap::new();
+    let mut plugs: BTreeMap<(Level, usize), ([u64; 2], &Medium)> = BTreeMap::new();
+    wiring.for_each(shape, hall, |link| {
+        let (level, medium) = (link.run.level, link.medium);
+        if link.opens_cable() {
+            let key = (level, link.medium_at, link.length);
+            cables.entry(key).or_insert((0, medium)).0 += 1;
+        }
+        if !medium.attached {
+            let [lower, upper] =
+                &mut plugs.entry((level, link.medium_at)).or_insert(([0; 2], medium)).0;
+            *lower += u64::from(link.from_port.first());
+            *upper += u64::from(link.to_port.first());
         }
     });
-    let media = |name: &str| catalogue.media.get(name);
-    lines.extend(count.parts.iter().map(|((role, part, length), quantity)| {
-        let ends = match role {
-            Role::Cable => 2,
-            Role::Transceiver => 1,
-            _ => 0,
-        };
-        let power = media(part).map_or(0, |media| media.power.0.saturating_mul(ends));
-        Line {
-            role: *role,
-            part: (*part).to_owned(),
-            length: *length,
-            quantity: *quantity,
-            power: Milliwatts(power),
-            power_estimate: false,
-            price: match (role, length) {
-                (Role::Fibre, Some(length)) => prices.fibre(*length),
-                _ => prices.media(part),
-            },
-        }
-    }));
-    let add = |sum: Price, line: &Line| sum + line.price.times(line.quantity);
-    let watts = |line: &Line| u64::from(line.power.0).saturating_mul(line.quantity);
-    Bill {
-        milliwatts: lines.iter().map(watts).fold(0, u64::saturating_add),
-        price: lines.iter().fold(Price::default(), add),
-        lines,
+    for ((level, _, length), (quantity, medium)) in cables {
+        count.cable(medium, wiring.mode(level), length, quantity);
     }
+    for ([lower, upper], medium) in plugs.into_values() {
+        count.transceiver(&medium.lower, lower);
+        count.transceiver(&medium.upper, upper);
+    }
+    lines.extend(count.parts.into_iter().map(|((role, item), (quantity, milliwatts))| Line {
+        purpose: Purpose::Compute,
+        role,
+        quantity,
+        spares: 0,
+        power: Milliwatts(u32::try_from(milliwatts).unwrap_or(u32::MAX)),
+        power_estimate: false,
+        price: match role {
+            Role::Fibre => prices.fibre(item.length.unwrap_or_default()),
+            Role::Cable => prices.cable(&item.part, item.rate),
+            _ => prices.media(&item.part),
+        },
+        item,
+    }));
+    Spares::of(ask.spares).add(&mut lines);
+    Bill::new(lines)
 }
 
 fn devices(ask: &Ask, shape: &Shape, prices: &Prices) -> Vec<Line> {
@@ -189,78 +285,108 @@ fn devices(ask: &Ask, shape: &Shape, prices: &Prices) -> Vec<Line> {
         (Role::Spine, Tier::Spine, &ask.spine),
         (Role::Core, Tier::Core, &ask.core),
     ];
-    let switches = tiers.iter().map(|(role, tier, silicon)| Line {
-        role: *role,
-        part: silicon.name.clone(),
-        length: None,
-        quantity: shape.switches(*tier),
-        power: silicon.power,
+    let line = |role, quantity, item: Item, power, price| Line {
+        purpose: Purpose::Compute,
+        role,
+        item,
+        quantity,
+        spares: 0,
+        power,
         power_estimate: true,
-        price: prices.switch(&silicon.name),
-    });
-    let nics = Line {
-        role: Role::Nic,
-        part: ask.nic.name.clone(),
-        length: None,
-        quantity: shape.nics(),
-        power: ask.nic.power,
-        power_estimate: true,
-        price: prices.nic(&ask.nic.name),
+        price,
     };
+    let switches = tiers.iter().map(|(role, tier, switch)| {
+        let silicon = &switch.silicon;
+        let (cages, form) = (switch.cages, switch.port.form.name());
+        let item = Item {
+            part: silicon.name.clone(),
+            rate: silicon.port_rate,
+            form: format!("{cages} x {form}"),
+            detail: format!("{} per cage", switch.port.lanes),
+            length: None,
+            reach: None,
+        };
+        let price = prices.switch(&silicon.name);
+        line(*role, shape.switches(*tier), item, silicon.power, price)
+    });
+    let nic = Item {
+        part: ask.nic.name.clone(),
+        rate: ask.nic.rate,
+        form: match shape.homing {
+            1 => ask.nic_port.form.name().to_owned(),
+            ports => format!("{ports} x {}", ask.nic_port.form.name()),
+        },
+        detail: ask.nic_port.lanes.to_string(),
+        length: None,
+        reach: None,
+    };
+    let nics = line(Role::Nic, shape.nics(), nic, ask.nic.power, prices.nic(&ask.nic.name));
     switches.filter(|line| line.quantity > 0).chain([nics]).collect()
 }
 
-/// Parts while they are counted, by role, name and length.
-#[derive(Default)]
+/// Parts while they are counted, with their number and power.
 struct Count<'a> {
-    parts: BTreeMap<(Role, &'a str, Option<Length>), u64>,
+    catalogue: &'a Catalogue,
+    parts: BTreeMap<(Role, Item), (u64, u64)>,
 }
 
-impl<'a> Count<'a> {
-    fn add(&mut self, role: Role, part: &'a str, length: Option<Length>, count: u64) {
-        if count > 0 {
-            *self.parts.entry((role, part, length)).or_default() += count;
-        }
+impl Count<'_> {
+    fn add(&mut self, role: Role, item: Item, milliwatts: u64, quantity: u64) {
+        let part = self.parts.entry((role, item)).or_insert((0, milliwatts));
+        part.0 += quantity;
     }
 
-    fn cable(&mut self, medium: &'a Medium, length: Length, cables: u64) {
-        match medium.attached {
-            true => self.add(Role::Cable, &medium.name, Some(length), cables),
-            false => self.add(Role::Fibre, "fibre", Some(length), cables),
-        }
+    fn cable(&mut self, medium: &Medium, mode: Option<Mode>, length: Length, quantity: u64) {
+        let lanes = mode.map(|mode| mode.lanes);
+        let modulation = lanes.map_or("", |lanes| lanes.each.modulation());
+        let each = lanes.map_or(0, |lanes| lanes.each.gbps());
+        let item = match &medium.patch {
+            None => Item {
+                part: medium.name.clone(),
+                rate: medium.rate(),
+                form: medium.forms(),
+                detail: format!("lanes of {each}G {modulation}, {} ends", medium.ends()),
+                length: Some(length),
+                reach: None,
+            },
+            Some(patch) => Item {
+                part: patch.ends.clone(),
+                rate: Rate::ZERO,
+                form: String::new(),
+                detail: format!("{}, {} ends", patch.fibre, medium.ends()),
+                length: Some(length),
+                reach: None,
+            },
+        };
+        let role = if medium.attached { Role::Cable } else { Role::Fibre };
+        self.add(role, item, medium.milliwatts(), quantity);
     }
 
-    /// A transceiver per cage that is used: links of one level share it, others do not.
-    fn transceivers(&mut self, ask: &Ask, shape: &Shape, levels: &'a [LevelCables]) {
-        let silicon = silicon(ask);
-        for level in levels.iter().filter(|level| !level.medium.attached) {
-            let (rate, medium) = (level.rate, &level.medium);
-            let cages = |tier: Tier, links: u64| {
-                size::cages(silicon[tier as usize], rate, links).unwrap_or(links)
-            };
-            let (below, above) = (level.level.lower(), level.level.upper());
-            let lower = match below {
-                None => shape.nics(),
-                Some(tier) => {
-                    let each = level.cables / shape.switches(tier).max(1);
-                    shape.switches(tier) * cages(tier, each)
-                }
-            };
-            self.add(Role::Transceiver, &medium.lower, None, lower);
-            let links = used(shape, level.level);
-            let upper = links.iter().map(|links| cages(above, *links)).sum();
-            self.add(Role::Transceiver, &medium.upper, None, upper);
-        }
+    fn transceiver(&mut self, plug: &Plug, quantity: u64) {
+        let media = self.catalogue.media.get(&plug.part);
+        let item = Item {
+            part: plug.part.clone(),
+            rate: plug.rate,
+            form: plug.form.name().to_owned(),
+            detail: media.and_then(|media| media.optics()).map_or(String::new(), describe),
+            length: None,
+            reach: media.map(|media| media.reach),
+        };
+        self.add(Role::Transceiver, item, plug.milliwatts, quantity);
     }
 }
 
-/// Links that arrive from below at every switch above.
-fn used(shape: &Shape, level: Level) -> Vec<u64> {
-    let mut links = vec![0; shape.switches(level.upper()) as usize];
-    shape.for_each_run(|run| {
-        if run.level == level {
-            links[run.upper as usize] += run.cables;
-        }
-    });
-    links
+/// `8 x 100G PAM4 parallel, 2 x MPO-12, OS2`.
+fn describe(optics: &Optics) -> String {
+    let connector = match optics.connectors {
+        1 => optics.connector.name().to_owned(),
+        many => format!("{many} x {}", optics.connector.name()),
+    };
+    format!(
+        "{} {} {}, {connector}, {}",
+        optics.lanes,
+        optics.lanes.each.modulation(),
+        optics.scheme.name(),
+        optics.fibre.name()
+    )
 }

@@ -1,15 +1,11 @@
-//! The cabling plan: every cable with both ends.
-//!
-//! Ports of a switch are numbered from 1 as its cages are: first those that lead down, then, in new
-//! cages, those that lead up. A port that shares its cage has its place in it behind a slash.
-//! Uplinks have the same numbers on every switch of a tier, whether all of its downlinks are used
-//! or not.
+//! The cabling plan: every link with rack, unit, device, port and label at both ends.
 
 use super::Plan;
+use super::parts::Medium;
+use super::racks::{Device, Place};
 use super::shape::{Level, Shape};
-use super::size;
+use super::wiring::{Link, PortNumber};
 use std::fmt::{self, Write};
-use xoff_fabric::catalogue::Silicon;
 use xoff_fabric::model::Tier;
 use xoff_units::Length;
 
@@ -32,6 +28,16 @@ pub enum End {
     },
 }
 
+impl End {
+    /// What stands in a rack.
+    pub const fn device(self) -> Device {
+        match self {
+            End::Nic { server, .. } => Device::Server(server),
+            End::Switch { tier, number } => Device::Switch(tier, number),
+        }
+    }
+}
+
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -41,29 +47,16 @@ impl fmt::Display for End {
     }
 }
 
-/// A port by its cage and, where the cage is split, its place in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PortNumber {
-    /// The cage, from 1.
-    pub cage: u64,
-    /// The place in a cage that is split, from 1.
-    pub leg: Option<u64>,
-}
-
-impl fmt::Display for PortNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.leg {
-            Some(leg) => write!(f, "{}/{leg}", self.cage),
-            None => write!(f, "{}", self.cage),
-        }
-    }
-}
-
-/// A cable.
+/// A link, and the cable it runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cable {
+pub struct Cable<'a> {
     /// Between what.
     pub level: Level,
+    /// The number of its cable within the level, from 1; the links of a cable that fans out share
+    /// it.
+    pub number: u64,
+    /// Which of several links in a cable that fans out.
+    pub leg: Option<u64>,
     /// Its lower end.
     pub from: End,
     /// The port there.
@@ -74,130 +67,117 @@ pub struct Cable {
     pub to_port: PortNumber,
     /// The rail it belongs to, in a design with rails.
     pub rail: Option<u64>,
-    /// Its length.
+    /// The length of its cable.
     pub length: Length,
+    /// What carries it.
+    pub medium: &'a Medium,
 }
 
-/// Numbers the ports of one tier in one direction.
-struct Ports {
-    split: u64,
-    /// Cages before the first of these.
-    before: u64,
-    /// Ports given out so far, by switch.
-    used: Vec<u64>,
-}
-
-impl Ports {
-    fn new(silicon: &Silicon, rate: xoff_units::Rate, before: u64, switches: u64) -> Self {
-        let split = u64::from(silicon.split(rate).max(1));
-        Self { split, before, used: vec![0; switches as usize] }
-    }
-
-    fn next(&mut self, switch: u64) -> PortNumber {
-        let used = &mut self.used[switch as usize];
-        let at = *used;
-        *used += 1;
-        PortNumber {
-            cage: self.before + at / self.split + 1,
-            leg: (self.split > 1).then(|| at % self.split + 1),
+impl Cable<'_> {
+    /// What is written on the cable: `H00012`, and `H00012-2` on a leg.
+    pub fn label(&self) -> String {
+        let letter = match self.level {
+            Level::Host => 'H',
+            Level::LeafSpine => 'L',
+            Level::SpineCore => 'S',
+        };
+        match self.leg {
+            Some(leg) => format!("{letter}{:05}-{leg}", self.number),
+            None => format!("{letter}{:05}", self.number),
         }
     }
 }
 
-/// The ports of all levels: at the lower ends (NICs have none here) and at the upper ends.
-struct Numbering {
-    lower: [Option<Ports>; 3],
-    upper: [Ports; 3],
-}
-
-impl Numbering {
-    fn new(shape: &Shape, silicon: &[Silicon; 3]) -> Self {
-        let down = [
-            shape.hosts_per_leaf,
-            shape.leaves_per_pod * shape.leaf_parallel,
-            shape.pods() * shape.spine_parallel,
-        ];
-        let upper = Level::ALL.map(|level| {
-            let tier = level.upper();
-            Ports::new(&silicon[tier as usize], shape.rate(level), 0, shape.switches(tier))
-        });
-        let lower = Level::ALL.map(|level| {
-            let tier = level.lower()?;
-            let below = Level::ALL[tier as usize];
-            let silicon = &silicon[tier as usize];
-            let before = size::cages(silicon, shape.rate(below), down[tier as usize]).unwrap_or(0);
-            Some(Ports::new(silicon, shape.rate(level), before, shape.switches(tier)))
-        });
-        Self { lower, upper }
-    }
-}
+/// The columns of the cabling plan.
+const COLUMNS: &str = "cable,leg,network,from_rack,from_unit,from_device,from_port,from_label,\
+                       to_rack,to_unit,to_device,to_port,to_label,rail,rate,lanes,length_m,part,\
+                       from_end,from_form,to_end,to_form\n";
 
 impl Plan {
-    /// Every cable of the chosen design, in the order in which the resolved fabric has them.
-    pub fn for_each_cable(&self, mut visit: impl FnMut(Cable)) {
+    /// Every link of the chosen design, in the order in which the resolved fabric has them.
+    pub fn for_each_cable<'a>(&'a self, mut visit: impl FnMut(Cable<'a>)) {
         let shape = &self.design.shape;
-        let mut numbers = Numbering::new(shape, &self.silicon);
-        shape.for_each_run(|run| {
-            let length = self.hall.length(run);
-            let at = run.level as usize;
-            for _ in 0..run.cables {
-                let (from, from_port) = match (run.level.lower(), &mut numbers.lower[at]) {
-                    (Some(tier), Some(ports)) => {
-                        (End::Switch { tier, number: run.lower }, ports.next(run.lower))
-                    }
-                    _ => {
-                        let (server, nic) =
-                            (run.lower / shape.nics_per_server, run.lower % shape.nics_per_server);
-                        (End::Nic { server, nic }, PortNumber { cage: 1, leg: None })
-                    }
-                };
-                visit(Cable {
-                    level: run.level,
-                    from,
-                    from_port,
-                    to: End::Switch { tier: run.level.upper(), number: run.upper },
-                    to_port: numbers.upper[at].next(run.upper),
-                    rail: rail(shape, run.level, run.lower),
-                    length,
-                });
-            }
-        });
+        self.wiring.for_each(shape, &self.hall, |link| visit(cable(shape, &link)));
     }
 
-    /// The cabling plan as CSV.
+    /// The cabling plan as CSV: a row for each link. The links of a cable that fans out have its
+    /// label and a leg each.
     pub fn cabling_csv(&self) -> String {
-        let mut text = String::with_capacity(self.design.all_cables() as usize * 80 + 200);
-        text += "cable,from_device,from_port,to_device,to_port,rail,rate,length_m,medium,from_end,\
-                 to_end\n";
-        let mut number = 0u64;
-        let levels = Level::ALL.map(|level| self.design.cables.iter().find(|c| c.level == level));
-        let rates = levels.map(|found| found.map_or(String::new(), |c| c.rate.to_string()));
+        let mut text = String::with_capacity(self.design.all_links() as usize * 200 + 300);
+        text += COLUMNS;
+        let places = self.places();
+        let rows = self
+            .design
+            .cables
+            .iter()
+            .map(|level| (level.level, (level.rate.to_string(), level.mode.lanes.to_string())));
+        let rates: std::collections::BTreeMap<Level, (String, String)> = rows.collect();
         self.for_each_cable(|cable| {
-            number += 1;
-            let Some(level) = levels[cable.level as usize] else { return };
-            let medium = &level.medium;
+            let Some((rate, lanes)) = rates.get(&cable.level) else { return };
+            let place = |end: End| places.get(&end.device()).copied().unwrap_or_default();
+            let label = |place: Place, end: End, port: PortNumber| {
+                format!("{}-U{:02}-{end}-{port}", place.rack_label(), place.unit)
+            };
+            let (from, to) = (place(cable.from), place(cable.to));
+            let leg = cable.leg.map_or(String::new(), |leg| leg.to_string());
             let rail = cable.rail.map_or(String::new(), |rail| rail.to_string());
+            let number = cable.label();
+            let number = number.split('-').next().unwrap_or_default();
+            let medium = cable.medium;
             let _ = writeln!(
                 text,
-                "{number},{},{},{},{},{rail},{},{},{},{},{}",
+                "{number},{leg},compute,{},{},{},{},{},{},{},{},{},{},{rail},{rate},{lanes},{},{},\
+                 {},{},{},{}",
+                from.rack_label(),
+                from.unit,
                 cable.from,
                 cable.from_port,
+                label(from, cable.from, cable.from_port),
+                to.rack_label(),
+                to.unit,
                 cable.to,
                 cable.to_port,
-                rates[cable.level as usize],
+                label(to, cable.to, cable.to_port),
                 cable.length.as_mm() / 1_000,
-                medium.name,
-                medium.lower,
-                medium.upper
+                medium.patch.as_ref().map_or(medium.name.as_str(), |patch| patch.ends.as_str()),
+                medium.lower.part,
+                medium.lower.form.name(),
+                medium.upper.part,
+                medium.upper.form.name(),
             );
         });
         text
     }
 }
 
+fn cable<'a>(shape: &Shape, link: &Link<'a>) -> Cable<'a> {
+    let run = link.run;
+    let from = match run.level.lower() {
+        Some(tier) => End::Switch { tier, number: run.lower },
+        None => End::Nic {
+            server: run.lower / shape.nics_per_server,
+            nic: run.lower % shape.nics_per_server,
+        },
+    };
+    Cable {
+        level: run.level,
+        number: link.cable,
+        leg: link.leg,
+        from,
+        from_port: link.from_port,
+        to: End::Switch { tier: run.level.upper(), number: run.upper },
+        to_port: link.to_port,
+        rail: rail(shape, run.level, run.lower),
+        length: link.length,
+        medium: link.medium,
+    }
+}
+
 fn rail(shape: &Shape, level: Level, lower: u64) -> Option<u64> {
     match level {
-        Level::Host | Level::LeafSpine if shape.rails > 1 => Some(lower % shape.rails),
-        _ => None,
+        _ if shape.rails == 1 => None,
+        Level::Host => Some(lower % shape.rails),
+        Level::LeafSpine => Some(lower / shape.homing % shape.rails),
+        Level::SpineCore => None,
     }
 }

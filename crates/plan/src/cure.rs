@@ -2,6 +2,7 @@
 
 use super::design;
 use super::refusal::Refusal;
+use super::shape::Level;
 use super::size;
 use super::wish::{Ask, Network, Wish};
 use xoff_fabric::catalogue::Catalogue;
@@ -9,8 +10,8 @@ use xoff_units::Ratio;
 
 /// A wish that was sized and found too large.
 pub(super) fn refuse(wish: &Wish, ask: &Ask, catalogue: &Catalogue) -> Refusal {
-    if ask.leaf.split(ask.nic.rate) == 0 {
-        return too_fast(wish, ask, catalogue);
+    if ask.mode(Level::Host, ask.host_rate()).is_none() {
+        return unlinked(wish, ask, catalogue);
     }
     let tiers = ask.tiers.map_or(vec![1, 2, 3], |tiers| vec![tiers]);
     let most = tiers.iter().filter_map(|tiers| {
@@ -86,7 +87,7 @@ fn message(ask: &Ask, most: u64) -> String {
         true => format!(" at {} oversubscription", ask.leaf_ratio),
         false => String::new(),
     };
-    let (silicon, gpus) = (&ask.leaf.name, ask.gpus());
+    let (silicon, gpus) = (&ask.leaf.silicon.name, ask.gpus());
     if most >= gpus {
         // The silicon could hold them, but not in this form: too few servers to spread.
         return format!("{gpus} GPUs are too few for {tiers} with {silicon}{ratio}");
@@ -114,7 +115,7 @@ fn larger(
     }
     let real = catalogue.silicon.values();
     let real = real.filter(|s| !s.unlimited() && s.vendor != "none" && !s.infiniband);
-    let mut larger: Vec<_> = real.filter(|s| s.capacity > ask.leaf.capacity).collect();
+    let mut larger: Vec<_> = real.filter(|s| s.capacity > ask.leaf.silicon.capacity).collect();
     larger.sort_by(|a, b| (a.capacity, &a.name).cmp(&(b.capacity, &b.name)));
     for silicon in larger {
         let name = Some(silicon.name.clone());
@@ -125,22 +126,28 @@ fn larger(
     }
 }
 
-fn too_fast(wish: &Wish, ask: &Ask, catalogue: &Catalogue) -> Refusal {
+/// Ports of NIC and leaf that nothing links.
+fn unlinked(wish: &Wish, ask: &Ask, catalogue: &Catalogue) -> Refusal {
     let mut cures = Vec::new();
     let mut attempt = attempts(catalogue, &mut cures);
     larger(wish, ask, catalogue, "", &mut attempt);
     let mut slower: Vec<_> =
-        catalogue.nics.values().filter(|nic| nic.rate <= ask.leaf.port_rate).collect();
+        catalogue.nics.values().filter(|nic| nic.rate <= ask.leaf.silicon.port_rate).collect();
     slower.sort_by(|a, b| (b.rate, &a.name).cmp(&(a.rate, &b.name)));
-    if let Some(nic) = slower.first() {
+    slower.iter().find(|nic| {
         let other = Wish { nic: Some(nic.name.clone()), ..wish.clone() };
-        attempt(format!("--nic {}", nic.name), other);
-    }
+        attempt(format!("--nic {}", nic.name), other)
+    });
     drop(attempt);
     let cures = or_open(cures, wish, ask, catalogue);
     let message = format!(
-        "`{}` runs at {}, and ports of `{}` at {}",
-        ask.nic.name, ask.nic.rate, ask.leaf.name, ask.leaf.port_rate
+        "nothing in the catalogue links the {} ports of `{}` ({}) with the {} ports of `{}` ({})",
+        ask.nic_port.form.name(),
+        ask.nic.name,
+        ask.nic_port.lanes,
+        ask.leaf.port.form.name(),
+        ask.leaf.silicon.name,
+        ask.leaf.port.lanes
     );
     Refusal::new(message, cures)
 }

@@ -1,11 +1,12 @@
 //! A design with everything that follows from it.
 
 use super::bill::{self, Bill, LevelCables};
-use super::floor::{Floor, Hall};
+use super::floor::{Floor, Hall, switch_units};
 use super::price::{Money, Price, Prices};
 use super::refusal::Refusal;
 use super::shape::{Level, Shape};
 use super::size;
+use super::wiring::Wiring;
 use super::wish::{Ask, Network, Wish};
 use serde::Serialize;
 use xoff_fabric::catalogue::Catalogue;
@@ -91,7 +92,9 @@ impl Design {
             rails => format!("{rails} rails"),
         };
         let gbps = shape.host_rate.bps() / 1_000_000_000;
-        format!("{} {gbps}G, {rails}, {tiers}", self.network.name())
+        let homing = if shape.homing > 1 { ", dual-homed" } else { "" };
+        let gbps = gbps * shape.homing;
+        format!("{} {gbps}G, {rails}, {tiers}{homing}", self.network.name())
     }
 
     /// Switches of a tier.
@@ -99,9 +102,14 @@ impl Design {
         self.shape.switches(tier)
     }
 
-    /// All cables.
+    /// All cables; one that fans out is one.
     pub fn all_cables(&self) -> u64 {
         self.cables.iter().map(|level| level.cables).sum()
+    }
+
+    /// All links.
+    pub fn all_links(&self) -> u64 {
+        self.cables.iter().map(|level| level.links).sum()
     }
 }
 
@@ -113,15 +121,17 @@ pub(super) struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// The design for a wish, and the hall it stands in.
-    pub(super) fn design(&self, wish: &Wish) -> Result<(Design, Hall), Refusal> {
+    /// The design for a wish, the hall it stands in, and its wiring.
+    pub(super) fn design(&self, wish: &Wish) -> Result<(Design, Hall, Wiring), Refusal> {
         let ask = wish.settle(self.catalogue)?;
         let shape = choose(&ask).ok_or_else(|| super::cure::refuse(wish, &ask, self.catalogue))?;
-        let hall = Hall::new(self.floor, &shape);
-        let cables = bill::cables(&ask, &shape, &hall, self.catalogue)?;
-        let bill = bill::bill(&ask, &shape, &hall, &cables, self.catalogue, self.prices);
+        let heights = ask.switches().map(|switch| switch_units(switch.silicon.ports.into()));
+        let hall = Hall::new(self.floor, &shape, heights);
+        let wiring = Wiring::new(&ask, &shape, &hall, self.catalogue)?;
+        let cables = bill::cables(&shape, &hall, &wiring);
+        let bill = bill::bill(&ask, &shape, &hall, &wiring, self.catalogue, self.prices);
         let rates = (shape.leaf_spine_rate, shape.spine_core_rate);
-        let names = bill::silicon(&ask).map(|silicon| silicon.name.clone());
+        let names = ask.switches().map(|switch| switch.silicon.name.clone());
         let (bisection, bisection_share) = bisection(&shape);
         let gpus = shape.gpus().max(1);
         let design = Design {
@@ -139,7 +149,7 @@ impl Inputs<'_> {
             cables,
             bill,
         };
-        Ok((design, hall))
+        Ok((design, hall, wiring))
     }
 }
 
@@ -173,14 +183,14 @@ fn failures(shape: &Shape) -> Vec<Failure> {
     let nic_share = Ratio::new(1, shape.nics_per_server);
     let per_server = shape.gpus_per_server;
     let group = shape.servers_per_group().min(shape.servers) * per_server;
-    let leaf_share = if shape.rails > 1 { Ratio::new(1, shape.rails) } else { Ratio::ONE };
+    let leaf_share = Ratio::new(1, shape.leaves_per_group());
     let mut list = vec![
         Failure { part: Part::Nic, gpus: per_server, lost: nic_share },
         Failure { part: Part::Leaf, gpus: group, lost: leaf_share },
     ];
     if shape.tiers > 1 {
         let one_of = |count: u64| Ratio::new(1, count.max(1));
-        let pod_groups = shape.leaves_per_pod / shape.rails;
+        let pod_groups = shape.leaves_per_pod / shape.leaves_per_group();
         let pod = (pod_groups * shape.servers_per_group()).min(shape.servers) * per_server;
         let uplink = one_of(shape.leaf_uplinks());
         list.push(Failure { part: Part::LeafUplink, gpus: group, lost: uplink });

@@ -43,6 +43,9 @@ impl Plan {
             _ => "three-tier",
         };
         let _ = writeln!(text, "\n[fabric]\nkind = \"{kind}\"");
+        if shape.homing > 1 {
+            text.push_str("homing = \"dual\"\n");
+        }
         if shape.tiers == 3 && shape.rails > 1 {
             text.push_str("rails = true\n");
         }
@@ -59,8 +62,8 @@ impl Plan {
         }
         let _ = writeln!(text, "leaves = {}", shape.leaves);
         let even = match shape.rails {
-            1 => shape.nics().div_ceil(shape.leaves),
-            rails => shape.servers.div_ceil(shape.leaves / rails),
+            1 => shape.nics().div_ceil(shape.leaves / shape.homing),
+            _ => shape.servers.div_ceil(shape.leaves / shape.leaves_per_group()),
         };
         if even != shape.hosts_per_leaf {
             let _ = writeln!(text, "hosts-per-leaf = {}", shape.hosts_per_leaf);
@@ -97,8 +100,9 @@ impl Plan {
             let _ = writeln!(keys, "length = \"{}\"", cables.longest);
         }
         let usual = self.media_for(cables.rate, cables.longest);
-        if usual != Some(cables.medium.name.as_str()) {
-            let _ = writeln!(keys, "media = \"{}\"", cables.medium.name);
+        let medium = self.wiring.farthest(level).map(|medium| medium.name.as_str());
+        if let Some(name) = medium.filter(|name| usual != Some(name)) {
+            let _ = writeln!(keys, "media = \"{name}\"");
         }
         let shape = &self.design.shape;
         match level {

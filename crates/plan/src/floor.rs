@@ -28,7 +28,20 @@ pub struct Floor {
     pub row_pitch: Length,
     /// From a device up to the tray.
     pub drop: Length,
+    /// Height of a rack.
+    pub rack_units: u64,
+    /// Height of a server.
+    pub server_units: u64,
+    /// What a server draws, NICs included, in thousandths of a watt; without it, so much for each
+    /// of its GPUs.
+    pub server_milliwatts: Option<u64>,
+    /// What a rack may draw, in thousandths of a watt.
+    pub rack_milliwatts: u64,
 }
+
+/// What a server draws for each GPU: 10.2 kW of 8-GPU servers with 700 W GPUs, as their data sheets
+/// give it.
+const MILLIWATTS_PER_GPU: u64 = 1_275_000;
 
 impl Default for Floor {
     fn default() -> Self {
@@ -39,7 +52,21 @@ impl Default for Floor {
             rack_pitch: Length::from_mm(600),
             row_pitch: Length::from_m(3),
             drop: Length::from_mm(1_500),
+            rack_units: 48,
+            server_units: 8,
+            server_milliwatts: None,
+            rack_milliwatts: 45_000_000,
         }
+    }
+}
+
+/// Height of a switch with so many cages: 32 in 1U, 64 in 2U, 128 in 4U; a chassis of 288 in 16U.
+pub(super) fn switch_units(cages: u64) -> u64 {
+    match cages {
+        0..=32 => 1,
+        33..=64 => 2,
+        65..=128 => 4,
+        _ => cages.div_ceil(18),
     }
 }
 
@@ -65,6 +92,12 @@ impl Floor {
                 ["1 to 1000 servers and switches in a rack, and racks in a row"],
             ));
         }
+        if !(1..=1_000).contains(&self.rack_units) || !(1..=100).contains(&self.server_units) {
+            return Err(Refusal::new(
+                "no rack or server has this height",
+                ["--rack-units 1 to 1000", "--server-units 1 to 100"],
+            ));
+        }
         let lengths = [self.rack_pitch, self.row_pitch, self.drop];
         if lengths.iter().any(|length| *length > Length::from_m(100)) {
             return Err(Refusal::new(
@@ -73,6 +106,13 @@ impl Floor {
             ));
         }
         Ok(())
+    }
+}
+
+impl Floor {
+    /// What a server with so many GPUs draws, in thousandths of a watt.
+    pub fn server_power(&self, gpus: u64) -> u64 {
+        self.server_milliwatts.unwrap_or(gpus.saturating_mul(MILLIWATTS_PER_GPU))
     }
 }
 
@@ -89,6 +129,7 @@ pub(super) struct Spot {
 #[derive(Debug, Clone)]
 pub(super) struct Hall {
     floor: Floor,
+    leaves_per_rack: u64,
     nics_per_server: u64,
     /// Racks, row by row.
     pub(super) racks: Vec<Spot>,
@@ -100,9 +141,13 @@ pub(super) struct Hall {
 
 impl Hall {
     /// The hall of a fabric.
-    pub(super) fn new(floor: Floor, shape: &Shape) -> Self {
+    pub(super) fn new(floor: Floor, shape: &Shape, heights: [u64; 3]) -> Self {
+        // As many switches in a rack as are wanted, and as fit.
+        let fit = heights
+            .map(|units| floor.switches_per_rack.min(floor.rack_units / units.max(1)).max(1));
         let mut hall = Hall {
             floor,
+            leaves_per_rack: fit[0],
             nics_per_server: shape.nics_per_server,
             racks: Vec::new(),
             servers: Vec::new(),
@@ -112,14 +157,14 @@ impl Hall {
         };
         let mut rows = Rows::of(floor.racks_per_row);
         let first = rows.racks;
-        for group in 0..shape.leaves / shape.rails {
+        for group in 0..shape.leaves / shape.leaves_per_group() {
             hall.add_group(shape, group, &mut rows);
         }
         let server_rows = rows.next_row(first);
         for tier in [Tier::Spine, Tier::Core] {
             let list = if tier == Tier::Spine { &mut hall.spines } else { &mut hall.cores };
             for switch in 0..shape.switches(tier) {
-                if switch.is_multiple_of(floor.switches_per_rack) {
+                if switch.is_multiple_of(fit[tier as usize]) {
                     rows.block(1);
                 }
                 list.push(rows.racks as u32 - 1);
@@ -134,9 +179,9 @@ impl Hall {
         let servers = shape.group(group);
         let count = servers.end - servers.start;
         let server_racks = count.div_ceil(self.floor.servers_per_rack).max(1);
-        let switch_racks = match shape.rails {
+        let switch_racks = match shape.leaves_per_group() {
             1 => 0,
-            rails => rails.div_ceil(self.floor.switches_per_rack),
+            leaves => leaves.div_ceil(self.leaves_per_rack),
         };
         let first = rows.block(server_racks + switch_racks);
         let before = server_racks / 2;
@@ -145,8 +190,8 @@ impl Hall {
             let shift = if rack < before { 0 } else { switch_racks };
             self.servers.push((first + rack + shift) as u32);
         }
-        for leaf in 0..shape.rails {
-            self.leaves.push((first + before + leaf / self.floor.switches_per_rack) as u32);
+        for leaf in 0..shape.leaves_per_group() {
+            self.leaves.push((first + before + leaf / self.leaves_per_rack) as u32);
         }
     }
 
@@ -175,16 +220,6 @@ impl Hall {
         let (a, b) = (self.racks[a as usize], self.racks[b as usize]);
         let way = a.x.abs_diff(b.x) + a.y.abs_diff(b.y) + 2 * self.floor.drop.as_mm();
         usual(Length::from_mm(way))
-    }
-
-    /// The longest cable of each level.
-    pub(super) fn longest(&self, shape: &Shape) -> [Length; 3] {
-        let mut longest = [Length::default(); 3];
-        shape.for_each_run(|run| {
-            let level = &mut longest[run.level as usize];
-            *level = self.length(run).max(*level);
-        });
-        longest
     }
 }
 

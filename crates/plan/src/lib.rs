@@ -22,26 +22,30 @@ mod racks;
 mod refusal;
 mod shape;
 mod size;
+mod spares;
 #[cfg(test)]
 mod tests;
+mod wiring;
 mod wish;
 
 pub use alternatives::Alternative;
-pub use bill::{Bill, LevelCables, Line, Role};
-pub use cabling::{Cable, End, PortNumber};
+pub use bill::{Bill, Item, LevelCables, Line, MediumUse, Purpose, Role};
+pub use cabling::{Cable, End};
 pub use design::{Design, Failure, Part};
 pub use floor::Floor;
-pub use parts::Medium;
-pub use price::{Money, Price, PriceError, Prices};
-pub use racks::{Device, Rack};
+pub use parts::{Medium, Mode, Patch, Plug};
+pub use price::{Money, Price, PriceError, Prices, Provenance};
+pub use racks::{Device, Place, Rack};
 pub use refusal::Refusal;
 pub use shape::{Level, Shape};
+pub use wiring::PortNumber;
 pub use wish::{Network, Wish};
 
 use design::Inputs;
 use floor::Hall;
 use serde::Serialize;
 use std::fmt::Write;
+use wiring::Wiring;
 use xoff_fabric::catalogue::{Catalogue, Silicon};
 use xoff_fabric::limit;
 use xoff_units::{Length, Rate};
@@ -55,12 +59,16 @@ pub struct Plan {
     pub floor: Floor,
     /// What prices are counted in.
     pub currency: String,
+    /// Where prices are from, and of when.
+    pub prices: Provenance,
     /// The design that fulfils the wish.
     pub design: Design,
     /// Designs that each change one thing.
     pub alternatives: Vec<Alternative>,
     #[serde(skip)]
     hall: Hall,
+    #[serde(skip)]
+    wiring: Wiring,
     #[serde(skip)]
     silicon: [Silicon; 3],
     #[serde(skip)]
@@ -76,31 +84,35 @@ pub fn plan(
 ) -> Result<Plan, Refusal> {
     floor.check()?;
     let inputs = Inputs { catalogue, prices, floor };
-    let (design, hall) = inputs.design(wish)?;
+    let (design, hall, wiring) = inputs.design(wish)?;
     within_limits(&design)?;
     let ask = wish.settle(catalogue)?;
-    Ok(Plan {
+    let plan = Plan {
         wish: wish.clone(),
         floor,
         currency: prices.currency.clone(),
         alternatives: alternatives::alternatives(&inputs, wish, &design),
         design,
         hall,
-        silicon: [ask.leaf, ask.spine, ask.core],
+        wiring,
+        silicon: [ask.leaf.silicon, ask.spine.silicon, ask.core.silicon],
+        prices: prices.provenance(),
         catalogue: catalogue.clone(),
-    })
+    };
+    plan.check_heights()?;
+    Ok(plan)
 }
 
 /// Refuses a plan that is larger than a fabric file can describe.
 fn within_limits(design: &Design) -> Result<(), Refusal> {
     let switches: u64 = bill::tiers(&design.shape).iter().sum();
-    let cables = design.all_cables();
-    if cables <= limit::LINKS && switches <= limit::SWITCHES {
+    let links = design.all_links();
+    if links <= limit::LINKS && switches <= limit::SWITCHES {
         return Ok(());
     }
     Err(Refusal::new(
         format!(
-            "this takes {cables} cables and {switches} switches, and a fabric file describes up to {} \
+            "this takes {links} links and {switches} switches, and a fabric file describes up to {} \
              and {}",
             limit::LINKS,
             limit::SWITCHES
@@ -113,32 +125,41 @@ fn within_limits(design: &Design) -> Result<(), Refusal> {
 }
 
 impl Plan {
-    /// The bill of materials as CSV.
+    /// The bill of materials as CSV: a row for each item that is ordered.
     pub fn bill_csv(&self) -> String {
         let mut text = String::from(
-            "role,part,length_m,quantity,unit_watts,watts,watts_source,unit_price,price,\
-             price_source,currency\n",
+            "network,role,part,rate,form_factor,detail,length_m,reach_m,quantity,spares,ordered,\
+             unit_watts,watts,watts_source,unit_price,price,price_source,price_date,currency\n",
         );
         for line in &self.design.bill.lines {
-            let length = line.length.map_or(String::new(), |length| {
-                let metres = length.as_mm() / 1_000;
-                metres.to_string()
-            });
-            let source = |estimate| if estimate { "estimate" } else { "catalogue" };
+            let item = &line.item;
+            let metres = |length: Option<Length>| {
+                length.map_or(String::new(), |length| (length.as_mm() / 1_000).to_string())
+            };
+            let rate = if item.rate == Rate::ZERO { String::new() } else { item.rate.to_string() };
             let watts = |mw: u64| format!("{}.{}", mw / 1_000, mw % 1_000 / 100);
             let each = u64::from(line.power.0);
+            let (source, date) = self.prices.of(line.price);
             let _ = writeln!(
                 text,
-                "{},{},{length},{},{},{},{},{},{},{},{}",
+                "{},{},{},{rate},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                line.purpose.name(),
                 line.role.name(),
-                line.part,
+                quoted(&item.part),
+                quoted(&item.form),
+                quoted(&item.detail),
+                metres(item.length),
+                metres(item.reach),
                 line.quantity,
+                line.spares,
+                line.ordered(),
                 watts(each),
                 watts(each.saturating_mul(line.quantity)),
-                source(line.power_estimate),
+                if line.power_estimate { "estimate" } else { "catalogue" },
                 line.price.amount,
-                line.price.times(line.quantity).amount,
-                if line.price.estimate { "estimate" } else { "file" },
+                line.price.times(line.ordered()).amount,
+                quoted(source),
+                quoted(date),
                 self.currency
             );
         }
@@ -148,5 +169,13 @@ impl Plan {
     /// The media that a fabric file without a name for them means.
     fn media_for(&self, rate: Rate, length: Length) -> Option<&str> {
         self.catalogue.media_for(rate, length).map(|media| media.name.as_str())
+    }
+}
+
+/// A field of a CSV file.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
     }
 }

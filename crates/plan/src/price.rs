@@ -7,7 +7,7 @@ use std::ops::Range;
 use toml::Spanned;
 use xoff_fabric::catalogue::{Catalogue, Silicon};
 use xoff_fabric::suggest;
-use xoff_units::Length;
+use xoff_units::{Length, Rate};
 
 /// An amount of money, in hundredths of a unit of the currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -85,26 +85,89 @@ const FIBRE: (u64, u64) = (2_500, 150);
 
 /// USD for a transceiver, or for a whole cable where the ends are attached. 400g-dr4 and 800g-dr8
 /// are in the middle of street prices of generic parts; the rest are our estimates around them.
-const MEDIA: [(&str, u64); 18] = [
-    ("dac", 120),
-    ("aec", 350),
-    ("aoc", 600),
+const MEDIA: [(&str, u64); 32] = [
+    ("10g-sr", 25),
+    ("10g-lr", 40),
+    ("25g-sr", 50),
+    ("25g-lr", 90),
+    ("40g-sr4", 50),
+    ("40g-lr4", 200),
     ("100g-sr4", 100),
     ("100g-dr", 250),
     ("100g-fr", 300),
     ("100g-lr4", 500),
+    ("200g-sr4", 250),
+    ("200g-dr4", 400),
     ("200g-fr4", 500),
+    ("400g-sr4", 400),
     ("400g-sr8", 450),
     ("400g-dr4", 700),
     ("400g-fr4", 900),
     ("400g-lr4", 1_600),
+    ("400g-er8", 3_000),
+    ("100g-zr", 3_000),
     ("400g-zr", 4_000),
+    ("400g-zr+", 5_000),
+    ("800g-zr", 8_000),
     ("800g-sr8", 700),
+    ("800g-2xsr4", 700),
+    ("800g-2xdr4", 1_000),
+    ("800g-dr4", 1_300),
+    ("800g-fr4", 1_600),
     ("800g-dr8", 1_000),
     ("800g-2xfr4", 1_400),
     ("1.6t-dr8", 2_200),
     ("1.6t-2xfr4", 2_800),
 ];
+
+/// USD for a cable with its ends at each of [`CABLE_RATES`], by what its widest end carries; one that
+/// fans out costs the same. Our estimates.
+const CABLES: [(&str, [u64; 7]); 4] = [
+    ("dac", [20, 30, 40, 70, 120, 180, 300]),
+    ("acc", [60, 80, 100, 140, 200, 280, 450]),
+    ("aec", [80, 100, 150, 220, 350, 500, 900]),
+    ("aoc", [60, 100, 150, 350, 600, 900, 1_800]),
+];
+
+/// Rates of cables, in Gb/s.
+const CABLE_RATES: [u64; 7] = [10, 25, 100, 200, 400, 800, 1_600];
+
+/// The name of a cable of a rate in a price file: `800g-dac`.
+fn cable_name(name: &str, gbps: u64) -> String {
+    if gbps == 1_600 { format!("1.6t-{name}") } else { format!("{gbps}g-{name}") }
+}
+
+fn cables() -> impl Iterator<Item = (String, Price)> {
+    let rates = |(name, prices): &(&'static str, [u64; 7])| {
+        let (name, prices) = (*name, *prices);
+        CABLE_RATES
+            .into_iter()
+            .zip(prices)
+            .map(move |(gbps, units)| (cable_name(name, gbps), Price::guess(units)))
+    };
+    CABLES.iter().flat_map(rates)
+}
+
+/// A day in a price file, as a date or as text.
+fn day(value: &Spanned<toml::Value>) -> Result<String, PriceError> {
+    let text = match value.get_ref() {
+        toml::Value::Datetime(day) => day.to_string(),
+        toml::Value::String(text) => text.clone(),
+        _ => String::new(),
+    };
+    let digits = |range: Range<usize>| {
+        text.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let dashes = text.as_bytes().get(4) == Some(&b'-') && text.as_bytes().get(7) == Some(&b'-');
+    match text.len() == 10 && dashes && digits(0..4) && digits(5..7) && digits(8..10) {
+        true => Ok(text),
+        false => Err(PriceError {
+            message: "this is no day".to_owned(),
+            help: Some("year, month and day, like 2026-11-02".to_owned()),
+            span: value.span(),
+        }),
+    }
+}
 
 /// Prices of everything that is counted.
 #[derive(Debug, Clone)]
@@ -116,6 +179,31 @@ pub struct Prices {
     media: BTreeMap<String, Price>,
     fibre: Price,
     fibre_metre: Price,
+    provenance: Provenance,
+}
+
+/// Where prices are from, and of when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Provenance {
+    /// Of the built-in estimates: source and date.
+    pub estimates: (String, String),
+    /// Of the price file: source and date.
+    pub file: (String, String),
+}
+
+impl Provenance {
+    /// Source and date of a price.
+    pub fn of(&self, price: Price) -> (&str, &str) {
+        let (source, date) = if price.estimate { &self.estimates } else { &self.file };
+        (source, date)
+    }
+}
+
+impl Default for Provenance {
+    fn default() -> Self {
+        let pair = |source: &str, date: &str| (source.to_owned(), date.to_owned());
+        Self { estimates: pair("estimate", "2026-11"), file: pair("file", "") }
+    }
 }
 
 /// A mistake in a price file.
@@ -136,6 +224,8 @@ type Table = BTreeMap<Spanned<String>, Spanned<toml::Value>>;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 struct PriceFile {
+    source: Option<Spanned<String>>,
+    date: Option<Spanned<toml::Value>>,
     currency: Option<Spanned<String>>,
     usd: Option<Spanned<toml::Value>>,
     switch: Table,
@@ -171,9 +261,10 @@ impl Prices {
                 .iter()
                 .map(|(name, model)| nic(name, model.rate.bps() / 1_000_000_000))
                 .collect(),
-            media: catalogue.media.keys().map(media).collect(),
+            media: catalogue.media.keys().map(media).chain(cables()).collect(),
             fibre: guess(FIBRE.0),
             fibre_metre: guess(FIBRE.1),
+            provenance: Provenance::default(),
         }
     }
 
@@ -189,9 +280,15 @@ impl Prices {
         if let Some(currency) = &file.currency {
             prices.count_in(currency, file.usd.as_ref())?;
         }
+        if let Some(source) = &file.source {
+            prices.provenance.file.0.clone_from(source.get_ref());
+        }
+        if let Some(date) = &file.date {
+            prices.provenance.file.1 = day(date)?;
+        }
         fill(&mut prices.switches, file.switch, "silicon")?;
         fill(&mut prices.nics, file.nic, "NICs")?;
-        fill(&mut prices.media, file.media, "media")?;
+        prices.fill_media(file.media)?;
         let mut fibre = BTreeMap::from([
             ("cable".to_owned(), prices.fibre),
             ("metre".to_owned(), prices.fibre_metre),
@@ -233,6 +330,36 @@ impl Prices {
             price.amount = Money(u64::try_from(cents).unwrap_or(u64::MAX));
         }
         Ok(())
+    }
+
+    /// Prices of media. A cable's name without a rate holds for those of all rates that the file
+    /// does not price by themselves.
+    fn fill_media(&mut self, given: Table) -> Result<(), PriceError> {
+        let (cables, others): (Table, Table) =
+            given.into_iter().partition(|(name, _)| CABLES.iter().any(|c| c.0 == name.get_ref()));
+        let mut general = self.media.clone();
+        fill(&mut general, cables, "media")?;
+        for (name, _) in CABLES {
+            let Some(price) = general.get(name).filter(|price| !price.estimate) else { continue };
+            for gbps in CABLE_RATES {
+                self.media.insert(cable_name(name, gbps), *price);
+            }
+            self.media.insert(name.to_owned(), *price);
+        }
+        fill(&mut self.media, others, "media")
+    }
+
+    /// Where the prices are from.
+    pub(super) fn provenance(&self) -> Provenance {
+        self.provenance.clone()
+    }
+
+    /// A cable with its ends, by what it carries in all.
+    pub(super) fn cable(&self, name: &str, rate: Rate) -> Price {
+        let gbps = rate.bps() / 1_000_000_000;
+        let known = CABLE_RATES.into_iter().find(|known| *known >= gbps);
+        let by_rate = known.and_then(|gbps| self.media.get(&cable_name(name, gbps)));
+        by_rate.copied().unwrap_or_else(|| self.media(name))
     }
 
     pub(super) fn switch(&self, name: &str) -> Price {

@@ -1,7 +1,9 @@
-//! The rack view: what stands where.
+//! The rack view: what stands where, on which unit, and what a rack draws.
 
 use super::Plan;
-use super::floor::Hall;
+use super::floor::{Hall, switch_units};
+use super::refusal::Refusal;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use xoff_fabric::model::Tier;
 
@@ -23,6 +25,24 @@ impl fmt::Display for Device {
     }
 }
 
+/// Where a device stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// The row, from 1.
+    pub row: u64,
+    /// The rack in its row, from 1.
+    pub rack: u64,
+    /// The lowest unit of the rack that it takes, from 1 at the bottom.
+    pub unit: u64,
+}
+
+impl Place {
+    /// What is written on the rack: `R02.07` is the seventh of the second row.
+    pub fn rack_label(&self) -> String {
+        format!("R{:02}.{:02}", self.row, self.rack)
+    }
+}
+
 /// A rack and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rack {
@@ -30,8 +50,10 @@ pub struct Rack {
     pub row: u64,
     /// Its place in the row, from 1.
     pub place: u64,
-    /// What is in it.
+    /// What is in it, from the bottom.
     pub devices: Vec<Device>,
+    /// What it draws at load, in thousandths of a watt: servers, switches, and what is plugged in.
+    pub milliwatts: u64,
 }
 
 impl Plan {
@@ -42,6 +64,7 @@ impl Plan {
             row: spot.row + 1,
             place: spot.place + 1,
             devices: Vec::new(),
+            milliwatts: 0,
         };
         let mut racks: Vec<Rack> = hall.racks.iter().map(spot).collect();
         let shape = &self.design.shape;
@@ -51,9 +74,74 @@ impl Plan {
             (0..shape.switches(tier)).map(move |number| Device::Switch(tier, number))
         });
         for device in servers.chain(switches) {
-            racks[hall.rack(device) as usize].devices.push(device);
+            let rack = &mut racks[hall.rack(device) as usize];
+            rack.devices.push(device);
+            rack.milliwatts += self.device_power(device);
         }
+        self.for_each_cable(|cable| {
+            let medium = cable.medium;
+            for (end, port, plug) in [
+                (cable.from, cable.from_port, &medium.lower),
+                (cable.to, cable.to_port, &medium.upper),
+            ] {
+                if port.first() {
+                    racks[hall.rack(end.device()) as usize].milliwatts += plug.milliwatts;
+                }
+            }
+        });
         racks
+    }
+
+    fn device_power(&self, device: Device) -> u64 {
+        match device {
+            Device::Server(_) => self.floor.server_power(self.design.shape.gpus_per_server),
+            Device::Switch(tier, _) => u64::from(self.silicon[tier as usize].power.0),
+        }
+    }
+
+    /// Units that a device takes.
+    fn units(&self, device: Device) -> u64 {
+        match device {
+            Device::Server(_) => self.floor.server_units,
+            Device::Switch(tier, _) => switch_units(self.silicon[tier as usize].ports.into()),
+        }
+    }
+
+    /// Where every device stands: from the bottom of its rack, in order.
+    pub fn places(&self) -> BTreeMap<Device, Place> {
+        let mut places = BTreeMap::new();
+        for rack in self.racks() {
+            let mut unit = 1;
+            for device in rack.devices {
+                places.insert(device, Place { row: rack.row, rack: rack.place, unit });
+                unit += self.units(device);
+            }
+        }
+        places
+    }
+
+    /// Racks that draw more than a rack may.
+    pub fn overloaded(&self) -> Vec<Rack> {
+        let mut racks = self.racks();
+        racks.retain(|rack| rack.milliwatts > self.floor.rack_milliwatts);
+        racks
+    }
+
+    /// Refuses racks that are too low for what stands in them.
+    pub(super) fn check_heights(&self) -> Result<(), Refusal> {
+        let height = |rack: &Rack| rack.devices.iter().map(|device| self.units(*device)).sum();
+        let racks = self.racks();
+        let Some(tallest) = racks.iter().max_by_key(|rack| height(rack)) else { return Ok(()) };
+        let (needed, there): (u64, u64) = (height(tallest), self.floor.rack_units);
+        if needed <= there {
+            return Ok(());
+        }
+        let servers = tallest.devices.iter().filter(|d| matches!(d, Device::Server(_))).count();
+        let option = if servers > 0 { "--servers-per-rack" } else { "--switches-per-rack" };
+        Err(Refusal::new(
+            format!("{} take {needed}U, and a rack has {there}U", spans(&tallest.devices)),
+            [format!("a smaller {option}"), format!("--rack-units {needed}")],
+        ))
     }
 
     /// The racks as text: a line for each.
@@ -65,17 +153,38 @@ impl Plan {
                 row = rack.row;
                 let _ = writeln!(text, "{}row {row}", if row > 1 { "\n" } else { "" });
             }
-            let _ = writeln!(text, "  rack {:>3}  {}", rack.place, spans(&rack.devices));
+            let load = rack.milliwatts as f64 / 1e6;
+            let over = rack.milliwatts > self.floor.rack_milliwatts;
+            let _ = writeln!(
+                text,
+                "  rack {:>3}  {load:>5.1} kW{}  {}",
+                rack.place,
+                if over { " !" } else { "  " },
+                spans(&rack.devices)
+            );
         }
         text
     }
 
-    /// The racks as CSV: a line for each device.
+    /// The racks as CSV: a line for each device, with what its whole rack draws and may draw.
     pub fn racks_csv(&self) -> String {
-        let mut text = String::from("row,rack,position,device\n");
+        let mut text =
+            String::from("rack,row,place,unit,units,device,rack_watts,rack_watts_limit\n");
+        let limit = self.floor.rack_milliwatts / 1_000;
         for rack in self.racks() {
-            for (position, device) in rack.devices.iter().enumerate() {
-                let _ = writeln!(text, "{},{},{},{device}", rack.row, rack.place, position + 1);
+            let mut place = Place { row: rack.row, rack: rack.place, unit: 1 };
+            for device in rack.devices {
+                let units = self.units(device);
+                let _ = writeln!(
+                    text,
+                    "{},{},{},{},{units},{device},{},{limit}",
+                    place.rack_label(),
+                    place.row,
+                    place.rack,
+                    place.unit,
+                    rack.milliwatts / 1_000,
+                );
+                place.unit += units;
             }
         }
         text

@@ -59,8 +59,10 @@ pub struct Shape {
     pub gpus_per_server: u64,
     /// NICs in each.
     pub nics_per_server: u64,
-    /// Leaves that one server is plugged into.
+    /// NICs of one server that are on leaves of their own; 1 puts all on the same.
     pub rails: u64,
+    /// Leaves that one NIC is plugged into.
+    pub homing: u64,
     /// Tiers of switches.
     pub tiers: u64,
     /// NICs on a full leaf.
@@ -134,7 +136,7 @@ impl Shape {
     /// Cables of a level.
     pub const fn cables(&self, level: Level) -> u64 {
         match level {
-            Level::Host => self.nics(),
+            Level::Host => self.nics() * self.homing,
             Level::LeafSpine => self.leaves * self.leaf_uplinks(),
             Level::SpineCore => self.switches(Tier::Spine) * self.spine_uplinks(),
         }
@@ -170,13 +172,18 @@ impl Shape {
         (group * each).min(self.servers)..((group + 1) * each).min(self.servers)
     }
 
-    /// The leaf of a NIC.
+    /// Leaves that the same servers are plugged into.
+    pub const fn leaves_per_group(&self) -> u64 {
+        self.rails * self.homing
+    }
+
+    /// The first leaf of a NIC; one on two leaves is on the next, too.
     pub const fn leaf_of(&self, nic: u64) -> u64 {
         if self.rails > 1 {
             let (server, rail) = (nic / self.rails, nic % self.rails);
-            return server / self.hosts_per_leaf * self.rails + rail;
+            return (server / self.hosts_per_leaf * self.rails + rail) * self.homing;
         }
-        nic / self.hosts_per_leaf
+        nic / self.hosts_per_leaf * self.homing
     }
 
     /// Host bandwidth of a full leaf over its uplinks; `None` without spines.
@@ -197,7 +204,10 @@ impl Shape {
     /// Every pair of devices with cables between them, in the order in which ports are numbered.
     pub(super) fn for_each_run(&self, mut visit: impl FnMut(Run)) {
         for nic in 0..self.nics() {
-            visit(Run { level: Level::Host, lower: nic, upper: self.leaf_of(nic), cables: 1 });
+            for side in 0..self.homing {
+                let upper = self.leaf_of(nic) + side;
+                visit(Run { level: Level::Host, lower: nic, upper, cables: 1 });
+            }
         }
         if self.leaf_parallel > 0 {
             for leaf in 0..self.leaves {

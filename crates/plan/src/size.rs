@@ -4,9 +4,9 @@
 //! rate at which the cluster still fits: fewer cables, and fewer flows that share one. Ports are
 //! counted in cages: links of one direction share a split cage, links of both do not.
 
-use super::shape::Shape;
+use super::parts::Switch;
+use super::shape::{Level, Shape};
 use super::wish::Ask;
-use xoff_fabric::catalogue::Silicon;
 use xoff_fabric::rules::uplinks::links_above;
 use xoff_units::{Rate, Ratio};
 
@@ -36,26 +36,43 @@ pub(super) fn size(ask: &Ask, tiers: u64, rails: u64) -> Result<Shape, Shortage>
 /// The most GPUs that the silicon holds with these uplinks.
 pub(super) fn capacity(ask: &Ask, tiers: u64, rails: u64, (lower, upper): (Rate, Rate)) -> u64 {
     if tiers == 1 {
-        let room = u64::from(ask.leaf.links_at(ask.nic.rate));
-        return if rails > 1 { 0 } else { ask.gpus_of(room) };
+        return if rails > 1 { 0 } else { ask.gpus_of(host_links(ask)) };
     }
     let group = group_most(ask, rails, lower) * rails;
     let spine_room = match tiers {
-        2 => u64::from(ask.spine.links_at(lower)),
+        2 => upper_links(ask, Level::LeafSpine, lower),
         _ => spine_downlinks(ask, lower, upper),
     };
-    let groups = spine_room / rails;
-    let pods = if tiers == 2 { 1 } else { u64::from(ask.core.links_at(upper)) };
+    let groups = spine_room / (rails * ask.homing);
+    let pods = if tiers == 2 { 1 } else { upper_links(ask, Level::SpineCore, upper) };
     ask.gpus_of(group.saturating_mul(groups).saturating_mul(pods))
 }
 
-/// Rates of the uplinks of leaves and spines, the fastest first.
+/// Rates that a level's links may have, the fastest first.
+pub(super) fn rates(ask: &Ask, level: Level) -> Vec<Rate> {
+    let [leaf, spine, core] = ask.switches().map(|switch| switch.silicon.port_rate);
+    match level {
+        Level::Host => vec![ask.host_rate()],
+        Level::LeafSpine => halvings(leaf.min(spine), ask.host_rate()),
+        Level::SpineCore => halvings(spine.min(core), ask.host_rate()),
+    }
+}
+
+/// Rates of the uplinks of leaves and spines that something carries, the fastest first.
 fn uplink_rates(ask: &Ask, tiers: u64) -> Vec<(Rate, Rate)> {
-    let lower = halvings(ask.leaf.port_rate.min(ask.spine.port_rate), ask.nic.rate);
+    let carried = |level| {
+        let mut rates = rates(ask, level);
+        rates.retain(|rate| ask.mode(level, *rate).is_some());
+        rates
+    };
+    if tiers == 1 {
+        return vec![(Rate::ZERO, Rate::ZERO)];
+    }
+    let lower = carried(Level::LeafSpine);
     if tiers < 3 {
         return lower.into_iter().map(|rate| (rate, Rate::ZERO)).collect();
     }
-    let upper = halvings(ask.spine.port_rate.min(ask.core.port_rate), ask.nic.rate);
+    let upper = carried(Level::SpineCore);
     let pairs = lower.iter().flat_map(|low| upper.iter().map(move |up| (*low, *up)));
     pairs.collect()
 }
@@ -72,18 +89,35 @@ fn halvings(fastest: Rate, slowest: Rate) -> Vec<Rate> {
     rates
 }
 
-/// Cages that links of one kind take; `None` if they are too fast.
-pub(super) fn cages(silicon: &Silicon, rate: Rate, links: u64) -> Option<u64> {
-    match u64::from(silicon.split(rate)) {
-        0 => None,
-        split => Some(links.div_ceil(split)),
-    }
+/// Links of a level that share a cage of the switch below them; 0 if nothing carries them.
+fn lower_ways(ask: &Ask, level: Level, rate: Rate) -> u64 {
+    ask.mode(level, rate).map_or(0, |mode| mode.lower)
 }
 
-fn fits(silicon: &Silicon, down: (Rate, u64), up: (Rate, u64)) -> bool {
-    let needed = cages(silicon, down.0, down.1).zip(cages(silicon, up.0, up.1));
-    needed.is_some_and(|(down, up)| down + up <= u64::from(silicon.ports))
-        && down.1 + up.1 <= u64::from(silicon.max_ports)
+/// The same of the switch above them.
+fn upper_ways(ask: &Ask, level: Level, rate: Rate) -> u64 {
+    ask.mode(level, rate).map_or(0, |mode| mode.upper)
+}
+
+/// Links of a level that a switch above them takes at most.
+fn upper_links(ask: &Ask, level: Level, rate: Rate) -> u64 {
+    let switch = ask.switches()[level.upper() as usize];
+    switch.links(upper_ways(ask, level, rate))
+}
+
+/// Cables of NICs that a leaf takes at most.
+fn host_links(ask: &Ask) -> u64 {
+    upper_links(ask, Level::Host, ask.host_rate())
+}
+
+/// Links of one direction: how many share a cage, and how many there are.
+type Links = (u64, u64);
+
+/// Whether a switch has cages for links down and up; they share none.
+fn fits(switch: &Switch, down: Links, up: Links) -> bool {
+    let cages = |(ways, links): Links| if ways == 0 { u64::MAX } else { links.div_ceil(ways) };
+    cages(down).saturating_add(cages(up)) <= switch.cages
+        && down.1 + up.1 <= u64::from(switch.silicon.max_ports)
 }
 
 /// No switch has more ports than this, so more need not be tried.
@@ -91,30 +125,43 @@ const MOST_LINKS: u64 = 65_536;
 
 /// NICs on a leaf at most, in whole servers where a leaf takes whole servers.
 fn group_most(ask: &Ask, rails: u64, uplink: Rate) -> u64 {
-    let host = ask.nic.rate;
-    let room = u64::from(ask.leaf.links_at(host)).min(MOST_LINKS);
+    let host = ask.host_rate();
+    let room = host_links(ask).min(MOST_LINKS);
     let step = if rails > 1 { 1 } else { ask.nics };
+    let (down, up) = leaf_ways(ask, uplink);
     let holds = |hosts: &u64| {
-        let up = links_above(*hosts, ask.leaf_ratio, (host, uplink));
-        hosts.is_multiple_of(step) && fits(&ask.leaf, (host, *hosts), (uplink, up))
+        let links = links_above(*hosts, ask.leaf_ratio, (host, uplink));
+        hosts.is_multiple_of(step) && fits(&ask.leaf, (down, *hosts), (up, links))
     };
     (1..=room).rev().find(holds).unwrap_or(0)
 }
 
 /// Downlinks of a spine at most that leave room for its uplinks.
 fn spine_downlinks(ask: &Ask, lower: Rate, upper: Rate) -> u64 {
-    let room = u64::from(ask.spine.links_at(lower)).min(MOST_LINKS);
+    let room = upper_links(ask, Level::LeafSpine, lower).min(MOST_LINKS);
+    let (down, up) = spine_ways(ask, lower, upper);
     let holds = |links: &u64| {
-        let up = links_above(*links, ask.spine_ratio, (lower, upper));
-        fits(&ask.spine, (lower, *links), (upper, up))
+        let above = links_above(*links, ask.spine_ratio, (lower, upper));
+        fits(&ask.spine, (down, *links), (up, above))
     };
     (1..=room).rev().find(holds).unwrap_or(0)
 }
 
+/// Links that share a cage of a leaf, down and up.
+fn leaf_ways(ask: &Ask, uplink: Rate) -> (u64, u64) {
+    let down = upper_ways(ask, Level::Host, ask.host_rate());
+    (down, lower_ways(ask, Level::LeafSpine, uplink))
+}
+
+/// The same of a spine.
+fn spine_ways(ask: &Ask, lower: Rate, upper: Rate) -> (u64, u64) {
+    let down = upper_ways(ask, Level::LeafSpine, lower);
+    (down, lower_ways(ask, Level::SpineCore, upper))
+}
+
 fn one_tier(ask: &Ask, rails: u64) -> Option<Shape> {
     let hosts = ask.servers * ask.nics;
-    let room = u64::from(ask.leaf.links_at(ask.nic.rate));
-    (rails == 1 && hosts <= room).then(|| Shape {
+    (rails == 1 && ask.homing == 1 && hosts <= host_links(ask)).then(|| Shape {
         tiers: 1,
         hosts_per_leaf: hosts,
         leaves: 1,
@@ -129,6 +176,7 @@ fn bare(ask: &Ask, rails: u64) -> Shape {
         gpus_per_server: ask.gpus_per_server,
         nics_per_server: ask.nics,
         rails,
+        homing: ask.homing,
         tiers: 0,
         hosts_per_leaf: 0,
         leaves: 0,
@@ -137,7 +185,7 @@ fn bare(ask: &Ask, rails: u64) -> Shape {
         cores_per_plane: 0,
         leaf_parallel: 0,
         spine_parallel: 0,
-        host_rate: ask.nic.rate,
+        host_rate: ask.host_rate(),
         leaf_spine_rate: Rate::ZERO,
         spine_core_rate: Rate::ZERO,
     }
@@ -156,13 +204,14 @@ fn groups(ask: &Ask, rails: u64, uplink: Rate, least: u64) -> Option<(u64, u64)>
 }
 
 fn two_tiers(ask: &Ask, rails: u64, uplink: Rate) -> Option<Shape> {
-    let least = if rails > 1 { 1 } else { 2 };
+    let least = if rails * ask.homing > 1 { 1 } else { 2 };
     let (groups, servers) = groups(ask, rails, uplink, least)?;
     let hosts = if rails > 1 { servers } else { servers * ask.nics };
-    let leaves = groups * rails;
-    let up = links_above(hosts, ask.leaf_ratio, (ask.nic.rate, uplink));
-    let leaf_fits = |up| fits(&ask.leaf, (ask.nic.rate, hosts), (uplink, up));
-    let room = u64::from(ask.spine.links_at(uplink));
+    let leaves = groups * rails * ask.homing;
+    let up = links_above(hosts, ask.leaf_ratio, (ask.host_rate(), uplink));
+    let ways = leaf_ways(ask, uplink);
+    let leaf_fits = |up| fits(&ask.leaf, (ways.0, hosts), (ways.1, up));
+    let room = upper_links(ask, Level::LeafSpine, uplink);
     let (spines, parallel) = spread(up, leaves, room, 2, leaf_fits)?;
     Some(Shape {
         tiers: 2,
@@ -177,6 +226,9 @@ fn two_tiers(ask: &Ask, rails: u64, uplink: Rate) -> Option<Shape> {
 }
 
 fn three_tiers(ask: &Ask, rails: u64, (lower, upper): (Rate, Rate)) -> Option<Shape> {
+    if ask.homing > 1 {
+        return None;
+    }
     let (groups, servers) = groups(ask, rails, lower, 2)?;
     let hosts = if rails > 1 { servers } else { servers * ask.nics };
     let room = spine_downlinks(ask, lower, upper);
@@ -188,13 +240,15 @@ fn three_tiers(ask: &Ask, rails: u64, (lower, upper): (Rate, Rate)) -> Option<Sh
     let in_pod = groups.div_ceil(pods);
     let pods = groups.div_ceil(in_pod);
     let leaves_per_pod = in_pod * rails;
-    let up = links_above(hosts, ask.leaf_ratio, (ask.nic.rate, lower));
-    let leaf_fits = |up| fits(&ask.leaf, (ask.nic.rate, hosts), (lower, up));
+    let up = links_above(hosts, ask.leaf_ratio, (ask.host_rate(), lower));
+    let ways = leaf_ways(ask, lower);
+    let leaf_fits = |up| fits(&ask.leaf, (ways.0, hosts), (ways.1, up));
     let (spines, leaf_parallel) = spread(up, leaves_per_pod, room, 2, leaf_fits)?;
     let down = leaves_per_pod * leaf_parallel;
     let up = links_above(down, ask.spine_ratio, (lower, upper));
-    let spine_fits = |up| fits(&ask.spine, (lower, down), (upper, up));
-    let core_room = u64::from(ask.core.links_at(upper));
+    let ways = spine_ways(ask, lower, upper);
+    let spine_fits = |up| fits(&ask.spine, (ways.0, down), (ways.1, up));
+    let core_room = upper_links(ask, Level::SpineCore, upper);
     let (cores, spine_parallel) = spread(up, pods, core_room, 1, spine_fits)?;
     Some(Shape {
         tiers: 3,

@@ -1,12 +1,15 @@
 //! Plans held against closed forms and against the fabrics they describe.
 
+mod by_hand;
 mod closed;
 mod figures;
+mod links;
 mod money;
 mod properties;
 mod refusals;
 
 use super::*;
+use xoff_units::Ratio;
 
 fn made(wish: &Wish) -> Result<Plan, Refusal> {
     let catalogue = Catalogue::built_in();

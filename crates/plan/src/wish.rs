@@ -1,12 +1,14 @@
 //! What to plan for, and what follows from it and the catalogue.
 
-use super::parts;
+use super::parts::{self, Mode, Switch};
 use super::refusal::Refusal;
+use super::shape::Level;
+use super::size;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use xoff_fabric::catalogue::{Catalogue, NicModel, Silicon};
+use xoff_fabric::catalogue::{Catalogue, NicModel, Port, Silicon};
 use xoff_fabric::{limit, suggest};
-use xoff_units::Ratio;
+use xoff_units::{Rate, Ratio};
 
 /// What to plan for: everything but the number of GPUs may be left open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -28,6 +30,8 @@ pub struct Wish {
     /// 1 for all NICs of a server on one leaf, or the number of NICs for a leaf each (the latter,
     /// unless one switch holds everything).
     pub rails: Option<u64>,
+    /// Leaves that each NIC is plugged into: 1, or 2 with a half of its rate each (1).
+    pub homing: Option<u64>,
     /// Tiers of switches, 1 to 3 (as few as will do).
     pub tiers: Option<u64>,
     /// Host bandwidth of a leaf over its uplink bandwidth (1:1).
@@ -36,6 +40,8 @@ pub struct Wish {
     pub spine_oversubscription: Option<Ratio>,
     /// What the switches speak.
     pub network: Network,
+    /// Spares as a share of what is installed (a rule for each kind of part).
+    pub spares: Option<Ratio>,
 }
 
 /// More GPUs or NICs than any server has.
@@ -73,16 +79,49 @@ pub(super) struct Ask {
     pub(super) leaf_ratio: Ratio,
     pub(super) spine_ratio: Ratio,
     pub(super) network: Network,
+    pub(super) spares: Option<Ratio>,
     pub(super) nic: NicModel,
-    pub(super) leaf: Silicon,
-    pub(super) spine: Silicon,
-    pub(super) core: Silicon,
+    pub(super) nic_port: Port,
+    pub(super) homing: u64,
+    pub(super) leaf: Switch,
+    pub(super) spine: Switch,
+    pub(super) core: Switch,
+    modes: Vec<(Level, Rate, Mode)>,
 }
 
 impl Ask {
     /// GPUs of the cluster.
     pub(super) fn gpus(&self) -> u64 {
         self.servers * self.gpus_per_server
+    }
+
+    /// Rate of one cable of a NIC.
+    pub(super) fn host_rate(&self) -> Rate {
+        Rate::from_bps(self.nic.rate.bps() / self.homing)
+    }
+
+    /// The lanes of a level's links at a rate; `None` if nothing links its ports so.
+    pub(super) fn mode(&self, level: Level, rate: Rate) -> Option<Mode> {
+        let same = |(at, known, _): &&(Level, Rate, Mode)| *at == level && *known == rate;
+        self.modes.iter().find(same).map(|(_, _, mode)| *mode)
+    }
+
+    /// The switches of each tier from the hosts up.
+    pub(super) fn switches(&self) -> [&Switch; 3] {
+        [&self.leaf, &self.spine, &self.core]
+    }
+
+    /// Finds the lanes of every level at every rate that may be tried.
+    fn with_modes(mut self, catalogue: &Catalogue) -> Self {
+        for level in Level::ALL {
+            let ends = parts::ends(level, self.nic_port, self.switches());
+            for rate in size::rates(&self, level) {
+                if let Some(mode) = ends.mode(catalogue, rate) {
+                    self.modes.push((level, rate, mode));
+                }
+            }
+        }
+        self
     }
 
     /// GPUs that this many NICs serve.
@@ -129,7 +168,15 @@ impl Wish {
             None => spine.clone(),
         };
         let ratio = |given: Option<Ratio>| given.unwrap_or(Ratio::ONE);
-        Ok(Ask {
+        let homing = self.homing.unwrap_or(1);
+        let nic_port = Port::of_nic(&nic, homing as u8).ok_or_else(|| {
+            let rate = Rate::from_bps(nic.rate.bps() / homing);
+            Refusal::new(
+                format!("--nic: no form factor of `{}` with ports of {rate} is known", nic.name),
+                ["another --nic", "--homing single"],
+            )
+        })?;
+        let ask = Ask {
             servers,
             gpus_per_server,
             nics,
@@ -138,11 +185,16 @@ impl Wish {
             leaf_ratio: ratio(self.oversubscription),
             spine_ratio: ratio(self.spine_oversubscription),
             network: self.network,
+            spares: self.spares,
             nic,
+            nic_port,
+            homing,
             leaf,
             spine,
             core,
-        })
+            modes: Vec::new(),
+        };
+        Ok(ask.with_modes(catalogue))
     }
 
     fn check_counts(&self, gpus_per_server: u64, nics: u64) -> Result<(), Refusal> {
@@ -151,6 +203,7 @@ impl Wish {
             ("--gpus-per-server", Some(gpus_per_server)),
             ("--nics-per-server", Some(nics)),
             ("--rails", self.rails),
+            ("--homing", self.homing),
             ("--tiers", self.tiers),
         ];
         if let Some((what, _)) = none.iter().find(|(_, value)| *value == Some(0)) {
@@ -181,6 +234,21 @@ impl Wish {
         self.check_form(nics)
     }
 
+    /// Only two tiers have pairs of leaves: a fabric file describes no others.
+    fn check_homing(&self) -> Result<(), Refusal> {
+        match (self.homing, self.tiers) {
+            (None | Some(1), _) | (Some(2), None | Some(2)) => Ok(()),
+            (Some(2), Some(tiers)) => Err(Refusal::new(
+                format!("NICs on two leaves are planned in two tiers, not in {tiers}"),
+                ["--tiers 2", "--homing single"],
+            )),
+            (Some(homing), _) => Err(Refusal::new(
+                format!("--homing: no NIC is on {homing} leaves"),
+                ["--homing single", "--homing dual"],
+            )),
+        }
+    }
+
     /// Rails, tiers and oversubscription.
     fn check_form(&self, nics: u64) -> Result<(), Refusal> {
         if let Some(rails) = self.rails.filter(|rails| *rails != 1 && *rails != nics) {
@@ -193,10 +261,17 @@ impl Wish {
                 ],
             ));
         }
+        self.check_homing()?;
         if let Some(tiers) = self.tiers.filter(|tiers| *tiers > 3) {
             return Err(Refusal::new(
                 format!("{tiers} tiers are not supported"),
                 ["--tiers 1, 2 or 3"],
+            ));
+        }
+        if self.spares.is_some_and(|share| share > Ratio::ONE) {
+            return Err(Refusal::new(
+                "--spares: more spares than parts",
+                ["a share from 0% to 100%, like 5%"],
             ));
         }
         for (option, ratio) in [
@@ -228,17 +303,17 @@ fn find<'a, T>(
     })
 }
 
-fn silicon(
-    known: &BTreeMap<String, Silicon>,
-    name: &str,
-    option: &str,
-) -> Result<Silicon, Refusal> {
+fn silicon(known: &BTreeMap<String, Silicon>, name: &str, option: &str) -> Result<Switch, Refusal> {
     let found = find(known, name, "silicon", option)?;
+    let sold = ["silicon that is sold: see `xoff catalogue silicon`"];
     if found.unlimited() {
         return Err(Refusal::new(
             format!("{option}: `{name}` is for experiments, and no switch has it"),
-            ["silicon that is sold: see `xoff catalogue silicon`"],
+            sold,
         ));
     }
-    Ok(found.clone())
+    Switch::new(found.clone()).ok_or_else(|| {
+        let rate = found.port_rate;
+        Refusal::new(format!("{option}: no form factor of ports of {rate} is known"), sold)
+    })
 }

@@ -132,11 +132,12 @@ fn media(
             better(catalogue, rate, length),
         );
     }
-    if length > media.reach {
+    let reach = media.reach_at(rate);
+    if length > reach {
         report.error(
             code::REACH,
             &path,
-            format!("`{name}` reach {}, and the cable is {length} long", media.reach),
+            format!("`{name}` reach {reach}, and the cable is {length} long"),
             better(catalogue, rate, length),
         );
     }
@@ -158,6 +159,8 @@ fn fallback(length: Length) -> Media {
         fec: Span::ZERO,
         power: crate::catalogue::Milliwatts(0),
         family: crate::catalogue::Family::Cable,
+        make: crate::catalogue::Make::Unknown,
+        automatic: false,
         ideal: true,
         source: crate::catalogue::Source::Invented,
     }

@@ -6,6 +6,7 @@
 
 mod dcqcn;
 pub(crate) mod fact;
+mod lanes;
 mod media;
 mod nic;
 mod silicon;
@@ -13,6 +14,9 @@ mod user;
 
 pub use dcqcn::{DCQCN_SETS, DcqcnSet};
 pub use fact::{Confidence, Fact};
+pub use lanes::{
+    Connector, Fibre, Form, Lane, Lanes, Make, Mismatch, Optics, Plugged, Port, Scheme, link,
+};
 pub use media::{Family, Media, Milliwatts};
 pub use nic::{NicModel, OutOfOrder};
 pub use silicon::Silicon;
@@ -58,7 +62,8 @@ impl Catalogue {
     /// The media with the least rate, reach and power that carry `rate` over `length`; media that
     /// belong to no rate come last.
     pub fn media_for(&self, rate: Rate, length: Length) -> Option<&Media> {
-        let fits = |media: &&Media| media.rate >= rate && media.reach >= length && !media.ideal;
+        let reaches = |media: &Media| media.reach.min(media.reach_at(rate)) >= length;
+        let fits = |media: &&Media| media.automatic && media.rate >= rate && reaches(media);
         self.media.values().filter(fits).min_by_key(|m| (m.reach, m.rate, m.power))
     }
 }

@@ -1,6 +1,6 @@
 //! `[catalogue]`: a user's own silicon, NICs and media.
 
-use super::{Catalogue, Media, Milliwatts, NicModel, Silicon, Source};
+use super::{Catalogue, Make, Media, Milliwatts, NicModel, Silicon, Source};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
 use crate::model::{SiliconPart, Voq};
@@ -237,6 +237,12 @@ impl MediaEntry {
             fec: self.fec.unwrap_or(base.fec),
             power: self.power.unwrap_or(base.power),
             family: base.family,
+            // Another rate or reach is another part, whose lanes nobody has told.
+            make: match self.rate.is_some() || self.reach.is_some() {
+                true => Make::Unknown,
+                false => base.make,
+            },
+            automatic: !base.ideal,
             ideal: base.ideal,
             source: Source::User,
         }

@@ -72,7 +72,7 @@ fn the_four_sizes() {
     let counts = |gpus| {
         let design = planned(&Wish::gpus(gpus)).design;
         let tiers = [Tier::Leaf, Tier::Spine, Tier::Core].map(|tier| design.switches(tier));
-        (design.shape.tiers, tiers, design.all_cables(), design.bisection_share.as_f64())
+        (design.shape.tiers, tiers, design.all_links(), design.bisection_share.as_f64())
     };
     assert_eq!(counts(1_024), (2, [16, 8, 0], 1_536, 1.0));
     // 800G uplinks would hold 4,096 in two tiers, 400G ones hold these.

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::design::Part;
-use xoff_units::Ratio;
 
 fn lost(design: &Design, part: Part) -> (u64, Ratio) {
     let failure = design.failures.iter().find(|failure| failure.part == part).unwrap();
@@ -88,9 +87,18 @@ fn alternatives_that_cannot_be_built_say_why() {
 fn cables_are_short_where_leaves_stand_near() {
     let plan = planned(&Wish::gpus(1_024));
     let host = &plan.design.cables[0];
-    // Eight racks of 60 cm to either side of the leaves, and up and down.
-    assert_eq!((host.longest, host.medium.name.as_str()), (Length::from_m(10), "aoc"));
+    let media = |level: &LevelCables| -> Vec<(String, u64)> {
+        let used = level.media.iter();
+        used.map(|used| (used.medium.name.clone(), used.longest.as_mm() / 1_000)).collect()
+    };
+    let named = |names: &[(&str, u64)]| -> Vec<(String, u64)> {
+        names.iter().map(|(name, metres)| ((*name).to_owned(), *metres)).collect()
+    };
+    // Eight racks of 60 cm to either side of the leaves, and up and down: 3.6 to 7.8 m.
+    assert_eq!(host.longest, Length::from_m(10));
+    assert_eq!(media(host), named(&[("acc", 5), ("aec", 7), ("aoc", 10)]));
     let single = planned(&Wish { rails: Some(1), ..Wish::gpus(1_024) });
     let host = &single.design.cables[0];
-    assert_eq!((host.longest, host.medium.name.as_str()), (Length::from_m(5), "aec"));
+    // The leaf stands in one of two racks.
+    assert_eq!((host.longest, media(host)), (Length::from_m(5), named(&[("dac", 2), ("acc", 5)])));
 }

@@ -2,14 +2,14 @@
 //! same.
 
 use super::*;
-use crate::cabling::{Cable, End, PortNumber};
+use crate::cabling::{Cable, End};
+use crate::wiring::PortNumber;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::derived::Derived;
 use xoff_fabric::diagnostic::code;
 use xoff_fabric::load_fabric;
 use xoff_fabric::model::{CableId, Tier};
-use xoff_units::Ratio;
 
 fn wishes() -> impl Strategy<Value = Wish> {
     let silicon = prop::sample::select(vec![
@@ -24,10 +24,19 @@ fn wishes() -> impl Strategy<Value = Wish> {
     let nic =
         prop::sample::select(vec![None, Some("connectx-6"), Some("connectx-8"), Some("e810")]);
     let shape = (1u64..200, 1u64..=9, prop::option::of(1u64..=9));
-    let wanted = (any::<Option<bool>>(), prop::option::of(1u64..=3));
+    let homing = prop::sample::select(vec![None, None, None, Some(2)]);
+    let wanted = (any::<Option<bool>>(), prop::option::of(1u64..=3), homing);
     let ratio = || prop::option::of((1u64..=9, 1u64..=4));
     (shape, silicon.clone(), silicon, nic, wanted, ratio(), ratio()).prop_map(
-        |((servers, gpus, nics), leaf, spine, nic, (multi, tiers), leaf_ratio, spine_ratio)| {
+        |(
+            (servers, gpus, nics),
+            leaf,
+            spine,
+            nic,
+            (multi, tiers, homing),
+            leaf_ratio,
+            spine_ratio,
+        )| {
             let text = |name: Option<&str>| name.map(str::to_owned);
             let ratio = |(a, b): (u64, u64)| Ratio::new(a.max(b), b);
             Wish {
@@ -39,6 +48,7 @@ fn wishes() -> impl Strategy<Value = Wish> {
                 spine: text(spine),
                 rails: multi.map(|multi| if multi { nics.unwrap_or(gpus) } else { 1 }),
                 tiers,
+                homing,
                 oversubscription: leaf_ratio.map(ratio),
                 spine_oversubscription: spine_ratio.map(ratio),
                 ..Wish::default()
@@ -47,14 +57,14 @@ fn wishes() -> impl Strategy<Value = Wish> {
     )
 }
 
-fn cables(plan: &Plan) -> Vec<Cable> {
+pub(super) fn cables(plan: &Plan) -> Vec<Cable<'_>> {
     let mut cables = Vec::new();
     plan.for_each_cable(|cable| cables.push(cable));
     cables
 }
 
 /// Every end exists and is used once.
-fn check_ends(plan: &Plan, cables: &[Cable]) {
+fn check_ends(plan: &Plan, cables: &[Cable<'_>]) {
     let shape = &plan.design.shape;
     let mut used: BTreeSet<(End, PortNumber)> = BTreeSet::new();
     for cable in cables {
@@ -72,50 +82,57 @@ fn check_ends(plan: &Plan, cables: &[Cable]) {
                         "{end} {port}"
                     );
                     let rate = shape.rate(cable.level);
-                    assert!(port.leg.unwrap_or(1) <= u64::from(silicon.split(rate)));
+                    assert!(
+                        port.leg.unwrap_or(1) <= u64::from(silicon.split(rate)),
+                        "{end} {port}"
+                    );
                 }
             }
         }
     }
     assert_eq!(used.len(), 2 * cables.len());
-    assert_eq!(cables.len() as u64, plan.design.all_cables());
+    assert_eq!(cables.len() as u64, plan.design.all_links());
 }
 
 /// The bill has what the cabling plan counts.
-fn check_bill(plan: &Plan, cables: &[Cable]) {
+fn check_bill(plan: &Plan, cables: &[Cable<'_>]) {
     let design = &plan.design;
-    let mut lengths: BTreeMap<(bool, xoff_units::Length), u64> = BTreeMap::new();
-    let mut optics: BTreeMap<&str, BTreeSet<(End, u64)>> = BTreeMap::new();
+    let mut lengths: BTreeMap<(bool, Length), BTreeSet<(Level, u64)>> = BTreeMap::new();
+    let mut optics: BTreeMap<(&str, &str), BTreeSet<(End, u64)>> = BTreeMap::new();
     for cable in cables {
-        let level = design.cables.iter().find(|level| level.level == cable.level).unwrap();
-        assert!(cable.length <= level.longest);
-        *lengths.entry((level.medium.attached, cable.length)).or_default() += 1;
-        if !level.medium.attached {
+        let medium = cable.medium;
+        let id = (cable.level, cable.number);
+        lengths.entry((medium.attached, cable.length)).or_default().insert(id);
+        if !medium.attached {
             let ends = [
-                (&level.medium.lower, cable.from, cable.from_port),
-                (&level.medium.upper, cable.to, cable.to_port),
+                (&medium.lower, cable.from, cable.from_port),
+                (&medium.upper, cable.to, cable.to_port),
             ];
-            for (name, end, port) in ends {
-                optics.entry(name.as_str()).or_default().insert((end, port.cage));
+            for (plug, end, port) in ends {
+                let key = (plug.part.as_str(), plug.form.name());
+                optics.entry(key).or_default().insert((end, port.cage));
             }
         }
     }
     let bill = &design.bill;
-    assert_eq!(bill.quantity(Role::Cable) + bill.quantity(Role::Fibre), cables.len() as u64);
-    for ((attached, length), count) in lengths {
+    let numbers: u64 = lengths.values().map(|cables| cables.len() as u64).sum();
+    assert_eq!(bill.quantity(Role::Cable) + bill.quantity(Role::Fibre), numbers);
+    assert_eq!(numbers, design.all_cables());
+    for ((attached, length), cables) in lengths {
         let role = if attached { Role::Cable } else { Role::Fibre };
-        let lines = bill.lines.iter().filter(|l| l.role == role && l.length == Some(length));
-        assert_eq!(lines.map(|line| line.quantity).sum::<u64>(), count, "{role:?} {length}");
+        let lines = bill.lines.iter().filter(|l| l.role == role && l.item.length == Some(length));
+        let lines = lines.map(|line| line.quantity).sum::<u64>();
+        assert_eq!(lines, cables.len() as u64, "{role:?} {length}");
     }
-    let transceivers: BTreeMap<&str, u64> = bill
+    let transceivers: BTreeMap<(&str, &str), u64> = bill
         .lines
         .iter()
         .filter(|line| line.role == Role::Transceiver)
-        .map(|line| (line.part.as_str(), line.quantity))
+        .map(|line| ((line.item.part.as_str(), line.item.form.as_str()), line.quantity))
         .collect();
     let counted = optics.iter().map(|(name, ends)| (*name, ends.len() as u64)).collect();
     assert_eq!(transceivers, counted);
-    let sum: u64 = bill.lines.iter().map(|l| l.price.amount.0 * l.quantity).sum();
+    let sum: u64 = bill.lines.iter().map(|l| l.price.amount.0 * (l.quantity + l.spares)).sum();
     assert_eq!(sum, bill.price.amount.0);
 }
 
@@ -125,7 +142,7 @@ fn is_deep(text: &str) -> bool {
 }
 
 /// `fabric` makes of the file what the plan says.
-fn check_file(plan: &Plan, cables: &[Cable]) {
+fn check_file(plan: &Plan, cables: &[Cable<'_>]) {
     let text = plan.fabric_toml();
     let loaded = load_fabric(&text);
     // Gigabytes of buffer take longer to drain than queue pairs wait, and that is worth a word.
@@ -148,7 +165,8 @@ fn check_file(plan: &Plan, cables: &[Cable]) {
         let there = &fabric.cables[CableId(index as u32).index()];
         let level = plan.design.cables.iter().find(|level| level.level == cable.level).unwrap();
         assert_eq!((there.rate, there.length), (level.rate, level.longest), "{text}");
-        assert_eq!(there.media, level.medium.name, "{text}");
+        assert_eq!(there.media, plan.wiring.farthest(cable.level).unwrap().name, "{text}");
+        assert_eq!(level.rate, level.mode.lanes.rate());
         let mut here = [cable.from.to_string(), cable.to.to_string()];
         here.sort_unstable();
         ends[index].sort_unstable();
@@ -192,6 +210,7 @@ fn check(wish: &Wish) -> bool {
     let Ok(plan) = made(wish) else { return false };
     let cables = cables(&plan);
     check_ends(&plan, &cables);
+    super::links::check_cables(&plan, &cables);
     check_bill(&plan, &cables);
     check_file(&plan, &cables);
     let asked = wish.oversubscription.unwrap_or(Ratio::ONE);

@@ -1,7 +1,6 @@
 //! What cannot be built, and whether the cures cure.
 
 use super::*;
-use xoff_units::Ratio;
 
 /// The wish after a cure, if the cure is an option or a number of GPUs.
 fn cured(wish: &Wish, cure: &str) -> Option<Wish> {

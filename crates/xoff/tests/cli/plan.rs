@@ -95,13 +95,13 @@ fn the_files_say_what_is_planned() {
     let cabling = read("cabling.csv");
     let mut lines = cabling.lines();
     let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
-    assert_eq!(columns.len(), 11);
+    assert_eq!(columns.len(), 22);
     let mut ports: BTreeMap<String, u32> = BTreeMap::new();
     for line in lines {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(cells.len(), columns.len(), "{line}");
-        *ports.entry(format!("{} {}", cells[1], cells[2])).or_default() += 1;
-        *ports.entry(format!("{} {}", cells[3], cells[4])).or_default() += 1;
+        *ports.entry(format!("{} {}", cells[5], cells[6])).or_default() += 1;
+        *ports.entry(format!("{} {}", cells[10], cells[11])).or_default() += 1;
     }
     assert_eq!((ports.len(), ports.values().max()), (2 * 1_536, Some(&1)));
     let json: serde_json::Value = serde_json::from_str(&read("plan.json")).unwrap();

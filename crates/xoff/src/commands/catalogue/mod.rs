@@ -10,7 +10,8 @@ use crate::output::{self, stdout_width};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use xoff_fabric::catalogue::{
-    Catalogue, DCQCN_SETS, DcqcnSet, Media, Milliwatts, NicModel, Silicon, Source,
+    Catalogue, DCQCN_SETS, DcqcnSet, Form, Lane, Lanes, Make, Media, Milliwatts, NicModel, Optics,
+    Silicon, Source,
 };
 use xoff_fabric::suggest;
 
@@ -20,6 +21,9 @@ const EXAMPLES: &str = "Examples:
   xoff catalogue nic connectx-7
   xoff catalogue dcqcn paper
   xoff catalogue silicon --json
+
+`media` has lanes on the fibre, form factors, and how many links can share
+one end; the reach of copper depends on the rate of a lane (`media dac --json`).
 
 `nic NAME` lists how the NIC's transport behaves unless a file says otherwise:
 each default with where it is from and how sure it is.
@@ -204,6 +208,10 @@ fn media_table<'a>(entries: impl Iterator<Item = &'a Media>) -> Table {
     let mut table = Table::new(&[
         ("name", Align::Left),
         ("up to", Align::Right),
+        ("lanes", Align::Left),
+        ("form factor", Align::Left),
+        ("connector", Align::Left),
+        ("splits", Align::Right),
         ("reach", Align::Right),
         ("FEC", Align::Right),
         ("power/end", Align::Right),
@@ -211,16 +219,51 @@ fn media_table<'a>(entries: impl Iterator<Item = &'a Media>) -> Table {
     ]);
     for entry in entries {
         let limit = |text: String| if entry.ideal { "any".to_owned() } else { text };
+        let (lanes, forms, connector, splits) = match &entry.make {
+            Make::Transceivers(optics) => (
+                optics.lanes.to_string(),
+                optics.modules.iter().map(|(form, _)| form.name()).collect::<Vec<_>>().join(", "),
+                connector(optics),
+                optics.most_ways().to_string(),
+            ),
+            Make::Attached(_) => {
+                ("any".to_owned(), "any".to_owned(), "attached".to_owned(), "8".to_owned())
+            }
+            Make::Unknown => Default::default(),
+        };
         table.row([
             entry.name.clone(),
             limit(rate(entry.rate)),
-            limit(entry.reach.to_string()),
+            lanes,
+            forms,
+            connector,
+            splits,
+            limit(reach(entry)),
             time(entry.fec),
             watts(entry.power),
             source(entry.source).to_owned(),
         ]);
     }
     table
+}
+
+/// `2 x MPO-12, OS2`.
+fn connector(optics: &Optics) -> String {
+    let (name, fibre) = (optics.connector.name(), optics.fibre.name());
+    match optics.connectors {
+        1 => format!("{name}, {fibre}"),
+        many => format!("{many} x {name}, {fibre}"),
+    }
+}
+
+/// The reach; that of a cable depends on the rate of its lanes.
+fn reach(entry: &Media) -> String {
+    let Make::Attached(reach) = entry.make else { return entry.reach.to_string() };
+    let all = || reach.iter().map(|(_, metres)| metres);
+    match (all().min(), all().max()) {
+        (Some(least), Some(most)) if least != most => format!("{least}-{most}m"),
+        (_, most) => format!("{}m", most.unwrap_or(&0)),
+    }
 }
 
 fn silicon_json(entry: &Silicon) -> Value {
@@ -264,6 +307,37 @@ fn media_json(entry: &Media) -> Value {
         "reach_mm": real.then_some(entry.reach.as_mm()),
         "fec_ps": entry.fec.as_ps(),
         "power_per_end_mw": entry.power.0,
+        "optics": entry.optics().map(optics_json),
+        "reach_by_lane": match entry.make {
+            Make::Attached(reach) => Value::Array(reach.iter().map(reach_json).collect()),
+            _ => Value::Null,
+        },
         "figures": source(entry.source),
+    })
+}
+
+fn reach_json((lane, metres): &(Lane, u64)) -> Value {
+    json!({ "lane_bps": lane.gbps() * 1_000_000_000, "reach_mm": metres * 1_000 })
+}
+
+fn optics_json(optics: &Optics) -> Value {
+    let module = |(form, lanes): &(Form, Lanes)| {
+        json!({
+            "form_factor": form.name(),
+            "electrical_lanes": lanes.count,
+            "electrical_lane_bps": lanes.each.gbps() * 1_000_000_000,
+        })
+    };
+    json!({
+        "lanes": optics.lanes.count,
+        "lane_bps": optics.lanes.each.gbps() * 1_000_000_000,
+        "modulation": optics.lanes.each.modulation(),
+        "scheme": optics.scheme.name(),
+        "fibre": optics.fibre.name(),
+        "fibres": optics.fibres(),
+        "connector": optics.connector.name(),
+        "connectors": optics.connectors,
+        "most_ways": optics.most_ways(),
+        "modules": optics.modules.iter().map(module).collect::<Vec<_>>(),
     })
 }

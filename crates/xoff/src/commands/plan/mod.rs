@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
   xoff plan 1024 --out pod && xoff check pod/fabric.toml
   xoff plan 8192 --nic connectx-7 --leaf tomahawk-5 --rails 8 --tiers 2
   xoff plan 24576 --oversubscription 2:1 --prices prices.toml --json
+  xoff plan 2048 --nics-per-server 4 --homing dual --spares 5%
 
 Everything but the GPUs may be left open. Without --out nothing is written;
 with it, fabric.toml, bom.csv, cabling.csv, racks.txt, racks.csv and
@@ -25,6 +26,8 @@ plan.json.
 A price file has any of these; what it leaves out is estimated, and every sum
 with an estimate in it is marked with a `~`:
 
+  source = \"quote 4711\" # stands beside each of its prices in bom.csv
+  date = 2026-11-02
   currency = \"EUR\"      # USD without it
   usd = 0.92            # what a USD is worth, for the estimates
   [switch]
@@ -32,7 +35,9 @@ with an estimate in it is marked with a `~`:
   [nic]
   connectx-7 = 1450
   [media]
-  800g-dr8 = 850        # a transceiver, or a cable with its ends
+  800g-dr8 = 850        # a transceiver
+  dac = 110             # a cable with its ends, of any rate,
+  800g-dac = 160        # or of one rate: that of its widest end
   [fibre]
   cable = 20
   metre = 1.20";
@@ -64,6 +69,9 @@ pub(crate) struct Args {
     /// 1 puts all NICs of a server on one leaf, the number of NICs gives each a leaf
     #[arg(long, value_name = "N")]
     rails: Option<u64>,
+    /// Leaves that each NIC is on: `dual` gives it two, with half of its rate each
+    #[arg(long, value_enum, default_value_t, value_name = "HOMING")]
+    homing: HomingArg,
     /// Tiers of switches, 1 to 3 [default: as few as will do]
     #[arg(long, value_name = "N")]
     tiers: Option<u64>,
@@ -73,6 +81,10 @@ pub(crate) struct Args {
     /// Downlink bandwidth of a spine over its uplink bandwidth [default: 1:1]
     #[arg(long, value_name = "RATIO")]
     spine_oversubscription: Option<Ratio>,
+    /// Spares as a share of what is installed, like 5%; 0% orders none [default: 3% of optics and
+    /// cables (2 of a kind at least), 2% of NICs and switches (1 at least)]
+    #[arg(long, value_name = "SHARE")]
+    spares: Option<Ratio>,
     /// Prices that replace the built-in estimates
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
@@ -113,6 +125,42 @@ struct FloorArgs {
     /// From a device up to the cable tray [default: 1.5m]
     #[arg(long, value_name = "LENGTH")]
     drop: Option<Length>,
+    /// Units of a rack [default: 48]
+    #[arg(long, value_name = "N")]
+    rack_units: Option<u64>,
+    /// Units of a server [default: 8]
+    #[arg(long, value_name = "N")]
+    server_units: Option<u64>,
+    /// What a server draws, NICs included, like 10.2kW [default: 1.275kW per GPU]
+    #[arg(long, value_name = "POWER", value_parser = milliwatts)]
+    server_power: Option<u64>,
+    /// What a rack may draw [default: 45kW]
+    #[arg(long, value_name = "POWER", value_parser = milliwatts)]
+    rack_power: Option<u64>,
+}
+
+/// Leaves that a NIC is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+enum HomingArg {
+    /// One
+    #[default]
+    Single,
+    /// Two
+    Dual,
+}
+
+/// `45kW`, `800W`, in thousandths of a watt.
+fn milliwatts(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let (number, scale) = match text.strip_suffix("kW") {
+        Some(number) => (number, 1e6),
+        None => (text.strip_suffix('W').ok_or("write a unit, like 45kW or 800W")?, 1e3),
+    };
+    let value: f64 = number.trim().parse().map_err(|_| "not a number, like 45kW or 800W")?;
+    match (0.0..=1e6).contains(&value) {
+        true => Ok((value * scale).round() as u64),
+        false => Err("a power from 0 to 1000000 of its unit".to_owned()),
+    }
 }
 
 impl FloorArgs {
@@ -125,6 +173,10 @@ impl FloorArgs {
             rack_pitch: self.rack_pitch.unwrap_or(usual.rack_pitch),
             row_pitch: self.row_pitch.unwrap_or(usual.row_pitch),
             drop: self.drop.unwrap_or(usual.drop),
+            rack_units: self.rack_units.unwrap_or(usual.rack_units),
+            server_units: self.server_units.unwrap_or(usual.server_units),
+            server_milliwatts: self.server_power,
+            rack_milliwatts: self.rack_power.unwrap_or(usual.rack_milliwatts),
         }
     }
 }
@@ -140,7 +192,9 @@ impl Args {
             spine: self.spine.clone(),
             core: self.core.clone(),
             rails: self.rails,
+            homing: (self.homing == HomingArg::Dual).then_some(2),
             tiers: self.tiers,
+            spares: self.spares,
             oversubscription: self.oversubscription,
             spine_oversubscription: self.spine_oversubscription,
             ..Wish::default()

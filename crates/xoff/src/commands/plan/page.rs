@@ -69,7 +69,10 @@ fn figures(plan: &Plan) -> Table {
         row("pods", pods(design));
     }
     for cables in &design.cables {
-        row(&format!("{} cables", cables.level.name()), cable_text(cables));
+        let name = format!("{} cables", cables.level.name());
+        for (at, text) in cable_texts(cables).into_iter().enumerate() {
+            row(if at == 0 { &name } else { "" }, text);
+        }
     }
     let subscription = [shape.oversubscription(), shape.spine_oversubscription()];
     let subscription = subscription.into_iter().flatten().map(ratio).collect::<Vec<_>>();
@@ -82,8 +85,11 @@ fn figures(plan: &Plan) -> Table {
     row("grows to", format!("{} GPUs, with more of the same switches", count(design.grows_to)));
     let gpus = shape.gpus().max(1);
     row("power", format!("{}, {} per GPU", power(design), watts(design.bill.milliwatts / gpus)));
+    row("racks", racks(plan));
     let (all, each) = (price(design.bill.price), price(design.price_per_gpu));
-    row("price", format!("{all} {currency}, {each} per GPU", currency = plan.currency));
+    let spares = counted(design.bill.spares(), "spare part", "spare parts");
+    let currency = &plan.currency;
+    row("price", format!("{all} {currency}, {each} per GPU, with {spares}"));
     table
 }
 
@@ -105,10 +111,12 @@ fn switches(design: &Design) -> String {
 
 fn pods(design: &Design) -> String {
     let shape = &design.shape;
-    let groups = shape.leaves / shape.rails;
-    let leaves = match shape.rails {
-        1 => "a leaf".to_owned(),
-        rails => format!("{rails} leaves, one per rail"),
+    let groups = shape.leaves / shape.leaves_per_group();
+    let leaves = match (shape.rails, shape.homing) {
+        (1, 1) => "a leaf".to_owned(),
+        (1, _) => "a pair of leaves".to_owned(),
+        (rails, 1) => format!("{rails} leaves, one per rail"),
+        (rails, _) => format!("{} leaves, a pair per rail", rails * shape.homing),
     };
     let mut text = format!(
         "{} of {} GPUs under {leaves}",
@@ -121,13 +129,44 @@ fn pods(design: &Design) -> String {
     text
 }
 
-fn cable_text(cables: &LevelCables) -> String {
-    let medium = &cables.medium;
-    let ends = match medium.lower == medium.upper {
-        true => medium.name.clone(),
-        false => format!("{} to {}", medium.lower, medium.upper),
-    };
-    format!("{} x {}, {ends}, up to {}", count(cables.cables), rate(cables.rate), cables.longest)
+/// A line for the level, and one for each medium.
+fn cable_texts(cables: &LevelCables) -> Vec<String> {
+    let links = counted(cables.links, "link", "links");
+    let first = format!("{links} of {} on {}", rate(cables.rate), cables.mode.lanes);
+    let media = cables.media.iter().map(|used| {
+        let medium = &used.medium;
+        let what = match &medium.patch {
+            None => format!("{}, {}", medium.name, medium.forms()),
+            Some(patch) => {
+                let (lower, upper) = (&medium.lower.part, &medium.upper.part);
+                match lower == upper {
+                    true => format!("{lower} at both ends, {}", patch.ends),
+                    false => format!("{lower} to {upper}, {}", patch.ends),
+                }
+            }
+        };
+        format!("{} x {what}, up to {}", count(used.cables), used.longest)
+    });
+    std::iter::once(first).chain(media).collect()
+}
+
+/// How many racks there are, and what the busiest draws of what it may.
+fn racks(plan: &Plan) -> String {
+    let racks = plan.racks();
+    let most = racks.iter().map(|rack| rack.milliwatts).max().unwrap_or(0);
+    let limit = plan.floor.rack_milliwatts;
+    let over = racks.iter().filter(|rack| rack.milliwatts > limit).count() as u64;
+    let mut text = format!(
+        "{}, up to ~{} in one, servers included; {} allowed",
+        count(racks.len() as u64),
+        watts(most),
+        watts(limit)
+    );
+    if over > 0 {
+        let racks = counted(over, "rack draws", "racks draw");
+        text += &format!("; {racks} more: --servers-per-rack or --rack-power");
+    }
+    text
 }
 
 fn hops(design: &Design) -> String {
@@ -173,8 +212,10 @@ fn parts(plan: &Plan) -> Table {
     let mut table = Table::new(&[
         ("role", LEFT),
         ("part", LEFT),
+        ("form factor", LEFT),
         ("length", RIGHT),
         ("number", RIGHT),
+        ("spares", RIGHT),
         ("power", RIGHT),
         ("price each", RIGHT),
         ("price", RIGHT),
@@ -185,20 +226,23 @@ fn parts(plan: &Plan) -> Table {
     table
 }
 
-fn part_row(line: &Line) -> [String; 7] {
+fn part_row(line: &Line) -> [String; 9] {
     let power = u64::from(line.power.0).saturating_mul(line.quantity);
     let power = match power {
         0 => String::new(),
         power => marked(line.power_estimate, watts(power)),
     };
+    let item = &line.item;
     [
         line.role.name().to_owned(),
-        line.part.clone(),
-        line.length.map_or(String::new(), |length| length.to_string()),
+        item.part.clone(),
+        item.form.clone(),
+        item.length.map_or(String::new(), |length| length.to_string()),
         count(line.quantity),
+        count(line.spares),
         power,
         price(line.price),
-        price(line.price.times(line.quantity)),
+        price(line.price.times(line.ordered())),
     ]
 }
 
