@@ -1,10 +1,12 @@
 //! The cabling plan: every link with rack, unit, device, port and label at both ends.
 
 use super::Plan;
+use super::bill::LevelCables;
 use super::parts::Medium;
 use super::racks::{Device, Place};
 use super::shape::{Level, Shape};
 use super::wiring::{Link, PortNumber};
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use xoff_fabric::model::Tier;
 use xoff_units::Length;
@@ -100,54 +102,141 @@ impl Plan {
         self.wiring.for_each(shape, &self.hall, |link| visit(cable(shape, &link)));
     }
 
-    /// The cabling plan as CSV: a row for each link. The links of a cable that fans out have its
-    /// label and a leg each.
+    /// The cabling plan as CSV: a row for each link of all networks. The links of a cable that fans
+    /// out have its label and a leg each.
     pub fn cabling_csv(&self) -> String {
         let mut text = String::with_capacity(self.design.all_links() as usize * 200 + 300);
         text += COLUMNS;
         let places = self.places();
-        let rows = self
-            .design
-            .cables
-            .iter()
-            .map(|level| (level.level, (level.rate.to_string(), level.mode.lanes.to_string())));
-        let rates: std::collections::BTreeMap<Level, (String, String)> = rows.collect();
+        let level = |level: &LevelCables| (level.level, lane_text(level));
+        let lanes: BTreeMap<Level, (String, String)> =
+            self.design.cables.iter().map(level).collect();
         self.for_each_cable(|cable| {
-            let Some((rate, lanes)) = rates.get(&cable.level) else { return };
-            let place = |end: End| places.get(&end.device()).copied().unwrap_or_default();
-            let label = |place: Place, end: End, port: PortNumber| {
-                format!("{}-U{:02}-{end}-{port}", place.rack_label(), place.unit)
-            };
-            let (from, to) = (place(cable.from), place(cable.to));
-            let leg = cable.leg.map_or(String::new(), |leg| leg.to_string());
-            let rail = cable.rail.map_or(String::new(), |rail| rail.to_string());
-            let number = cable.label();
-            let number = number.split('-').next().unwrap_or_default();
-            let medium = cable.medium;
-            let _ = writeln!(
-                text,
-                "{number},{leg},compute,{},{},{},{},{},{},{},{},{},{},{rail},{rate},{lanes},{},{},\
-                 {},{},{},{}",
-                from.rack_label(),
-                from.unit,
-                cable.from,
-                cable.from_port,
-                label(from, cable.from, cable.from_port),
-                to.rack_label(),
-                to.unit,
-                cable.to,
-                cable.to_port,
-                label(to, cable.to, cable.to_port),
-                cable.length.as_mm() / 1_000,
-                medium.patch.as_ref().map_or(medium.name.as_str(), |patch| patch.ends.as_str()),
-                medium.lower.part,
-                medium.lower.form.name(),
-                medium.upper.part,
-                medium.upper.form.name(),
-            );
+            let Some(lanes) = lanes.get(&cable.level) else { return };
+            let names = (cable.from.to_string(), cable.to.to_string());
+            let places = (places.get(&cable.from.device()), places.get(&cable.to.device()));
+            row(&mut text, "compute", &cable, names, places, lanes);
         });
+        for side in &self.sides.networks {
+            let lanes: BTreeMap<Level, (String, String)> = side.cables.iter().map(level).collect();
+            side.wiring.for_each(&side.shape, &side.hall, |link| {
+                let Some(lanes) = lanes.get(&link.run.level) else { return };
+                let (purpose, run) = (side.purpose, link.run);
+                let upper = Device::Side(purpose, run.level.upper(), run.upper);
+                let (lower, name) = match run.level.lower() {
+                    Some(tier) => {
+                        let device = Device::Side(purpose, tier, run.lower);
+                        (device, device.to_string())
+                    }
+                    None => {
+                        let (device, nic) = side.hosts[run.lower as usize];
+                        (device, format!("{device}-{}{nic}", purpose.name()))
+                    }
+                };
+                let cable = cable(&side.shape, &link);
+                let places = (places.get(&lower), places.get(&upper));
+                let names = (name, upper.to_string());
+                row(&mut text, purpose.name(), &cable, names, places, lanes);
+            });
+        }
+        self.management_rows(&mut text, &places);
         text
     }
+
+    fn management_rows(&self, text: &mut String, places: &BTreeMap<Device, Place>) {
+        let Some(management) = &self.sides.management else { return };
+        for (at, run) in management.cables.iter().enumerate() {
+            let (place, name) = match run.from {
+                Ok(device) => (places.get(&device).copied(), device.to_string()),
+                Err(rack) => {
+                    let spot = &self.hall.racks[rack as usize];
+                    let place = Place { row: spot.row + 1, rack: spot.place + 1, unit: 0 };
+                    (Some(place), place.rack_label())
+                }
+            };
+            let from = place.unwrap_or_default();
+            let to = places.get(&run.to).copied().unwrap_or_default();
+            let (part, ends, rate, lanes) = match &run.medium {
+                None => ("cat6", ["RJ45"; 2], "1Gbps", "RJ45"),
+                Some(medium) => {
+                    let forms = [medium.lower.form.name(), medium.upper.form.name()];
+                    (medium.name.as_str(), forms, "25Gbps", "1 x 25G")
+                }
+            };
+            let _ = writeln!(
+                text,
+                "M{:05},,management,{},{},{name},{},{}-U{:02}-{name}-{},{},{},{},{},{}-U{:02}-{}-{},,\
+                 {rate},{lanes},{},{part},{part},{},{part},{}",
+                at + 1,
+                from.rack_label(),
+                from.unit,
+                run.port,
+                from.rack_label(),
+                from.unit,
+                run.port,
+                to.rack_label(),
+                to.unit,
+                run.to,
+                run.to_port,
+                to.rack_label(),
+                to.unit,
+                run.to,
+                run.to_port,
+                run.length.as_mm() / 1_000,
+                ends[0],
+                ends[1],
+            );
+        }
+    }
+}
+
+/// Rate and lanes of a level's links.
+fn lane_text(level: &LevelCables) -> (String, String) {
+    (level.rate.to_string(), level.mode.lanes.to_string())
+}
+
+/// One row. Labels of other networks begin with their first letter: `TH00012` is of storage.
+fn row(
+    text: &mut String,
+    network: &str,
+    cable: &Cable<'_>,
+    (from_name, to_name): (String, String),
+    (from, to): (Option<&Place>, Option<&Place>),
+    (rate, lanes): &(String, String),
+) {
+    let (from, to) = (from.copied().unwrap_or_default(), to.copied().unwrap_or_default());
+    let prefix = match network {
+        "storage" => "T",
+        "frontend" => "F",
+        _ => "",
+    };
+    let label = |place: Place, name: &str, port: PortNumber| {
+        format!("{}-U{:02}-{name}-{port}", place.rack_label(), place.unit)
+    };
+    let leg = cable.leg.map_or(String::new(), |leg| leg.to_string());
+    let rail = cable.rail.map_or(String::new(), |rail| rail.to_string());
+    let number = cable.label();
+    let number = number.split('-').next().unwrap_or_default();
+    let medium = cable.medium;
+    let _ = writeln!(
+        text,
+        "{prefix}{number},{leg},{network},{},{},{from_name},{},{},{},{},{to_name},{},{},{rail},{rate},\
+         {lanes},{},{},{},{},{},{}",
+        from.rack_label(),
+        from.unit,
+        cable.from_port,
+        label(from, &from_name, cable.from_port),
+        to.rack_label(),
+        to.unit,
+        cable.to_port,
+        label(to, &to_name, cable.to_port),
+        cable.length.as_mm() / 1_000,
+        medium.patch.as_ref().map_or(medium.name.as_str(), |patch| patch.ends.as_str()),
+        medium.lower.part,
+        medium.lower.form.name(),
+        medium.upper.part,
+        medium.upper.form.name(),
+    );
 }
 
 fn cable<'a>(shape: &Shape, link: &Link<'a>) -> Cable<'a> {

@@ -131,6 +131,8 @@ pub(super) struct Hall {
     floor: Floor,
     leaves_per_rack: u64,
     nics_per_server: u64,
+    /// Racks of the network between GPUs; those of others come behind them.
+    own: u64,
     /// Racks, row by row.
     pub(super) racks: Vec<Spot>,
     servers: Vec<u32>,
@@ -148,6 +150,7 @@ impl Hall {
         let mut hall = Hall {
             floor,
             leaves_per_rack: fit[0],
+            own: 0,
             nics_per_server: shape.nics_per_server,
             racks: Vec::new(),
             servers: Vec::new(),
@@ -171,6 +174,7 @@ impl Hall {
             }
         }
         hall.racks = rows.place(floor, server_rows);
+        hall.own = hall.racks.len() as u64;
         hall
     }
 
@@ -202,8 +206,37 @@ impl Hall {
             Device::Switch(Tier::Leaf, at) => (&self.leaves, at),
             Device::Switch(Tier::Spine, at) => (&self.spines, at),
             Device::Switch(Tier::Core, at) => (&self.cores, at),
+            Device::Storage(_) | Device::Side(..) => unreachable!("not of the compute network"),
         };
         list[at as usize]
+    }
+
+    /// New racks in rows at the end of the hall. Returns the first.
+    pub(super) fn add_racks(&mut self, count: u64) -> u64 {
+        let first = self.racks.len() as u64;
+        let own = || self.racks.iter().take(self.own as usize);
+        let row = own().map(|spot| spot.row).max().unwrap_or(0) + 1;
+        let y = own().map(|spot| spot.y).max().unwrap_or(0);
+        let (per_row, pitch) = (self.floor.racks_per_row, self.floor.rack_pitch.as_mm());
+        let step = self.floor.row_pitch.as_mm();
+        let before = first - self.own;
+        self.racks.extend((before..before + count).map(|at| {
+            let (line, place) = (at / per_row, at % per_row);
+            Spot { row: row + line, place, x: place * pitch, y: y + (line + 1) * step }
+        }));
+        first
+    }
+
+    /// The same hall with other devices in its racks.
+    pub(super) fn with(
+        &self,
+        servers: Vec<u32>,
+        leaves: Vec<u32>,
+        spines: Vec<u32>,
+        cores: Vec<u32>,
+    ) -> Self {
+        let racks = self.racks.clone();
+        Self { nics_per_server: 1, racks, servers, leaves, spines, cores, ..*self }
     }
 
     /// The length of the cables of a run.
@@ -213,7 +246,11 @@ impl Hall {
             Some(tier) => Device::Switch(tier, run.lower),
         };
         let upper = Device::Switch(run.level.upper(), run.upper);
-        let (a, b) = (self.rack(lower), self.rack(upper));
+        self.between(self.rack(lower), self.rack(upper))
+    }
+
+    /// The length of a cable between two racks.
+    pub(super) fn between(&self, a: u32, b: u32) -> Length {
         if a == b {
             return IN_RACK;
         }

@@ -16,11 +16,13 @@ mod cure;
 mod design;
 mod file;
 mod floor;
+mod management;
 mod parts;
 mod price;
 mod racks;
 mod refusal;
 mod shape;
+mod side;
 mod size;
 mod spares;
 #[cfg(test)]
@@ -33,11 +35,13 @@ pub use bill::{Bill, Item, LevelCables, Line, MediumUse, Purpose, Role};
 pub use cabling::{Cable, End};
 pub use design::{Design, Failure, Part};
 pub use floor::Floor;
+pub use management::Management;
 pub use parts::{Medium, Mode, Patch, Plug};
 pub use price::{Money, Price, PriceError, Prices, Provenance};
 pub use racks::{Device, Place, Rack};
 pub use refusal::Refusal;
 pub use shape::{Level, Shape};
+pub use side::{Side, Sides};
 pub use wiring::PortNumber;
 pub use wish::{Network, Wish};
 
@@ -65,6 +69,8 @@ pub struct Plan {
     pub design: Design,
     /// Designs that each change one thing.
     pub alternatives: Vec<Alternative>,
+    /// The networks beside the one between GPUs.
+    pub sides: Sides,
     #[serde(skip)]
     hall: Hall,
     #[serde(skip)]
@@ -84,15 +90,17 @@ pub fn plan(
 ) -> Result<Plan, Refusal> {
     floor.check()?;
     let inputs = Inputs { catalogue, prices, floor };
-    let (design, hall, wiring) = inputs.design(wish)?;
+    let (design, mut hall, wiring) = inputs.design(wish)?;
     within_limits(&design)?;
     let ask = wish.settle(catalogue)?;
+    let sides = side::sides(&inputs, wish, &design.shape, &mut hall)?;
     let plan = Plan {
         wish: wish.clone(),
         floor,
         currency: prices.currency.clone(),
         alternatives: alternatives::alternatives(&inputs, wish, &design),
         design,
+        sides,
         hall,
         wiring,
         silicon: [ask.leaf.silicon, ask.spine.silicon, ask.core.silicon],
@@ -131,7 +139,7 @@ impl Plan {
             "network,role,part,rate,form_factor,detail,length_m,reach_m,quantity,spares,ordered,\
              unit_watts,watts,watts_source,unit_price,price,price_source,price_date,currency\n",
         );
-        for line in &self.design.bill.lines {
+        for line in self.lines() {
             let item = &line.item;
             let metres = |length: Option<Length>| {
                 length.map_or(String::new(), |length| (length.as_mm() / 1_000).to_string())
@@ -164,6 +172,28 @@ impl Plan {
             );
         }
         text
+    }
+
+    /// The lines of all bills: of the network between GPUs, then of those beside it.
+    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.bills().flat_map(|bill| &bill.lines)
+    }
+
+    /// The bills of all networks.
+    fn bills(&self) -> impl Iterator<Item = &Bill> {
+        let sides = self.sides.networks.iter().map(|side| &side.bill);
+        let management = self.sides.management.iter().map(|management| &management.bill);
+        std::iter::once(&self.design.bill).chain(sides).chain(management)
+    }
+
+    /// The price of all networks.
+    pub fn price(&self) -> Price {
+        self.bills().fold(Price::default(), |sum, bill| sum + bill.price)
+    }
+
+    /// What all networks draw, in thousandths of a watt.
+    pub fn milliwatts(&self) -> u64 {
+        self.bills().map(|bill| bill.milliwatts).sum()
     }
 
     /// The media that a fabric file without a name for them means.

@@ -180,6 +180,8 @@ pub struct Prices {
     fibre: Price,
     fibre_metre: Price,
     provenance: Provenance,
+    /// What a USD is worth, in hundredths.
+    usd: u64,
 }
 
 /// Where prices are from, and of when.
@@ -265,6 +267,7 @@ impl Prices {
             fibre: guess(FIBRE.0),
             fibre_metre: guess(FIBRE.1),
             provenance: Provenance::default(),
+            usd: 100,
         }
     }
 
@@ -323,6 +326,7 @@ impl Prices {
             return wrong("not an exchange rate", help, usd.span());
         };
         self.currency.clone_from(name);
+        self.usd = worth.0;
         let tables = [&mut self.switches, &mut self.nics, &mut self.media];
         let all = tables.into_iter().flat_map(BTreeMap::values_mut);
         for price in all.chain([&mut self.fibre, &mut self.fibre_metre]) {
@@ -347,6 +351,12 @@ impl Prices {
             self.media.insert(name.to_owned(), *price);
         }
         fill(&mut self.media, others, "media")
+    }
+
+    /// A price in USD in the currency that is counted in.
+    pub(super) fn converted(&self, price: Price) -> Price {
+        let cents = u128::from(price.amount.0) * u128::from(self.usd) / 100;
+        Price { amount: Money(u64::try_from(cents).unwrap_or(u64::MAX)), ..price }
     }
 
     /// Where the prices are from.

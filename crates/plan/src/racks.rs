@@ -1,10 +1,14 @@
 //! The rack view: what stands where, on which unit, and what a rack draws.
 
 use super::Plan;
+use super::bill::Purpose;
 use super::floor::{Hall, switch_units};
+use super::management;
 use super::refusal::Refusal;
+use super::side::{STORAGE_POWER, STORAGE_UNITS};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use xoff_fabric::catalogue::Silicon;
 use xoff_fabric::model::Tier;
 
 /// What takes a place in a rack.
@@ -12,15 +16,23 @@ use xoff_fabric::model::Tier;
 pub enum Device {
     /// A server.
     Server(u64),
+    /// A storage server.
+    Storage(u64),
     /// A switch of a tier.
     Switch(Tier, u64),
+    /// A switch of a network beside the one between GPUs.
+    Side(Purpose, Tier, u64),
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Device::Server(number) => write!(f, "server{number}"),
+            Device::Storage(number) => write!(f, "storage{number}"),
             Device::Switch(tier, number) => write!(f, "{}{number}", tier.name()),
+            Device::Side(purpose, tier, number) => {
+                write!(f, "{}-{}{number}", purpose.name(), tier.name())
+            }
         }
     }
 }
@@ -73,8 +85,9 @@ impl Plan {
         let switches = tiers.into_iter().flat_map(|tier| {
             (0..shape.switches(tier)).map(move |number| Device::Switch(tier, number))
         });
-        for device in servers.chain(switches) {
-            let rack = &mut racks[hall.rack(device) as usize];
+        let compute = servers.chain(switches).map(|device| (hall.rack(device), device));
+        for (rack, device) in compute.chain(self.side_devices()) {
+            let rack = &mut racks[rack as usize];
             rack.devices.push(device);
             rack.milliwatts += self.device_power(device);
         }
@@ -89,21 +102,78 @@ impl Plan {
                 }
             }
         });
+        for side in &self.sides.networks {
+            side.wiring.for_each(&side.shape, &side.hall, |link| {
+                let host = side.hall.rack(Device::Server(link.run.lower));
+                let lower = link.run.level.lower();
+                let below =
+                    lower.map_or(host, |tier| side.hall.rack(Device::Switch(tier, link.run.lower)));
+                let above = side.hall.rack(Device::Switch(link.run.level.upper(), link.run.upper));
+                let medium = link.medium;
+                for (rack, port, plug) in
+                    [(below, link.from_port, &medium.lower), (above, link.to_port, &medium.upper)]
+                {
+                    racks[rack as usize].milliwatts +=
+                        if port.first() { plug.milliwatts } else { 0 };
+                }
+            });
+        }
+        racks.retain(|rack| !rack.devices.is_empty());
         racks
+    }
+
+    /// What the networks beside the one between GPUs add, with its rack.
+    fn side_devices(&self) -> Vec<(u32, Device)> {
+        let sides = &self.sides;
+        let storage = sides.storage_racks.iter().enumerate();
+        let mut list: Vec<(u32, Device)> =
+            storage.map(|(at, rack)| (*rack, Device::Storage(at as u64))).collect();
+        for side in &sides.networks {
+            for tier in [Tier::Leaf, Tier::Spine, Tier::Core] {
+                list.extend((0..side.shape.switches(tier)).map(|number| {
+                    let rack = side.hall.rack(Device::Switch(tier, number));
+                    (rack, Device::Side(side.purpose, tier, number))
+                }));
+            }
+        }
+        if let Some(management) = &sides.management {
+            for (tier, racks) in [Tier::Leaf, Tier::Spine].into_iter().zip(&management.racks) {
+                list.extend(
+                    racks.iter().enumerate().map(|(at, rack)| {
+                        (*rack, Device::Side(Purpose::Management, tier, at as u64))
+                    }),
+                );
+            }
+        }
+        list
     }
 
     fn device_power(&self, device: Device) -> u64 {
         match device {
             Device::Server(_) => self.floor.server_power(self.design.shape.gpus_per_server),
+            Device::Storage(_) => STORAGE_POWER,
             Device::Switch(tier, _) => u64::from(self.silicon[tier as usize].power.0),
+            Device::Side(Purpose::Management, tier, _) => management::power(tier),
+            Device::Side(..) => self.side_silicon(device).map_or(0, |s| u64::from(s.power.0)),
         }
+    }
+
+    /// The silicon of a switch of another network; that of management is not known.
+    fn side_silicon(&self, device: Device) -> Option<&Silicon> {
+        let Device::Side(purpose, tier, _) = device else { return None };
+        let side = self.sides.networks.iter().find(|side| side.purpose == purpose)?;
+        Some(&side.switches[tier as usize])
     }
 
     /// Units that a device takes.
     fn units(&self, device: Device) -> u64 {
         match device {
             Device::Server(_) => self.floor.server_units,
+            Device::Storage(_) => STORAGE_UNITS,
             Device::Switch(tier, _) => switch_units(self.silicon[tier as usize].ports.into()),
+            Device::Side(..) => {
+                self.side_silicon(device).map_or(1, |silicon| switch_units(silicon.ports.into()))
+            }
         }
     }
 
@@ -195,7 +265,9 @@ impl Plan {
 fn spans(devices: &[Device]) -> String {
     let alike = |a: &Device, b: &Device| match (a, b) {
         (Device::Server(_), Device::Server(_)) => true,
+        (Device::Storage(_), Device::Storage(_)) => true,
         (Device::Switch(a, _), Device::Switch(b, _)) => a == b,
+        (Device::Side(a, x, _), Device::Side(b, y, _)) => a == b && x == y,
         _ => false,
     };
     let span = |run: &[Device]| match run {

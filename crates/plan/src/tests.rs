@@ -7,6 +7,7 @@ mod links;
 mod money;
 mod properties;
 mod refusals;
+mod side;
 
 use super::*;
 use xoff_units::Ratio;

@@ -40,6 +40,12 @@ pub struct Wish {
     pub spine_oversubscription: Option<Ratio>,
     /// What the switches speak.
     pub network: Network,
+    /// A storage network, with so many storage servers (one for every eight servers).
+    pub storage: Option<Option<u64>>,
+    /// A front-end network.
+    pub frontend: bool,
+    /// A management network.
+    pub management: bool,
     /// Spares as a share of what is installed (a rule for each kind of part).
     pub spares: Option<Ratio>,
 }

@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
   xoff plan 1024 --out pod && xoff check pod/fabric.toml
   xoff plan 8192 --nic connectx-7 --leaf tomahawk-5 --rails 8 --tiers 2
   xoff plan 24576 --oversubscription 2:1 --prices prices.toml --json
+  xoff plan 1024 --storage --frontend --management --out pod
   xoff plan 2048 --nics-per-server 4 --homing dual --spares 5%
 
 Everything but the GPUs may be left open. Without --out nothing is written;
@@ -81,6 +82,15 @@ pub(crate) struct Args {
     /// Downlink bandwidth of a spine over its uplink bandwidth [default: 1:1]
     #[arg(long, value_name = "RATIO")]
     spine_oversubscription: Option<Ratio>,
+    /// Plan a storage network, too, with N storage servers [default: one for every eight servers]
+    #[arg(long, value_name = "N")]
+    storage: Option<Option<u64>>,
+    /// Plan a front-end network, too
+    #[arg(long)]
+    frontend: bool,
+    /// Plan a management network, too
+    #[arg(long)]
+    management: bool,
     /// Spares as a share of what is installed, like 5%; 0% orders none [default: 3% of optics and
     /// cables (2 of a kind at least), 2% of NICs and switches (1 at least)]
     #[arg(long, value_name = "SHARE")]
@@ -195,6 +205,9 @@ impl Args {
             homing: (self.homing == HomingArg::Dual).then_some(2),
             tiers: self.tiers,
             spares: self.spares,
+            storage: self.storage,
+            frontend: self.frontend,
+            management: self.management,
             oversubscription: self.oversubscription,
             spine_oversubscription: self.spine_oversubscription,
             ..Wish::default()

@@ -22,6 +22,9 @@ pub(super) fn render(plan: &Plan, folder: Option<&Path>, width: usize, style: St
     section("Design", figures(plan));
     section("When something dies", failures(design));
     section("Parts", parts(plan));
+    if plan.sides.networks.len() + plan.sides.management.iter().len() > 0 {
+        section("Other networks", sides(plan));
+    }
     section("Alternatives", alternatives(plan));
     text += &refusals(plan, style);
     text += &notes(plan, folder, style);
@@ -223,6 +226,53 @@ fn parts(plan: &Plan) -> Table {
     for line in &plan.design.bill.lines {
         table.row(part_row(line));
     }
+    table
+}
+
+/// The networks beside the one between GPUs, and the sum of all.
+fn sides(plan: &Plan) -> Table {
+    let mut table = Table::new(&[
+        ("network", LEFT),
+        ("switches", LEFT),
+        ("NICs", RIGHT),
+        ("cables", RIGHT),
+        ("power", RIGHT),
+        ("price", RIGHT),
+    ]);
+    for side in &plan.sides.networks {
+        let tiers = [(Tier::Leaf, "leaves"), (Tier::Spine, "spines"), (Tier::Core, "cores")];
+        let tiers = tiers.iter().zip(&side.silicon);
+        let switches = tiers.map(|((tier, word), silicon)| {
+            format!("{} {word} ({silicon})", count(side.shape.switches(*tier)))
+        });
+        table.row([
+            side.purpose.name().to_owned(),
+            switches.collect::<Vec<_>>().join(", "),
+            count(side.shape.nics()),
+            count(side.cables.iter().map(|level| level.cables).sum()),
+            marked(true, watts(side.bill.milliwatts)),
+            price(side.bill.price),
+        ]);
+    }
+    if let Some(management) = &plan.sides.management {
+        let (small, large) = (count(management.switches), count(management.aggregation));
+        table.row([
+            "management".to_owned(),
+            format!("{small} (48 x 1G), {large} (48 x 25G)"),
+            String::new(),
+            count(management.bill.quantity(Role::Cable) + management.bill.quantity(Role::Fibre)),
+            marked(true, watts(management.bill.milliwatts)),
+            price(management.bill.price),
+        ]);
+    }
+    table.row([
+        "all, with compute".to_owned(),
+        String::new(),
+        String::new(),
+        String::new(),
+        marked(true, watts(plan.milliwatts())),
+        price(plan.price()),
+    ]);
     table
 }
 
