@@ -8,6 +8,9 @@ use serde::Serialize;
 use xoff_fabric::catalogue::Catalogue;
 use xoff_units::{Rate, Ratio};
 
+/// The change that takes InfiniBand.
+pub(super) const INFINIBAND: &str = "InfiniBand";
+
 /// A design that differs in one thing, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alternative {
@@ -17,15 +20,18 @@ pub struct Alternative {
     pub design: Option<Design>,
     /// Why it cannot.
     pub refusal: Option<Refusal>,
+    /// What it was planned for.
+    #[serde(skip)]
+    pub wish: Wish,
 }
 
 impl Alternative {
-    fn new(change: String, result: Result<Design, Refusal>) -> Self {
+    fn new(change: String, wish: Wish, result: Result<Design, Refusal>) -> Self {
         let (design, refusal) = match result {
             Ok(design) => (Some(design), None),
             Err(refusal) => (None, Some(refusal)),
         };
-        Self { change, design, refusal }
+        Self { change, design, refusal, wish }
     }
 }
 
@@ -33,7 +39,7 @@ impl Alternative {
 pub(super) fn alternatives(inputs: &Inputs<'_>, wish: &Wish, chosen: &Design) -> Vec<Alternative> {
     let make = |change: String, wish: Wish| {
         let design = inputs.design(&wish).map(|(design, ..)| design);
-        Alternative::new(change, design)
+        Alternative::new(change, wish, design)
     };
     let shape = &chosen.shape;
     let mut list = vec![rails(&make, wish, chosen)];
@@ -54,7 +60,7 @@ fn rails(make: &impl Fn(String, Wish) -> Alternative, wish: &Wish, chosen: &Desi
     let shape = &chosen.shape;
     if shape.nics_per_server == 1 {
         let why = Refusal::new("servers with one NIC have one rail", ["--nics-per-server 8"]);
-        return Alternative::new("multi-rail".to_owned(), Err(why));
+        return Alternative::new("multi-rail".to_owned(), wish.clone(), Err(why));
     }
     let (change, rails) = match shape.rails {
         1 => ("multi-rail", shape.nics_per_server),
@@ -88,14 +94,14 @@ fn infiniband(
     chosen: &Design,
 ) -> Alternative {
     let rate = chosen.shape.host_rate;
-    let change = "InfiniBand".to_owned();
+    let change = INFINIBAND.to_owned();
     let nics = ["connectx-5", "connectx-6", "connectx-7", "connectx-8"];
     let same = |name: &&&str| catalogue.nics.get(**name).is_some_and(|nic| nic.rate == rate);
     let parts = nics.iter().find(same).zip(parts::infiniband_for(catalogue, rate));
     let Some((nic, switch)) = parts else {
         let why =
             Refusal::new(format!("no InfiniBand parts of {rate} are known"), ["--nic connectx-7"]);
-        return Alternative::new(change, Err(why));
+        return Alternative::new(change, wish.clone(), Err(why));
     };
     let other = Wish {
         network: Network::Infiniband,

@@ -2,6 +2,7 @@
 
 use super::Plan;
 use super::bill::LevelCables;
+use super::management::Owner;
 use super::parts::Medium;
 use super::racks::{Device, Place};
 use super::shape::{Level, Shape};
@@ -146,9 +147,9 @@ impl Plan {
     fn management_rows(&self, text: &mut String, places: &BTreeMap<Device, Place>) {
         let Some(management) = &self.sides.management else { return };
         for (at, run) in management.cables.iter().enumerate() {
-            let (place, name) = match run.from {
-                Ok(device) => (places.get(&device).copied(), device.to_string()),
-                Err(rack) => {
+            let (place, name) = match run.from.of {
+                Owner::Device(device) => (places.get(&device).copied(), device.to_string()),
+                Owner::Strips(rack) => {
                     let spot = &self.hall.racks[rack as usize];
                     let place = Place { row: spot.row + 1, rack: spot.place + 1, unit: 0 };
                     (Some(place), place.rack_label())
@@ -170,10 +171,10 @@ impl Plan {
                 at + 1,
                 from.rack_label(),
                 from.unit,
-                run.port,
+                run.from.port,
                 from.rack_label(),
                 from.unit,
-                run.port,
+                run.from.port,
                 to.rack_label(),
                 to.unit,
                 run.to,

@@ -14,12 +14,14 @@ mod bill;
 mod cabling;
 mod cure;
 mod design;
+mod existing;
 mod file;
 mod floor;
 mod management;
 mod parts;
 mod price;
 mod racks;
+mod recommend;
 mod refusal;
 mod shape;
 mod side;
@@ -34,11 +36,13 @@ pub use alternatives::Alternative;
 pub use bill::{Bill, Item, LevelCables, Line, MediumUse, Purpose, Role};
 pub use cabling::{Cable, End};
 pub use design::{Design, Failure, Part};
+pub use existing::{Brownfield, Fate, InventoryError, Owned, inventory};
 pub use floor::Floor;
 pub use management::Management;
 pub use parts::{Medium, Mode, Patch, Plug};
 pub use price::{Money, Price, PriceError, Prices, Provenance};
 pub use racks::{Device, Place, Rack};
+pub use recommend::{Reason, Recommendation, Skills};
 pub use refusal::Refusal;
 pub use shape::{Level, Shape};
 pub use side::{Side, Sides};
@@ -71,6 +75,10 @@ pub struct Plan {
     pub alternatives: Vec<Alternative>,
     /// The networks beside the one between GPUs.
     pub sides: Sides,
+    /// RoCE or InfiniBand, if both can be built.
+    pub recommendation: Option<Recommendation>,
+    /// What becomes of what is there already, if it was said.
+    pub brownfield: Option<Brownfield>,
     #[serde(skip)]
     hall: Hall,
     #[serde(skip)]
@@ -94,11 +102,25 @@ pub fn plan(
     within_limits(&design)?;
     let ask = wish.settle(catalogue)?;
     let sides = side::sides(&inputs, wish, &design.shape, &mut hall)?;
+    let alternatives = alternatives::alternatives(&inputs, wish, &design);
+    let kept = |design: &Design| {
+        let owned = wish.existing.as_ref()?;
+        Some(existing::brownfield(owned, &design.bill, catalogue))
+    };
+    let brownfield = kept(&design);
+    let other = alternatives.iter().find(|other| other.change == alternatives::INFINIBAND);
+    let recommendation = other.and_then(|other| other.design.as_ref()).map(|other| {
+        let saved = brownfield.as_ref().zip(kept(other));
+        let saved = saved.map(|(own, other)| (own.saved, other.saved));
+        recommend::recommend(&design, other, wish.skills, saved)
+    });
     let plan = Plan {
         wish: wish.clone(),
         floor,
         currency: prices.currency.clone(),
-        alternatives: alternatives::alternatives(&inputs, wish, &design),
+        alternatives,
+        recommendation,
+        brownfield,
         design,
         sides,
         hall,

@@ -59,12 +59,26 @@ pub struct Management {
     pub(super) racks: [Vec<u32>; 2],
 }
 
+/// What a port belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A server or a switch.
+    Device(Device),
+    /// The power strips of a rack.
+    Strips(u32),
+}
+
+/// A port below the switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Socket {
+    pub(super) of: Owner,
+    pub(super) port: &'static str,
+}
+
 /// One cable.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
-    /// What it is plugged into, or the rack whose power strip it is.
-    pub(super) from: Result<Device, u32>,
-    pub(super) port: String,
+    pub(super) from: Socket,
     /// The switch above it.
     pub(super) to: Device,
     pub(super) to_port: u64,
@@ -81,47 +95,12 @@ pub(super) fn management(
     hall: &mut Hall,
     sides: &Sides,
 ) -> Result<Management, Refusal> {
-    let ends = ends(shape, hall, sides);
-    // Filled in the order of racks; a rack stays with one switch.
-    let mut blocks: Vec<Vec<(u32, Result<Device, u32>, String)>> = Vec::new();
-    for (rack, list) in ends {
-        let full = blocks.last().is_none_or(|block| block.len() + list.len() > PLANNED);
-        if full || list.len() > PLANNED {
-            blocks.push(Vec::new());
-        }
-        for (device, port) in list {
-            if blocks.last().is_some_and(|block| block.len() == PLANNED) {
-                blocks.push(Vec::new());
-            }
-            if let Some(block) = blocks.last_mut() {
-                block.push((rack, device, port));
-            }
-        }
-    }
+    let blocks = fill(sockets(shape, hall, sides));
     let pairs = blocks.len().div_ceil(PER_PAIR).max(1);
     let first = hall.add_racks(1) as u32;
     let racks =
         [blocks.iter().map(|block| block[block.len() / 2].0).collect(), vec![first; 2 * pairs]];
-    let mut cables = Vec::new();
-    for (at, block) in blocks.iter().enumerate() {
-        for (number, (rack, from, port)) in block.iter().enumerate() {
-            let length = hall.between(*rack, racks[0][at]);
-            if length > COPPER {
-                return Err(Refusal::new(
-                    format!("a management cable of {length} is longer than twisted pairs reach"),
-                    ["racks that stand closer together", "more --servers-per-rack"],
-                ));
-            }
-            cables.push(Run {
-                from: *from,
-                port: port.clone(),
-                to: Device::Side(Purpose::Management, Tier::Leaf, at as u64),
-                to_port: number as u64 + 1,
-                length,
-                medium: None,
-            });
-        }
-    }
+    let mut cables = twisted(hall, &blocks, &racks[0])?;
     uplinks(inputs, hall, &racks, &mut cables)?;
     let (switches, aggregation) = (blocks.len() as u64, 2 * pairs as u64);
     let mut lines = lines(inputs, switches, aggregation, &cables);
@@ -137,41 +116,82 @@ pub(super) fn management(
     })
 }
 
+/// Shares the ports of all racks out to switches, in the order of racks; a rack stays with one
+/// switch unless it has more ports than that.
+fn fill(sockets: BTreeMap<u32, Vec<Socket>>) -> Vec<Vec<(u32, Socket)>> {
+    let mut blocks: Vec<Vec<(u32, Socket)>> = vec![Vec::new()];
+    for (rack, list) in sockets {
+        let used = blocks.last().map_or(0, Vec::len);
+        if used > 0 && used + list.len() > PLANNED {
+            blocks.push(Vec::new());
+        }
+        for socket in list {
+            if blocks.last().is_some_and(|block| block.len() == PLANNED) {
+                blocks.push(Vec::new());
+            }
+            if let Some(block) = blocks.last_mut() {
+                block.push((rack, socket));
+            }
+        }
+    }
+    blocks
+}
+
+/// The cables of twisted pairs, from every socket to the switch of its block.
+fn twisted(hall: &Hall, blocks: &[Vec<(u32, Socket)>], racks: &[u32]) -> Result<Vec<Run>, Refusal> {
+    let mut cables = Vec::new();
+    for (at, block) in blocks.iter().enumerate() {
+        for (number, (rack, socket)) in block.iter().enumerate() {
+            let length = hall.between(*rack, racks[at]);
+            if length > COPPER {
+                return Err(Refusal::new(
+                    format!("a management cable of {length} is longer than twisted pairs reach"),
+                    ["racks that stand closer together", "more --servers-per-rack"],
+                ));
+            }
+            cables.push(Run {
+                from: *socket,
+                to: Device::Side(Purpose::Management, Tier::Leaf, at as u64),
+                to_port: number as u64 + 1,
+                length,
+                medium: None,
+            });
+        }
+    }
+    Ok(cables)
+}
+
 /// What has a port, rack by rack.
-fn ends(
-    shape: &Shape,
-    hall: &Hall,
-    sides: &Sides,
-) -> BTreeMap<u32, Vec<(Result<Device, u32>, String)>> {
-    let mut ends: BTreeMap<u32, Vec<(Result<Device, u32>, String)>> = BTreeMap::new();
-    let mut add = |rack: u32, from: Result<Device, u32>, ports: &[&str]| {
-        let list = ends.entry(rack).or_default();
-        list.extend(ports.iter().map(|port| (from, (*port).to_owned())));
+fn sockets(shape: &Shape, hall: &Hall, sides: &Sides) -> BTreeMap<u32, Vec<Socket>> {
+    let mut sockets: BTreeMap<u32, Vec<Socket>> = BTreeMap::new();
+    let mut add = |rack: u32, of: Owner, ports: &[&'static str]| {
+        let list = sockets.entry(rack).or_default();
+        list.extend(ports.iter().map(|port| Socket { of, port }));
     };
-    let tiers = [Tier::Leaf, Tier::Spine, Tier::Core];
     for server in 0..shape.servers {
         let device = Device::Server(server);
-        add(hall.rack(device), Ok(device), &["bmc", "mgmt"]);
+        add(hall.rack(device), Owner::Device(device), &["bmc", "mgmt"]);
     }
     for (at, rack) in sides.storage_racks.iter().enumerate() {
-        add(*rack, Ok(Device::Storage(at as u64)), &["bmc", "mgmt"]);
+        add(*rack, Owner::Device(Device::Storage(at as u64)), &["bmc", "mgmt"]);
     }
-    for tier in tiers {
+    for tier in [Tier::Leaf, Tier::Spine, Tier::Core] {
         for number in 0..shape.switches(tier) {
             let device = Device::Switch(tier, number);
-            add(hall.rack(device), Ok(device), &["mgmt"]);
+            add(hall.rack(device), Owner::Device(device), &["mgmt"]);
         }
         for side in &sides.networks {
             for number in 0..side.shape.switches(tier) {
                 let rack = side.hall.rack(Device::Switch(tier, number));
-                add(rack, Ok(Device::Side(side.purpose, tier, number)), &["mgmt"]);
+                let device = Device::Side(side.purpose, tier, number);
+                add(rack, Owner::Device(device), &["mgmt"]);
             }
         }
     }
     for rack in 0..hall.racks.len() as u32 {
-        add(rack, Err(rack), &["pdu-a", "pdu-b"]);
+        add(rack, Owner::Strips(rack), &["pdu-a", "pdu-b"]);
     }
-    ends
+    sockets
 }
 
 /// Two cables from each switch to its pair.
@@ -197,8 +217,10 @@ fn uplinks(
                 )
             })?;
             cables.push(Run {
-                from: Ok(Device::Side(Purpose::Management, Tier::Leaf, at as u64)),
-                port: format!("up{}", half + 1),
+                from: Socket {
+                    of: Owner::Device(Device::Side(Purpose::Management, Tier::Leaf, at as u64)),
+                    port: if half == 0 { "up1" } else { "up2" },
+                },
                 to: Device::Side(Purpose::Management, Tier::Spine, above as u64),
                 to_port: (at % PER_PAIR) as u64 + 1,
                 length,

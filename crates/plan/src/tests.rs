@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod closed;
+mod existing;
 mod figures;
 mod links;
 mod money;

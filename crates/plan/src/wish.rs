@@ -1,6 +1,8 @@
 //! What to plan for, and what follows from it and the catalogue.
 
+use super::existing::Owned;
 use super::parts::{self, Mode, Switch};
+use super::recommend::Skills;
 use super::refusal::Refusal;
 use super::shape::Level;
 use super::size;
@@ -46,6 +48,10 @@ pub struct Wish {
     pub frontend: bool,
     /// A management network.
     pub management: bool,
+    /// What the people who will run it know.
+    pub skills: Option<Skills>,
+    /// What is there already.
+    pub existing: Option<Vec<Owned>>,
     /// Spares as a share of what is installed (a rule for each kind of part).
     pub spares: Option<Ratio>,
 }

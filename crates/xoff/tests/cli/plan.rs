@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-const FILES: [&str; 6] =
-    ["bom.csv", "cabling.csv", "fabric.toml", "plan.json", "racks.csv", "racks.txt"];
+const FILES: [&str; 7] =
+    ["bom.csv", "cabling.csv", "fabric.toml", "plan.json", "racks.csv", "racks.txt", "report.html"];
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
@@ -109,6 +109,71 @@ fn the_files_say_what_is_planned() {
     assert_eq!(read("racks.csv").lines().count(), 1 + 128 + 24);
     // The same wish gives the same bytes, and is no offence to what is there.
     assert_eq!(code(&output(folder.path(), &["plan", "1024", "--out", "pod"])), Some(0));
+}
+
+#[test]
+fn the_page_has_bill_racks_alternatives_and_networks() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("inv.csv"), "part,quantity\nconnectx-6,16\n").unwrap();
+    let arguments = [
+        "plan",
+        "256",
+        "--storage",
+        "--frontend",
+        "--management",
+        "--existing",
+        "inv.csv",
+        "--skills",
+        "ethernet",
+        "--out",
+        "pod",
+    ];
+    let made = output(folder.path(), &arguments);
+    assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+    let text = stdout(&made);
+    for expected in ["Other networks", "management", "What is there already", "connectx-6"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("pod/report.html")).unwrap();
+    for id in ["design", "bill", "racks", "alternatives", "networks", "existing"] {
+        assert!(page.contains(&format!("id=\"s-{id}\"")), "{id}");
+    }
+    // The command repeats the plan, wherever it is written.
+    assert!(page.contains("--skills ethernet") && !page.contains("--out pod"));
+    let cabling = std::fs::read_to_string(folder.path().join("pod/cabling.csv")).unwrap();
+    for network in [",compute,", ",storage,", ",frontend,", ",management,"] {
+        assert!(cabling.contains(network), "{network}");
+    }
+}
+
+#[test]
+fn a_mistake_in_an_inventory_points_at_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("i.csv"), "part,quantity\ntomahawk5,1\n").unwrap();
+    let wrong = output(folder.path(), &["plan", "64", "--existing", "i.csv"]);
+    assert_eq!(code(&wrong), Some(2));
+    let text = stderr(&wrong);
+    assert!(text.contains("i.csv:2") && text.contains("did you mean `tomahawk-5`?"), "{text}");
+    let power = output(folder.path(), &["plan", "64", "--rack-power", "45"]);
+    assert_eq!(code(&power), Some(2));
+    assert!(stderr(&power).contains("write a unit, like 45kW"), "{}", stderr(&power));
+}
+
+/// The step time stands beside the price, of the design and of each alternative.
+#[test]
+fn designs_are_validated() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["plan", "16", "--gpus-per-server", "4", "--validate", "--json"];
+    let made = output(folder.path(), &arguments);
+    assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+    let plan = json(&made);
+    let judged = plan["validated"].as_array().unwrap();
+    assert_eq!(judged[0]["name"], "planned");
+    assert!(judged[0]["verdict"].is_string(), "{judged:?}");
+    assert!(judged.len() > 1);
+    // InfiniBand has parts, but no file to validate.
+    let rival = judged.iter().find(|one| one["name"] == "InfiniBand").unwrap();
+    assert!(rival["verdict"].is_null() && rival["refused"].is_string());
 }
 
 #[test]

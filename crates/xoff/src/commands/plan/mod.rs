@@ -1,15 +1,20 @@
 //! `xoff plan`: a fabric from a number of GPUs.
 
+mod judged;
 mod page;
+mod report;
 
 use crate::exit::{CODES, Exit, Failure};
 use crate::input;
 use crate::output::diagnostics::{Finding, Findings, Severity, SourceFile};
 use crate::output::style::Style;
 use crate::output::{self, files, stdout_width};
+use judged::Judged;
 use std::path::{Path, PathBuf};
 use xoff_fabric::catalogue::Catalogue;
-use xoff_plan::{Floor, Plan, PriceError, Prices, Wish, plan};
+use xoff_plan::{
+    Floor, InventoryError, Owned, Plan, PriceError, Prices, Skills, Wish, inventory, plan,
+};
 use xoff_units::{Length, Ratio};
 
 const EXAMPLES: &str = "Examples:
@@ -18,11 +23,19 @@ const EXAMPLES: &str = "Examples:
   xoff plan 8192 --nic connectx-7 --leaf tomahawk-5 --rails 8 --tiers 2
   xoff plan 24576 --oversubscription 2:1 --prices prices.toml --json
   xoff plan 1024 --storage --frontend --management --out pod
+  xoff plan 1024 --existing inventory.csv --skills ethernet
+  xoff plan 256 --validate
   xoff plan 2048 --nics-per-server 4 --homing dual --spares 5%
 
 Everything but the GPUs may be left open. Without --out nothing is written;
-with it, fabric.toml, bom.csv, cabling.csv, racks.txt, racks.csv and
-plan.json.
+with it, fabric.toml, bom.csv, cabling.csv, racks.txt, racks.csv, report.html
+and plan.json.
+
+An inventory has the names of `xoff catalogue`, a line for each part:
+
+  part,quantity,length_m
+  tomahawk-5,8,
+  aoc,128,10
 
 A price file has any of these; what it leaves out is estimated, and every sum
 with an estimate in it is marked with a `~`:
@@ -91,6 +104,17 @@ pub(crate) struct Args {
     /// Plan a management network, too
     #[arg(long)]
     management: bool,
+    /// What the people who will run it know, for the choice between RoCE and InfiniBand
+    #[arg(long, value_enum, value_name = "SKILLS")]
+    skills: Option<SkillsArg>,
+    /// What is there already, a table of part,quantity,length_m: what of it can stay, what must be
+    /// replaced, and in which order
+    #[arg(long, value_name = "FILE")]
+    existing: Option<PathBuf>,
+    /// Validate the design and each alternative (small experiments; minutes), and put the time of a
+    /// training step beside the price
+    #[arg(long)]
+    validate: bool,
     /// Spares as a share of what is installed, like 5%; 0% orders none [default: 3% of optics and
     /// cables (2 of a kind at least), 2% of NICs and switches (1 at least)]
     #[arg(long, value_name = "SHARE")]
@@ -149,6 +173,17 @@ struct FloorArgs {
     rack_power: Option<u64>,
 }
 
+/// What people know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SkillsArg {
+    /// Ethernet
+    Ethernet,
+    /// InfiniBand
+    Infiniband,
+    /// Both alike
+    Both,
+}
+
 /// Leaves that a NIC is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum HomingArg {
@@ -192,8 +227,9 @@ impl FloorArgs {
 }
 
 impl Args {
-    fn wish(&self) -> Wish {
-        Wish {
+    fn wish(&self, catalogue: &Catalogue) -> Result<Wish, Failure> {
+        let existing = self.existing.as_deref().map(|path| read_inventory(path, catalogue));
+        Ok(Wish {
             gpus: self.gpus,
             gpus_per_server: self.gpus_per_server,
             nics_per_server: self.nics_per_server,
@@ -208,10 +244,16 @@ impl Args {
             storage: self.storage,
             frontend: self.frontend,
             management: self.management,
+            existing: existing.transpose()?,
+            skills: self.skills.map(|skills| match skills {
+                SkillsArg::Ethernet => Skills::Ethernet,
+                SkillsArg::Infiniband => Skills::Infiniband,
+                SkillsArg::Both => Skills::Both,
+            }),
             oversubscription: self.oversubscription,
             spine_oversubscription: self.spine_oversubscription,
             ..Wish::default()
-        }
+        })
     }
 }
 
@@ -221,24 +263,29 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Some(path) => read_prices(path, &catalogue)?,
         None => Prices::estimates(&catalogue),
     };
-    let plan = plan(&args.wish(), args.floor.floor(), &catalogue, &prices)
+    let plan = plan(&args.wish(&catalogue)?, args.floor.floor(), &catalogue, &prices)
         .map_err(|refusal| Failure::input(refusal.to_string()))?;
+    let judged = match args.validate {
+        true => judged::judge_all(&plan, &prices)?,
+        false => Vec::new(),
+    };
     if let Some(folder) = &args.out {
-        let written = written(&plan)?;
+        let written = written(&plan, &judged)?;
         let borrowed: Vec<_> = written.iter().map(|(name, text)| (*name, text.as_str())).collect();
         files::write(folder, &borrowed, args.force)?;
     }
     if args.json {
-        output::stdout_json(&plan)?;
+        output::stdout_json(&json(&plan, &judged)?)?;
     } else {
-        output::stdout(&page::render(&plan, args.out.as_deref(), stdout_width(), Style::stdout()))?;
+        let (folder, style) = (args.out.as_deref(), Style::stdout());
+        output::stdout(&page::render(&plan, &judged, folder, stdout_width(), style))?;
     }
     Ok(Exit::Fine)
 }
 
 /// What goes into the folder; the summary of it all is written last.
-fn written(plan: &Plan) -> Result<[(&'static str, String); 6], Failure> {
-    let mut json = serde_json::to_string_pretty(plan)
+fn written(plan: &Plan, judged: &[Judged]) -> Result<[(&'static str, String); 7], Failure> {
+    let mut json = serde_json::to_string_pretty(&json(plan, judged)?)
         .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
     json.push('\n');
     Ok([
@@ -247,8 +294,46 @@ fn written(plan: &Plan) -> Result<[(&'static str, String); 6], Failure> {
         ("cabling.csv", plan.cabling_csv()),
         ("racks.txt", plan.racks_text()),
         ("racks.csv", plan.racks_csv()),
+        ("report.html", report::report(plan, judged, &command()).html()),
         ("plan.json", json),
     ])
+}
+
+/// The plan, and what a validation found if there was one.
+fn json(plan: &Plan, judged: &[Judged]) -> Result<serde_json::Value, Failure> {
+    let failed = |error| Failure::write(format!("cannot write JSON: {error}"));
+    let mut value = serde_json::to_value(plan).map_err(failed)?;
+    if !judged.is_empty() {
+        value["validated"] = serde_json::to_value(judged).map_err(failed)?;
+    }
+    Ok(value)
+}
+
+/// What gives the plan again: the options that say what is planned, not where it goes.
+fn command() -> String {
+    let mut words = std::env::args().skip(1);
+    let mut text = "xoff".to_owned();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--out" => drop(words.next()),
+            "--force" | "--json" => {}
+            word if word.starts_with("--out=") => {}
+            word => text += &format!(" {word}"),
+        }
+    }
+    text
+}
+
+fn read_inventory(path: &Path, catalogue: &Catalogue) -> Result<Vec<Owned>, Failure> {
+    let text = input::read_text(path).map_err(Failure::input)?;
+    inventory(&text, catalogue).map_err(|error| {
+        let InventoryError { message, help, span } = error;
+        let file = SourceFile { path: path.to_owned(), text };
+        let (code, help) = ("inventory".to_owned(), Some(help));
+        let finding = Finding { severity: Severity::Error, code, message, help, file: 0, span };
+        Findings { files: vec![file], list: vec![finding] }.show(false);
+        Failure::shown()
+    })
 }
 
 fn read_prices(path: &Path, catalogue: &Catalogue) -> Result<Prices, Failure> {

@@ -1,18 +1,25 @@
 //! A plan as people read it.
 
+use super::judged::Judged;
 use crate::output::number::{count, counted, large, percent, rate, watts};
-use crate::output::printable;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
+use crate::output::{printable, wrap};
 use std::path::Path;
 use xoff_fabric::model::Tier;
-use xoff_plan::{Design, Failure, LevelCables, Line, Part, Plan, Price, Role};
+use xoff_plan::{Brownfield, Design, Failure, LevelCables, Line, Part, Plan, Price, Role};
 use xoff_units::Ratio;
 
 const LEFT: Align = Align::Left;
 const RIGHT: Align = Align::Right;
 
-pub(super) fn render(plan: &Plan, folder: Option<&Path>, width: usize, style: Style) -> String {
+pub(super) fn render(
+    plan: &Plan,
+    judged: &[Judged],
+    folder: Option<&Path>,
+    width: usize,
+    style: Style,
+) -> String {
     let design = &plan.design;
     let gpus = counted(design.shape.gpus(), "GPU", "GPUs");
     let mut text = format!("{}  {}\n", style.bold(&gpus), design.name());
@@ -25,8 +32,12 @@ pub(super) fn render(plan: &Plan, folder: Option<&Path>, width: usize, style: St
     if plan.sides.networks.len() + plan.sides.management.iter().len() > 0 {
         section("Other networks", sides(plan));
     }
-    section("Alternatives", alternatives(plan));
+    section("Alternatives", alternatives(plan, judged));
+    if let Some(brown) = &plan.brownfield {
+        section("What is there already", existing(brown));
+    }
     text += &refusals(plan, style);
+    text += &advice(plan, width, style);
     text += &notes(plan, folder, style);
     text
 }
@@ -36,11 +47,11 @@ fn marked(estimate: bool, text: String) -> String {
     if estimate { format!("~{text}") } else { text }
 }
 
-fn price(price: Price) -> String {
+pub(super) fn price(price: Price) -> String {
     marked(price.estimate, large((price.amount.0 / 100) as f64))
 }
 
-fn power(design: &Design) -> String {
+pub(super) fn power(design: &Design) -> String {
     let estimate = design.bill.lines.iter().any(|line| line.power_estimate);
     marked(estimate, watts(design.bill.milliwatts))
 }
@@ -54,9 +65,16 @@ fn ratio(ratio: Ratio) -> String {
 }
 
 fn figures(plan: &Plan) -> Table {
-    let (design, shape) = (&plan.design, &plan.design.shape);
     let mut table = Table::new(&[("", LEFT), ("", LEFT)]);
-    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+    figure_rows(plan).into_iter().for_each(|(name, text)| table.row([name, text]));
+    table
+}
+
+/// What there is to know of a design, line by line.
+pub(super) fn figure_rows(plan: &Plan) -> Vec<(String, String)> {
+    let (design, shape) = (&plan.design, &plan.design.shape);
+    let mut rows = Vec::new();
+    let mut row = |name: &str, text: String| rows.push((name.to_owned(), text));
     row(
         "servers",
         format!(
@@ -93,7 +111,7 @@ fn figures(plan: &Plan) -> Table {
     let spares = counted(design.bill.spares(), "spare part", "spare parts");
     let currency = &plan.currency;
     row("price", format!("{all} {currency}, {each} per GPU, with {spares}"));
-    table
+    rows
 }
 
 const fn tier_word(ratios: &[String]) -> &'static str {
@@ -188,7 +206,7 @@ fn failures(design: &Design) -> Table {
     table
 }
 
-const fn part_name(part: Part) -> &'static str {
+pub(super) const fn part_name(part: Part) -> &'static str {
     match part {
         Part::Nic => "a NIC or its cable",
         Part::Leaf => "a leaf",
@@ -198,7 +216,7 @@ const fn part_name(part: Part) -> &'static str {
     }
 }
 
-fn loss(failure: &Failure) -> String {
+pub(super) fn loss(failure: &Failure) -> String {
     if failure.cuts_off() {
         return "the network".to_owned();
     }
@@ -297,7 +315,7 @@ fn part_row(line: &Line) -> [String; 9] {
 }
 
 /// A column for each design, so that figures stand side by side.
-fn alternatives(plan: &Plan) -> Table {
+fn alternatives(plan: &Plan, judged: &[Judged]) -> Table {
     let others = plan.alternatives.iter();
     let others = others.filter_map(|other| Some((other.change.as_str(), other.design.as_ref()?)));
     let designs: Vec<(&str, &Design)> =
@@ -309,14 +327,56 @@ fn alternatives(plan: &Plan) -> Table {
         let cells = designs.iter().map(|(_, design)| figure(design));
         table.row([name.to_owned()].into_iter().chain(cells));
     }
+    let of = |wanted: &str| judged.iter().find(|judged| judged.name == wanted);
+    for (name, figure) in Judged::FIGURES.into_iter().filter(|_| !judged.is_empty()) {
+        let cells = designs.iter().map(|(name, _)| of(name).map_or("-".to_owned(), figure));
+        table.row([name.to_owned()].into_iter().chain(cells));
+    }
     table
+}
+
+/// What becomes of an inventory.
+fn existing(brown: &Brownfield) -> Table {
+    let mut table = Table::new(&[
+        ("part", LEFT),
+        ("length", RIGHT),
+        ("stay", RIGHT),
+        ("go", RIGHT),
+        ("why", LEFT),
+    ]);
+    for fate in &brown.fates {
+        table.row([
+            fate.owned.part.clone(),
+            fate.owned.length.map_or(String::new(), |length| length.to_string()),
+            count(fate.stays),
+            count(fate.goes),
+            fate.reason.clone(),
+        ]);
+    }
+    table
+}
+
+/// The steps of work where something is there already, and which network is recommended.
+fn advice(plan: &Plan, width: usize, style: Style) -> String {
+    let lines = |text: &str| wrap(text, width.saturating_sub(5).max(20)).join("\n     ");
+    let mut text = String::new();
+    if let Some(brown) = &plan.brownfield {
+        for (at, step) in brown.steps.iter().enumerate() {
+            text += &format!("  {}. {}\n", at + 1, lines(step));
+        }
+    }
+    if let Some(recommendation) = &plan.recommendation {
+        let sentence = lines(&recommendation.sentence());
+        text += &format!("\n{}\n     {sentence}\n", style.bold("RoCE or InfiniBand"));
+    }
+    text
 }
 
 /// A figure of a design, by its name.
 type Figure = (&'static str, fn(&Design) -> String);
 
 /// What designs are compared by.
-const FIGURES: [Figure; 14] = [
+pub(super) const FIGURES: [Figure; 14] = [
     ("leaves", |design| some(design.switches(Tier::Leaf))),
     ("spines", |design| some(design.switches(Tier::Spine))),
     ("cores", |design| some(design.switches(Tier::Core))),
