@@ -1,7 +1,8 @@
 //! The three answers at the top: lossless, performance, resilience; each one sentence with its figures.
 
 use super::Evidence;
-use super::words::{count, percent, some, time};
+use super::failures::failure_costs;
+use super::words::{percent, some, time};
 use super::workload::{COLLECTIVES, longer, median, share};
 use crate::check::{Aspect, Check};
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ pub fn answers(evidence: &Evidence<'_>, checks: &[Check]) -> BTreeMap<Aspect, St
     };
     put(Aspect::Lossless, lossless(checks));
     put(Aspect::Performance, performance(evidence, checks));
-    put(Aspect::Resilience, resilience(checks));
+    put(Aspect::Resilience, resilience(evidence));
     all
 }
 
@@ -89,22 +90,30 @@ fn lost(evidence: &Evidence<'_>, time_us: f64, ideal_us: f64) -> String {
     )
 }
 
-fn resilience(checks: &[Check]) -> Option<String> {
-    let failures: Vec<&Check> =
-        checks.iter().filter(|check| check.id.starts_with("failures.")).collect();
-    if failures.is_empty() {
+/// What failures cost: the longest standstill, the worst slowdown, and what kills the job.
+fn resilience(evidence: &Evidence<'_>) -> Option<String> {
+    let costs = failure_costs(evidence);
+    if costs.is_empty() {
         return None;
     }
-    let bad: Vec<&&Check> =
-        failures.iter().filter(|check| check.verdict != Verdict::Pass).collect();
-    Some(match bad.first() {
-        None => format!("survives {}", count(failures.len() as u64, "failure", "failures")),
-        Some(worst) => format!(
-            "{} of {} failures are survived as they should be; {}: {}",
-            failures.len() - bad.len(),
-            failures.len(),
-            worst.title.to_lowercase(),
-            worst.measured
-        ),
-    })
+    let deadly: Vec<String> = costs
+        .iter()
+        .filter_map(|cost| Some((cost, cost.died.as_ref()?)))
+        .map(|(cost, (after, _))| format!("{} (after {})", cost.what, time(after * 1e6)))
+        .collect();
+    let survived = costs.len() - deadly.len();
+    let mut words = vec![format!("the job survives {survived} of {} failures", costs.len())];
+    let longest = costs.iter().filter(|cost| cost.died.is_none());
+    let longest = longest.filter_map(|cost| Some((cost.interruption?, &cost.what)));
+    if let Some((seconds, what)) = longest.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        words.push(format!("{what} stops it for {}, the longest", time(seconds * 1e6)));
+    }
+    let slower = costs.iter().filter_map(|cost| Some((cost.slowdown?, &cost.what)));
+    if let Some((times, what)) = slower.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        words.push(format!("{what} makes it {times:.2} times as long, the most"));
+    }
+    if !deadly.is_empty() {
+        words.push(format!("it dies of {}", some(&deadly)));
+    }
+    Some(words.join("; "))
 }

@@ -6,7 +6,7 @@ use crate::advice::Advice;
 use crate::check::{Aspect, Check};
 use crate::measure::Measurement;
 use crate::phase::Phase;
-use crate::suite::{CLASS_SHARES, CROWD, INCASTS, VICTIMS};
+use crate::suite::{ALL_SPINES, CLASS_SHARES, CROWD, DEAD_SPINE, INCASTS, VICTIMS};
 use xoff_fabric::derived::Derived;
 use xoff_fabric::model::Scheduling;
 use xoff_report::Verdict;
@@ -256,7 +256,8 @@ fn microbursts(evidence: &Evidence<'_>, derived: &Derived, measured: &Measuremen
 
 /// Over all experiments without a failure: no lossless drop, no deadlock, nothing that gave up.
 fn lossless(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
-    let broken = |name: &str| name.starts_with("failure") || name.starts_with("dead");
+    let broken =
+        |name: &str| name.starts_with("failure") || [DEAD_SPINE, ALL_SPINES].contains(&name);
     let all: Vec<&Measurement> =
         evidence.measured.values().filter(|measured| !broken(&measured.experiment)).collect();
     if all.is_empty() {

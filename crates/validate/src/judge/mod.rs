@@ -13,8 +13,8 @@ mod failures;
 mod laboratory;
 mod load;
 mod operations;
-mod settings;
 mod redundancy;
+mod settings;
 mod words;
 mod workload;
 

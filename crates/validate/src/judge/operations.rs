@@ -4,8 +4,8 @@
 use super::Evidence;
 use super::failures::FAILURES;
 use super::words::some;
-use crate::blind::{Finding, Inventory, PortCounters, diagnose};
 use crate::advice::Advice;
+use crate::blind::{Finding, Inventory, PortCounters, diagnose};
 use crate::check::Check;
 use crate::measure::Measurement;
 use crate::phase::Phase;

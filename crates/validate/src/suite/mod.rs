@@ -19,12 +19,12 @@ use xoff_fabric::scenario::NodeRef;
 pub(crate) use baseline::{LONG, SHORT};
 pub use baseline::{Pair, Relation, pairs};
 pub(crate) use contention::{CLASS_SHARES, CROWD, INCASTS, VICTIMS};
-pub(crate) use load::{ALL_TO_ALL, ALONG_RAILS, PERMUTATION};
-pub(crate) use scale::Scale;
 #[cfg(test)]
 pub(crate) use failures::JOB;
 pub(crate) use failures::{ACROSS, hosts, is_dual_homed, peer, uplinks};
 pub use failures::{ALL_SPINES, DEAD_SPINE, UNDISTURBED, Victims, failures as failures_of};
+pub(crate) use load::{ALL_TO_ALL, ALONG_RAILS, PERMUTATION};
+pub(crate) use scale::Scale;
 
 /// Which experiments to run.
 #[derive(Debug, Clone, PartialEq, Eq)]

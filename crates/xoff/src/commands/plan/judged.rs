@@ -114,7 +114,7 @@ fn one(name: &str, text: &str, interrupt: &Interrupt) -> Result<Judged, Failure>
             None => {}
         }
     }
-    let evidence = Evidence { setup: &setup, measured: &measured, refused: &refused };
+    let evidence = Evidence { setup: &setup, text, measured: &measured, refused: &refused };
     let checks = judge(&evidence, &choice);
     let steps = measured.values().flat_map(|figures| &figures.steps);
     Ok(Judged {
