@@ -1,9 +1,11 @@
 //! The fabric file of a plan: the smallest that says it.
 
+use super::Network;
 use super::Plan;
 use super::shape::Level;
 use super::size::oversubscribed;
 use std::fmt::Write;
+use xoff_fabric::catalogue::OutOfOrder;
 use xoff_fabric::model::Tier;
 use xoff_units::{Length, Rate};
 
@@ -11,7 +13,7 @@ use xoff_units::{Length, Rate};
 const DEFAULT_LENGTHS: [Length; 3] = [Length::from_m(5), Length::from_m(30), Length::from_m(100)];
 
 impl Plan {
-    /// The fabric file of the chosen design. Every key in it differs from its default.
+    /// The fabric file of the chosen design. Of its wiring, every key differs from its default.
     pub fn fabric_toml(&self) -> String {
         let mut text = format!("# {}: {} GPUs\n", self.design.name(), self.design.shape.gpus());
         self.write_cluster(&mut text);
@@ -19,7 +21,32 @@ impl Plan {
         for level in self.design.shape.levels() {
             self.write_links(level, &mut text);
         }
+        if self.design.network == Network::Roce {
+            self.write_settings(&mut text);
+        }
         text
+    }
+
+    /// What a validation would advise: a watchdog, and flows that spread over all links as the NIC allows.
+    fn write_settings(&self, text: &mut String) {
+        text.push_str("\n[switch.watchdog]\nenabled = true\n");
+        if self.design.shape.tiers > 1 {
+            let nic = self.catalogue.nics.get(&self.design.nic);
+            text.push_str(match nic.map(|nic| nic.placement) {
+                None | Some(OutOfOrder::Unable) => "\n[transport]\nqueue-pairs = 16\n",
+                Some(OutOfOrder::Switchable | OutOfOrder::Able) => {
+                    "\n[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n\n\
+                     [transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256\n"
+                }
+            });
+        }
+        let shape = &self.design.shape;
+        let ratios = [shape.oversubscription(), shape.spine_oversubscription()];
+        let widest = ratios.into_iter().flatten().filter(|&ratio| oversubscribed(ratio)).max();
+        if let Some(ratio) = widest {
+            let (down, up) = (ratio.numerator(), ratio.denominator());
+            let _ = writeln!(text, "\n[goals]\noversubscription = \"{down}:{up}\"");
+        }
     }
 
     fn write_cluster(&self, text: &mut String) {

@@ -1,7 +1,7 @@
 //! The three answers at the top: lossless, performance, resilience; each one sentence with its figures.
 
 use super::Evidence;
-use super::failures::failure_costs;
+use super::failures::{CRAWLS, FailureCost, failure_costs};
 use super::words::{percent, some, time};
 use super::workload::{COLLECTIVES, longer, median, share};
 use crate::check::{Aspect, Check};
@@ -108,7 +108,13 @@ fn resilience(evidence: &Evidence<'_>) -> Option<String> {
     if let Some((seconds, what)) = longest.max_by(|a, b| a.0.total_cmp(&b.0)) {
         words.push(format!("{what} stops it for {}, the longest", time(seconds * 1e6)));
     }
-    let slower = costs.iter().filter_map(|cost| Some((cost.slowdown?, &cost.what)));
+    let crawls = |cost: &&FailureCost| cost.slowdown.is_some_and(|times| times > CRAWLS);
+    let crawling: Vec<String> = costs.iter().filter(crawls).map(|cost| cost.what.clone()).collect();
+    if !crawling.is_empty() {
+        words.push(format!("it hardly moves under {}", some(&crawling)));
+    }
+    let slower = costs.iter().filter(|cost| !crawls(cost));
+    let slower = slower.filter_map(|cost| Some((cost.slowdown?, &cost.what)));
     if let Some((times, what)) = slower.max_by(|a, b| a.0.total_cmp(&b.0)) {
         words.push(format!("{what} makes it {times:.2} times as long, the most"));
     }

@@ -299,6 +299,18 @@ fn unused(victims: &Victims, evidence: &Evidence<'_>, id: &str, base: &Measureme
     !base.counters.iter().any(used)
 }
 
+/// Beyond this many times as long a job hardly moves.
+pub(super) const CRAWLS: f64 = 10.0;
+
+fn slowed(times: f64) -> String {
+    match times {
+        _ if times > CRAWLS => {
+            "hardly moves (senders wait for timeouts again and again)".to_owned()
+        }
+        _ => format!("goes on, slowed by {}", percent(times - 1.0)),
+    }
+}
+
 /// What a failure did, in words.
 fn told(course: &Course, measured: &Measurement, drops: u64) -> String {
     let mut seen = match &course.died {
@@ -315,12 +327,12 @@ fn told(course: &Course, measured: &Measurement, drops: u64) -> String {
                 format!("the job stands still for {}, then goes on", standstill(course))
             }
             (false, true) => {
-                format!("the job goes on, slowed by {}", percent(course.slowdown - 1.0))
+                format!("the job {}", slowed(course.slowdown))
             }
             (true, true) => format!(
-                "the job stands still for {}, then goes on, slowed by {} until it is repaired",
+                "the job stands still for {}, then {} until it is repaired",
                 standstill(course),
-                percent(course.slowdown - 1.0)
+                slowed(course.slowdown)
             ),
         },
     };

@@ -278,9 +278,10 @@ fn oversubscription(setup: &FabricSetup, derived: &Derived) -> Check {
     let tiers = derived.tiers.iter().filter_map(|row| Some((row.tier, row.oversubscription?)));
     let worst = tiers.max_by_key(|(_, ratio)| *ratio);
     let factor = worst.map_or(1.0, |(_, ratio)| ratio.as_f64());
-    let verdict = match factor {
-        _ if factor <= 1.001 => Verdict::Pass,
-        _ if factor < 3.999 => Verdict::Warn,
+    let meant = setup.goals.oversubscription.as_f64();
+    let verdict = match factor / meant {
+        beyond if beyond <= 1.001 => Verdict::Pass,
+        beyond if beyond < 3.999 => Verdict::Warn,
         _ => Verdict::Fail,
     };
     let measured = match worst {
@@ -289,7 +290,13 @@ fn oversubscription(setup: &FabricSetup, derived: &Derived) -> Check {
     };
     check("oversubscription", "Switches have as much bandwidth up as down")
         .done("added up the rates of every switch, tier by tier")
-        .seen(measured, "1:1; a training fabric is built for all-to-all traffic")
+        .seen(
+            measured,
+            match meant > 1.0 {
+                true => format!("{meant:.2}:1 or less, as `[goals]` has it"),
+                false => "1:1; a training fabric is built for all-to-all traffic".to_owned(),
+            },
+        )
         .verdict(verdict)
         .places((verdict != Verdict::Pass).then_some("fabric.oversubscription"))
         .advise(Some(advice::non_blocking(setup)))

@@ -50,7 +50,7 @@ impl Choice {
 
 /// The experiments for a fabric, phase by phase.
 pub fn suite(fabric: &Fabric, choice: &Choice) -> Vec<Experiment> {
-    let (mut all, scale) = (Vec::new(), Scale::of(choice));
+    let (mut all, scale) = (Vec::new(), Scale::of(choice, fabric.nics.len()));
     if choice.has(Phase::Baseline) {
         all.extend(baseline::experiments(fabric));
     }

@@ -1,7 +1,6 @@
 //! [`Scale`]: how long loads last and how much collectives move.
 //!
-//! Time and sizes are the same for every fabric, so that a design is put to the same test at every number of GPUs.
-//! Only a budget changes them.
+//! Loads last as long in every fabric, so that a design is put to the same test at every number of GPUs.
 
 use super::Choice;
 use xoff_units::{Bytes, Span};
@@ -24,8 +23,9 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// What was chosen.
-    pub(crate) fn of(choice: &Choice) -> Self {
+    /// What was chosen, for a fabric of so many NICs: beyond some hundreds collectives are smaller, and still of full
+    /// chunks.
+    pub(crate) fn of(choice: &Choice, nics: usize) -> Self {
         let mib = |number: u64| Bytes::new(number << 20);
         if choice.quick {
             return Self {
@@ -41,7 +41,11 @@ impl Scale {
             load: Span::from_us(500),
             settled: Span::from_ms(3),
             draws: 3,
-            reduced: mib(32),
+            reduced: mib(match nics {
+                ..=512 => 128,
+                ..=2_048 => 64,
+                _ => 32,
+            }),
             exchanged: mib(64),
             layers: 2,
         }

@@ -170,7 +170,7 @@ mod tests {
 
     fn step_of(cluster: &str) -> Option<(u32, u32, u32)> {
         let fabric = fabric(cluster);
-        let experiment = step(&fabric, Scale::of(&Choice::default()), &jobs(&fabric))?;
+        let experiment = step(&fabric, Scale::of(&Choice::default(), 1), &jobs(&fabric))?;
         let [Workload::TrainingStep(step)] = experiment.scenario.workloads.as_slice() else {
             return None;
         };

@@ -125,7 +125,9 @@ fn bar(experiments: usize) -> ProgressBar {
     let target = ProgressDrawTarget::stderr();
     let bar = ProgressBar::with_draw_target(Some(experiments as u64), target);
     // The template is ours and valid; without it the bar only looks plainer.
-    if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len}  {wide_msg} {elapsed}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:20} {pos}/{len}  {wide_msg} {elapsed}, about {eta} left")
+    {
         bar.set_style(style.progress_chars("━━─"));
     }
     bar.enable_steady_tick(Duration::from_millis(500));
