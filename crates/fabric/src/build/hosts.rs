@@ -6,7 +6,7 @@ mod marks;
 use super::assemble::receive;
 use crate::diagnostic::code;
 use crate::document::{Report, Step, keys};
-use crate::file::{FabricFile, IommuSetting, PcieSettings, ReceiveSettings};
+use crate::file::{FabricFile, HostEntry, IommuSetting, NicDscp, PcieSettings, ReceiveSettings};
 use crate::model::{HostPath, Model, NicId, PortId, ReceiveLimit};
 use crate::names::Names;
 use crate::rules::pcie::{Bottleneck, Path, Reached, Slot};
@@ -111,6 +111,20 @@ fn named(fabric: &Model, file: &FabricFile, index: usize, report: &mut Report<'_
             Ok(nic) => nics.push(nic),
             Err(error) => wrong("nics", position, error),
         }
+    }
+    let HostEntry { pcie, receive, packet_rate, dscp, .. } = entry;
+    if !nics.is_empty()
+        && *pcie == PcieSettings::default()
+        && receive.is_none()
+        && packet_rate.is_none()
+        && *dscp == NicDscp::default()
+    {
+        report.error(
+            code::MISSING_KEY,
+            keys!["host", index],
+            "it does not say what differs",
+            "give `pcie`, `receive`, `packet-rate` or `dscp`",
+        );
     }
     if entry.servers.is_empty() && entry.nics.is_empty() {
         report.error(

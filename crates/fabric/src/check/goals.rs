@@ -93,6 +93,11 @@ fn goal(
     let table = report.document().get(keys!["goals", key]);
     let single = !matches!(table.map(|node| &node.value), Some(Value::Table(_)));
     let mut sound = true;
+    if pass.is_none() && fail.is_none() {
+        let message = "it gives neither `pass` nor `fail`";
+        let help = format!("give one of them, or leave `{key}` out for the default");
+        report.error(code::MISSING_KEY, keys!["goals", key], message, help);
+    }
     for (name, bound) in [("pass", pass), ("fail", fail)] {
         let Some((message, help)) = bound.and_then(|bound| figure.wrong(bound)) else { continue };
         let path: &[_] = if single { keys!["goals", key] } else { keys!["goals", key, name] };
@@ -251,6 +256,7 @@ mod tests {
         refused("oversubscription = 0", "0", "1:1");
         refused("survive = ['link', 'spin']", "'spin'", "spine");
         refused("survive = ['link', 'link']", "'link'", "twice");
+        refused("collective = {}", "collective", "neither `pass` nor `fail`");
         refused("colective = 0.8", "colective", "collective");
         refused("collective = { pas = 0.8 }", "pas", "pass");
     }

@@ -13,9 +13,20 @@ pub(super) fn check(file: &FabricFile, report: &mut Report<'_>) {
         [("leaf", &file.switch.leaf), ("spine", &file.switch.spine), ("core", &file.switch.core)];
     for (tier, settings) in tiers {
         rules(&settings.rules, keys!["switch", tier], report);
+        credits(file, &settings.rules, keys!["switch", tier], report);
     }
     for (index, device) in file.devices.iter().enumerate() {
         rules(&device.rules, keys!["device", index], report);
+        credits(file, &device.rules, keys!["device", index], report);
+    }
+}
+
+/// A link is held back in one way.
+fn credits(file: &FabricFile, rules: &LocalRules, at: &Path<'_>, report: &mut Report<'_>) {
+    if file.credits.enabled && rules.pfc.is_some() {
+        let message = "links of this fabric have credits, and no pauses";
+        let help = "leave `pfc` out, or turn `credits.enabled` off";
+        impossible(report, &[at, keys!["pfc"]].concat(), message, help);
     }
 }
 

@@ -22,6 +22,13 @@ impl Shape {
     /// nothing that depends on several keys can be judged: not the fabric as a whole, nor the rest of the
     /// same table or list entry, nor a name that was defined there.
     pub(super) fn explains(&self, found: &Diagnostic) -> bool {
+        // What seems to be missing may be the key that is misspelt there.
+        let misspelt = |own: &Diagnostic| {
+            own.code == code::UNKNOWN_KEY && self.section(own) == self.section(found)
+        };
+        if found.code == code::MISSING_KEY && self.found.iter().any(misspelt) {
+            return true;
+        }
         let mut wrong = self.found.iter().filter(|own| loses(own)).peekable();
         if wrong.peek().is_none() {
             return false;

@@ -68,6 +68,7 @@ fn nonsense_about_nics_is_refused_where_it_is() {
         ("[nic.dscp]\ndata = 64\n", "64"),
         ("[[host]]\nservers = [0]\nreceive = { rate = '0Gbps' }\n", "'0Gbps'"),
         ("[[host]]\nservers = [9]\npacket-rate = '1Mpps'\n", "9"),
+        ("[[host]]\nservers = [0]\n", "[[host]]"),
         ("[traffic]\ncnp = 'data'\n[nic.dscp]\ncnp = 48\n", "48"),
     ] {
         let text = format!("{BASE}{text}");

@@ -140,6 +140,8 @@ fn mistakes_are_shown_where_they_are() {
     refused("[[device]]\nname = 'server0'\nhash = { seed = 1 }\n", "'server0'", "[[host]]");
     refused("[[device]]\nhash = { seed = 1 }\n", "[[device]]", "name = \"spine3\"");
     refused("[[device]]\nname = 'leaf0'\n", "[[device]]", "give `ecn`");
+    refused("[[device]]\nname = 'leaf0'\nhsah = { seed = 1 }\n", "hsah", "`hash`");
+    refused("[[device]]\nnmae = 'leaf0'\nhash = { seed = 1 }\n", "nmae", "`name`");
     refused("[[device]]\nname = 'leaf0'\nwatchdog = { detect = '0s' }\n", "watchdog", "200ms");
     refused("[switch.spine.ecn]\nkmin = '2MB'\n", "'2MB'", "give both here");
     refused("[[device]]\nname = 'leaf0'\necn = { kmax = '1KB' }\n", "'1KB'", "give both here");
@@ -153,6 +155,11 @@ fn mistakes_are_shown_where_they_are() {
     refused("[[switch.leaf.class]]\nid = 3\ndscp = [24, 24]\n", "24", "already mapped");
     refused("[[switch.leaf.class]]\nid = 3\n[[switch.leaf.class]]\nid = 3\n", "3", "merge");
     refused("[[switch.leaf.class]]\nid = 3\nscheduling = 0\n", "0", "1 or more");
+    refused(
+        "[pfc]\nenabled = false\n[credits]\nenabled = true\n[switch.spine.pfc]\nalpha = 1\n",
+        "pfc",
+        "leave `pfc` out",
+    );
     refused("[switch.ecn]\nenabled = false\n", "ecn", "there is no key");
 }
 
