@@ -2,6 +2,7 @@
 //! cluster. The sentence is the same on the terminal.
 
 use crate::measure::{CollectiveFigures, Measurement, TrainingFigures};
+use crate::phase::Phase;
 use crate::suite::UNDISTURBED;
 use crate::validation::Validation;
 use std::collections::BTreeMap;
@@ -26,6 +27,17 @@ pub fn sentence(validation: &Validation) -> String {
             format!("{all}: {failed}, {warned}.")
         }
     }
+}
+
+/// What the verdict does not cover: phases that were not chosen, and the size of the experiments.
+pub(super) fn not_covered(validation: &Validation) -> Vec<String> {
+    let made = |phase: &Phase| validation.phases.iter().any(|result| result.phase == *phase);
+    let left: Vec<&str> =
+        Phase::ALL.iter().filter(|phase| !made(phase)).map(|p| p.title()).collect();
+    let phases = (!left.is_empty()).then(|| format!("Not checked: {}.", left.join(", ")));
+    let quick =
+        validation.quick.then(|| "Quick: smaller experiments, and fewer of them.".to_owned());
+    phases.into_iter().chain(quick).collect()
 }
 
 /// The figures at the top. What was not measured has no tile.
@@ -146,7 +158,6 @@ fn worst_failure(measured: &Measured) -> Option<Figure<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phase::Phase;
     use crate::validation::Subject;
     use crate::{Check, Validation};
 
@@ -177,6 +188,14 @@ mod tests {
         for verdicts in [&[Warn][..], &[Fail], &[Fail, Warn]] {
             assert!(!said(verdicts).contains("pass"), "{}", said(verdicts));
         }
+    }
+
+    /// "Nothing found" and "nothing looked at" are different sentences.
+    #[test]
+    fn what_was_not_checked_is_said() {
+        let said = not_covered(&validation(&[Verdict::Pass]));
+        let phases = "Not checked: Laboratory, Baseline, Synthetic load, Failures, Operations.";
+        assert_eq!(said, [phases, "Quick: smaller experiments, and fewer of them."]);
     }
 
     #[test]

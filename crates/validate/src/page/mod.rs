@@ -47,6 +47,7 @@ pub fn page(material: &Material<'_>) -> Report {
     let mut report = Report::new(format!("Validation of {file}"), sentence(validation));
     report.verdict = Some(validation.verdict);
     report.tiles = headline::tiles(validation, material.measured);
+    report.points = headline::not_covered(validation);
     report.facts = vec![
         Fact::code("command", material.command),
         Fact::new("seed", validation.seed.to_string()),
