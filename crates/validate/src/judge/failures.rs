@@ -9,7 +9,7 @@ use crate::measure::{JobFigures, Measurement};
 use crate::phase::Phase;
 use crate::suite::{ACROSS, ALL_SPINES, DEAD_SPINE, UNDISTURBED, Victims};
 use xoff_fabric::goals::{Failure, Goal, Goals};
-use xoff_report::{Unit, Verdict};
+use xoff_report::{Number, Unit, Verdict};
 
 /// Experiments and what they show.
 pub(super) const FAILURES: [(&str, &str); 15] = [
@@ -77,7 +77,7 @@ const CLOSE: f64 = 1.2;
 /// A collective that takes this many times as long was slowed down, and one that stood still did so for more
 /// seconds than this.
 const NOTICED: f64 = 1.02;
-const STANDSTILL: f64 = 1e-4;
+const STANDSTILL: f64 = 1e-3;
 
 /// What a failure costs.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,10 +119,10 @@ struct Judged {
 
 impl Judged {
     fn check(self) -> Check {
-        let title = format!("A job survives {}", self.cost.what);
+        let title = format!("What {} does to a job", self.cost.what);
         Check::new(Phase::Failures, &self.cost.id, title)
             .from([self.experiment, UNDISTURBED])
-            .done("broke it while a job was under way")
+            .done(format!("broke {} while a job was under way", self.places.join(", ")))
             .seen(self.seen, self.expected)
             .verdict(self.cost.verdict)
             .places(self.places)
@@ -302,15 +302,6 @@ fn unused(victims: &Victims, evidence: &Evidence<'_>, id: &str, base: &Measureme
 /// Beyond this many times as long a job hardly moves.
 pub(super) const CRAWLS: f64 = 10.0;
 
-fn slowed(times: f64) -> String {
-    match times {
-        _ if times > CRAWLS => {
-            "hardly moves (senders wait for timeouts again and again)".to_owned()
-        }
-        _ => format!("goes on, slowed by {}", percent(times - 1.0)),
-    }
-}
-
 /// What a failure did, in words.
 fn told(course: &Course, measured: &Measurement, drops: u64) -> String {
     let mut seen = match &course.died {
@@ -327,12 +318,12 @@ fn told(course: &Course, measured: &Measurement, drops: u64) -> String {
                 format!("the job stands still for {}, then goes on", standstill(course))
             }
             (false, true) => {
-                format!("the job {}", slowed(course.slowdown))
+                format!("the job goes on, {}", slower(course.slowdown))
             }
             (true, true) => format!(
-                "the job stands still for {}, then {} until it is repaired",
+                "the job stands still for {}, then goes on, {} until it is repaired",
                 standstill(course),
-                slowed(course.slowdown)
+                slower(course.slowdown)
             ),
         },
     };
@@ -364,6 +355,14 @@ fn told(course: &Course, measured: &Measurement, drops: u64) -> String {
     seen
 }
 
+/// How much slower, in words: a share as long as it is one.
+fn slower(times: f64) -> String {
+    match times < 3.0 {
+        true => format!("slowed by {}", percent(times - 1.0)),
+        false => format!("taking {} times as long", Number::plain(times)),
+    }
+}
+
 fn standstill(course: &Course) -> String {
     time(course.interruption * 1e6)
 }
@@ -381,7 +380,7 @@ fn expected((id, demand): (&str, Demand), allowed: f64, patience: Goal, single: 
     let slower = match id {
         "receiver" | "storm" => ", at full speed: it has nothing to do with that NIC".to_owned(),
         _ if allowed.is_infinite() => ", however slow".to_owned(),
-        _ if allowed > 1.0 => format!(", slowed by {} at most", percent(allowed * SLOWER - 1.0)),
+        _ if allowed > 1.0 => format!(", {} at most", slower(allowed * SLOWER)),
         _ => String::new(),
     };
     format!("the job goes on within {pass}{slower}; no lossless drop, no deadlock")
@@ -509,6 +508,12 @@ mod tests {
         assert_eq!(course(vec![before.clone(), well], Some(1_000.0)).healed, Some(true));
         let still = course(vec![before, slow], Some(1_000.0));
         assert_eq!((still.healed, still.slowdown), (Some(false), 2.0));
+    }
+
+    #[test]
+    fn slowness_is_a_share_as_long_as_it_is_one() {
+        assert_eq!(slower(1.12), "slowed by 12 %");
+        assert_eq!(slower(945.3), "taking 945 times as long");
     }
 
     #[test]

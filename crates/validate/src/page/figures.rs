@@ -261,10 +261,13 @@ fn failures(measured: &Measured) -> Option<Figure> {
         let runs = all.jobs.iter().flat_map(|job| &job.runs);
         seconds(runs.filter_map(|(start, end)| Some((*end)? - start)).fold(0.0, f64::max))
     };
+    let survived = |all: &Measurement| all.jobs.iter().all(|job| job.failure.is_none());
     let base = longest(measured.get(UNDISTURBED)?);
-    let own: Vec<(&str, f64)> = measured
+    let own: Vec<(&str, Option<f64>)> = measured
         .iter()
-        .filter_map(|(id, all)| Some((id.strip_prefix("failure-")?, longest(all))))
+        .filter_map(|(id, all)| {
+            Some((id.strip_prefix("failure-")?, survived(all).then(|| longest(all))))
+        })
         .filter(|(id, _)| *id != "none")
         .collect();
     let bars = Bars {
@@ -272,14 +275,14 @@ fn failures(measured: &Measured) -> Option<Figure> {
         groups: own.iter().map(|(id, _)| (*id).to_owned()).collect(),
         series: vec![BarSeries {
             name: "with the failure".into(),
-            values: own.iter().map(|(_, time)| Some(*time)).collect(),
+            values: own.iter().map(|(_, time)| *time).collect(),
         }],
         reference: Some(Reference {
             name: "undisturbed".into(),
             values: own.iter().map(|_| Some(base)).collect(),
         }),
     };
-    let caption = "A ring AllReduce in and out of the leaf where things break. Jobs that died have only the \
-                   collectives that ended.";
+    let caption =
+        "A ring AllReduce in and out of the leaf where things break. Jobs that died have no bar.";
     Some(Figure::new("failures", "What each failure costs", Plot::Bars(bars)).caption(caption))
 }

@@ -41,7 +41,7 @@ const FLAPS: u32 = 3;
 const FLAP_PERIOD: Span = Span::from_ms(4_000);
 /// A bad optic loses one packet in so many; one that gets worse, a second after the other.
 const DIRTY: u64 = 1_000;
-const WORSE: [u64; 3] = [10_000, 1_000, 100];
+const WORSE: [u64; 3] = [10_000, 1_000, 500];
 const WORSE_AFTER: Span = Span::from_ms(1_000);
 /// A storm has filled the buffers behind it after this time.
 const SPREADS: Span = Span::from_ms(50);
@@ -272,7 +272,7 @@ impl Stage<'_> {
             ),
             of(
                 "failure-optic-worse",
-                "gets worse: from one packet in 10,000 to one in 100".to_owned(),
+                "gets worse: from one packet in 10,000 to one in 500".to_owned(),
                 ramp,
                 &worse,
             ),
