@@ -159,8 +159,10 @@ impl Course {
     fn of(measured: &Measurement, usual: f64) -> Self {
         let fault = measured.fault.clone().unwrap_or_default();
         let mut course = Self { slowdown: 1.0, ..Self::default() };
-        for job in &measured.jobs {
-            course.add(job, usual, (fault.begin_us, fault.end_us));
+        for (at, job) in measured.jobs.iter().enumerate() {
+            let others = measured.jobs.iter().enumerate().filter(|(other, _)| *other != at);
+            let others: Vec<&JobFigures> = others.map(|(_, other)| other).collect();
+            course.add(job, &alone(job, &others), usual, (fault.begin_us, fault.end_us));
         }
         course
     }
@@ -170,11 +172,18 @@ impl Course {
         self.died.is_some() || self.stuck
     }
 
-    fn add(&mut self, job: &JobFigures, usual: f64, (begin, end): (f64, Option<f64>)) {
+    /// Adds a job, of which the repetitions in `alone` shared the network with no other.
+    fn add(
+        &mut self,
+        job: &JobFigures,
+        alone: &[f64],
+        usual: f64,
+        (begin, end): (f64, Option<f64>),
+    ) {
         let times: Vec<f64> =
             job.runs.iter().filter_map(|(start, end)| Some((*end)? - start)).collect();
         let longest = times.iter().copied().fold(0.0, f64::max);
-        let lasting = median(&times[times.len().saturating_sub(2)..]).unwrap_or(usual);
+        let lasting = median(&alone[alone.len().saturating_sub(2)..]).unwrap_or(usual);
         let began = job.runs.first().map_or(0.0, |run| run.0);
         let after = end.is_some_and(|end| began > end);
         self.interruption = self.interruption.max((longest - lasting.max(usual)) * 1e-6);
@@ -199,6 +208,21 @@ impl Course {
             }
         }
     }
+}
+
+/// The times of a job's repetitions that shared the network with no other job: jobs that a failure has held up
+/// go on together, and slow each other down.
+fn alone(job: &JobFigures, others: &[&JobFigures]) -> Vec<f64> {
+    let shares = |start: f64, end: f64| {
+        let over = |other: &JobFigures| other.failure.as_ref().map_or(f64::INFINITY, |f| f.at_us);
+        let meets = |other: &&JobFigures| {
+            let mut runs = other.runs.iter();
+            runs.any(|run| run.0 < end && start < run.1.unwrap_or(over(other)))
+        };
+        others.iter().any(meets)
+    };
+    let runs = job.runs.iter().filter_map(|(start, end)| Some((*start, (*end)?)));
+    runs.filter(|&(start, end)| !shares(start, end)).map(|(start, end)| end - start).collect()
 }
 
 /// The middle one; of two the smaller.
@@ -514,6 +538,17 @@ mod tests {
     fn slowness_is_a_share_as_long_as_it_is_one() {
         assert_eq!(slower(1.12), "slowed by 12 %");
         assert_eq!(slower(945.3), "taking 945 times as long");
+    }
+
+    /// Two jobs that were held up together slow each other down afterwards, not the failure.
+    #[test]
+    fn jobs_that_share_the_network_say_nothing_of_speed() {
+        let one = job(&[(0.0, 100.0), (100.0, 5_000.0), (5_000.0, 5_200.0), (5_200.0, 5_400.0)]);
+        let two = job(&[(300.0, 5_000.0), (5_000.0, 5_200.0), (5_200.0, 5_400.0)]);
+        let together = course(vec![one.clone(), two], None);
+        assert!(together.slowdown <= 1.0 && together.interruption > 0.0, "{together:?}");
+        let by_itself = course(vec![one], None);
+        assert_eq!(by_itself.slowdown, 2.0, "{by_itself:?}");
     }
 
     #[test]
