@@ -69,7 +69,9 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Advice, Check};
+    use crate::advice::Advice;
+    use std::collections::BTreeMap;
+    use crate::check::Check;
     use crate::phase::Phase;
     use crate::validation::Subject;
 
@@ -86,7 +88,7 @@ mod tests {
             .seen("1 > 0", "\u{0}")
             .verdict(Verdict::Fail)
             .advise(Some(Advice::words("</failure>")));
-        let xml = junit(&Validation::new(subject, vec![check]));
+        let xml = junit(&Validation::new(subject, vec![check], &BTreeMap::new()));
         assert_eq!(
             xml,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\

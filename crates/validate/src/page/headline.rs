@@ -157,6 +157,7 @@ fn worst_failure(measured: &Measured) -> Option<Figure<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use super::*;
     use crate::validation::Subject;
     use crate::{Check, Validation};
@@ -173,7 +174,8 @@ mod tests {
             let check = Check::new(Phase::Workload, &format!("c{at}"), "t").verdict(*verdict);
             check.from([format!("x{at}")])
         };
-        Validation::new(subject, verdicts.iter().enumerate().map(check).collect())
+        let checks = verdicts.iter().enumerate().map(check).collect();
+        Validation::new(subject, checks, &BTreeMap::new())
     }
 
     /// A sentence that says "passes" beside a warning is what readers cannot trust.

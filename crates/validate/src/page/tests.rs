@@ -1,5 +1,6 @@
 //! What the page of a validation says, and in which order.
 
+use std::collections::BTreeMap;
 use super::*;
 use crate::validation::Subject;
 
@@ -14,7 +15,7 @@ fn validation(checks: Vec<Check>) -> Validation {
         seed: 1,
         quick: false,
     };
-    Validation::new(subject, checks)
+    Validation::new(subject, checks, &BTreeMap::new())
 }
 
 fn every_verdict() -> Validation {
