@@ -92,7 +92,11 @@ impl Design {
             rails => format!("{rails} rails"),
         };
         let gbps = shape.host_rate.bps() / 1_000_000_000;
-        let homing = if shape.homing > 1 { ", dual-homed" } else { "" };
+        let homing = match (shape.homing, shape.planes) {
+            (1, _) => "",
+            (_, 1) => ", dual-homed",
+            _ => ", dual-plane",
+        };
         let gbps = gbps * shape.homing;
         format!("{} {gbps}G, {rails}, {tiers}{homing}", self.network.name())
     }
@@ -194,7 +198,8 @@ fn failures(shape: &Shape) -> Vec<Failure> {
         let pod = (pod_groups * shape.servers_per_group()).min(shape.servers) * per_server;
         let uplink = one_of(shape.leaf_uplinks());
         list.push(Failure { part: Part::LeafUplink, gpus: group, lost: uplink });
-        list.push(Failure { part: Part::Spine, gpus: pod, lost: one_of(shape.spines_per_pod) });
+        let spines = shape.spines_per_pod * shape.planes;
+        list.push(Failure { part: Part::Spine, gpus: pod, lost: one_of(spines) });
     }
     if shape.tiers > 2 {
         let lost = Ratio::new(1, shape.switches(Tier::Core).max(1));

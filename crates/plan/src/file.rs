@@ -1,7 +1,7 @@
 //! The fabric file of a plan: the smallest that says it.
 
-use super::Network;
-use super::Plan;
+use super::{Network, Plan};
+use super::cabling::End;
 use super::shape::Level;
 use super::size::oversubscribed;
 use std::fmt::Write;
@@ -16,21 +16,30 @@ impl Plan {
     /// The fabric file of the chosen design. Of its wiring, every key differs from its default.
     pub fn fabric_toml(&self) -> String {
         let mut text = format!("# {}: {} GPUs\n", self.design.name(), self.design.shape.gpus());
+        if self.design.shape.planes > 1 {
+            self.write_planes(&mut text);
+            self.write_settings(&mut text);
+            return text;
+        }
         self.write_cluster(&mut text);
         self.write_layout(&mut text);
         for level in self.design.shape.levels() {
             self.write_links(level, &mut text);
         }
-        if self.design.network == Network::Roce {
-            self.write_settings(&mut text);
-        }
+        self.write_settings(&mut text);
         text
     }
 
-    /// What a validation would advise: a watchdog, and flows that spread over all links as the NIC allows.
+    /// What the planned parts can do, and defaults leave off: storms end, and flows spread over all uplinks. NICs
+    /// that place packets in any order let switches choose for each packet; others have several queue pairs for each
+    /// connection, which hash to several links. A design that means to be oversubscribed says so.
     fn write_settings(&self, text: &mut String) {
+        if self.design.network != Network::Roce {
+            return;
+        }
         text.push_str("\n[switch.watchdog]\nenabled = true\n");
-        if self.design.shape.tiers > 1 {
+        let shape = &self.design.shape;
+        if shape.tiers > 1 {
             let nic = self.catalogue.nics.get(&self.design.nic);
             text.push_str(match nic.map(|nic| nic.placement) {
                 None | Some(OutOfOrder::Unable) => "\n[transport]\nqueue-pairs = 16\n",
@@ -40,12 +49,60 @@ impl Plan {
                 }
             });
         }
-        let shape = &self.design.shape;
         let ratios = [shape.oversubscription(), shape.spine_oversubscription()];
         let widest = ratios.into_iter().flatten().filter(|&ratio| oversubscribed(ratio)).max();
         if let Some(ratio) = widest {
             let (down, up) = (ratio.numerator(), ratio.denominator());
             let _ = writeln!(text, "\n[goals]\noversubscription = \"{down}:{up}\"");
+        }
+    }
+
+    /// Planes are no kind of their own: every node and link is listed.
+    fn write_planes(&self, text: &mut String) {
+        let shape = &self.design.shape;
+        text.push_str("\nnode = [\n");
+        for nic in 0..shape.nics() {
+            let (server, nic) = (nic / shape.nics_per_server, nic % shape.nics_per_server);
+            let name = End::Nic { server, nic };
+            let _ = writeln!(
+                text,
+                "  {{ name = \"{name}\", kind = \"nic\", server = \"server{server}\" }},"
+            );
+        }
+        for tier in [Tier::Leaf, Tier::Spine] {
+            for number in 0..shape.switches(tier) {
+                let name = End::Switch { tier, number };
+                let _ = writeln!(
+                    text,
+                    "  {{ name = \"{name}\", kind = \"switch\", tier = \"{}\" }},",
+                    tier.name()
+                );
+            }
+        }
+        text.push_str("]\n\nlink = [\n");
+        let level = |level| self.design.cables.iter().find(|cables| cables.level == level);
+        shape.for_each_run(|run| {
+            let Some(cables) = level(run.level) else { return };
+            let upper = End::Switch { tier: run.level.upper(), number: run.upper };
+            let lower = match run.level.lower() {
+                Some(tier) => End::Switch { tier, number: run.lower },
+                None => End::Nic {
+                    server: run.lower / shape.nics_per_server,
+                    nic: run.lower % shape.nics_per_server,
+                },
+            };
+            let media = self.wiring.farthest(run.level).map_or("", |medium| &medium.name);
+            let _ = writeln!(
+                text,
+                "  {{ ends = \"{lower} {upper}\", rate = \"{}\", length = \"{}\", media = \"{media}\", \
+                 parallel = {} }},",
+                cables.rate, cables.longest, run.cables
+            );
+        });
+        let _ = writeln!(text, "]\n\n[cluster]\nnic = \"{}\"", self.design.nic);
+        text.push_str("\n[fabric]\nkind = \"custom\"\n");
+        for (tier, silicon) in ["leaf", "spine"].iter().zip(&self.design.silicon) {
+            let _ = writeln!(text, "{tier} = \"{silicon}\"");
         }
     }
 

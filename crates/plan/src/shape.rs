@@ -63,6 +63,8 @@ pub struct Shape {
     pub rails: u64,
     /// Leaves that one NIC is plugged into.
     pub homing: u64,
+    /// Sets of spines that share no leaf: with 2, the two ports of a NIC are in a plane each.
+    pub planes: u64,
     /// Tiers of switches.
     pub tiers: u64,
     /// NICs on a full leaf.
@@ -71,7 +73,7 @@ pub struct Shape {
     pub leaves: u64,
     /// Leaves under the same spines: all of them in two tiers.
     pub leaves_per_pod: u64,
-    /// Spines over the same leaves: all of them in two tiers.
+    /// Spines over the same leaves: all of them in two tiers, or all of a plane.
     pub spines_per_pod: u64,
     /// Cores over the same spine of every pod.
     pub cores_per_plane: u64,
@@ -118,7 +120,7 @@ impl Shape {
     pub const fn switches(&self, tier: Tier) -> u64 {
         match tier {
             Tier::Leaf => self.leaves,
-            Tier::Spine => self.pods() * self.spines_per_pod,
+            Tier::Spine => self.pods() * self.planes * self.spines_per_pod,
             Tier::Core => self.spines_per_pod * self.cores_per_plane,
         }
     }
@@ -186,6 +188,13 @@ impl Shape {
         nic / self.hosts_per_leaf * self.homing
     }
 
+    /// The spines above a leaf: those of its pod, or of its plane. The first leaf of a pair is in
+    /// the first plane.
+    pub const fn spines_of(&self, leaf: u64) -> Range<u64> {
+        let set = leaf / self.leaves_per_pod * self.planes + leaf % self.planes;
+        set * self.spines_per_pod..(set + 1) * self.spines_per_pod
+    }
+
     /// Host bandwidth of a full leaf over its uplinks; `None` without spines.
     pub fn oversubscription(&self) -> Option<Ratio> {
         let up = self.leaf_uplinks().saturating_mul(self.leaf_spine_rate.bps());
@@ -211,8 +220,7 @@ impl Shape {
         }
         if self.leaf_parallel > 0 {
             for leaf in 0..self.leaves {
-                let first = leaf / self.leaves_per_pod * self.spines_per_pod;
-                for upper in first..first + self.spines_per_pod {
+                for upper in self.spines_of(leaf) {
                     let cables = self.leaf_parallel;
                     visit(Run { level: Level::LeafSpine, lower: leaf, upper, cables });
                 }

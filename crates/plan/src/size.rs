@@ -43,7 +43,7 @@ pub(super) fn capacity(ask: &Ask, tiers: u64, rails: u64, (lower, upper): (Rate,
         2 => upper_links(ask, Level::LeafSpine, lower),
         _ => spine_downlinks(ask, lower, upper),
     };
-    let groups = spine_room / (rails * ask.homing);
+    let groups = spine_room / (rails * ask.homing / ask.planes);
     let pods = if tiers == 2 { 1 } else { upper_links(ask, Level::SpineCore, upper) };
     ask.gpus_of(group.saturating_mul(groups).saturating_mul(pods))
 }
@@ -177,6 +177,7 @@ fn bare(ask: &Ask, rails: u64) -> Shape {
         nics_per_server: ask.nics,
         rails,
         homing: ask.homing,
+        planes: ask.planes,
         tiers: 0,
         hosts_per_leaf: 0,
         leaves: 0,
@@ -212,7 +213,7 @@ fn two_tiers(ask: &Ask, rails: u64, uplink: Rate) -> Option<Shape> {
     let ways = leaf_ways(ask, uplink);
     let leaf_fits = |up| fits(&ask.leaf, (ways.0, hosts), (ways.1, up));
     let room = upper_links(ask, Level::LeafSpine, uplink);
-    let (spines, parallel) = spread(up, leaves, room, 2, leaf_fits)?;
+    let (spines, parallel) = spread(up, leaves / ask.planes, room, 2, leaf_fits)?;
     Some(Shape {
         tiers: 2,
         hosts_per_leaf: hosts,

@@ -34,6 +34,8 @@ pub struct Wish {
     pub rails: Option<u64>,
     /// Leaves that each NIC is plugged into: 1, or 2 with a half of its rate each (1).
     pub homing: Option<u64>,
+    /// Planes of spines, 1 or 2: with 2, each NIC has a port in each, with half of its rate (1).
+    pub planes: Option<u64>,
     /// Tiers of switches, 1 to 3 (as few as will do).
     pub tiers: Option<u64>,
     /// Host bandwidth of a leaf over its uplink bandwidth (1:1).
@@ -95,6 +97,7 @@ pub(super) struct Ask {
     pub(super) nic: NicModel,
     pub(super) nic_port: Port,
     pub(super) homing: u64,
+    pub(super) planes: u64,
     pub(super) leaf: Switch,
     pub(super) spine: Switch,
     pub(super) core: Switch,
@@ -180,7 +183,8 @@ impl Wish {
             None => spine.clone(),
         };
         let ratio = |given: Option<Ratio>| given.unwrap_or(Ratio::ONE);
-        let homing = self.homing.unwrap_or(1);
+        let planes = self.planes.unwrap_or(1);
+        let homing = self.homing.unwrap_or(planes);
         let nic_port = Port::of_nic(&nic, homing as u8).ok_or_else(|| {
             let rate = Rate::from_bps(nic.rate.bps() / homing);
             Refusal::new(
@@ -201,6 +205,7 @@ impl Wish {
             nic,
             nic_port,
             homing,
+            planes,
             leaf,
             spine,
             core,
@@ -216,6 +221,7 @@ impl Wish {
             ("--nics-per-server", Some(nics)),
             ("--rails", self.rails),
             ("--homing", self.homing),
+            ("--planes", self.planes),
             ("--tiers", self.tiers),
         ];
         if let Some((what, _)) = none.iter().find(|(_, value)| *value == Some(0)) {
@@ -243,12 +249,25 @@ impl Wish {
                     .chain(["another --gpus-per-server".to_owned()]),
             ));
         }
+        if self.planes == Some(2) && nics != gpus_per_server {
+            return Err(Refusal::new(
+                "two planes are planned with a NIC for each GPU, which is what their file can say",
+                [format!("--nics-per-server {gpus_per_server}"), "--homing dual".to_owned()],
+            ));
+        }
         self.check_form(nics)
     }
 
     /// Only two tiers have pairs of leaves: a fabric file describes no others.
     fn check_homing(&self) -> Result<(), Refusal> {
-        match (self.homing, self.tiers) {
+        if self.planes.is_some_and(|planes| planes > 2) {
+            return Err(Refusal::new("--planes: a NIC has two ports at most", ["--planes 1 or 2"]));
+        }
+        if self.planes == Some(2) && self.homing == Some(1) {
+            let cures = ["--planes 2 without --homing single"];
+            return Err(Refusal::new("two planes need a port of each NIC in each", cures));
+        }
+        match (self.homing.or(self.planes), self.tiers) {
             (None | Some(1), _) | (Some(2), None | Some(2)) => Ok(()),
             (Some(2), Some(tiers)) => Err(Refusal::new(
                 format!("NICs on two leaves are planned in two tiers, not in {tiers}"),

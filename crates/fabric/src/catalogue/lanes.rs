@@ -481,3 +481,69 @@ impl Media {
         self.family == Family::Cable
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Catalogue;
+
+    /// A transceiver's lanes make its rate, on the fibre and at every electrical side, and its
+    /// connectors have fibres for them.
+    #[test]
+    fn lanes_make_the_rate() {
+        for media in Catalogue::built_in().media.values() {
+            let Some(optics) = media.optics() else { continue };
+            assert_eq!(optics.lanes.rate(), media.rate, "{}", media.name);
+            let holds = match optics.connector {
+                Connector::Mpo12 => 12,
+                Connector::Mpo16 => 16,
+                Connector::LcDuplex => 2,
+            };
+            assert!(optics.fibres() <= holds * optics.connectors, "{}", media.name);
+            for (form, lanes) in optics.modules {
+                assert_eq!(lanes.rate(), media.rate, "{} {}", media.name, form.name());
+            }
+            assert!(optics.share(optics.most_ways()).is_some(), "{}", media.name);
+            assert_eq!(optics.share(0), None);
+        }
+    }
+
+    #[test]
+    fn copper_reaches_less_with_faster_lanes() {
+        for media in Catalogue::built_in().media.values() {
+            let Make::Attached(reach) = media.make else { continue };
+            assert!(reach.is_sorted_by(|a, b| a.0 < b.0 && a.1 >= b.1), "{}", media.name);
+        }
+        let dac = Catalogue::built_in().media["dac"].clone();
+        let reach = |gbps| dac.reach_at(Rate::from_gbps(gbps)).as_mm() / 1_000;
+        assert_eq!([100, 200, 400, 800, 1_600].map(reach), [5, 3, 3, 2, 1]);
+    }
+
+    #[test]
+    fn every_switch_and_nic_has_a_port() {
+        let catalogue = Catalogue::built_in();
+        for silicon in catalogue.silicon.values().filter(|silicon| !silicon.unlimited()) {
+            let port = Port::of_switch(silicon).unwrap_or_else(|| panic!("{}", silicon.name));
+            let all = port.lanes.rate().bps() / u64::from(port.shared);
+            assert_eq!(all, silicon.port_rate.bps(), "{}", silicon.name);
+        }
+        for nic in catalogue.nics.values() {
+            let port = Port::of_nic(nic, 1).unwrap_or_else(|| panic!("{}", nic.name));
+            assert_eq!(port.lanes.rate(), nic.rate, "{}", nic.name);
+        }
+    }
+
+    /// Newer cages take older plugs of their width, never the other way round.
+    #[test]
+    fn cages_take_older_plugs() {
+        use Form::{Osfp, Osfp224, Qsfp28, Qsfp56, Qsfp112, QsfpDd, Sfp28};
+        let all = [Sfp28, Qsfp28, Qsfp56, Qsfp112, QsfpDd, Osfp, Osfp224];
+        for cage in all {
+            assert!(cage.takes(cage));
+            for plug in all.into_iter().filter(|plug| *plug != cage && cage.takes(*plug)) {
+                assert!(!plug.takes(cage), "{} {}", cage.name(), plug.name());
+            }
+        }
+        assert!(!Osfp.takes(Qsfp112) && !QsfpDd.takes(Osfp));
+    }
+}

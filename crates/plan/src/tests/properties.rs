@@ -246,6 +246,35 @@ fn the_usual_sizes_agree() {
     }
 }
 
+/// Two planes are listed node by node, and resolve to what was planned.
+#[test]
+fn planes_agree() {
+    for (gpus, spines) in [(64, 4), (256, 4), (1_024, 8)] {
+        let wish = Wish { planes: Some(2), ..Wish::gpus(gpus) };
+        assert!(check(&wish), "{}", refused(&wish));
+        let plan = planned(&wish);
+        let shape = &plan.design.shape;
+        assert_eq!((shape.homing, shape.switches(Tier::Spine)), (2, spines), "{gpus}");
+        // No spine has cables from leaves of both planes.
+        for cable in cables(&plan).iter().filter(|cable| cable.level == Level::LeafSpine) {
+            let (End::Switch { number: leaf, .. }, End::Switch { number: spine, .. }) =
+                (cable.from, cable.to)
+            else {
+                panic!("{cable:?}");
+            };
+            assert_eq!(leaf % 2, spine / shape.spines_per_pod);
+        }
+    }
+    // Half of the rate makes twice the ports: a plane of 8 groups of 128 servers with 800G uplinks.
+    let most = planned(&Wish { planes: Some(2), ..Wish::gpus(8_192) });
+    let shape = &most.design.shape;
+    assert_eq!((shape.hosts_per_leaf, shape.leaves, most.design.grows_to), (128, 128, 8_192));
+    let refusal = refused(&Wish { planes: Some(3), ..Wish::gpus(64) });
+    assert!(refusal.message.contains("two ports"), "{refusal}");
+    let refusal = refused(&Wish { planes: Some(2), tiers: Some(3), ..Wish::gpus(64) });
+    assert!(refusal.cures.contains(&"--tiers 2".to_owned()), "{refusal}");
+}
+
 #[test]
 fn no_key_of_a_file_is_idle() {
     for gpus in [64, 256, 1_000, 1_024] {

@@ -25,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   xoff plan 1024 --storage --frontend --management --out pod
   xoff plan 1024 --existing inventory.csv --skills ethernet
   xoff plan 256 --validate
+  xoff plan 8192 --planes 2
   xoff plan 2048 --nics-per-server 4 --homing dual --spares 5%
 
 Everything but the GPUs may be left open. Without --out nothing is written;
@@ -86,6 +87,9 @@ pub(crate) struct Args {
     /// Leaves that each NIC is on: `dual` gives it two, with half of its rate each
     #[arg(long, value_enum, default_value_t, value_name = "HOMING")]
     homing: HomingArg,
+    /// Planes of spines: with 2, each NIC has a port in both, with half of its rate each
+    #[arg(long, value_name = "N")]
+    planes: Option<u64>,
     /// Tiers of switches, 1 to 3 [default: as few as will do]
     #[arg(long, value_name = "N")]
     tiers: Option<u64>,
@@ -238,6 +242,7 @@ impl Args {
             spine: self.spine.clone(),
             core: self.core.clone(),
             rails: self.rails,
+            planes: self.planes,
             homing: (self.homing == HomingArg::Dual).then_some(2),
             tiers: self.tiers,
             spares: self.spares,

@@ -139,8 +139,7 @@ fn topology(design: &Design) -> Figure {
     }
     if shape.tiers > 1 {
         for leaf in 0..shape.leaves {
-            let first = leaf / shape.leaves_per_pod * shape.spines_per_pod;
-            (first..first + shape.spines_per_pod).for_each(|spine| add(1, leaf, spine));
+            shape.spines_of(leaf).for_each(|spine| add(1, leaf, spine));
         }
     }
     if shape.tiers > 2 {
