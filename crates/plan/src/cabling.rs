@@ -157,36 +157,30 @@ impl Plan {
             };
             let from = place.unwrap_or_default();
             let to = places.get(&run.to).copied().unwrap_or_default();
-            let (part, ends, rate, lanes) = match &run.medium {
+            let (part, forms, rate, lanes) = match &run.medium {
                 None => ("cat6", ["RJ45"; 2], "1Gbps", "RJ45"),
                 Some(medium) => {
                     let forms = [medium.lower.form.name(), medium.upper.form.name()];
                     (medium.name.as_str(), forms, "25Gbps", "1 x 25G")
                 }
             };
-            let _ = writeln!(
-                text,
-                "M{:05},,management,{},{},{name},{},{}-U{:02}-{name}-{},{},{},{},{},{}-U{:02}-{}-{},,\
-                 {rate},{lanes},{},{part},{part},{},{part},{}",
-                at + 1,
-                from.rack_label(),
-                from.unit,
-                run.from.port,
-                from.rack_label(),
-                from.unit,
-                run.from.port,
-                to.rack_label(),
-                to.unit,
-                run.to,
-                run.to_port,
-                to.rack_label(),
-                to.unit,
-                run.to,
-                run.to_port,
-                run.length.as_mm() / 1_000,
-                ends[0],
-                ends[1],
-            );
+            let to_name = run.to.to_string();
+            let row = Row {
+                cable: format!("M{:05}", at + 1),
+                leg: None,
+                network: "management",
+                ends: [
+                    (from, &name, run.from.port.to_owned()),
+                    (to, &to_name, run.to_port.to_string()),
+                ],
+                rail: None,
+                rate,
+                lanes,
+                length: run.length,
+                part,
+                plugs: [(part, forms[0]), (part, forms[1])],
+            };
+            row.write(text);
         }
     }
 }
@@ -196,7 +190,43 @@ fn lane_text(level: &LevelCables) -> (String, String) {
     (level.rate.to_string(), level.mode.lanes.to_string())
 }
 
-/// One row. Labels of other networks begin with their first letter: `TH00012` is of storage.
+/// One row of the plan.
+struct Row<'a> {
+    cable: String,
+    leg: Option<u64>,
+    network: &'a str,
+    /// Place, device and port of both ends.
+    ends: [(Place, &'a str, String); 2],
+    rail: Option<u64>,
+    rate: &'a str,
+    lanes: &'a str,
+    length: Length,
+    part: &'a str,
+    /// What is plugged in at both ends, and its form.
+    plugs: [(&'a str, &'a str); 2],
+}
+
+impl Row<'_> {
+    fn write(&self, text: &mut String) {
+        let some = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+        let _ = write!(text, "{},{},{}", self.cable, some(self.leg), self.network);
+        for (place, device, port) in &self.ends {
+            let (rack, unit) = (place.rack_label(), place.unit);
+            let _ =
+                write!(text, ",{rack},{unit},{device},{port},{rack}-U{unit:02}-{device}-{port}");
+        }
+        let (rail, metres) = (some(self.rail), self.length.as_mm() / 1_000);
+        let [(lower, lower_form), (upper, upper_form)] = self.plugs;
+        let _ = writeln!(
+            text,
+            ",{rail},{},{},{metres},{},{lower},{lower_form},{upper},{upper_form}",
+            self.rate, self.lanes, self.part
+        );
+    }
+}
+
+/// The row of a link. Labels of other networks begin with a letter of their own: `TH00012` is of
+/// storage.
 fn row(
     text: &mut String,
     network: &str,
@@ -211,33 +241,22 @@ fn row(
         "frontend" => "F",
         _ => "",
     };
-    let label = |place: Place, name: &str, port: PortNumber| {
-        format!("{}-U{:02}-{name}-{port}", place.rack_label(), place.unit)
-    };
-    let leg = cable.leg.map_or(String::new(), |leg| leg.to_string());
-    let rail = cable.rail.map_or(String::new(), |rail| rail.to_string());
-    let number = cable.label();
-    let number = number.split('-').next().unwrap_or_default();
+    let label = cable.label();
     let medium = cable.medium;
-    let _ = writeln!(
-        text,
-        "{prefix}{number},{leg},{network},{},{},{from_name},{},{},{},{},{to_name},{},{},{rail},{rate},\
-         {lanes},{},{},{},{},{},{}",
-        from.rack_label(),
-        from.unit,
-        cable.from_port,
-        label(from, &from_name, cable.from_port),
-        to.rack_label(),
-        to.unit,
-        cable.to_port,
-        label(to, &to_name, cable.to_port),
-        cable.length.as_mm() / 1_000,
-        medium.patch.as_ref().map_or(medium.name.as_str(), |patch| patch.ends.as_str()),
-        medium.lower.part,
-        medium.lower.form.name(),
-        medium.upper.part,
-        medium.upper.form.name(),
-    );
+    let ports = (cable.from_port.to_string(), cable.to_port.to_string());
+    let row = Row {
+        cable: format!("{prefix}{}", label.split('-').next().unwrap_or_default()),
+        leg: cable.leg,
+        network,
+        ends: [(from, &from_name, ports.0), (to, &to_name, ports.1)],
+        rail: cable.rail,
+        rate,
+        lanes,
+        length: cable.length,
+        part: medium.patch.as_ref().map_or(medium.name.as_str(), |patch| patch.ends.as_str()),
+        plugs: [&medium.lower, &medium.upper].map(|plug| (plug.part.as_str(), plug.form.name())),
+    };
+    row.write(text);
 }
 
 fn cable<'a>(shape: &Shape, link: &Link<'a>) -> Cable<'a> {

@@ -227,15 +227,17 @@ fn steps(fates: &[Fate], install: &[(Role, u64)], catalogue: &Catalogue) -> Vec<
         ),
     );
     let nics = bought(&[Role::Nic]);
+    let moving = match nics {
+        0 => String::new(),
+        nics => format!("change {nics} NICs in all, "),
+    };
     step(
-        nics,
+        nics + leaves,
         format!(
-            "Group by group: drain the servers, change {nics} NICs in all, move the host cables to the new leaves, test, return the servers to service."
+            "Group by group: drain the servers, {moving}move the host cables to the new leaves, \
+             test, return the servers to service."
         ),
     );
-    if nics == 0 && leaves > 0 {
-        step(1, "Group by group: drain the servers, move their cables to the new leaves, test, return them to service.".to_owned());
-    }
     let (switches, adapters) = (
         gone(|catalogue, part| catalogue.silicon.contains_key(part)),
         gone(|catalogue, part| catalogue.nics.contains_key(part)),

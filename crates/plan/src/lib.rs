@@ -2,8 +2,9 @@
 //!
 //! [`plan`] takes a [`Wish`] and gives a [`Plan`], or a [`Refusal`] that says what would make the
 //! wish possible. A plan has a [`Design`] (counts, bill, bisection, failures), [`Alternative`]s
-//! that each change one thing, and the documents to build it from: [`Plan::fabric_toml`],
-//! [`Plan::bill_csv`], [`Plan::cabling_csv`], [`Plan::racks_text`].
+//! that each change one thing, the other networks ([`Sides`]), RoCE and InfiniBand weighed
+//! ([`Recommendation`]), what becomes of what is there ([`Brownfield`]), and the documents to build
+//! it from: [`Plan::fabric_toml`], [`Plan::bill_csv`], [`Plan::cabling_csv`], [`Plan::racks_text`].
 //!
 //! What it is not: a model of traffic. It sizes, counts and prices; whether the fabric carries its
 //! load is for a simulation to show. Tests compare every plan with the fabric that `fabric`

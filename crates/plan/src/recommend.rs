@@ -10,6 +10,7 @@
 use super::design::Design;
 use super::wish::Network;
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// What the people who will run a network know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -110,22 +111,27 @@ pub(super) fn recommend(
     ];
     if let Some(kept) = kept {
         let more = match kept.0.cmp(&kept.1) {
-            std::cmp::Ordering::Equal => (None, 0),
-            std::cmp::Ordering::Greater => (Some(Network::Roce), 2),
-            std::cmp::Ordering::Less => (Some(Network::Infiniband), 2),
+            Ordering::Equal => (None, 0),
+            Ordering::Greater => (Some(Network::Roce), 2),
+            Ordering::Less => (Some(Network::Infiniband), 2),
         };
         let of = |cents| format!("what is worth {} stays", money(cents));
         reasons.insert(3, text("what is there", of(kept.0), of(kept.1), more));
     }
+    weighed(reasons)
+}
+
+/// The recommendation that follows from its reasons.
+fn weighed(reasons: Vec<Reason>) -> Recommendation {
     let sum = |network| {
         let own = reasons.iter().filter(|reason| reason.favours == Some(network));
         own.map(|reason| reason.weight).sum::<u64>()
     };
     let weights = (sum(Network::Roce), sum(Network::Infiniband));
     let network = match weights.0.cmp(&weights.1) {
-        std::cmp::Ordering::Greater => Some(Network::Roce),
-        std::cmp::Ordering::Less => Some(Network::Infiniband),
-        std::cmp::Ordering::Equal => None,
+        Ordering::Greater => Some(Network::Roce),
+        Ordering::Less => Some(Network::Infiniband),
+        Ordering::Equal => None,
     };
     Recommendation { network, weights, reasons }
 }
