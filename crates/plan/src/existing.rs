@@ -61,6 +61,10 @@ pub struct Brownfield {
     pub steps: Vec<String>,
 }
 
+/// More parts, or metres, than anyone has: a typing error.
+const MOST: u64 = 1_000_000_000;
+const LONGEST: u64 = 100_000;
+
 /// Reads an inventory.
 pub fn inventory(text: &str, catalogue: &Catalogue) -> Result<Vec<Owned>, InventoryError> {
     let wrong = |message: String, help: &str, span: Range<usize>| InventoryError {
@@ -110,15 +114,19 @@ pub fn inventory(text: &str, catalogue: &Catalogue) -> Result<Vec<Owned>, Invent
             let help = suggest::help(&part, names());
             return Err(wrong(format!("there is no `{part}` in the catalogue"), &help, span));
         }
-        let number = |name: &str| cell(name).map(str::parse::<u64>).transpose();
-        let Ok(Some(quantity)) = number("quantity") else {
-            return Err(wrong("not a quantity".to_owned(), "a whole number, like 128", span));
+        let number = |name: &str, most: u64| {
+            let value = cell(name).map(str::parse::<u64>).transpose().ok()?;
+            value.is_none_or(|value| value <= most).then_some(value)
         };
-        let Ok(length) = number("length_m") else {
-            return Err(wrong("not a length".to_owned(), "whole metres, like 5", span));
+        let Some(Some(quantity)) = number("quantity", MOST) else {
+            let help = "a whole number up to 1000000000, like 128";
+            return Err(wrong("not a quantity".to_owned(), help, span));
         };
-        let length = length.filter(|metres| *metres <= 1_000_000).map(Length::from_m);
-        rows.push(Owned { part, quantity: quantity.min(1 << 40), length });
+        let Some(length) = number("length_m", LONGEST) else {
+            let help = "whole metres up to 100000, like 5";
+            return Err(wrong("not a length".to_owned(), help, span));
+        };
+        rows.push(Owned { part, quantity, length: length.map(Length::from_m) });
     }
     match columns {
         Some(_) => Ok(rows),
@@ -217,15 +225,12 @@ fn steps(fates: &[Fate], install: &[(Role, u64)], catalogue: &Catalogue) -> Vec<
             steps.push(text);
         }
     };
-    let above = bought(&[Role::Spine, Role::Core]);
-    step(above, format!("Rack and configure {above} spines and cores beside the old ones."));
-    let leaves = bought(&[Role::Leaf]);
-    step(
-        leaves,
-        format!(
-            "Rack {leaves} leaves, and cable them to the new spines; no server is on them yet."
-        ),
-    );
+    let above = some(bought(&[Role::Spine, Role::Core]), "spine or core", "spines and cores");
+    step(above.0, format!("Rack and configure {} beside the old ones.", above.1));
+    let has_spines = install.iter().any(|(role, _)| *role == Role::Spine);
+    let uplinks = if has_spines { "cable them to the spines" } else { "configure them" };
+    let (leaves, words) = some(bought(&[Role::Leaf]), "leaf", "leaves");
+    step(leaves, format!("Rack {words} and {uplinks}; no server is on them yet."));
     let nics = bought(&[Role::Nic]);
     let moving = match nics {
         0 => String::new(),
@@ -242,14 +247,22 @@ fn steps(fates: &[Fate], install: &[(Role, u64)], catalogue: &Catalogue) -> Vec<
         gone(|catalogue, part| catalogue.silicon.contains_key(part)),
         gone(|catalogue, part| catalogue.nics.contains_key(part)),
     );
-    step(switches, format!("Take out {switches} old switches when the last group has moved."));
     let media = gone(|catalogue, part| catalogue.media.contains_key(part));
-    step(
-        adapters + media,
-        format!("Take out {adapters} old NICs and {media} old cables and transceivers."),
-    );
+    let old = [
+        some(switches, "switch", "switches"),
+        some(adapters, "NIC", "NICs"),
+        some(media, "cable or transceiver", "cables and transceivers"),
+    ];
+    let words = old.iter().filter(|(number, _)| *number > 0).map(|(_, words)| words.as_str());
+    let words = words.collect::<Vec<_>>().join(", ");
+    step(switches + adapters + media, format!("Take out what is old and not needed: {words}."));
     if steps.is_empty() {
         steps.push("Everything is there: nothing is bought or replaced.".to_owned());
     }
     steps
+}
+
+/// A number of things, and the words for it.
+fn some(number: u64, one: &str, many: &str) -> (u64, String) {
+    (number, format!("{number} {}", if number == 1 { one } else { many }))
 }

@@ -4,9 +4,10 @@
 //! per NIC and all leaves under the same spines:
 //!
 //! - **Storage**: a `connectx-7` (400G) in each GPU server and two in each storage server, 2:1 above
-//!   the leaves (`tomahawk-5`). A storage server for every eight GPU servers, at least two, unless
-//!   a number is given; 2U, 1.2 kW.
-//! - **Front end**: a `connectx-6` (200G) in each GPU server, 3:1 above the leaves (`spectrum-2`).
+//!   the leaves (`tomahawk-5`, or `tomahawk-6` where that is too small). A storage server for every
+//!   eight GPU servers, at least two, unless a number is given; 2U, 1.2 kW.
+//! - **Front end**: a `connectx-6` (200G) in each GPU server, 3:1 above the leaves (`spectrum-2`,
+//!   or `tomahawk-5`).
 //!
 //! A leaf stands in the rack of the middle one of its hosts; spines and storage servers stand in
 //! rows of their own at the end of the hall. [`super::management`] has the management network.
@@ -78,20 +79,21 @@ pub struct Sides {
 struct Rule {
     purpose: Purpose,
     nic: &'static str,
-    leaf: &'static str,
+    /// Switches to try, the smallest first.
+    leaves: &'static [&'static str],
     ratio: Ratio,
 }
 
 const STORAGE: Rule = Rule {
     purpose: Purpose::Storage,
     nic: "connectx-7",
-    leaf: "tomahawk-5",
+    leaves: &["tomahawk-5", "tomahawk-6"],
     ratio: Ratio::new(2, 1),
 };
 const FRONTEND: Rule = Rule {
     purpose: Purpose::Frontend,
     nic: "connectx-6",
-    leaf: "spectrum-2",
+    leaves: &["spectrum-2", "tomahawk-5"],
     ratio: Ratio::new(3, 1),
 };
 
@@ -141,18 +143,22 @@ fn side(
     hall: &mut Hall,
     storage: &[u32],
 ) -> Result<Side, Refusal> {
-    let own = Wish {
+    let own = |leaf: &str| Wish {
         gpus_per_server: Some(1),
         nics_per_server: Some(1),
         nic: Some(rule.nic.to_owned()),
-        leaf: Some(rule.leaf.to_owned()),
+        leaf: Some(leaf.to_owned()),
         rails: Some(1),
         oversubscription: Some(rule.ratio),
         spares: wish.spares,
         ..Wish::gpus(hosts.len() as u64)
     };
-    let ask = own.settle(inputs.catalogue)?;
-    let shape = design::choose(&ask).ok_or_else(|| {
+    let sized = rule.leaves.iter().find_map(|leaf| {
+        let ask = own(leaf).settle(inputs.catalogue).ok()?;
+        let shape = design::choose(&ask)?;
+        Some((ask, shape))
+    });
+    let (ask, shape) = sized.ok_or_else(|| {
         let purpose = rule.purpose.name();
         Refusal::new(
             format!("the {purpose} network does not hold {} hosts", hosts.len()),

@@ -29,7 +29,8 @@ fn what_fits_stays_and_the_rest_goes_with_a_reason() {
     assert_eq!(bought(Role::Cable), 98 + 198 + 60);
     assert_eq!(brown.saved, 100 * (4 * 43_520 + 100 * 280 + 600 * 900));
     assert!(
-        brown.steps[0].contains("spines") && brown.steps.last().unwrap().contains("128 old NICs")
+        brown.steps[0].contains("spines")
+            && brown.steps.last().unwrap().contains("128 NICs, 60 cables and transceivers")
     );
 }
 
@@ -57,6 +58,8 @@ fn mistakes_in_an_inventory_point_at_their_line() {
         ("part,quantity\ntomahawk5,1\n", "tomahawk5", "did you mean `tomahawk-5`?"),
         ("part,quantity\ndac,many\n", "not a quantity", "whole number"),
         ("part,quantity\ndac,-1\n", "not a quantity", "whole number"),
+        ("part,quantity\ndac,1000000001\n", "not a quantity", "up to 1000000000"),
+        ("part,quantity,length_m\ndac,1,999999\n", "not a length", "up to 100000"),
         ("part,quantity\ndac\n", "1 cells", "a cell for each column"),
         ("part,quantity,length_m\ndac,1,2.5\n", "not a length", "whole metres"),
     ];
