@@ -254,8 +254,8 @@ pub(super) fn bill(
             *upper += u64::from(link.to_port.first());
         }
     });
-    for ((level, _, length), (quantity, medium)) in cables {
-        count.cable(medium, wiring.mode(level), length, quantity);
+    for ((_, _, length), (quantity, medium)) in cables {
+        count.cable(medium, length, quantity);
     }
     for ([lower, upper], medium) in plugs.into_values() {
         count.transceiver(&medium.lower, lower);
@@ -336,10 +336,9 @@ impl Count<'_> {
         part.0 += quantity;
     }
 
-    fn cable(&mut self, medium: &Medium, mode: Option<Mode>, length: Length, quantity: u64) {
-        let lanes = mode.map(|mode| mode.lanes);
-        let modulation = lanes.map_or("", |lanes| lanes.each.modulation());
-        let each = lanes.map_or(0, |lanes| lanes.each.gbps());
+    fn cable(&mut self, medium: &Medium, length: Length, quantity: u64) {
+        let modulation = medium.lanes.each.modulation();
+        let each = medium.lanes.each.gbps();
         let item = match &medium.patch {
             None => Item {
                 part: medium.name.clone(),

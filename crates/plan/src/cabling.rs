@@ -109,19 +109,18 @@ impl Plan {
         let mut text = String::with_capacity(self.design.all_links() as usize * 200 + 300);
         text += COLUMNS;
         let places = self.places();
-        let level = |level: &LevelCables| (level.level, lane_text(level));
-        let lanes: BTreeMap<Level, (String, String)> =
-            self.design.cables.iter().map(level).collect();
+        let level = |level: &LevelCables| (level.level, level.rate.to_string());
+        let rates: BTreeMap<Level, String> = self.design.cables.iter().map(level).collect();
         self.for_each_cable(|cable| {
-            let Some(lanes) = lanes.get(&cable.level) else { return };
+            let Some(rate) = rates.get(&cable.level) else { return };
             let names = (cable.from.to_string(), cable.to.to_string());
             let places = (places.get(&cable.from.device()), places.get(&cable.to.device()));
-            row(&mut text, "compute", &cable, names, places, lanes);
+            row(&mut text, "compute", &cable, names, places, rate);
         });
         for side in &self.sides.networks {
-            let lanes: BTreeMap<Level, (String, String)> = side.cables.iter().map(level).collect();
+            let rates: BTreeMap<Level, String> = side.cables.iter().map(level).collect();
             side.wiring.for_each(&side.shape, &side.hall, |link| {
-                let Some(lanes) = lanes.get(&link.run.level) else { return };
+                let Some(rate) = rates.get(&link.run.level) else { return };
                 let (purpose, run) = (side.purpose, link.run);
                 let upper = Device::Side(purpose, run.level.upper(), run.upper);
                 let (lower, name) = match run.level.lower() {
@@ -137,7 +136,7 @@ impl Plan {
                 let cable = cable(&side.shape, &link);
                 let places = (places.get(&lower), places.get(&upper));
                 let names = (name, upper.to_string());
-                row(&mut text, purpose.name(), &cable, names, places, lanes);
+                row(&mut text, purpose.name(), &cable, names, places, rate);
             });
         }
         self.management_rows(&mut text, &places);
@@ -185,11 +184,6 @@ impl Plan {
     }
 }
 
-/// Rate and lanes of a level's links.
-fn lane_text(level: &LevelCables) -> (String, String) {
-    (level.rate.to_string(), level.mode.lanes.to_string())
-}
-
 /// One row of the plan.
 struct Row<'a> {
     cable: String,
@@ -233,7 +227,7 @@ fn row(
     cable: &Cable<'_>,
     (from_name, to_name): (String, String),
     (from, to): (Option<&Place>, Option<&Place>),
-    (rate, lanes): &(String, String),
+    rate: &str,
 ) {
     let (from, to) = (from.copied().unwrap_or_default(), to.copied().unwrap_or_default());
     let prefix = match network {
@@ -243,6 +237,7 @@ fn row(
     };
     let label = cable.label();
     let medium = cable.medium;
+    let lanes = medium.lanes.to_string();
     let ports = (cable.from_port.to_string(), cable.to_port.to_string());
     let row = Row {
         cable: format!("{prefix}{}", label.split('-').next().unwrap_or_default()),
@@ -251,7 +246,7 @@ fn row(
         ends: [(from, &from_name, ports.0), (to, &to_name, ports.1)],
         rail: cable.rail,
         rate,
-        lanes,
+        lanes: &lanes,
         length: cable.length,
         part: medium.patch.as_ref().map_or(medium.name.as_str(), |patch| patch.ends.as_str()),
         plugs: [&medium.lower, &medium.upper].map(|plug| (plug.part.as_str(), plug.form.name())),

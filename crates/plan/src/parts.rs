@@ -1,7 +1,7 @@
 //! What is plugged in: the lanes of a level's links, and the medium of each length.
 //!
-//! All links of a level run on the same lanes ([`Mode`]), so that it is settled how many of them
-//! share a cage at either end. Which [`Medium`] carries a cable follows from its length: the one
+//! How many links of a level share a cage at either end is settled for the whole level ([`Mode`]),
+//! by the lanes that take the fewest cages. Which [`Medium`] carries a cable follows from its length: the one
 //! with the least reach that does. Whether two ends link is for [`xoff_fabric::catalogue::link`]
 //! to say.
 
@@ -88,6 +88,10 @@ pub struct Plug {
 /// The rate of the cable ends whose power the catalogue has; that of slower ones is a share of it.
 const POWER_RATE: u64 = 800_000_000_000;
 
+fn lanes_text<S: Serializer>(lanes: &Lanes, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(lanes)
+}
+
 fn form_name<S: Serializer>(form: &Form, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(form.name())
 }
@@ -108,6 +112,9 @@ pub struct Patch {
 pub struct Medium {
     /// The catalogue's name for what carries a link.
     pub name: String,
+    /// Lanes of each link.
+    #[serde(serialize_with = "lanes_text")]
+    pub lanes: Lanes,
     /// Whether the ends are part of the cable.
     pub attached: bool,
     /// The lower end.
@@ -187,7 +194,8 @@ impl Ends {
                     }) {
                         continue;
                     }
-                    let Some(medium) = self.medium(catalogue, mode, Length::from_mm(1)) else {
+                    let Some((.., medium)) = self.medium_on(catalogue, mode, Length::from_mm(1))
+                    else {
                         continue;
                     };
                     let rank = (lower * upper, medium.attached);
@@ -200,13 +208,28 @@ impl Ends {
         best.map(|(_, mode)| mode)
     }
 
-    /// The medium with the least reach, rate and power for a cable of this length.
+    /// The medium with the least reach and power for a cable of this length. Other lanes than those
+    /// of the level will do, if as many links share a cage: transceivers bring their own.
     pub(super) fn medium(
         &self,
         catalogue: &Catalogue,
         mode: Mode,
         length: Length,
     ) -> Option<Medium> {
+        let rate = mode.lanes.rate();
+        let modes = COUNTS.into_iter().filter_map(|count| Lanes::of(rate, count));
+        let modes = modes.map(|lanes| Mode { lanes, ..mode });
+        let found = modes.filter_map(|mode| self.medium_on(catalogue, mode, length));
+        found.min_by_key(|(reach, power, _)| (*reach, *power)).map(|(.., medium)| medium)
+    }
+
+    /// The same on the lanes of a mode, with its reach and power.
+    fn medium_on(
+        &self,
+        catalogue: &Catalogue,
+        mode: Mode,
+        length: Length,
+    ) -> Option<(Length, Milliwatts, Medium)> {
         let attached = catalogue.media.values().filter(|media| media.attached() && !media.ideal);
         let cables = attached.filter_map(|media| {
             let medium = self.cable(media, mode, length)?;
@@ -216,9 +239,7 @@ impl Ends {
             let (reach, medium) = self.transceivers(catalogue, family, mode, length)?;
             Some((reach, Milliwatts(medium.lower.milliwatts as u32), medium))
         });
-        let all = cables.chain(optics);
-        let (.., medium) = all.min_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)))?;
-        Some(medium)
+        cables.chain(optics).min_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)))
     }
 
     fn plugged<'a>(
@@ -253,6 +274,7 @@ impl Ends {
         };
         Some(Medium {
             name: media.name.clone(),
+            lanes: mode.lanes,
             attached: true,
             lower: plug(self.lower.form, mode.lower),
             upper: plug(self.upper.form, mode.upper),
@@ -297,6 +319,7 @@ impl Ends {
         };
         let medium = Medium {
             name: name(lower, upper, mode),
+            lanes: mode.lanes,
             attached: false,
             patch: Some(patch((lower, mode.lower), (upper, mode.upper))?),
             lower: plug(lower, self.lower, mode.lower)?,

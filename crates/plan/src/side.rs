@@ -7,7 +7,7 @@
 //!   the leaves (`tomahawk-5`, or `tomahawk-6` where that is too small). A storage server for every
 //!   eight GPU servers, at least two, unless a number is given; 2U, 1.2 kW.
 //! - **Front end**: a `connectx-6` (200G) in each GPU server, 3:1 above the leaves (`spectrum-2`,
-//!   or `tomahawk-5`).
+//!   or `tomahawk-4`).
 //!
 //! A leaf stands in the rack of the middle one of its hosts; spines and storage servers stand in
 //! rows of their own at the end of the hall. [`super::management`] has the management network.
@@ -93,7 +93,7 @@ const STORAGE: Rule = Rule {
 const FRONTEND: Rule = Rule {
     purpose: Purpose::Frontend,
     nic: "connectx-6",
-    leaves: &["spectrum-2", "tomahawk-5"],
+    leaves: &["spectrum-2", "tomahawk-4"],
     ratio: Ratio::new(3, 1),
 };
 

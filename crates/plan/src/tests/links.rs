@@ -79,7 +79,8 @@ pub(super) fn check_cables(plan: &Plan, cables: &[Cable<'_>]) {
     let mut legs: BTreeMap<(Level, u64), Vec<&Cable<'_>>> = BTreeMap::new();
     for cable in cables {
         let level = plan.design.cables.iter().find(|level| level.level == cable.level).unwrap();
-        check_medium(catalogue, cable.medium, level.mode.lanes, cable.length);
+        assert_eq!(cable.medium.lanes.rate(), level.rate);
+        check_medium(catalogue, cable.medium, cable.medium.lanes, cable.length);
         legs.entry((cable.level, cable.number)).or_default().push(cable);
     }
     for cables in legs.values() {
@@ -113,7 +114,8 @@ fn every_choice_of_the_whole_catalogue_can_link() {
             let length = Length::from_m(metres);
             if let Some(medium) = ends.medium(&catalogue, mode, length) {
                 tried += 1;
-                check_medium(&catalogue, &medium, mode.lanes, length);
+                assert_eq!(medium.lanes.rate(), rate);
+                check_medium(&catalogue, &medium, medium.lanes, length);
                 for (plug, port) in [(&medium.lower, ends.lower), (&medium.upper, ends.upper)] {
                     assert!(port.form.takes(plug.form), "{medium:?}");
                 }
@@ -147,7 +149,8 @@ fn every_size_can_be_cabled() {
         let (design, ..) = inputs.design(wish).unwrap_or_else(|why| panic!("{wish:?}: {why}"));
         for level in &design.cables {
             for used in &level.media {
-                check_medium(&catalogue, &used.medium, level.mode.lanes, used.longest);
+                assert_eq!(used.medium.lanes.rate(), level.rate);
+                check_medium(&catalogue, &used.medium, used.medium.lanes, used.longest);
                 let legs = used.medium.ways();
                 assert!(used.cables * legs >= used.links, "{used:?}");
                 assert!(used.cables <= used.links, "{used:?}");
@@ -280,6 +283,12 @@ fn media_follow_the_length() {
     // Lanes that differ: only optics with a gearbox at one end, however short.
     let mixed = chosen(nic("connectx-7"), switch("tomahawk-4"), true, 400, 1);
     assert_eq!(name(mixed).as_deref(), Some("400g-dr4"));
+    // Where copper and SR8 of 50G lanes end, DR4 of 100G goes on.
+    let old = |metres| chosen(switch("tomahawk-4"), switch("tomahawk-4"), false, 400, metres);
+    for (metres, medium) in [(3, "dac"), (100, "400g-sr8"), (300, "400g-dr4"), (2_000, "400g-fr4")]
+    {
+        assert_eq!(name(old(metres)).as_deref(), Some(medium));
+    }
     // Both ends split: no cable, but a connector for each link.
     let both = chosen(switch("tomahawk-5"), switch("tomahawk-5"), false, 400, 2).unwrap();
     assert_eq!(both[1..], ["800g-2xsr4", "800g-2xsr4", straight].map(str::to_owned));

@@ -153,7 +153,11 @@ fn pods(design: &Design) -> String {
 /// A line for the level, and one for each medium.
 fn cable_texts(cables: &LevelCables) -> Vec<String> {
     let links = counted(cables.links, "link", "links");
-    let first = format!("{links} of {} on {}", rate(cables.rate), cables.mode.lanes);
+    let mut lanes: Vec<String> =
+        cables.media.iter().map(|used| used.medium.lanes.to_string()).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    let first = format!("{links} of {} on {}", rate(cables.rate), lanes.join(" or "));
     let media = cables.media.iter().map(|used| {
         let medium = &used.medium;
         let what = match &medium.patch {
