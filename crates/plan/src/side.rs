@@ -171,7 +171,14 @@ fn side(
     });
     let racks: Vec<u32> = racks.collect();
     let own_hall = hall.beside(inputs.floor, &ask, &shape, racks);
-    let wiring = Wiring::new(&ask, &shape, &own_hall, inputs.catalogue)?;
+    let wiring = Wiring::new(&ask, &shape, &own_hall, inputs.catalogue).map_err(|refusal| {
+        let purpose = rule.purpose.name();
+        let cures = [format!("a plan without --{purpose}, and one for {purpose} alone")];
+        Refusal::new(
+            format!("the {purpose} network: {}", refusal.message),
+            refusal.cures.into_iter().chain(cures),
+        )
+    })?;
     let mut bill = bill::bill(&ask, &shape, &own_hall, &wiring, inputs.catalogue, inputs.prices);
     bill.lines.iter_mut().for_each(|line| line.purpose = rule.purpose);
     let names = ask.switches().map(|switch| switch.silicon.name.clone());
