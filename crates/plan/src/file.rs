@@ -1,9 +1,9 @@
 //! The fabric file of a plan: the smallest that says it.
 
-use super::{Network, Plan};
 use super::cabling::End;
 use super::shape::Level;
 use super::size::oversubscribed;
+use super::{Network, Plan};
 use std::fmt::Write;
 use xoff_fabric::catalogue::OutOfOrder;
 use xoff_fabric::model::Tier;

@@ -70,10 +70,10 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::advice::Advice;
-    use std::collections::BTreeMap;
     use crate::check::Check;
     use crate::phase::Phase;
     use crate::validation::Subject;
+    use std::collections::BTreeMap;
 
     #[test]
     fn names_do_not_break_the_xml() {

@@ -157,10 +157,10 @@ fn worst_failure(measured: &Measured) -> Option<Figure<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use super::*;
     use crate::validation::Subject;
     use crate::{Check, Validation};
+    use std::collections::BTreeMap;
 
     fn validation(verdicts: &[Verdict]) -> Validation {
         let subject = Subject {

@@ -1,8 +1,8 @@
 //! What the page of a validation says, and in which order.
 
-use std::collections::BTreeMap;
 use super::*;
 use crate::validation::Subject;
+use std::collections::BTreeMap;
 
 const KEYS: &str = "[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n\n[transport]\n\
                     recovery = \"selective-repeat\"\nreorder-window = 256\n";
