@@ -11,6 +11,7 @@ use xoff_validate::{Check, Choice, Evidence, Measurement, Phase, judge, measure}
 
 /// A fabric with what its failure experiments measured.
 struct Judged {
+    text: String,
     setup: FabricSetup,
     measured: BTreeMap<String, Measurement>,
 }
@@ -21,11 +22,11 @@ impl Judged {
         let setup = load_fabric(text).into_result().unwrap_or_else(|found| panic!("{found:#?}"));
         let victims = Victims::of(&setup.fabric).expect("a victim");
         let measured = measured(text, &setup, victims, 1, only);
-        Self { setup, measured }
+        Self { text: text.to_owned(), setup, measured }
     }
 
     fn evidence<'a>(&'a self, refused: &'a BTreeMap<String, String>) -> Evidence<'a> {
-        Evidence { setup: &self.setup, measured: &self.measured, refused }
+        Evidence { setup: &self.setup, text: &self.text, measured: &self.measured, refused }
     }
 
     /// What a failure costs.
