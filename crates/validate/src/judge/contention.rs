@@ -18,7 +18,7 @@ const ASIDE: (f64, f64) = (0.6, 0.35);
 const CLASS_SHARE: (f64, f64) = (0.3, 0.12);
 /// A queue that stands under an incast delays packets by so many microseconds at most. Some of it is what senders sent
 /// before the first notification came.
-const STANDING: (f64, f64) = (200.0, 1_500.0);
+const STANDING: (f64, f64) = (400.0, 2_000.0);
 
 pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
     let found = [

@@ -50,9 +50,17 @@ pub(super) fn longer(step: &TrainingFigures) -> f64 {
     }
 }
 
-/// What a design that means to be oversubscribed leaves to traffic that crosses its spines.
-fn crossing(evidence: &Evidence<'_>, id: &str) -> f64 {
-    if id == COLLECTIVES[3].0 { evidence.setup.goals.intended_share() } else { 1.0 }
+/// What traffic from rank to rank across all rails may lack of the goal: senders meet at receivers by chance, which
+/// jobs avoid by changing rails inside servers.
+const BY_CHANCE: f64 = 0.7;
+
+/// The part of the goal that a collective is held against: less where traffic crosses rails, and what a design that
+/// means to be oversubscribed leaves of that.
+fn crossing(evidence: &Evidence<'_>, row: &CollectiveFigures) -> f64 {
+    match row.algorithm.as_str() {
+        "pairwise" => BY_CHANCE * evidence.setup.goals.intended_share(),
+        _ => 1.0,
+    }
 }
 
 fn jobs(number: usize) -> String {
@@ -82,11 +90,12 @@ fn collective(
         ),
         false => format!("did not finish ({})", measured.outcome),
     };
+    let crossing = crossing(evidence, row);
     let best = if finished { Verdict::Pass } else { Verdict::Fail };
     let check = Check::new(Phase::Workload, id, format!("{name} comes close to an ideal network"))
         .done(format!("{}, packet by packet, and the same on an ideal network", measured.title))
-        .seen(seen, format!("{} of the ideal bus bandwidth or more", percent(goal.pass)))
-        .held_against(share(row) / crossing(evidence, id), goal)
+        .seen(seen, format!("{} of the ideal bus bandwidth or more", percent(goal.pass * crossing)))
+        .held_against(share(row) / crossing, goal)
         .at_best(best)
         .headline()
         .from([id]);

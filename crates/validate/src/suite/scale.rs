@@ -33,7 +33,7 @@ impl Scale {
                 settled: Span::from_ms(3),
                 draws: 1,
                 reduced: mib(16),
-                exchanged: mib(64),
+                exchanged: mib(if nics > 512 { 64 } else { 128 }),
                 layers: 1,
             };
         }
@@ -46,7 +46,7 @@ impl Scale {
                 ..=2_048 => 64,
                 _ => 32,
             }),
-            exchanged: mib(64),
+            exchanged: mib(if nics > 512 { 64 } else { 128 }),
             layers: 2,
         }
     }
