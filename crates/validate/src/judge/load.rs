@@ -147,6 +147,7 @@ pub(super) fn candidates(
     if measured.totals.marks > 0 {
         all.extend(advice::thresholds(evidence));
         all.extend(advice::usual_congestion_control(evidence));
+        all.extend(advice::faster_recovery(setup));
     }
     if measured.totals.xoff > 0 {
         all.extend(advice::usual_pause(evidence));

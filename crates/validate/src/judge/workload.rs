@@ -52,7 +52,7 @@ pub(super) fn longer(step: &TrainingFigures) -> f64 {
 
 /// What traffic from rank to rank across all rails may lack of the goal: senders meet at receivers by chance, which
 /// jobs avoid by changing rails inside servers.
-const BY_CHANCE: f64 = 0.7;
+const BY_CHANCE: f64 = 0.6;
 
 /// The part of the goal that a collective is held against: less where traffic crosses rails, and what a design that
 /// means to be oversubscribed leaves of that.
