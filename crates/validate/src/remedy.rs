@@ -42,10 +42,13 @@ pub struct Advised {
     pub remaining: Vec<String>,
 }
 
+/// Runs experiments on the fabric that a text describes.
+pub type Run<'a, E> = dyn FnMut(&str, &[Experiment]) -> Result<Results, E> + 'a;
+
 /// How a trial is made.
 pub struct Bench<'a, E> {
     /// Runs experiments on the fabric that a text describes.
-    pub run: &'a mut dyn FnMut(&str, &[Experiment]) -> Result<Results, E>,
+    pub run: &'a mut Run<'a, E>,
     /// Judges a fabric by its text and what was measured.
     pub assess: &'a dyn Fn(&FabricSetup, &str, &Results) -> Validation,
     /// Candidates that are tried at most.

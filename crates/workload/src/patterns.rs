@@ -58,7 +58,6 @@ pub(crate) fn all_to_all(plan: &mut Plan<'_>, entry: &AllToAll) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::{expand_text, refuse_text, star};
     use std::collections::BTreeSet;
 

@@ -43,7 +43,7 @@ impl Scale {
             draws: 3,
             reduced: mib(match nics {
                 ..=512 => 128,
-                ..=2_048 => 64,
+                513..=2_048 => 64,
                 _ => 32,
             }),
             exchanged: mib(if nics > 512 { 64 } else { 128 }),

@@ -312,7 +312,7 @@ mod tests {
         };
         assert!(!shown("").contains("Goals"));
         let text = shown("[goals]\nstep = 1.2\noversubscription = 3\nsurvive = ['leaf', 'nic']\n");
-        for part in ["up to 1.2 times", "from 80 %", "below 60 %", "3:1 meant", "leaf, nic"] {
+        for part in ["up to 1.20 times", "from 80 %", "below 60 %", "3:1 meant", "leaf, nic"] {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
     }

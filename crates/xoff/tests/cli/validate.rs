@@ -56,7 +56,7 @@ fn a_small_fabric_is_validated_in_all_phases() {
     assert_eq!(xml.matches("<testsuite ").count(), 6);
     // Each experiment is a scenario that anybody can run.
     let run = xoff(&folder.path().join("v/experiments"))
-        .args(["run", "incast-8.toml", "--out", "../../run", "--quiet"])
+        .args(["run", "incast-4.toml", "--out", "../../run", "--quiet"])
         .output()
         .unwrap();
     assert_eq!(code(&run), Some(0), "{}", stderr(&run));
