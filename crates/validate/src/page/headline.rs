@@ -1,10 +1,10 @@
 //! The top of the page: one sentence, and the figures that matter most to whoever pays for the
 //! cluster. The sentence is the same on the terminal.
 
+use crate::check::Aspect;
 use crate::measure::{CollectiveFigures, Measurement, TrainingFigures};
 use crate::phase::Phase;
-use crate::suite::UNDISTURBED;
-use crate::validation::Validation;
+use crate::validation::{AspectResult, Validation};
 use std::collections::BTreeMap;
 use xoff_report::{Number, Tile, Unit, Verdict, counted};
 
@@ -42,15 +42,34 @@ pub(super) fn not_covered(validation: &Validation) -> Vec<String> {
 
 /// The figures at the top. What was not measured has no tile.
 pub(super) fn tiles(validation: &Validation, measured: &Measured) -> Vec<Tile> {
-    let tiles = [
-        step_time(measured),
-        gpu_hours(measured),
-        bandwidth(measured),
-        lossless(measured),
-        worst_failure(measured),
-    ];
+    let tiles = [step_time(measured), gpu_hours(measured), bandwidth(measured)];
     let tiles = tiles.into_iter().flatten();
-    tiles.map(|(tile, experiments)| judged(tile, validation, &experiments)).collect()
+    let figures = tiles.map(|(tile, experiments)| judged(tile, validation, &experiments));
+    figures.chain(words(validation)).collect()
+}
+
+/// Lossless or not, and how failures end.
+fn words(validation: &Validation) -> impl Iterator<Item = Tile> {
+    let told = validation.aspects.iter().filter_map(|result| {
+        let (name, word) = match (result.aspect, result.verdict) {
+            (Aspect::Performance, _) => return None,
+            (Aspect::Lossless, Verdict::Fail) => ("Lossless", "no"),
+            (Aspect::Lossless, _) => ("Lossless", "yes"),
+            (Aspect::Resilience, Verdict::Pass) => ("Failures", "as they should end"),
+            (Aspect::Resilience, _) => ("Failures", "not as they should end"),
+        };
+        Some(Tile::words(name, word).verdict(result.verdict))
+    });
+    told.collect::<Vec<_>>().into_iter()
+}
+
+/// The three answers, in sentences.
+pub(super) fn answers(validation: &Validation) -> Vec<String> {
+    let sentence = |result: &AspectResult| {
+        let name = result.aspect.name();
+        format!("{}{}: {}.", name[..1].to_uppercase(), &name[1..], result.answer)
+    };
+    validation.aspects.iter().map(sentence).collect()
 }
 
 /// A figure, and the experiments that it comes from.
@@ -121,38 +140,6 @@ fn bandwidth(measured: &Measured) -> Option<Figure<'_>> {
     let busbw = Number::new(row.busbw, Unit::BytesPerSecond);
     let note = format!("{share} of ideal, {size} on {} GPUs", Number::count(row.ranks.into()));
     Some((Tile::new(name, busbw).note(note), vec![id]))
-}
-
-fn lossless(measured: &Measured) -> Option<Figure<'_>> {
-    let lost: u64 = measured.values().map(|all| all.totals.lossless_drops).sum();
-    let deadlocks = measured.values().filter(|all| !all.deadlock.is_empty()).count();
-    let runs = counted(measured.len() as u64, "experiment", "experiments");
-    let (word, note) = match (lost, deadlocks) {
-        _ if measured.is_empty() => return None,
-        (0, 0) => ("yes", format!("no lossless drop in {runs}")),
-        (0, _) => {
-            ("no", format!("{} in {runs}", counted(deadlocks as u64, "deadlock", "deadlocks")))
-        }
-        _ => ("no", format!("{} in {runs}", counted(lost, "lossless drop", "lossless drops"))),
-    };
-    let broken = |all: &&(&String, &Measurement)| {
-        all.1.totals.lossless_drops > 0 || !all.1.deadlock.is_empty()
-    };
-    let guilty: Vec<_> = measured.iter().collect();
-    let guilty = guilty.iter().filter(broken).map(|(id, _)| id.as_str()).collect();
-    let tile = Tile::words("Lossless", word).note(note);
-    Some((tile.verdict(if word == "yes" { Verdict::Pass } else { Verdict::Fail }), guilty))
-}
-
-/// The failure that makes the last flow latest.
-fn worst_failure(measured: &Measured) -> Option<Figure<'_>> {
-    let base = measured.get(UNDISTURBED)?.last_flow_us();
-    let own = measured.iter().filter(|(id, _)| id.starts_with("failure-") && *id != UNDISTURBED);
-    let (id, worst) = own.max_by(|a, b| a.1.last_flow_us().total_cmp(&b.1.last_flow_us()))?;
-    let longer = (worst.last_flow_us() - base).max(0.0);
-    let name = id.trim_start_matches("failure-");
-    let note = format!("{name}: the last flow is that much later than {}", seconds(base));
-    Some((Tile::new("Worst failure", seconds(longer)).note(note), vec![id]))
 }
 
 #[cfg(test)]
@@ -234,12 +221,22 @@ mod tests {
             tiles[1].value,
             xoff_report::Value::Number(Number::new(1536.0, Unit::Other("GPU-h")))
         );
-        for part in
-            ["1.33 times", "of 6,144 on 256 GPUs", "80 % of ideal, 1GiB", "no lossless drop in 2"]
-        {
+        for part in ["1.33 times", "of 6,144 on 256 GPUs", "80 % of ideal, 1GiB"] {
             assert!(said.contains(part), "no {part} in\n{said}");
         }
         assert_eq!(tiles[0].link.as_deref(), Some("workload.c0"));
         assert_eq!(tiles[0].verdict, Some(Verdict::Warn));
+    }
+
+    #[test]
+    fn the_top_says_whether_it_is_lossless() {
+        for (verdict, word) in [(Verdict::Pass, "yes"), (Verdict::Fail, "no")] {
+            let mut told = validation(&[]);
+            let answer = "so many dropped".to_owned();
+            told.aspects = vec![AspectResult { aspect: Aspect::Lossless, verdict, answer }];
+            let tiles = tiles(&told, &Measured::new());
+            assert_eq!(tiles, [Tile::words("Lossless", word).verdict(verdict)]);
+            assert_eq!(answers(&told), ["Lossless: so many dropped."]);
+        }
     }
 }

@@ -47,7 +47,8 @@ pub fn page(material: &Material<'_>) -> Report {
     let mut report = Report::new(format!("Validation of {file}"), sentence(validation));
     report.verdict = Some(validation.verdict);
     report.tiles = headline::tiles(validation, material.measured);
-    report.points = headline::not_covered(validation);
+    report.points = headline::answers(validation);
+    report.points.extend(headline::not_covered(validation));
     report.facts = vec![
         Fact::code("command", material.command),
         Fact::new("seed", validation.seed.to_string()),
@@ -166,11 +167,10 @@ fn changes(validation: &Validation) -> Section {
     let mut section = Section::new("changes", "What to change");
     let tried = validation.changes.iter().any(|change| change.effect.is_some());
     section.lead = Some(if tried {
-        "Each change was tried by itself; what helps most comes first.".to_owned()
-    } else {
-        "What the checks that did not pass advise. `--what-if` tries each change and reports its \
-         effect."
+        "Each change was tried, on top of those before it; what gained nothing is left out."
             .to_owned()
+    } else {
+        "What the checks that did not pass advise; none of it was tried.".to_owned()
     });
     for (change, number) in validation.changes.iter().zip(1..) {
         let mut words = change.advice.text.chars();
