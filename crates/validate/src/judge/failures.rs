@@ -72,9 +72,8 @@ impl Demand {
 /// What stays after a failure may take this many times as long as what is left of the links allows: a hash draws
 /// anew when a link goes or comes, and a ring is as fast as its slowest connection.
 const SLOWER: f64 = 1.5;
-/// The mean over many flows may be this much less than what was worked out: congestion control does not fill links
-/// that have less room than is asked of them for good.
-const CLOSE: f64 = 1.6;
+/// The mean over many flows may be this much less than what was worked out.
+const CLOSE: f64 = 1.2;
 /// A collective that takes this many times as long was slowed down, and one that stood still did so for more
 /// seconds than this.
 const NOTICED: f64 = 1.02;

@@ -323,9 +323,14 @@ impl Stage<'_> {
             reaction: at_once,
         });
         let without = format!("{title}, without {name}");
-        let whole = self.experiment(ALL_SPINES, &title, Vec::new()).with(across.clone());
-        let dead = self.experiment(DEAD_SPINE, &without, vec![dead]).with(across);
-        vec![whole, dead]
+        // What links carry, and not how senders share it: congestion control leaves links that stay short of room
+        // half empty.
+        let unslowed = |experiment: Experiment| {
+            experiment.but("[transport]\ncongestion = { kind = \"none\" }").with(across.clone())
+        };
+        let whole = self.experiment(ALL_SPINES, &title, Vec::new());
+        let dead = self.experiment(DEAD_SPINE, &without, vec![dead]);
+        vec![unslowed(whole), unslowed(dead)]
     }
 }
 
