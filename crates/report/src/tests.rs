@@ -147,6 +147,23 @@ fn the_same_report_is_the_same_page() {
 }
 
 #[test]
+fn a_plot_without_values_has_nothing_to_read_under_the_pointer() {
+    let page = |values: &[f64]| {
+        let samples = Samples { name: "a".into(), values: values.to_vec() };
+        let x = Axis::new("x", Unit::Seconds).log();
+        let plot = Plot::Cdf(Cdf { x, series: vec![samples], marks: Vec::new() });
+        let mut section = Section::new("s", "s");
+        section.blocks.push(Figure::new("f", "f", plot).into());
+        let mut report = Report::new("t", "h");
+        report.sections = vec![section];
+        report.html()
+    };
+    assert!(page(&[1.0]).contains(" data-plot="));
+    assert!(!page(&[]).contains(" data-plot="));
+    assert!(page(&[]).contains("There is nothing to draw."));
+}
+
+#[test]
 fn nothing_is_fetched() {
     let page = every_kind("a", &[1.0]).html();
     assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("url("));

@@ -180,7 +180,9 @@ impl Plan<'_> {
         let (x, y) = (Side::values(self.x, &panel.x), Side::values(self.y, &panel.y));
         let area = panel.inside();
         let frame = Frame { kind: self.kind, area, x, y, colour: None, inset: 0.0 };
-        Ok(Extras { frame: Some(frame), ..Extras::default() })
+        // Where nothing is drawn there is nothing to read under a pointer.
+        let frame = self.values(|p| p.0).next().is_some().then_some(frame);
+        Ok(Extras { frame, ..Extras::default() })
     }
 
     fn shade(&self, panel: &mut Panel<'_, '_>) -> Drawn {

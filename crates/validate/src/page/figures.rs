@@ -3,7 +3,7 @@
 use super::{Figures, headline};
 use crate::measure::{Measurement, PairLoad};
 use crate::phase::Phase;
-use crate::suite::{INCASTS, UNDISTURBED};
+use crate::suite::{ALL_TO_ALL, ALONG_RAILS, INCASTS, PERMUTATION, UNDISTURBED};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_report::{
     Axis, BarSeries, Bars, Cdf, Chart, Figure, Heat, Lane, Mark, Number, Plot, Reference, Samples,
@@ -23,8 +23,8 @@ pub(super) fn of(phase: Phase, measured: &Measured) -> Figures {
             let all = [
                 queues(measured),
                 rates(measured),
-                incast_times(measured),
-                slowdowns(measured),
+                incasts(measured),
+                received(measured),
                 heat(measured),
                 pauses(measured),
             ];
@@ -98,45 +98,52 @@ fn rates(measured: &Measured) -> Option<Figure> {
     Some(Figure::new("rates", "Rate per flow under incast", Plot::Lines(chart)).caption(caption))
 }
 
-/// Completion times of the incasts.
-fn incast_times(measured: &Measured) -> Option<Figure> {
-    let rows: Vec<(u32, &Measurement)> =
-        INCASTS.iter().filter_map(|&n| Some((n, measured.get(&format!("incast-{n}"))?))).collect();
-    if rows.is_empty() {
+/// What the receivers of the incasts get.
+fn incasts(measured: &Measured) -> Option<Figure> {
+    let share = |senders: &u32| {
+        let group = measured.get(&format!("incast-{senders}"))?.group("incast")?;
+        Some((format!("{senders}:1"), group.received.of.mean))
+    };
+    let (groups, values): (Vec<String>, Vec<f64>) = INCASTS.iter().filter_map(share).unzip();
+    if groups.is_empty() {
         return None;
     }
-    let series = rows.iter().filter_map(|(senders, measured)| {
-        let group = measured.group("incast")?;
-        let values = group.completion.points.iter().map(|&us| seconds(us)).collect();
-        Some(Samples { name: format!("{senders}:1"), values })
-    });
-    let plot = Plot::Cdf(Cdf {
-        x: Axis::new("completion time", Unit::Seconds).log(),
-        series: series.collect(),
-        marks: Vec::new(),
-    });
-    let caption = "Flows of 1 MB that all start at once, by how many send to one receiver.";
-    Some(Figure::new("incast", "Incast completion times", plot).caption(caption))
+    let bars = Bars {
+        y: Axis::new("share of line rate", Unit::Share).from_to(0.0, 1.0),
+        groups,
+        series: vec![BarSeries {
+            name: "receiver".into(),
+            values: values.into_iter().map(Some).collect(),
+        }],
+        reference: None,
+    };
+    let caption = "What one NIC receives, by how many send to it without end.";
+    Some(Figure::new("incast", "Receiver of an incast", Plot::Bars(bars)).caption(caption))
 }
 
-/// What flows pay for sharing the fabric.
-fn slowdowns(measured: &Measured) -> Option<Figure> {
-    let names = [("permutation", "permutation"), ("all-to-all", "all-to-all"), ("mixed", "rdma")];
-    let series = names.iter().filter_map(|(id, group)| {
-        let group = measured.get(*id)?.group(group)?;
-        Some(Samples { name: (*id).into(), values: group.slowdown.points.clone() })
+/// What each NIC receives while all send.
+fn received(measured: &Measured) -> Option<Figure> {
+    let loads = [
+        (ALONG_RAILS, PERMUTATION, "permutation along rails"),
+        (PERMUTATION, PERMUTATION, "permutation"),
+        (ALL_TO_ALL, ALL_TO_ALL, "all-to-all"),
+    ];
+    let series = loads.iter().filter_map(|(experiment, group, name)| {
+        let values = measured.get(*experiment)?.group(group)?.received.points.clone();
+        (!values.is_empty()).then(|| Samples { name: (*name).into(), values })
     });
     let series: Vec<Samples> = series.collect();
     if series.is_empty() {
         return None;
     }
     let plot = Plot::Cdf(Cdf {
-        x: Axis::new("slowdown", Unit::Plain).log(),
+        x: Axis::new("received, share of line rate", Unit::Share).from_to(0.0, 1.0),
         series,
-        marks: vec![Mark { label: "idle fabric".into(), value: 1.0 }],
+        marks: Vec::new(),
     });
-    let caption = "Completion time over what the same flow takes alone.";
-    Some(Figure::new("slowdown", "Slowdown of flows", plot).caption(caption))
+    let caption = "How many NICs receive at most so much while every NIC sends without end; an \
+                   upright line at the right means that all are served alike.";
+    Some(Figure::new("received", "What each NIC receives", plot).caption(caption))
 }
 
 /// How busy links between switches were under the permutation.
