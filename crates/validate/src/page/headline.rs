@@ -55,8 +55,9 @@ fn words(validation: &Validation) -> impl Iterator<Item = Tile> {
             (Aspect::Performance, _) => return None,
             (Aspect::Lossless, Verdict::Fail) => ("Lossless", "no"),
             (Aspect::Lossless, _) => ("Lossless", "yes"),
-            (Aspect::Resilience, Verdict::Pass) => ("Failures", "as they should end"),
-            (Aspect::Resilience, _) => ("Failures", "not as they should end"),
+            (Aspect::Resilience, Verdict::Pass) => ("Resilience", "as designed"),
+            (Aspect::Resilience, Verdict::Warn) => ("Resilience", "has gaps"),
+            (Aspect::Resilience, Verdict::Fail) => ("Resilience", "insufficient"),
         };
         Some(Tile::words(name, word).verdict(result.verdict))
     });
