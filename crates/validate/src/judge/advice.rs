@@ -212,6 +212,59 @@ pub(super) fn usual_hash(evidence: &Evidence<'_>) -> Option<Advice> {
     HASHING.back(evidence)
 }
 
+/// Tiers and single switches without settings of their own of these kinds: what holds for the others holds for them.
+pub(super) fn as_the_others(evidence: &Evidence<'_>, kinds: &[&str]) -> Option<Advice> {
+    let file: toml::Table = evidence.text.parse().ok()?;
+    let mut keys = in_entries(&file, "device", kinds);
+    let tier = |tier: &str| Some((tier.to_owned(), file.get("switch")?.get(tier)?.as_table()?));
+    for (tier, settings) in ["leaf", "spine", "core"].into_iter().filter_map(tier) {
+        let kinds = kinds.iter().filter(|kind| settings.contains_key(**kind));
+        keys.extend(kinds.map(|kind| format!("switch.{tier}.{kind}")));
+    }
+    let text = "give these switches the settings of the others";
+    (!keys.is_empty()).then(|| Advice::words(text).without(keys))
+}
+
+/// NICs that write the DSCPs that switches expect.
+pub(super) fn dscp_of_switches(evidence: &Evidence<'_>) -> Option<Advice> {
+    let file: toml::Table = evidence.text.parse().ok()?;
+    let mut keys = in_entries(&file, "host", &["dscp"]);
+    keys.extend(keys_named(&file, &["nic.dscp"]));
+    let text = "let NICs write the DSCPs of the switches' classes";
+    (!keys.is_empty()).then(|| Advice::words(text).without(keys))
+}
+
+/// What entries of a list of exceptions say of these kinds. Entries that say nothing else go whole; the last ones come
+/// first, so that each leaves those before it in their place.
+fn in_entries(file: &toml::Table, list: &str, kinds: &[&str]) -> Vec<String> {
+    let whom = |key: &str| matches!(key, "name" | "names" | "servers" | "nics");
+    let entries = file.get(list).and_then(toml::Value::as_array).into_iter().flatten();
+    let entries: Vec<&toml::Table> = entries.filter_map(toml::Value::as_table).collect();
+    let mut keys = Vec::new();
+    for (index, entry) in entries.iter().enumerate().rev() {
+        let own: Vec<&&str> = kinds.iter().filter(|kind| entry.contains_key(**kind)).collect();
+        if own.is_empty() {
+            continue;
+        }
+        match entry.keys().filter(|key| !whom(key)).count() == own.len() {
+            true => keys.push(format!("{list}[{index}]")),
+            false => keys.extend(own.iter().map(|kind| format!("{list}[{index}].{kind}"))),
+        }
+    }
+    keys
+}
+
+/// The usual MTU, where the file has a smaller one.
+pub(super) fn usual_packets(evidence: &Evidence<'_>) -> Option<Advice> {
+    let keys = keys_named(&evidence.text.parse().ok()?, &["transport.mtu"]);
+    if keys.is_empty() {
+        return Some(Advice::words("use NICs, or firmware, that make more packets a second"));
+    }
+    let text =
+        "go back to the default MTU of queue pairs: these NICs cannot make enough small packets";
+    Some(Advice::words(text).without(keys))
+}
+
 /// Whether every NIC can place packets that overtake each other.
 fn places_out_of_order(setup: &FabricSetup) -> bool {
     let can = |nic: &Nic| match setup.catalogue.nics.get(&nic.model) {

@@ -24,7 +24,7 @@ pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
         cnp_class(setup),
         ecn(evidence, derived),
         headroom(derived),
-        watchdog(setup),
+        watchdog(evidence),
         cables(setup),
         rails(&setup.fabric),
         oversubscription(setup, derived),
@@ -139,6 +139,7 @@ fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
     };
     let candidates = [
         rows.iter().any(|row| row.kmin.is_none()).then(advice::ecn_on),
+        advice::as_the_others(evidence, &["ecn"]),
         advice::usual_pause(evidence),
         advice::thresholds(evidence),
         advice::ecn_below_xoff(evidence.setup),
@@ -174,7 +175,8 @@ fn headroom(derived: &Derived) -> Check {
         .advise(Some(advice::headroom()))
 }
 
-fn watchdog(setup: &FabricSetup) -> Check {
+fn watchdog(evidence: &Evidence<'_>) -> Check {
+    let setup = evidence.setup;
     let switches = &setup.fabric.switches;
     let without: Vec<String> =
         switches.iter().filter(|s| s.watchdog.is_none()).map(|s| s.name.clone()).collect();
@@ -189,7 +191,9 @@ fn watchdog(setup: &FabricSetup) -> Check {
         .seen(measured, "a watchdog on every switch")
         .verdict(if good { Verdict::Pass } else { Verdict::Warn })
         .places(if good { Vec::new() } else { without })
-        .advise(Some(advice::watchdog()))
+        .consider(
+            advice::as_the_others(evidence, &["watchdog"]).into_iter().chain([advice::watchdog()]),
+        )
 }
 
 /// Cables between the same tiers should be alike, and lose nothing.

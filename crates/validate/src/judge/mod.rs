@@ -9,6 +9,7 @@ mod baseline;
 mod broken;
 mod contention;
 mod devices;
+mod exceptions;
 mod failures;
 mod laboratory;
 mod load;
@@ -62,6 +63,7 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
             Phase::Laboratory => {
                 checks.extend(laboratory::checks(evidence, &derived));
                 checks.extend(settings::checks(evidence, &derived));
+                checks.extend(exceptions::checks(evidence));
             }
             Phase::Baseline => checks.extend(baseline::checks(evidence)),
             Phase::Synthetic => {
