@@ -23,6 +23,7 @@ mod job;
 pub mod layout;
 mod list;
 mod logarithm;
+pub mod measured;
 pub mod ns3;
 mod patterns;
 mod permutation;

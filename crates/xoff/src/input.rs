@@ -252,7 +252,7 @@ fn read(path: &Path) -> Result<SourceFile, Failure> {
 
 /// Reads a file, or standard input where the path is `-`. Files that it names are then relative to the
 /// current folder.
-fn read_or_stdin(path: &Path) -> Result<SourceFile, Failure> {
+pub(crate) fn read_or_stdin(path: &Path) -> Result<SourceFile, Failure> {
     if path != Path::new("-") {
         return read(path);
     }

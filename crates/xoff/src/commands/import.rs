@@ -1,4 +1,6 @@
-//! `xoff import`: converts files of other simulators.
+//! `xoff import`: converts files of other simulators, and reads what benchmarks measured.
+
+mod measured;
 
 use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input;
@@ -13,21 +15,25 @@ const EXAMPLES: &str = "Examples:
   xoff import ns3 --topology topology.txt --flows flow.txt --out imported
   xoff import ns3 --topology topology.txt --flows flow.txt --paths paths.txt \\
       --congestion hpcc --out imported
-  xoff run imported/scenario.toml";
+  xoff run imported/scenario.toml
+  xoff import nccl-tests all_reduce.log";
 
 /// Arguments of `xoff import`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which simulator
+    /// Which tool
     #[command(subcommand)]
-    from: Simulator,
+    from: Tool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Simulator {
+enum Tool {
     /// The ns-3 models of the HPCC line: topology.txt and flow.txt
     Ns3(Ns3Args),
+    /// Times that nccl-tests, rccl-tests or PARAM measured
+    #[command(name = "nccl-tests")]
+    NcclTests(measured::Args),
 }
 
 /// What senders do about congestion.
@@ -76,7 +82,10 @@ struct Ns3Args {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
-    let Simulator::Ns3(args) = &args.from;
+    let args = match &args.from {
+        Tool::Ns3(args) => args,
+        Tool::NcclTests(args) => return measured::execute(args),
+    };
     let read = |path: &PathBuf| match input::read_text(path) {
         Ok(text) => Ok(Source { path: path.clone(), text }),
         Err(message) => Err(Failure::input(message)),

@@ -60,3 +60,31 @@ fn nothing_is_overwritten() {
     assert_eq!(code(&again), Some(3));
     assert!(stderr(&again).contains("already there"), "{}", stderr(&again));
 }
+
+const NCCL_TESTS: &str = "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 2097152 step: 2(factor)\n\
+    #  Rank  0 Group  0 Pid 1 on a device 0 [0x0a] GPU\n#  Rank  1 Group  0 Pid 2 on a device 1 [0x0b] GPU\n\
+    #  Rank  2 Group  0 Pid 3 on b device 0 [0x0a] GPU\n#  Rank  3 Group  0 Pid 4 on b device 1 [0x0b] GPU\n\
+    # size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n\
+    1048576 262144 float sum -1 100.0 10.49 15.73 0 99.0 10.59 15.89 0\n\
+    2097152 524288 float sum -1 150.0 13.98 20.97 0 N/A N/A N/A N/A\n";
+
+#[test]
+fn measurements_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("log"), NCCL_TESTS).unwrap();
+    let shown = output(folder.path(), &["import", "nccl-tests", "log"]);
+    assert_eq!(code(&shown), Some(0), "{}", stderr(&shown));
+    let text = stdout(&shown);
+    assert!(text.starts_with("all-reduce, 4 GPUs on 2 hosts\n"), "{text}");
+    assert!(text.contains("150 us") && text.contains("20.97"), "{text}");
+    let answer = json(&output(folder.path(), &["import", "nccl-tests", "log", "--json"]));
+    let rows = &answer["series"][0]["rows"];
+    assert_eq!(rows[0]["out_of_place"]["time_us"], 100.0);
+    assert!(rows[1]["in_place"].is_null());
+    let other = ["import", "nccl-tests", "log", "--json", "--collective", "reduce_scatter"];
+    assert_eq!(json(&output(folder.path(), &other))["series"][0]["collective"], "reduce-scatter");
+    std::fs::write(folder.path().join("none"), "hello\n").unwrap();
+    let refused = output(folder.path(), &["import", "nccl-tests", "none"]);
+    assert_eq!(code(&refused), Some(2));
+    assert!(stderr(&refused).contains("`none`: no measurements in it"), "{}", stderr(&refused));
+}
