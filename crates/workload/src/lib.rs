@@ -12,6 +12,7 @@
 
 pub mod agenda;
 mod arrivals;
+pub mod calibrate;
 mod catalogue;
 pub mod collective;
 mod csv;

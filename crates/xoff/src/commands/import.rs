@@ -6,6 +6,7 @@ use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input;
 use crate::output::number::counted;
 use clap::{Subcommand, ValueEnum};
+pub(super) use measured::collective;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};

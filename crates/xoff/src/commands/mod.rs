@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod calibrate;
 pub(crate) mod catalogue;
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     Catalogue(catalogue::Args),
     /// Turn files of another simulator into a fabric and a scenario
     Import(import::Args),
+    /// Fit the costs of collectives to what nccl-tests measured
+    Calibrate(calibrate::Args),
     /// Say what is in a RoCE capture: queue pairs, operations, troubles
     Inspect(inspect::Args),
     /// Say what is in a trace of a workload: operations, groups, what is not understood
@@ -91,6 +94,7 @@ impl Command {
             Command::Schema(args) => schema::execute(args),
             Command::Catalogue(args) => catalogue::execute(args),
             Command::Import(args) => import::execute(args),
+            Command::Calibrate(args) => calibrate::execute(args),
             Command::Inspect(args) => inspect::execute(args),
             Command::Trace(args) => trace::execute(args),
             Command::Config(args) => config::execute(args),

@@ -1,4 +1,4 @@
-//! `xoff import ns3`, from foreign files to a run.
+//! `xoff import` and `xoff calibrate`, from foreign files to a run.
 
 use super::{code, json, output, stderr, stdout};
 use std::path::Path;
@@ -87,4 +87,37 @@ fn measurements_are_read() {
     let refused = output(folder.path(), &["import", "nccl-tests", "none"]);
     assert_eq!(code(&refused), Some(2));
     assert!(stderr(&refused).contains("`none`: no measurements in it"), "{}", stderr(&refused));
+}
+
+#[test]
+fn costs_are_fitted_to_measurements_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("log"), NCCL_TESTS).unwrap();
+    let fabric = "[cluster]\ngpus = 4\ngpus-per-server = 2\nnic = 'connectx-7'\n\
+                  [fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n";
+    std::fs::write(at("fabric.toml"), fabric).unwrap();
+    let calibrate = ["calibrate", "fabric.toml", "--from", "log"];
+    let shown = output(folder.path(), &calibrate);
+    assert_eq!(code(&shown), Some(0), "{}", stderr(&shown));
+    assert!(stdout(&shown).contains("Mean error:"), "{}", stdout(&shown));
+    let answer = json(&output(folder.path(), &[&calibrate[..], &["--json"]].concat()));
+    let series = &answer["series"][0];
+    assert!(series["error_fitted"].as_f64().unwrap() < 0.02, "{series:#}");
+    // The line that it prints is one that a scenario takes.
+    let keys = series["keys"].as_str().unwrap();
+    let scenario = format!(
+        "fabric = 'fabric.toml'\n[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\n{keys}\n"
+    );
+    std::fs::write(at("s.toml"), scenario).unwrap();
+    let run = output(folder.path(), &["run", "s.toml", "--json"]);
+    assert_eq!(code(&run), Some(0), "{}", stderr(&run));
+    let time = json(&run)["collectives"][0]["time_us"]["mean"]
+        .as_f64()
+        .or(json(&run)["collectives"][0]["time_us"].as_f64());
+    assert!(time.is_none_or(|time| (time / 100.0 - 1.0).abs() < 0.1), "{time:?}");
+    let halves = json(&output(folder.path(), &[&calibrate[..], &["--json", "--holdout"]].concat()));
+    assert_eq!(halves["series"][0]["rows"][1]["fitted_to"], false);
+    let many = output(folder.path(), &[&calibrate[..], &["--gpus", "64"]].concat());
+    assert_eq!(code(&many), Some(2), "{}", stderr(&many));
 }

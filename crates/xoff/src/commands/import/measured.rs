@@ -2,7 +2,7 @@
 
 use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input;
-use crate::output::number::{bytes, counted, microseconds};
+use crate::output::number::{counted, microseconds};
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
 use crate::output::{stdout, stdout_json, stdout_width};
@@ -33,7 +33,8 @@ pub(super) struct Args {
     json: bool,
 }
 
-fn collective(text: &str) -> Result<Kind, String> {
+/// A collective by its name.
+pub(in crate::commands) fn collective(text: &str) -> Result<Kind, String> {
     Kind::named(text).ok_or_else(|| {
         "known are all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, gather, scatter and send-recv"
             .to_owned()
@@ -80,7 +81,7 @@ fn page(series: &Series, width: usize, style: Style) -> String {
         };
         let [out_time, out_bus] = half(row.out_of_place);
         let [in_time, in_bus] = half(row.in_place);
-        table.row([bytes(row.size), out_time, out_bus, in_time, in_bus]);
+        table.row([row.size.to_string(), out_time, out_bus, in_time, in_bus]);
     }
     format!("{}{place}\n{}", style.bold(what), table.render(width, style))
 }
