@@ -103,8 +103,9 @@ fn named(name: &str, job: usize) -> Common {
     Common { name: Some(name), ..Common::default() }
 }
 
-/// Experts of a layer.
+/// Experts of a layer, and GPUs of a tensor-parallel group, at most.
 const EXPERTS: u32 = 8;
+const TENSOR: u32 = 8;
 
 /// A step of a model with few layers: computation and traffic both grow with them, so GPUs wait for
 /// the same share of time as in a deeper one. Tensor parallelism stays inside servers; experts are
@@ -112,7 +113,7 @@ const EXPERTS: u32 = 8;
 fn step(fabric: &Fabric, scale: Scale, jobs: &[Vec<u32>]) -> Option<Experiment> {
     let inside = fabric.servers.iter().map(|server| server.gpus).reduce(gcd)?;
     let gpus: u32 = fabric.servers.iter().map(|server| server.gpus).sum();
-    let tp = power_of_two_within(inside, 8)?;
+    let tp = power_of_two_within(inside, TENSOR)?;
     if fabric.servers.len() < 2 || gpus / tp < 2 {
         return None;
     }
@@ -121,30 +122,34 @@ fn step(fabric: &Fabric, scale: Scale, jobs: &[Vec<u32>]) -> Option<Experiment> 
     for (number, job) in jobs.iter().enumerate() {
         let ranks = if job.is_empty() { gpus } else { job.len() as u32 };
         let dp = ranks / tp;
+        let ep = power_of_two_within(dp, EXPERTS);
         let step = TrainingStep {
             sequence: Some(4_096),
             tp: Some(tp),
             dp: Some(dp),
-            ep: power_of_two_within(dp, EXPERTS),
+            ep,
+            qps: Some(queue_pairs(fabric)).filter(|&number| number > 1),
             placement: placement(job, PlacementRule::Fragmented),
             common: named("training step", number),
-            ..TrainingStep::new(ModelSetting::Shape(shape(scale.layers)))
+            ..TrainingStep::new(ModelSetting::Shape(shape(scale.layers, tp, ep.unwrap_or(1))))
         };
         experiment = experiment.with(Workload::TrainingStep(step));
     }
     Some(experiment.within(Span::from_ms(2_000)))
 }
 
-fn shape(layers: u32) -> ModelShape {
+/// A model whose weights are divided by as many GPUs as there are: each sends as much of them in a server with one GPU
+/// as in one with eight, and computes as much.
+fn shape(layers: u32, tp: u32, ep: u32) -> ModelShape {
     ModelShape {
         layers,
         hidden: 4096,
         heads: 32,
         kv_heads: Some(8),
-        ffn: 14_336,
+        ffn: 14_336 / TENSOR * tp,
         gated: None,
         vocabulary: 8_192,
-        experts: Some(EXPERTS),
+        experts: Some(ep.max(2)),
         active: Some(2),
     }
 }
