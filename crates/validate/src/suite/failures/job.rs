@@ -89,11 +89,26 @@ impl Cast {
         self.jobs(&self.ring, times)
     }
 
-    /// The same without the victim's server.
-    pub(crate) fn bystanders(&self, fabric: &Fabric, times: &[Span]) -> Vec<Workload> {
+    /// The same without the victim's server; none if there are not two others.
+    pub(crate) fn bystanders(&self, fabric: &Fabric, times: &[Span]) -> Option<Vec<Workload>> {
+        let others = self.beside(fabric);
+        (others.len() > 1).then(|| self.jobs(&others, times))
+    }
+
+    /// The ranks of a job that has nothing to do with the victim's NIC. Where servers have no other NICs to send to
+    /// that one, half of them are left out.
+    fn beside(&self, fabric: &Fabric) -> Vec<Rank> {
         let own = fabric.nics[self.victims.nic.index()].server;
-        let others = self.ring.iter().filter(|rank| fabric.nics[rank.nic.index()].server != own);
-        self.jobs(&others.copied().collect::<Vec<_>>(), times)
+        let apart = |nic: usize| fabric.nics[nic].server != own;
+        let others = self.ring.iter().filter(|rank| apart(rank.nic.index()));
+        let others: Vec<Rank> = others.copied().collect();
+        let free = (0..fabric.nics.len()).filter(|&nic| apart(nic)).count() - others.len();
+        if free >= others.len().min(FILL_SENDERS) || others.len() < 4 {
+            return others;
+        }
+        // Ranks at the leaf and elsewhere take turns: pairs of them stay.
+        let kept = others.iter().enumerate().filter(|(at, _)| at % 4 < 2);
+        kept.map(|(_, rank)| *rank).collect()
     }
 
     fn jobs(&self, ring: &[Rank], times: &[Span]) -> Vec<Workload> {
@@ -125,8 +140,11 @@ impl Cast {
             FILL_SIZE
         };
         let own = fabric.nics[self.victims.nic.index()].server;
-        let others = (0..fabric.nics.len()).filter(|&nic| fabric.nics[nic].server != own);
-        let others: Vec<usize> = others.collect();
+        // Who takes part in the job beside it has a line of its own.
+        let job: Vec<usize> = self.beside(fabric).iter().map(|rank| rank.nic.index()).collect();
+        let apart = (0..fabric.nics.len()).filter(|&nic| fabric.nics[nic].server != own);
+        let (busy, free): (Vec<usize>, Vec<usize>) = apart.partition(|nic| job.contains(nic));
+        let others = if free.is_empty() { busy } else { free };
         let count = others.len().min(FILL_SENDERS);
         let senders = (0..count).map(|at| others[at * others.len() / count]);
         let target = &fabric.nics[self.victims.nic.index()].name;

@@ -193,19 +193,22 @@ impl Stage<'_> {
         let spreads = [at, at + SPREADS, at + SPREADS * 20];
         let beside = |id: &str, title: String, fault: Fault, times: &[Span]| {
             let title = format!("{title}, while servers send to it and others run a job");
-            let bystanders = self.cast.bystanders(fabric, times);
+            let bystanders = self.cast.bystanders(fabric, times)?;
             let storm = matches!(fault, Fault::PauseStorm { .. });
-            self.experiment(id, &title, vec![fault])
+            let experiment = self
+                .experiment(id, &title, vec![fault])
                 .running(bystanders)
                 .with(self.cast.fill(fabric, storm))
-                .hurting([nic.name.as_str()])
+                .hurting([nic.name.as_str()]);
+            Some(experiment)
         };
-        vec![
-            job("failure-nic", format!("{link} dies"), port).hurting([link.as_str()]),
-            job("failure-server", format!("{server} dies"), gone).hurting([server.as_str()]),
+        let all = [
+            Some(job("failure-nic", format!("{link} dies"), port).hurting([link.as_str()])),
+            Some(job("failure-server", format!("{server} dies"), gone).hurting([server.as_str()])),
             beside("failure-receiver", format!("{} takes only {rate}", nic.name), slow, &[at]),
             beside("failure-storm", format!("{} pauses without end", nic.name), storm, &spreads),
-        ]
+        ];
+        all.into_iter().flatten().collect()
     }
 
     /// What happens to a link between the leaf and a spine.
