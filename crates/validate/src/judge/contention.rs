@@ -4,16 +4,17 @@ use super::words::{count, percent, some, time};
 use super::{Evidence, advice};
 use crate::advice::Advice;
 use crate::check::{Aspect, Check};
-use crate::measure::Measurement;
+use crate::measure::{Depth, Measurement};
 use crate::phase::Phase;
 use crate::suite::{ALL_SPINES, CLASS_SHARES, CROWD, DEAD_SPINE, INCASTS, VICTIMS};
 use xoff_fabric::derived::Derived;
 use xoff_fabric::model::Scheduling;
 use xoff_report::Verdict;
 
-/// Bystanders keep this share of line rate, or more. An eighth of what a sender has goes to the crowd's receiver, and
-/// congestion control takes part of the time to settle.
-const ASIDE: (f64, f64) = (0.6, 0.35);
+/// Bystanders keep this share of line rate, or more: without congestion control they share the line with what is stopped,
+/// and get less than half. An eighth of what a sender has goes to the crowd's receiver, and congestion control takes part
+/// of the time to settle; at 800 Gb/s most, because NICs send no more notifications than at 400.
+const ASIDE: (f64, f64) = (0.55, 0.35);
 /// RDMA gets this share of a port that another class wants as well.
 const CLASS_SHARE: (f64, f64) = (0.3, 0.12);
 /// A queue that stands under an incast delays packets by so many microseconds at most. Some of it is what senders sent
@@ -26,7 +27,10 @@ pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
         standing(evidence),
         evidence.get(VICTIMS).and_then(|measured| victims(evidence, measured)),
         evidence.get(CLASS_SHARES).and_then(|measured| classes(evidence, measured)),
-        evidence.get("flood").map(|measured| flood(evidence, derived, measured)),
+        evidence
+            .get("flood")
+            .filter(|_| held(evidence))
+            .map(|measured| flood(evidence, derived, measured)),
         evidence.get("microbursts").map(|measured| microbursts(evidence, derived, measured)),
         lossless(evidence, derived),
     ];
@@ -83,10 +87,7 @@ fn standing(evidence: &Evidence<'_>) -> Option<Check> {
     let delays: Vec<(u32, f64, &Measurement)> = few
         .filter_map(|(senders, measured)| {
             let points = &measured.series.first()?.points;
-            let settled = &points[points.len() / 2..];
-            let sum: f64 = settled.iter().map(|point| point.1 as f64).sum();
-            let mean = sum / settled.len().max(1) as f64;
-            Some((senders, mean * 8.0 / rate * 1e6, measured))
+            Some((senders, remaining(points) * 8.0 / rate * 1e6, measured))
         })
         .collect();
     let &(senders, worst, measured) = delays.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -94,7 +95,7 @@ fn standing(evidence: &Evidence<'_>) -> Option<Check> {
     let rows = delays.iter().map(|(senders, delay, _)| format!("{senders}:1 {}", time(*delay)));
     let check = check("queueing", "Congestion control keeps queues short")
         .from(delays.iter().map(|(_, _, measured)| measured.experiment.clone()))
-        .done("averaged the deepest queue over the second half of each incast")
+        .done("averaged the deepest queue over the second half of each incast, or followed it on where it falls")
         .seen(
             format!(
                 "packets wait {}; longest at {senders}:1; {}",
@@ -112,6 +113,24 @@ fn standing(evidence: &Evidence<'_>) -> Option<Check> {
         advice::usual_pause(evidence),
     ];
     Some(check.consider(candidates.into_iter().flatten()))
+}
+
+/// The mean depth of a queue over the second half of its run. Where it falls all that time, what it falls to if it goes on
+/// for as long again: slow congestion control is not a queue that stands.
+fn remaining(points: &[Depth]) -> f64 {
+    let mean = |part: &[Depth]| {
+        part.iter().map(|point| point.1 as f64).sum::<f64>() / part.len().max(1) as f64
+    };
+    let settled = &points[points.len() / 2..];
+    let quarters: Vec<f64> = settled.chunks(settled.len().div_ceil(4).max(1)).map(mean).collect();
+    let falls = quarters.len() == 4 && quarters.windows(2).all(|pair| pair[1] < pair[0]);
+    if !falls {
+        return mean(settled);
+    }
+    // Two quarters of the half are a quarter of the run.
+    let (earlier, later) =
+        (mean(&settled[..settled.len() / 2]), mean(&settled[settled.len() / 2..]));
+    (later - 4.0 * (earlier - later)).max(0.0)
 }
 
 fn no_marks(measured: &Measurement) -> bool {
@@ -178,7 +197,7 @@ fn classes(evidence: &Evidence<'_>, measured: &Measurement) -> Option<Check> {
         )
         .places((rdma < CLASS_SHARE.0).then_some("class.scheduling"))
         .graded(rdma, CLASS_SHARE.0, CLASS_SHARE.1);
-    let candidates = [advice::usual_schedule(evidence), advice::usual_congestion_control(evidence)];
+    let candidates = [advice::usual_schedule(evidence)];
     Some(check.consider(candidates.into_iter().flatten()))
 }
 
@@ -196,11 +215,17 @@ fn keep_lossless(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Advice> {
     candidates.into_iter().flatten().collect()
 }
 
+/// Whether the network means to lose nothing.
+fn held(evidence: &Evidence<'_>) -> bool {
+    evidence.pauses() || evidence.setup.fabric.credits
+}
+
 /// Without congestion control, PFC must act and must suffice.
 fn flood(evidence: &Evidence<'_>, derived: &Derived, measured: &Measurement) -> Check {
     let totals = measured.totals;
     let fabric = &evidence.setup.fabric;
-    let dropped = totals.lossless_drops + if fabric.pause.enabled { 0 } else { totals.lossy_drops };
+    let dropped = totals.lossless_drops
+        + if fabric.pause.enabled || fabric.credits { 0 } else { totals.lossy_drops };
     let verdict = match () {
         () if dropped > 0 || !measured.is_complete() => Verdict::Fail,
         () => Verdict::Pass,
@@ -285,4 +310,24 @@ fn lossless(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
         .verdict(if good { Verdict::Pass } else { Verdict::Fail })
         .places(first.map(|(_, port)| port).into_iter().chain(rings));
     Some(check.consider(keep_lossless(evidence, derived)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remaining;
+
+    #[test]
+    fn a_queue_that_falls_is_followed_and_one_that_stands_is_not() {
+        let run =
+            |depth: fn(u64) -> u64| (0..400).map(|at| (at as f64, depth(at))).collect::<Vec<_>>();
+        let stands = remaining(&run(|_| 1_000));
+        assert!((stands - 1_000.0).abs() < 1e-9, "{stands}");
+        // 5 a point: a mean of 750 in the last quarter, and 2,000 less a whole run later.
+        assert_eq!(remaining(&run(|at| 2_500 - 5 * at)), 0.0);
+        let slowly = remaining(&run(|at| 2_400 - at));
+        assert!((1_600.0..1_700.0).contains(&slowly), "{slowly}");
+        // What rises and falls is averaged.
+        let swings = remaining(&run(|at| if at / 20 % 2 == 0 { 0 } else { 1_000 }));
+        assert!((swings - 500.0).abs() < 60.0, "{swings}");
+    }
 }

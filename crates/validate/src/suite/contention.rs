@@ -4,7 +4,7 @@ use super::load::{endless, named};
 use super::{Scale, nic};
 use crate::experiment::Experiment;
 use crate::phase::Phase;
-use xoff_fabric::model::{CLASSES, Fabric};
+use xoff_fabric::model::{CLASSES, Fabric, NodeId};
 use xoff_fabric::scenario::{Common, FlowEntry, Flows, Incast, Workload};
 use xoff_units::{Bytes, Span};
 
@@ -33,9 +33,17 @@ pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Exp
 fn incast(fabric: &Fabric, senders: u32, scale: Scale) -> Experiment {
     let size = endless(fabric, scale.settled);
     let title = format!("{senders} NICs send to one for {}", scale.settled);
-    let traffic = Incast { size, senders: Some(senders), target: None, common: named("incast") };
+    // A hash chooses the port of each queue pair: to fill several takes several.
+    let ports = fabric.nics.iter().map(|nic| nic.ports.len()).max().unwrap_or(1);
+    let traffic = if ports > 1 {
+        let list = spread(fabric, senders).flat_map(|from| connection(fabric, from, 0, size));
+        Workload::Flows(Flows { file: None, list: list.collect(), common: named("incast") })
+    } else {
+        let common = named("incast");
+        Workload::Incast(Incast { size, senders: Some(senders), target: None, common })
+    };
     Experiment::new(format!("incast-{senders}"), Phase::Synthetic, title)
-        .with(Workload::Incast(traffic))
+        .with(traffic)
         .sampled(Span::from_us(5))
         .within(scale.settled)
 }
@@ -73,10 +81,27 @@ fn bursts(fabric: &Fabric, senders: u32) -> Experiment {
     Experiment::new("microbursts", Phase::Synthetic, title).with(flows).sampled(Span::from_us(2))
 }
 
-/// So many NICs, evenly spread over all but the first.
+/// So many NICs, evenly spread over all but the first; each a step further, so that they are on different rails.
 fn spread(fabric: &Fabric, number: u32) -> impl Iterator<Item = usize> {
     let others = fabric.nics.len() - 1;
-    (0..number as usize).map(move |sender| 1 + sender * others / number.max(1) as usize)
+    let even = others > 2 * number as usize;
+    (0..number as usize).map(move |sender| {
+        let step = if even { sender } else { 0 };
+        1 + (sender * others / number.max(1) as usize + step) % others
+    })
+}
+
+/// Flows by a queue pair for each port of a NIC.
+fn connection(fabric: &Fabric, from: usize, to: usize, size: Bytes) -> Vec<FlowEntry> {
+    let number = fabric.nics[from].ports.len().max(1) as u32;
+    let each = Bytes::new(size.get() / u64::from(number) + 1);
+    (0..number).map(|_| flow(fabric, from, to, each, None, Span::ZERO)).collect()
+}
+
+/// The switch that a NIC's first port is at.
+fn leaf(fabric: &Fabric, nic: usize) -> Option<NodeId> {
+    let port = fabric.ports.get(fabric.nics[nic].ports.start as usize)?;
+    Some(fabric.ports[port.peer.index()].node)
 }
 
 fn flow(
@@ -99,13 +124,16 @@ fn victims(fabric: &Fabric, scale: Scale) -> Option<Experiment> {
         return None;
     }
     let size = endless(fabric, scale.settled);
-    // The next NIC after each sender's place half way around, that neither sends nor is taken.
+    // The next NIC after each sender's place half way around, that neither sends nor is taken: at the sender's own
+    // switch if there is one, so that nothing but the sender is shared.
     let mut taken: Vec<usize> = senders.iter().copied().chain([0]).collect();
     let mut aside = Vec::new();
     for &sender in &senders {
         let half = sender + fabric.nics.len() / 2;
-        let to = (0..fabric.nics.len()).map(|step| (half + step) % fabric.nics.len());
-        let to = to.into_iter().find(|to| !taken.contains(to))?;
+        let others = (0..fabric.nics.len()).map(|step| (half + step) % fabric.nics.len());
+        let free: Vec<usize> = others.filter(|to| !taken.contains(to)).collect();
+        let near = |to: &&usize| leaf(fabric, **to) == leaf(fabric, sender);
+        let to = *free.iter().find(near).or(free.first())?;
         taken.push(to);
         aside.push(flow(fabric, sender, to, size, None, Span::ZERO));
     }
@@ -139,10 +167,11 @@ fn classes(fabric: &Fabric, scale: Scale) -> Option<Experiment> {
     let list =
         |entry, common: Common| Workload::Flows(Flows { file: None, list: vec![entry], common });
     let title = format!("RDMA and class {other} meet at one port, each with more than fits");
-    // Lossy traffic that is not slowed down: what the scheduler alone gives.
+    // Nobody is slowed down: what the scheduler alone gives, whatever congestion control there is.
     let experiment = Experiment::new(CLASS_SHARES, Phase::Synthetic, title)
         .with(list(rdma, named("rdma")))
         .with(list(bulk, Common { class: Some(other), ..named("bulk") }))
+        .but("[transport]\ncongestion = { kind = \"none\" }")
         .within(scale.settled);
     Some(experiment)
 }
