@@ -24,8 +24,10 @@ pub struct Results {
 }
 
 impl Results {
-    fn hops(&self) -> u64 {
-        self.measured.values().map(|measured| measured.packet_hops).sum()
+    /// What each experiment took, in packet-hops.
+    fn costs(&self) -> BTreeMap<String, u64> {
+        let cost = |(id, measured): (&String, &Measurement)| (id.clone(), measured.packet_hops);
+        self.measured.iter().map(cost).collect()
     }
 }
 
@@ -72,11 +74,13 @@ pub fn seek<E>(
         results: before.clone(),
         now: validation.clone(),
         kept: Vec::new(),
+        costs: before.costs(),
         hops: 0,
     };
-    let limit = before.hops();
+    let limit = state.costs.values().sum();
     for advice in candidates(validation).into_iter().take(bench.most) {
-        // Trials cost no more than the validation itself.
+        // Trials make no more experiments than the validation itself, by what those took there: a fabric that hardly moves
+        // packets would leave nothing for trials that let it move them.
         if state.hops > limit {
             break;
         }
@@ -131,10 +135,17 @@ struct State {
     results: Results,
     now: Validation,
     kept: Vec<Proposal>,
+    /// What each experiment took in the validation, and what trials cost by that.
+    costs: BTreeMap<String, u64>,
     hops: u64,
 }
 
 impl State {
+    /// What these experiments took in the validation.
+    fn cost(&self, experiments: &[Experiment]) -> u64 {
+        experiments.iter().filter_map(|one| self.costs.get(&one.id)).sum()
+    }
+
     fn attempt<E>(
         &mut self,
         advice: &Advice,
@@ -153,7 +164,8 @@ impl State {
         let again: Vec<Experiment> =
             experiments.iter().filter(|one| names.contains(&one.id)).cloned().collect();
         let mut results = self.results.clone();
-        self.hops += measure(bench, &text, &again, &mut results)?;
+        self.hops += self.cost(&again);
+        measure(bench, &text, &again, &mut results)?;
         let mut after = (bench.assess)(&setup, &text, &results);
         let helps = |effect: &Effect| {
             effect.better.iter().any(|turn| asking.iter().any(|check| check.id == turn.check))
@@ -167,7 +179,8 @@ impl State {
         let made = |one: &&Experiment| again.iter().any(|made| made.id == one.id);
         let rest = experiments.iter().filter(|one| names.contains(&one.id) && !made(one));
         let rest: Vec<Experiment> = rest.cloned().collect();
-        self.hops += measure(bench, &text, &rest, &mut results)?;
+        self.hops += self.cost(&rest);
+        measure(bench, &text, &rest, &mut results)?;
         after = (bench.assess)(&setup, &text, &results);
         let effect = effect(&self.now, &after);
         let checks = effect.better.iter().map(|turn| turn.check.clone()).collect();
@@ -177,24 +190,23 @@ impl State {
     }
 }
 
-/// Makes experiments and lays what they measured over what is known. Returns the packet-hops that took.
+/// Makes experiments and lays what they measured over what is known.
 fn measure<E>(
     bench: &mut Bench<'_, E>,
     text: &str,
     experiments: &[Experiment],
     results: &mut Results,
-) -> Result<u64, E> {
+) -> Result<(), E> {
     if experiments.is_empty() {
-        return Ok(0);
+        return Ok(());
     }
     let fresh = (bench.run)(text, experiments)?;
-    let hops = fresh.hops();
     for id in fresh.measured.keys() {
         results.refused.remove(id);
     }
     results.measured.extend(fresh.measured);
     results.refused.extend(fresh.refused);
-    Ok(hops)
+    Ok(())
 }
 
 /// Whether a check that the verdict hangs on has a worse verdict.
