@@ -254,15 +254,9 @@ fn in_entries(file: &toml::Table, list: &str, kinds: &[&str]) -> Vec<String> {
     keys
 }
 
-/// The usual MTU, where the file has a smaller one.
-pub(super) fn usual_packets(evidence: &Evidence<'_>) -> Option<Advice> {
-    let keys = keys_named(&evidence.text.parse().ok()?, &["transport.mtu"]);
-    if keys.is_empty() {
-        return Some(Advice::words("use NICs, or firmware, that make more packets a second"));
-    }
-    let text =
-        "go back to the default MTU of queue pairs: these NICs cannot make enough small packets";
-    Some(Advice::words(text).without(keys))
+/// Packets as large as NICs can have them.
+pub(super) fn large_packets() -> Advice {
+    Advice::change("let NICs send packets of 4 KiB", "[transport]\nmtu = \"4KiB\"")
 }
 
 /// Whether every NIC can place packets that overtake each other.

@@ -1,10 +1,11 @@
 //! The fabric file against the rules of the trade; no simulation.
 
+use super::tiers::unprotected;
 use super::words::{count, some};
 use super::{Evidence, advice};
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
 use xoff_fabric::model::{Balancing, CLASSES, Fabric, PortId, Scheduling, Tier};
@@ -18,41 +19,75 @@ fn check(name: &str, title: &str) -> Check {
 
 pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
     let setup = evidence.setup;
-    vec![
-        pfc(setup),
-        lossless_classes(setup),
-        cnp_class(setup),
-        ecn(evidence, derived),
-        headroom(derived),
-        watchdog(evidence),
+    let mut checks = match evidence.pauses() {
+        true => vec![
+            pfc(evidence),
+            lossless_classes(setup),
+            cnp_class(setup),
+            ecn(evidence, derived),
+            headroom(derived),
+            watchdog(evidence),
+        ],
+        false => vec![network(setup)],
+    };
+    checks.extend([
         cables(setup),
         rails(&setup.fabric),
         oversubscription(setup, derived),
         hash_seeds(setup),
-    ]
+    ]);
+    checks
 }
 
-fn pfc(setup: &FabricSetup) -> Check {
+/// Another network than RoCE: rules of pauses and notifications do not hold for it.
+fn network(setup: &FabricSetup) -> Check {
+    let fabric = &setup.fabric;
+    let seen = match fabric.credits {
+        true => "links have credits: nothing is sent that has no room".to_owned(),
+        false => "packets may be lost or trimmed, and the transport sends them again".to_owned(),
+    };
+    check("network", "The network has what its transport needs")
+        .about(Aspect::Lossless)
+        .done("looked at the kind of the transport; PFC, ECN and headroom are rules of RoCE")
+        .seen(seen, "credits, or a transport that does with loss")
+}
+
+fn pfc(evidence: &Evidence<'_>) -> Check {
+    let setup = evidence.setup;
     let fabric = &setup.fabric;
     let data = &fabric.classes[fabric.data_class.0 as usize];
     let (on, lossless) = (fabric.pause.enabled, data.lossless);
+    let bare = if on && lossless { unprotected(fabric, fabric.data_class) } else { Vec::new() };
     let measured = match (on, lossless) {
+        (true, true) if !bare.is_empty() => format!(
+            "class {} ({}) is not protected at {} of {} switches: {}",
+            fabric.data_class.0,
+            data.name,
+            bare.len(),
+            fabric.switches.len(),
+            some(&bare)
+        ),
         (true, true) => {
             format!("PFC is on, and class {} ({}) is lossless", fabric.data_class.0, data.name)
         }
         (false, _) => "PFC is off: `pfc.enabled = false`".to_owned(),
         (true, false) => format!("class {} ({}) is lossy", fabric.data_class.0, data.name),
     };
-    let good = on && lossless;
-    let advice = if on { advice::one_lossless_class(setup) } else { advice::pfc_on() };
+    let good = on && lossless && bare.is_empty();
+    let candidates = match (on, lossless) {
+        (true, true) => advice::as_the_others(evidence, &["pfc", "class"]).into_iter().collect(),
+        (true, false) => vec![advice::one_lossless_class(setup)],
+        (false, _) => vec![advice::pfc_on()],
+    };
+    let places = if bare.is_empty() { vec!["pfc.enabled".to_owned()] } else { bare };
     check("pfc", "RDMA data is protected by PFC")
         .about(Aspect::Lossless)
         .headline()
-        .done("checked the class that RDMA data uses")
-        .seen(measured, "PFC on, and the RDMA class lossless")
+        .done("checked the class that RDMA data uses, at every port of every switch")
+        .seen(measured, "PFC on, and the RDMA class lossless everywhere")
         .verdict(if good { Verdict::Pass } else { Verdict::Fail })
-        .places((!good).then_some("pfc.enabled"))
-        .advise(Some(advice))
+        .places(if good { Vec::new() } else { places })
+        .consider(candidates)
 }
 
 fn lossless_classes(setup: &FabricSetup) -> Check {
@@ -126,12 +161,24 @@ fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
             )
         })
         .collect();
+    // From Kmax on every packet is marked. Two ingresses that are paused before they fill a queue to it are slowed down
+    // by pauses more than by marks.
+    let shallow: Vec<String> = marking()
+        .filter_map(|(row, _)| {
+            Some((row, row.kmax.filter(|kmax| row.xoff.get() * 2 < kmax.get())?))
+        })
+        .map(|(row, kmax)| {
+            format!("{} (Kmax is {kmax}, an ingress pauses at {})", row.at, row.xoff)
+        })
+        .collect();
     let (verdict, measured, places) = if !off.is_empty() {
         (Verdict::Fail, format!("no marking at {}", some(&off)), off)
     } else if !never.is_empty() {
         (Verdict::Fail, some(&never), never)
     } else if !late.is_empty() {
         (Verdict::Warn, some(&late), late)
+    } else if !shallow.is_empty() {
+        (Verdict::Warn, some(&shallow), shallow)
     } else {
         let most = marking().filter_map(|(row, _)| row.ingresses_to_mark).max().unwrap_or(1);
         let feed = if most > 1 { "two ingresses feed" } else { "any ingress feeds" };
@@ -321,18 +368,21 @@ fn hash_seeds(setup: &FabricSetup) -> Check {
         })
     };
     let stages = [Tier::Leaf, Tier::Spine].into_iter().filter(|&tier| chooses(tier)).count();
-    let hashed = fabric.switches.iter().filter(|switch| switch.balancing == Balancing::Hash);
-    let mut seeds: Vec<u32> = hashed.map(|switch| switch.hash.seed).collect();
-    let switches = seeds.len();
-    seeds.sort_unstable();
-    seeds.dedup();
-    let polarised = stages > 1 && switches > 1 && seeds.len() == 1;
-    let measured = match (switches, polarised) {
+    let hashed = || fabric.switches.iter().filter(|switch| switch.balancing == Balancing::Hash);
+    let of_tier = |tier: Tier| -> BTreeSet<u32> {
+        let own = hashed().filter(|switch| switch.tier == tier);
+        own.map(|switch| switch.hash.seed).collect()
+    };
+    let seeds: BTreeSet<u32> = hashed().map(|switch| switch.hash.seed).collect();
+    let switches = hashed().count();
+    // A seed that is found in both stages makes the second choose as the first did.
+    let (first, second) = (of_tier(Tier::Leaf), of_tier(Tier::Spine));
+    let shared = first.intersection(&second).next().filter(|_| stages > 1);
+    let polarised = shared.is_some();
+    let measured = match (switches, shared) {
         (0, _) => "no switch hashes".to_owned(),
-        (_, true) => {
-            format!("all {switches} switches have the seed {}, in {stages} stages", seeds[0])
-        }
-        (_, false) => format!(
+        (_, Some(seed)) => format!("leaves and spines have the seed {seed}, one after the other"),
+        (_, None) => format!(
             "{} seeds on {switches} switches, {}",
             seeds.len(),
             count(stages as u64, "stage", "stages")

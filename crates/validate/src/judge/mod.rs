@@ -9,13 +9,15 @@ mod baseline;
 mod broken;
 mod contention;
 mod devices;
-mod exceptions;
 mod failures;
 mod laboratory;
 mod load;
 mod operations;
+mod pause;
 mod redundancy;
 mod settings;
+mod tiers;
+mod transport;
 mod words;
 mod workload;
 
@@ -25,8 +27,8 @@ use crate::measure::Measurement;
 use crate::phase::Phase;
 use crate::suite::Choice;
 use std::collections::BTreeMap;
-use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
+use xoff_fabric::{FabricSetup, Network};
 
 pub use answers::answers;
 pub use broken::{is_a_rule, judge_broken};
@@ -49,6 +51,15 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
+    /// Whether pauses are what keeps the fabric from losing packets. InfiniBand has credits, and the other networks
+    /// mean to lose some.
+    fn pauses(&self) -> bool {
+        let file: Option<toml::Table> = self.text.parse().ok();
+        let transport = file.as_ref().and_then(|file| file.get("transport")?.as_table());
+        let kind = transport.and_then(|table| table.get("kind")?.as_str());
+        ["roce", "roce-v1"].iter().any(|roce| Network::same_kind(kind, Some(roce)))
+    }
+
     fn get(&self, experiment: &str) -> Option<&Measurement> {
         self.measured.get(experiment)
     }
@@ -62,8 +73,10 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
         match phase {
             Phase::Laboratory => {
                 checks.extend(laboratory::checks(evidence, &derived));
+                checks.extend(pause::checks(evidence, &derived));
+                checks.extend(tiers::checks(evidence));
                 checks.extend(settings::checks(evidence, &derived));
-                checks.extend(exceptions::checks(evidence));
+                checks.extend(transport::checks(evidence, &derived));
             }
             Phase::Baseline => checks.extend(baseline::checks(evidence)),
             Phase::Synthetic => {

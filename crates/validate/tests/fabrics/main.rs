@@ -2,7 +2,9 @@
 
 mod bad;
 mod ideal;
+mod long;
 mod pod;
+mod settings;
 mod table;
 
 use std::collections::BTreeMap;
@@ -81,4 +83,10 @@ fn experiments(text: &str, all: &[Experiment]) -> Results {
 fn failed(validation: &Validation) -> Vec<&str> {
     let failed = validation.checks.iter().filter(|check| check.verdict == Verdict::Fail);
     failed.map(|check| check.id.as_str()).collect()
+}
+
+/// Checks that did not pass.
+fn unhappy(validation: &Validation) -> Vec<String> {
+    let unhappy = validation.checks.iter().filter(|check| check.verdict != Verdict::Pass);
+    unhappy.map(|check| check.id.clone()).collect()
 }

@@ -1,24 +1,24 @@
-//! Forty fabrics: sound ones pass, ones with a single mistake warn or fail for their reason, score below the sound one
+//! Fifty fabrics: sound ones pass, ones with a single mistake warn or fail for their reason, score below the sound one
 //! that they come from, and what is advised helps.
 
-use super::validate;
+use super::{unhappy, validate};
 use std::fmt::Write;
 use xoff_fabric::load_fabric;
 use xoff_report::Verdict;
 use xoff_validate::{Choice, Phase};
 
 /// What makes the fabrics below sound: switches that balance by packets, receivers that reorder, a watchdog.
-const TUNED: &str = "[switch.watchdog]\nenabled = true\n\
+pub(super) const TUNED: &str = "[switch.watchdog]\nenabled = true\n\
     [switch.balancing]\nkind = 'dlb'\nper = 'packet'\n\
     [transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n";
 
-fn rail(gpus: u32, nic: &str, leaf: &str, more: &str) -> String {
+pub(super) fn rail(gpus: u32, nic: &str, leaf: &str, more: &str) -> String {
     format!(
         "[cluster]\ngpus = {gpus}\nnic = '{nic}'\n[fabric]\nkind = 'rail'\nleaf = '{leaf}'\n{more}"
     )
 }
 
-fn racks(gpus: u32, nic: &str, leaf: &str) -> String {
+pub(super) fn racks(gpus: u32, nic: &str, leaf: &str) -> String {
     rail(gpus, nic, leaf, "").replace("'rail'", "'leaf-spine'")
 }
 
@@ -55,8 +55,46 @@ fn sound() -> Vec<(&'static str, String)> {
                  spines = 4\ncores = 4\n",
             )),
         ),
+        (
+            "a fat tree of radix 4",
+            tuned(hosts(
+                "[cluster]\nnic = 'connectx-7'\n[fabric]\nkind = 'fat-tree'\nk = 4\nleaf = 'tomahawk-5'\n",
+            )),
+        ),
+        ("ECMP with 16 queue pairs", ecmp(&tuned(rail(64, cx7, th5, ""))) + SIXTEEN),
+        ("ECMP on NICs that keep order", ecmp(&tuned(racks(64, "thor-2", th5))) + SIXTEEN),
+        (
+            "one switch for 24 e810",
+            hosts(
+                "[cluster]\nhosts = 24\nnic = 'e810'\n[fabric]\nkind = 'single'\nleaf = 'trident-3'\n\
+                   [switch.watchdog]\nenabled = true\n",
+            ),
+        ),
+        (
+            "HPCC on ECMP",
+            ecmp(&tuned(rail(64, cx7, th5, ""))) + SIXTEEN + "congestion = { kind = 'hpcc' }\n",
+        ),
+        (
+            "DCTCP",
+            rail(64, cx7, th5, "")
+                + TUNED
+                + "congestion = { kind = 'dctcp' }\nnotification = 'echo-in-ack'\n",
+        ),
+        (
+            "3:1 that is meant",
+            tuned(rail(
+                64,
+                cx7,
+                th5,
+                "oversubscription = '3:1'\n[goals]\noversubscription = '3:1'\n",
+            )),
+        ),
+        ("2 km to the spines", tuned(rail(64, cx7, th5, "[links.leaf-spine]\nlength = '2km'\n"))),
     ]
 }
+
+/// Queue pairs that make up for a hash.
+const SIXTEEN: &str = "[transport]\nqueue-pairs = 16\n";
 
 /// A mistake: its name, what the file has more or otherwise, and a check that must name it.
 type Mistake = (&'static str, fn(&str) -> String, &'static str);
@@ -66,7 +104,7 @@ fn more(text: &str, keys: &str) -> String {
     format!("{text}{keys}\n")
 }
 
-const MISTAKES: [Mistake; 27] = [
+const MISTAKES: [Mistake; 32] = [
     (
         "congestion control off",
         |t| more(t, "congestion = { kind = 'none' }"),
@@ -100,7 +138,7 @@ const MISTAKES: [Mistake; 27] = [
         "laboratory.hash-fields",
     ),
     ("XOFF below Kmin", |t| more(t, "[pfc]\nxoff = '200KB'"), "laboratory.ecn-before-pfc"),
-    ("alpha of 1/128", |t| more(t, "[pfc]\nalpha = '1/128'"), "synthetic.bystanders"),
+    ("alpha of 1/128", |t| more(t, "[pfc]\nalpha = '1/128'"), "laboratory.ecn-before-pfc"),
     ("PFC off", |t| more(t, "[pfc]\nenabled = false"), "laboratory.pfc"),
     ("headroom of 50 KB", |t| more(t, "[pfc]\nheadroom = '50KB'"), "synthetic.pfc-holds"),
     (
@@ -166,6 +204,23 @@ const MISTAKES: [Mistake; 27] = [
             )
         },
         "laboratory.notifications",
+    ),
+    (
+        "ECN off on the spines",
+        |t| more(t, "[switch.spine.ecn]\nenabled = false"),
+        "laboratory.ecn-before-pfc",
+    ),
+    ("PFC off on the spines", |t| more(t, "[switch.spine.pfc]\nenabled = false"), "laboratory.pfc"),
+    ("NICs that write DSCP 0", |t| more(t, "[nic.dscp]\ndata = 0"), "laboratory.class-map"),
+    (
+        "a window of eight packets for reordering",
+        |t| t.replace("reorder-window = 256", "reorder-window = 8"),
+        "laboratory.reordering",
+    ),
+    (
+        "best effort before RDMA",
+        |t| more(t, "[[class]]\nid = 0\nscheduling = 'strict'"),
+        "synthetic.classes",
     ),
     ("slots of half the rate", |t| more(t, "[nic.pcie]\nslot = 'gen4 x8'"), "laboratory.hosts"),
 ];
@@ -239,9 +294,4 @@ fn sound_fabrics_pass_and_mistakes_are_named() {
     }
     println!("{table}");
     assert!(wrong.is_empty(), "{table}\n{}", wrong.join("\n"));
-}
-
-fn unhappy(validation: &xoff_validate::Validation) -> Vec<String> {
-    let unhappy = validation.checks.iter().filter(|check| check.verdict != Verdict::Pass);
-    unhappy.map(|check| check.id.clone()).collect()
 }
