@@ -44,7 +44,7 @@ pub(super) fn hosts(
         _ => None,
     };
     let recycling = fabric.switches.iter().find_map(rule).map(|rule| (rule, seed));
-    let mut nics = nic_states(fabric);
+    let mut nics = nic_states(fabric, seed);
     nics.iter_mut().for_each(|nic| {
         nic.returns |= recycling.is_some();
         nic.hosts_guests = !fabric.guests.is_empty();
@@ -61,7 +61,7 @@ pub(super) fn hosts(
     })
 }
 
-fn nic_states(fabric: &Fabric) -> Table<PlaneId, NicState> {
+fn nic_states(fabric: &Fabric, seed: u64) -> Table<PlaneId, NicState> {
     let mut configs: Vec<[Arc<xoff_transport::config::QpConfig>; 2]> = Vec::new();
     let state = |nic: &xoff_fabric::model::Nic, port: PortId| {
         let known = configs.iter().find(|[config, _]| **config == nic.qp).cloned();
@@ -70,7 +70,7 @@ fn nic_states(fabric: &Fabric) -> Table<PlaneId, NicState> {
             configs[configs.len() - 1].clone()
         });
         let rate = fabric.cable(port).rate;
-        let mut state = NicState::new(port, rate, qp, in_vxlan);
+        let mut state = NicState::new(port, rate, qp, in_vxlan, seed);
         state.flow_rate = nic.cpu.map_or(rate, |cpu| cpu.flow_rate().min(rate));
         let receiver = |limit| Box::new(Receiver::new(limit, Instant::ZERO));
         state.receiver = nic.receive.map(receiver);

@@ -182,6 +182,7 @@ impl NicState {
         rate: Rate,
         qp: Arc<QpConfig>,
         in_vxlan: Arc<QpConfig>,
+        seed: u64,
     ) -> Self {
         use xoff_transport::config::{Congestion, Notification};
         Self {
@@ -195,7 +196,7 @@ impl NicState {
             collects: matches!(qp.congestion, Congestion::Hpcc(_)),
             returns: matches!(qp.congestion, Congestion::Hpcc(_)),
             echo_marks: qp.notification == Notification::EchoInAck,
-            cnps: CnpLimits::new(qp.cnp_scope),
+            cnps: CnpLimits::new(qp.cnp_scope, port, seed),
             qp,
             ready: 0,
             groups: std::array::from_fn(|_| Group::new()),

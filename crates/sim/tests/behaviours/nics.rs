@@ -46,6 +46,29 @@ fn a_long_cable_is_no_loss() {
     assert!(slowdown < 1.05, "{slowdown} times slower than ideal");
 }
 
+/// A limiter that all queue pairs of a port share fell into step with four senders that take turns: one of them got
+/// most notifications, and the incast took 4.6 times its bound, where 3:1 and 5:1 took 1.1.
+#[test]
+fn no_number_of_senders_is_in_step_with_notifications() {
+    let fabric = "[cluster]\nhosts = 17\nnic = 'connectx-7'\n\
+                  [fabric]\nkind = 'single'\nleaf = 'tomahawk-5'\n";
+    for senders in 2..=16u32 {
+        let mut slowdowns: Vec<f64> = (1..=5)
+            .map(|seed| {
+                let scenario = format!(
+                    "fabric = ''\nseed = {seed}\n[[workload]]\nkind = 'incast'\n\
+                     senders = {senders}\nsize = '1MB'\n"
+                );
+                let scene = Scene::of("incast", &scenario, fabric);
+                let bound = f64::from(senders) * 1e6 * 8.0 / 400e9 * 1e6;
+                scene.run().last_end().since(Instant::ZERO).as_us_f64() / bound
+            })
+            .collect();
+        slowdowns.sort_by(f64::total_cmp);
+        assert!(slowdowns[2] < 1.3, "{senders}:1 takes {slowdowns:?} times its bound");
+    }
+}
+
 /// At 64:1 the scope of the notification interval decides how much is left to PFC.
 #[test]
 fn notifications_per_port_leave_more_to_pauses() {
