@@ -21,6 +21,9 @@ pub struct Experiment {
     pub hurts: Vec<String>,
     /// Which draw of what is random: added to the seed.
     pub draw: u32,
+    /// A load that does not reach its goal in its duration goes on until this time, and what it gets after that
+    /// duration counts: by then congestion control has settled.
+    pub settles: Option<Span>,
 }
 
 impl Experiment {
@@ -36,7 +39,8 @@ impl Experiment {
             record: Record { period: Span::ZERO, ..Record::default() },
             overrides: toml::Table::new(),
         };
-        Self { id: id.into(), phase, title: title.into(), scenario, hurts: Vec::new(), draw: 0 }
+        let (id, title, hurts) = (id.into(), title.into(), Vec::new());
+        Self { id, phase, title, scenario, hurts, draw: 0, settles: None }
     }
 
     /// With this traffic, too.
@@ -86,6 +90,12 @@ impl Experiment {
         self
     }
 
+    /// Going on until this time where it does not reach its goal before.
+    pub fn settling(mut self, until: Span) -> Self {
+        self.settles = Some(until);
+        self
+    }
+
     /// The scenario file of the experiment, on the fabric file at `fabric`.
     pub fn text(&self, fabric: &str, seed: u64, change: &toml::Table) -> String {
         let mut scenario = self.scenario.clone();
@@ -93,7 +103,10 @@ impl Experiment {
         scenario.seed = seed.wrapping_add(u64::from(self.draw));
         overlay(&mut scenario.overrides, change);
         let body = toml::to_string(&scenario).unwrap_or_default();
-        format!("# {}\n\n{body}", self.title)
+        let settles = self.settles.map_or(String::new(), |until| {
+            format!("# It goes on until {until} if it does not reach its goal; then the time after its duration counts.\n")
+        });
+        format!("# {}\n{settles}\n{body}", self.title)
     }
 }
 

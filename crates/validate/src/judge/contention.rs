@@ -161,6 +161,11 @@ fn victims(evidence: &Evidence<'_>, measured: &Measurement) -> Option<Check> {
         )
         .graded(share, ASIDE.0, ASIDE.1)
         .headline();
+    // Credits without congestion control spread a jam by design: that is said, and no setting of RoCE cures it.
+    if !evidence.pauses() {
+        let verdict = check.verdict.min(Verdict::Warn);
+        return Some(check.verdict(verdict));
+    }
     let candidates = [
         no_marks(measured).then(advice::ecn_on),
         advice::thresholds(evidence),

@@ -61,14 +61,15 @@ impl Run<'_> {
         all.into_iter().map(group).collect()
     }
 
-    /// What each destination of a workload's flows got, over what its NIC could take in the time of the run.
-    fn received(&self, workload: u32) -> Curve {
+    /// What each destination of a workload's flows got, over what its NIC could take in the time that counts.
+    pub(super) fn received(&self, workload: u32) -> Curve {
         let mut bytes: BTreeMap<NicId, u64> = BTreeMap::new();
-        let own = self.case.flows.iter().zip(&self.report.flows);
-        for (flow, result) in own.filter(|(flow, _)| flow.workload == workload) {
-            *bytes.entry(flow.destination).or_default() += result.counters.delivered;
+        let before = self.before.delivered.iter().copied().chain(std::iter::repeat(0));
+        let own = self.case.flows.iter().zip(&self.report.flows).zip(before);
+        for ((flow, result), before) in own.filter(|((flow, _), _)| flow.workload == workload) {
+            *bytes.entry(flow.destination).or_default() += result.counters.delivered - before;
         }
-        let seconds = (self.report.end - Instant::ZERO).as_s_f64();
+        let seconds = (self.report.end - self.before.at).as_s_f64();
         let share = |(nic, bytes): (NicId, u64)| {
             let rate = self.fabric().nic_rate(&self.fabric().nics[nic.index()]);
             bytes as f64 * 8.0 / (seconds * rate.bps() as f64).max(f64::MIN_POSITIVE)

@@ -18,12 +18,14 @@ pub use figures::{
 
 use crate::experiment::Experiment;
 use std::cell::OnceCell;
+use xoff_fabric::goals::Goals;
 use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_scenario};
 use xoff_results::watch::{Pauses, Samples, Seen};
-use xoff_results::{Case, StartError, Watcher, settings};
+use xoff_results::{Case, StartError, Watched, Watcher, settings};
 use xoff_sim::Progress;
+use xoff_units::Instant;
 use xoff_workload::Open;
 use xoff_workload::ideal::Paths;
 
@@ -54,9 +56,39 @@ struct Run<'a> {
     samples: Samples,
     /// The delays of the fabric, made when a job first needs its ideal time.
     paths: OnceCell<Paths<'a>>,
+    /// What had arrived before rates began to count.
+    before: Before,
+}
+
+/// What the flows of a run had delivered at a time.
+#[derive(Debug, Default)]
+struct Before {
+    at: Instant,
+    /// By flow; nothing where rates count from the beginning.
+    delivered: Vec<u64>,
 }
 
 impl<'a> Run<'a> {
+    fn new(
+        case: Case<'a>,
+        experiment: &'a Experiment,
+        report: &'a xoff_sim::Report,
+        watched: Watched,
+        before: Before,
+    ) -> Self {
+        let (seen, pauses) = (watched.seen, watched.pauses);
+        let (samples, paths) = (watched.samples.unwrap_or_default(), OnceCell::new());
+        Self { case, experiment, report, seen, pauses, samples, paths, before }
+    }
+
+    /// Whether receivers of a load get less than some goal asks for.
+    fn is_short_of(&self, goals: &Goals) -> bool {
+        let asked = goals.permutation.pass.max(goals.all_to_all.pass);
+        let workloads = 0..self.case.workloads.len() as u32;
+        let mut received = workloads.map(|workload| self.received(workload).of.mean);
+        received.any(|share| share < asked * goals.intended_share())
+    }
+
     fn fabric(&self) -> &'a Fabric {
         self.case.fabric
     }
@@ -119,13 +151,64 @@ pub fn measure_on(
         jobs: &jobs,
         faults: &scenario.faults,
     };
+    let mut settings = settings(scenario, seed);
+    let (report, watched) = simulate(&case, &settings, go_on)?;
+    let run = Run::new(case, experiment, &report, watched, Before::default());
+    let Some(until) = experiment.settles.filter(|_| run.is_short_of(&setup.goals)) else {
+        return Ok(run.measurement());
+    };
+    // The same run for longer: what is different at its end came after this one.
+    let delivered = report.flows.iter().map(|flow| flow.counters.delivered).collect();
+    let before = Before { at: report.end, delivered };
+    settings.until = Some(Instant::ZERO + until);
+    let (report, watched) = simulate(&case, &settings, go_on)?;
+    Ok(Run::new(case, experiment, &report, watched, before).measurement())
+}
+
+/// Runs a case, watched.
+fn simulate(
+    case: &Case<'_>,
+    settings: &xoff_sim::Settings,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<(xoff_sim::Report, Watched), MeasureError> {
     let mut watcher = Watcher::new(case.fabric, go_on).keep_pauses(PAUSES).keep_samples();
-    let report = &case.run(&settings(scenario, seed), &mut watcher)?;
-    if report.outcome == xoff_sim::Outcome::Interrupted {
-        return Err(MeasureError::Interrupted);
+    let report = case.run(settings, &mut watcher)?;
+    match report.outcome {
+        xoff_sim::Outcome::Interrupted => Err(MeasureError::Interrupted),
+        _ => Ok((report, watcher.finish())),
     }
-    let watched = watcher.finish();
-    let (seen, pauses, samples) = (watched.seen, watched.pauses, watched.samples);
-    let (samples, paths) = (samples.unwrap_or_default(), OnceCell::new());
-    Ok(Run { case, experiment, report, seen, pauses, samples, paths }.measurement())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phase::Phase;
+    use crate::suite::{Choice, PERMUTATION, suite};
+
+    /// What the NICs of a fabric receive in its permutation, and how long that took.
+    fn permutation(fabric: &str) -> (f64, f64) {
+        let choice = Choice { phases: vec![Phase::Synthetic], quick: true };
+        let all = suite(&Fabric::from_toml(fabric).unwrap(), &choice);
+        let load = all.iter().find(|experiment| experiment.id == PERMUTATION).unwrap();
+        let measured = measure(load, fabric, 1, &toml::Table::new(), &mut |_| true).unwrap();
+        (measured.group(PERMUTATION).unwrap().received.of.mean, measured.end_us)
+    }
+
+    /// In its first 500 us DCQCN leaves a design of 2:1 at 42 % of what it has, afterwards at 80 %.
+    #[test]
+    fn a_load_counts_when_it_has_settled() {
+        let fabric = |more: &str| {
+            format!(
+                "[cluster]\ngpus = 32\nnic = 'connectx-7'\n\
+                 [fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n{more}\
+                 [switch.balancing]\nkind = 'dlb'\nper = 'packet'\n\
+                 [transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n"
+            )
+        };
+        let (share, end) = permutation(&fabric(""));
+        assert!(share > 0.8 && end == 500.0, "{share} in {end} us");
+        let goals = "oversubscription = '2:1'\n[goals]\noversubscription = '2:1'\n";
+        let (share, end) = permutation(&fabric(goals));
+        assert!((0.33..0.5).contains(&share) && end == 1_500.0, "{share} in {end} us");
+    }
 }

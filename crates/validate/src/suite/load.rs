@@ -1,5 +1,6 @@
 //! Loads that every NIC sends for a while: what arrives in that time is the steady throughput, whatever the number of
-//! NICs, and no straggler at the end decides.
+//! NICs, and no straggler at the end decides. Where that is less than the goal it may be what congestion control has not
+//! found yet: then they go on, and the time after it counts.
 
 use super::Scale;
 use super::layout::Layout;
@@ -50,13 +51,14 @@ fn permutation(
         rails,
         queue_pairs,
         common: named(PERMUTATION),
-        ..Permutation::new(endless(fabric, scale.load))
+        ..Permutation::new(endless(fabric, scale.steady))
     };
     let by =
         if queue_pairs > 1 { format!(", by {queue_pairs} queue pairs") } else { String::new() };
     Experiment::new(id, Phase::Synthetic, format!("{title}{by}"))
         .with(Workload::Permutation(load))
         .within(scale.load)
+        .settling(scale.steady)
 }
 
 /// All-to-all traffic as a sample: each NIC sends to some others at once, and as many send to it.
@@ -66,12 +68,13 @@ pub(crate) fn all_to_all(fabric: &Fabric, scale: Scale) -> Experiment {
         destinations,
         queue_pairs: queue_pairs(fabric),
         common: named(ALL_TO_ALL),
-        ..Permutation::new(endless(fabric, scale.load))
+        ..Permutation::new(endless(fabric, scale.steady))
     };
     let title = format!("Every NIC sends to {destinations} others at once");
     Experiment::new(ALL_TO_ALL, Phase::Synthetic, title)
         .with(Workload::Permutation(load))
         .within(scale.load)
+        .settling(scale.steady)
 }
 
 /// Queue pairs that a connection has on this fabric. A queue pair keeps to one port of its NIC by a hash: to fill several

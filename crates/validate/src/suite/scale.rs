@@ -10,6 +10,8 @@ use xoff_units::{Bytes, Span};
 pub(crate) struct Scale {
     /// How long a load lasts that all NICs send.
     pub(crate) load: Span,
+    /// When such a load has settled that does not get what it is to get at once.
+    pub(crate) steady: Span,
     /// How long a load lasts that a few NICs send: congestion control has settled by then.
     pub(crate) settled: Span,
     /// Draws of what a hash decides.
@@ -30,6 +32,7 @@ impl Scale {
         if choice.quick {
             return Self {
                 load: Span::from_us(500),
+                steady: Span::from_us(1_500),
                 settled: Span::from_ms(3),
                 draws: 1,
                 reduced: mib(16),
@@ -39,6 +42,7 @@ impl Scale {
         }
         Self {
             load: Span::from_us(500),
+            steady: Span::from_us(1_500),
             settled: Span::from_ms(3),
             draws: 3,
             reduced: mib(match nics {
