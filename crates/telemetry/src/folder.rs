@@ -59,7 +59,7 @@ impl RunFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(failed(error)),
         };
-        if occupied && !holds_a_run(&path) {
+        if occupied && !Self::is_one(&path) {
             return Err(RunError::NotARunFolder { path });
         }
         fs::create_dir_all(path.join(INPUT)).map_err(failed)?;
@@ -120,6 +120,11 @@ impl RunFolder {
         serde_json::from_slice(&text).map_err(io::Error::other)
     }
 
+    /// Whether a run wrote this folder.
+    pub fn is_one(path: &Path) -> bool {
+        Self::read_summary(path).is_ok_and(|summary| summary.tool == TOOL)
+    }
+
     fn table_path<R: Row>(&self) -> PathBuf {
         self.path.join(R::TABLE).with_extension("parquet")
     }
@@ -161,11 +166,6 @@ impl RunFolder {
             .find(|name| !used(name))
             .unwrap_or(first)
     }
-}
-
-/// Whether a run wrote this folder.
-fn holds_a_run(path: &Path) -> bool {
-    RunFolder::read_summary(path).is_ok_and(|summary| summary.tool == TOOL)
 }
 
 /// Copies in pieces, because a trace may be larger than memory. A file that is its own copy (a run

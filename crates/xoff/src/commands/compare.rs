@@ -3,15 +3,16 @@
 use crate::exit::{CODES, Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
+use crate::output::files::{self, Contents};
 use crate::output::number::microseconds;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
 use crate::output::{self, printable, stdout_width};
 use crate::pool;
 use serde::Serialize;
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 use xoff_report::Unit;
 use xoff_telemetry::file;
 use xoff_validate::compare::{Figures, Subject, Variant, fit, variants};
@@ -242,21 +243,14 @@ impl Folder<'_> {
     const ROWS: &'static str = "comparison.json";
     const PAGE: &'static str = "report.html";
 
-    /// Takes the folder, before anything is run: what is there must be an earlier comparison.
+    /// Takes the folder, before anything is run.
     fn claim(&self) -> Result<(), Failure> {
-        let Self(path) = self;
-        let shown = path.display();
-        if path.is_file() {
-            return Err(Failure::input(format!("`{shown}` is a file; --out names a folder")));
-        }
-        let filled = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
-        if filled && !path.join(Self::ROWS).is_file() {
-            let text = format!(
-                "`{shown}` holds other files and no earlier comparison; name an empty or new folder"
-            );
-            return Err(Failure::input(text));
-        }
-        fs::create_dir_all(path).map_err(|error| failed(path, &error))
+        let own = |path: &Path| {
+            let text = fs::read(path.join(Self::ROWS)).unwrap_or_default();
+            let rows: Result<Vec<serde_json::Value>, _> = serde_json::from_slice(&text);
+            rows.is_ok_and(|rows| rows.iter().all(|row| row["variant"].is_string()))
+        };
+        files::claim(self.0, &Contents::Results { what: "comparison", own })
     }
 
     fn write(&self, rows: &[Row], page: &str) -> Result<(), Failure> {
@@ -264,15 +258,10 @@ impl Folder<'_> {
             .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
         for (name, text) in [(Self::ROWS, json + "\n"), (Self::PAGE, page.to_owned())] {
             let path = self.0.join(name);
-            file::replace(&path, text.as_bytes()).map_err(|error| failed(&path, &error))?;
+            file::replace(&path, text.as_bytes()).map_err(|error| files::failed(&path, &error))?;
         }
         Ok(())
     }
-}
-
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    let cure = xoff_telemetry::cure(error);
-    Failure::write(format!("cannot write `{}`: {error}; {cure}", path.display()))
 }
 
 /// The comparison as a page.

@@ -4,11 +4,10 @@ mod measured;
 
 use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input;
+use crate::output::files::{self, Replace};
 use crate::output::number::counted;
 use clap::{Subcommand, ValueEnum};
 pub(super) use measured::collective;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use xoff_workload::ns3::{self, Files, Imported, Source};
 
@@ -119,29 +118,10 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 
 /// Writes the files, and refuses to overwrite one.
 fn write(folder: &Path, imported: &Imported) -> Result<(), Failure> {
-    let failed = |path: &Path, error: io::Error| {
-        let path = path.display();
-        Failure::write(match error.kind() {
-            ErrorKind::AlreadyExists => {
-                format!("`{path}` is already there; choose another folder with --out")
-            }
-            _ => format!("cannot write `{path}`: {error}; choose another folder with --out"),
-        })
-    };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     let files = [
-        (ns3::FABRIC, &imported.fabric),
-        (ns3::FLOWS, &imported.flows),
-        (ns3::SCENARIO, &imported.scenario),
+        (ns3::FABRIC, imported.fabric.as_str()),
+        (ns3::FLOWS, imported.flows.as_str()),
+        (ns3::SCENARIO, imported.scenario.as_str()),
     ];
-    let path = |name: &str| folder.join(name);
-    if let Some((name, _)) = files.iter().find(|(name, _)| path(name).exists()) {
-        return Err(failed(&path(name), ErrorKind::AlreadyExists.into()));
-    }
-    for (name, text) in files {
-        let path = path(name);
-        let written = File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| failed(&path, error))?;
-    }
-    Ok(())
+    files::write(folder, &files, Replace::Nothing)
 }

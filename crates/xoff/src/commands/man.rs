@@ -2,7 +2,8 @@
 
 use super::Cli;
 use crate::exit::{Exit, Failure};
-use crate::output::{self, files};
+use crate::output;
+use crate::output::files::{self, Replace};
 use clap::builder::Resettable;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -40,7 +41,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     }
     let pages: Vec<(&str, &str)> = pages.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
     // Pages of another version are replaced: nobody edits what is generated.
-    files::write(folder, &pages, true)?;
+    files::write(folder, &pages, Replace::Own(|there| there.contains(".TH xoff")))?;
     Ok(Exit::Fine)
 }
 

@@ -5,6 +5,7 @@ use crate::exit::{CODES, Exit, Failure, Level, say};
 use crate::input::{self, Scene};
 use crate::interrupt::Interrupt;
 use crate::memory;
+use crate::output::files::{self, Contents};
 use crate::output::number::time;
 use crate::output::progress::{Bar, Work};
 use crate::output::style::Style;
@@ -268,7 +269,11 @@ fn work(scene: &Scene, settings: &Settings) -> Work {
 /// Makes the run folder and copies the input files into it.
 fn open_folder(args: &Args, scene: &Scene) -> Result<RunFolder, Failure> {
     let path = match &args.out {
-        Some(path) => path.clone(),
+        Some(path) => {
+            let own = RunFolder::is_one;
+            files::claim(path, &Contents::Results { what: "run", own })?;
+            path.clone()
+        }
         None => free_folder(Path::new("runs"), &args.scenario, scene.seed)?,
     };
     let mut folder = RunFolder::create(path)?;

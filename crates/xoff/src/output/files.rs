@@ -1,34 +1,138 @@
-//! Several files in a folder, each whole or not there at all.
+//! What `--out` names: a folder that a command may fill, and files that it may replace.
+//!
+//! A command replaces what it wrote itself and nothing else. [`claim`] is asked before anything is
+//! run, so that hours of work do not end at a folder that is refused.
 
 use crate::exit::Failure;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::Path;
 use std::{fs, io};
 use xoff_telemetry::file;
 
-/// Writes files into a folder. One that is there with other content is a user's work and
-/// stays, unless `force` is given; then nothing is written at all.
-pub(crate) fn write(folder: &Path, files: &[(&str, &str)], force: bool) -> Result<(), Failure> {
-    let failed = |path: &Path, error: io::Error| {
-        Failure::write(format!(
-            "cannot write `{}`: {error}; {}",
-            path.display(),
-            xoff_telemetry::cure(&error)
-        ))
-    };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let differs = |(name, text): &&(&str, &str)| match fs::read(folder.join(name)) {
-        Ok(there) => there != text.as_bytes(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-    };
-    if let Some((name, _)) = files.iter().filter(|_| !force).find(differs) {
+/// What a command keeps in a folder, and how it knows its own.
+pub(crate) enum Contents<'a> {
+    /// Results that replace those of an earlier time as a whole: whatever is there, the folder must
+    /// be one of the same command.
+    Results {
+        /// What there is one of in the folder, like `run`.
+        what: &'a str,
+        /// Whether a folder is such a one.
+        own: fn(&Path) -> bool,
+    },
+    /// Files of these names, beside any others.
+    Files(&'a [(&'a str, &'a str)], Replace),
+}
+
+/// Which files that are there already may be replaced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Replace {
+    /// All of them: `--force` was given.
+    Forced,
+    /// Those that would stay the same; others with `--force`.
+    Same,
+    /// None.
+    Nothing,
+    /// Those that this function knows as written by the same command.
+    Own(fn(&str) -> bool),
+}
+
+impl Replace {
+    /// What `--force` allows.
+    pub(crate) fn forced(force: bool) -> Self {
+        if force { Self::Forced } else { Self::Same }
+    }
+
+    /// Why a file must stay, if it must.
+    fn refusal(self, there: &io::Result<Vec<u8>>, text: &str) -> Option<&'static str> {
+        let there = match there {
+            // A file in the place of its folder is an error of making the folder.
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return None,
+            Err(_) => None,
+            Ok(there) => Some(there.as_slice()),
+        };
+        let known = |own: fn(&str) -> bool| {
+            there.and_then(|there| std::str::from_utf8(there).ok()).is_some_and(own)
+        };
+        match self {
+            Self::Forced => None,
+            Self::Same if there == Some(text.as_bytes()) => None,
+            Self::Same => Some(
+                "is already there and differs; use --force to replace it, or choose another --out",
+            ),
+            Self::Nothing => Some("is already there; choose another folder with --out"),
+            Self::Own(own) if known(own) => None,
+            Self::Own(_) => {
+                Some("is already there and is not of xoff; choose another place, or move it")
+            }
+        }
+    }
+}
+
+/// Takes a folder: makes it if it is not there, and refuses one in which something of another origin
+/// would be overwritten.
+pub(crate) fn claim(folder: &Path, contents: &Contents<'_>) -> Result<(), Failure> {
+    let shown = folder.display();
+    if folder.is_file() {
         return Err(Failure::write(format!(
-            "`{}` is already there and differs; use --force to replace it",
-            folder.join(name).display()
+            "`{shown}` is a file, and --out names a folder; choose another --out"
         )));
     }
+    match contents {
+        Contents::Results { what, own } => {
+            let filled = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+            if filled && !own(folder) {
+                return Err(Failure::write(format!(
+                    "`{shown}` is not empty and holds no earlier {what}; choose another folder with \
+                     --out, or empty it first"
+                )));
+            }
+        }
+        Contents::Files(files, replace) => {
+            let kept = files.iter().find_map(|(name, text)| {
+                let path = folder.join(name);
+                let why = replace.refusal(&fs::read(&path), text)?;
+                Some(Failure::write(format!("`{}` {why}", path.display())))
+            });
+            if let Some(failure) = kept {
+                return Err(failure);
+            }
+        }
+    }
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))
+}
+
+/// Writes files into a folder, each whole or not at all, if all of them may be written.
+pub(crate) fn write(
+    folder: &Path,
+    files: &[(&str, &str)],
+    replace: Replace,
+) -> Result<(), Failure> {
+    claim(folder, &Contents::Files(files, replace))?;
     for (name, text) in files {
         let path = folder.join(name);
-        file::put(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
+        file::put(&path, text.as_bytes()).map_err(|error| failed(&path, &error))?;
     }
     Ok(())
+}
+
+/// Writes one file of any name, over one that `own` knows as written by the same command.
+pub(crate) fn write_one(path: &Path, text: &str, own: fn(&str) -> bool) -> Result<(), Failure> {
+    may_write_one(path, own)?;
+    file::replace(path, text.as_bytes()).map_err(|error| failed(path, &error))
+}
+
+/// Refuses a file that is there and is not of the same command.
+pub(crate) fn may_write_one(path: &Path, own: fn(&str) -> bool) -> Result<(), Failure> {
+    // What is no file (a terminal, a pipe) is not overwritten.
+    let there = if path.is_file() { fs::read(path) } else { Err(NotFound.into()) };
+    match Replace::Own(own).refusal(&there, "") {
+        Some(why) => Err(Failure::write(format!("`{}` {why}", path.display()))),
+        None => Ok(()),
+    }
+}
+
+/// A file or folder that could not be written, and what might help.
+pub(crate) fn failed(path: &Path, error: &io::Error) -> Failure {
+    let cure = xoff_telemetry::cure(error);
+    Failure::write(format!("cannot write `{}`: {error}; {cure}", path.display()))
 }

@@ -120,20 +120,3 @@ fn a_comparison_has_a_page_with_winners() {
         );
     }
 }
-
-#[test]
-fn a_folder_of_other_files_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let scenario = example("rivals-incast.toml");
-    std::fs::create_dir(folder.path().join("mine")).unwrap();
-    std::fs::write(folder.path().join("mine/report.html"), "mine").unwrap();
-    std::fs::write(folder.path().join("file"), "mine").unwrap();
-    for (out, why) in [("mine", "no earlier comparison"), ("file", "--out names a folder")] {
-        let refused =
-            output(folder.path(), &["compare", &scenario, "--transports", "roce", "--out", out]);
-        assert_eq!(code(&refused), Some(2), "{}", stderr(&refused));
-        assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
-    }
-    assert_eq!(std::fs::read(folder.path().join("mine/report.html")).unwrap(), b"mine");
-    assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), b"mine");
-}

@@ -10,6 +10,7 @@ mod help;
 mod import;
 mod inspect;
 mod mutation;
+mod out;
 mod plan;
 mod reference;
 mod report;

@@ -1,8 +1,8 @@
 //! Accepted findings: a file of them, so that only new ones are reported.
 
 use crate::exit::{Exit, Failure};
-use crate::output;
 use crate::output::number::counted;
+use crate::output::{self, files};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,7 +71,7 @@ pub(super) fn write(path: &Path, report: &Report) -> Result<Exit, Failure> {
     let mut text =
         serde_json::to_string_pretty(&baseline).map_err(|error| failed(error.to_string()))?;
     text.push('\n');
-    fs::write(path, text).map_err(|error| failed(error.to_string()))?;
+    files::write_one(path, &text, |there| serde_json::from_str::<Baseline>(there).is_ok())?;
     output::stdout(&format!(
         "{} accepted\n",
         counted(baseline.accepted.len() as u64, "finding", "findings")

@@ -5,6 +5,7 @@ mod change;
 
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
+use crate::output::files::Replace;
 use crate::output::number::counted;
 use crate::output::{self, printable, style::Style};
 use std::collections::BTreeMap;
@@ -140,7 +141,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     }
     let written: Vec<_> =
         files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
-    output::files::write(out, &written, args.force)?;
+    output::files::write(out, &written, Replace::forced(args.force))?;
     for ((system, limit), devices) in &limits {
         let devices = counted(*devices as u64, "device", "devices");
         say(Level::Note, &format!("{system}: {limit} ({devices})"));
@@ -158,5 +159,5 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 
 fn write(folder: &Path, files: &[Rendered], force: bool) -> Result<(), Failure> {
     let files: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
-    output::files::write(folder, &files, force)
+    output::files::write(folder, &files, Replace::forced(force))
 }

@@ -7,8 +7,9 @@ mod report;
 use crate::exit::{CODES, Exit, Failure};
 use crate::input;
 use crate::output::diagnostics::{Finding, Findings, Severity, SourceFile};
+use crate::output::files::{self, Contents, Replace};
 use crate::output::style::Style;
-use crate::output::{self, files, stdout_width};
+use crate::output::{self, stdout_width};
 use judged::Judged;
 use std::path::{Path, PathBuf};
 use xoff_fabric::catalogue::Catalogue;
@@ -270,6 +271,10 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     };
     let plan = plan(&args.wish(&catalogue)?, args.floor.floor(), &catalogue, &prices)
         .map_err(|refusal| Failure::input(refusal.to_string()))?;
+    if let Some(folder) = &args.out {
+        // A folder that cannot be is found before minutes of validation.
+        files::claim(folder, &Contents::Files(&[], Replace::Nothing))?;
+    }
     let judged = match args.validate {
         true => judged::judge_all(&plan, &prices)?,
         false => Vec::new(),
@@ -277,7 +282,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if let Some(folder) = &args.out {
         let written = written(&plan, &judged)?;
         let borrowed: Vec<_> = written.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        files::write(folder, &borrowed, args.force)?;
+        files::write(folder, &borrowed, Replace::forced(args.force))?;
     }
     if args.json {
         output::stdout_json(&json(&plan, &judged)?)?;

@@ -1,6 +1,7 @@
 //! The folder of a validation.
 
 use crate::exit::Failure;
+use crate::output::files::{self, Contents, failed};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,6 +16,17 @@ pub(super) struct Folder {
     path: PathBuf,
 }
 
+/// An empty file that is there before anything else: a validation that is interrupted before its
+/// verdict is known by it.
+const MARK: &str = ".xoff-validation";
+
+/// Whether a validation wrote this folder: the mark, or the verdict of a version without a mark.
+fn is_one(path: &Path) -> bool {
+    let verdict = || read::<serde_json::Value>(&path.join("validation.json"));
+    let ours = |verdict: serde_json::Value| verdict["fabric_sha256"].is_string();
+    path.join(MARK).is_file() || verdict().is_some_and(ours)
+}
+
 /// What an experiment measured, with what it was made from: it counts only for that.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
@@ -25,6 +37,9 @@ struct Kept {
 impl Folder {
     /// Makes the folder, or goes on in it; `fresh` forgets what was measured there.
     pub(super) fn open(path: PathBuf, fabric: &str, fresh: bool) -> Result<Self, Failure> {
+        files::claim(&path, &Contents::Results { what: "validation", own: is_one })?;
+        let mark = path.join(MARK);
+        fs::write(&mark, "").map_err(|error| failed(&mark, &error))?;
         let folder = Self { path };
         let experiments = folder.path.join("experiments");
         if fresh && experiments.is_dir() {
@@ -97,14 +112,6 @@ fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
 /// Writes a file whole or not at all.
 pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Failure> {
     file::replace(path, text).map_err(|error| failed(path, &error))
-}
-
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::write(format!(
-        "cannot write `{}`: {error}; {}",
-        path.display(),
-        xoff_telemetry::cure(error)
-    ))
 }
 
 /// SHA-256 of a text, in hexadecimal.

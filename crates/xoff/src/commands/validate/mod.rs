@@ -12,6 +12,7 @@ use super::config::usual_system;
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::interrupt::Interrupt;
+use crate::output::files;
 use crate::output::style::Style;
 use crate::output::{self, stdout_width};
 use folder::Folder;
@@ -136,6 +137,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::shown());
     }
     let devices = args.devices.as_deref().map(read_devices).transpose()?;
+    if let Some(path) = &args.junit {
+        files::may_write_one(path, is_junit)?;
+    }
     let interrupt = Interrupt::listen();
     let folder = Folder::open(args.folder(), &text, args.fresh)?;
     let (validation, results, advised) = match &loaded.value {
@@ -249,6 +253,11 @@ impl Session<'_> {
     }
 }
 
+/// Whether a file is JUnit XML: an earlier one is replaced.
+fn is_junit(there: &str) -> bool {
+    there.is_empty() || there.contains("<testsuite")
+}
+
 /// The devices whose configurations lie in a folder.
 fn read_devices(folder: &Path) -> Result<Vec<Device>, Failure> {
     let mut files = Files::default();
@@ -274,7 +283,7 @@ fn conclude(
         None => folder.forget("advised.toml")?,
     }
     if let Some(path) = &args.junit {
-        folder::replace(path, junit(validation).as_bytes())?;
+        files::write_one(path, &junit(validation), is_junit)?;
     }
     if args.json {
         output::stdout_json(validation)?;
