@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let one = [incast(0, 240, 1_000_000)];
     let storm: Vec<Workload> = (0..15).map(|leaf| incast(leaf * 16, 255, 256_000)).collect();
     let links = LinkChoice { link: Some("leaf15 spine7".to_owned()), ..LinkChoice::default() };
-    let (at, reaction) = (Span::from_us(10), Reaction::default());
+    let (at, reaction) = (Span::from_us(10), Reaction::after(Span::from_us(50), Span::from_ms(10)));
     let broken =
         [Fault::LinkDown(LinkDown { links, at, restore_after: None, silent: false, reaction })];
     println!("PFC only, no congestion control, 256 hosts at 100 Gb/s\n");

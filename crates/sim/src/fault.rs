@@ -9,11 +9,10 @@ use crate::event::{EventQueue, Kind};
 use crate::id::{PlaneId, Slot};
 use crate::receiver::state::Receiver;
 use crate::report::TraceKind;
-use change::{Change, Effect, TimedFault};
+use change::{Change, Effect, Known, TimedFault};
 pub(crate) use plan::plan;
 use std::sync::Arc;
 use xoff_fabric::model::{CableId, ReceiveLimit};
-use xoff_fabric::scenario::Reaction;
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Schedules what the scenario says.
@@ -57,14 +56,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.limit_receiver(plane, if begins { slow() } else { own });
                 }
             }
-            Effect::Outage { cables, switches, silent, reaction } => {
+            Effect::Outage { cables, switches, silent, known } => {
                 let changed = if begins { self.cut(cables, *silent) } else { self.restore(cables) };
                 if begins {
                     switches.iter().for_each(|&switch| self.empty_switch(switch));
                 }
-                self.spread(changed.into(), *reaction);
+                self.spread(changed.into(), *known);
             }
-            Effect::Drain { cables, switches, reaction } => {
+            Effect::Drain { cables, switches, known } => {
                 if begins {
                     self.faults.drained.extend(switches);
                     self.faults.drained_cables.extend(cables);
@@ -72,7 +71,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.faults.drained.retain(|switch| !switches.contains(switch));
                     self.faults.drained_cables.retain(|cable| !cables.contains(cable));
                 }
-                self.spread(cables.as_slice().into(), *reaction);
+                self.spread(cables.as_slice().into(), *known);
             }
             Effect::Degraded(degradation) => self.degrade(degradation.clone(), begins),
             Effect::Setting(setting) => self.change_setting(setting.clone(), begins),
@@ -103,12 +102,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// The word of cables that went down or came up goes round: first to their ends, then to all.
-    fn spread(&mut self, cables: Arc<[CableId]>, reaction: Reaction) {
+    fn spread(&mut self, cables: Arc<[CableId]>, known: Known) {
         if cables.is_empty() {
             return;
         }
-        let late = reaction.late.max(reaction.converge);
-        for (after, everybody) in [(reaction.converge, false), (late, true)] {
+        for (after, everybody) in [(known.ends, false), (known.all, true)] {
             let index = self.faults.changes.len() as u32;
             let (at, cables) = (self.now + after, cables.clone());
             self.faults

@@ -54,7 +54,7 @@ fn run(fabric: &Fabric, flows: &[Flow], faults: &[Fault], until: Option<Span>) -
     xoff_sim::run(fabric, flows, faults, &settings, &mut Silent).expect("a run")
 }
 
-const SOON: Reaction = Reaction { converge: Span::from_us(20), late: Span::from_us(20) };
+const SOON: Reaction = Reaction::after(Span::from_us(20), Span::from_us(20));
 
 fn link_down(link: &str, at: Span, restore_after: Option<Span>) -> Fault {
     let links = LinkChoice { link: Some(link.to_owned()), ..LinkChoice::default() };

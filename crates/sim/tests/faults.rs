@@ -70,7 +70,7 @@ fn named(link: &str, index: u32) -> LinkChoice {
     LinkChoice { link: Some(link.to_owned()), index: Some(index), ..LinkChoice::default() }
 }
 
-const AT_ONCE: Reaction = Reaction { converge: Span::ZERO, late: Span::ZERO };
+const AT_ONCE: Reaction = Reaction::after(Span::ZERO, Span::ZERO);
 
 fn link_down(link: &str, index: u32, from: Span, restore_after: Option<Span>) -> Fault {
     Fault::LinkDown(LinkDown {
@@ -210,7 +210,7 @@ fn losses_end_when_the_switch_knows() {
             at: Span::from_us(100),
             restore_after: None,
             silent: false,
-            reaction: Reaction { converge, late: Span::from_ms(10) },
+            reaction: Reaction::after(converge, Span::from_ms(10)),
         };
         let lost = |fault: &LinkDown| {
             let (report, _) = run(&fabric, &flows, &[Fault::LinkDown(fault.clone())]);
@@ -221,7 +221,7 @@ fn losses_end_when_the_switch_knows() {
         let expected = converge.as_ps() / PACKET.as_ps();
         assert!(now >= before && now.abs_diff(expected + before.min(6)) <= 8, "{now} {expected}");
         // Both ends know at the same time: the others, which there are none of, do not matter.
-        fault.reaction.late = converge;
+        fault.reaction.late = Some(converge);
         assert_eq!(lost(&fault), now);
         before = now;
     }
@@ -389,7 +389,7 @@ fn random_links_are_drawn_from_the_seed() {
         at: Span::from_us(3),
         restore_after: None,
         silent: false,
-        reaction: Reaction::default(),
+        reaction: Reaction::after(Span::from_us(50), Span::from_ms(10)),
     });
     let drawn = |seed| {
         let settings = Settings { seed, ..Settings::default() };
@@ -506,7 +506,7 @@ fn cut_off(timeout: Span, retry_limit: u8) -> Report {
     }
     let fabric = overlay.finish();
     let links = LinkChoice { link: Some("s t".to_owned()), ..LinkChoice::default() };
-    let (at, reaction) = (Span::from_us(10), Reaction::default());
+    let (at, reaction) = (Span::from_us(10), Reaction::after(Span::from_us(50), Span::from_ms(10)));
     let fault =
         Fault::LinkDown(LinkDown { links, at, restore_after: None, silent: false, reaction });
     run(&fabric, &[flow(&fabric, 0, 2, 10_000_000)], &[fault]).0

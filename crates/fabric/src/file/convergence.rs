@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Span;
 
-/// How soon switches do without what broke. Validation breaks links and switches with these times; a
-/// scenario's faults have times of their own.
+/// How soon switches do without what broke: in every experiment of a validation, and for faults of a
+/// scenario that have no times of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ConvergenceSettings {

@@ -5,7 +5,7 @@
 //! and the draws come from a stream of the fault's own.
 
 use super::NodeRef;
-use crate::model::{Ecn, Fabric, PortClass, Threshold, Tier};
+use crate::model::{Convergence, Ecn, Fabric, PortClass, Threshold, Tier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Ratio, Span};
@@ -136,20 +136,31 @@ pub enum Among {
     All,
 }
 
-/// How soon switches know that a link went down or came up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How soon switches know that a link went down or came up; what is not given here is as
+/// `[convergence]` of the fabric file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Reaction {
-    /// The switches at the two ends do without it after this time (default 50us); until then what
-    /// they send into a dead link is lost.
-    pub converge: Span,
-    /// All switches know of it after this time, and use other ways (default 10ms).
-    pub late: Span,
+    /// The switches at the two ends do without it after this time; until then what they send into a
+    /// dead link is lost. Without it, the fabric's `convergence.carrier`, or `convergence.silent`
+    /// where the carrier stays up.
+    pub converge: Option<Span>,
+    /// All switches know of it after this time, and use other ways. Without it, the fabric's
+    /// `convergence.withdraw` after its ends know.
+    pub late: Option<Span>,
 }
 
-impl Default for Reaction {
-    fn default() -> Self {
-        Self { converge: Span::from_us(50), late: Span::from_ms(10) }
+impl Reaction {
+    /// These times, whatever the fabric says.
+    pub const fn after(converge: Span, late: Span) -> Self {
+        Self { converge: Some(converge), late: Some(late) }
+    }
+
+    /// The times on a fabric: when the two ends know, and when all switches do.
+    pub fn times(self, fabric: Convergence, silent: bool) -> (Span, Span) {
+        let usual = if silent { fabric.silent } else { fabric.carrier };
+        let ends = self.converge.unwrap_or(usual);
+        (ends, self.late.unwrap_or(ends + fabric.withdraw).max(ends))
     }
 }
 
@@ -165,8 +176,8 @@ pub struct LinkDown {
     pub at: Span,
     /// It comes up again after this time; never without it.
     pub restore_after: Option<Span>,
-    /// Whether the carrier stays up: a link that swallows packets and counts no link-down event. Give
-    /// `converge` then: what is not seen at the port is found out by keepalives.
+    /// Whether the carrier stays up: a link that swallows packets and counts no link-down event. What
+    /// is not seen at the port is found out by keepalives.
     #[serde(default)]
     pub silent: bool,
     /// How soon switches know.

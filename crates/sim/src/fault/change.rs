@@ -4,9 +4,8 @@ use crate::link::state::Degradation;
 use std::sync::Arc;
 use xoff_fabric::model::{CableId, ClassId, NicId, PortId, SwitchId};
 use xoff_fabric::route::Forced;
-use xoff_fabric::scenario::Reaction;
 use xoff_fabric::scenario::Setting;
-use xoff_units::{Instant, Rate};
+use xoff_units::{Instant, Rate, Span};
 
 /// A change at a point in time.
 #[derive(Debug, Clone)]
@@ -45,17 +44,26 @@ pub(crate) enum Effect {
         cables: Vec<CableId>,
         switches: Vec<SwitchId>,
         silent: bool,
-        reaction: Reaction,
+        known: Known,
     },
     /// Others stop to use these switches, which go on forwarding what still comes.
     Drain {
         cables: Vec<CableId>,
         switches: Vec<SwitchId>,
-        reaction: Reaction,
+        known: Known,
     },
     Degraded(Degradation),
     Setting(ActiveSetting),
     Route(Forced),
+}
+
+/// How long the word of an outage takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    /// To the two ends of a link.
+    pub(crate) ends: Span,
+    /// To all switches.
+    pub(crate) all: Span,
 }
 
 /// A setting in force.

@@ -1,7 +1,6 @@
 //! From the faults of a scenario, with their names and random choices, to changes at points in time.
 
-use crate::fault::change::ActiveSetting;
-use crate::fault::change::{Change, Effect, TimedFault, What};
+use crate::fault::change::{ActiveSetting, Change, Effect, Known, TimedFault, What};
 use crate::link::state::{Degradation, cable_ends};
 use std::sync::Arc;
 use xoff_fabric::model::{CableId, ClassId, Fabric, NicId, PortId, SwitchId};
@@ -126,7 +125,14 @@ impl Plan<'_> {
 
     fn outage(&self, cables: Vec<CableId>, silent: bool, reaction: Reaction) -> What {
         let places = self.ends(&cables);
-        What { places, effect: Effect::Outage { cables, switches: Vec::new(), silent, reaction } }
+        let known = self.known(reaction, silent);
+        What { places, effect: Effect::Outage { cables, switches: Vec::new(), silent, known } }
+    }
+
+    /// How soon it is known: as the fault says, or else the fabric.
+    fn known(&self, reaction: Reaction, silent: bool) -> Known {
+        let (ends, all) = reaction.times(self.fabric.convergence, silent);
+        Known { ends, all }
     }
 
     /// The cables at some ports, each once.
@@ -151,19 +157,19 @@ impl Plan<'_> {
         let cables = self.cables_at(switches.iter().flat_map(ports));
         let places = switches.iter().filter_map(|switch| ports(switch).next()).map(PortId);
         let places = places.collect();
-        let (silent, reaction) = (false, fault.reaction);
-        Ok(What { places, effect: Effect::Outage { cables, switches, silent, reaction } })
+        let (silent, known) = (false, self.known(fault.reaction, false));
+        Ok(What { places, effect: Effect::Outage { cables, switches, silent, known } })
     }
 
     /// Planned work: others stop to use the switch before it goes down, until it is back.
     fn drain(&mut self, number: u32, fault: &SwitchDown, what: &What) {
-        let (Some(before), Effect::Outage { cables, switches, reaction, .. }) =
+        let (Some(before), Effect::Outage { cables, switches, known, .. }) =
             (fault.drain, &what.effect)
         else {
             return;
         };
         let (cables, switches) = (cables.clone(), switches.clone());
-        let effect = Effect::Drain { cables, switches, reaction: *reaction };
+        let effect = Effect::Drain { cables, switches, known: *known };
         let until = fault.restore_after.map(|outage| before + outage);
         // The fault itself is reported when the switch goes down.
         let drain = Arc::new(What { places: Vec::new(), effect });

@@ -132,7 +132,7 @@ proptest! {
                 at: Span::from_us(at),
                 restore_after: back.map(Span::from_us),
                 silent: false,
-                reaction: Reaction::default(),
+                reaction: Reaction::after(Span::from_us(50), Span::from_ms(10)),
             })
         }).collect();
         let fast = run(&fabric, &flows, &faults, QueueKind::Wheel);

@@ -45,7 +45,7 @@ fn any() -> impl Strategy<Value = Any> {
 
 impl Any {
     fn reaction(self) -> Reaction {
-        Reaction { converge: Span::from_ns(self.converge_ns), late: Span::from_ns(self.late_ns) }
+        Reaction::after(Span::from_ns(self.converge_ns), Span::from_ns(self.late_ns))
     }
 
     fn links(self, fabric: &Fabric) -> LinkChoice {

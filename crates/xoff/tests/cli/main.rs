@@ -5,6 +5,7 @@ mod catalogue;
 mod compare;
 mod config;
 mod disk;
+mod faults;
 mod files;
 mod help;
 mod import;

@@ -123,7 +123,7 @@ impl Stage<'_> {
     /// Where the carrier is lost.
     fn reaction(&self) -> Reaction {
         let times = self.fabric.convergence;
-        Reaction { converge: times.carrier, late: times.carrier + times.withdraw }
+        Reaction::after(times.carrier, times.carrier + times.withdraw)
     }
 
     /// What happens to a switch.
@@ -150,7 +150,7 @@ impl Stage<'_> {
             reaction: self.reaction(),
         });
         // Switches use what came back one convergence later.
-        let known = self.reaction().late;
+        let known = self.fabric.convergence.carrier + self.fabric.convergence.withdraw;
         let mut times = vec![self.begin()];
         times.extend(drain.map(|_| at));
         times.extend(outage.back.then_some(at + RESET));
@@ -241,7 +241,7 @@ impl Stage<'_> {
             (0..WORSE.len() as u64).map(|step| at + WORSE_AFTER * step).collect();
         let ramp = WORSE.iter().zip(&worse).map(|(&one_in, &at)| lossy(one_in, at)).collect();
         let times = self.fabric.convergence;
-        let unseen = Reaction { converge: times.silent, late: times.silent + times.withdraw };
+        let unseen = Reaction::after(times.silent, times.silent + times.withdraw);
         let back = at + LINK_OUTAGE;
         let of = |id: &str, what: String, faults: Vec<Fault>, times: &[Span]| {
             let title = format!("{link} {what}");
@@ -254,7 +254,7 @@ impl Stage<'_> {
                 "failure-link",
                 format!("is lost for {LINK_OUTAGE}"),
                 vec![down(Some(LINK_OUTAGE), false, reaction)],
-                &[at, back, back + reaction.late + self.cast.period() * 2],
+                &[at, back, back + times.carrier + times.withdraw + self.cast.period() * 2],
             ),
             of(
                 "failure-silent",
@@ -319,7 +319,7 @@ impl Stage<'_> {
         let name = &self.fabric.switches[spine].name;
         let leaf = &self.fabric.switches[self.cast.victims.leaf.index()].name;
         let title = format!("Every NIC of {leaf} sends to four of another leaf, and those back");
-        let at_once = Reaction { converge: Span::ZERO, late: Span::ZERO };
+        let at_once = Reaction::after(Span::ZERO, Span::ZERO);
         let dead = Fault::SwitchDown(SwitchDown {
             switch: Some(name.clone()),
             count: None,
