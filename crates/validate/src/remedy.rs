@@ -55,6 +55,8 @@ pub struct Bench<'a, E> {
     pub assess: &'a dyn Fn(&FabricSetup, &str, &Results) -> Validation,
     /// Candidates that are tried at most.
     pub most: usize,
+    /// Packet-hops that trials may take, by what their experiments took in the validation; never more than that took.
+    pub hops: u64,
 }
 
 /// A check is better with this much more quality, even if its verdict is the same.
@@ -163,6 +165,10 @@ impl State {
         let names: BTreeSet<&String> = asking.iter().flat_map(|check| &check.experiments).collect();
         let again: Vec<Experiment> =
             experiments.iter().filter(|one| names.contains(&one.id)).cloned().collect();
+        // What a budget has no room for is not tried.
+        if self.hops.saturating_add(self.cost(&again)) > bench.hops {
+            return Ok(());
+        }
         let mut results = self.results.clone();
         self.hops += self.cost(&again);
         measure(bench, &text, &again, &mut results)?;

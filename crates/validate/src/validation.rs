@@ -3,6 +3,7 @@
 use crate::advice::Advice;
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
+use crate::suite::Curtailment;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xoff_report::Verdict;
@@ -33,6 +34,9 @@ pub struct Validation {
     pub checks: Vec<Check>,
     /// Proposed changes, the most effective first.
     pub changes: Vec<Proposal>,
+    /// What a budget took away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curtailment: Option<Curtailment>,
 }
 
 /// A phase, judged.
@@ -129,6 +133,7 @@ impl Validation {
             score: score(&checks),
             aspects: aspects(&checks, answers),
             changes: proposals(&checks),
+            curtailment: None,
             phases,
             checks,
         }

@@ -4,6 +4,7 @@
 use crate::check::Aspect;
 use crate::measure::{CollectiveFigures, Measurement, TrainingFigures};
 use crate::phase::Phase;
+use crate::suite::Curtailment;
 use crate::validation::{AspectResult, Validation};
 use std::collections::BTreeMap;
 use xoff_report::{Number, Tile, Unit, Verdict, counted};
@@ -37,7 +38,8 @@ pub(super) fn not_covered(validation: &Validation) -> Vec<String> {
     let phases = (!left.is_empty()).then(|| format!("Not checked: {}.", left.join(", ")));
     let quick =
         validation.quick.then(|| "Quick: smaller experiments, and fewer of them.".to_owned());
-    phases.into_iter().chain(quick).collect()
+    let budget = validation.curtailment.as_ref().and_then(Curtailment::sentence);
+    phases.into_iter().chain(quick).chain(budget.map(|text| format!("{text}."))).collect()
 }
 
 /// The figures at the top. What was not measured has no tile.

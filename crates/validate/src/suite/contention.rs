@@ -10,6 +10,8 @@ use xoff_units::{Bytes, Span};
 
 /// Senders of the incasts, as far as the fabric has that many.
 pub(crate) const INCASTS: [u32; 6] = [2, 4, 8, 16, 32, 64];
+/// Those of them whose neighbours show the same.
+pub(crate) const CROWDED: [&str; 3] = ["incast-2", "incast-8", "incast-32"];
 
 /// Senders whose other traffic is watched.
 pub(crate) const CROWD: u32 = 8;

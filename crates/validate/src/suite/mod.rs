@@ -4,7 +4,9 @@
 //! part, all do.
 
 mod baseline;
+pub mod budget;
 mod contention;
+mod cost;
 mod failures;
 mod layout;
 mod load;
@@ -18,7 +20,9 @@ use xoff_fabric::scenario::NodeRef;
 
 pub(crate) use baseline::{LONG, SHORT};
 pub use baseline::{Pair, Relation, pairs};
-pub(crate) use contention::{CLASS_SHARES, CROWD, INCASTS, VICTIMS};
+pub use budget::{Curtailment, Plan, within};
+pub(crate) use contention::{CLASS_SHARES, CROWD, CROWDED, INCASTS, VICTIMS};
+pub use cost::{Cost, Estimator};
 #[cfg(test)]
 pub(crate) use failures::JOB;
 pub(crate) use failures::{ACROSS, hosts, is_dual_homed, peer, uplinks};

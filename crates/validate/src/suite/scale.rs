@@ -51,7 +51,7 @@ impl Scale {
                 _ => 32,
             }),
             exchanged: mib(if nics > 512 { 64 } else { 128 }),
-            layers: 2,
+            layers: if nics > 2_048 { 1 } else { 2 },
         }
     }
 }

@@ -54,7 +54,7 @@ fn validate(text: &str, choice: &Choice) -> (Validation, Option<Advised>) {
     let results = experiments(text, &all);
     let mut validation = assess(&setup, text, &results);
     let mut run = |text: &str, some: &[Experiment]| Ok::<_, ()>(experiments(text, some));
-    let mut bench = Bench { run: &mut run, assess: &assess, most: 6 };
+    let mut bench = Bench { run: &mut run, assess: &assess, most: 6, hops: u64::MAX };
     let advised = seek(&mut validation, text, &all, &results, &mut bench);
     (validation, advised.expect("nothing interrupts it"))
 }

@@ -21,7 +21,7 @@ pub(crate) use job::ACROSS;
 #[cfg(test)]
 pub(crate) use job::JOB;
 pub use victims::Victims;
-pub(crate) use victims::{hosts, is_dual_homed, peer, uplinks};
+pub(crate) use victims::{hosts, is_dual_homed, leaf_of, peer, uplinks};
 
 /// The experiment without a fault, the reference for the others.
 pub const UNDISTURBED: &str = "failure-none";

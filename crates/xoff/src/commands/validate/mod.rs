@@ -4,7 +4,9 @@
 //! measured, the verdict and the report. What was measured is written when it is there, so a
 //! validation that was interrupted goes on where it was and ends with the same verdict.
 
+mod budget;
 mod folder;
+mod progress;
 mod screen;
 mod work;
 
@@ -18,6 +20,7 @@ use crate::output::{self, stdout_width};
 use folder::Folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use work::Worker;
 use xoff_config::device::Balancing;
 use xoff_config::{Device, Files, Intent};
@@ -28,15 +31,16 @@ use xoff_report::Verdict;
 use xoff_validate::judge::{answers, is_a_rule, judge_broken, judge_devices};
 use xoff_validate::page::{Material, page};
 use xoff_validate::remedy::{Advised, Bench, Results, cure, seek};
-use xoff_validate::suite::Choice;
+use xoff_validate::suite::{Choice, Cost, Curtailment, Plan, within};
 use xoff_validate::validation::{Subject, Validation};
-use xoff_validate::{Evidence, Experiment, Phase, judge, junit, suite};
+use xoff_validate::{Evidence, Experiment, Phase, judge, junit};
 
 const EXAMPLES: &str = "Examples:
   xoff validate examples/pod-256.toml
   xoff validate examples/pod-256.toml --quick
   xoff validate pod.toml --phase synthetic --phase failures --seed 7
   xoff validate pod.toml --what-if --junit validation.xml
+  xoff validate p8192/fabric.toml --budget 10min
   xoff config --diff pod.toml validations/pod-1/advised.toml
 
 What might help is tried before it is advised. The folder holds validation.json,
@@ -64,10 +68,14 @@ pub(crate) struct Args {
     /// Smaller experiments, and fewer of them: under a minute for a pod
     #[arg(long)]
     quick: bool,
+    /// Leave out and make smaller what does not fit into this time on two cores, by estimate: 90s, 10min, 1h. What
+    /// was left out is said; the same budget always leaves out the same
+    #[arg(long, value_name = "TIME", value_parser = budget::parse)]
+    budget: Option<Duration>,
     /// Seed of every random draw
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The folder of the validation [default: validations/FABRIC-SEED, or FABRIC-SEED-quick]
+    /// The folder of the validation [default: validations/FABRIC-SEED, or FABRIC-SEED-quick, FABRIC-SEED-budget]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Configurations of the devices, as `xoff audit` reads them: the laboratory holds them against
@@ -120,7 +128,9 @@ impl Args {
     fn folder(&self) -> PathBuf {
         let stem = self.fabric.file_stem().unwrap_or(self.fabric.as_os_str()).to_string_lossy();
         let quick = if self.quick { "-quick" } else { "" };
-        let usual = || PathBuf::from("validations").join(format!("{stem}-{}{quick}", self.seed));
+        let budget = if self.budget.is_some() { "-budget" } else { "" };
+        let name = format!("{stem}-{}{quick}{budget}", self.seed);
+        let usual = || PathBuf::from("validations").join(name);
         self.out.clone().unwrap_or_else(usual)
     }
 }
@@ -152,7 +162,11 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Some(setup) => {
             let (folder, interrupt) = (&folder, &interrupt);
             let devices = devices.as_deref();
-            Session { args, text: &text, folder, interrupt, devices }.run(setup)?
+            let Plan { experiments, costs, curtailment } =
+                within(&setup.fabric, &args.choice(), args.budget);
+            let costs = experiments.iter().map(|one| one.id.clone()).zip(costs).collect();
+            Session { args, text: &text, folder, interrupt, devices, costs, curtailment }
+                .run(setup, &experiments)?
         }
     };
     let report = page(&Material {
@@ -171,6 +185,7 @@ impl Args {
         let mut words = vec!["xoff validate".to_owned(), self.fabric.display().to_string()];
         words.extend(self.phase.iter().map(|phase| format!("--phase {}", phase.name())));
         words.extend(self.quick.then(|| "--quick".to_owned()));
+        words.extend(self.budget.map(|time| format!("--budget {}s", time.as_secs_f64())));
         words.extend(self.what_if.then(|| "--what-if".to_owned()));
         words.extend(self.no_what_if.then(|| "--no-what-if".to_owned()));
         words.push(format!("--seed {}", self.seed));
@@ -195,15 +210,22 @@ struct Session<'a> {
     folder: &'a Folder,
     interrupt: &'a Interrupt,
     devices: Option<&'a [Device]>,
+    /// What experiments take, by their names.
+    costs: BTreeMap<String, Cost>,
+    /// What a budget took away.
+    curtailment: Option<Curtailment>,
 }
 
 /// Candidates that are tried unless all are asked for.
 const FEW: usize = 6;
 
 impl Session<'_> {
-    fn run(&self, setup: &FabricSetup) -> Result<(Validation, Results, Option<Advised>), Failure> {
-        let experiments = suite(&setup.fabric, &self.args.choice());
-        let measured = self.measure(self.text, &experiments)?;
+    fn run(
+        &self,
+        setup: &FabricSetup,
+        experiments: &[Experiment],
+    ) -> Result<(Validation, Results, Option<Advised>), Failure> {
+        let measured = self.measure(self.text, experiments)?;
         let mut validation = self.assess(setup, self.text, &measured);
         if self.args.no_what_if {
             return Ok((validation, measured, None));
@@ -212,8 +234,9 @@ impl Session<'_> {
             run: &mut |text, experiments| self.measure(text, experiments),
             assess: &|setup, text, results| self.assess(setup, text, results),
             most: if self.args.what_if { usize::MAX } else { FEW },
+            hops: self.curtailment.as_ref().map_or(u64::MAX, Curtailment::hops_left),
         };
-        let advised = seek(&mut validation, self.text, &experiments, &measured, &mut bench)?;
+        let advised = seek(&mut validation, self.text, experiments, &measured, &mut bench)?;
         Ok((validation, measured, advised))
     }
 
@@ -232,6 +255,7 @@ impl Session<'_> {
             interrupt: self.interrupt,
             threads: self.args.threads,
             quiet,
+            costs: &self.costs,
         };
         worker.measure(experiments)
     }
@@ -249,7 +273,9 @@ impl Session<'_> {
             checks.splice(after..after, own);
         }
         let answers = answers(&evidence, &checks);
-        Validation::new(self.args.subject(self.text), checks, &answers)
+        let mut validation = Validation::new(self.args.subject(self.text), checks, &answers);
+        validation.curtailment.clone_from(&self.curtailment);
+        validation
     }
 }
 

@@ -9,6 +9,7 @@ use xoff_report::Verdict;
 use xoff_validate::Check;
 use xoff_validate::page::sentence;
 use xoff_validate::remedy::Advised;
+use xoff_validate::suite::Curtailment;
 use xoff_validate::validation::{Proposal, Validation};
 
 /// The page, in at most `width` columns where that can be.
@@ -33,6 +34,10 @@ pub(super) fn render(
     );
     text += &answers(validation, width, style);
     text.push('\n');
+    if let Some(said) = validation.curtailment.as_ref().and_then(Curtailment::sentence) {
+        text += &wrapped("", &said, width);
+        text.push('\n');
+    }
     text += &phases(validation, width, style);
     for check in validation.checks.iter().filter(|check| check.verdict != Verdict::Pass) {
         text.push('\n');

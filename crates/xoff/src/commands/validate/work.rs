@@ -1,14 +1,14 @@
 //! Experiments on all cores, each measurement kept as soon as it is there.
 
 use super::folder::{Folder, sha256};
+use super::progress::Progress;
 use crate::exit::{Exit, Failure, Level, say};
 use crate::interrupt::Interrupt;
 use crate::pool;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::time::Duration;
 use xoff_validate::remedy::Results;
+use xoff_validate::suite::Cost;
 use xoff_validate::{Experiment, MeasureError, Measurement, measure};
 
 /// The names of what is kept of a measurement. Another version's would be read as absent figures, not
@@ -26,7 +26,12 @@ pub(super) struct Worker<'a> {
     pub(super) interrupt: &'a Interrupt,
     pub(super) threads: Option<usize>,
     pub(super) quiet: bool,
+    /// What experiments take, by their names.
+    pub(super) costs: &'a BTreeMap<String, Cost>,
 }
+
+/// Memory that experiments may take together, by estimate: with what the program itself holds they stay below 2 GB.
+const MEMORY: u64 = 1_600_000_000;
 
 /// How an experiment ended.
 enum Done {
@@ -37,26 +42,28 @@ enum Done {
 }
 
 impl Worker<'_> {
-    /// Runs all experiments that the folder does not have yet.
+    /// Runs all experiments that the folder does not have yet: the longest first, so that no core waits for one at the
+    /// end, and those that take much memory not beside each other. Neither changes what is measured.
     pub(super) fn measure(&self, experiments: &[Experiment]) -> Result<Results, Failure> {
-        let bar = (!self.quiet && std::io::stderr().is_terminal()).then(|| bar(experiments.len()));
-        let all = pool::each(experiments, self.threads, |experiment| {
-            if let Some(bar) = &bar {
-                bar.set_message(experiment.title.clone());
-            }
-            let outcome = self.one(experiment);
-            if let Some(bar) = &bar {
-                bar.inc(1);
-            }
+        let mut order: Vec<&Experiment> = experiments.iter().collect();
+        order.sort_by_key(|one| std::cmp::Reverse(self.cost(one).hops));
+        let weights: Vec<u64> = order.iter().map(|one| self.cost(one).memory).collect();
+        let hops = order.iter().map(|one| self.cost(one).hops).sum();
+        let progress = Progress::new(hops, self.quiet);
+        let all = pool::each_within(&order, self.threads, &weights, MEMORY, |experiment| {
+            let outcome = self.one(experiment, &progress);
             match outcome {
                 Done::Stopped(_) => ControlFlow::Break(outcome),
                 _ => ControlFlow::Continue(outcome),
             }
         });
-        if let Some(bar) = &bar {
-            bar.finish_and_clear();
-        }
+        progress.finish();
+        let all = all.into_iter().map(|(experiment, done)| (*experiment, done)).collect();
         self.collect(experiments.len(), all)
+    }
+
+    fn cost(&self, experiment: &Experiment) -> Cost {
+        self.costs.get(&experiment.id).copied().unwrap_or_default()
     }
 
     fn collect(&self, of: usize, all: Vec<(&Experiment, Done)>) -> Result<Results, Failure> {
@@ -87,7 +94,7 @@ impl Worker<'_> {
         Ok(results)
     }
 
-    fn one(&self, experiment: &Experiment) -> Done {
+    fn one(&self, experiment: &Experiment, progress: &Progress) -> Done {
         let unchanged = toml::Table::new();
         let file = match &self.variant {
             None => "../fabric.toml".to_owned(),
@@ -101,6 +108,7 @@ impl Worker<'_> {
             Some(variant) => format!("{}-with-{variant}", experiment.id),
         };
         if let Some(known) = self.folder.recall(&name, &key) {
+            progress.spare(self.cost(experiment).hops);
             return Done::Measured(Box::new(known));
         }
         if self.interrupt.requested() {
@@ -109,8 +117,14 @@ impl Worker<'_> {
         if let Err(failure) = self.folder.write(&format!("experiments/{name}.toml"), &text) {
             return Done::Stopped(Some(failure));
         }
-        let go_on = &mut |_: &_| !self.interrupt.requested();
-        match measure(experiment, self.fabric, self.seed, &unchanged, go_on) {
+        let mut part = progress.begin(&experiment.title, self.cost(experiment).hops);
+        let go_on = &mut |now: &xoff_sim::Progress| {
+            part.reach(now.packet_hops);
+            !self.interrupt.requested()
+        };
+        let measured = measure(experiment, self.fabric, self.seed, &unchanged, go_on);
+        part.end();
+        match measured {
             Ok(measurement) => match self.folder.keep(&name, key, measurement) {
                 Ok(measurement) => Done::Measured(Box::new(measurement)),
                 Err(failure) => Done::Stopped(Some(failure)),
@@ -119,17 +133,4 @@ impl Worker<'_> {
             Err(error) => Done::Refused(error.to_string()),
         }
     }
-}
-
-fn bar(experiments: usize) -> ProgressBar {
-    let target = ProgressDrawTarget::stderr();
-    let bar = ProgressBar::with_draw_target(Some(experiments as u64), target);
-    // The template is ours and valid; without it the bar only looks plainer.
-    if let Ok(style) =
-        ProgressStyle::with_template("{bar:20} {pos}/{len}  {wide_msg} {elapsed}, about {eta} left")
-    {
-        bar.set_style(style.progress_chars("━━─"));
-    }
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
 }

@@ -1,0 +1,250 @@
+//! [`within`]: the experiments that fit into a time.
+//!
+//! What is made is decided before anything runs, from estimated packet-hops and a fixed rate: the same command makes the
+//! same experiments on every machine. What is left out or made smaller is in the [`Curtailment`], and said with the verdict.
+
+use super::cost::{Cost, Estimator};
+use super::{CROWDED, Choice, suite};
+use crate::experiment::Experiment;
+use crate::phase::Phase;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use xoff_fabric::model::Fabric;
+
+/// Packet-hops that are simulated in a second on the two cores that budgets are given for: less than was measured in any
+/// experiment of a fabric of 8,192 GPUs (docs/validate.md).
+pub const HOPS_PER_SECOND: u64 = 2_000_000;
+
+/// What a budget took away.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curtailment {
+    /// The budget, in seconds on two cores.
+    pub budget_s: f64,
+    /// What the experiments take that were made, by estimate.
+    pub estimate_s: f64,
+    /// What all experiments would take.
+    pub whole_s: f64,
+    /// Experiments that were left out.
+    pub left_out: Vec<String>,
+    /// Experiments that were made smaller, as `--quick` makes them.
+    pub smaller: Vec<String>,
+}
+
+impl Curtailment {
+    /// Packet-hops that the experiments leave of the budget, for trials of what might help.
+    pub fn hops_left(&self) -> u64 {
+        ((self.budget_s - self.estimate_s).max(0.0) * HOPS_PER_SECOND as f64) as u64
+    }
+
+    /// What was taken away, in words; nothing if all fits.
+    pub fn sentence(&self) -> Option<String> {
+        let list = |what: &str, names: &[String]| {
+            (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+        };
+        let parts = [list("left out", &self.left_out), list("smaller", &self.smaller)];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() && self.estimate_s <= self.budget_s {
+            return None;
+        }
+        let left = self.budget_s - self.estimate_s;
+        let rest = if left < 0.0 {
+            format!("what is left still takes about {:.0} s", self.estimate_s)
+        } else {
+            format!("trials of what might help have {left:.0} s")
+        };
+        Some(format!(
+            "Budget of {:.0} s, where everything takes about {:.0} s by estimate; {}; {rest}",
+            self.budget_s,
+            self.whole_s,
+            if parts.is_empty() { "nothing left out".to_owned() } else { parts.join("; ") },
+        ))
+    }
+}
+
+/// Experiments with what each takes.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What is made, phase by phase.
+    pub experiments: Vec<Experiment>,
+    /// What each takes.
+    pub costs: Vec<Cost>,
+    /// What a budget took away, if there is one.
+    pub curtailment: Option<Curtailment>,
+}
+
+impl Plan {
+    /// What all of them take.
+    pub fn hops(&self) -> u64 {
+        self.costs.iter().map(|cost| cost.hops).sum()
+    }
+}
+
+/// A way to save time.
+enum Saving {
+    /// Leaves experiments out.
+    Drop(fn(&Experiment) -> bool),
+    /// Makes those of a phase as `--quick` does.
+    Shrink(Phase),
+}
+
+/// What is saved, one after the other until the rest fits: first what only adds certainty, then what other experiments
+/// show a part of, last what answers a question of its own. Baseline, permutation, flood and AllReduce always stay.
+const SAVINGS: [Saving; 10] = [
+    Saving::Drop(|one| one.draw > 0),
+    Saving::Drop(|one| ["all-gather", "reduce-scatter"].contains(&one.id.as_str())),
+    Saving::Shrink(Phase::Workload),
+    Saving::Shrink(Phase::Failures),
+    Saving::Drop(|one| CROWDED.contains(&one.id.as_str())),
+    Saving::Drop(|one| SECOND_TO_OTHERS.contains(&one.id.as_str())),
+    Saving::Drop(|one| one.id == "all-to-all-collective" || one.id == super::ALL_TO_ALL),
+    Saving::Drop(|one| one.phase == Phase::Failures),
+    Saving::Drop(|one| one.id == "training-step"),
+    Saving::Drop(|one| one.id.starts_with("incast-") || one.id == super::VICTIMS),
+];
+
+/// Failures that another one is much like.
+const SECOND_TO_OTHERS: [&str; 6] = [
+    "failure-optic-worse",
+    "failure-reset",
+    "failure-upgrade",
+    "failure-step",
+    "failure-route",
+    "failure-flap",
+];
+
+/// The experiments of a choice with what they take; with a budget those that fit into it.
+pub fn within(fabric: &Fabric, choice: &Choice, budget: Option<Duration>) -> Plan {
+    let mut estimator = Estimator::new(fabric);
+    let mut all: Vec<(Experiment, Cost)> = suite(fabric, choice)
+        .into_iter()
+        .map(|one| {
+            let cost = estimator.cost(&one);
+            (one, cost)
+        })
+        .collect();
+    let curtailment = budget.map(|budget| {
+        let mut taken = Curtailment {
+            budget_s: budget.as_secs_f64(),
+            whole_s: seconds(&all),
+            ..Curtailment::default()
+        };
+        for saving in &SAVINGS {
+            if seconds(&all) <= taken.budget_s {
+                break;
+            }
+            match saving {
+                Saving::Drop(which) => drop_some(&mut all, *which, &mut taken),
+                Saving::Shrink(phase) => {
+                    shrink(&mut all, *phase, fabric, choice, &mut estimator, &mut taken);
+                }
+            }
+        }
+        taken.smaller.retain(|id| all.iter().any(|(one, _)| one.id == *id));
+        taken.estimate_s = seconds(&all);
+        taken
+    });
+    let (experiments, costs) = all.into_iter().unzip();
+    Plan { experiments, costs, curtailment }
+}
+
+/// What experiments take on two cores.
+fn seconds(all: &[(Experiment, Cost)]) -> f64 {
+    let hops: u64 = all.iter().map(|(_, cost)| cost.hops).sum();
+    hops as f64 / HOPS_PER_SECOND as f64
+}
+
+fn drop_some(
+    all: &mut Vec<(Experiment, Cost)>,
+    which: fn(&Experiment) -> bool,
+    taken: &mut Curtailment,
+) {
+    all.retain(|(one, _)| {
+        let dropped = which(one);
+        if dropped {
+            taken.left_out.push(one.id.clone());
+        }
+        !dropped
+    });
+}
+
+fn shrink(
+    all: &mut [(Experiment, Cost)],
+    phase: Phase,
+    fabric: &Fabric,
+    choice: &Choice,
+    estimator: &mut Estimator<'_>,
+    taken: &mut Curtailment,
+) {
+    if choice.quick || !choice.has(phase) {
+        return;
+    }
+    let small = suite(fabric, &Choice { phases: vec![phase], quick: true });
+    for (one, cost) in all.iter_mut() {
+        let Some(smaller) = small.iter().find(|small| small.id == one.id) else { continue };
+        let less = estimator.cost(smaller);
+        if less.hops < cost.hops {
+            (*one, *cost) = (smaller.clone(), less);
+            taken.smaller.push(one.id.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(gpus: u32) -> Fabric {
+        let text = format!("[cluster]\ngpus = {gpus}\n[fabric]\nkind = 'rail'\n");
+        Fabric::from_toml(&text).unwrap()
+    }
+
+    fn ids(plan: &Plan) -> Vec<&str> {
+        plan.experiments.iter().map(|one| one.id.as_str()).collect()
+    }
+
+    #[test]
+    fn without_a_budget_everything_is_made() {
+        let (fabric, choice) = (pod(64), Choice::default());
+        let plan = within(&fabric, &choice, None);
+        assert_eq!(plan.experiments.len(), suite(&fabric, &choice).len());
+        assert_eq!(plan.curtailment, None);
+        let ample = within(&fabric, &choice, Some(Duration::from_secs(1_000_000)));
+        assert_eq!(ids(&ample), ids(&plan));
+        assert_eq!(ample.curtailment.unwrap().sentence(), None);
+    }
+
+    /// A smaller budget makes no more, says all that it leaves out, and keeps to itself.
+    #[test]
+    fn a_smaller_budget_takes_away_more_and_says_so() {
+        let (fabric, choice) = (pod(64), Choice::default());
+        let all = within(&fabric, &choice, None);
+        let whole = all.hops() as f64 / HOPS_PER_SECOND as f64;
+        let (mut before, mut kept) = (f64::INFINITY, usize::MAX);
+        for share in [0.9, 0.5, 0.3, 0.2, 0.1, 0.05, 0.0] {
+            let budget = Duration::from_secs_f64(whole * share);
+            let plan = within(&fabric, &choice, Some(budget));
+            let taken = plan.curtailment.clone().unwrap();
+            assert!(taken.estimate_s <= before && plan.experiments.len() <= kept, "{taken:?}");
+            (before, kept) = (taken.estimate_s, plan.experiments.len());
+            let mut named: Vec<&str> = ids(&plan);
+            named.extend(taken.left_out.iter().map(String::as_str));
+            named.sort_unstable();
+            let mut expected = ids(&all);
+            expected.sort_unstable();
+            assert_eq!(named, expected, "made and left out are all there are");
+            assert!(taken.sentence().is_some(), "{share}: {taken:?}");
+            let over = taken.estimate_s > taken.budget_s;
+            assert_eq!(over, taken.sentence().unwrap().contains("still takes"), "{taken:?}");
+            for id in ["baseline-pairs", "permutation", "flood", "all-reduce"] {
+                assert!(ids(&plan).contains(&id), "{id} stays at {share}");
+            }
+        }
+        // The same budget, the same experiments.
+        let budget = Some(Duration::from_secs_f64(whole / 4.0));
+        let (one, two) = (within(&fabric, &choice, budget), within(&fabric, &choice, budget));
+        let text = |plan: &Plan| -> Vec<String> {
+            plan.experiments.iter().map(|one| one.text("f", 1, &toml::Table::new())).collect()
+        };
+        assert_eq!(text(&one), text(&two));
+    }
+}
