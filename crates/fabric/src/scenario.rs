@@ -12,6 +12,7 @@ mod rounds;
 mod servers;
 mod serving;
 mod storage;
+mod trace;
 mod training;
 
 use crate::network::Network;
@@ -32,6 +33,7 @@ pub use rounds::{Halo, ParameterServer};
 pub use servers::ServerSet;
 pub use serving::{KvCache, TokenSetting};
 pub use storage::{Checkpoint, NvmeOf, Writer};
+pub use trace::TraceReplay;
 pub use training::{ModelSetting, ModelShape, RecomputeSetting, TrainingStep};
 
 /// A scenario file.
@@ -98,6 +100,8 @@ pub enum Workload {
     SendRecv(Collective),
     /// A training step of a transformer: computing and everything that its GPUs send.
     TrainingStep(TrainingStep),
+    /// A trace of a job, replayed.
+    Trace(TraceReplay),
     /// A checkpoint written to storage servers, or read back.
     Checkpoint(Checkpoint),
     /// Blocks of remote disks, so many under way at a time.
@@ -128,6 +132,7 @@ impl Workload {
             | Workload::SendRecv(w) => &w.common,
             Workload::Broadcast(w) | Workload::Gather(w) => &w.collective.common,
             Workload::TrainingStep(w) => &w.common,
+            Workload::Trace(w) => &w.common,
             Workload::Checkpoint(w) => &w.common,
             Workload::NvmeOf(w) => &w.common,
             Workload::KvCache(w) => &w.common,
@@ -153,6 +158,7 @@ impl Workload {
             Workload::Gather(_) => "gather",
             Workload::SendRecv(_) => "send-recv",
             Workload::TrainingStep(_) => "training-step",
+            Workload::Trace(_) => "trace",
             Workload::Checkpoint(_) => "checkpoint",
             Workload::NvmeOf(_) => "nvme-of",
             Workload::KvCache(_) => "kv-cache",

@@ -3,7 +3,9 @@
 use crate::Case;
 use xoff_sim::{JobResult, JobRun};
 use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary, TransferSummary};
-use xoff_workload::collective::Figures;
+use xoff_units::Span;
+use xoff_workload::collective::{Algorithm, Figures};
+use xoff_workload::replay::CallFigures;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, Run, TrainingRun};
 
@@ -24,9 +26,56 @@ pub fn by_size<'a>(
 pub(crate) fn summarise(case: &Case<'_>, results: &[JobResult]) -> Vec<CollectiveSummary> {
     let rows = case.jobs.iter().zip(results).flat_map(|(job, result)| {
         let name = case.workload_name(job.workload);
-        by_size(job, result).map(move |(run, own)| summary(name, job, run, own))
+        let traced = of_trace(name, job, result);
+        by_size(job, result).map(move |(run, own)| summary(name, job, run, own)).chain(traced)
     });
     rows.collect()
+}
+
+/// A row for each kind, group size and size of a trace's collectives, over all its replays.
+fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary> {
+    let mut rows: Vec<CallFigures> = Vec::new();
+    for one in result.calls.iter().flatten() {
+        let same = |row: &&mut CallFigures| {
+            (row.name, row.ranks, row.size) == (one.name, one.ranks, one.size)
+        };
+        match rows.iter_mut().find(same) {
+            Some(row) => (row.count, row.total) = (row.count + one.count, row.total + one.total),
+            None => rows.push(one.clone()),
+        }
+    }
+    let row = |row: CallFigures| {
+        let mean = Span::from_ps(row.total.as_ps() / row.count.max(1));
+        let figures = Figures::new(row.collective, row.size, row.ranks, mean);
+        let count = u32::try_from(row.count).unwrap_or(u32::MAX);
+        CollectiveSummary {
+            name: format!("{name}: {count} x {}", row.name),
+            ranks: row.ranks,
+            algorithm: row.algorithm.map_or("", Algorithm::name).to_owned(),
+            size_bytes: row.size.get(),
+            finished: count,
+            asked: count,
+            mean_us: mean.as_us_f64(),
+            algbw_gbps: figures.algorithm_bandwidth / 1e9,
+            busbw_gbps: figures.bus_bandwidth / 1e9,
+            cost: job.settings.cost.name().to_owned(),
+            connections: "kept".to_owned(),
+        }
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// What replays of traces left out or assumed, as a reader of the results has to know it.
+pub fn left_out(case: &Case<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for job in case.jobs {
+        let name = case.workload_name(job.workload);
+        for one in job.replay.iter().flat_map(|run| run.replay.left_out()) {
+            let (what, count, first) = (&one.what, one.count, &one.first);
+            notes.push(format!("{name}: {what} ({count} times, first at {first})"));
+        }
+    }
+    notes
 }
 
 fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummary {
@@ -107,6 +156,7 @@ pub(crate) fn unfinished(case: &Case<'_>, results: &[JobResult]) -> Vec<String> 
         let mut left = JobRun::finished(&result.runs);
         let asked = |repeat: u32| (left < repeat).then(|| name.to_owned());
         open.extend(job.training.and_then(|training| asked(training.repeat)));
+        open.extend(job.replay.as_ref().and_then(|replay| asked(replay.repeat)));
         open.extend(job.service.as_ref().and_then(|service| asked(service.repeat)));
         for run in &job.runs {
             if left < run.repeat {

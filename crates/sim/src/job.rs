@@ -121,6 +121,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             run.end = Some(now);
         }
         running.paths.extend(running.now.as_ref().and_then(Program::critical_path));
+        let calls = running.now.as_ref().map(Program::calls).unwrap_or_default();
+        running.calls.extend(Some(calls).filter(|calls| !calls.is_empty()));
         self.schedule_job(now, Next::Start { job });
     }
 
@@ -298,6 +300,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             runs: running.runs.clone(),
             requests: running.requests.clone(),
             paths: running.paths.clone(),
+            calls: running.calls.clone(),
             failure: running.failure,
             posted: running.posted,
             counters: running.closed,

@@ -3,6 +3,7 @@
 use xoff_fabric::model::{NicId, PortId};
 use xoff_transport::Status;
 use xoff_units::{Bytes, Instant, Rate, Span};
+use xoff_workload::replay::CallFigures;
 use xoff_workload::training::CriticalPath;
 
 /// How a run ended.
@@ -426,6 +427,8 @@ pub struct JobResult {
     pub requests: Vec<JobRun>,
     /// Where the time of its training steps went, step by step.
     pub paths: Vec<CriticalPath>,
+    /// What the collectives of a trace took, replay by replay.
+    pub calls: Vec<Vec<CallFigures>>,
     /// The end of the queue pair that ended it, if one did.
     pub failure: Option<Failure>,
     /// What it asked to be sent over the network.

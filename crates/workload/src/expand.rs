@@ -22,7 +22,7 @@ pub fn folder(base: &Path) -> impl FnMut(&str) -> io::Result<Box<dyn BufRead>> +
     |name| Ok(Box::new(BufReader::new(File::open(base.join(name))?)))
 }
 
-/// The files that workloads are read from, as the scenario names them.
+/// The files that workloads are read from, as the scenario names them. A trace may be a folder.
 pub fn input_files(workloads: &[Workload]) -> Vec<String> {
     let table = |sizes: &str| {
         let sizes = sizes.trim();
@@ -32,6 +32,7 @@ pub fn input_files(workloads: &[Workload]) -> Vec<String> {
         Workload::Flows(flows) => flows.file.clone(),
         Workload::Poisson(poisson) => table(&poisson.sizes),
         Workload::Background(background) => table(&background.sizes),
+        Workload::Trace(trace) => Some(trace.path.clone()),
         _ => None,
     };
     let mut files: Vec<String> = workloads.iter().filter_map(file).collect();
@@ -123,6 +124,7 @@ impl Plan<'_> {
             | Workload::Gather(_)
             | Workload::SendRecv(_)
             | Workload::TrainingStep(_)
+            | Workload::Trace(_)
             | Workload::NvmeOf(_)
             | Workload::KvCache(_)
             | Workload::ParameterServer(_)

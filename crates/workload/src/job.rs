@@ -1,5 +1,6 @@
 //! [`programs`]: from the collectives, training steps and services of a scenario to programs on a fabric.
 
+mod replay;
 mod service;
 mod training;
 
@@ -9,10 +10,13 @@ use crate::collective::{
 use crate::error::{Findings, Place, WorkloadError};
 use crate::layout::{GpuId, Layout, Placement, RankId};
 use crate::program::{Program, RequestId};
+use crate::replay::{Choice, Replay, ReplayError};
 use crate::resolve::Resolver;
 use crate::stream;
 use crate::training::{Step, StepError};
 use service::Maker;
+use std::path::Path;
+use std::sync::Arc;
 use xoff_fabric::model::{ClassId, Fabric};
 use xoff_fabric::scenario::{
     self, AlgorithmSetting, ConnectionsSetting, CostName, CostSetting, PlacementRule,
@@ -20,7 +24,7 @@ use xoff_fabric::scenario::{
 };
 use xoff_units::{Bytes, Instant, Span};
 
-/// A collective of a scenario, over its sizes, a training step, or a service.
+/// A collective of a scenario, over its sizes, a training step, a trace, or a service.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Which `[[workload]]` it is, counted from 0.
@@ -37,6 +41,8 @@ pub struct Job {
     pub runs: Vec<Run>,
     /// The training step that it runs instead.
     pub training: Option<TrainingRun>,
+    /// The trace that it replays instead.
+    pub replay: Option<ReplayRun>,
     /// The service that it runs instead.
     pub service: Option<ServiceRun>,
     /// Whether sizes with the same algorithm share their queue pairs; otherwise each has its own.
@@ -89,6 +95,17 @@ pub struct TrainingRun {
     pub repeat: u32,
 }
 
+/// A trace of a job.
+#[derive(Debug, Clone)]
+pub struct ReplayRun {
+    /// The trace, planned.
+    pub replay: Arc<Replay>,
+    /// How its collectives are done.
+    pub choice: Choice,
+    /// How often it runs.
+    pub repeat: u32,
+}
+
 /// Why the program of a job cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
@@ -98,6 +115,9 @@ pub enum JobError {
     /// A training step cannot.
     #[error(transparent)]
     Step(#[from] StepError),
+    /// A trace cannot.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
 }
 
 /// One size of a job.
@@ -126,6 +146,10 @@ impl Job {
         }
         if let Some(TrainingRun { step, repeat }) = &self.training {
             programs.push(Turn::alone(step.program(&self.layout)?, *repeat));
+        }
+        if let Some(ReplayRun { replay, choice, repeat }) = &self.replay {
+            let program = replay.program(&self.layout, &self.settings, *choice)?;
+            programs.push(Turn::alone(program, *repeat));
         }
         if let Some(service) = &self.service {
             programs.push(Turn::alone(service.program.clone(), service.repeat));
@@ -161,12 +185,22 @@ impl Turn {
 /// Most sizes and repetitions of a job together: far beyond what can be simulated.
 const MOST_RUNS: u64 = 1_000_000;
 
-/// The jobs of all workloads that are programs, in their order. All that is wrong is said at
-/// once.
+/// The jobs of all workloads that are programs, in their order, where none of them is read from a file. All
+/// that is wrong is said at once.
 pub fn programs(
     workloads: &[Workload],
     fabric: &Fabric,
     seed: u64,
+) -> Result<Vec<Job>, Vec<WorkloadError>> {
+    programs_in(workloads, fabric, seed, None)
+}
+
+/// The same, with traces that are read relative to the folder `base`.
+pub fn programs_in(
+    workloads: &[Workload],
+    fabric: &Fabric,
+    seed: u64,
+    base: Option<&Path>,
 ) -> Result<Vec<Job>, Vec<WorkloadError>> {
     let names = Resolver::new(fabric);
     let mut findings = Findings::default();
@@ -174,6 +208,7 @@ pub fn programs(
     for (workload, index) in workloads.iter().zip(0..) {
         let made = match (workload, workload.collective()) {
             (Workload::TrainingStep(entry), _) => training_job(entry, index, fabric, &names, seed),
+            (Workload::Trace(entry), _) => replay::job(entry, index, fabric, &names, seed, base),
             (_, Some(entry)) => job(workload, entry, index, fabric, &names, seed),
             _ => {
                 let maker = Maker { fabric, names: &names, workload: index, seed };
@@ -233,6 +268,7 @@ fn job(
         settings,
         runs,
         training: None,
+        replay: None,
         service: None,
         keeps_connections: entry.connections == ConnectionsSetting::Kept,
         vxlan: entry.common.vxlan,
@@ -299,6 +335,7 @@ fn training_job(
         settings: Settings { cost: step.collective_cost(), queues, ..Settings::default() },
         runs: Vec::new(),
         training: Some(TrainingRun { step, repeat }),
+        replay: None,
         service: None,
         keeps_connections: true,
         vxlan: entry.common.vxlan,

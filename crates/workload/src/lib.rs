@@ -30,6 +30,7 @@ mod patterns;
 mod permutation;
 pub mod ports;
 pub mod program;
+pub mod replay;
 mod resolve;
 pub mod rounds;
 pub mod service;
@@ -45,4 +46,6 @@ pub use catalogue::SIZE_DISTRIBUTIONS;
 pub use error::{Place, WorkloadError};
 pub use expand::{MOST_FLOWS, Open, expand, folder, input_files, label};
 pub use flow::{Flow, Pinned};
-pub use job::{Job, JobError, Run, ServiceRun, TrainingRun, Turn, programs};
+pub use job::{
+    Job, JobError, ReplayRun, Run, ServiceRun, TrainingRun, Turn, programs, programs_in,
+};

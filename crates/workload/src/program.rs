@@ -21,6 +21,7 @@ mod graph;
 
 use crate::collective::{Exchange, Machine};
 use crate::layout::GpuId;
+use crate::replay::{CallFigures, ReplayProgram};
 use crate::service::{Blocks, Requests};
 use crate::training::{CriticalPath, StepProgram};
 use xoff_fabric::model::NicId;
@@ -151,6 +152,8 @@ pub enum Program {
     Graph(Graph),
     /// A training step: computing, and collectives that are programs of their own.
     Step(Box<StepProgram>),
+    /// A trace: computing, messages, and collectives that are programs of their own.
+    Replay(Box<ReplayProgram>),
     /// So many operations under way at a time.
     Blocks(Box<Blocks>),
     /// Requests that come when they come.
@@ -165,6 +168,7 @@ impl Program {
             Program::Exchange(exchange) => exchange.start(out),
             Program::Graph(graph) => graph.start(out),
             Program::Step(step) => step.start(out),
+            Program::Replay(replay) => replay.start(out),
             Program::Blocks(blocks) => blocks.start(out),
             Program::Requests(requests) => requests.start(out),
         }
@@ -173,8 +177,10 @@ impl Program {
     /// Says what time it is, before anything else is said that happens then. No program acts on it: it
     /// is for accounts of where time went ([`Program::critical_path`]), which are empty without it.
     pub fn at(&mut self, now: Instant) {
-        if let Program::Step(step) = self {
-            step.at(now);
+        match self {
+            Program::Step(step) => step.at(now),
+            Program::Replay(replay) => replay.at(now),
+            _ => {}
         }
     }
 
@@ -183,6 +189,14 @@ impl Program {
         match self {
             Program::Step(step) => step.critical_path(),
             _ => None,
+        }
+    }
+
+    /// What its collectives took, if it is a trace.
+    pub fn calls(&self) -> Vec<CallFigures> {
+        match self {
+            Program::Replay(replay) => replay.figures(),
+            _ => Vec::new(),
         }
     }
 
@@ -195,6 +209,7 @@ impl Program {
             Program::Exchange(exchange) => exchange.done(token, out),
             Program::Graph(graph) => graph.done(token, out),
             Program::Step(step) => step.done(token, out),
+            Program::Replay(replay) => replay.done(token, out),
             Program::Blocks(blocks) => blocks.done(token, out),
             Program::Requests(requests) => requests.done(token, out),
         }

@@ -143,6 +143,16 @@ pub(crate) fn scenario(path: &Path, seed: Option<u64>, quiet: bool) -> Result<Sc
     scene.ok_or_else(Failure::shown)
 }
 
+/// A scenario that is in no file, with paths relative to the current folder.
+pub(crate) fn unwritten(name: &str, text: String, quiet: bool) -> Result<Scene, Failure> {
+    let places = Places::of(&text);
+    let (scene, findings) = scene(SourceFile { path: PathBuf::from(name), text }, &places, None);
+    findings.show(quiet);
+    let mut scene = scene.ok_or_else(Failure::shown)?;
+    scene.inputs.retain(|path| path != Path::new(name));
+    Ok(scene)
+}
+
 /// The files of a scene, as findings point into them.
 const SCENARIO: usize = 0;
 const FABRIC: usize = 1;
@@ -168,7 +178,7 @@ fn scene(file: SourceFile, places: &Places, seed: Option<u64>) -> (Option<Scene>
     match expand(&scenario, &setup, seed, &base) {
         Ok((flows, jobs)) => {
             let named = xoff_workload::input_files(&scenario.workloads);
-            inputs.extend(named.iter().map(|name| base.join(name)));
+            inputs.extend(named.iter().flat_map(|name| files(base.join(name))));
             (Some(Scene { scenario, setup, flows, jobs, seed, inputs }), findings)
         }
         Err(errors) => {
@@ -176,6 +186,15 @@ fn scene(file: SourceFile, places: &Places, seed: Option<u64>) -> (Option<Scene>
             (None, findings)
         }
     }
+}
+
+/// A file, or those of a folder by name.
+fn files(path: PathBuf) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(&path) else { return vec![path] };
+    let all = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<PathBuf> = all.filter(|path| path.is_file()).collect();
+    files.sort_unstable();
+    files
 }
 
 /// The traffic of a scenario whose files lie in `base`.
@@ -197,7 +216,8 @@ fn expand(
     if !workloads.is_empty() {
         return Err(workloads.into_iter().map(too_long).collect());
     }
-    let jobs = xoff_workload::programs(&scenario.workloads, &setup.fabric, seed)?;
+    let (workloads, fabric) = (&scenario.workloads, &setup.fabric);
+    let jobs = xoff_workload::programs_in(workloads, fabric, seed, Some(base))?;
     Ok((flows, jobs))
 }
 

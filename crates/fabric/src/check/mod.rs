@@ -6,6 +6,7 @@ mod goals;
 mod local;
 mod quantities;
 mod scenario;
+mod trace;
 mod traffic;
 mod training;
 mod transport;

@@ -1,6 +1,6 @@
 //! A scenario against its fabric: names that are not there, numbers that cannot be.
 
-use super::{collective, traffic, training};
+use super::{collective, trace, traffic, training};
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
 use crate::model::{CLASSES, Fabric};
@@ -79,6 +79,7 @@ impl Check<'_, '_, '_> {
                 }
             }
             Workload::TrainingStep(w) => training::check(index, w, self.fabric, self.report),
+            Workload::Trace(w) => trace::check(index, w, self.report),
             other => match other.collective() {
                 Some(entry) => collective::check(index, other, entry, self.fabric, self.report),
                 None => traffic::check(index, other, self.fabric, &self.names, self.report),

@@ -15,6 +15,7 @@ use xoff_workload::agenda::{Agenda, Rank};
 use xoff_workload::layout::{self};
 use xoff_workload::ports::{Ports, Transfer};
 use xoff_workload::program::{Action, Program, Queue, Token};
+use xoff_workload::replay::CallFigures;
 use xoff_workload::training::CriticalPath;
 use xoff_workload::{JobError, Turn};
 
@@ -81,6 +82,7 @@ pub(super) struct Running {
     /// Requests of the programs before this one.
     pub(super) requests_before: usize,
     pub(super) paths: Vec<CriticalPath>,
+    pub(super) calls: Vec<Vec<CallFigures>>,
     pub(super) failure: Option<Failure>,
     pub(super) posted: Bytes,
     pub(super) vxlan: bool,
@@ -155,6 +157,7 @@ impl Jobs {
             requests: Vec::new(),
             requests_before: 0,
             paths: Vec::new(),
+            calls: Vec::new(),
             failure: None,
             posted: Bytes::ZERO,
             vxlan: job.vxlan,

@@ -52,6 +52,7 @@ impl Maker<'_> {
             settings: Settings::default(),
             runs: Vec::new(),
             training: None,
+            replay: None,
             service: Some(service),
             keeps_connections: true,
             vxlan: common.vxlan,

@@ -19,14 +19,16 @@ pub struct Demand {
 
 impl Program {
     /// What it will send over the network, as far as that is known before it runs: everything of
-    /// collectives, nothing of graphs, training steps and services. By NICs and queue.
+    /// collectives, nothing of graphs, training steps, traces and services. By NICs and queue.
     pub fn demands(&self) -> Vec<Demand> {
         let mut demands = match self {
             Program::Machine(machine) => machine.demands(),
             Program::Exchange(exchange) => exchange.demands(),
-            Program::Graph(_) | Program::Step(_) | Program::Blocks(_) | Program::Requests(_) => {
-                Vec::new()
-            }
+            Program::Graph(_)
+            | Program::Step(_)
+            | Program::Replay(_)
+            | Program::Blocks(_)
+            | Program::Requests(_) => Vec::new(),
         };
         demands.sort_unstable_by_key(|demand| (demand.from, demand.to, demand.queue));
         demands.dedup_by(|next, kept| {

@@ -2,7 +2,7 @@
 
 use super::error::{Outcome, Place, TraceError};
 use super::group::{Group, GroupId, Members};
-use super::model::{Edge, Need, Operation, OperationId, Rank, Trace};
+use super::model::{Edge, Need, Operation, OperationId, Origins, Rank, Trace};
 use super::note::{At, Notes};
 use super::sniff::Format;
 use std::collections::BTreeMap;
@@ -41,6 +41,7 @@ pub(super) struct Builder {
     needs: Vec<Need>,
     groups: Vec<Group>,
     known: BTreeMap<Group, GroupId>,
+    origins: Origins,
     members: u32,
     pub(super) notes: Notes,
     pub(super) connections: Vec<super::model::Connection>,
@@ -68,6 +69,7 @@ impl Builder {
             needs: Vec::new(),
             groups: Vec::new(),
             known: BTreeMap::new(),
+            origins: Origins::default(),
             members: 0,
             notes: Notes::default(),
             connections: Vec::new(),
@@ -114,6 +116,7 @@ impl Builder {
             return Err(TraceError::new(at.file, at.place, text));
         }
         self.operations.push(operation);
+        self.origins.push(at.file, at.place);
         Ok(())
     }
 
@@ -196,6 +199,7 @@ impl Builder {
             further_notes,
             offsets: self.offsets,
             needs: self.needs,
+            origins: self.origins,
         }
     }
 }

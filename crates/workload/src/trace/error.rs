@@ -27,6 +27,8 @@ pub enum Place {
     Byte(u64),
     /// At an event of a profiler's list, counted from 0.
     Event(u64),
+    /// At a node, by the number that the file gives it.
+    Node(u64),
 }
 
 impl fmt::Display for Place {
@@ -36,6 +38,7 @@ impl fmt::Display for Place {
             Place::Line(line) => write!(f, " line {line}"),
             Place::Byte(byte) => write!(f, " byte {byte}"),
             Place::Event(event) => write!(f, " event {event}"),
+            Place::Node(node) => write!(f, " node {node}"),
         }
     }
 }

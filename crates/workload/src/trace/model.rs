@@ -1,5 +1,6 @@
 //! [`Trace`] and what it is made of: operations of ranks and their dependencies, as plain data.
 
+use super::error::Place;
 use super::group::{Group, GroupId};
 use super::note::Note;
 use super::sniff::Format;
@@ -41,6 +42,57 @@ pub struct Trace {
     pub further_notes: u64,
     pub(super) offsets: Vec<u32>,
     pub(super) needs: Vec<Need>,
+    pub(super) origins: Origins,
+}
+
+/// Where operations were read: files by the first operation of each, and a number in the file for
+/// every operation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Origins {
+    files: Vec<(u32, String)>,
+    places: Vec<(PlaceKind, u32)>,
+}
+
+/// A [`Place`] without its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlaceKind {
+    File,
+    Line,
+    Byte,
+    Event,
+    Node,
+}
+
+impl Origins {
+    /// The next operation was read here. Numbers beyond 32 bits are not kept.
+    pub(super) fn push(&mut self, file: &str, place: Place) {
+        let (kind, number) = match place {
+            Place::File => (PlaceKind::File, 0),
+            Place::Line(number) => (PlaceKind::Line, number),
+            Place::Byte(number) => (PlaceKind::Byte, number),
+            Place::Event(number) => (PlaceKind::Event, number),
+            Place::Node(number) => (PlaceKind::Node, number),
+        };
+        let place = u32::try_from(number).map_or((PlaceKind::File, 0), |number| (kind, number));
+        if self.files.last().is_none_or(|(_, name)| name != file) {
+            self.files.push((self.places.len() as u32, file.to_owned()));
+        }
+        self.places.push(place);
+    }
+
+    fn get(&self, index: u32) -> Option<(&str, Place)> {
+        let (kind, number) = *self.places.get(index as usize)?;
+        let file = self.files.partition_point(|(first, _)| *first <= index).checked_sub(1)?;
+        let number = u64::from(number);
+        let place = match kind {
+            PlaceKind::File => Place::File,
+            PlaceKind::Line => Place::Line(number),
+            PlaceKind::Byte => Place::Byte(number),
+            PlaceKind::Event => Place::Event(number),
+            PlaceKind::Node => Place::Node(number),
+        };
+        Some((&self.files[file].1, place))
+    }
 }
 
 impl Trace {
@@ -56,6 +108,11 @@ impl Trace {
     /// How many dependencies there are in all.
     pub fn dependencies(&self) -> u64 {
         self.needs.len() as u64
+    }
+
+    /// The file that an operation was read from, and its place there.
+    pub fn origin(&self, id: OperationId) -> Option<(&str, Place)> {
+        self.origins.get(id.0)
     }
 
     /// The group of a collective.

@@ -14,7 +14,7 @@
 //! gradient, waited for, and the weight gradient, whose collective only its own update waits for.
 
 use super::builder::{Builder, Link};
-use super::error::{Outcome, TraceError};
+use super::error::{Outcome, Place, TraceError};
 use super::group::{GroupId, Members};
 use super::model::{Basis, Collective, Edge, Effort, Operation, Who, Work};
 use super::names::{self, Call};
@@ -54,7 +54,7 @@ pub(super) fn read(mut source: Source<'_>, builder: &mut Builder) -> Outcome<()>
     }
     words.rest(builder)?;
     let mut steps = Steps { builder, links: Vec::new(), count: 0, last: None };
-    let at = At { file: &name, place: super::Place::File, rank: None };
+    let at = At { file: &name, place: Place::File, rank: None };
     steps.run(&read, at)?;
     let links = steps.links;
     builder.link(links, &name)?.map_err(|_| TraceError::new(&name, at.place, "a cycle"))
@@ -127,6 +127,7 @@ struct Layer {
     input_gradient: Pass,
     weight_gradient: Pass,
     update: Span,
+    line: Place,
 }
 
 impl Plan {
@@ -224,7 +225,7 @@ impl Plan {
         let input_gradient = self.pass(&row[5..8], self.tensor, builder, at)?;
         let weight_gradient = self.pass(&row[8..11], self.data, builder, at)?;
         let update = nanoseconds(&row[11], at)?;
-        Ok(Layer { forward, input_gradient, weight_gradient, update })
+        Ok(Layer { forward, input_gradient, weight_gradient, update, line: at.place })
     }
 
     fn pass(
@@ -292,9 +293,11 @@ struct Steps<'b> {
 impl Steps<'_> {
     fn run(&mut self, layers: &[Layer], at: At<'_>) -> Outcome<()> {
         for layer in layers {
+            let at = At { place: layer.line, ..at };
             self.pass(layer.forward, at)?;
         }
         for layer in layers.iter().rev() {
+            let at = At { place: layer.line, ..at };
             self.pass(layer.input_gradient, at)?;
             self.compute(layer.weight_gradient.compute, at)?;
             let main = self.last;

@@ -31,7 +31,7 @@ pub struct Gpu {
 
 impl Gpu {
     /// The time of so many operations, to the picosecond.
-    pub(super) fn time(&self, operations: f64) -> Span {
+    pub(crate) fn time(&self, operations: f64) -> Span {
         let rate = self.peak.0 as f64 * self.efficiency.as_f64();
         // A float's cast saturates, and `Step::new` refuses rates of zero.
         Span::from_ps((operations / rate * 1e12).round() as u64)

@@ -63,15 +63,45 @@ pub(crate) struct Args {
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
+    /// The command that reproduces the results, where it is not this one
+    #[arg(skip)]
+    command: Option<String>,
+}
+
+impl Args {
+    /// Of a run that another command makes. It is named after `subject`.
+    pub(crate) fn made_by(
+        command: String,
+        subject: PathBuf,
+        out: Option<PathBuf>,
+        json: bool,
+    ) -> Self {
+        Self {
+            scenario: subject,
+            seed: None,
+            out,
+            json,
+            quiet: false,
+            no_report: false,
+            alone: false,
+            check_wire: false,
+            command: Some(command),
+        }
+    }
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let scene = input::scenario(&args.scenario, args.seed, args.quiet)?;
+    simulate(args, &scene)
+}
+
+/// Runs a scene whose files have been read.
+pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen();
-    let folder = open_folder(args, &scene)?;
+    let folder = open_folder(args, scene)?;
     let settings = Settings { check_wire: args.check_wire, ..scene.settings() };
     let mut bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
-        .then(|| Bar::new(work(&scene, &settings)));
+        .then(|| Bar::new(work(scene, &settings)));
     let mut go_on = |progress: &Progress| {
         if let Some(bar) = &mut bar {
             bar.update(progress);
@@ -91,9 +121,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if let Some(bar) = &bar {
         bar.clear();
     }
-    let report = ran.map_err(|error| could_not_begin(&folder, &scene, &error.to_string()))?;
+    let report = ran.map_err(|error| could_not_begin(&folder, scene, &error.to_string()))?;
     let results = Results { case, report: &report, seen: &watched.seen, wall_seconds };
-    let run = Run { args, scene: &scene, folder: &folder, results, watched: &watched };
+    let run = Run { args, scene, folder: &folder, results, watched: &watched };
     run.conclude(&settings, &interrupt)
 }
 
@@ -131,6 +161,10 @@ impl Run<'_> {
         }
         errors.extend(folder.write_summary(&summary).err().map(|error| error.to_string()));
         show(self.args, &summary, folder)?;
+        if !self.args.quiet {
+            let left_out = xoff_results::jobs::left_out(&results.case);
+            left_out.iter().for_each(|note| say(Level::Note, note));
+        }
         judge(self.args, &verdict, results.report, &errors, stopped_by_disk, folder)
     }
 
@@ -190,12 +224,22 @@ fn name(args: &Args) -> String {
 
 /// The command that reproduces the results.
 fn command(args: &Args, scene: &Scene) -> String {
+    if let Some(command) = &args.command {
+        return command.clone();
+    }
     let path = args.scenario.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
-    let path =
-        if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) };
+    let path = quoted(&path);
     let alone = if args.alone { " --alone" } else { "" };
     format!("xoff run {path} --seed {}{alone}", scene.seed)
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Says what went wrong, on standard error, and how the program ends.

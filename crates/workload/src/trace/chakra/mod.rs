@@ -139,8 +139,9 @@ impl Reader {
             };
             let node = self.nodes.read(&mut fields, &mut builder.notes, at, &mut depend)?;
             links.ids.push((node.id, index));
+            let named = At { place: Place::Node(node.id), ..at };
             let operation = self.operation(node, rank, builder, at)?;
-            builder.push(operation, at)?;
+            builder.push(operation, named)?;
         }
         links.resolve(builder, &name, rank)
     }

@@ -74,6 +74,8 @@ struct NoteRow<'a> {
     line: Option<u64>,
     byte: Option<u64>,
     event: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<u64>,
     rank: Option<u32>,
 }
 
@@ -145,12 +147,13 @@ pub(super) const fn word(kind: NoteKind) -> &'static str {
 }
 
 fn note_row(note: &Note) -> NoteRow<'_> {
-    let (mut line, mut byte, mut event) = (None, None, None);
+    let (mut line, mut byte, mut event, mut node) = (None, None, None, None);
     match note.place {
         Place::File => {}
         Place::Line(number) => line = Some(number),
         Place::Byte(number) => byte = Some(number),
         Place::Event(number) => event = Some(number),
+        Place::Node(number) => node = Some(number),
     }
     NoteRow {
         kind: word(note.kind),
@@ -160,6 +163,7 @@ fn note_row(note: &Note) -> NoteRow<'_> {
         line,
         byte,
         event,
+        node,
         rank: note.rank.map(|rank| rank.0),
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod page;
+mod replay;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -17,6 +18,8 @@ const EXAMPLES: &str = "Examples:
   xoff trace profile.json.gz --json | jq '.kinds'
   xoff trace schedule.goal --strict
   zcat train.log.gz | xoff trace - --format nccl
+  xoff trace llama.et/ --replay examples/rail-64.toml
+  xoff trace schedule.goal --replay examples/rail-64.toml --replicas 4
 
 Reads Chakra execution traces (a folder of .et files, with their process
 groups as JSON beside them), GOAL schedules, workloads of SimAI and AICB, JSON
@@ -27,9 +30,14 @@ holds a file per rank, or per host.
 Sizes are those that the trace states. Notes say what was not understood,
 assumed or skipped, how often, and where first.
 
+--replay runs the trace on a fabric, as a scenario with a workload of kind
+`trace` does: computing takes its time, messages and collectives are packets,
+and dependencies are kept. Results go to a run folder, as with `xoff run`.
+
 Exit codes:
   0    fine
-  1    with --strict: something was not understood
+  1    with --strict: something was not understood; with --replay: the run broke
+       a rule, as with `xoff run`
   2    bad usage, or no trace that can be read
   3    results could not be written
   130  interrupted";
@@ -52,6 +60,12 @@ pub(crate) struct Args {
     /// End with code 1 if anything was not understood
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    replay: replay::ReplayArgs,
+    /// With --replay, the run folder; an earlier run in it is replaced
+    /// [default: runs/TRACE-SEED, with a number if that exists]
+    #[arg(long, value_name = "DIR", requires = "replay")]
+    out: Option<PathBuf>,
 }
 
 impl Args {
@@ -66,6 +80,9 @@ impl Args {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    if args.replay.is_wanted() {
+        return replay::execute(args);
+    }
     let trace = read(args).map_err(|error| {
         let mut failure = Failure::input(error.to_string());
         if error.interrupted {

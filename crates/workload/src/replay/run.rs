@@ -1,0 +1,340 @@
+//! [`ReplayProgram`]: a replay that unrolls while it runs.
+//!
+//! A collective is a program of its own while it runs, with a lane for its tokens, as in a training step.
+//! Memory grows with operations and with collectives under way.
+
+use super::CallFigures;
+use super::call::Choice;
+use super::plan::{AT_START, NO_QUEUE, NODE, Replay, Task};
+use crate::collective::{CollectiveError, Settings};
+use crate::layout::{Layout, RankId};
+use crate::program::{Action, Program, Queue, Token, Traffic};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use xoff_units::{Instant, Span};
+
+/// What the program's own tokens say is done; those of collectives are in lanes from 1 on.
+mod kind {
+    pub(super) const COMPUTED: u8 = 0;
+    pub(super) const ARRIVED: u8 = 1;
+}
+
+/// Most collectives that run at once: lanes of a token.
+const MOST_LANES: usize = u16::MAX as usize;
+
+/// Computation of one stream of a GPU.
+#[derive(Debug, Clone, Default)]
+struct Lineup {
+    busy: bool,
+    waiting: VecDeque<u32>,
+}
+
+/// A communicator, which runs one collective after the other.
+#[derive(Debug, Clone, Default)]
+struct Comm {
+    running: bool,
+    due: VecDeque<u32>,
+}
+
+/// A collective that runs.
+#[derive(Debug, Clone)]
+struct Lane {
+    call: u32,
+    begun: Instant,
+    program: Program,
+}
+
+/// What queue pairs are told apart by: a communicator and its own number, or messages of a rank.
+type QueueKey = (Option<u32>, u32, u32);
+
+/// A replay that unrolls while it runs. Made by [`Replay::program`].
+#[derive(Debug, Clone)]
+pub struct ReplayProgram {
+    plan: Arc<Replay>,
+    layout: Arc<Layout>,
+    /// Of each communicator.
+    layouts: Arc<Vec<Layout>>,
+    settings: Settings,
+    choice: Choice,
+    waiting: Vec<u32>,
+    come: Vec<u32>,
+    /// Whether a message has arrived, or its receive is ready.
+    half: Vec<bool>,
+    lineups: Vec<Lineup>,
+    comms: Vec<Comm>,
+    lanes: Vec<Option<Box<Lane>>>,
+    free: Vec<u32>,
+    queues: BTreeMap<QueueKey, u32>,
+    /// Messages that each rank has sent: its queue pairs take turns.
+    sent: Vec<u32>,
+    /// Nodes to begin, and what collectives ask for. Kept for their memory.
+    ready: VecDeque<u32>,
+    inner: Vec<Action>,
+    left: usize,
+    now: Instant,
+    figures: BTreeMap<(&'static str, u32, u64), CallFigures>,
+}
+
+impl ReplayProgram {
+    pub(super) fn new(
+        plan: Arc<Replay>,
+        layout: &Layout,
+        settings: Settings,
+        choice: Choice,
+    ) -> Self {
+        let of = |ranks: &Vec<u32>| -> Layout {
+            let ranks: Vec<RankId> = ranks.iter().map(|rank| RankId(*rank)).collect();
+            layout.group(&ranks)
+        };
+        Self {
+            layouts: Arc::new(plan.comms.iter().map(of).collect()),
+            layout: Arc::new(layout.clone()),
+            settings,
+            choice,
+            waiting: plan.waits.clone(),
+            come: vec![0; plan.calls.len()],
+            half: vec![false; plan.messages.len()],
+            lineups: vec![Lineup::default(); plan.queues as usize],
+            comms: vec![Comm::default(); plan.comms.len()],
+            lanes: Vec::new(),
+            free: Vec::new(),
+            queues: BTreeMap::new(),
+            sent: vec![0; plan.ranks() as usize],
+            ready: VecDeque::new(),
+            inner: Vec::new(),
+            left: plan.tasks.len(),
+            now: Instant::ZERO,
+            figures: BTreeMap::new(),
+            plan,
+        }
+    }
+
+    /// What its collectives took so far, as far as the time was given.
+    pub fn figures(&self) -> Vec<CallFigures> {
+        self.figures.values().cloned().collect()
+    }
+
+    pub(super) fn collective(&self, call: u32) -> Result<Program, CollectiveError> {
+        let call = self.plan.calls[call as usize];
+        let layout = &self.layouts[call.comm as usize];
+        call.what.program(call.size, layout, &self.settings, self.choice)
+    }
+
+    pub(crate) fn at(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    pub(crate) fn start(&mut self, out: &mut Vec<Action>) {
+        let free = (0..).zip(&self.waiting).filter(|(_, waits)| **waits == 0);
+        self.ready.extend(free.map(|(node, _)| node));
+        self.go_on(out);
+    }
+
+    pub(crate) fn done(&mut self, token: Token, out: &mut Vec<Action>) {
+        if token.lane() > 0 {
+            let number = token.lane() - 1;
+            let mut inner = std::mem::take(&mut self.inner);
+            if let Some(Some(lane)) = self.lanes.get_mut(number as usize) {
+                lane.program.done(token.in_lane(0), &mut inner);
+            }
+            self.pass_on(number, inner, out);
+        } else if token.kind() == kind::COMPUTED {
+            let node = token.index() as u32;
+            self.end_compute(node, out);
+            self.finish(node);
+        } else if let Some(message) = self.plan.messages.get(token.index()).copied() {
+            self.finish(message.send);
+            self.meet(token.index() as u32);
+        }
+        self.go_on(out);
+    }
+
+    /// Everything that can go on does.
+    fn go_on(&mut self, out: &mut Vec<Action>) {
+        while let Some(node) = self.ready.pop_front() {
+            self.begin(node, out);
+        }
+        if self.left == 0 {
+            self.left = usize::MAX;
+            out.push(Action::Finished);
+        }
+    }
+
+    fn begin(&mut self, node: u32, out: &mut Vec<Action>) {
+        self.follow(node, true);
+        match self.plan.tasks[node as usize] {
+            Task::Nothing => self.finish(node),
+            Task::Compute { span, .. } if span.is_zero() => self.finish(node),
+            Task::Compute { span, queue: NO_QUEUE } => self.compute(node, span, out),
+            Task::Compute { span, queue } => {
+                let lineup = &mut self.lineups[queue as usize];
+                match std::mem::replace(&mut lineup.busy, true) {
+                    true => lineup.waiting.push_back(node),
+                    false => self.compute(node, span, out),
+                }
+            }
+            Task::Send(message) => self.send(message, out),
+            Task::Receive(message) => self.meet(message),
+            Task::Call(call) => {
+                self.come[call as usize] += 1;
+                if self.come[call as usize] as usize == self.plan.call_nodes(call).len() {
+                    let comm = self.plan.calls[call as usize].comm;
+                    self.comms[comm as usize].due.push_back(call);
+                    self.begin_call(comm, out);
+                }
+            }
+        }
+    }
+
+    fn compute(&self, node: u32, span: Span, out: &mut Vec<Action>) {
+        let gpu = self.layout.seat(RankId(self.plan.rank(node))).gpu;
+        out.push(Action::Wait { token: Token::new(kind::COMPUTED, 0, node), gpu, span });
+    }
+
+    /// The next computation of the same stream begins.
+    fn end_compute(&mut self, node: u32, out: &mut Vec<Action>) {
+        let Some(Task::Compute { queue, .. }) = self.plan.tasks.get(node as usize) else { return };
+        let Some(lineup) = self.lineups.get_mut(*queue as usize) else { return };
+        match lineup.waiting.pop_front() {
+            None => lineup.busy = false,
+            Some(next) => {
+                if let Task::Compute { span, .. } = self.plan.tasks[next as usize] {
+                    self.compute(next, span, out);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, number: u32, out: &mut Vec<Action>) {
+        let message = self.plan.messages[number as usize];
+        if message.bytes.is_zero() {
+            self.finish(message.send);
+            return self.meet(number);
+        }
+        let (own, other) =
+            (self.layout.seat(RankId(message.from)), self.layout.seat(RankId(message.to)));
+        let (token, bytes) = (Token::new(kind::ARRIVED, 0, number), message.bytes);
+        if own.domain == other.domain {
+            return out.push(Action::Nvlink { token, from: own.gpu, to: other.gpu, bytes });
+        }
+        let sent = &mut self.sent[message.from as usize];
+        let turn = *sent % self.settings.queues.max(1);
+        *sent = sent.wrapping_add(1);
+        let queue = self.queue((None, message.from, turn));
+        let (from, to, traffic) = (own.nic, other.nic, Traffic::Data);
+        out.push(Action::Network { token, from, to, queue, traffic, bytes });
+    }
+
+    fn queue(&mut self, key: QueueKey) -> Queue {
+        let next = self.queues.len() as u32;
+        Queue(*self.queues.entry(key).or_insert(next))
+    }
+
+    /// A receive is done when it is ready and its message has arrived, whichever comes last.
+    fn meet(&mut self, message: u32) {
+        if std::mem::replace(&mut self.half[message as usize], true) {
+            self.finish(self.plan.messages[message as usize].receive);
+        }
+    }
+
+    fn finish(&mut self, node: u32) {
+        self.left -= 1;
+        self.follow(node, false);
+    }
+
+    fn follow(&mut self, node: u32, start: bool) {
+        for &follower in self.plan.followers(node) {
+            if (follower & AT_START != 0) == start {
+                let follower = follower & NODE;
+                self.waiting[follower as usize] -= 1;
+                if self.waiting[follower as usize] == 0 {
+                    self.ready.push_back(follower);
+                }
+            }
+        }
+    }
+
+    /// Begins a communicator's next collective, if there is one that all have come to.
+    fn begin_call(&mut self, comm: u32, out: &mut Vec<Action>) {
+        let state = &mut self.comms[comm as usize];
+        if state.running {
+            return;
+        }
+        let Some(call) = state.due.pop_front() else { return };
+        state.running = true;
+        let Ok(program) = self.collective(call) else {
+            debug_assert!(false, "a collective that was checked cannot be made");
+            return self.end_call(call, out);
+        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.lanes.push(None);
+            self.lanes.len() as u32 - 1
+        });
+        assert!(self.lanes.len() <= MOST_LANES, "more than 65535 collectives at once");
+        let lane = Lane { call, begun: self.now, program };
+        let lane = self.lanes[slot as usize].insert(Box::new(lane));
+        let mut inner = Vec::new();
+        lane.program.start(&mut inner);
+        self.pass_on(slot, inner, out);
+    }
+
+    /// Passes on what a collective asks for, and ends it if it has finished.
+    fn pass_on(&mut self, number: u32, mut inner: Vec<Action>, out: &mut Vec<Action>) {
+        let Some(Some(lane)) = self.lanes.get(number as usize) else { return };
+        let comm = self.plan.calls[lane.call as usize].comm;
+        let own = |token: Token| token.in_lane(number + 1);
+        let mut ended = None;
+        for action in inner.drain(..) {
+            out.push(match action {
+                Action::Network { token, from, to, queue, traffic, bytes } => {
+                    let queue = self.queue((Some(comm), queue.0, 0));
+                    Action::Network { token: own(token), from, to, queue, traffic, bytes }
+                }
+                Action::Nvlink { token, from, to, bytes } => {
+                    Action::Nvlink { token: own(token), from, to, bytes }
+                }
+                Action::Wait { token, gpu, span } => Action::Wait { token: own(token), gpu, span },
+                Action::Begins { .. } | Action::Ends { .. } => action,
+                Action::Finished => {
+                    ended = self.lanes[number as usize].take();
+                    continue;
+                }
+            });
+        }
+        self.inner = inner;
+        if let Some(lane) = ended {
+            self.free.push(number);
+            self.count(lane.call, self.now - lane.begun);
+            self.end_call(lane.call, out);
+        }
+    }
+
+    /// A collective is done: its ranks go on, and so does its communicator.
+    fn end_call(&mut self, call: u32, out: &mut Vec<Action>) {
+        let plan = Arc::clone(&self.plan);
+        plan.call_nodes(call).iter().for_each(|&node| self.finish(node));
+        let comm = plan.calls[call as usize].comm;
+        self.comms[comm as usize].running = false;
+        self.begin_call(comm, out);
+    }
+
+    fn count(&mut self, call: u32, took: Span) {
+        let call = self.plan.calls[call as usize];
+        let layout = &self.layouts[call.comm as usize];
+        let (name, ranks) = (call.what.name(), layout.ranks());
+        let key = (name, ranks, call.size.get());
+        let figures = self.figures.entry(key).or_insert_with(|| CallFigures {
+            collective: call.what.shown(),
+            name,
+            algorithm: call.what.algorithm(call.size, layout, self.choice),
+            ranks,
+            size: call.size,
+            count: 0,
+            total: Span::ZERO,
+            longest: Span::ZERO,
+        });
+        figures.count += 1;
+        figures.total += took;
+        figures.longest = figures.longest.max(took);
+    }
+}
