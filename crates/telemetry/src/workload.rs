@@ -45,7 +45,7 @@ pub struct WorkloadSummary {
 impl WorkloadSummary {
     /// Whether it has more to say than its flows or collectives do.
     pub fn has_own_figures(&self) -> bool {
-        let kinds = ["checkpoint", "background"];
+        let kinds = ["checkpoint", "background", "trace"];
         let own = matches!(self.unit.as_str(), "requests" | "rounds");
         let compared = self.tenant.is_some() || self.slowdown.is_some() || self.transport.is_some();
         own || compared || kinds.contains(&self.kind.as_str())

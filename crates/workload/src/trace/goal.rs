@@ -4,7 +4,9 @@
 //! `l1: send 8b to 1 tag 5 cpu 0 nic 0`, `l2: recv 8b from 1`, `l3: calc 100 cpu 0` and `l3 requires l1`
 //! (or `irequires`: once it has begun). Computation is in nanoseconds, LogGOPSim's unit. A receive may be
 //! from `-1`, any rank, and a tag `-1`, any tag. Unlike there, a label may be used before it is
-//! defined.
+//! defined. What `txt2bin` makes of it is read, too.
+
+mod binary;
 
 use super::builder::{Builder, Link};
 use super::error::{Outcome, Place, TraceError};
@@ -14,8 +16,13 @@ use super::source::{Line, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_units::{Bytes, Span};
 
+pub(super) use binary::is_binary;
+
 /// Reads a schedule.
 pub(super) fn read(mut source: Source<'_>, builder: &mut Builder) -> Outcome<()> {
+    if is_binary(&source.head) {
+        return binary::read(source, builder);
+    }
     let name = source.name.clone();
     let mut parser = Parser::default();
     let mut buffer = Vec::new();

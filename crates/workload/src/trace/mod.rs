@@ -3,8 +3,8 @@
 //! | format | what is read |
 //! | --- | --- |
 //! | Chakra | a folder of `.et` files, one per rank, with the process groups as JSON beside them |
-//! | GOAL | a schedule as text |
-//! | SimAI, AICB | a workload as text, with either header |
+//! | GOAL | a schedule as text, or as the binary of LogGOPSim |
+//! | SimAI, AICB | a workload as text, with either header, or as AICB's own CSV |
 //! | Kineto | the JSON of the PyTorch profiler, one file per rank: its communication calls |
 //! | NCCL | what it logs with `NCCL_DEBUG=INFO` and `NCCL_DEBUG_SUBSYS=INIT,COLL` |
 //!
@@ -16,6 +16,7 @@
 //! What it is not: it runs nothing, and a [`Trace`] knows no network. Read [`Trace`] and [`Work`]
 //! first; each format is a module beside them.
 
+mod aicb;
 mod builder;
 mod chakra;
 mod error;

@@ -13,6 +13,7 @@
 //! The order is SimAI's: all layers forward, each collective waited for; then backwards the input
 //! gradient, waited for, and the weight gradient, whose collective only its own update waits for.
 
+use super::aicb;
 use super::builder::{Builder, Link};
 use super::error::{Outcome, Place, TraceError};
 use super::group::{GroupId, Members};
@@ -24,6 +25,9 @@ use xoff_units::{Bytes, Span};
 
 /// Reads a workload.
 pub(super) fn read(mut source: Source<'_>, builder: &mut Builder) -> Outcome<()> {
+    if aicb::begins(source.head.trim_ascii_start()) {
+        return aicb::read(source, builder);
+    }
     let name = source.name.clone();
     let mut buffer = Vec::new();
     let mut words = Words { source: &mut source, buffer: &mut buffer, name: &name };
@@ -240,6 +244,10 @@ impl Plan {
         };
         let compute = nanoseconds(compute, at)?;
         let bytes = Bytes::new(whole(size, "a size in bytes", at)?);
+        if name == "DATA_REORDER" {
+            builder.notes.skipped("data reordered on each GPU, which sends nothing", at);
+            return Ok(Pass { compute, collective: None });
+        }
         if name == "NONE" {
             if !bytes.is_zero() {
                 builder.notes.skipped("size without a collective", at);

@@ -1,6 +1,6 @@
 //! The format of a file, recognised by its content.
 
-use super::chakra;
+use super::{aicb, chakra, goal};
 use std::fmt;
 use std::str::FromStr;
 
@@ -84,7 +84,9 @@ pub(super) fn kind(head: &[u8]) -> Kind {
     }
     let text_kind = match text[0] {
         _ if is_log(text) => Kind::Trace(Format::NcclLog),
+        _ if aicb::begins(text) => Kind::Trace(Format::SimAi),
         b'{' | b'[' => json(text),
+        _ if goal::is_binary(head) => Kind::Trace(Format::Goal),
         _ if is_goal(text) => Kind::Trace(Format::Goal),
         _ if is_simai(text) => Kind::Trace(Format::SimAi),
         _ => Kind::Unknown,
@@ -110,6 +112,15 @@ fn is_log(text: &[u8]) -> bool {
 }
 
 fn json(text: &[u8]) -> Kind {
+    // Names of nodes may be words of the profiler, so that these come first.
+    let is_graph = contains(text, "\"workload_graph\"");
+    let is_host = contains(text, "\"schema\"") && contains(text, "chakra");
+    if is_graph {
+        return Kind::Other("a Chakra graph as JSON; give the `.et` files that it was made with");
+    }
+    if is_host && !contains(text, "\"traceEvents\"") {
+        return Kind::Other(HOST_TRACE);
+    }
     const OF_KINETO: [&str; 6] = [
         "\"traceEvents\"",
         "\"schemaVersion\"",
@@ -125,13 +136,13 @@ fn json(text: &[u8]) -> Kind {
         return Kind::Groups;
     }
     if contains(text, "chakra") || contains(text, "\"nodes\"") {
-        return Kind::Other(
-            "a PyTorch execution trace, which has no times; turn it into `.et` files with \
-             chakra_trace_link and chakra_converter",
-        );
+        return Kind::Other(HOST_TRACE);
     }
     Kind::Unknown
 }
+
+const HOST_TRACE: &str = "a PyTorch execution trace, which has no times; turn it into `.et` files \
+     with chakra_trace_link and chakra_converter";
 
 /// `{ "0": [0, 1`, or nothing in the map at all.
 fn is_map_of_lists(text: &[u8]) -> bool {
@@ -213,6 +224,15 @@ mod tests {
             ("\u{4}\u{8}\u{1}\u{18}\u{4}", trace(Format::Chakra)),
         ] {
             assert_eq!(kind(head.as_bytes()), expected, "{head:?}");
+        }
+        for (head, cure) in [
+            ("{\"workload_graph\": [{\"Id\": 1, \"Name\": \"record_param_comms\"}]}", ".et"),
+            (
+                "{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": [{\"name\": \"record_param_comms\"}]}",
+                "chakra_converter",
+            ),
+        ] {
+            assert!(matches!(kind(head.as_bytes()), Kind::Other(text) if text.contains(cure)));
         }
         let host = b"{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": []}";
         assert!(matches!(kind(host), Kind::Other(_)));

@@ -361,14 +361,25 @@ impl Section {
                 builder.notes.unknown("node with the number of another one", at);
             }
         }
+        let find = |id: u64| {
+            let found = self.ids.get(self.ids.partition_point(|(known, _)| *known < id));
+            found.filter(|(known, _)| *known == id).map(|(_, on)| *on)
+        };
         let mut links = Vec::with_capacity(self.wanted.len());
-        for (from, id, edge) in self.wanted {
-            let found = self.ids.partition_point(|(known, _)| *known < id);
-            match self.ids.get(found) {
-                Some(&(known, on)) if known == id => links.push(Link { from, on, edge }),
-                _ => builder.notes.unknown("dependency on a node that is not there", at),
+        for &(from, id, edge) in &self.wanted {
+            match find(id) {
+                Some(on) => links.push(Link { from, on, edge }),
+                None => builder.notes.unknown("dependency on a node that is not there", at),
             }
         }
+        let Err(_) = builder.link(links, file)? else { return Ok(()) };
+        // The call stack of PyTorch as control dependencies can be circular; Chakra's own feeder follows
+        // data dependencies only.
+        let data = self.wanted.iter().filter(|(.., edge)| *edge == Edge::Data);
+        let link = |&(from, id, edge): &(u32, u64, Edge)| Some(Link { from, on: find(id)?, edge });
+        let links = data.filter_map(link).collect();
+        let what = "control dependencies in a circle: only data dependencies are kept";
+        builder.notes.assumed(what, at);
         builder.link(links, file)?.map_err(|cycle| {
             let chain = cycle.describe(|at| format!("node {}", names[at as usize]));
             let text = format!("{chain}, so that none can start; convert the trace again");

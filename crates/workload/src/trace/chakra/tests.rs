@@ -183,6 +183,23 @@ fn dependencies() {
     assert!(message.contains("node 7 waits for node 8 waits for node 7"), "{message}");
 }
 
+/// The call stack of PyTorch as control dependencies, with a circle in it.
+#[test]
+fn circles_of_control_leave_the_data_dependencies() {
+    let nodes = [
+        node(7, 4, &[number(4, 8)]),
+        node(8, 4, &[number(4, 7), number(5, 7)]),
+        node(9, 4, &[number(4, 7), number(5, 8)]),
+    ];
+    let found = trace(&nodes);
+    let needs = |at| found.needs(OperationId(at)).to_vec();
+    assert!(needs(0).is_empty());
+    assert_eq!(needs(2).len(), 1);
+    assert_eq!((needs(1)[0].on, needs(1)[0].edge), (OperationId(0), Edge::Data));
+    let assumed = whats(&found, NoteKind::Assumed);
+    assert_eq!(assumed, ["control dependencies in a circle: only data dependencies are kept"]);
+}
+
 #[test]
 fn messages_and_their_ranks() {
     let attributes = [

@@ -31,7 +31,23 @@ pub(super) struct Arguments {
     pub(super) destination: Scalar,
     pub(super) external: Scalar,
     pub(super) stream: Scalar,
+    /// Of older calls, which say no more.
+    pub(super) shapes: Shapes,
+    pub(super) types: Types,
 }
+
+/// Elements of the first input that has any: its shape, or those of a list of tensors.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(super) struct Shapes {
+    pub(super) elements: Option<u64>,
+    /// Of all parts together, which counts where this is a part itself.
+    all: u64,
+    number: Option<u64>,
+}
+
+/// The type of the first input that has one.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Types(pub(super) Option<String>);
 
 /// The writer of the trace.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -258,7 +274,77 @@ object!(Arguments {
     "External id" => external,
     "external id" => external,
     "stream" => stream,
+    "Input Dims" => shapes,
+    "Input type" => types,
 });
+object!(Types {} list |list| {
+    let mut first = None;
+    while let Some(value) = list.next_element::<Scalar>()? {
+        first = first.or_else(|| value.text().filter(|text| !text.is_empty()).map(str::to_owned));
+    }
+    Types(first)
+});
+
+impl<'de> Deserialize<'de> for Shapes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShapesVisitor)
+    }
+}
+
+struct ShapesVisitor;
+
+impl<'de> Visitor<'de> for ShapesVisitor {
+    type Value = Shapes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("shapes of tensors")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Shapes, A::Error> {
+        let (mut first, mut all) = (None, 0u64);
+        let mut product: Option<u64> = None;
+        while let Some(part) = list.next_element::<Shapes>()? {
+            match part.number {
+                Some(number) => product = Some(product.unwrap_or(1).saturating_mul(number)),
+                None => {
+                    first = first.or(Some(part.all).filter(|elements| *elements > 0));
+                    all = all.saturating_add(part.all);
+                }
+            }
+        }
+        let all = product.unwrap_or(all);
+        Ok(Shapes { elements: first.or(product), all, number: None })
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Shapes, E> {
+        Ok(Shapes { number: Some(number), ..Shapes::default() })
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Shapes, E> {
+        Ok(Shapes::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Shapes, E> {
+        Ok(Shapes::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Shapes, E> {
+        Ok(Shapes::default())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Shapes, E> {
+        Ok(Shapes::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Shapes, E> {
+        Ok(Shapes::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shapes, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Shapes::default())
+    }
+}
 
 object!(Distributed { "rank" => rank, "world_size" => world, "pg_config" => groups });
 object!(GroupConfigs {} list |list| {

@@ -177,9 +177,11 @@ fn work(record: &Record, groups: &[GroupId], builder: &mut Builder, at: At<'_>) 
     Ok(match record.call {
         Call::Send => Work::Send(message(builder)?),
         Call::Receive => Work::Receive(message(builder)?),
+        // How many messages it was, to and from which ranks, its call would say.
         Call::Any => {
-            builder.notes.unknown("kernel that does not say what it does, without its call", at);
-            Work::Nothing
+            let what = "kernel of sends and receives without their calls: counted as one send";
+            builder.notes.unknown(what, at);
+            Work::Send(Message { peer: None, bytes: None, tag: None })
         }
         Call::Collective(kind) => {
             if record.bytes.is_none() && kind != super::CollectiveKind::Barrier {
@@ -192,7 +194,9 @@ fn work(record: &Record, groups: &[GroupId], builder: &mut Builder, at: At<'_>) 
                     builder.group("", Members::Unknown { size: None }, at)?
                 }
             };
-            let (bytes, basis) = (record.bytes, Basis::Buffer);
+            let bytes = record.bytes;
+            let is_share = record.by_shape && kind == super::CollectiveKind::AllGather;
+            let basis = if is_share { Basis::Share } else { Basis::Buffer };
             Work::Collective(Collective { kind, group, bytes, basis, root: None })
         }
     })

@@ -24,6 +24,8 @@ pub(super) struct Record {
     external: Option<u64>,
     /// Whether arguments say what it does.
     described: bool,
+    /// Whether the size is that of its input, by its shape.
+    pub(super) by_shape: bool,
     /// Which event of the file it is.
     pub(super) event: u64,
 }
@@ -111,7 +113,7 @@ impl<'a> Collector<'a> {
         let mut by_id: Vec<(u64, usize)> =
             with_id.filter_map(|(at, call)| Some((call.external?, at))).collect();
         by_id.sort_unstable();
-        let any_calls = !self.calls.is_empty();
+        let any_calls = self.calls.iter().any(|call| call.described);
         for kernel in self.kernels {
             let found = kernel.external.and_then(|id| {
                 let at = by_id.partition_point(|(known, _)| *known < id);
@@ -121,6 +123,9 @@ impl<'a> Collector<'a> {
             match found {
                 Some((_, call)) => {
                     let call = &mut self.calls[*call];
+                    if call.call == Call::Any {
+                        call.call = kernel.call;
+                    }
                     (call.start, call.duration) = (kernel.start, kernel.duration);
                     call.stream = kernel.stream;
                 }
@@ -130,6 +135,12 @@ impl<'a> Collector<'a> {
                 }
                 None => self.calls.push(kernel),
             }
+        }
+        let before = self.calls.len();
+        self.calls.retain(|call| call.call != Call::Any || !call.by_shape);
+        let at = At { file: self.file, place: Place::File, rank: None };
+        for _ in self.calls.len()..before {
+            self.builder.notes.skipped("record_param_comms without a name and a kernel", at);
         }
         let mut groups = vec![GroupKey::default(); self.groups.len()];
         for (key, at) in self.groups {
@@ -159,7 +170,7 @@ impl<'a> Collector<'a> {
         };
         Ok(Record {
             call,
-            bytes: if described { self.size(a, at) } else { None },
+            bytes: if described { self.size(a, at) } else { self.shaped(a, at) },
             group: if described { Some(self.group(a, at)?) } else { None },
             peer,
             start: event.start.number().unwrap_or(0.0),
@@ -167,6 +178,7 @@ impl<'a> Collector<'a> {
             stream: a.stream.whole().and_then(|stream| u32::try_from(stream).ok()),
             external: a.external.whole(),
             described,
+            by_shape: !described && a.shapes.elements.is_some(),
             event: index,
         })
     }
@@ -180,6 +192,18 @@ impl<'a> Collector<'a> {
         let name = a.element.text().unwrap_or("");
         let size = names::torch_type(name);
         if size.is_none() {
+            self.builder.notes.unknown(&format!("element type `{name}`"), at);
+        }
+        Some(size? * elements)
+    }
+
+    /// The size of the first input of a call that says no more.
+    fn shaped(&mut self, a: &Arguments, at: At<'_>) -> Option<Bytes> {
+        let elements = a.shapes.elements?;
+        let name = a.types.0.as_deref().unwrap_or("");
+        let plain = name.strip_prefix("c10::").unwrap_or(name);
+        let size = names::torch_type(if plain == "long int" { "long" } else { plain });
+        if size.is_none() && !name.is_empty() {
             self.builder.notes.unknown(&format!("element type `{name}`"), at);
         }
         Some(size? * elements)
@@ -233,6 +257,11 @@ impl Listener for Collector<'_> {
         let category = event.category.text().unwrap_or("");
         if name == "record_param_comms" {
             let Some(collective) = event.arguments.collective.text() else {
+                if event.arguments.shapes.elements.is_some() {
+                    let record = self.record(Call::Any, index, event)?;
+                    self.calls.push(record);
+                    return Ok(());
+                }
                 self.skip(&["record_param_comms without arguments"], index, true);
                 return Ok(());
             };

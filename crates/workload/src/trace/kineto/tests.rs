@@ -82,11 +82,13 @@ fn kernels_alone() {
     assert_eq!(trace.operations.len(), 2);
     let [reduce] = collectives(&trace)[..] else { panic!() };
     assert_eq!((reduce.kind, reduce.bytes), (CollectiveKind::AllReduce, None));
-    assert_eq!(trace.operations[1].work, Work::Nothing);
+    // It sends and receives, and only its call would say how much to which ranks.
+    let message = Message { peer: None, bytes: None, tag: None };
+    assert_eq!(trace.operations[1].work, Work::Send(message));
     assert_eq!(trace.operations[0].stream, Some(Stream(20)));
     assert_eq!(trace.needs(OperationId(1))[0].on, OperationId(0));
     let unknown = whats(&trace, NoteKind::Unknown);
-    assert_eq!(unknown, ["kernel that does not say what it does, without its call"]);
+    assert_eq!(unknown, ["kernel of sends and receives without their calls: counted as one send"]);
     assert!(whats(&trace, NoteKind::Assumed).contains(&"collective without a size"));
 }
 
@@ -201,4 +203,32 @@ fn mistakes_are_named() {
     far["dur"] = json!(-5);
     let trace = parse(&file(vec![far])).unwrap();
     assert_eq!(trace.operations[0].measured.unwrap().took, Span::ZERO);
+}
+
+/// Calls of PyTorch before 2.2 say the shapes of their tensors and nothing else.
+#[test]
+fn older_calls_are_named_by_their_kernels() {
+    let old = |external: u64, dims: Value, kind: Value| {
+        json!({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": external as f64,
+            "dur": 1.0, "args": {"External id": external, "Input Dims": dims, "Input type": kind}})
+    };
+    let events = vec![
+        old(1, json!([[1000, 4], [], []]), json!(["float", "Int", ""])),
+        old(2, json!([[], [[512], [512]]]), json!(["", "c10::BFloat16"])),
+        old(3, json!([[7]]), json!(["float"])),
+        old(4, json!([[]]), json!([""])),
+        kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWork)", 1, 50.0, json!({})),
+        kernel("ncclKernel_AllGather_RING_LL(ncclWork)", 2, 60.0, json!({})),
+        kernel("ncclKernel_SendRecv(ncclWork)", 9, 70.0, json!({})),
+    ];
+    let trace = parse(&file(events)).unwrap();
+    assert_eq!(trace.operations.len(), 3);
+    let [reduce, gather] = collectives(&trace)[..] else { panic!() };
+    assert_eq!((reduce.kind, reduce.bytes), (CollectiveKind::AllReduce, Some(Bytes::new(16_000))));
+    assert_eq!((gather.kind, gather.bytes), (CollectiveKind::AllGather, Some(Bytes::new(2_048))));
+    assert_eq!((reduce.basis, gather.basis), (Basis::Buffer, Basis::Share));
+    assert!(matches!(trace.operations[2].work, Work::Send(Message { bytes: None, .. })));
+    let skipped = whats(&trace, NoteKind::Skipped);
+    assert!(skipped.contains(&"record_param_comms without a name and a kernel"), "{skipped:?}");
+    assert!(skipped.contains(&"record_param_comms without arguments"), "{skipped:?}");
 }

@@ -68,15 +68,23 @@ pub(super) fn read(line: &str) -> Option<Line<'_>> {
         (None, None) => return None,
     };
     let torn = before.contains(INFO);
-    let mut words = before.split_whitespace().rev();
-    let device = words.next()?.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
-    // host:pid:tid
-    let (process, _) = words.next()?.rsplit_once(':')?;
+    let (process, device) = writer(before)?;
     if process.len() > LONGEST {
         return None;
     }
     let message = if warning { Message::Warning(text.trim()) } else { message(text.trim()) };
     Some(Line { process, device, message, torn })
+}
+
+/// `host:pid:tid [device]`. RCCL puts where in its source it is after that (`[1] src/init.cc:12`), at most so
+/// many words.
+fn writer(before: &str) -> Option<(&str, u32)> {
+    const MOST_WORDS: usize = 3;
+    let words: Vec<&str> = before.split_whitespace().rev().take(MOST_WORDS + 2).collect();
+    let device = |word: &str| word.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    let place = words.iter().position(|word| device(word).is_some())?;
+    let (process, _) = words.get(place + 1)?.rsplit_once(':')?;
+    Some((process, device(words[place])?))
 }
 
 fn message(text: &str) -> Message<'_> {
@@ -157,6 +165,15 @@ mod tests {
         assert_eq!((operation.count, operation.datatype, operation.ranks), (7_382_228, 9, 128));
         assert_eq!((operation.communicator, operation.stream), ("0x78cf", Some("0x78d2")));
         assert_eq!(operation.global_rank, None);
+    }
+
+    #[test]
+    fn rccl_says_where_in_its_source_it_is() {
+        let line = "node7:88:91 [1] /src/rccl/src/enqueue.cc:14 NCCL INFO Launch mode Parallel";
+        let found = read(line).unwrap();
+        assert_eq!((found.process, found.device, found.torn), ("node7:88", 1, false));
+        // The place alone does not make a line of it.
+        assert_eq!(read("[1] a b c d e NCCL INFO x"), None);
     }
 
     #[test]

@@ -148,3 +148,14 @@ fn mistakes_are_named_with_their_line() {
         assert!(message.contains(words), "{text:?}: {message}");
     }
 }
+
+#[test]
+fn reordered_data_is_not_sent() {
+    let text =
+        format!("{SHORT}1\nembedding -1 10 DATA_REORDER 4096 20 NONE 0 30 ALLREDUCE 300 5\n");
+    let trace = parse(&text).unwrap();
+    assert_eq!(collectives(&trace).len(), 1);
+    let skipped = "data reordered on each GPU, which sends nothing";
+    assert!(trace.notes.iter().any(|note| note.what == skipped));
+    assert!(!trace.notes.iter().any(|note| note.what.contains("DATA_REORDER")));
+}
