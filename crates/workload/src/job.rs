@@ -239,9 +239,9 @@ fn job(
     let placement = placement(&entry.placement, stream::hash(seed, u64::from(index)));
     let layout = Layout::new(fabric, entry.ranks, &placement).map_err(|error| error.to_string())?;
     let settings = Settings {
-        channels: entry.channels,
+        channels: entry.channels.or(fabric.collectives.channels),
         queues: entry.qps.unwrap_or(fabric.queue_pairs),
-        cost: cost(&entry.cost),
+        cost: cost(&entry.cost, fabric),
         ..Settings::default()
     };
     let sizes: Vec<Bytes> = match (entry.size, entry.sizes) {
@@ -281,8 +281,13 @@ fn job(
 }
 
 /// The costs of a setting; what it does not say is as measured.
-fn cost(setting: &CostSetting) -> Cost {
+fn cost(setting: &CostSetting, fabric: &Fabric) -> Cost {
     let own = match setting {
+        // That of a fabric is never that of a fabric.
+        CostSetting::Named(CostName::Fabric) => match &fabric.collectives.cost {
+            CostSetting::Named(CostName::Fabric) => return Cost::MEASURED,
+            of_fabric => return cost(of_fabric, fabric),
+        },
         CostSetting::Named(CostName::Measured) => return Cost::MEASURED,
         CostSetting::Named(CostName::None) => return Cost::NONE,
         CostSetting::Own(own) => own,
@@ -325,7 +330,7 @@ fn training_job(
         return Err(format!("`repeat` is {repeat}; 1 to {MOST_RUNS} steps can be made"));
     }
     let queues = entry.qps.unwrap_or(fabric.queue_pairs);
-    let step = training::step(entry, &layout)?.costing(cost(&entry.cost));
+    let step = training::step(entry, &layout)?.costing(cost(&entry.cost, fabric));
     let step = step.with_queues(queues).map_err(|error| error.to_string())?;
     let job = Job {
         workload: index,

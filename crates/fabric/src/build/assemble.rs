@@ -2,6 +2,7 @@
 
 use super::buffers::{self, PortRules};
 use super::classes::Classes;
+use super::collectives;
 use super::credits;
 use super::places::Places;
 use super::tenants;
@@ -62,6 +63,7 @@ pub(super) fn assemble(
         guests: Vec::new(),
         queue_pairs: file.transport.queue_pairs.unwrap_or(1).max(1),
         convergence: file.convergence.times(),
+        collectives: collectives::settle(file, terms.catalogue, report),
     };
     if file.credits.enabled {
         credits::settle(&mut fabric, &file.credits, report);

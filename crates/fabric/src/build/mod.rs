@@ -5,6 +5,7 @@ mod assemble;
 mod buffers;
 mod cables;
 mod classes;
+mod collectives;
 mod credits;
 mod custom;
 mod devices;

@@ -4,6 +4,7 @@
 //! fill what vendors do not publish (latency and power nearly always, cells often) and can be replaced in a
 //! file's `[catalogue]`. A user's entry may start from a known one with `like`.
 
+mod collectives;
 mod dcqcn;
 pub(crate) mod fact;
 mod lanes;
@@ -12,6 +13,7 @@ mod nic;
 mod silicon;
 mod user;
 
+pub use collectives::CollectiveProfile;
 pub use dcqcn::{DCQCN_SETS, DcqcnSet};
 pub use fact::{Confidence, Fact};
 pub use lanes::{
@@ -47,6 +49,8 @@ pub struct Catalogue {
     pub nics: BTreeMap<String, NicModel>,
     /// Optics and copper by name.
     pub media: BTreeMap<String, Media>,
+    /// Costs of collectives by name.
+    pub collectives: BTreeMap<String, CollectiveProfile>,
 }
 
 impl Catalogue {
@@ -56,6 +60,7 @@ impl Catalogue {
             silicon: silicon::built_in().map(|s| (s.name.clone(), s)).collect(),
             nics: nic::built_in().map(|n| (n.name.clone(), n)).collect(),
             media: media::built_in().map(|m| (m.name.clone(), m)).collect(),
+            collectives: collectives::built_in().map(|c| (c.name.clone(), c)).collect(),
         }
     }
 

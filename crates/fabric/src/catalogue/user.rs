@@ -1,5 +1,6 @@
-//! `[catalogue]`: a user's own silicon, NICs and media.
+//! `[catalogue]`: a user's own silicon, NICs, media and costs of collectives.
 
+use super::collectives::CollectiveEntry;
 use super::{Catalogue, Make, Media, Milliwatts, NicModel, Silicon, Source};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
-/// A user's own silicon, NICs and media, by name.
+/// A user's own silicon, NICs, media and costs of collectives, by name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct UserCatalogue {
@@ -20,6 +21,8 @@ pub(crate) struct UserCatalogue {
     pub nic: BTreeMap<String, NicEntry>,
     /// Optics and copper.
     pub media: BTreeMap<String, MediaEntry>,
+    /// Costs of collectives.
+    pub collectives: BTreeMap<String, CollectiveEntry>,
 }
 
 /// A switch ASIC. What is not given is as in `like`, or as in `generic`.
@@ -113,6 +116,8 @@ impl Catalogue {
                 all.media.insert(name.clone(), entry.over(base, name));
             }
         }
+        let own = user.collectives.iter();
+        all.collectives.extend(own.map(|(name, entry)| (name.clone(), entry.named(name))));
         all
     }
 }

@@ -1,15 +1,15 @@
 //! Collectives against their fabric.
 
 use crate::diagnostic::code;
-use crate::document::{Report, Step};
+use crate::document::{Report, Step, keys};
 use crate::model::Fabric;
 use crate::scenario::{
-    AlgorithmSetting, Collective, CostSetting, Operation, PlacementSetting, Workload,
+    AlgorithmSetting, Collective, CostSetting, CostValues, Operation, PlacementSetting, Workload,
 };
 use xoff_units::{Rate, Span};
 
 /// Most channels and queue pairs of a connection, as in NCCL.
-const MOST_CHANNELS: u32 = 64;
+pub(crate) const MOST_CHANNELS: u32 = 64;
 pub(super) const MOST_QPS: u32 = 128;
 
 /// Checks what is particular to collectives; `workload` is one of them.
@@ -58,11 +58,17 @@ pub(super) fn check(
 /// Longest time of a cost: far beyond any GPU or host.
 const LONGEST: Span = Span::from_ms(1000);
 
-/// Costs that nothing would finish with.
+/// Costs of a workload that nothing would finish with.
 pub(super) fn cost(index: usize, setting: &CostSetting, report: &mut Report<'_>) {
-    let CostSetting::Own(cost) = setting else { return };
+    if let CostSetting::Own(values) = setting {
+        costs(keys!["workload", index, "cost"], values, report);
+    }
+}
+
+/// Costs at a place of a file that nothing would finish with.
+pub(crate) fn costs(at: &[Step<'_>], cost: &CostValues, report: &mut Report<'_>) {
     let mut wrong = |key: &'static str, message: String, help: &str| {
-        let path = [Step::Key("workload"), Step::Index(index), Step::Key("cost"), Step::Key(key)];
+        let path = [at, keys![key]].concat();
         report.error(code::IMPOSSIBLE, &path, message, help);
     };
     for (key, rate) in [("copy-rate", cost.copy_rate), ("flag-rate", cost.flag_rate)] {

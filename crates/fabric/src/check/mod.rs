@@ -11,6 +11,7 @@ mod traffic;
 mod training;
 mod transport;
 
+pub(crate) use collective::{MOST_CHANNELS, costs};
 pub(crate) use goals::goals;
 pub(crate) use quantities::fabric;
 pub(crate) use scenario::scenario;

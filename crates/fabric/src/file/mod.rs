@@ -14,6 +14,7 @@
 
 mod class;
 mod cluster;
+mod collectives;
 mod convergence;
 mod custom;
 mod goals;
@@ -29,6 +30,7 @@ pub use class::{ClassEntry, SchedulingEntry, Strict};
 pub(crate) use class::{ClassRef, Traffic};
 pub(crate) use cluster::{Cluster, DEFAULT_NIC, NicDscp, NicSettings, ReceiveSettings};
 pub use cluster::{Homing, Kind, Layout};
+pub(crate) use collectives::CollectiveSettings;
 pub use convergence::ConvergenceProfile;
 pub(crate) use convergence::ConvergenceSettings;
 pub use custom::CustomLink;
@@ -87,6 +89,8 @@ pub struct FabricFile {
     pub(crate) tenants: Vec<TenantEntry>,
     /// The network that carries the traffic, and its queue pairs.
     pub(crate) transport: TransportSection,
+    /// What collectives cost beside the network.
+    pub(crate) collectives: CollectiveSettings,
     /// What the fabric is meant to achieve.
     pub(crate) goals: GoalSettings,
     /// How soon switches do without what broke.

@@ -537,3 +537,33 @@ fn queue_pairs_per_connection_have_bounds() {
         assert_eq!(loaded.diagnostics[0].line(&format!("{base}[transport]\n")), 6, "{wrong}");
     }
 }
+
+#[test]
+fn costs_of_collectives_are_named_or_given() {
+    use crate::scenario::{CostName, CostSetting};
+    let base = "[cluster]\nhosts = 4\n[fabric]\nkind = 'single'\n";
+    let of = |text: &str| load_fabric(&format!("{base}{text}\n"));
+    let costs = |text: &str| of(text).value.expect(text).fabric.collectives.clone();
+    assert_eq!(costs("").cost, CostSetting::Named(CostName::Measured));
+    assert_eq!(costs("[collectives]\ncost = 'none'").cost, CostSetting::Named(CostName::None));
+    let roce = costs("[collectives]\nprofile = 'a100-roce'");
+    assert_eq!(roce.channels, Some(11));
+    let CostSetting::Own(values) = roce.cost else { panic!("{roce:?}") };
+    assert_eq!(values.launch, Some(Span::from_ns(15_200)));
+    let own = "[catalogue.collectives.ours]\ncost = { launch = '5us' }\n[collectives]\nprofile = 'ours'\nchannels = 4";
+    let CostSetting::Own(values) = costs(own).cost else { panic!() };
+    assert_eq!((values.launch, costs(own).channels), (Some(Span::from_us(5)), Some(4)));
+    let wrong = [
+        ("[collectives]\nprofile = 'a100-roc'", "a100-roce"),
+        ("[collectives]\nprofile = 'h100'\ncost = 'none'", "leave one of them out"),
+        ("[collectives]\ncost = 'fabric'", "`measured`, `none`"),
+        ("[collectives]\nchannels = 65", "at most 64"),
+        ("[collectives]\ncost = { copy-rate = '0Gbps' }", "188Gbps"),
+        ("[catalogue.collectives.x]\ncost = { slice = '3s' }", "below 20us"),
+    ];
+    for (text, cure) in wrong {
+        let loaded = of(text);
+        let said = format!("{:?}", loaded.diagnostics);
+        assert!(loaded.value.is_none() && said.contains(cure), "{text}\n{said}");
+    }
+}

@@ -28,6 +28,7 @@ pub use switch::{
     WatchdogAction,
 };
 
+use crate::scenario::CostSetting;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -113,6 +114,17 @@ pub struct Model {
     pub queue_pairs: u32,
     /// How soon switches do without what broke.
     pub convergence: Convergence,
+    /// What collectives cost beside the network, where a workload says nothing of it.
+    pub collectives: CollectiveCosts,
+}
+
+/// What collectives cost on the GPUs and hosts of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectiveCosts {
+    /// Times and rates; never `fabric`.
+    pub cost: CostSetting,
+    /// Channels of rings and trees, if not by rule.
+    pub channels: Option<u32>,
 }
 
 /// How soon switches do without what broke.

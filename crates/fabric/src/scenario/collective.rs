@@ -29,7 +29,8 @@ pub struct Collective {
     pub ranks: Option<u32>,
     /// Which GPUs take part, and in which order.
     pub placement: PlacementSetting,
-    /// What it costs beside the network: `measured` (default), `none`, or a table of times and rates.
+    /// What it costs beside the network: `fabric` (default: what its `[collectives]` says, or `measured`), `measured`, `none`, or a
+    /// table of times and rates.
     pub cost: CostSetting,
     /// Whether each size of `sizes` begins with new queue pairs (`fresh`, the default) or goes on with those of the
     /// sizes before it (`kept`). Repetitions of a size always keep theirs.

@@ -16,7 +16,7 @@ pub enum CostSetting {
 
 impl Default for CostSetting {
     fn default() -> Self {
-        Self::Named(CostName::Measured)
+        Self::Named(CostName::Fabric)
     }
 }
 
@@ -24,8 +24,10 @@ impl Default for CostSetting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostName {
-    /// What agrees with published measurements (`docs/collectives.md`).
+    /// What `[collectives]` of the fabric file says; without that `measured`.
     #[default]
+    Fabric,
+    /// What agrees with published measurements (`docs/collectives.md`).
     Measured,
     /// Nothing: what the network alone would allow.
     None,

@@ -38,8 +38,8 @@ pub struct TraceReplay {
     /// Which GPUs take part, and in which order.
     #[serde(default)]
     pub placement: PlacementSetting,
-    /// What its collectives cost beside the network: `measured` (default), `none`, or a table of times and
-    /// rates.
+    /// What its collectives cost beside the network: `fabric` (default: what its `[collectives]` says, or
+    /// `measured`), `measured`, `none`, or a table of times and rates.
     #[serde(default)]
     pub cost: CostSetting,
     /// What all kinds have in common.

@@ -44,7 +44,7 @@ pub(super) fn job(
         start: start(&entry.common)?,
         class: names.class(entry.common.class)?,
         layout,
-        settings: Settings { cost: cost(&entry.cost), queues, ..Settings::default() },
+        settings: Settings { cost: cost(&entry.cost, fabric), queues, ..Settings::default() },
         runs: Vec::new(),
         training: None,
         replay: Some(ReplayRun {

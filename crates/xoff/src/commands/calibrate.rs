@@ -220,13 +220,13 @@ impl Answer {
             }
         }
         text + &format!(
-            " ({} simulated).\n\nFor `[[workload]]` of a scenario:\n\n{}\n",
+            " ({} simulated).\n\nFor the fabric file (without the first line, for `[[workload]]` of a scenario):\n\n{}\n",
             counted(self.fit.simulated, "collective", "collectives"),
             self.lines()
         )
     }
 
-    /// The costs as keys of a scenario.
+    /// The costs as a table of a fabric file, whose keys a workload has as well.
     fn lines(&self) -> String {
         let cost = &self.fit.cost;
         let mut keys = vec![
@@ -241,7 +241,7 @@ impl Answer {
             keys.push(format!("flag-rate = \"{}\"", flags.rate));
         }
         let channels = self.fit.channels.map_or(String::new(), |n| format!("channels = {n}\n"));
-        format!("{channels}cost = {{ {} }}", keys.join(", "))
+        format!("[collectives]\n{channels}cost = {{ {} }}", keys.join(", "))
     }
 
     fn json(&self) -> serde_json::Value {

@@ -10,8 +10,8 @@ use crate::output::{self, stdout_width};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use xoff_fabric::catalogue::{
-    Catalogue, DCQCN_SETS, DcqcnSet, Form, Lane, Lanes, Make, Media, Milliwatts, NicModel, Optics,
-    Silicon, Source,
+    Catalogue, CollectiveProfile, DCQCN_SETS, DcqcnSet, Form, Lane, Lanes, Make, Media, Milliwatts,
+    NicModel, Optics, Silicon, Source,
 };
 use xoff_fabric::suggest;
 
@@ -29,7 +29,7 @@ one end; the reach of copper depends on the rate of a lane (`media dac --json`).
 each default with where it is from and how sure it is.
 
 A fabric file adds its own entries under [catalogue.silicon.NAME],
-[catalogue.nic.NAME] and [catalogue.media.NAME].";
+[catalogue.nic.NAME], [catalogue.media.NAME] and [catalogue.collectives.NAME].";
 
 /// Arguments of `xoff catalogue`.
 #[derive(Debug, clap::Args)]
@@ -55,6 +55,8 @@ enum Part {
     Media,
     /// Named sets of DCQCN constants
     Dcqcn,
+    /// Named costs of collectives
+    Collectives,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
@@ -65,6 +67,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         catalogue.silicon.retain(|known, _| known == name);
         catalogue.nics.retain(|known, _| known == name);
         catalogue.media.retain(|known, _| known == name);
+        catalogue.collectives.retain(|known, _| known == name);
         sets.retain(|set| set.name == name);
     }
     let wanted = |part| args.part.is_none_or(|only| only == part);
@@ -80,6 +83,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         add(Part::Nics, "nics", nics.values().map(nic_json).collect());
         add(Part::Media, "media", media.values().map(media_json).collect());
         add(Part::Dcqcn, "dcqcn", sets.iter().map(|set| facts::set_json(set)).collect());
+        let costs = catalogue.collectives.values().map(collective_json).collect();
+        add(Part::Collectives, "collectives", costs);
         output::stdout_json(&all)?;
         return Ok(Exit::Fine);
     }
@@ -100,6 +105,11 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         (Part::Nics, "NICs", nic_table(nics.values())),
         (Part::Media, "Cables and optics", media_table(media.values())),
         (Part::Dcqcn, "DCQCN constants", set_table(&sets)),
+        (
+            Part::Collectives,
+            "Costs of collectives",
+            collective_table(catalogue.collectives.values()),
+        ),
     ];
     let sections = parts.iter().filter(|(part, ..)| wanted(*part));
     let sections = sections.map(|(_, heading, table)| {
@@ -116,6 +126,7 @@ fn check_name(part: Part, name: &str, catalogue: &Catalogue) -> Result<(), Failu
         Part::Nics => catalogue.nics.keys().map(String::as_str).collect(),
         Part::Media => catalogue.media.keys().map(String::as_str).collect(),
         Part::Dcqcn => DCQCN_SETS.iter().map(|set| set.name).collect(),
+        Part::Collectives => catalogue.collectives.keys().map(String::as_str).collect(),
     };
     if known.contains(&name) {
         return Ok(());
@@ -196,6 +207,25 @@ fn nic_table<'a>(entries: impl Iterator<Item = &'a NicModel>) -> Table {
         ]);
     }
     table
+}
+
+fn collective_table<'a>(profiles: impl Iterator<Item = &'a CollectiveProfile>) -> Table {
+    let columns = [("name", Align::Left), ("channels", Align::Right), ("from", Align::Left)];
+    let mut table = Table::new(&columns);
+    for profile in profiles {
+        let channels = profile.channels.map_or("by rule".to_owned(), |number| number.to_string());
+        table.row([profile.name.clone(), channels, profile.source.clone()]);
+    }
+    table
+}
+
+fn collective_json(profile: &CollectiveProfile) -> Value {
+    json!({
+        "name": profile.name,
+        "source": profile.source,
+        "channels": profile.channels,
+        "cost": profile.cost,
+    })
 }
 
 fn set_table(sets: &[&DcqcnSet]) -> Table {
