@@ -6,6 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
+/// The argument of `--threads`.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    let number: usize = text.parse().map_err(|_| "give a number of threads".to_owned())?;
+    match number {
+        0 => Err("nothing runs with 0 threads; give 1 or more".to_owned()),
+        number => Ok(number),
+    }
+}
+
 /// Does `work` on the items on `threads` threads, by default one per core, and returns what came of
 /// each with its item. A thread whose work breaks takes no further item: those that no thread takes
 /// are missing.

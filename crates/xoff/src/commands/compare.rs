@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Runs at a time [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = pool::threads)]
     threads: Option<usize>,
     /// A folder for the page, report.html, and all figures, comparison.json; an earlier comparison
     /// in it is replaced

@@ -177,6 +177,23 @@ fn designs_are_validated() {
 }
 
 #[test]
+fn what_is_planned_passes_its_validation() {
+    let folder = tempfile::tempdir().unwrap();
+    for (gpus, phases) in [("64", &[][..]), ("1024", &["--phase", "1", "--phase", "2"][..])] {
+        let made = output(folder.path(), &["plan", gpus, "--out", gpus]);
+        assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+        let (file, out) = (format!("{gpus}/fabric.toml"), format!("v{gpus}"));
+        let arguments = ["validate", &file, "--quick", "--json", "--out", &out];
+        let validated = output(folder.path(), &[&arguments[..], phases].concat());
+        assert_eq!(code(&validated), Some(0), "{gpus}: {}", stdout(&validated));
+        let found: serde_json::Value = serde_json::from_str(stdout(&validated)).unwrap();
+        assert_eq!(found["verdict"], "pass", "{gpus}");
+        assert_eq!(found["changes"], serde_json::json!([]), "{gpus}: advice for a sound plan");
+        assert!(!folder.path().join(out).join("advised.toml").exists());
+    }
+}
+
+#[test]
 fn without_out_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let made = output(folder.path(), &["plan", "256"]);

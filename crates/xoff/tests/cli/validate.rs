@@ -144,6 +144,49 @@ fn mistakes_in_the_file_or_the_arguments_are_not_findings() {
 }
 
 #[test]
+fn nothing_runs_on_no_threads() {
+    let folder = super::folder_with(super::INCAST);
+    let commands: [&[&str]; 2] = [
+        &["validate", "fabric.toml", "--phase", "1", "--threads"],
+        &["compare", "s.toml", "--transports", "roce", "--threads"],
+    ];
+    for command in commands {
+        for (number, words) in [("0", "give 1 or more"), ("many", "give a number")] {
+            let refused = output(folder.path(), &[command, &[number]].concat());
+            assert_eq!(code(&refused), Some(2), "{command:?} {number}");
+            assert!(stderr(&refused).contains(words), "{}", stderr(&refused));
+        }
+    }
+    assert!(!folder.path().join("validations").exists());
+}
+
+#[test]
+fn an_empty_file_is_no_fabric() {
+    let folder = folder_with("# nothing yet\n");
+    for file in ["/dev/null", "fabric.toml"] {
+        let refused = output(folder.path(), &["validate", file, "--out", "v"]);
+        assert_eq!(code(&refused), Some(2), "{file}: {}", stdout(&refused));
+        assert!(stderr(&refused).contains("describes no fabric"), "{}", stderr(&refused));
+        assert!(!folder.path().join("v").exists());
+    }
+}
+
+#[test]
+fn what_to_change_first_is_what_costs_most() {
+    // 4:1 without saying so: better balancing of links that are too few is worth nothing.
+    let folder = tempfile::tempdir().unwrap();
+    let bad = repository("examples/bad/oversubscribed.toml");
+    let arguments = ["validate", bad.to_str().unwrap(), "--quick", "--phase", "1", "--phase", "3"];
+    let failed = output(folder.path(), &[&arguments[..], &["--json", "--out", "v"]].concat());
+    assert_eq!(code(&failed), Some(1), "{}", stderr(&failed));
+    let validation = json(&failed);
+    let first = &validation["changes"][0];
+    let keys = first["advice"]["change"].to_string();
+    assert!(keys.contains("oversubscription") || keys.contains("spines"), "{first:#}");
+    assert!(!first["effect"]["better"].as_array().unwrap().is_empty(), "{first:#}");
+}
+
+#[test]
 fn what_if_tries_what_is_advised() {
     let folder = tempfile::tempdir().unwrap();
     let bad = repository("examples/bad/no-cnp-class.toml");

@@ -17,6 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::output::files;
 use crate::output::style::Style;
 use crate::output::{self, stdout_width};
+use crate::pool;
 use folder::Folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ pub(crate) struct Args {
     #[arg(long)]
     fresh: bool,
     /// Experiments at a time [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(long, value_name = "N", value_parser = pool::threads)]
     threads: Option<usize>,
     /// Write the checks as JUnit XML, too
     #[arg(long, value_name = "FILE")]
@@ -103,15 +104,6 @@ pub(crate) struct Args {
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    let number: usize = text.parse().map_err(|_| "give a number of experiments".to_owned())?;
-    if number == 0 {
-        Err("nothing runs with 0 threads; give 1 or more".to_owned())
-    } else {
-        Ok(number)
-    }
 }
 
 fn phase(text: &str) -> Result<Phase, String> {
