@@ -139,6 +139,7 @@ fn links(topology: &Topology) -> (Sheet, usize) {
     for link in &topology.links {
         let name = |at| topology.node(at).map_or("", |node| node.name.as_str());
         let state = match link.state {
+            LinkState::Unmeasured => "unmeasured",
             LinkState::Up => "up",
             LinkState::Hot => "hot",
             LinkState::Down => "down",

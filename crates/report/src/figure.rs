@@ -341,6 +341,8 @@ pub struct Link {
 /// How a link does, worst last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkState {
+    /// Nothing is known of what it carries: it is planned, or was not recorded. Its load does not count.
+    Unmeasured,
     /// As it should.
     #[default]
     Up,

@@ -308,6 +308,36 @@ fn the_script_knows_the_inks() {
 
 /// What a reader finds below the picture of a fabric of 8,192 GPUs.
 #[test]
+fn no_load_is_shown_of_links_that_were_not_measured() {
+    let tier = |name: &str, many: &str, count: usize| Tier {
+        name: many.to_owned(),
+        nodes: (0..count)
+            .map(|at| Node { name: format!("{name}{at}"), ..Node::default() })
+            .collect(),
+    };
+    let drawn = |state: LinkState| {
+        let link = |leaf: usize, spine: usize, state| Link {
+            from: NodeRef { tier: 0, node: leaf },
+            to: NodeRef { tier: 1, node: spine },
+            load: 0.25,
+            state,
+        };
+        let links = vec![link(0, 0, LinkState::Unmeasured), link(1, 0, state)];
+        let tiers = vec![tier("leaf", "leaves", 2), tier("spine", "spines", 1)];
+        let drawn = draw::draw(&Plot::Topology(Topology { tiers, links }));
+        let keys: Vec<&str> = drawn.legend.iter().map(|key| key.name.as_str()).collect();
+        format!("{} {}", drawn.wide.shapes, keys.join(", "))
+    };
+    let planned = drawn(LinkState::Unmeasured);
+    assert!(planned.contains(">2 links<"), "{planned}");
+    assert!(!planned.contains("2 links: ") && !planned.contains("load of a link"), "{planned}");
+    let half = drawn(LinkState::Up);
+    // The mean is that of the link whose load is known.
+    assert!(half.contains("2 links, 1 recorded: mean 25 %, worst 25 %"), "{half}");
+    assert!(half.contains("load of a link") && half.contains("not recorded"), "{half}");
+}
+
+#[test]
 fn the_worst_links_of_a_large_fabric_are_named() {
     let node = |name: &str, at: usize| Node { name: format!("{name}{at}"), ..Node::default() };
     let tier = |name: &str, one: &str, count: usize| Tier {

@@ -1,8 +1,8 @@
 //! The fabric drawn, with the load that it carried.
 
 use crate::measure::Measurement;
-use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, PortId};
+use std::collections::{BTreeMap, BTreeSet};
+use xoff_fabric::model::{Fabric, NodeId, Port, PortId};
 use xoff_report::{Figure, Link, LinkState, Node, NodeRef, Plot, Tier, Topology};
 
 /// Links busier than this are hot spots.
@@ -34,15 +34,21 @@ pub(super) fn figure(fabric: &Fabric, load: Option<&Measurement>) -> Option<Figu
         tiers.push(Tier { name: name.into(), nodes });
     }
     let loads = load.map_or(&[][..], |measured| measured.loads.as_slice());
-    let link = |pair: &crate::measure::PairLoad| {
-        let state = if pair.load > HOT { LinkState::Hot } else { LinkState::Up };
+    let known = loads.iter().filter_map(|pair| {
         let (from, to) = (*places.get(pair.from.as_str())?, *places.get(pair.to.as_str())?);
-        Some(Link { from, to, load: pair.load, state })
-    };
-    let links: Vec<Link> = loads.iter().filter_map(link).collect();
-    if links.is_empty() {
+        Some(((from, to), pair.load))
+    });
+    let known: BTreeMap<(NodeRef, NodeRef), f64> = known.collect();
+    if known.is_empty() {
         return None;
     }
+    // Of a large fabric some loads are not kept: its links are drawn all the same.
+    let link = |(from, to): (NodeRef, NodeRef)| match known.get(&(from, to)) {
+        Some(&load) if load > HOT => Link { from, to, load, state: LinkState::Hot },
+        Some(&load) => Link { from, to, load, state: LinkState::Up },
+        None => Link { from, to, load: 0.0, state: LinkState::Unmeasured },
+    };
+    let links: Vec<Link> = neighbours(fabric, &places).into_iter().map(link).collect();
     let words = load.map_or(String::new(), |measured| {
         format!(
             "Every link with the share of the time that its busiest cable sent, in the experiment `{}`.",
@@ -51,6 +57,22 @@ pub(super) fn figure(fabric: &Fabric, load: Option<&Measurement>) -> Option<Figu
     });
     let plot = Plot::Topology(Topology { tiers, links });
     Some(Figure::new("topology", "The fabric and where it is hot", plot).caption(words))
+}
+
+/// Every pair of neighbours, the lower first; all NICs of a server stand for it.
+fn neighbours(fabric: &Fabric, places: &BTreeMap<&str, NodeRef>) -> BTreeSet<(NodeRef, NodeRef)> {
+    let place = |node: NodeId| match fabric.node_switch(node) {
+        Some(switch) => places.get(fabric.switches[switch.index()].name.as_str()).copied(),
+        None => {
+            let server = fabric.nics[node.index()].server;
+            places.get(fabric.servers[server.index()].name.as_str()).copied()
+        }
+    };
+    let pair = |port: &Port| {
+        let (here, there) = (place(port.node)?, place(fabric.ports[port.peer.index()].node)?);
+        Some((here.min(there), here.max(there)))
+    };
+    fabric.ports.iter().filter_map(pair).collect()
 }
 
 /// The rail of a leaf whose NICs all have the same number in their servers.

@@ -48,6 +48,8 @@ pub(super) struct Group {
 pub(super) struct Bundle {
     loads: f64,
     pub(super) links: usize,
+    /// Those whose load is known.
+    pub(super) measured: usize,
     pub(super) hot: usize,
     pub(super) down: usize,
     /// The busiest of them: its load and its number in the topology.
@@ -57,8 +59,12 @@ pub(super) struct Bundle {
 impl Bundle {
     fn add(&mut self, at: usize, load: f64, state: LinkState) {
         let load = if load.is_finite() { load.clamp(0.0, 1.0) } else { 0.0 };
-        self.loads += load;
         self.links += 1;
+        if state == LinkState::Unmeasured {
+            return;
+        }
+        self.loads += load;
+        self.measured += 1;
         self.hot += usize::from(state == LinkState::Hot);
         self.down += usize::from(state == LinkState::Down);
         if self.worst.is_none_or(|(most, _)| load > most) {
@@ -75,6 +81,7 @@ impl Bundle {
         Bundle {
             loads: self.loads + other.loads,
             links: self.links + other.links,
+            measured: self.measured + other.measured,
             hot: self.hot + other.hot,
             down: self.down + other.down,
             worst,
@@ -83,7 +90,7 @@ impl Bundle {
 
     /// The mean load: the greatest would be the same of all in a fabric that is folded far.
     pub(super) fn load(&self) -> f64 {
-        self.loads / self.links.max(1) as f64
+        self.loads / self.measured.max(1) as f64
     }
 }
 

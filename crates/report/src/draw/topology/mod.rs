@@ -26,9 +26,8 @@ pub(super) fn topology(topology: &Topology) -> Drawing {
     let mut notes = Vec::new();
     if wide.bundles.len() < topology.links.len() {
         let links = counted(topology.links.len() as u64, "link", "links");
-        notes.push(format!(
-            "A line is all links between two groups, coloured by their mean load: {links} in all."
-        ));
+        let coloured = if measured(topology) { ", coloured by their mean load" } else { "" };
+        notes.push(format!("A line is all links between two groups{coloured}: {links} in all."));
     }
     notes.extend(worst(topology));
     Drawing {
@@ -48,7 +47,7 @@ fn worst(topology: &Topology) -> Vec<String> {
         links.sort_by(|a, b| b.load.total_cmp(&a.load));
         links
     };
-    let sound = topology.links.iter().all(|link| link.state == LinkState::Up);
+    let sound = topology.links.iter().all(|link| link.state <= LinkState::Up);
     let busiest = if sound { "Busiest" } else { "Busiest of the others" };
     let states = [("Down", LinkState::Down), ("Hot", LinkState::Hot), ("", LinkState::Up)];
     let part = |(word, state): (&str, LinkState)| {
@@ -76,7 +75,13 @@ fn name(topology: &Topology, link: &Link) -> Option<String> {
 fn legend(topology: &Topology, folded: &Folded) -> Vec<Key> {
     let any = |state| topology.links.iter().any(|link| link.state == state);
     let key = |ink, form, name: &str| Key { ink, form, name: name.to_owned() };
-    let mut keys = vec![key(Ink::Grid, Form::Ramp, "load of a link, from idle to full")];
+    let mut keys = Vec::new();
+    if measured(topology) {
+        keys.push(key(Ink::Grid, Form::Ramp, "load of a link, from idle to full"));
+        if any(LinkState::Unmeasured) {
+            keys.push(key(Ink::Muted, Form::Line, "not recorded"));
+        }
+    }
     if any(LinkState::Hot) {
         keys.push(key(Ink::Fail, Form::Thick, "hot spot"));
     }
@@ -91,6 +96,11 @@ fn legend(topology: &Topology, folded: &Folded) -> Vec<Key> {
         keys.push(key(Ink::series(*rail as usize), Form::Box, &format!("rail {rail}")));
     }
     keys
+}
+
+/// Whether the load of any link is known.
+fn measured(topology: &Topology) -> bool {
+    topology.links.iter().any(|link| link.state != LinkState::Unmeasured)
 }
 
 fn description(topology: &Topology) -> String {
@@ -156,6 +166,7 @@ impl Plan<'_> {
         let load = bundle.load();
         // Of many, a few that are hot do not make the line hot: the words count them.
         let (ink, width) = match bundle {
+            _ if bundle.measured == 0 => (Ink::Muted, 1.0),
             _ if 2 * bundle.down > bundle.links => (Ink::Down, 2.0),
             _ if 2 * bundle.hot > bundle.links => (Ink::Fail, 4.0),
             _ => (Ink::heat(load), 1.5 + 2.5 * load),
@@ -183,7 +194,13 @@ impl Plan<'_> {
     /// How many links, how busy, and what is wrong with some: a line each.
     fn sum(&self, bundle: &Bundle) -> Vec<String> {
         let share = |load: f64| Unit::Share.show(load);
-        let links = counted(bundle.links as u64, "link", "links");
+        let mut links = counted(bundle.links as u64, "link", "links");
+        if bundle.measured == 0 {
+            return vec![links];
+        }
+        if bundle.measured < bundle.links {
+            links += &format!(", {} recorded", bundle.measured);
+        }
         let mut lines = match bundle.worst {
             Some((most, _)) if bundle.links > 1 => {
                 vec![format!("{links}: mean {}, worst {}", share(bundle.load()), share(most))]

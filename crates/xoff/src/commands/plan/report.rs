@@ -129,7 +129,7 @@ fn topology(design: &Design) -> Figure {
             from: NodeRef { tier, node: from as usize },
             to: NodeRef { tier: tier + 1, node: to as usize },
             load: 0.0,
-            state: LinkState::Up,
+            state: LinkState::Unmeasured,
         });
     };
     for nic in 0..shape.nics() {
