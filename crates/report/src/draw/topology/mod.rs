@@ -166,7 +166,7 @@ impl Plan<'_> {
         let load = bundle.load();
         // Of many, a few that are hot do not make the line hot: the words count them.
         let (ink, width) = match bundle {
-            _ if bundle.measured == 0 => (Ink::Muted, 1.0),
+            _ if bundle.measured == 0 => (Ink::Muted, 0.6),
             _ if 2 * bundle.down > bundle.links => (Ink::Down, 2.0),
             _ if 2 * bundle.hot > bundle.links => (Ink::Fail, 4.0),
             _ => (Ink::heat(load), 1.5 + 2.5 * load),
@@ -199,7 +199,8 @@ impl Plan<'_> {
             return vec![links];
         }
         if bundle.measured < bundle.links {
-            links += &format!(", {} recorded", bundle.measured);
+            let recorded = Unit::Count.show(bundle.measured as f64);
+            links += &format!(", {recorded} recorded");
         }
         let mut lines = match bundle.worst {
             Some((most, _)) if bundle.links > 1 => {
