@@ -16,6 +16,7 @@ mod operations;
 mod pause;
 mod redundancy;
 mod settings;
+mod tenants;
 mod tiers;
 mod transport;
 mod words;
@@ -83,7 +84,10 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
                 checks.extend(load::checks(evidence, &derived));
                 checks.extend(contention::checks(evidence, &derived));
             }
-            Phase::Workload => checks.extend(workload::checks(evidence, &derived)),
+            Phase::Workload => {
+                checks.extend(workload::checks(evidence, &derived));
+                checks.extend(tenants::checks(evidence, &derived));
+            }
             Phase::Failures => checks.extend(failures::checks(evidence)),
             Phase::Operations => checks.extend(operations::checks(evidence)),
         }

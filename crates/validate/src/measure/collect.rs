@@ -28,6 +28,7 @@ impl Run<'_> {
             flows: self.single_flows(),
             collectives: self.collectives(),
             steps: self.steps(),
+            owners: self.owners(),
             totals: self.totals(),
             tiers: self.tiers(),
             ports: self.ports(),

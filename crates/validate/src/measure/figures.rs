@@ -29,6 +29,9 @@ pub struct Measurement {
     pub collectives: Vec<CollectiveFigures>,
     /// Its training steps.
     pub steps: Vec<TrainingFigures>,
+    /// Owners of its traffic, together and each alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<OwnerFigures>,
     /// What all ports counted together.
     pub totals: Counters,
     /// Links by tier and direction.
@@ -107,6 +110,11 @@ impl Measurement {
     /// The traffic of a name.
     pub fn group(&self, name: &str) -> Option<&GroupFigures> {
         self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// The owner of a name.
+    pub fn owner(&self, name: &str) -> Option<&OwnerFigures> {
+        self.owners.iter().find(|owner| owner.name == name)
     }
 
     /// When the last flow was done, in microseconds; zero without flows.
@@ -241,6 +249,37 @@ pub struct TrainingFigures {
     pub ideal_us: f64,
     /// The share of that in which a GPU does not compute.
     pub ideal_idle: f64,
+}
+
+/// Traffic of one owner beside that of others, and alone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnerFigures {
+    /// Its name.
+    pub name: String,
+    /// With all others.
+    pub together: OwnerTimes,
+    /// By itself, with the same paths and draws.
+    pub alone: OwnerTimes,
+}
+
+/// What flows, requests or runs took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnerTimes {
+    /// How many there were.
+    pub begun: u64,
+    /// How many came to their end.
+    pub finished: u64,
+    /// From the first beginning to the last end.
+    pub whole_us: f64,
+    /// What each took.
+    pub each_us: Distribution,
+}
+
+impl OwnerTimes {
+    /// Whether all came to their end.
+    pub fn is_complete(&self) -> bool {
+        self.begun > 0 && self.finished == self.begun
+    }
 }
 
 /// What ports and queue pairs counted together.

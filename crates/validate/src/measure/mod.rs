@@ -8,12 +8,13 @@ mod figures;
 mod health;
 mod jobs;
 mod links;
+mod owners;
 mod times;
 
 pub use figures::{
     CollectiveFigures, Counters, Curve, Depth, FaultFigures, FlowFigure, GroupFigures, JobFigures,
-    Measurement, PairLoad, PauseSpan, PortFigures, QueuePairFailure, RateSeries, Series,
-    TierFigures, TrainingFigures,
+    Measurement, OwnerFigures, OwnerTimes, PairLoad, PauseSpan, PortFigures, QueuePairFailure,
+    RateSeries, Series, TierFigures, TrainingFigures,
 };
 
 use crate::experiment::Experiment;
@@ -54,6 +55,8 @@ struct Run<'a> {
     seen: Seen,
     pauses: Pauses,
     samples: Samples,
+    /// What owners of traffic took when each was alone.
+    alone: owners::Alone,
     /// The delays of the fabric, made when a job first needs its ideal time.
     paths: OnceCell<Paths<'a>>,
     /// What had arrived before rates began to count.
@@ -78,7 +81,8 @@ impl<'a> Run<'a> {
     ) -> Self {
         let (seen, pauses) = (watched.seen, watched.pauses);
         let (samples, paths) = (watched.samples.unwrap_or_default(), OnceCell::new());
-        Self { case, experiment, report, seen, pauses, samples, paths, before }
+        let alone = owners::Alone::default();
+        Self { case, experiment, report, seen, pauses, samples, alone, paths, before }
     }
 
     /// Whether receivers of a load get less than some goal asks for.
@@ -153,7 +157,10 @@ pub fn measure_on(
     };
     let mut settings = settings(scenario, seed);
     let (report, watched) = simulate(&case, &settings, go_on)?;
-    let run = Run::new(case, experiment, &report, watched, Before::default());
+    let Some(alone) = owners::alone(&case, &settings, go_on)? else {
+        return Err(MeasureError::Interrupted);
+    };
+    let run = Run { alone, ..Run::new(case, experiment, &report, watched, Before::default()) };
     let Some(until) = experiment.settles.filter(|_| run.is_short_of(&setup.goals)) else {
         return Ok(run.measurement());
     };

@@ -89,18 +89,22 @@ enum Saving {
 
 /// What is saved, one after the other until the rest fits: first what only adds certainty, then what other experiments
 /// show a part of, last what answers a question of its own. Baseline, permutation, flood and AllReduce always stay.
-const SAVINGS: [Saving; 10] = [
+const SAVINGS: [Saving; 11] = [
     Saving::Drop(|one| one.draw > 0),
     Saving::Drop(|one| ["all-gather", "reduce-scatter"].contains(&one.id.as_str())),
     Saving::Shrink(Phase::Workload),
     Saving::Shrink(Phase::Failures),
     Saving::Drop(|one| CROWDED.contains(&one.id.as_str())),
     Saving::Drop(|one| SECOND_TO_OTHERS.contains(&one.id.as_str())),
+    Saving::Drop(|one| SIDE_BY_SIDE.contains(&one.id.as_str())),
     Saving::Drop(|one| one.id == "all-to-all-collective" || one.id == super::ALL_TO_ALL),
     Saving::Drop(|one| one.phase == Phase::Failures),
     Saving::Drop(|one| one.id == "training-step"),
     Saving::Drop(|one| one.id.starts_with("incast-") || one.id == super::VICTIMS),
 ];
+
+/// Traffic of different owners.
+const SIDE_BY_SIDE: [&str; 3] = [super::STORAGE, super::SERVING, super::TENANTS];
 
 /// Failures that another one is much like.
 const SECOND_TO_OTHERS: [&str; 6] = [

@@ -36,6 +36,13 @@ struct Load {
     message: u64,
 }
 
+/// Bytes for each NIC with its part of the switches and of what is under way, and for each end of a queue pair: measured
+/// at 8,192 GPUs.
+const OF_A_NIC: u64 = 50_000;
+const OF_AN_END: u64 = 1_100;
+/// Ends of queue pairs that a rank has in a training step or a service.
+const OF_A_STEP: u64 = 16;
+
 /// The draw of random traffic that estimates are made with: another one differs by little.
 const SEED: u64 = 1;
 
@@ -68,14 +75,19 @@ impl<'a> Estimator<'a> {
     /// What an experiment takes. One that cannot be run takes nothing: it is refused at once.
     pub fn cost(&mut self, experiment: &Experiment) -> Cost {
         let time = experiment.scenario.duration.unwrap_or(Span::from_ms(1_000_000));
-        let mut cost = Cost::default();
+        let mut cost = Cost { hops: 0, memory: self.fabric.nics.len() as u64 * OF_A_NIC };
         for workload in &experiment.scenario.workloads {
-            cost.hops = cost.hops.saturating_add(self.hops(workload, time).round() as u64);
+            // A tenant's traffic is simulated again alone.
+            let times = if workload.common().tenant.is_some() { 2.0 } else { 1.0 };
+            let (hops, ends) = self.of(workload, time);
+            cost.hops = cost.hops.saturating_add((times * hops).round() as u64);
+            cost.memory = cost.memory.saturating_add(ends.saturating_mul(OF_AN_END));
         }
         cost
     }
 
-    fn hops(&mut self, workload: &Workload, time: Span) -> f64 {
+    /// Packet-hops of a workload, and ends of its queue pairs.
+    fn of(&mut self, workload: &Workload, time: Span) -> (f64, u64) {
         match workload {
             Workload::Permutation(load) => {
                 // One destination and one queue pair stand for all: what NICs can send bounds them together.
@@ -89,16 +101,28 @@ impl<'a> Estimator<'a> {
                 let message = load.size.get() / u64::from(load.queue_pairs.max(1));
                 let mut loads = self.flows(&Workload::Permutation(one));
                 loads.iter_mut().for_each(|load| load.message = message);
-                self.within(&loads, time)
+                let pairs = u64::from(load.destinations) * u64::from(load.queue_pairs);
+                (self.within(&loads, time), 2 * pairs * loads.len() as u64)
             }
-            Workload::NvmeOf(_) | Workload::KvCache(_) => self.service(workload, time),
+            Workload::NvmeOf(_) | Workload::KvCache(_) => {
+                (self.service(workload, time), OF_A_STEP * self.fabric.nics.len() as u64)
+            }
             _ => {
                 let mut loads = self.flows(workload);
                 let jobs = programs(std::slice::from_ref(workload), self.fabric, SEED);
                 let jobs = jobs.unwrap_or_default();
                 let steps: f64 = jobs.iter().map(|job| self.step(job)).sum();
-                loads.extend(jobs.iter().flat_map(collectives));
-                steps + self.within(&loads, time)
+                let ranks: u64 = jobs.iter().map(|job| u64::from(job.layout.ranks())).sum();
+                let mut ends = 2 * loads.len() as u64;
+                if jobs.iter().any(|job| job.training.is_some()) {
+                    ends += OF_A_STEP * ranks;
+                }
+                for job in &jobs {
+                    let own = collectives(job);
+                    ends += ends_of(&own);
+                    loads.extend(own);
+                }
+                (steps + self.within(&loads, time), ends)
             }
         }
     }
@@ -225,6 +249,15 @@ impl<'a> Estimator<'a> {
 
 /// Pairs of ranks that stand for all.
 const SAMPLED: u32 = 64;
+
+/// Ends of the queue pairs that loads go by: both directions share one.
+fn ends_of(loads: &[Load]) -> u64 {
+    let both = |load: &Load| (load.from.min(load.to), load.from.max(load.to));
+    let mut ways: Vec<(NicId, NicId)> = loads.iter().map(both).collect();
+    ways.sort_unstable();
+    let lone = ways.chunk_by(|a, b| a == b).map(|same| same.len().div_ceil(2) as u64);
+    2 * lone.sum::<u64>()
+}
 
 /// What the collectives of a job send from NIC to NIC.
 fn collectives(job: &Job) -> Vec<Load> {

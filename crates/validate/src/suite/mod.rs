@@ -10,6 +10,7 @@ mod cost;
 mod failures;
 mod layout;
 mod load;
+mod neighbours;
 mod scale;
 mod workload;
 
@@ -28,6 +29,10 @@ pub(crate) use failures::JOB;
 pub(crate) use failures::{ACROSS, hosts, is_dual_homed, peer, uplinks};
 pub use failures::{ALL_SPINES, DEAD_SPINE, UNDISTURBED, Victims, failures as failures_of};
 pub(crate) use load::{ALL_TO_ALL, ALONG_RAILS, PERMUTATION};
+pub(crate) use neighbours::{
+    CACHES, CHECKPOINT, DECODING, SERVING, STORAGE, TENANTS, TRAINING, time_of_a_cache,
+    time_to_write,
+};
 pub(crate) use scale::Scale;
 
 /// Which experiments to run.
@@ -64,6 +69,7 @@ pub fn suite(fabric: &Fabric, choice: &Choice) -> Vec<Experiment> {
     }
     if choice.has(Phase::Workload) {
         all.extend(workload::experiments(fabric, scale, choice.quick));
+        all.extend(neighbours::experiments(fabric, choice.quick));
     }
     if choice.has(Phase::Failures) || choice.has(Phase::Operations) {
         all.extend(failures::experiments(fabric, choice.quick));

@@ -18,14 +18,18 @@ use xoff_units::{Bytes, Span};
 
 /// The most servers of one job.
 const TOGETHER: usize = 32;
+/// The same of an AllToAll in a fabric of more than [`MANY_NICS`]: every rank has a queue pair with every other, and those
+/// of larger jobs would take gigabytes. Groups of experts are as large in practice.
+const EXCHANGING: usize = 8;
+const MANY_NICS: usize = 2_048;
 
 /// A collective as a piece of traffic.
 type Kind = fn(Collective) -> Workload;
 
 /// The GPUs of each job, by number; one empty list if a single job has them all.
-fn jobs(fabric: &Fabric) -> Vec<Vec<u32>> {
+fn jobs(fabric: &Fabric, together: usize) -> Vec<Vec<u32>> {
     let servers = fabric.servers.len();
-    if servers <= TOGETHER {
+    if servers <= together {
         return vec![Vec::new()];
     }
     let mut first = Vec::with_capacity(servers);
@@ -34,7 +38,7 @@ fn jobs(fabric: &Fabric) -> Vec<Vec<u32>> {
         first.push(counted);
         counted += server.gpus;
     }
-    let jobs = servers.div_ceil(TOGETHER);
+    let jobs = servers.div_ceil(together);
     let gpus = |server: usize| first[server]..first[server] + fabric.servers[server].gpus;
     (0..jobs).map(|job| (job..servers).step_by(jobs).flat_map(gpus).collect()).collect()
 }
@@ -44,7 +48,9 @@ pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Exp
     if gpus < 2 || fabric.nics.len() < 2 {
         return Vec::new();
     }
-    let jobs = jobs(fabric);
+    let many = fabric.nics.len() > MANY_NICS;
+    let (exchanging, jobs) =
+        (jobs(fabric, if many { EXCHANGING } else { TOGETHER }), jobs(fabric, TOGETHER));
     // A server's NICs share what it sends: each of them sends the same in every fabric.
     let nics = fabric.servers.iter().map(|server| server.nics.len() as u64).max().unwrap_or(1);
     let reduced = Bytes::new(scale.reduced.get().saturating_mul(nics.max(1)));
@@ -55,7 +61,8 @@ pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Exp
         ("all-to-all-collective", "AllToAll", Workload::AllToAllCollective, scale.exchanged),
     ];
     let one = |(id, name, kind, size): (&str, &str, Kind, Bytes)| {
-        let mut experiment = Experiment::new(id, Phase::Workload, title(name, &jobs, gpus));
+        let jobs = if id == "all-to-all-collective" { &exchanging } else { &jobs };
+        let mut experiment = Experiment::new(id, Phase::Workload, title(name, jobs, gpus));
         for (number, job) in jobs.iter().enumerate() {
             let collective = Collective {
                 size: Some(size),
@@ -175,7 +182,7 @@ mod tests {
 
     fn step_of(cluster: &str) -> Option<(u32, u32, u32)> {
         let fabric = fabric(cluster);
-        let experiment = step(&fabric, Scale::of(&Choice::default(), 1), &jobs(&fabric))?;
+        let experiment = step(&fabric, Scale::of(&Choice::default(), 1), &jobs(&fabric, TOGETHER))?;
         let [Workload::TrainingStep(step)] = experiment.scenario.workloads.as_slice() else {
             return None;
         };
@@ -194,9 +201,9 @@ mod tests {
 
     #[test]
     fn jobs_fill_the_whole_cluster() {
-        assert_eq!(jobs(&fabric("gpus = 256")), [Vec::<u32>::new()]);
+        assert_eq!(jobs(&fabric("gpus = 256"), TOGETHER), [Vec::<u32>::new()]);
         for gpus in [264, 512, 1_024, 2_040] {
-            let jobs = jobs(&fabric(&format!("gpus = {gpus}")));
+            let jobs = jobs(&fabric(&format!("gpus = {gpus}")), TOGETHER);
             let mut all: Vec<u32> = jobs.iter().flatten().copied().collect();
             all.sort_unstable();
             assert_eq!(all, (0..gpus).collect::<Vec<u32>>());

@@ -3,6 +3,7 @@
 mod bad;
 mod ideal;
 mod long;
+mod neighbours;
 mod pod;
 mod settings;
 mod table;
