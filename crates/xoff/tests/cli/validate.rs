@@ -118,6 +118,43 @@ fn an_interrupted_validation_says_how_to_go_on() {
     assert!(!folder.path().join("v/validation.json").exists());
 }
 
+/// What a budget takes away is printed, on the page and in the file, and is the same whenever it is asked for.
+#[test]
+fn a_budget_says_what_it_leaves_out() {
+    let folder = folder_with(SMALL);
+    let validate = |out: &'static str, more: &[&'static str]| {
+        let usual =
+            ["validate", "fabric.toml", "--out", out, "--no-what-if", "--phase", "baseline"];
+        let usual = usual.into_iter().chain(["--phase", "synthetic", "--phase", "workload"]);
+        let arguments: Vec<&str> = usual.chain(more.iter().copied()).collect();
+        output(folder.path(), &arguments)
+    };
+    let short = validate("short", &["--budget", "3s"]);
+    let page = stdout(&short);
+    assert!(page.contains("Budget of 3 s"), "{page}\n{}", stderr(&short));
+    let text = fs::read_to_string(folder.path().join("short/validation.json")).unwrap();
+    let validation: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let names = |key: &str| -> Vec<&str> {
+        let list = validation["curtailment"][key].as_array().unwrap();
+        list.iter().map(|name| name.as_str().unwrap()).collect()
+    };
+    let left_out = names("left_out");
+    assert!(left_out.contains(&"permutation-2"), "{left_out:?}");
+    let report = fs::read_to_string(folder.path().join("short/report.html")).unwrap();
+    for name in &left_out {
+        assert!(page.replace('\n', " ").contains(name) && report.contains(name), "{name}\n{page}");
+        assert!(!folder.path().join(format!("short/experiments/{name}.toml")).exists(), "{name}");
+    }
+    // On one thread it takes longer, and leaves out the same.
+    let again = validate("again", &["--budget", "3s", "--threads", "1"]);
+    assert_eq!(code(&again), code(&short));
+    let (short, again) = (folder.path().join("short"), folder.path().join("again"));
+    assert_eq!(files(&short), files(&again));
+    let wrong = output(folder.path(), &["validate", "fabric.toml", "--budget", "soon"]);
+    assert_eq!(code(&wrong), Some(2));
+    assert!(stderr(&wrong).contains("10min"), "{}", stderr(&wrong));
+}
+
 #[test]
 fn a_broken_rule_fails_with_advice_that_cures_it() {
     let folder = tempfile::tempdir().unwrap();
