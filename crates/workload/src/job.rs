@@ -2,6 +2,7 @@
 
 mod replay;
 mod service;
+mod traced;
 mod training;
 
 use crate::collective::{

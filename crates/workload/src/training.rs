@@ -34,6 +34,7 @@ mod script;
 mod step;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod volume;
 
 pub use analysis::{Analysis, StepFigures};

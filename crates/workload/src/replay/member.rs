@@ -4,20 +4,20 @@ use crate::trace::{Group, GroupId, Members, Rank, Trace};
 use std::collections::BTreeMap;
 
 /// A communicator by its place in [`Comms::members`].
-pub(super) type CommId = u32;
+pub(crate) type CommId = u32;
 
 /// The communicators that are used, each with its members in their order.
 #[derive(Debug, Default)]
-pub(super) struct Comms {
+pub(crate) struct Comms {
     known: BTreeMap<(GroupId, u32, u32), CommId>,
-    pub(super) members: Vec<Vec<u32>>,
+    pub(crate) members: Vec<Vec<u32>>,
     /// The group of each.
-    pub(super) groups: Vec<GroupId>,
+    pub(crate) groups: Vec<GroupId>,
 }
 
 /// Why a rank's communicator is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(crate) enum Unfit {
     /// The trace does not name the members.
     Unknown,
     /// The rank is not a member.
@@ -28,21 +28,21 @@ pub(super) enum Unfit {
 
 /// Where a rank is: its number in the trace, and its replica.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) rank: Rank,
-    pub(super) replica: u32,
+pub(crate) struct Place {
+    pub(crate) rank: Rank,
+    pub(crate) replica: u32,
 }
 
 /// How often the ranks of a trace are there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
-    pub(super) ranks: u32,
-    pub(super) replicas: u32,
+pub(crate) struct Scale {
+    pub(crate) ranks: u32,
+    pub(crate) replicas: u32,
 }
 
 impl Comms {
     /// The communicator of a rank for a group, which spans all replicas or is there in each.
-    pub(super) fn of(
+    pub(crate) fn of(
         &mut self,
         trace: &Trace,
         id: GroupId,

@@ -24,7 +24,7 @@
 mod call;
 mod check;
 mod matching;
-mod member;
+pub(crate) mod member;
 mod plan;
 mod run;
 #[cfg(test)]

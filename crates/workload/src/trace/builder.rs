@@ -33,7 +33,7 @@ impl Default for Limits {
 }
 
 /// A trace that is being read.
-pub(super) struct Builder {
+pub(crate) struct Builder {
     limits: Limits,
     ranks: u32,
     operations: Vec<Operation>,
@@ -43,24 +43,24 @@ pub(super) struct Builder {
     known: BTreeMap<Group, GroupId>,
     origins: Origins,
     members: u32,
-    pub(super) notes: Notes,
-    pub(super) connections: Vec<super::model::Connection>,
+    pub(crate) notes: Notes,
+    pub(crate) connections: Vec<super::model::Connection>,
 }
 
 /// A dependency between two operations of a section, both counted from its first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Link {
-    pub(super) from: u32,
-    pub(super) on: u32,
-    pub(super) edge: Edge,
+pub(crate) struct Link {
+    pub(crate) from: u32,
+    pub(crate) on: u32,
+    pub(crate) edge: Edge,
 }
 
 /// Operations of a section that wait for each other, in order, counted from its first one.
 #[derive(Debug)]
-pub(super) struct Cycle(pub(super) Vec<u32>);
+pub(crate) struct Cycle(pub(crate) Vec<u32>);
 
 impl Builder {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
             ranks: 0,
@@ -76,17 +76,17 @@ impl Builder {
         }
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         self.limits
     }
 
     /// Ranks so far.
-    pub(super) fn ranks(&self) -> u32 {
+    pub(crate) fn ranks(&self) -> u32 {
         self.ranks
     }
 
     /// There are so many ranks, at least.
-    pub(super) fn at_least(&mut self, ranks: u64, at: At<'_>) -> Outcome<()> {
+    pub(crate) fn at_least(&mut self, ranks: u64, at: At<'_>) -> Outcome<()> {
         match u32::try_from(ranks) {
             Ok(ranks) if ranks <= self.limits.ranks => {
                 self.ranks = self.ranks.max(ranks);
@@ -102,14 +102,14 @@ impl Builder {
     }
 
     /// A rank of the job, which may be a new one.
-    pub(super) fn rank(&mut self, number: u64, at: At<'_>) -> Outcome<Rank> {
+    pub(crate) fn rank(&mut self, number: u64, at: At<'_>) -> Outcome<Rank> {
         self.at_least(number.saturating_add(1), at)?;
         // It fits: it is below a limit of 32 bits.
         Ok(Rank(number as u32))
     }
 
     /// Adds an operation; its dependencies come with [`Builder::link`].
-    pub(super) fn push(&mut self, operation: Operation, at: At<'_>) -> Outcome<()> {
+    pub(crate) fn push(&mut self, operation: Operation, at: At<'_>) -> Outcome<()> {
         if self.operations.len() >= self.limits.operations as usize {
             let most = self.limits.operations;
             let text = format!("more than {most} operations; take a shorter part of the run");
@@ -121,13 +121,13 @@ impl Builder {
     }
 
     /// Operations added so far.
-    pub(super) fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         self.operations.len() as u32
     }
 
     /// The dependencies of all operations since the last call, each counted from the first of them.
     /// They need not be sorted. Refused if there is a cycle.
-    pub(super) fn link(&mut self, mut links: Vec<Link>, file: &str) -> Outcome<Result<(), Cycle>> {
+    pub(crate) fn link(&mut self, mut links: Vec<Link>, file: &str) -> Outcome<Result<(), Cycle>> {
         let first = self.offsets.len() as u32 - 1;
         let count = self.len() - first;
         links.retain(|link| link.from < count && link.on < count);
@@ -153,7 +153,7 @@ impl Builder {
     }
 
     /// A group by name and members; the same ones are the same group.
-    pub(super) fn group(&mut self, name: &str, members: Members, at: At<'_>) -> Outcome<GroupId> {
+    pub(crate) fn group(&mut self, name: &str, members: Members, at: At<'_>) -> Outcome<GroupId> {
         let group = Group { name: name.to_owned(), members };
         if let Some(id) = self.known.get(&group) {
             return Ok(*id);
@@ -175,12 +175,12 @@ impl Builder {
     }
 
     /// Sets the members of a group that were not known before.
-    pub(super) fn set_members(&mut self, id: GroupId, members: Members) {
+    pub(crate) fn set_members(&mut self, id: GroupId, members: Members) {
         self.groups[id.0 as usize].members = members;
     }
 
     /// The trace.
-    pub(super) fn finish(mut self, format: Format) -> Trace {
+    pub(crate) fn finish(mut self, format: Format) -> Trace {
         // Whatever was not linked waits for nothing.
         self.offsets.resize(self.operations.len() + 1, self.needs.len() as u32);
         for group in &mut self.groups {
@@ -258,7 +258,7 @@ fn find_cycle(count: u32, links: &[Link]) -> Option<Cycle> {
 
 impl Cycle {
     /// `a waits for b, which waits for a`, with names.
-    pub(super) fn describe(&self, name: impl Fn(u32) -> String) -> String {
+    pub(crate) fn describe(&self, name: impl Fn(u32) -> String) -> String {
         /// Names shown of a long one.
         const SHOWN: usize = 5;
         let mut names: Vec<String> = self.0.iter().take(SHOWN).map(|at| name(*at)).collect();

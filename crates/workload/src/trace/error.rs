@@ -50,4 +50,4 @@ impl TraceError {
 }
 
 /// What the readers return.
-pub(super) type Outcome<T> = Result<T, TraceError>;
+pub(crate) type Outcome<T> = Result<T, TraceError>;

@@ -33,8 +33,10 @@ mod simai;
 mod sniff;
 mod source;
 mod summary;
+pub mod write;
 
 pub use builder::Limits;
+pub(crate) use builder::{Builder, Link};
 pub use error::{Place, TraceError};
 pub use files::{Options, read, read_stream};
 pub use group::{Group, GroupId, Members};
@@ -42,6 +44,7 @@ pub use model::{
     Access, Basis, Collective, CollectiveKind, Connection, Edge, Effort, Measured, Message, Need,
     Operation, OperationId, Rank, Stream, Tag, Trace, Who, Work,
 };
+pub(crate) use note::At;
 pub use note::{MOST_NOTES, Note, NoteKind};
 pub use sniff::Format;
 pub use source::Watcher;

@@ -43,15 +43,15 @@ pub enum NoteKind {
 
 /// Where a note belongs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At<'a> {
-    pub(super) file: &'a str,
-    pub(super) place: Place,
-    pub(super) rank: Option<Rank>,
+pub(crate) struct At<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) place: Place,
+    pub(crate) rank: Option<Rank>,
 }
 
 /// The notes of a trace, while it is read.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     kinds: [BTreeMap<String, Note>; 3],
     further: u64,
 }

@@ -5,6 +5,7 @@ use crate::layout::{Layout, Placement};
 use xoff_fabric::model::{Fabric, Server};
 use xoff_units::{Ratio, Span};
 
+mod four_ways;
 mod published;
 mod small;
 

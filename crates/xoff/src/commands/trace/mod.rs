@@ -3,6 +3,7 @@
 mod answer;
 mod page;
 mod replay;
+mod write;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -20,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   zcat train.log.gz | xoff trace - --format nccl
   xoff trace llama.et/ --replay examples/rail-64.toml
   xoff trace schedule.goal --replay examples/rail-64.toml --replicas 4
+  xoff trace examples/mixtral-64.toml --write chakra --out mixtral.et
 
 Reads Chakra execution traces (a folder of .et files, with their process
 groups as JSON beside them), GOAL schedules, workloads of SimAI and AICB, JSON
@@ -33,6 +35,9 @@ assumed or skipped, how often, and where first.
 --replay runs the trace on a fabric, as a scenario with a workload of kind
 `trace` does: computing takes its time, messages and collectives are packets,
 and dependencies are kept. Results go to a run folder, as with `xoff run`.
+
+--write is the other way round: the only collective or training step of a
+scenario as Chakra files or a GOAL schedule, which has collectives as messages.
 
 Exit codes:
   0    fine
@@ -62,9 +67,12 @@ pub(crate) struct Args {
     strict: bool,
     #[command(flatten)]
     replay: replay::ReplayArgs,
-    /// With --replay, the run folder; an earlier run in it is replaced
-    /// [default: runs/TRACE-SEED, with a number if that exists]
-    #[arg(long, value_name = "DIR", requires = "replay")]
+    /// Write the workload of a scenario, given as PATH, as a trace of this format
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["replay", "format", "strict", "json"])]
+    write: Option<write::Target>,
+    /// With --replay the run folder [default: runs/TRACE-SEED, with a number if that
+    /// exists], with --write the folder of the trace [default: SCENARIO-FORMAT]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
@@ -82,6 +90,12 @@ impl Args {
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if args.replay.is_wanted() {
         return replay::execute(args);
+    }
+    if let Some(target) = args.write {
+        return write::execute(args, target);
+    }
+    if args.out.is_some() {
+        return Err(Failure::input("`--out` is for --replay and --write"));
     }
     let trace = read(args).map_err(|error| {
         let mut failure = Failure::input(error.to_string());

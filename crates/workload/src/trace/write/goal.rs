@@ -1,0 +1,170 @@
+//! GOAL schedules, as text.
+
+use super::super::model::{Collective, CollectiveKind, Edge, OperationId, Rank, Trace, Work};
+use super::ring::{Group, LANES};
+use super::{Clock, Create, WriteError, Written, of_rank};
+use crate::replay::member::{Comms, Place, Scale};
+use std::collections::BTreeMap;
+use std::io::Write;
+use xoff_units::{Bytes, Span};
+
+/// Tags from here on are those of collectives.
+const OF_COLLECTIVES: u32 = 1 << 20;
+
+/// Writes `NAME.goal`. `servers` says in which server each rank is, so that rings between servers use all their NICs;
+/// without it every rank is alone.
+pub fn goal(
+    trace: &Trace,
+    servers: &[u32],
+    name: &str,
+    create: Create<'_>,
+) -> Result<Written, WriteError> {
+    let mut file = create(&format!("{name}.goal"))?;
+    let mut groups = Comms::default();
+    let mut operations = 0;
+    writeln!(file, "num_ranks {}", trace.ranks)?;
+    for rank in 0..trace.ranks {
+        writeln!(file, "\nrank {rank} {{")?;
+        let mut block = Block {
+            trace,
+            servers,
+            rank,
+            file: &mut *file,
+            groups: &mut groups,
+            clock: Clock::default(),
+            ends: BTreeMap::new(),
+            last: BTreeMap::new(),
+            statements: 0,
+        };
+        for id in of_rank(trace, rank) {
+            block.operation(id)?;
+        }
+        operations += u64::from(block.statements);
+        writeln!(file, "}}")?;
+    }
+    file.flush()?;
+    Ok(Written { files: 1, operations })
+}
+
+/// The statements of a rank.
+struct Block<'a> {
+    trace: &'a Trace,
+    servers: &'a [u32],
+    rank: u32,
+    file: &'a mut dyn Write,
+    groups: &'a mut Comms,
+    clock: Clock,
+    /// The statement that ends an operation.
+    ends: BTreeMap<OperationId, u32>,
+    /// The end of each group's last collective.
+    last: BTreeMap<u32, u32>,
+    statements: u32,
+}
+
+impl Block<'_> {
+    fn operation(&mut self, id: OperationId) -> Result<(), WriteError> {
+        let operation = self.trace.operations[id.0 as usize];
+        let cpu = operation.stream.map_or(0, |stream| stream.0);
+        let statement = match operation.work {
+            Work::Nothing => format!("calc 0 cpu {cpu}"),
+            Work::Compute(effort) => {
+                let span = effort.span;
+                if span.is_zero() && effort.operations > 0 {
+                    let text = "GOAL knows times and no FLOPs, and the trace states FLOPs only";
+                    return Err(WriteError::Beyond(text.to_owned()));
+                }
+                format!("calc {} cpu {cpu}", self.clock.whole(span, Span::from_ns(1)))
+            }
+            Work::Memory(..) => {
+                let took = operation.measured.map_or(Span::ZERO, |measured| measured.took);
+                format!("calc {} cpu {cpu}", self.clock.whole(took, Span::from_ns(1)))
+            }
+            Work::Send(message) | Work::Receive(message) => {
+                let is_send = matches!(operation.work, Work::Send(_));
+                let tag = message.tag.map_or(0, |tag| tag.0);
+                let (Some(peer), Some(bytes)) = (message.peer, message.bytes) else {
+                    let text = format!("message of rank {} without a size or a peer", self.rank);
+                    return Err(WriteError::Beyond(text));
+                };
+                if tag >= OF_COLLECTIVES {
+                    let text = format!("tag {tag}; tags are below {OF_COLLECTIVES} here");
+                    return Err(WriteError::Beyond(text));
+                }
+                message_text(is_send, bytes.get(), peer.0, tag)
+            }
+            Work::Collective(one) => return self.collective(id, &one),
+        };
+        let label = self.state(&statement)?;
+        self.waits(label, id)?;
+        self.ends.insert(id, label);
+        Ok(())
+    }
+
+    /// Writes a statement; its label.
+    fn state(&mut self, statement: &str) -> Result<u32, WriteError> {
+        let label = self.statements;
+        self.statements += 1;
+        writeln!(self.file, "l{label}: {statement}")?;
+        Ok(label)
+    }
+
+    /// Makes a statement wait for what an operation waits for.
+    fn waits(&mut self, label: u32, id: OperationId) -> Result<(), WriteError> {
+        for need in self.trace.needs(id) {
+            let word = if need.edge == Edge::Start { "irequires" } else { "requires" };
+            let Some(on) = self.ends.get(&need.on) else {
+                let text = "an operation waits for a later one; GOAL wants them in order";
+                return Err(WriteError::Beyond(text.to_owned()));
+            };
+            writeln!(self.file, "l{label} {word} l{on}")?;
+        }
+        Ok(())
+    }
+
+    /// The messages of a collective, between a statement that begins it and one that ends it.
+    fn collective(&mut self, id: OperationId, one: &Collective) -> Result<(), WriteError> {
+        let place = Place { rank: Rank(self.rank), replica: 0 };
+        let scale = Scale { ranks: self.trace.ranks, replicas: 1 };
+        let group = self.trace.group(one.group);
+        let comm = self.groups.of(self.trace, one.group, false, place, scale);
+        let size =
+            one.buffer(group).or((one.kind == CollectiveKind::Barrier).then_some(Bytes::new(4)));
+        let (Ok(comm), Some(size)) = (comm, size) else {
+            let text = format!("{} of group `{}` without ranks or a size", one.kind, group.name);
+            return Err(WriteError::Beyond(text));
+        };
+        let begin = self.state("calc 0")?;
+        self.waits(begin, id)?;
+        if let Some(before) = self.last.get(&comm) {
+            writeln!(self.file, "l{begin} requires l{before}")?;
+        }
+        let members = self.groups.members[comm as usize].clone();
+        let root = one.root.map(|root| root.0).or(members.first().copied()).unwrap_or(0);
+        let bytes = size.get();
+        let ring = Group { kind: one.kind, members: &members, servers: self.servers, bytes, root };
+        let hops = ring.hops(self.rank);
+        let first = self.statements;
+        let tag = OF_COLLECTIVES + one.group.0 * LANES;
+        for hop in &hops {
+            let text = message_text(hop.is_send, hop.bytes, hop.peer, tag + hop.lane);
+            let label = self.state(&text)?;
+            let on = hop.after.map_or(begin, |at| first + at);
+            writeln!(self.file, "l{label} requires l{on}")?;
+        }
+        let end = self.state("calc 0")?;
+        for at in 0..hops.len() as u32 {
+            writeln!(self.file, "l{end} requires l{}", first + at)?;
+        }
+        if hops.is_empty() {
+            writeln!(self.file, "l{end} requires l{begin}")?;
+        }
+        self.last.insert(comm, end);
+        self.ends.insert(id, end);
+        Ok(())
+    }
+}
+
+fn message_text(is_send: bool, bytes: u64, peer: u32, tag: u32) -> String {
+    let (word, to) = if is_send { ("send", "to") } else { ("recv", "from") };
+    format!("{word} {bytes}b {to} {peer} tag {tag}")
+}

@@ -1,0 +1,202 @@
+//! Collectives as messages: what one member sends and receives, step by step.
+
+use super::super::model::CollectiveKind;
+
+/// A message of one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hop {
+    pub(super) is_send: bool,
+    pub(super) peer: u32,
+    pub(super) bytes: u64,
+    /// Messages with different lanes never meet.
+    pub(super) lane: u32,
+    /// Which hop of this list it waits for, beside what the collective waits for.
+    pub(super) after: Option<u32>,
+}
+
+/// A collective of a group.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group<'a> {
+    pub(super) kind: CollectiveKind,
+    pub(super) members: &'a [u32],
+    /// The server of every rank.
+    pub(super) servers: &'a [u32],
+    pub(super) bytes: u64,
+    pub(super) root: u32,
+}
+
+/// Lanes that a collective may use.
+pub(super) const LANES: u32 = 64;
+/// A chunk of a ring is cut into slices of about this size, so many at most.
+const SLICE: u64 = 256 << 10;
+const MOST_SLICES: u64 = 4;
+/// Pieces of a chain.
+const PIECE: u64 = 512 << 10;
+const MOST_PIECES: u64 = 64;
+
+/// The share of part `at` when `bytes` are cut into `parts`.
+fn part(bytes: u64, parts: u64, at: u64) -> u64 {
+    bytes / parts + u64::from(at < bytes % parts)
+}
+
+impl Group<'_> {
+    /// What a member does.
+    pub(super) fn hops(&self, rank: u32) -> Vec<Hop> {
+        match self.kind {
+            CollectiveKind::AllReduce | CollectiveKind::Barrier => self.rings(rank, 2),
+            CollectiveKind::AllGather | CollectiveKind::ReduceScatter => self.rings(rank, 1),
+            CollectiveKind::Broadcast => self.chain(rank, false),
+            CollectiveKind::Reduce => self.chain(rank, true),
+            CollectiveKind::AllToAll => self.direct(rank, |_, _| true),
+            CollectiveKind::Gather => self.direct(rank, |_, to| to == self.root),
+            CollectiveKind::Scatter => self.direct(rank, |from, _| from == self.root),
+        }
+    }
+
+    /// Members server by server; with `turn` every server begins with another of its ranks, so that each ring leaves by
+    /// another NIC.
+    fn order(&self, turn: usize) -> Vec<u32> {
+        self.by_server()
+            .into_iter()
+            .flat_map(|mut ranks| {
+                let turn = turn % ranks.len();
+                ranks.rotate_left(turn);
+                ranks
+            })
+            .collect()
+    }
+
+    fn by_server(&self) -> Vec<Vec<u32>> {
+        let mut servers: Vec<(u32, Vec<u32>)> = Vec::new();
+        for &rank in self.members {
+            let server = self.servers.get(rank as usize).copied().unwrap_or(rank);
+            match servers.iter_mut().find(|(known, _)| *known == server) {
+                Some((_, ranks)) => ranks.push(rank),
+                None => servers.push((server, vec![rank])),
+            }
+        }
+        servers.into_iter().map(|(_, ranks)| ranks).collect()
+    }
+
+    /// Rings in parallel, one for every rank of a server: `laps` times around, less one step each.
+    fn rings(&self, rank: u32, laps: u64) -> Vec<Hop> {
+        let servers = self.by_server();
+        let rings = match servers.len() {
+            1 => 1,
+            _ => servers.iter().map(Vec::len).min().unwrap_or(1).min(LANES as usize),
+        };
+        let count = self.members.len() as u64;
+        // Slices of a chunk follow each other around the ring, so that the delay of a hop is not waited for every time.
+        let chunk = self.bytes / rings as u64 / count;
+        let slices = (chunk / SLICE).clamp(1, MOST_SLICES.min(u64::from(LANES) / rings as u64));
+        let lanes = rings as u64 * slices;
+        let mut hops = Vec::new();
+        for lane in 0..lanes {
+            let order = self.order((lane / slices) as usize);
+            let Some(place) = order.iter().position(|&other| other == rank) else { continue };
+            let next = order[(place + 1) % order.len()];
+            let before = order[(place + order.len() - 1) % order.len()];
+            let (share, place, lane) = (part(self.bytes, lanes, lane), place as u64, lane as u32);
+            let mut after = None;
+            for step in 0..laps * (count - 1) {
+                // A rank passes on the chunk that it has got in the step before.
+                let chunk =
+                    |place: u64| part(share, count, (place + 2 * count * laps - step) % count);
+                let (sent, got) = (chunk(place), chunk(place + count - 1));
+                hops.push(Hop { is_send: true, peer: next, bytes: sent, lane, after });
+                after = Some(hops.len() as u32);
+                hops.push(Hop { is_send: false, peer: before, bytes: got, lane, after: None });
+            }
+        }
+        hops
+    }
+
+    /// A chain from the root, or to it, piece by piece.
+    fn chain(&self, rank: u32, inward: bool) -> Vec<Hop> {
+        let mut order: Vec<u32> = self.order(0);
+        let root = order.iter().position(|&other| other == self.root).unwrap_or(0);
+        order.rotate_left(root);
+        if inward {
+            order.reverse();
+        }
+        let Some(place) = order.iter().position(|&other| other == rank) else { return Vec::new() };
+        let pieces = self.bytes.div_ceil(PIECE).clamp(1, MOST_PIECES);
+        let mut hops = Vec::new();
+        for piece in 0..pieces {
+            let (bytes, lane) = (part(self.bytes, pieces, piece), 0);
+            let mut after = None;
+            if let Some(before) = place.checked_sub(1) {
+                after = Some(hops.len() as u32);
+                hops.push(Hop { is_send: false, peer: order[before], bytes, lane, after: None });
+            }
+            if let Some(&peer) = order.get(place + 1) {
+                hops.push(Hop { is_send: true, peer, bytes, lane, after });
+            }
+        }
+        hops
+    }
+
+    /// A message from each to each, as far as they talk.
+    fn direct(&self, rank: u32, talks: impl Fn(u32, u32) -> bool) -> Vec<Hop> {
+        let count = self.members.len() as u64;
+        let Some(place) = self.members.iter().position(|&other| other == rank) else {
+            return Vec::new();
+        };
+        let mut hops = Vec::new();
+        for distance in 1..self.members.len() {
+            let to = self.members[(place + distance) % self.members.len()];
+            let from = self.members[(place + self.members.len() - distance) % self.members.len()];
+            let at = |rank: u32| self.members.iter().position(|&m| m == rank).unwrap_or(0) as u64;
+            // A piece is that of the rank which is not the root, or of the receiver.
+            let bytes = |from: u32, to: u32| {
+                let own = if self.kind == CollectiveKind::Gather { at(from) } else { at(to) };
+                part(self.bytes, count, own)
+            };
+            if talks(rank, to) {
+                let bytes = bytes(rank, to);
+                hops.push(Hop { is_send: true, peer: to, bytes, lane: 0, after: None });
+            }
+            if talks(from, rank) {
+                let bytes = bytes(from, rank);
+                hops.push(Hop { is_send: false, peer: from, bytes, lane: 0, after: None });
+            }
+        }
+        hops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Every send has its receive, in the same order and of the same size; the bytes are those of the collective.
+    #[test]
+    fn both_sides_agree() {
+        use CollectiveKind as K;
+        let members: Vec<u32> = (0..6).collect();
+        let servers = [0, 0, 0, 1, 1, 1];
+        for (kind, expected) in [
+            (K::AllReduce, 10 * 1_000_003),
+            (K::AllGather, 5 * 1_000_003),
+            (K::ReduceScatter, 5 * 1_000_003),
+            (K::Broadcast, 5 * 1_000_003),
+            (K::Reduce, 5 * 1_000_003),
+            (K::AllToAll, 5 * 1_000_003),
+        ] {
+            let group =
+                Group { kind, members: &members, servers: &servers, bytes: 1_000_003, root: 2 };
+            let (mut sent, mut got) =
+                (BTreeMap::<_, Vec<u64>>::new(), BTreeMap::<_, Vec<u64>>::new());
+            for rank in 0..6 {
+                for hop in group.hops(rank) {
+                    let (from, to) = if hop.is_send { (rank, hop.peer) } else { (hop.peer, rank) };
+                    let side = if hop.is_send { &mut sent } else { &mut got };
+                    side.entry((from, to, hop.lane)).or_default().push(hop.bytes);
+                }
+            }
+            assert_eq!(sent, got, "{kind}");
+            assert_eq!(sent.values().flatten().sum::<u64>(), expected, "{kind}");
+        }
+    }
+}
