@@ -1,9 +1,8 @@
 //! Which receive takes which send.
 
 use crate::trace::{Message, Rank, Tag};
-use xoff_units::Bytes;
 
-/// A send or a receive of the job.
+/// A send or a receive of the job. There may be millions: its size is looked up in the trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Post {
     /// The rank that makes it.
@@ -11,7 +10,6 @@ pub(super) struct Post {
     /// The other rank; none: any, of the same replica.
     pub(super) peer: Option<u32>,
     pub(super) tag: Option<Tag>,
-    pub(super) bytes: Option<Bytes>,
     pub(super) node: u32,
 }
 
@@ -19,7 +17,7 @@ impl Post {
     /// What a rank's message is in a replica whose first rank is `offset`.
     pub(super) fn new(rank: u32, offset: u32, message: &Message, node: u32) -> Self {
         let peer = message.peer.map(|Rank(peer)| peer + offset);
-        Self { rank, peer, tag: message.tag, bytes: message.bytes, node }
+        Self { rank, peer, tag: message.tag, node }
     }
 }
 
@@ -102,7 +100,7 @@ mod tests {
     use super::*;
 
     fn post(rank: u32, peer: Option<u32>, tag: Option<u32>, node: u32) -> Post {
-        Post { rank, peer, tag: tag.map(Tag), bytes: Some(Bytes::new(8)), node }
+        Post { rank, peer, tag: tag.map(Tag), node }
     }
 
     fn nodes(found: &Matched) -> Vec<(u32, u32)> {

@@ -140,3 +140,89 @@ fn fits_a_narrow_terminal() {
         }
     }
 }
+
+fn fabric() -> String {
+    super::repository("examples/rail-64.toml").to_str().unwrap().to_owned()
+}
+
+/// The time and the bytes of the only workload of a run.
+fn figures(output: &std::process::Output) -> (f64, u64) {
+    assert_eq!(code(output), Some(0), "{}", stderr(output));
+    let workload = &json(output)["workloads"][0];
+    (workload["time_us"].as_f64().unwrap(), workload["bytes"].as_u64().unwrap())
+}
+
+#[test]
+fn a_trace_is_replayed_with_and_without_a_scenario() {
+    let text = GOAL.replace("to 1", "to 9").replace("rank 1 {", "rank 9 {");
+    let text = text.replace("num_ranks 3", "num_ranks 10");
+    let scenario =
+        format!("fabric = '{}'\n[[workload]]\nkind = 'trace'\npath = 's.goal'\n", fabric());
+    let folder = folder(&[("s.goal", &text), ("s.toml", &scenario)]);
+    let run = |arguments: &[&str]| output(folder.path(), arguments);
+    let one = figures(&run(&["trace", "s.goal", "--replay", &fabric(), "--out", "a", "--json"]));
+    let other = figures(&run(&["run", "s.toml", "--out", "b", "--json"]));
+    assert_eq!(one, other);
+    // 1.5 us of computing, and a megabyte at 400 Gbit/s.
+    assert!(one.0 > 21.5 && one.0 < 30.0, "{one:?}");
+    assert_eq!(one.1, 1_000_000);
+    assert!(folder.path().join("a/input/s.goal").is_file(), "the trace is kept with the run");
+    let slow = ["trace", "s.goal", "--replay", &fabric(), "--out", "c", "--json"];
+    let slow = [&slow[..], &["--compute-scale", "101", "--replicas", "4"]].concat();
+    let (time, bytes) = figures(&run(&slow));
+    assert!((time - one.0 - 150.0).abs() < 1.0, "{time} for {}", one.0);
+    assert_eq!(bytes, 4_000_000);
+}
+
+#[test]
+fn what_a_replay_leaves_out_is_said() {
+    let alone = "num_ranks 2\nrank 0 {\nl1: calc 5\nl2: recv 8b from 1\n}\n";
+    let folder = folder(&[("s.goal", alone)]);
+    let replay = ["trace", "s.goal", "--replay", &fabric(), "--out", "a"];
+    let refused = output(folder.path(), &replay);
+    assert_eq!(code(&refused), Some(2));
+    assert!(stderr(&refused).contains("s.goal line 4 (rank 0"), "{}", stderr(&refused));
+    let lenient = output(folder.path(), &[&replay[..], &["--lenient"]].concat());
+    assert_eq!(code(&lenient), Some(0), "{}", stderr(&lenient));
+    let said = stderr(&lenient);
+    assert!(
+        said.contains("left out: receive without a send (1 times, first at s.goal line 4)"),
+        "{said}"
+    );
+    for wrong in [&["--out", "x"][..], &["--lenient"], &["--replay", "none.toml"]] {
+        let output = output(folder.path(), &[&["trace", "s.goal"], wrong].concat());
+        assert_eq!(code(&output), Some(2), "{wrong:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_step_is_written_and_replayed() {
+    let step = format!(
+        "fabric = '{}'\n[[workload]]\nkind = 'training-step'\nmodel = {{ layers = 1, hidden = 2048, heads = 16, \
+         ffn = 8192, vocabulary = 8192 }}\nsequence = 4096\ntp = 8\ndp = 2\ncost = 'none'\n",
+        fabric()
+    );
+    let folder = folder(&[("step.toml", &step)]);
+    let run = |arguments: &[&str]| output(folder.path(), arguments);
+    let (own, _) = figures(&run(&["run", "step.toml", "--out", "own", "--json"]));
+    for format in ["chakra", "goal"] {
+        let written = run(&["trace", "step.toml", "--write", format]);
+        assert_eq!(code(&written), Some(0), "{}", stderr(&written));
+        assert!(stdout(&written).contains("of 16 ranks"), "{}", stdout(&written));
+        let again = format!(
+            "fabric = '{}'\n[[workload]]\nkind = 'trace'\npath = 'step-{format}'\ncost = 'none'\n\
+             algorithm = 'ring'\n",
+            fabric()
+        );
+        std::fs::write(folder.path().join("again.toml"), again).unwrap();
+        let (time, _) = figures(&run(&["run", "again.toml", "--out", format, "--json"]));
+        assert!((time / own - 1.0).abs() < 0.02, "{format}: {time} us for {own} us");
+    }
+    let none = run(&[
+        "trace",
+        &super::repository("examples/incast.toml").display().to_string(),
+        "--write",
+        "goal",
+    ]);
+    assert_eq!(code(&none), Some(2), "{}", stderr(&none));
+}

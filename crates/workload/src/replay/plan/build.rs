@@ -208,7 +208,11 @@ impl<'t> Planner<'t> {
             return Ok(Task::Nothing);
         };
         let members = &self.comms.members[comm as usize];
-        if members.len() < 2 || size.is_zero() {
+        if members.len() < 2 {
+            self.note("collective of a group of one rank: nothing is sent", id);
+            return Ok(Task::Nothing);
+        }
+        if size.is_zero() {
             return Ok(Task::Nothing);
         }
         let offset = place.replica * self.scale.ranks;
@@ -292,11 +296,12 @@ impl<'t> Planner<'t> {
         let found = matched(sends, receives);
         for pair in &found.pairs {
             let (send, receive) = (pair.send, pair.receive);
-            let Some(bytes) = send.bytes.or(receive.bytes) else {
+            let (sent, received) = (self.size(send.node), self.size(receive.node));
+            let Some(bytes) = sent.or(received) else {
                 self.leave_node("message without a size", send.node)?;
                 continue;
             };
-            if receive.bytes.is_some_and(|other| other != bytes) {
+            if received.is_some_and(|other| other != bytes) {
                 let id = self.order.of_node(&self.plan.starts, receive.node, self.scale.ranks);
                 self.note("receive of another size than its send: that of the send is taken", id);
             }
@@ -319,6 +324,15 @@ impl<'t> Planner<'t> {
             self.leave_node("send without a receive", send.node)?;
         }
         Ok(())
+    }
+
+    /// The size of the message that a node sends or receives.
+    fn size(&self, node: u32) -> Option<Bytes> {
+        let id = self.order.of_node(&self.plan.starts, node, self.scale.ranks);
+        match self.trace.operations[id.0 as usize].work {
+            Work::Send(message) | Work::Receive(message) => message.bytes,
+            _ => None,
+        }
     }
 
     /// Calls that all members come to become tasks.
