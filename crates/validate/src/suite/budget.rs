@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use xoff_fabric::model::Fabric;
 
-/// Packet-hops that are simulated in a second on the two cores that budgets are given for: less than was measured in any
-/// experiment of a fabric of 8,192 GPUs (docs/validate.md).
+/// Packet-hops that are simulated in a second on the two cores that budgets are given for. One core alone makes as many
+/// of a pod of 256 GPUs; larger fabrics are slower (docs/validate.md has what was measured).
 pub const HOPS_PER_SECOND: u64 = 2_000_000;
 
 /// What a budget took away.

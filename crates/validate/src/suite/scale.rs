@@ -29,6 +29,11 @@ impl Scale {
     /// chunks.
     pub(crate) fn of(choice: &Choice, nics: usize) -> Self {
         let mib = |number: u64| Bytes::new(number << 20);
+        let exchanged = mib(match nics {
+            ..=512 => 128,
+            513..=2_048 => 64,
+            _ => 32,
+        });
         if choice.quick {
             return Self {
                 load: Span::from_us(500),
@@ -36,7 +41,7 @@ impl Scale {
                 settled: Span::from_ms(3),
                 draws: 1,
                 reduced: mib(16),
-                exchanged: mib(if nics > 512 { 64 } else { 128 }),
+                exchanged,
                 layers: 1,
             };
         }
@@ -44,13 +49,14 @@ impl Scale {
             load: Span::from_us(500),
             steady: Span::from_us(1_500),
             settled: Span::from_ms(3),
-            draws: 3,
+            // So many flows are a fair draw by themselves.
+            draws: if nics > 2_048 { 1 } else { 3 },
             reduced: mib(match nics {
                 ..=512 => 128,
                 513..=2_048 => 64,
                 _ => 32,
             }),
-            exchanged: mib(if nics > 512 { 64 } else { 128 }),
+            exchanged,
             layers: if nics > 2_048 { 1 } else { 2 },
         }
     }

@@ -139,7 +139,7 @@ fn a_budget_says_what_it_leaves_out() {
         list.iter().map(|name| name.as_str().unwrap()).collect()
     };
     let left_out = names("left_out");
-    assert!(left_out.contains(&"permutation-2"), "{left_out:?}");
+    assert!(left_out.contains(&"training-step"), "{left_out:?}");
     let report = fs::read_to_string(folder.path().join("short/report.html")).unwrap();
     for name in &left_out {
         assert!(page.replace('\n', " ").contains(name) && report.contains(name), "{name}\n{page}");
