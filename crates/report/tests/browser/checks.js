@@ -29,6 +29,17 @@
   if (document.querySelector("[onload],[onclick],[onerror],iframe,object,embed,link,img"))
     say("an element that the report does not write");
   document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  for (const code of document.querySelectorAll(".code")) {
+    const button = code.querySelector(".copy"), words = document.createRange();
+    if (!button) continue;
+    words.selectNodeContents(code.querySelector("code"));
+    const b = button.getBoundingClientRect();
+    for (const line of words.getClientRects())
+      if (line.right > b.left && line.left < b.right && line.bottom > b.top && line.top < b.bottom) {
+        say(`a button covers code: ${code.innerText.slice(0, 60)}`);
+        break;
+      }
+  }
   const figures = document.querySelectorAll("figure.plot");
   for (const figure of figures) {
     const seen = [...figure.querySelectorAll("svg")].filter((s) => s.getClientRects().length);
