@@ -194,6 +194,51 @@ fn what_is_planned_passes_its_validation() {
 }
 
 #[test]
+fn cables_say_where_they_go_and_parts_what_to_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = output(folder.path(), &["plan", "256", "--storage", "--out", "pod"]);
+    assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+    let rows = |name: &str| -> Vec<BTreeMap<String, String>> {
+        let text = std::fs::read_to_string(folder.path().join("pod").join(name)).unwrap();
+        // Every second part between quotes is text, in which a comma ends no cell.
+        let cells = |line: &str| {
+            let parts = line.split('"').enumerate();
+            let kept = parts.map(|(at, part)| match at % 2 {
+                0 => part.replace(',', "\0"),
+                _ => part.to_owned(),
+            });
+            let line: String = kept.collect();
+            line.split('\0').map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut lines = text.lines().map(cells);
+        let heads = lines.next().unwrap();
+        lines.map(|cells| heads.iter().cloned().zip(cells).collect()).collect()
+    };
+    let cables = rows("cabling.csv");
+    for cable in &cables {
+        for end in ["from", "to"] {
+            let [rack, device, label, form] =
+                ["rack", "device", "label", "form"].map(|key| &cable[&format!("{end}_{key}")]);
+            assert!(!rack.is_empty() && !form.is_empty(), "{cable:?}");
+            assert!(label.starts_with(rack.as_str()) && label.contains(device.as_str()), "{label}");
+        }
+        assert!(!cable["rate"].is_empty() && !cable["part"].is_empty(), "{cable:?}");
+    }
+    assert!(cables.len() >= 256);
+    let parts = rows("bom.csv");
+    let optics = parts.iter().filter(|part| ["transceiver", "cable"].contains(&&*part["role"]));
+    let mut counted = 0;
+    for part in optics {
+        assert!(part["rate"].ends_with("bps") && !part["form_factor"].is_empty(), "{part:?}");
+        let number = |key: &str| part[key].parse::<u64>().unwrap();
+        assert_eq!(number("ordered"), number("quantity") + number("spares"), "{part:?}");
+        assert!(number("spares") > 0, "{part:?}");
+        counted += 1;
+    }
+    assert!(counted >= 2, "{parts:?}");
+}
+
+#[test]
 fn without_out_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let made = output(folder.path(), &["plan", "256"]);
