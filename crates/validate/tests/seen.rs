@@ -48,10 +48,18 @@ fn laboratory(text: &str) -> Vec<Check> {
     judge(&evidence, &Choice { phases: vec![Phase::Laboratory], quick: true })
 }
 
-/// Experiments of the AI phase that cross spines; all of them use every GPU.
+/// Experiments of the AI phase in which the whole cluster belongs to one owner.
+fn jobs(text: &str) -> Vec<Experiment> {
+    let mut all = experiments(text, Phase::Workload);
+    let shared = |workload: &Workload| workload.common().tenant.is_some();
+    all.retain(|experiment| !experiment.scenario.workloads.iter().any(shared));
+    all
+}
+
+/// Those of them that cross spines; all use every GPU.
 fn crossing(text: &str, gpus: u32) -> Vec<String> {
     let mut crossing = Vec::new();
-    for experiment in experiments(text, Phase::Workload) {
+    for experiment in jobs(text) {
         let found = measured(&experiment, text);
         let collectives = found.collectives.iter().map(|row| row.ranks);
         let ranks: Vec<u32> = collectives.chain(found.steps.iter().map(|row| row.ranks)).collect();
@@ -74,8 +82,7 @@ fn the_ai_phase_uses_every_gpu_and_crosses_spines() {
     let racks = "[cluster]\ngpus = 32\nnic = 'connectx-7'\n[fabric]\nkind = 'leaf-spine'\nleaf = 'tomahawk-5'\n\
                  leaves = 2\nspines = 2\n[switch.balancing]\nkind = 'dlb'\nper = 'packet'\n\
                  [transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n";
-    let all: Vec<String> =
-        experiments(racks, Phase::Workload).into_iter().map(|experiment| experiment.id).collect();
+    let all: Vec<String> = jobs(racks).into_iter().map(|experiment| experiment.id).collect();
     assert!(all.len() >= 4, "{all:?}");
     assert_eq!(crossing(racks, 32), all);
 }
