@@ -541,6 +541,7 @@ fn queue_pairs_per_connection_have_bounds() {
 #[test]
 fn costs_of_collectives_are_named_or_given() {
     use crate::scenario::{CostName, CostSetting};
+    use xoff_units::Span;
     let base = "[cluster]\nhosts = 4\n[fabric]\nkind = 'single'\n";
     let of = |text: &str| load_fabric(&format!("{base}{text}\n"));
     let costs = |text: &str| of(text).value.expect(text).fabric.collectives.clone();
