@@ -1,7 +1,7 @@
 //! The fabric file against the rules of the trade; no simulation.
 
 use super::tiers::unprotected;
-use super::words::{count, some};
+use super::words::{count, size, some};
 use super::{Evidence, advice};
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
@@ -150,12 +150,14 @@ fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
     let marking = || rows.iter().filter_map(|row| Some((row, row.kmin?)));
     let never: Vec<String> = marking()
         .filter(|(row, _)| row.ingresses_to_mark.is_none())
-        .map(|(row, kmin)| format!("{} (marks from {kmin}, more than all ingresses hold)", row.at))
+        .map(|(row, kmin)| {
+            format!("{} (marks from {}, more than all ingresses hold)", row.at, size(kmin))
+        })
         .collect();
     let late: Vec<String> = marking()
         .filter_map(|(row, kmin)| Some((row, kmin, row.ingresses_to_mark.filter(|&n| n > 2)?)))
         .map(|(row, kmin, n)| {
-            let (at, xoff) = (&row.at, row.xoff);
+            let (at, xoff, kmin) = (&row.at, size(row.xoff), size(kmin));
             format!(
                 "{at} (marks from {kmin}, which takes {n} ingresses; one alone pauses at {xoff})"
             )
@@ -168,7 +170,8 @@ fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
             Some((row, row.kmax.filter(|kmax| row.xoff.get() * 2 < kmax.get())?))
         })
         .map(|(row, kmax)| {
-            format!("{} (Kmax is {kmax}, an ingress pauses at {})", row.at, row.xoff)
+            let (kmax, xoff) = (size(kmax), size(row.xoff));
+            format!("{} (Kmax is {kmax}, an ingress pauses at {xoff})", row.at)
         })
         .collect();
     let (verdict, measured, places) = if !off.is_empty() {

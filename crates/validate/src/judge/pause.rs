@@ -1,6 +1,6 @@
 //! Pause thresholds: how much one ingress may take, when it resumes, and how long a pause lasts.
 
-use super::words::{percent, some, time};
+use super::words::{percent, size, some, time};
 use super::{Evidence, advice};
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
@@ -73,7 +73,7 @@ fn row_wrong(fabric: &Fabric, row: &ThresholdRow) -> Vec<(Verdict, String)> {
     } else if offset.get() > row.xoff.get() / 2 && row.xoff > packet {
         wrong.push((
             Verdict::Warn,
-            format!("{}: resumes only {offset} below XOFF ({})", row.at, row.xoff),
+            format!("{}: resumes only {} below XOFF ({})", row.at, size(offset), size(row.xoff)),
         ));
     }
     if let Some(quanta) = fabric.pause.quanta {

@@ -1,6 +1,7 @@
 //! Figures and counts inside sentences.
 
 use xoff_report::{Number, Unit};
+use xoff_units::Bytes;
 
 /// A share in percent.
 pub(super) fn percent(share: f64) -> String {
@@ -10,6 +11,11 @@ pub(super) fn percent(share: f64) -> String {
 /// A time given in microseconds.
 pub(super) fn time(us: f64) -> String {
     Unit::Seconds.show(us * 1e-6)
+}
+
+/// A size, with three digits.
+pub(super) fn size(bytes: Bytes) -> String {
+    Unit::Bytes.show(bytes.get() as f64)
 }
 
 /// A number of things.
