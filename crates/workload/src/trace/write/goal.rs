@@ -148,8 +148,12 @@ impl Block<'_> {
         for hop in &hops {
             let text = message_text(hop.is_send, hop.bytes, hop.peer, tag + hop.lane);
             let label = self.state(&text)?;
-            let on = hop.after.map_or(begin, |at| first + at);
-            writeln!(self.file, "l{label} requires l{on}")?;
+            for on in hop.after.into_iter().flatten() {
+                writeln!(self.file, "l{label} requires l{}", first + on)?;
+            }
+            if hop.after == [None; 2] {
+                writeln!(self.file, "l{label} requires l{begin}")?;
+            }
         }
         let end = self.state("calc 0")?;
         for at in 0..hops.len() as u32 {

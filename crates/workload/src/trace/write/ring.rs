@@ -10,8 +10,8 @@ pub(super) struct Hop {
     pub(super) bytes: u64,
     /// Messages with different lanes never meet.
     pub(super) lane: u32,
-    /// Which hop of this list it waits for, beside what the collective waits for.
-    pub(super) after: Option<u32>,
+    /// Which hops of this list it waits for, beside what the collective waits for.
+    pub(super) after: [Option<u32>; 2],
 }
 
 /// A collective of a group.
@@ -27,9 +27,14 @@ pub(super) struct Group<'a> {
 
 /// Lanes that a collective may use.
 pub(super) const LANES: u32 = 64;
-/// A chunk of a ring is cut into slices of about this size, so many at most.
+/// A chunk of a ring is cut into four slices unless they were smaller than this, and into more where they were larger
+/// than NCCL's slice.
 const SLICE: u64 = 256 << 10;
-const MOST_SLICES: u64 = 4;
+const LEAST_SLICES: u64 = 4;
+const MOST_SLICE: u64 = 1 << 20;
+/// Slices that a rank has under way in a ring, as the buffer of a connection allows: what others send need not wait for a
+/// whole collective.
+const WINDOW: usize = 4;
 /// Pieces of a chain.
 const PIECE: u64 = 512 << 10;
 const MOST_PIECES: u64 = 64;
@@ -86,26 +91,35 @@ impl Group<'_> {
             _ => servers.iter().map(Vec::len).min().unwrap_or(1).min(LANES as usize),
         };
         let count = self.members.len() as u64;
-        // Slices of a chunk follow each other around the ring, so that the delay of a hop is not waited for every time.
+        // Slices of a chunk follow each other around the ring, so that the delay of a hop is not waited for every time, and
+        // are small enough that messages of others need not wait for a whole chunk.
         let chunk = self.bytes / rings as u64 / count;
-        let slices = (chunk / SLICE).clamp(1, MOST_SLICES.min(u64::from(LANES) / rings as u64));
-        let lanes = rings as u64 * slices;
+        let slices = (chunk / SLICE).min(LEAST_SLICES).max(chunk.div_ceil(MOST_SLICE));
+        let slices = slices.clamp(1, u64::from(LANES) / rings as u64);
         let mut hops = Vec::new();
-        for lane in 0..lanes {
-            let order = self.order((lane / slices) as usize);
+        for ring in 0..rings as u64 {
+            let order = self.order(ring as usize);
             let Some(place) = order.iter().position(|&other| other == rank) else { continue };
             let next = order[(place + 1) % order.len()];
             let before = order[(place + order.len() - 1) % order.len()];
-            let (share, place, lane) = (part(self.bytes, lanes, lane), place as u64, lane as u32);
-            let mut after = None;
+            let mut got: Vec<Option<u32>> = vec![None; slices as usize];
+            let mut sent: Vec<u32> = Vec::new();
             for step in 0..laps * (count - 1) {
-                // A rank passes on the chunk that it has got in the step before.
-                let chunk =
-                    |place: u64| part(share, count, (place + 2 * count * laps - step) % count);
-                let (sent, got) = (chunk(place), chunk(place + count - 1));
-                hops.push(Hop { is_send: true, peer: next, bytes: sent, lane, after });
-                after = Some(hops.len() as u32);
-                hops.push(Hop { is_send: false, peer: before, bytes: got, lane, after: None });
+                for slice in 0..slices {
+                    let lane = ring * slices + slice;
+                    let share = part(self.bytes, rings as u64 * slices, lane);
+                    // A rank passes on the chunk that it has got in the step before.
+                    let chunk =
+                        |place: u64| part(share, count, (place + 2 * count * laps - step) % count);
+                    let (out, own) = (chunk(place as u64), chunk(place as u64 + count - 1));
+                    let window = sent.len().checked_sub(WINDOW).map(|at| sent[at]);
+                    let (after, lane) = ([got[slice as usize], window], lane as u32);
+                    sent.push(hops.len() as u32);
+                    hops.push(Hop { is_send: true, peer: next, bytes: out, lane, after });
+                    got[slice as usize] = Some(hops.len() as u32);
+                    let after = [None; 2];
+                    hops.push(Hop { is_send: false, peer: before, bytes: own, lane, after });
+                }
             }
         }
         hops
@@ -127,10 +141,11 @@ impl Group<'_> {
             let mut after = None;
             if let Some(before) = place.checked_sub(1) {
                 after = Some(hops.len() as u32);
-                hops.push(Hop { is_send: false, peer: order[before], bytes, lane, after: None });
+                let none = [None; 2];
+                hops.push(Hop { is_send: false, peer: order[before], bytes, lane, after: none });
             }
             if let Some(&peer) = order.get(place + 1) {
-                hops.push(Hop { is_send: true, peer, bytes, lane, after });
+                hops.push(Hop { is_send: true, peer, bytes, lane, after: [after, None] });
             }
         }
         hops
@@ -154,11 +169,11 @@ impl Group<'_> {
             };
             if talks(rank, to) {
                 let bytes = bytes(rank, to);
-                hops.push(Hop { is_send: true, peer: to, bytes, lane: 0, after: None });
+                hops.push(Hop { is_send: true, peer: to, bytes, lane: 0, after: [None; 2] });
             }
             if talks(from, rank) {
                 let bytes = bytes(from, rank);
-                hops.push(Hop { is_send: false, peer: from, bytes, lane: 0, after: None });
+                hops.push(Hop { is_send: false, peer: from, bytes, lane: 0, after: [None; 2] });
             }
         }
         hops
