@@ -1,8 +1,8 @@
 //! AICB's own workloads: CSV with a row per communication, for all ranks or stage by stage.
 //!
 //! A line `[rank0 ~ rank127]`, or `[ pp_stage0: [rank0, rank1, …] ]` for each pipeline stage, says whose rows follow;
-//! older files have none. Sizes are those of the whole buffer, as AICB runs them. Rows are done one after the other; a
-//! send is not waited for. Tensor-parallel ranks are neighbours, then come data-parallel ones, then stages.
+//! older files have none. Sizes are those of the whole buffer, as AICB runs them. Rows are done one after the other, messages
+//! next to each other together; a send is not waited for. Tensor-parallel ranks are neighbours, then come data-parallel ones, then stages.
 
 use super::builder::{Builder, Link};
 use super::error::{Outcome, Place, TraceError};
@@ -228,16 +228,23 @@ impl Writer<'_> {
             Act::Collective { group: Kind::Tensor, size, .. } => size,
             _ => None,
         });
-        let mut last: Option<u32> = None;
+        // Messages next to each other are posted together, and what comes then waits for those received.
+        let (mut last, mut received): (Option<u32>, Vec<u32>) = (None, Vec::new());
         for row in &section.rows {
             let at = At { place: row.line, ..at };
             let Some(work) = self.work(row, who, tensor.unwrap_or(1), at)? else { continue };
             self.builder.push(Operation { who, work, stream: None, measured: None }, at)?;
             let from = self.count;
-            self.links.extend(last.map(|on| Link { from, on, edge: Edge::Control }));
             self.count += 1;
-            if !matches!(work, Work::Send(_)) {
-                last = Some(from);
+            let link = |on: u32| Link { from, on, edge: Edge::Control };
+            self.links.extend(last.map(link));
+            match work {
+                Work::Send(_) => {}
+                Work::Receive(_) => received.push(from),
+                _ => {
+                    self.links.extend(received.drain(..).map(link));
+                    last = Some(from);
+                }
             }
         }
         Ok(())
@@ -407,9 +414,28 @@ mod tests {
         assert_eq!((trace.operations[2].who, sent.peer), (Who::One(Rank(1)), Some(Rank(3))));
         let Work::Collective(reduce) = trace.operations[3].work else { panic!() };
         assert_eq!(trace.group(reduce.group).members, Members::List(vec![Rank(1), Rank(3)]));
-        // A send is not waited for.
+        // A send is not waited for, a receive is.
         assert!(trace.needs(OperationId(3)).is_empty());
         assert_eq!(trace.needs(OperationId(5))[0].on, OperationId(4));
+    }
+
+    /// As the steady state of a pipeline does it: what is received next is asked for before the last is sent.
+    #[test]
+    fn messages_next_to_each_other_are_posted_together() {
+        let p2p = |what, way| row(what, "CommGroup.pp_group", "1", "64", way, "None");
+        let work = row("computation", "None", "None", "1", "", "10");
+        let text = format!(
+            "[ pp_stage0: [rank0] ]\n{COLUMNS}{}{}{work}[ pp_stage1: [rank1] ]\n{COLUMNS}{}{work}{}",
+            p2p("irecv", "recv_next"),
+            p2p("isend", "send_next"),
+            p2p("irecv", "recv_prev"),
+            p2p("isend", "send_prev"),
+        );
+        let trace = parse(&text);
+        let needs = |at| trace.needs(OperationId(at)).iter().map(|n| n.on.0).collect::<Vec<_>>();
+        assert_eq!([needs(0), needs(1), needs(2)], [vec![], vec![], vec![0]]);
+        let options = crate::replay::Options::default();
+        assert!(crate::replay::Replay::new(&trace, &options).is_ok());
     }
 
     #[test]
