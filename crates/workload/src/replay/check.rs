@@ -1,7 +1,7 @@
 //! Whether every operation of a replay can be reached.
 
+use super::frontier::Frontier;
 use super::plan::{AT_START, NODE, Replay, Task};
-use std::collections::VecDeque;
 
 /// Nodes that wait for each other, in order: each for the next, the last for the first.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,26 +10,15 @@ pub(super) struct Stuck(pub(super) Vec<u32>);
 /// What a walk through the plan has reached, as if everything took no time.
 struct Walk<'a> {
     plan: &'a Replay,
-    waiting: Vec<u32>,
-    come: Vec<u32>,
-    /// Whether the other half of a message is ready.
-    half: Vec<bool>,
+    frontier: Frontier,
     done: Vec<bool>,
-    ready: VecDeque<u32>,
 }
 
 /// Walks through all nodes; what is not reached waits for itself.
 pub(super) fn order(plan: &Replay) -> Result<(), Stuck> {
-    let mut walk = Walk {
-        plan,
-        waiting: plan.waits.clone(),
-        come: vec![0; plan.calls.len()],
-        half: vec![false; plan.messages.len()],
-        done: vec![false; plan.tasks.len()],
-        ready: VecDeque::new(),
-    };
-    walk.ready.extend((0..).zip(&plan.waits).filter(|(_, waits)| **waits == 0).map(|(at, _)| at));
-    while let Some(node) = walk.ready.pop_front() {
+    let done = vec![false; plan.tasks.len()];
+    let mut walk = Walk { plan, frontier: Frontier::new(plan), done };
+    while let Some(node) = walk.frontier.pop() {
         walk.begin(node);
     }
     match walk.done.iter().position(|done| !done) {
@@ -40,7 +29,7 @@ pub(super) fn order(plan: &Replay) -> Result<(), Stuck> {
 
 impl Walk<'_> {
     fn begin(&mut self, node: u32) {
-        self.follow(node, true);
+        self.frontier.begun(self.plan, node);
         match self.plan.tasks[node as usize] {
             Task::Nothing | Task::Compute { .. } => self.finish(node),
             Task::Send(message) => {
@@ -49,10 +38,8 @@ impl Walk<'_> {
             }
             Task::Receive(message) => self.meet(message),
             Task::Call(call) => {
-                self.come[call as usize] += 1;
-                let nodes = self.plan.call_nodes(call);
-                if self.come[call as usize] as usize == nodes.len() {
-                    nodes.iter().for_each(|&node| self.finish(node));
+                if self.frontier.come(self.plan, call) {
+                    self.plan.call_nodes(call).iter().for_each(|&node| self.finish(node));
                 }
             }
         }
@@ -60,26 +47,14 @@ impl Walk<'_> {
 
     /// A receive is done when it and its send are ready, whichever comes last.
     fn meet(&mut self, message: u32) {
-        if std::mem::replace(&mut self.half[message as usize], true) {
+        if self.frontier.meet(message) {
             self.finish(self.plan.messages[message as usize].receive);
         }
     }
 
     fn finish(&mut self, node: u32) {
         self.done[node as usize] = true;
-        self.follow(node, false);
-    }
-
-    fn follow(&mut self, node: u32, start: bool) {
-        for &follower in self.plan.followers(node) {
-            if (follower & AT_START != 0) == start {
-                let follower = follower & NODE;
-                self.waiting[follower as usize] -= 1;
-                if self.waiting[follower as usize] == 0 {
-                    self.ready.push_back(follower);
-                }
-            }
-        }
+        self.frontier.done(self.plan, node);
     }
 
     /// Follows what is waited for from a node that was not reached, until that comes back.
@@ -88,7 +63,7 @@ impl Walk<'_> {
         let mut before = vec![u32::MAX; count];
         for node in (0..count as u32).filter(|&node| !self.done[node as usize]) {
             for &follower in self.plan.followers(node) {
-                let begun = self.waiting[node as usize] == 0;
+                let begun = !self.frontier.waits(node);
                 if follower & AT_START == 0 || !begun {
                     before[(follower & NODE) as usize] = node;
                 }
@@ -106,14 +81,14 @@ impl Walk<'_> {
     }
 
     fn waits_for(&self, node: u32, before: &[u32]) -> u32 {
-        if self.waiting[node as usize] > 0 {
+        if self.frontier.waits(node) {
             return before[node as usize];
         }
         match self.plan.tasks[node as usize] {
             Task::Receive(message) => self.plan.messages[message as usize].send,
             Task::Call(call) => {
                 let missing =
-                    |&&other: &&u32| self.waiting[other as usize] > 0 && !self.done[other as usize];
+                    |&&other: &&u32| self.frontier.waits(other) && !self.done[other as usize];
                 self.plan.call_nodes(call).iter().find(missing).copied().unwrap_or(node)
             }
             _ => node,

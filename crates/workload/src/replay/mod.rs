@@ -23,6 +23,7 @@
 
 mod call;
 mod check;
+mod frontier;
 mod matching;
 pub(crate) mod member;
 mod plan;

@@ -5,7 +5,8 @@
 
 use super::CallFigures;
 use super::call::Choice;
-use super::plan::{AT_START, NO_QUEUE, NODE, Replay, Task};
+use super::frontier::Frontier;
+use super::plan::{NO_QUEUE, Replay, Task};
 use crate::collective::{CollectiveError, Settings};
 use crate::layout::{Layout, RankId};
 use crate::program::{Action, Program, Queue, Token, Traffic};
@@ -56,10 +57,7 @@ pub struct ReplayProgram {
     layouts: Arc<Vec<Layout>>,
     settings: Settings,
     choice: Choice,
-    waiting: Vec<u32>,
-    come: Vec<u32>,
-    /// Whether a message has arrived, or its receive is ready.
-    half: Vec<bool>,
+    frontier: Frontier,
     lineups: Vec<Lineup>,
     comms: Vec<Comm>,
     lanes: Vec<Option<Box<Lane>>>,
@@ -67,8 +65,7 @@ pub struct ReplayProgram {
     queues: BTreeMap<QueueKey, u32>,
     /// Messages that each rank has sent: its queue pairs take turns.
     sent: Vec<u32>,
-    /// Nodes to begin, and what collectives ask for. Kept for their memory.
-    ready: VecDeque<u32>,
+    /// What collectives ask for. Kept for its memory.
     inner: Vec<Action>,
     left: usize,
     now: Instant,
@@ -91,16 +88,13 @@ impl ReplayProgram {
             layout: Arc::new(layout.clone()),
             settings,
             choice,
-            waiting: plan.waits.clone(),
-            come: vec![0; plan.calls.len()],
-            half: vec![false; plan.messages.len()],
+            frontier: Frontier::new(&plan),
             lineups: vec![Lineup::default(); plan.queues as usize],
             comms: vec![Comm::default(); plan.comms.len()],
             lanes: Vec::new(),
             free: Vec::new(),
             queues: BTreeMap::new(),
             sent: vec![0; plan.ranks() as usize],
-            ready: VecDeque::new(),
             inner: Vec::new(),
             left: plan.tasks.len(),
             now: Instant::ZERO,
@@ -125,8 +119,6 @@ impl ReplayProgram {
     }
 
     pub(crate) fn start(&mut self, out: &mut Vec<Action>) {
-        let free = (0..).zip(&self.waiting).filter(|(_, waits)| **waits == 0);
-        self.ready.extend(free.map(|(node, _)| node));
         self.go_on(out);
     }
 
@@ -151,7 +143,7 @@ impl ReplayProgram {
 
     /// Everything that can go on does.
     fn go_on(&mut self, out: &mut Vec<Action>) {
-        while let Some(node) = self.ready.pop_front() {
+        while let Some(node) = self.frontier.pop() {
             self.begin(node, out);
         }
         if self.left == 0 {
@@ -161,7 +153,7 @@ impl ReplayProgram {
     }
 
     fn begin(&mut self, node: u32, out: &mut Vec<Action>) {
-        self.follow(node, true);
+        self.frontier.begun(&self.plan, node);
         match self.plan.tasks[node as usize] {
             Task::Nothing => self.finish(node),
             Task::Compute { span, .. } if span.is_zero() => self.finish(node),
@@ -176,8 +168,7 @@ impl ReplayProgram {
             Task::Send(message) => self.send(message, out),
             Task::Receive(message) => self.meet(message),
             Task::Call(call) => {
-                self.come[call as usize] += 1;
-                if self.come[call as usize] as usize == self.plan.call_nodes(call).len() {
+                if self.frontier.come(&self.plan, call) {
                     let comm = self.plan.calls[call as usize].comm;
                     self.comms[comm as usize].due.push_back(call);
                     self.begin_call(comm, out);
@@ -232,26 +223,14 @@ impl ReplayProgram {
 
     /// A receive is done when it is ready and its message has arrived, whichever comes last.
     fn meet(&mut self, message: u32) {
-        if std::mem::replace(&mut self.half[message as usize], true) {
+        if self.frontier.meet(message) {
             self.finish(self.plan.messages[message as usize].receive);
         }
     }
 
     fn finish(&mut self, node: u32) {
         self.left -= 1;
-        self.follow(node, false);
-    }
-
-    fn follow(&mut self, node: u32, start: bool) {
-        for &follower in self.plan.followers(node) {
-            if (follower & AT_START != 0) == start {
-                let follower = follower & NODE;
-                self.waiting[follower as usize] -= 1;
-                if self.waiting[follower as usize] == 0 {
-                    self.ready.push_back(follower);
-                }
-            }
-        }
+        self.frontier.done(&self.plan, node);
     }
 
     /// Begins a communicator's next collective, if there is one that all have come to.
