@@ -63,9 +63,11 @@ fn marking(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
     let delay = |row: &ThresholdRow, bytes: Option<xoff_units::Bytes>| {
         bytes.map_or(0.0, |bytes| row.rate.time_for(bytes).as_us_f64())
     };
-    let mut wrong = Vec::new();
+    let (mut wrong, mut always) = (Vec::new(), false);
     for row in &rows {
         let (kmin, kmax) = (delay(row, row.kmin), delay(row, row.kmax));
+        // From Kmax on every packet is marked: senders slow down although nothing is full.
+        always |= kmax < rtt / LOW;
         let pmax = row.pmax.map_or(0.0, |pmax| pmax.as_f64());
         if kmin > HIGH * rtt {
             wrong.push(format!(
@@ -114,7 +116,11 @@ fn marking(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
             seen,
             format!("Kmin between a {LOW:.0}th of a round trip and {HIGH:.0} of them, Pmax of 1 % or more"),
         )
-        .verdict(if wrong.is_empty() { Verdict::Pass } else { Verdict::Warn })
+        .verdict(match (wrong.is_empty(), always) {
+            (true, _) => Verdict::Pass,
+            (false, false) => Verdict::Warn,
+            (false, true) => Verdict::Fail,
+        })
         .places(wrong);
     Some(check.consider(advice::thresholds(evidence)))
 }

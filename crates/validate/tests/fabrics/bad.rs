@@ -46,7 +46,7 @@ fn ecn_above_xoff() {
 
 #[test]
 fn ecn_too_low() {
-    check("ecn-too-low", &["synthetic.permutation"], "NICs receive");
+    check("ecn-too-low", &["laboratory.ecn-thresholds"], "is marked");
 }
 
 #[test]
