@@ -125,7 +125,9 @@ fn victims(fabric: &Fabric, scale: Scale) -> Option<Experiment> {
     if fabric.nics.len() <= 2 * CROWD as usize {
         return None;
     }
-    let size = endless(fabric, scale.settled);
+    // The crowd's first cuts hit the other flows as well: at the end of an incast's time they are still recovering.
+    let time = scale.settled * 2;
+    let size = endless(fabric, time);
     // The next NIC after each sender's place half way around, that neither sends nor is taken: at the sender's own
     // switch if there is one, so that nothing but the sender is shared.
     let mut taken: Vec<usize> = senders.iter().copied().chain([0]).collect();
@@ -146,7 +148,7 @@ fn victims(fabric: &Fabric, scale: Scale) -> Option<Experiment> {
         .with(list(crowd.collect(), "crowd"))
         .with(list(aside, VICTIMS))
         .sampled(Span::from_us(5))
-        .within(scale.settled);
+        .within(time);
     Some(experiment)
 }
 
