@@ -224,6 +224,11 @@ impl Congestion {
         matches!(self, Congestion::Dctcp(_) | Congestion::Nscc(_))
     }
 
+    /// Whether senders slow down for ECN marks. The others measure delay or load, or never slow down.
+    pub fn obeys_marks(&self) -> bool {
+        matches!(self, Congestion::Dcqcn(_) | Congestion::Dctcp(_) | Congestion::Nscc(_))
+    }
+
     /// Whether its packets are ECN-capable. TCP sets that only for schemes that react to marks.
     pub fn takes_marks(&self) -> bool {
         !matches!(self, Congestion::Cubic(_))

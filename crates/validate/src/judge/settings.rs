@@ -54,7 +54,9 @@ fn congestion_control(evidence: &Evidence<'_>) -> Option<Check> {
 
 /// Kmin and Kmax against the delay that they stand for and the round trip of the fabric, and Pmax.
 fn marking(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
-    let rtt = derived.paths.iter().map(|path| path.base_rtt.as_us_f64()).fold(0.0, f64::max);
+    let rtts = || derived.paths.iter().map(|path| path.base_rtt.as_us_f64());
+    let (shortest, rtt) = (rtts().fold(f64::INFINITY, f64::min), rtts().fold(0.0, f64::max));
+    let obeyed = evidence.setup.fabric.nics.iter().any(|nic| nic.qp.congestion.obeys_marks());
     let rows: Vec<&ThresholdRow> =
         derived.thresholds.iter().filter(|row| row.kmin.is_some()).collect();
     if rows.is_empty() || rtt <= 0.0 {
@@ -66,8 +68,8 @@ fn marking(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
     let (mut wrong, mut always) = (Vec::new(), false);
     for row in &rows {
         let (kmin, kmax) = (delay(row, row.kmin), delay(row, row.kmax));
-        // From Kmax on every packet is marked: senders slow down although nothing is full.
-        always |= kmax < rtt / LOW;
+        // From Kmax on every packet is marked: senders of every path slow down although nothing is full.
+        always |= obeyed && kmax < shortest / LOW;
         let pmax = row.pmax.map_or(0.0, |pmax| pmax.as_f64());
         if kmin > HIGH * rtt {
             wrong.push(format!(
