@@ -22,7 +22,7 @@ use xoff_units::{Bytes, Ratio, Span};
 
 pub use background::{Arrivals, Background};
 pub use collective::{
-    AlgorithmSetting, Collective, PlacementRule, PlacementSetting, Rooted, SizeRange,
+    AlgorithmSetting, Collective, Exchanged, PlacementRule, PlacementSetting, Rooted, SizeRange,
 };
 pub use cost::{ConnectionsSetting, CostName, CostSetting, CostValues};
 pub use fault::{
@@ -91,11 +91,15 @@ pub enum Workload {
     ReduceScatter(Collective),
     /// A collective: every rank has a piece for every other. (Kind `all-to-all` is the plain
     /// pattern: flows that all start at once, without ranks, channels or clear-to-sends.)
-    AllToAllCollective(Collective),
+    AllToAllCollective(Exchanged),
     /// A collective: every rank ends with the data of one.
     Broadcast(Rooted),
     /// A collective: one rank ends with all data, each rank's share sent to it as it asks for it.
     Gather(Rooted),
+    /// A collective: one rank ends with the sum of all data.
+    Reduce(Rooted),
+    /// A collective: one rank has a share for each, and sends it.
+    Scatter(Rooted),
     /// A collective: every rank sends to the next.
     SendRecv(Collective),
     /// A training step of a transformer: computing and everything that its GPUs send.
@@ -128,9 +132,12 @@ impl Workload {
             Workload::AllReduce(w)
             | Workload::AllGather(w)
             | Workload::ReduceScatter(w)
-            | Workload::AllToAllCollective(w)
             | Workload::SendRecv(w) => &w.common,
-            Workload::Broadcast(w) | Workload::Gather(w) => &w.collective.common,
+            Workload::AllToAllCollective(w) => &w.collective.common,
+            Workload::Broadcast(w)
+            | Workload::Gather(w)
+            | Workload::Reduce(w)
+            | Workload::Scatter(w) => &w.collective.common,
             Workload::TrainingStep(w) => &w.common,
             Workload::Trace(w) => &w.common,
             Workload::Checkpoint(w) => &w.common,
@@ -156,6 +163,8 @@ impl Workload {
             Workload::AllToAllCollective(_) => "all-to-all-collective",
             Workload::Broadcast(_) => "broadcast",
             Workload::Gather(_) => "gather",
+            Workload::Reduce(_) => "reduce",
+            Workload::Scatter(_) => "scatter",
             Workload::SendRecv(_) => "send-recv",
             Workload::TrainingStep(_) => "training-step",
             Workload::Trace(_) => "trace",
@@ -188,9 +197,12 @@ impl Workload {
             Workload::AllReduce(w)
             | Workload::AllGather(w)
             | Workload::ReduceScatter(w)
-            | Workload::AllToAllCollective(w)
             | Workload::SendRecv(w) => Some(w),
-            Workload::Broadcast(w) | Workload::Gather(w) => Some(&w.collective),
+            Workload::AllToAllCollective(w) => Some(&w.collective),
+            Workload::Broadcast(w)
+            | Workload::Gather(w)
+            | Workload::Reduce(w)
+            | Workload::Scatter(w) => Some(&w.collective),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use crate::Case;
 use xoff_sim::{JobResult, JobRun};
 use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary, TransferSummary};
 use xoff_units::Span;
-use xoff_workload::collective::{Algorithm, Figures};
+use xoff_workload::collective::Figures;
 use xoff_workload::replay::CallFigures;
 use xoff_workload::training::StepError;
 use xoff_workload::{Job, Run, TrainingRun};
@@ -51,7 +51,7 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
         CollectiveSummary {
             name: format!("{name}: {count} x {}", row.name),
             ranks: row.ranks,
-            algorithm: row.algorithm.map_or("", Algorithm::name).to_owned(),
+            algorithm: row.algorithm.name().to_owned(),
             size_bytes: row.size.get(),
             finished: count,
             asked: count,

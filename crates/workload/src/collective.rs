@@ -5,7 +5,10 @@
 //! | AllReduce | ring, tree, rail | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail |
 //! | AllGather, ReduceScatter | ring | as AllReduce |
 //! | Broadcast | ring (a chain), tree | pieces of 1 step |
-//! | AllToAll, SendRecv, Gather | pairwise, PXN | pieces of 128 KiB |
+//! | Reduce | ring (a chain) | pieces of 1 step |
+//! | AllToAll, SendRecv, Gather, Scatter | pairwise, PXN | pieces of 128 KiB |
+//!
+//! AllToAll may be uneven ([`uneven`]), and ranks may come late ([`Lateness`]).
 //!
 //! Each channel has its share of the data and its own way through the servers ([`Layout`]). Over the
 //! network every piece waits for the receiver's clear-to-send, of which at most a buffer of 8 steps
@@ -25,8 +28,10 @@ mod build;
 mod cost;
 mod exchange;
 mod figures;
+mod late;
 mod link;
 mod machine;
+mod matrix;
 mod pairs;
 mod part;
 mod path;
@@ -44,15 +49,18 @@ use crate::program::Program;
 use link::MOST_WINDOW;
 use machine::Terms;
 use part::Part;
-use rounds::{Pattern, Rounds};
+use rounds::{Amounts, Pattern, Rounds};
 use shape::Shape;
+use std::sync::Arc;
 use xoff_units::{Bytes, Rate};
 
 pub use bound::{Bound, Network, bound};
 pub use cost::{Cost, Flags};
 pub use exchange::Exchange;
 pub use figures::Figures;
+pub use late::Lateness;
 pub use machine::Machine;
+pub use matrix::{Matrix, Uneven};
 pub use traffic::{Loads, loads};
 
 /// What ranks do together. The size that goes with it is counted as nccl-tests counts: of the
@@ -78,6 +86,16 @@ pub enum Collective {
         /// The one.
         root: RankId,
     },
+    /// One ends with the sum of everybody's data.
+    Reduce {
+        /// The one.
+        root: RankId,
+    },
+    /// One has a piece for everybody; the size is that of all pieces, less what does not divide by the ranks.
+    Scatter {
+        /// The one.
+        root: RankId,
+    },
     /// Everybody sends to the rank after it.
     SendRecv,
 }
@@ -92,6 +110,8 @@ impl Collective {
             Collective::AllToAll => "all-to-all",
             Collective::Broadcast { .. } => "broadcast",
             Collective::Gather { .. } => "gather",
+            Collective::Reduce { .. } => "reduce",
+            Collective::Scatter { .. } => "scatter",
             Collective::SendRecv => "send-recv",
         }
     }
@@ -100,7 +120,7 @@ impl Collective {
 /// How it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Along a ring through all ranks; a chain for Broadcast.
+    /// Along a ring through all ranks; a chain for Broadcast and Reduce.
     Ring,
     /// Along two binary trees over the servers, and chains inside them.
     Tree,
@@ -130,9 +150,11 @@ impl Algorithm {
             Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree, Algorithm::Rail],
             Collective::AllGather | Collective::ReduceScatter => &[Algorithm::Ring],
             Collective::Broadcast { .. } => &[Algorithm::Ring, Algorithm::Tree],
-            Collective::AllToAll | Collective::SendRecv | Collective::Gather { .. } => {
-                &[Algorithm::Pxn, Algorithm::Pairwise]
-            }
+            Collective::Reduce { .. } => &[Algorithm::Ring],
+            Collective::AllToAll
+            | Collective::SendRecv
+            | Collective::Gather { .. }
+            | Collective::Scatter { .. } => &[Algorithm::Pxn, Algorithm::Pairwise],
         }
     }
 }
@@ -153,6 +175,8 @@ pub struct Settings {
     pub clear_to_send: Bytes,
     /// What it costs beside the network.
     pub cost: Cost,
+    /// How late ranks come to it.
+    pub lateness: Lateness,
 }
 
 impl Default for Settings {
@@ -164,6 +188,7 @@ impl Default for Settings {
             pair_piece: Bytes::new(128 << 10),
             clear_to_send: Bytes::new(64),
             cost: Cost::MEASURED,
+            lateness: Lateness::NONE,
         }
     }
 }
@@ -212,6 +237,14 @@ pub enum CollectiveError {
     NoRoot {
         /// The root.
         root: u32,
+        /// Ranks there are.
+        ranks: u32,
+    },
+    /// A matrix for another number of ranks.
+    #[error("the matrix has {rows} rows, and there are {ranks} ranks")]
+    Matrix {
+        /// Rows of the matrix.
+        rows: u32,
         /// Ranks there are.
         ranks: u32,
     },
@@ -279,21 +312,21 @@ impl Cut {
         let step = settings.step.get();
         let chunk = step * u64::from(CHUNK_STEPS);
         let slices = CHUNK_STEPS / SLICE_STEPS;
-        let ring = matches!(collective, Collective::Broadcast { .. });
+        let chain = matches!(collective, Collective::Broadcast { .. } | Collective::Reduce { .. });
         let shape = |channel| {
             let bytes = match share {
                 Some(share) => shape::ragged(bytes, share, channel),
                 None => shape::part(bytes, channels, channel),
             };
             match algorithm {
-                Algorithm::Ring if !ring => Shape::new(bytes, ranks, chunk, slices),
+                Algorithm::Ring if !chain => Shape::new(bytes, ranks, chunk, slices),
                 Algorithm::Rail => Shape::full(bytes, ranks, chunk, slices),
                 Algorithm::Ring => Shape::pipeline(bytes, ranks, LEAST_PIECE, step),
                 _ => Shape::pipeline(bytes, levels(layout), LEAST_PIECE, step),
             }
         };
         let window = match algorithm {
-            Algorithm::Ring if !ring => STEPS / SLICE_STEPS,
+            Algorithm::Ring if !chain => STEPS / SLICE_STEPS,
             Algorithm::Rail => STEPS / SLICE_STEPS,
             _ => STEPS,
         };
@@ -322,10 +355,15 @@ fn check(
         return Err(CollectiveError::Uneven);
     }
     match collective {
-        Collective::Gather { .. } if size.get() < u64::from(layout.ranks()) => {
+        Collective::Gather { .. } | Collective::Scatter { .. }
+            if size.get() < u64::from(layout.ranks()) =>
+        {
             Err(CollectiveError::Empty)
         }
-        Collective::Broadcast { root } | Collective::Gather { root }
+        Collective::Broadcast { root }
+        | Collective::Gather { root }
+        | Collective::Reduce { root }
+        | Collective::Scatter { root }
             if root.0 >= layout.ranks() =>
         {
             Err(CollectiveError::NoRoot { root: root.0, ranks: layout.ranks() })
@@ -376,24 +414,17 @@ pub fn program(
     settings: &Settings,
 ) -> Result<Program, CollectiveError> {
     let Cut { channels, shapes, window } = Cut::new(collective, algorithm, size, layout, settings)?;
-    let terms = Terms {
-        window,
-        queues: settings.queues,
-        clear_to_send: settings.clear_to_send,
-        cost: settings.cost,
-    };
+    let terms = Terms::new(settings, window);
     let alone = layout.ranks() == 1;
     if !alone && matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {
         let pattern = match collective {
             Collective::SendRecv => Pattern::Next,
             Collective::Gather { root } => Pattern::To(root.0),
+            Collective::Scatter { root } => Pattern::From(root.0),
             _ => Pattern::All,
         };
-        let by_rail = algorithm == Algorithm::Pxn;
-        let rounds = Rounds::new(layout, pattern, size.get());
-        let rounds = rounds.with(channels, settings.pair_piece.get(), by_rail);
-        let exchange = Exchange::new(rounds, terms);
-        return Ok(Program::Exchange(exchange));
+        let rounds = Rounds::new(layout, pattern, Amounts::Even(size.get()));
+        return Ok(exchange(rounds, channels, algorithm, settings, terms));
     }
     let columns = layout.ranks_per_domain().unwrap_or(1);
     let lanes = if algorithm == Algorithm::Rail { columns } else { 2 };
@@ -405,6 +436,9 @@ pub fn program(
             }
             (_, Collective::Broadcast { root }) => {
                 build::broadcast_trees(&mut machine, layout, channels, root);
+            }
+            (_, Collective::Reduce { root }) => {
+                build::sums(&mut machine, layout, channels, root);
             }
             (Algorithm::Tree, _) => build::trees(&mut machine, layout, channels),
             (Algorithm::Rail, _) => build::rails(&mut machine, layout, channels, columns),
@@ -418,4 +452,33 @@ pub fn program(
         }
     }
     machine.complete().map(Program::Machine).ok_or(CollectiveError::TooLarge(size))
+}
+
+/// Rounds between pairs, cut by the settings.
+fn exchange(
+    rounds: Rounds,
+    channels: u32,
+    algorithm: Algorithm,
+    settings: &Settings,
+    terms: Terms,
+) -> Program {
+    let by_rail = algorithm == Algorithm::Pxn;
+    let rounds = rounds.with(channels, settings.pair_piece.get(), by_rail);
+    Program::Exchange(Exchange::new(rounds, terms))
+}
+
+/// The program of an AllToAll in which every rank has its own amount for every other.
+pub fn uneven(
+    matrix: &Arc<Matrix>,
+    algorithm: Algorithm,
+    layout: &Layout,
+    settings: &Settings,
+) -> Result<Program, CollectiveError> {
+    let all = Collective::AllToAll;
+    if matrix.ranks() != layout.ranks() {
+        return Err(CollectiveError::Matrix { rows: matrix.ranks(), ranks: layout.ranks() });
+    }
+    let cut = Cut::new(all, algorithm, matrix.busiest(), layout, settings)?;
+    let rounds = Rounds::new(layout, Pattern::All, Amounts::Each(Arc::clone(matrix)));
+    Ok(exchange(rounds, cut.channels, algorithm, settings, Terms::new(settings, cut.window)))
 }

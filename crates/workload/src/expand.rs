@@ -122,6 +122,8 @@ impl Plan<'_> {
             | Workload::AllToAllCollective(_)
             | Workload::Broadcast(_)
             | Workload::Gather(_)
+            | Workload::Reduce(_)
+            | Workload::Scatter(_)
             | Workload::SendRecv(_)
             | Workload::TrainingStep(_)
             | Workload::Trace(_)

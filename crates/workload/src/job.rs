@@ -6,7 +6,8 @@ mod traced;
 mod training;
 
 use crate::collective::{
-    self, Algorithm, Collective, CollectiveError, Cost, Flags, Settings, tuner,
+    self, Algorithm, Collective, CollectiveError, Cost, Flags, Lateness, Matrix, Settings, Uneven,
+    tuner,
 };
 use crate::error::{Findings, Place, WorkloadError};
 use crate::layout::{GpuId, Layout, Placement, RankId};
@@ -40,6 +41,8 @@ pub struct Job {
     pub settings: Settings,
     /// The collectives that it runs, in this order.
     pub runs: Vec<Run>,
+    /// How uneven its AllToAlls are, if they are.
+    pub uneven: Option<Uneven>,
     /// The training step that it runs instead.
     pub training: Option<TrainingRun>,
     /// The trace that it replays instead.
@@ -160,7 +163,15 @@ impl Job {
 
     /// The program of one of its runs, ready to start.
     pub fn program(&self, run: &Run) -> Result<Program, CollectiveError> {
-        collective::program(run.collective, run.algorithm, run.size, &self.layout, &self.settings)
+        let Run { collective, algorithm, size, .. } = *run;
+        let (layout, settings) = (&self.layout, &self.settings);
+        match &self.uneven {
+            None => collective::program(collective, algorithm, size, layout, settings),
+            Some(uneven) => {
+                let matrix = uneven.matrix(size, layout.ranks());
+                collective::uneven(&matrix, algorithm, layout, settings)
+            }
+        }
     }
 }
 
@@ -210,7 +221,8 @@ pub fn programs_in(
         let made = match (workload, workload.collective()) {
             (Workload::TrainingStep(entry), _) => training_job(entry, index, fabric, &names, seed),
             (Workload::Trace(entry), _) => replay::job(entry, index, fabric, &names, seed, base),
-            (_, Some(entry)) => job(workload, entry, index, fabric, &names, seed),
+            (_, Some(entry)) => uneven(workload, stream::hash(seed, u64::from(index)), base)
+                .and_then(|uneven| job((workload, entry), uneven, index, fabric, &names, seed)),
             _ => {
                 let maker = Maker { fabric, names: &names, workload: index, seed };
                 match maker.job(workload) {
@@ -229,8 +241,8 @@ pub fn programs_in(
 }
 
 fn job(
-    workload: &Workload,
-    entry: &scenario::Collective,
+    (workload, entry): (&Workload, &scenario::Collective),
+    uneven: Option<Uneven>,
     index: u32,
     fabric: &Fabric,
     names: &Resolver<'_>,
@@ -243,11 +255,16 @@ fn job(
         channels: entry.channels.or(fabric.collectives.channels),
         queues: entry.qps.unwrap_or(fabric.queue_pairs),
         cost: cost(&entry.cost, fabric),
+        lateness: Lateness {
+            most: entry.late.unwrap_or(Span::ZERO),
+            seed: stream::hash(seed, u64::from(index)),
+        },
         ..Settings::default()
     };
-    let sizes: Vec<Bytes> = match (entry.size, entry.sizes) {
-        (Some(size), None) => vec![size],
-        (None, Some(range)) => range.iter().collect(),
+    let sizes: Vec<Bytes> = match (entry.size, entry.sizes, &uneven) {
+        (None, None, Some(Uneven::Exactly(matrix))) => vec![matrix.busiest()],
+        (Some(size), None, _) => vec![size],
+        (None, Some(range), _) => range.iter().collect(),
         _ => return Err("give either `size` or `sizes`".into()),
     };
     let repeat = entry.repeat.unwrap_or(1);
@@ -268,6 +285,7 @@ fn job(
         layout,
         settings,
         runs,
+        uneven,
         training: None,
         replay: None,
         service: None,
@@ -279,6 +297,20 @@ fn job(
         job.program(run).map_err(|error| error.to_string())?;
     }
     Ok(job)
+}
+
+/// How uneven an AllToAll is; none if it is even, or no AllToAll.
+fn uneven(workload: &Workload, seed: u64, base: Option<&Path>) -> Result<Option<Uneven>, String> {
+    let Workload::AllToAllCollective(entry) = workload else { return Ok(None) };
+    let Some(path) = &entry.matrix else {
+        return Ok(entry.skew.map(|ratio| Uneven::Skewed { ratio, seed }));
+    };
+    let base = base.ok_or("a matrix is read from a file, and none can be read here")?;
+    let path = base.join(path);
+    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(&error))?;
+    let matrix = Matrix::parse(&text).map_err(|error| wrong(&error))?;
+    Ok(Some(Uneven::Exactly(Arc::new(matrix))))
 }
 
 /// The costs of a setting; what it does not say is as measured.
@@ -340,6 +372,7 @@ fn training_job(
         layout,
         settings: Settings { cost: step.collective_cost(), queues, ..Settings::default() },
         runs: Vec::new(),
+        uneven: None,
         training: Some(TrainingRun { step, repeat }),
         replay: None,
         service: None,
@@ -368,6 +401,8 @@ fn collective(workload: &Workload) -> Collective {
         Workload::AllToAllCollective(_) => Collective::AllToAll,
         Workload::Broadcast(entry) => Collective::Broadcast { root: RankId(entry.root) },
         Workload::Gather(entry) => Collective::Gather { root: RankId(entry.root) },
+        Workload::Reduce(entry) => Collective::Reduce { root: RankId(entry.root) },
+        Workload::Scatter(entry) => Collective::Scatter { root: RankId(entry.root) },
         Workload::SendRecv(_) => Collective::SendRecv,
         _ => Collective::AllReduce,
     }

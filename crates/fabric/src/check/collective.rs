@@ -24,7 +24,16 @@ pub(super) fn check(
         let path = [Step::Key("workload"), Step::Index(index), Step::Key(key)];
         report.error(code::IMPOSSIBLE, &path, message, help);
     };
+    let exchanged = match workload {
+        Workload::AllToAllCollective(exchanged) => Some(exchanged),
+        _ => None,
+    };
+    let matrix = exchanged.is_some_and(|exchanged| exchanged.matrix.is_some());
     match (entry.size, entry.sizes) {
+        (None, None) if matrix => {}
+        _ if matrix => {
+            wrong("matrix", "`matrix` and a size both say how much".into(), "keep one of them");
+        }
         (None, None) => wrong("size", "no size".into(), "give `size` or `sizes`"),
         (Some(_), Some(_)) => {
             wrong("sizes", "`size` and `sizes` both say how much".into(), "keep one of them");
@@ -51,9 +60,31 @@ pub(super) fn check(
         let help = format!("it has {}", algorithms(workload));
         wrong("algorithm", "this collective has no such algorithm".into(), &help);
     }
-    ranks(workload, entry, fabric, &mut wrong);
+    let ranks = ranks(workload, entry, fabric, &mut wrong);
+    if let Some(skew) = exchanged.and_then(|exchanged| exchanged.skew) {
+        if matrix {
+            wrong(
+                "skew",
+                "`matrix` and `skew` both say how uneven it is".into(),
+                "keep one of them",
+            );
+        } else if !(1.0..=ranks as f64).contains(&skew) {
+            let help = format!("give 1 (even) to {ranks} (all to one rank), like 2.5");
+            wrong("skew", format!("`skew` is {skew}"), &help);
+        }
+    }
+    if let Some(late) = entry.late.filter(|&late| late > LATEST) {
+        wrong(
+            "late",
+            format!("`late` is {late}"),
+            "give at most 100s; stragglers are some ms late",
+        );
+    }
     cost(index, &entry.cost, report);
 }
+
+/// Latest that a rank may come: far beyond any that a job would wait for.
+const LATEST: Span = Span::from_ms(100_000);
 
 /// Longest time of a cost: far beyond any GPU or host.
 const LONGEST: Span = Span::from_ms(1000);
@@ -90,13 +121,13 @@ pub(crate) fn costs(at: &[Step<'_>], cost: &CostValues, report: &mut Report<'_>)
     }
 }
 
-/// GPUs that there are, those that take part, and the root among them.
+/// GPUs that there are, those that take part, and the root among them; how many take part.
 fn ranks(
     workload: &Workload,
     entry: &Collective,
     fabric: &Fabric,
     wrong: &mut impl FnMut(&'static str, String, &str),
-) {
+) -> u64 {
     let mut there = gpus(fabric);
     if let PlacementSetting::Gpus(list) = &entry.placement {
         if let Some(gpu) = list.iter().find(|&&gpu| u64::from(gpu) >= there) {
@@ -115,12 +146,16 @@ fn ranks(
         let help = "give 2 or more, at most that many";
         wrong("ranks", format!("{ranks} ranks on {there} GPUs"), help);
     }
-    if let Workload::Broadcast(rooted) | Workload::Gather(rooted) = workload
+    if let Workload::Broadcast(rooted)
+    | Workload::Gather(rooted)
+    | Workload::Reduce(rooted)
+    | Workload::Scatter(rooted) = workload
         && u64::from(rooted.root) >= ranks
     {
         let help = format!("there are {ranks} ranks, counted from 0");
         wrong("root", format!("there is no rank {}", rooted.root), &help);
     }
+    ranks
 }
 
 /// GPUs of a fabric; a server that lists none has one per NIC.
@@ -136,7 +171,9 @@ fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
     use AlgorithmSetting::{Auto, Pairwise, Pxn, Rail, Ring, Tree};
     match workload {
         Workload::AllReduce(_) => matches!(algorithm, Auto | Ring | Tree | Rail),
-        Workload::AllGather(_) | Workload::ReduceScatter(_) => matches!(algorithm, Auto | Ring),
+        Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
+            matches!(algorithm, Auto | Ring)
+        }
         Workload::Broadcast(_) => matches!(algorithm, Auto | Ring | Tree),
         _ => matches!(algorithm, Auto | Pairwise | Pxn),
     }
@@ -145,7 +182,9 @@ fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
 fn algorithms(workload: &Workload) -> &'static str {
     match workload {
         Workload::AllReduce(_) => "`auto`, `ring`, `tree` and `rail`",
-        Workload::AllGather(_) | Workload::ReduceScatter(_) => "`auto` and `ring`",
+        Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
+            "`auto` and `ring`"
+        }
         Workload::Broadcast(_) => "`auto`, `ring` and `tree`",
         _ => "`auto`, `pairwise` and `pxn`",
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Span};
 
 /// What ranks do together, once or over a range of sizes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,8 @@ pub struct Collective {
     /// Whether each size of `sizes` begins with new queue pairs (`fresh`, the default) or goes on with those of the
     /// sizes before it (`kept`). Repetitions of a size always keep theirs.
     pub connections: ConnectionsSetting,
+    /// Ranks come to it up to so much late, each by a time of its own that is drawn evenly (default: all at once).
+    pub late: Option<Span>,
     /// What all kinds have in common.
     #[serde(flatten)]
     pub common: Common,
@@ -44,11 +46,33 @@ pub struct Collective {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Rooted {
-    /// The rank that has all data before (broadcast) or after (gather) (default 0).
+    /// The rank that has all data before (broadcast, scatter) or after (gather, reduce) (default 0).
     pub root: u32,
     /// What all collectives have in common.
     #[serde(flatten)]
     pub collective: Collective,
+}
+
+/// A collective in which every rank has a piece for every other.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Exchanged {
+    /// How uneven it is: what the busiest rank is sent over what ranks are sent in the mean, from 1 to the number of ranks
+    /// (default 1). All ranks have the same favourites, as tokens have experts; loads fall as a power of the place in
+    /// an order that is drawn.
+    pub skew: Option<f64>,
+    /// A file with what every rank has for every other, instead of `size` and `sizes`: numbers of bytes between blanks, a
+    /// line per sender, as nccl-tests' `alltoallv_perf` reads it; relative to the scenario.
+    pub matrix: Option<String>,
+    /// What all collectives have in common.
+    #[serde(flatten)]
+    pub collective: Collective,
+}
+
+impl From<Collective> for Exchanged {
+    fn from(collective: Collective) -> Self {
+        Self { skew: None, matrix: None, collective }
+    }
 }
 
 /// How a collective is done.
@@ -58,7 +82,7 @@ pub enum AlgorithmSetting {
     /// As NCCL's tuner would choose for the size.
     #[default]
     Auto,
-    /// Along a ring through all ranks; a chain for broadcast.
+    /// Along a ring through all ranks; a chain for broadcast and reduce.
     Ring,
     /// Along two binary trees over the servers.
     Tree,

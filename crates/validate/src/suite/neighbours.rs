@@ -142,7 +142,7 @@ impl<'a> Cast<'a> {
         );
         let experiment = Experiment::new(SERVING, Phase::Workload, title)
             .with(Workload::KvCache(caches))
-            .with(Workload::AllToAllCollective(exchange));
+            .with(Workload::AllToAllCollective(exchange.into()));
         Some(experiment)
     }
 

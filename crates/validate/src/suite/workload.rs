@@ -26,6 +26,10 @@ const MANY_NICS: usize = 2_048;
 /// A collective as a piece of traffic.
 type Kind = fn(Collective) -> Workload;
 
+fn exchange(collective: Collective) -> Workload {
+    Workload::AllToAllCollective(collective.into())
+}
+
 /// The GPUs of each job, by number; one empty list if a single job has them all.
 fn jobs(fabric: &Fabric, together: usize) -> Vec<Vec<u32>> {
     let servers = fabric.servers.len();
@@ -58,7 +62,7 @@ pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Exp
         ("all-reduce", "AllReduce", Workload::AllReduce, reduced),
         ("all-gather", "AllGather", Workload::AllGather, reduced),
         ("reduce-scatter", "ReduceScatter", Workload::ReduceScatter, reduced),
-        ("all-to-all-collective", "AllToAll", Workload::AllToAllCollective, scale.exchanged),
+        ("all-to-all-collective", "AllToAll", exchange, scale.exchanged),
     ];
     let one = |(id, name, kind, size): (&str, &str, Kind, Bytes)| {
         let jobs = if id == "all-to-all-collective" { &exchanging } else { &jobs };

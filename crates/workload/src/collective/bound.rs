@@ -440,7 +440,9 @@ impl Terms {
                 // The last piece may be a short one.
                 let last = Bytes::new(round.piece(round.pieces - 1));
                 let rate = if round.is_far() { self.nic } else { self.nvlink };
-                path += begin + rate.time_for(last) + trip + buffers.max(pace * more);
+                // Who has nothing else to receive has asked before.
+                let asks = if round.asked && !path.is_zero() { Span::ZERO } else { begin };
+                path += asks + rate.time_for(last) + trip + buffers.max(pace * more);
             }
             longest = longest.max(path);
         }

@@ -50,6 +50,28 @@ pub(super) fn chains(machine: &mut Machine, layout: &Layout, channels: u32, root
     }
 }
 
+/// Reduce along a ring that is cut after the root: every server is entered at the channel's NIC, that of the root, too.
+pub(super) fn sums(machine: &mut Machine, layout: &Layout, channels: u32, root: RankId) {
+    for channel in 0..channels {
+        let path = Path::new(layout, channel, None);
+        let mut ranks: Vec<_> = path.ranks().collect();
+        let place = ranks.iter().position(|&(_, rank)| rank == root).unwrap_or(0);
+        ranks.rotate_left(place + 1);
+        let first = machine.workers.len() as u32;
+        for (at, &(_, rank)) in ranks.iter().enumerate() {
+            let last = at + 1 == ranks.len();
+            let (takes, effect) = if at == 0 { (0, Effect::Own) } else { (MAIN, Effect::Combine) };
+            let gives = if last { 0 } else { MAIN };
+            let op = Op { takes, gives, chunk: 0, effect, keeps: last };
+            machine.worker(layout.seat(rank).gpu, channel, Part::Same(op));
+        }
+        for (pair, at) in ranks.windows(2).zip(first..) {
+            let queue = queue(machine, channel, 0);
+            machine.link((at, 0), (at + 1, 0), path.way(layout, pair[0], pair[1], queue));
+        }
+    }
+}
+
 /// Hands on what came in, or the own data where nothing comes in.
 fn pass(takes: u8, gives: u8) -> Op {
     let effect = if takes == 0 { Effect::Own } else { Effect::Forward };

@@ -77,7 +77,12 @@ impl Exchange {
                     ..Sender::default()
                 })
                 .collect(),
-            receivers: vec![Receiver::default(); lanes],
+            receivers: (0..lanes)
+                .map(|lane| Receiver {
+                    round: rounds.first_heard(lane).unwrap_or(u32::MAX),
+                    ..Receiver::default()
+                })
+                .collect(),
             launched: vec![false; lanes],
             rounds,
             active: 0,
@@ -99,7 +104,7 @@ impl Exchange {
                 let Some(exit) = self.rounds.exit(lane, target) else { continue };
                 let (from, to) = (exit.nic, self.rounds.seat(target).nic);
                 let first = self.rounds.queue(lane, target) * queues;
-                let bytes = self.rounds.in_all(target);
+                let bytes = self.rounds.in_all(lane, target);
                 demands.extend((0..queues).map(|turn| Demand {
                     from,
                     to,
@@ -134,11 +139,11 @@ impl Exchange {
             return out.push(Action::Finished);
         }
         for lane in 0..lanes {
-            let span = self.terms.cost.launch;
+            let gpu = self.rounds.seat(lane).gpu;
+            let span = self.terms.launch(gpu);
             if span.is_zero() {
                 self.begin(lane, out);
             } else {
-                let gpu = self.rounds.seat(lane).gpu;
                 let token = Token::new(kind::LAUNCHED, 0, lane as u32);
                 out.push(Action::Wait { token, gpu, span });
             }
@@ -196,7 +201,7 @@ impl Exchange {
     /// Goes to the next round that has something to send, the one in hand included.
     fn open_sender(&mut self, lane: usize) {
         while let Some(target) = self.target(lane) {
-            let pieces = self.rounds.pieces(target);
+            let pieces = self.rounds.pieces(lane, target);
             let round = self.senders[lane].round;
             self.senders[lane] = Sender { round, pieces, ..Sender::default() };
             if pieces > 0 {
@@ -207,8 +212,8 @@ impl Exchange {
     }
 
     fn open_receiver(&mut self, lane: usize) {
-        let pieces = self.rounds.pieces(lane);
-        while self.source(lane).is_some() {
+        while let Some(source) = self.source(lane) {
+            let pieces = self.rounds.pieces(source, lane);
             let round = self.receivers[lane].round;
             self.receivers[lane] = Receiver { round, pieces, ..Receiver::default() };
             if pieces > 0 {
@@ -267,7 +272,7 @@ impl Exchange {
                 }
             };
             let slot = (piece % SLOTS) as u8;
-            let bytes = self.rounds.size(target, piece);
+            let bytes = self.rounds.size(lane, target, piece);
             let token = Token::new(step, slot, lane as u32);
             out.push(Action::Nvlink { token, from: own.gpu, to, bytes });
         }
@@ -292,7 +297,7 @@ impl Exchange {
         while self.senders[lane].posted < self.senders[lane].staged.min(cleared) {
             let piece = self.senders[lane].posted;
             self.senders[lane].posted += 1;
-            let bytes = self.rounds.size(target, piece);
+            let bytes = self.rounds.size(lane, target, piece);
             let token = Token::new(kind::LANDED, (piece % SLOTS) as u8, lane as u32);
             let (queue, traffic) = (Queue(first + piece % self.terms.queues), Traffic::Data);
             out.push(Action::Network { token, from, to, queue, traffic, bytes });
@@ -311,7 +316,7 @@ impl Exchange {
         // Less than a buffer of pieces is under way, so the slot says which one it is.
         let landed = self.senders[lane].landed;
         let piece = landed + (u32::from(slot) + SLOTS - landed % SLOTS) % SLOTS;
-        let span = self.terms.cost.delay(self.rounds.size(target, piece));
+        let span = self.terms.cost.delay(self.rounds.size(lane, target, piece));
         if span.is_zero() {
             return self.take(lane, slot, out);
         }
@@ -336,7 +341,7 @@ impl Exchange {
         if copying || landed == arrived {
             return;
         }
-        let span = self.terms.cost.work(self.rounds.size(target, landed));
+        let span = self.terms.cost.work(self.rounds.size(lane, target, landed));
         if span.is_zero() {
             return self.copied(lane, out);
         }

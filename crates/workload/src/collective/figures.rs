@@ -33,7 +33,8 @@ fn bus_factor(collective: Collective, ranks: u32) -> f64 {
         Collective::AllGather
         | Collective::ReduceScatter
         | Collective::AllToAll
-        | Collective::Gather { .. } => (n - 1.0) / n,
-        Collective::Broadcast { .. } | Collective::SendRecv => 1.0,
+        | Collective::Gather { .. }
+        | Collective::Scatter { .. } => (n - 1.0) / n,
+        Collective::Broadcast { .. } | Collective::Reduce { .. } | Collective::SendRecv => 1.0,
     }
 }

@@ -4,7 +4,9 @@
 //! step takes and gives; a step goes slice by slice, each as soon as its inputs have arrived and its
 //! outputs have room. That is NCCL's kernel and proxy in one.
 
+use super::Settings;
 use super::cost::Cost;
+use super::late::Lateness;
 use super::link::{Link, SLOTS, Way};
 use super::part::{Op, Part};
 use super::shape::Shape;
@@ -37,6 +39,20 @@ pub(crate) struct Terms {
     pub(crate) clear_to_send: Bytes,
     /// What workers and proxies take.
     pub(crate) cost: Cost,
+    lateness: Lateness,
+}
+
+impl Terms {
+    /// The terms of some settings, with so many pieces in a buffer.
+    pub(crate) fn new(settings: &Settings, window: u32) -> Self {
+        let Settings { queues, clear_to_send, cost, lateness, .. } = *settings;
+        Self { window, queues, clear_to_send, cost, lateness }
+    }
+
+    /// What passes on a GPU before it begins.
+    pub(crate) fn launch(&self, gpu: GpuId) -> Span {
+        self.cost.launch + self.lateness.of(gpu)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +154,7 @@ impl Machine {
         }
         for number in 0..self.workers.len() as u32 {
             let worker = &self.workers[number as usize];
-            let (gpu, span) = (worker.gpu, self.terms.cost.launch);
+            let (gpu, span) = (worker.gpu, self.terms.launch(worker.gpu));
             if worker.state == State::Done {
                 continue;
             }

@@ -181,8 +181,12 @@ impl Recurrence {
 
     fn ask(&mut self, lane: usize, now: Span) {
         let Some(round) = self.round(lane).filter(Round::is_far) else { return };
-        let (at, window) = (now + self.costs.ask, self.costs.window);
+        let window = self.costs.window;
         let state = &mut self.lanes[lane];
+        let at = match round.asked && state.granted == 0 {
+            true => now.max(self.costs.ask),
+            false => now + self.costs.ask,
+        };
         let more = round.pieces.min(state.landed + window) - state.granted;
         state.granted += more;
         (0..more).for_each(|_| self.push(at, What::Cleared(lane)));
@@ -297,7 +301,7 @@ mod tests {
     };
 
     const ROUND: Round =
-        Round { exit: Some(0), relay: false, pieces: 1, bytes: 1_000, most: 1_000 };
+        Round { exit: Some(0), relay: false, asked: false, pieces: 1, bytes: 1_000, most: 1_000 };
 
     #[test]
     fn rounds_follow_each_other() {

@@ -6,12 +6,16 @@
 //! per lane; lane `l` of `k` takes every `k`-th, and rounds inside and outside have lanes of their own.
 //!
 //! Where all send to one, it hears the rank `i + 1` after it in round `i / k` of lane `i mod k`: that rank's only
-//! round has the same number.
+//! round has the same number. Where one sends to all it is the same the other way round.
+//!
+//! What they send is the same for every pair, or as a [`Matrix`] has it; pairs with nothing to say are passed over.
 
 use super::link::Way;
+use super::matrix::Matrix;
 use super::shape::part;
 use super::traffic::Loads;
 use crate::layout::{Layout, RankId, Seat};
+use std::sync::Arc;
 use xoff_units::Bytes;
 
 /// The pattern of senders and receivers.
@@ -23,6 +27,17 @@ pub(super) enum Pattern {
     Next,
     /// Every other rank to this one.
     To(u32),
+    /// This rank to every other.
+    From(u32),
+}
+
+/// What ranks have to send.
+#[derive(Debug, Clone)]
+pub(super) enum Amounts {
+    /// So much each, to itself included; cut evenly over the ranks.
+    Even(u64),
+    /// To each its own.
+    Each(Arc<Matrix>),
 }
 
 /// One message of a round.
@@ -32,6 +47,8 @@ pub(super) struct Round {
     pub(super) exit: Option<u32>,
     /// Handed over to another GPU of the server first.
     pub(super) relay: bool,
+    /// The receiver has asked for it from the beginning: it has nothing else to receive.
+    pub(super) asked: bool,
     pub(super) pieces: u32,
     /// Of all of them, and of one at most.
     pub(super) bytes: u64,
@@ -71,8 +88,7 @@ pub(super) struct Rounds {
     /// Ranks in every server; 1 where rounds do not go by servers.
     columns: u32,
     pattern: Pattern,
-    /// What a rank has to send, to itself included; cut evenly over the ranks.
-    bytes: u64,
+    amounts: Amounts,
     /// Most bytes of a piece.
     piece: u64,
     channels: u32,
@@ -83,12 +99,12 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// The rounds of a layout in which each rank has `bytes` to send.
-    pub(super) fn new(layout: &Layout, pattern: Pattern, bytes: u64) -> Self {
+    /// The rounds of a layout in which ranks have so much to send.
+    pub(super) fn new(layout: &Layout, pattern: Pattern, amounts: Amounts) -> Self {
         let ranks = layout.ranks();
         let columns = match pattern {
             Pattern::All => layout.ranks_per_domain().unwrap_or(1),
-            Pattern::Next | Pattern::To(_) => 1,
+            Pattern::Next | Pattern::To(_) | Pattern::From(_) => 1,
         };
         let grid: Vec<u32> = match columns {
             1 => (0..ranks).collect(),
@@ -109,7 +125,7 @@ impl Rounds {
             seats: (0..ranks).map(|rank| layout.seat(RankId(rank))).collect(),
             domains: layout.domains().to_vec(),
             pattern,
-            bytes,
+            amounts,
             piece: 1,
             channels: 1,
             lanes: 1,
@@ -150,17 +166,43 @@ impl Rounds {
 
     /// The first round in which a lane has something to send, if it ever has.
     pub(super) fn first(&self, lane: usize) -> Option<u32> {
-        let Pattern::To(root) = self.pattern else { return Some(0) };
+        match self.pattern {
+            Pattern::To(root) => self.only(lane, root),
+            Pattern::From(root) => (self.rank(lane) == root).then_some(0),
+            Pattern::All | Pattern::Next => Some(0),
+        }
+    }
+
+    /// The first round in which a lane may receive something, if it ever does.
+    pub(super) fn first_heard(&self, lane: usize) -> Option<u32> {
+        match self.pattern {
+            Pattern::From(root) => self.only(lane, root),
+            Pattern::To(root) => (self.rank(lane) == root).then_some(0),
+            Pattern::All | Pattern::Next => Some(0),
+        }
+    }
+
+    /// The only round that a lane has with the root, if it is that of its rank.
+    fn only(&self, lane: usize, root: u32) -> Option<u32> {
         let ranks = self.seats.len() as u32;
         let number = ((self.rank(lane) + ranks - root) % ranks).checked_sub(1)?;
         (number % self.channels == self.channel(lane)).then_some(number / self.channels)
+    }
+
+    /// The lane of the rank that has its only round with the root in this round of the root's.
+    fn partner(&self, lane: usize, round: u32, root: u32) -> Option<usize> {
+        let (rank, channel) = (self.rank(lane), self.channel(lane));
+        let number = round.checked_mul(self.channels)?.checked_add(channel)?;
+        let ranks = self.seats.len() as u32;
+        let has = rank == root && number < ranks - 1;
+        has.then(|| self.lane((root + 1 + number) % ranks, channel))
     }
 
     /// How far the partner of a lane's round is, in servers and GPUs; none after the last round.
     fn shift(&self, lane: u32, round: u32) -> Option<(u32, u32)> {
         let rows = match self.pattern {
             Pattern::All => self.seats.len() as u32 / self.columns,
-            Pattern::Next | Pattern::To(_) => 2,
+            Pattern::Next | Pattern::To(_) | Pattern::From(_) => 2,
         };
         let inside = lane >= self.channels;
         let number = round.checked_mul(self.channels)?.checked_add(lane % self.channels)?;
@@ -182,9 +224,13 @@ impl Rounds {
     /// The lane that a sender's round leads to; none after the last round.
     pub(super) fn target(&self, lane: usize, round: u32) -> Option<usize> {
         let (rank, channel) = (self.rank(lane), self.channel(lane));
-        if let Pattern::To(root) = self.pattern {
-            let own = self.first(lane) == Some(round);
-            return own.then(|| self.lane(root, channel));
+        match self.pattern {
+            Pattern::To(root) => {
+                let own = self.only(lane, root) == Some(round);
+                return own.then(|| self.lane(root, channel));
+            }
+            Pattern::From(root) => return self.partner(lane, round, root),
+            Pattern::All | Pattern::Next => {}
         }
         let shift = self.shift(channel, round)?;
         Some(self.lane(self.at(rank, shift), channel))
@@ -193,11 +239,13 @@ impl Rounds {
     /// The lane that a receiver's round comes from; none after the last round.
     pub(super) fn source(&self, lane: usize, round: u32) -> Option<usize> {
         let (rank, channel) = (self.rank(lane), self.channel(lane));
-        if let Pattern::To(root) = self.pattern {
-            let number = round.checked_mul(self.channels)?.checked_add(channel)?;
-            let ranks = self.seats.len() as u32;
-            let heard = rank == root && number < ranks - 1;
-            return heard.then(|| self.lane((root + 1 + number) % ranks, channel));
+        match self.pattern {
+            Pattern::To(root) => return self.partner(lane, round, root),
+            Pattern::From(root) => {
+                let own = self.only(lane, root) == Some(round);
+                return own.then(|| self.lane(root, channel));
+            }
+            Pattern::All | Pattern::Next => {}
         }
         let (rows, columns) = self.shift(channel, round)?;
         let count = self.seats.len() as u32 / self.columns;
@@ -205,39 +253,42 @@ impl Rounds {
         Some(self.lane(self.at(rank, back), channel))
     }
 
-    /// What goes to a rank.
-    fn message(&self, to: u32) -> u64 {
-        match self.pattern {
-            Pattern::All => part(self.bytes, self.seats.len() as u32, to),
-            Pattern::Next => self.bytes,
-            Pattern::To(_) => self.bytes / self.seats.len() as u64,
+    /// What goes from a rank to another.
+    fn message(&self, from: u32, to: u32) -> u64 {
+        let ranks = self.seats.len() as u32;
+        match (&self.amounts, self.pattern) {
+            (Amounts::Each(matrix), _) => matrix.between(from, to).get(),
+            (&Amounts::Even(bytes), Pattern::All) => part(bytes, ranks, to),
+            (&Amounts::Even(bytes), Pattern::Next) => bytes,
+            (&Amounts::Even(bytes), Pattern::To(_) | Pattern::From(_)) => bytes / u64::from(ranks),
         }
     }
 
     /// Messages that are a byte longer than others of the collective have as many pieces.
-    fn pieces_to(&self, to: u32) -> u32 {
-        let message = self.message(to);
-        let least = match self.pattern {
-            Pattern::All => self.bytes / self.seats.len() as u64,
-            Pattern::Next | Pattern::To(_) => message,
+    fn pieces_between(&self, from: u32, to: u32) -> u32 {
+        let message = self.message(from, to);
+        let least = match (&self.amounts, self.pattern) {
+            (&Amounts::Even(bytes), Pattern::All) => bytes / self.seats.len() as u64,
+            _ => message,
         };
         least.div_ceil(self.piece).max(u64::from(message > 0)) as u32
     }
 
-    /// Pieces of every message to the rank of a lane.
-    pub(super) fn pieces(&self, target: usize) -> u32 {
-        self.pieces_to(self.rank(target))
+    /// Pieces of the message from the rank of a lane to that of another.
+    pub(super) fn pieces(&self, lane: usize, target: usize) -> u32 {
+        self.pieces_between(self.rank(lane), self.rank(target))
     }
 
-    /// The bytes of every message to the rank of a lane.
-    pub(super) fn in_all(&self, target: usize) -> u64 {
-        self.message(self.rank(target))
+    /// The bytes of that message.
+    pub(super) fn in_all(&self, lane: usize, target: usize) -> u64 {
+        self.message(self.rank(lane), self.rank(target))
     }
 
-    /// The bytes of a piece to the rank of a lane.
-    pub(super) fn size(&self, target: usize, piece: u32) -> Bytes {
-        let rank = self.rank(target);
-        Bytes::new(self::piece(self.message(rank), self.piece, self.pieces_to(rank), piece))
+    /// The bytes of a piece of it.
+    pub(super) fn size(&self, lane: usize, target: usize, piece: u32) -> Bytes {
+        let (from, to) = (self.rank(lane), self.rank(target));
+        let pieces = self.pieces_between(from, to);
+        Bytes::new(self::piece(self.message(from, to), self.piece, pieces, piece))
     }
 
     /// The seat whose NIC a sender uses towards a receiver; none inside a server.
@@ -278,6 +329,8 @@ impl Rounds {
                     let shift = (root + ranks - from) % ranks;
                     shift..shift + 1
                 }
+                Pattern::From(root) if from == root => 1..ranks,
+                Pattern::From(_) => 0..0,
             };
             for to in shifts.map(|shift| (from + shift) % ranks) {
                 let (lane, target) = (self.lane(from, 0), self.lane(to, 0));
@@ -289,30 +342,35 @@ impl Rounds {
                         Way::Network { from: exit.nic, to: peer.nic, queue: 0, relay }
                     }
                 };
-                loads.add(way, Bytes::new(self.message(to)));
+                loads.add(way, Bytes::new(self.message(from, to)));
             }
         }
         loads
     }
 
-    /// The messages of a rank on a lane, round by round; where all send to one, those to the one.
+    /// The messages of a rank on a lane, round by round; where all send to one, or one to all, those of the one.
     pub(super) fn of(&self, rank: u32, lane: u32) -> impl Iterator<Item = Round> + '_ {
         let pair = move |round| match self.pattern {
             Pattern::To(root) => {
                 let source = self.source(self.lane(root, lane), round)?;
                 Some((self.rank(source), root))
             }
+            Pattern::From(root) => {
+                let target = self.target(self.lane(root, lane), round)?;
+                Some((root, self.rank(target)))
+            }
             Pattern::All | Pattern::Next => {
                 Some((rank, self.rank(self.target(self.lane(rank, lane), round)?)))
             }
         };
         (0..).map_while(pair).map(move |(rank, to)| {
-            let pieces = self.pieces_to(to);
+            let pieces = self.pieces_between(rank, to);
             let ends = [rank, to].map(|rank| self.lane(rank, 0));
             let exit = self.exit(ends[0], ends[1]);
             let relay = exit.is_some_and(|exit| exit.nic != self.seats[rank as usize].nic);
-            let (bytes, most) = (self.message(to), self.piece);
-            Round { exit: exit.map(|exit| exit.rail), relay, pieces, bytes, most }
+            let (bytes, most) = (self.message(rank, to), self.piece);
+            let asked = matches!(self.pattern, Pattern::From(_));
+            Round { exit: exit.map(|exit| exit.rail), relay, asked, pieces, bytes, most }
         })
     }
 
@@ -327,14 +385,15 @@ impl Rounds {
         let mut nics: Vec<_> = self.seats.iter().map(|seat| seat.nic).collect();
         nics.sort_unstable();
         nics.dedup();
+        let Amounts::Even(bytes) = self.amounts else { return false };
         match self.pattern {
             Pattern::All => {
-                self.bytes >= self.seats.len() as u64
+                bytes >= self.seats.len() as u64
                     && nics.len() == self.seats.len()
                     && self.domains.iter().all(|domain| domain.len() == size)
             }
             Pattern::Next => false,
-            Pattern::To(_) => true,
+            Pattern::To(_) | Pattern::From(_) => true,
         }
     }
 

@@ -4,6 +4,7 @@ mod moves;
 mod order;
 mod published;
 mod times;
+mod uneven;
 
 use super::*;
 use crate::ideal::{self, Outcome};
@@ -61,20 +62,33 @@ pub(super) fn packed(fabric: &Fabric) -> Layout {
     Layout::new(fabric, None, &Placement::Packed).unwrap()
 }
 
-pub(super) const COLLECTIVES: [Collective; 6] = [
+pub(super) const COLLECTIVES: [Collective; 7] = [
     Collective::AllReduce,
     Collective::AllGather,
     Collective::ReduceScatter,
     Collective::AllToAll,
     Collective::Broadcast { root: RankId(0) },
+    Collective::Reduce { root: RankId(0) },
     Collective::SendRecv,
 ];
 
-/// All of them, and Gather, which needs a byte for every rank.
-pub(super) const ALL: [Collective; 7] = {
-    let [a, b, c, d, e, f] = COLLECTIVES;
-    [a, b, c, d, e, f, Collective::Gather { root: RankId(0) }]
+/// All of them, and Gather and Scatter, which need a byte for every rank.
+pub(super) const ALL: [Collective; 9] = {
+    let [a, b, c, d, e, f, g] = COLLECTIVES;
+    let root = RankId(0);
+    [a, b, c, d, e, f, g, Collective::Gather { root }, Collective::Scatter { root }]
 };
+
+/// The same with another root, where there is one.
+pub(super) fn rooted(collective: Collective, root: RankId) -> Collective {
+    match collective {
+        Collective::Broadcast { .. } => Collective::Broadcast { root },
+        Collective::Gather { .. } => Collective::Gather { root },
+        Collective::Reduce { .. } => Collective::Reduce { root },
+        Collective::Scatter { .. } => Collective::Scatter { root },
+        other => other,
+    }
+}
 
 pub(super) fn run(
     (collective, algorithm): (Collective, Algorithm),

@@ -58,10 +58,14 @@ pub fn choose(collective: Collective, size: Bytes, layout: &Layout) -> Option<Ch
         // Inside one server a tree is a chain, and NCCL does not use it.
         Collective::AllReduce if layout.domains().len() == 1 => &[Algorithm::Ring],
         Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree],
-        Collective::AllGather | Collective::ReduceScatter | Collective::Broadcast { .. } => {
-            &[Algorithm::Ring]
-        }
-        Collective::AllToAll | Collective::SendRecv | Collective::Gather { .. } => return None,
+        Collective::AllGather
+        | Collective::ReduceScatter
+        | Collective::Broadcast { .. }
+        | Collective::Reduce { .. } => &[Algorithm::Ring],
+        Collective::AllToAll
+        | Collective::SendRecv
+        | Collective::Gather { .. }
+        | Collective::Scatter { .. } => return None,
     };
     let choices = tuned.iter().flat_map(|&algorithm| {
         PROTOCOLS.map(|protocol| {
@@ -104,7 +108,9 @@ pub fn estimate(
 fn moved(collective: Collective, size: Bytes, ranks: u64) -> Bytes {
     let share = match collective {
         Collective::AllReduce => Ratio::new(2 * (ranks - 1), ranks),
-        Collective::Broadcast { .. } | Collective::SendRecv => Ratio::ONE,
+        Collective::Broadcast { .. } | Collective::Reduce { .. } | Collective::SendRecv => {
+            Ratio::ONE
+        }
         _ => Ratio::new(ranks - 1, ranks),
     };
     Bytes::new(share.of(size.get()))

@@ -46,6 +46,7 @@ pub(super) fn job(
         layout,
         settings: Settings { cost: cost(&entry.cost, fabric), queues, ..Settings::default() },
         runs: Vec::new(),
+        uneven: None,
         training: None,
         replay: Some(ReplayRun {
             replay: Arc::new(replay),

@@ -51,6 +51,7 @@ impl Maker<'_> {
             layout,
             settings: Settings::default(),
             runs: Vec::new(),
+            uneven: None,
             training: None,
             replay: None,
             service: Some(service),

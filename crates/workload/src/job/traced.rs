@@ -31,6 +31,8 @@ impl Job {
                 Plain::AllToAll => (CollectiveKind::AllToAll, None),
                 Plain::Broadcast { root } => (CollectiveKind::Broadcast, Some(Rank(root.0))),
                 Plain::Gather { root } => (CollectiveKind::Gather, Some(Rank(root.0))),
+                Plain::Reduce { root } => (CollectiveKind::Reduce, Some(Rank(root.0))),
+                Plain::Scatter { root } => (CollectiveKind::Scatter, Some(Rank(root.0))),
                 Plain::SendRecv => return Err("`send-recv` is no collective of a trace".to_owned()),
             };
             let (bytes, basis) = (Some(run.size), Basis::Buffer);

@@ -106,7 +106,7 @@ pub struct CallFigures {
     /// Its name: that of the trace, where it is run as another one.
     pub name: &'static str,
     /// How it was done.
-    pub algorithm: Option<crate::collective::Algorithm>,
+    pub algorithm: crate::collective::Algorithm,
     /// Ranks of the group.
     pub ranks: u32,
     /// The size of the larger buffer.

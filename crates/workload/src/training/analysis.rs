@@ -58,7 +58,10 @@ pub struct StepFigures {
 /// How collectives of a step are done.
 pub(super) const fn algorithm(collective: Collective) -> Algorithm {
     match collective {
-        Collective::AllToAll | Collective::SendRecv | Collective::Gather { .. } => Algorithm::Pxn,
+        Collective::AllToAll
+        | Collective::SendRecv
+        | Collective::Gather { .. }
+        | Collective::Scatter { .. } => Algorithm::Pxn,
         _ => Algorithm::Ring,
     }
 }

@@ -108,11 +108,8 @@ impl What {
             Kind::Broadcast => Collective::Broadcast { root },
             Kind::Gather => Collective::Gather { root },
             Kind::SendRecv => Collective::SendRecv,
-            Kind::Reduce | Kind::Scatter => {
-                return Err(Failure::input(format!(
-                    "{kind} is not simulated, so nothing can be fitted to it"
-                )));
-            }
+            Kind::Reduce => Collective::Reduce { root },
+            Kind::Scatter => Collective::Scatter { root },
         };
         let times = series.medians().into_iter().map(|(size, time, _)| (size, time)).collect();
         Ok(Self { kind, collective, gpus, hosts: series.hosts, times })

@@ -134,9 +134,14 @@ fn check(collective: Collective, machine: &Machine, ranks: u32) {
                         assert_eq!(holders.len() as u32, ranks);
                         values.for_each(|value| assert_eq!(value, Ranks::of(root.0)));
                     }
-                    Collective::AllToAll | Collective::SendRecv | Collective::Gather { .. } => {
-                        unreachable!()
+                    Collective::Reduce { root } => {
+                        assert_eq!(holders, [root.0]);
+                        values.for_each(|value| assert_eq!(value, everybody));
                     }
+                    Collective::AllToAll
+                    | Collective::SendRecv
+                    | Collective::Gather { .. }
+                    | Collective::Scatter { .. } => unreachable!(),
                 }
             }
             if matches!(collective, Collective::ReduceScatter | Collective::AllGather) {
@@ -152,7 +157,7 @@ proptest! {
 
     #[test]
     fn everybody_ends_with_what_it_should(
-        servers in 1u32..14, gpus in 1u32..9, which in 0usize..4, algorithm in any::<prop::sample::Index>(),
+        servers in 1u32..14, gpus in 1u32..9, which in 0usize..5, algorithm in any::<prop::sample::Index>(),
         root in any::<prop::sample::Index>(), channels in 1u32..5, laps in 1u64..4, uneven in 0u32..5,
     ) {
         let fabric = cluster(servers, gpus);
@@ -163,7 +168,8 @@ proptest! {
             0 => Collective::AllReduce,
             1 => Collective::AllGather,
             2 => Collective::ReduceScatter,
-            _ => Collective::Broadcast { root: RankId(root.index(ranks as usize) as u32) },
+            3 => Collective::Broadcast { root: RankId(root.index(ranks as usize) as u32) },
+            _ => Collective::Reduce { root: RankId(root.index(ranks as usize) as u32) },
         };
         let algorithm = *algorithm.get(Algorithm::of(collective));
         // Small steps, so that a few bytes make laps.

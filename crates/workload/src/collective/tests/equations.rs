@@ -192,6 +192,8 @@ fn many_ranks_take_what_the_equations_say() {
         (Collective::AllToAll, Algorithm::Pxn, 8, 8, 8 << 20),
         (Collective::SendRecv, Algorithm::Pxn, 128, 8, 4 << 20),
         (Collective::Gather { root: RankId(9) }, Algorithm::Pairwise, 1024, 1, 64 << 20),
+        (Collective::Scatter { root: RankId(9) }, Algorithm::Pairwise, 1024, 1, 64 << 20),
+        (Collective::Reduce { root: RankId(200) }, Algorithm::Ring, 32, 8, 2 << 20),
     ] {
         let case = case((servers, gpus), (collective, algorithm), size, settings, network);
         assert_eq!(case.end, case.expected, "{case:?}");

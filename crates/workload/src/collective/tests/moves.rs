@@ -27,18 +27,11 @@ proptest! {
             false => Placement::Packed,
         };
         let layout = Layout::new(&fabric, Some(ranks), &placement).unwrap();
-        let collective = match *pick.0.get(&ALL) {
-            Collective::Broadcast { .. } => {
-                Collective::Broadcast { root: RankId(pick.2.index(ranks as usize) as u32) }
-            }
-            Collective::Gather { .. } => {
-                Collective::Gather { root: RankId(pick.2.index(ranks as usize) as u32) }
-            }
-            other => other,
-        };
+        let root = RankId(pick.2.index(ranks as usize) as u32);
+        let collective = rooted(*pick.0.get(&ALL), root);
         let algorithm = *pick.1.get(Algorithm::of(collective));
         let size = match collective {
-            Collective::Gather { .. } => size.max(ranks.into()),
+            Collective::Gather { .. } | Collective::Scatter { .. } => size.max(ranks.into()),
             _ => size,
         };
         let settings = Settings {
@@ -122,6 +115,11 @@ fn sums_are_those_of_the_textbook() {
         let root = Collective::Broadcast { root: RankId(1) };
         assert_eq!(sent(root, Algorithm::Ring).0, (s - 1) * size);
         assert_eq!(sent(root, Algorithm::Tree).0, (s - 1) * size);
+        // The ring is cut after the root: where that is inside a server, its other ranks send first.
+        let (all, ..) = sent(Collective::Reduce { root: RankId(1) }, Algorithm::Ring);
+        assert!(((s - 1) * size..=s * size).contains(&all), "{all}");
+        let (all, most, _) = sent(Collective::Scatter { root: RankId(1) }, Algorithm::Pairwise);
+        assert_eq!((all, most), ((n - g) * (size / n), (n - g) * (size / n)));
     }
 }
 

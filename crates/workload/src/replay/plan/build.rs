@@ -447,8 +447,8 @@ fn what(kind: CollectiveKind, root: RankId) -> What {
         CollectiveKind::AllToAll => What::Plain(Plain::AllToAll),
         CollectiveKind::Broadcast => What::Plain(Plain::Broadcast { root }),
         CollectiveKind::Gather => What::Plain(Plain::Gather { root }),
-        CollectiveKind::Reduce => What::Reduce(root),
-        CollectiveKind::Scatter => What::Scatter(root),
+        CollectiveKind::Reduce => What::Plain(Plain::Reduce { root }),
+        CollectiveKind::Scatter => What::Plain(Plain::Scatter { root }),
         CollectiveKind::Barrier => What::Barrier,
     }
 }

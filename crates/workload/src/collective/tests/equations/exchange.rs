@@ -45,8 +45,11 @@ impl<'a> Equations<'a> {
         // A round without a byte is no round.
         let heard: Vec<Vec<(usize, u32)>> = (0..lanes)
             .map(|lane| {
-                let all = (0..).map_while(|round| Some((rounds.source(lane, round)?, round)));
-                all.filter(|_| rounds.pieces(lane) > 0).collect()
+                let first = rounds.first_heard(lane).into_iter();
+                let all = first.flat_map(|first| {
+                    (first..).map_while(|round| Some((rounds.source(lane, round)?, round)))
+                });
+                all.filter(|&(source, _)| rounds.pieces(source, lane) > 0).collect()
             })
             .collect();
         let mut sent: Vec<Vec<Round>> = Vec::new();
@@ -58,7 +61,7 @@ impl<'a> Equations<'a> {
             });
             for (target, round) in all {
                 let begin = own.last().map_or(0, |round| round.pieces.end);
-                let pieces = begin..begin + rounds.pieces(target) as usize;
+                let pieces = begin..begin + rounds.pieces(lane, target) as usize;
                 let met =
                     heard[target].iter().position(|&(source, at)| (source, at) == (lane, round));
                 let Some(met) = met else { continue };
@@ -105,7 +108,7 @@ impl<'a> Equations<'a> {
                 let exit = rounds.exit(lane, round.target);
                 let mut last = 0;
                 for (piece, at) in round.pieces.clone().enumerate() {
-                    let bytes = rounds.size(round.target, piece as u32).get();
+                    let bytes = rounds.size(lane, round.target, piece as u32).get();
                     let passage =
                         |comes, from, to| Passage { comes, piece: (lane, at), bytes, from, to };
                     let freed = piece.checked_sub(window).map(|_| self.landed[lane][at - window]);
@@ -154,7 +157,7 @@ impl<'a> Equations<'a> {
             for round in &self.rounds[lane] {
                 let mut free = 0;
                 for (piece, at) in round.pieces.clone().enumerate() {
-                    let bytes = rounds.size(round.target, piece as u32);
+                    let bytes = rounds.size(lane, round.target, piece as u32);
                     let delay = match over_network.contains(&(lane, at)) {
                         true => cost.delay(bytes).as_ps(),
                         false => 0,
