@@ -7,6 +7,7 @@
 //! | Broadcast | ring (a chain), tree | pieces of 1 step |
 //! | Reduce | ring (a chain) | pieces of 1 step |
 //! | AllToAll, SendRecv, Gather, Scatter | pairwise, PXN | pieces of 128 KiB |
+//! | AllToAll | direct | messages |
 //!
 //! AllToAll may be uneven ([`uneven`]), and ranks may come late ([`Lateness`]).
 //!
@@ -26,6 +27,7 @@
 mod bound;
 mod build;
 mod cost;
+mod direct;
 mod exchange;
 mod figures;
 mod late;
@@ -56,6 +58,7 @@ use xoff_units::{Bytes, Rate};
 
 pub use bound::{Bound, Network, bound};
 pub use cost::{Cost, Flags};
+pub use direct::Direct;
 pub use exchange::Exchange;
 pub use figures::Figures;
 pub use late::Lateness;
@@ -130,6 +133,8 @@ pub enum Algorithm {
     Pairwise,
     /// From rank to rank, by the NIC of the sender's server that is on the receiver's rail (PXN).
     Pxn,
+    /// Everybody writes to everybody at once, each by its own NIC, as low-latency kernels for mixtures of experts do.
+    Direct,
 }
 
 impl Algorithm {
@@ -141,7 +146,13 @@ impl Algorithm {
             Algorithm::Rail => "rail",
             Algorithm::Pairwise => "pairwise",
             Algorithm::Pxn => "pxn",
+            Algorithm::Direct => "direct",
         }
+    }
+
+    /// Whether every rank sends to every other by itself.
+    const fn is_between_pairs(self) -> bool {
+        matches!(self, Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct)
     }
 
     /// The algorithms there are for a collective, the usual one first.
@@ -151,10 +162,10 @@ impl Algorithm {
             Collective::AllGather | Collective::ReduceScatter => &[Algorithm::Ring],
             Collective::Broadcast { .. } => &[Algorithm::Ring, Algorithm::Tree],
             Collective::Reduce { .. } => &[Algorithm::Ring],
-            Collective::AllToAll
-            | Collective::SendRecv
-            | Collective::Gather { .. }
-            | Collective::Scatter { .. } => &[Algorithm::Pxn, Algorithm::Pairwise],
+            Collective::AllToAll => &[Algorithm::Pxn, Algorithm::Pairwise, Algorithm::Direct],
+            Collective::SendRecv | Collective::Gather { .. } | Collective::Scatter { .. } => {
+                &[Algorithm::Pxn, Algorithm::Pairwise]
+            }
         }
     }
 }
@@ -301,7 +312,7 @@ impl Cut {
         let bytes = size.get();
         let most = settings.channels.unwrap_or_else(|| channels_by_rule(algorithm, layout));
         let ranks = layout.ranks();
-        if matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {
+        if algorithm.is_between_pairs() {
             u32::try_from(bytes / settings.pair_piece.get())
                 .map_err(|_| CollectiveError::TooLarge(size))?;
             // Peers are spread over the channels however little they are sent.
@@ -377,7 +388,7 @@ fn channels_by_rule(algorithm: Algorithm, layout: &Layout) -> u32 {
     let channels = match algorithm {
         Algorithm::Ring | Algorithm::Tree => u64::from(layout.rails()) * 2,
         Algorithm::Rail => 2,
-        Algorithm::Pairwise | Algorithm::Pxn => {
+        Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct => {
             layout.nic_rate().bps().div_ceil(PAIR_CHANNEL.bps())
         }
     };
@@ -416,7 +427,7 @@ pub fn program(
     let Cut { channels, shapes, window } = Cut::new(collective, algorithm, size, layout, settings)?;
     let terms = Terms::new(settings, window);
     let alone = layout.ranks() == 1;
-    if !alone && matches!(algorithm, Algorithm::Pairwise | Algorithm::Pxn) {
+    if !alone && algorithm.is_between_pairs() {
         let pattern = match collective {
             Collective::SendRecv => Pattern::Next,
             Collective::Gather { root } => Pattern::To(root.0),
@@ -462,6 +473,9 @@ fn exchange(
     settings: &Settings,
     terms: Terms,
 ) -> Program {
+    if algorithm == Algorithm::Direct {
+        return Program::Direct(Direct::new(rounds, terms));
+    }
     let by_rail = algorithm == Algorithm::Pxn;
     let rounds = rounds.with(channels, settings.pair_piece.get(), by_rail);
     Program::Exchange(Exchange::new(rounds, terms))

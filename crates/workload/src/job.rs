@@ -424,6 +424,7 @@ fn algorithm(
         AlgorithmSetting::Rail => Algorithm::Rail,
         AlgorithmSetting::Pairwise => Algorithm::Pairwise,
         AlgorithmSetting::Pxn => Algorithm::Pxn,
+        AlgorithmSetting::Direct => Algorithm::Direct,
     }
 }
 

@@ -19,7 +19,7 @@
 mod demand;
 mod graph;
 
-use crate::collective::{Exchange, Machine};
+use crate::collective::{Direct, Exchange, Machine};
 use crate::layout::GpuId;
 use crate::replay::{CallFigures, ReplayProgram};
 use crate::service::{Blocks, Requests};
@@ -148,6 +148,8 @@ pub enum Program {
     Machine(Machine),
     /// Every rank sends to some or all others: all-to-all and point-to-point.
     Exchange(Exchange),
+    /// Every rank writes to all others at once.
+    Direct(Direct),
     /// A list of nodes with dependencies.
     Graph(Graph),
     /// A training step: computing, and collectives that are programs of their own.
@@ -166,6 +168,7 @@ impl Program {
         match self {
             Program::Machine(machine) => machine.start(out),
             Program::Exchange(exchange) => exchange.start(out),
+            Program::Direct(direct) => direct.start(out),
             Program::Graph(graph) => graph.start(out),
             Program::Step(step) => step.start(out),
             Program::Replay(replay) => replay.start(out),
@@ -207,6 +210,7 @@ impl Program {
         match self {
             Program::Machine(machine) => machine.done(token, out),
             Program::Exchange(exchange) => exchange.done(token, out),
+            Program::Direct(direct) => direct.done(token, out),
             Program::Graph(graph) => graph.done(token, out),
             Program::Step(step) => step.done(token, out),
             Program::Replay(replay) => replay.done(token, out),

@@ -168,13 +168,14 @@ pub(super) fn gpus(fabric: &Fabric) -> u64 {
 }
 
 fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
-    use AlgorithmSetting::{Auto, Pairwise, Pxn, Rail, Ring, Tree};
+    use AlgorithmSetting::{Auto, Direct, Pairwise, Pxn, Rail, Ring, Tree};
     match workload {
         Workload::AllReduce(_) => matches!(algorithm, Auto | Ring | Tree | Rail),
         Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
             matches!(algorithm, Auto | Ring)
         }
         Workload::Broadcast(_) => matches!(algorithm, Auto | Ring | Tree),
+        Workload::AllToAllCollective(_) => matches!(algorithm, Auto | Pairwise | Pxn | Direct),
         _ => matches!(algorithm, Auto | Pairwise | Pxn),
     }
 }
@@ -186,6 +187,7 @@ fn algorithms(workload: &Workload) -> &'static str {
             "`auto` and `ring`"
         }
         Workload::Broadcast(_) => "`auto`, `ring` and `tree`",
+        Workload::AllToAllCollective(_) => "`auto`, `pairwise`, `pxn` and `direct`",
         _ => "`auto`, `pairwise` and `pxn`",
     }
 }

@@ -92,6 +92,8 @@ pub enum AlgorithmSetting {
     Pairwise,
     /// From rank to rank, by the NIC that is on the receiver's rail.
     Pxn,
+    /// Everybody writes to everybody at once, each by its own NIC, as low-latency kernels for mixtures of experts do.
+    Direct,
 }
 
 /// Which GPUs take part.

@@ -23,6 +23,7 @@
 //! then holds up the chain, piece by piece. No closed form has that; the tests' equations, one for every
 //! piece, do, and the times are theirs to the picosecond.
 
+use super::direct::Direct;
 use super::exchange::Exchange;
 use super::link::{Link, Way};
 use super::machine::{Machine, Worker};
@@ -103,6 +104,7 @@ pub fn bound(
     Ok(match program(collective, algorithm, size, layout, settings)? {
         Program::Machine(machine) => terms.machine(&machine),
         Program::Exchange(exchange) => terms.exchange(&exchange),
+        Program::Direct(direct) => terms.direct(&direct),
         _ => Bound::default(),
     })
 }
@@ -410,6 +412,16 @@ impl Terms {
         };
         let outputs = until(&machine.workers[link.sender as usize].outputs);
         outputs.max(until(&machine.workers[link.receiver as usize].inputs))
+    }
+
+    /// Everything at once: the busiest port, and the way of its last byte.
+    fn direct(&self, direct: &Direct) -> Bound {
+        let loads = direct.rounds().loads();
+        let wire = self.wire(&loads);
+        let (far, near) = (self.network.latency, self.network.nvlink_latency);
+        let path = if loads.nics.is_empty() { near } else { far };
+        let time = self.settings.cost.launch + wire + path;
+        Bound { wire, path, credit: Span::ZERO, time }
     }
 
     /// Rounds between pairs: each waits for its clear-to-sends, then its message comes, as fast as

@@ -254,7 +254,7 @@ impl Rounds {
     }
 
     /// What goes from a rank to another.
-    fn message(&self, from: u32, to: u32) -> u64 {
+    pub(super) fn message(&self, from: u32, to: u32) -> u64 {
         let ranks = self.seats.len() as u32;
         match (&self.amounts, self.pattern) {
             (Amounts::Each(matrix), _) => matrix.between(from, to).get(),
@@ -301,6 +301,11 @@ impl Rounds {
         let near = self.by_rail && from.rail != to.rail;
         let other = near.then(|| self.domains[from.domain as usize].iter().find(on_rail));
         Some(other.flatten().map_or(from, |rank| self.seats[rank.index()]))
+    }
+
+    /// Where a rank sits.
+    pub(super) fn seat_of(&self, rank: RankId) -> Seat {
+        self.seats[rank.index()]
     }
 
     /// Where the rank of a lane sits.

@@ -36,6 +36,7 @@ pub fn loads(
     Ok(match program(collective, algorithm, size, layout, settings)? {
         Program::Machine(machine) => of_machine(&machine),
         Program::Exchange(exchange) => exchange.rounds().loads(),
+        Program::Direct(direct) => direct.rounds().loads(),
         _ => Loads::default(),
     })
 }

@@ -85,6 +85,7 @@ fn choice(setting: AlgorithmSetting) -> Choice {
         AlgorithmSetting::Rail => Choice::Always(Algorithm::Rail),
         AlgorithmSetting::Pairwise => Choice::Always(Algorithm::Pairwise),
         AlgorithmSetting::Pxn => Choice::Always(Algorithm::Pxn),
+        AlgorithmSetting::Direct => Choice::Always(Algorithm::Direct),
     }
 }
 

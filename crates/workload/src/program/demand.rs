@@ -24,6 +24,7 @@ impl Program {
         let mut demands = match self {
             Program::Machine(machine) => machine.demands(),
             Program::Exchange(exchange) => exchange.demands(),
+            Program::Direct(direct) => direct.demands(),
             Program::Graph(_)
             | Program::Step(_)
             | Program::Replay(_)

@@ -21,7 +21,7 @@ proptest! {
 
     #[test]
     fn everybody_gets_exactly_its_own(
-        (servers, gpus) in (1u32..9, 1u32..9), missing in 0u32..3, seed in any::<u64>(), pxn in any::<bool>(),
+        (servers, gpus) in (1u32..9, 1u32..9), missing in 0u32..3, seed in any::<u64>(), how in 0usize..3,
         late in 0u64..40, queues in 1u32..3,
     ) {
         let fabric = cluster(servers, gpus);
@@ -31,7 +31,7 @@ proptest! {
         let mut stream = Stream::new(seed, 0, "a matrix");
         let matrix = any_matrix(ranks, &mut stream);
         prop_assume!(matrix.ranks() == ranks);
-        let algorithm = if pxn { Algorithm::Pxn } else { Algorithm::Pairwise };
+        let algorithm = Algorithm::of(Collective::AllToAll)[how];
         let lateness = Lateness { most: Span::from_us(late), seed };
         let settings = Settings { lateness, queues, ..Settings::without_cost() };
         let mut program = uneven(&matrix, algorithm, &layout, &settings).unwrap();
@@ -129,4 +129,33 @@ fn a_matrix_is_for_its_ranks() {
     let matrix = Arc::new(Matrix::parse("0 1\n1 0\n").unwrap());
     let error = uneven(&matrix, Algorithm::Pxn, &layout, &Settings::default()).unwrap_err();
     assert_eq!(error.to_string(), "the matrix has 2 rows, and there are 4 ranks");
+}
+
+/// Everything at once takes what the busiest port takes, and the latency once: no rounds, no clear-to-sends. Messages
+/// that meet at a port make the rest.
+#[test]
+fn direct_writes_take_the_port_and_one_latency() {
+    let network = Network { latency: Span::from_us(5), ..Network::default() };
+    for (servers, gpus, size) in
+        [(16, 1, 16 << 20), (32, 8, 7_569_408), (2, 8, 1 << 20), (64, 1, 64)]
+    {
+        let fabric = cluster(servers, gpus);
+        let layout = packed(&fabric);
+        let settings = Settings {
+            cost: Cost { launch: Span::from_us(43), ..Cost::NONE },
+            ..Settings::default()
+        };
+        let kind = (Collective::AllToAll, Algorithm::Direct);
+        let end =
+            run(kind, size, &fabric, &layout, &settings, &network).end - xoff_units::Instant::ZERO;
+        let bound = bound(kind.0, kind.1, Bytes::new(size), &layout, &settings, &network).unwrap();
+        let ranks = u64::from(servers * gpus);
+        let far = size * (ranks - u64::from(gpus)) / ranks;
+        let port = Span::from_us(48).as_s_f64() + far as f64 * 8.0 / 400e9;
+        assert!((end.as_s_f64() / port - 1.0).abs() < 0.03, "{servers}x{gpus}: {end}, {port} s");
+        assert!(
+            bound.time <= end && end.as_ps() * 100 < bound.time.as_ps() * 103,
+            "{end} {bound:?}"
+        );
+    }
 }
