@@ -38,12 +38,10 @@ impl Direct {
         self.rounds.extent().1
     }
 
-    /// The writes of a rank, the nearest rank after it first: to whom, and how much.
+    /// The writes of a rank, in their order: to whom, and how much.
     fn writes(&self, rank: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let ranks = self.ranks();
-        let to = move |shift| (rank + shift) % ranks;
         let write = move |to| (to, self.rounds.message(rank, to));
-        (1..ranks).map(to).map(write).filter(|&(_, bytes)| bytes > 0)
+        self.rounds.others(rank).map(write).filter(|&(_, bytes)| bytes > 0)
     }
 
     /// What goes over each of its queue pairs.

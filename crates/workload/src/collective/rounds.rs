@@ -221,6 +221,12 @@ impl Rounds {
         self.grid[(row * self.columns + column) as usize]
     }
 
+    /// All other ranks in an order in which every rank is the next one of exactly one other.
+    pub(super) fn others(&self, rank: u32) -> impl Iterator<Item = u32> + '_ {
+        let (ranks, columns) = (self.seats.len() as u32, self.columns);
+        (1..ranks).map(move |number| self.at(rank, (number / columns, number % columns)))
+    }
+
     /// The lane that a sender's round leads to; none after the last round.
     pub(super) fn target(&self, lane: usize, round: u32) -> Option<usize> {
         let (rank, channel) = (self.rank(lane), self.channel(lane));
