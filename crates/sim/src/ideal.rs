@@ -158,7 +158,7 @@ impl Path {
         }
         let to = if back { flow.source } else { flow.destination };
         let mut hops = vec![Hop::of(fabric, first)];
-        if !fabric.static_routes.is_empty() {
+        if fabric.static_routes.iter().any(|route| route.to == to) {
             // Ways may differ in length: what lies between the ends does not count.
             hops.push(Hop::of(fabric, last));
             return Some(Self { hops, spreads: true });

@@ -18,12 +18,16 @@ pub struct Advice {
     /// Keys to take out of the file first, like `ecn.kmin` or `class[0].ecn`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<String>,
+    /// Values to put into entries of a list, like `link[3].rate`.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub entries: toml::Table,
 }
 
 impl Advice {
     /// Advice in words only.
     pub fn words(text: impl Into<String>) -> Self {
-        Self { text: text.into(), change: toml::Table::new(), remove: Vec::new() }
+        let (change, entries) = (toml::Table::new(), toml::Table::new());
+        Self { text: text.into(), change, remove: Vec::new(), entries }
     }
 
     /// Advice with keys of the fabric file, which must be valid TOML.
@@ -41,13 +45,14 @@ impl Advice {
 
     /// Whether it is in words only.
     pub fn is_words(&self) -> bool {
-        self.change.is_empty() && self.remove.is_empty()
+        self.change.is_empty() && self.remove.is_empty() && self.entries.is_empty()
     }
 
-    /// The change as lines of a fabric file; keys to be taken out are comments.
+    /// The change as lines of a fabric file; keys to be taken out, and values of entries in a list, are comments.
     pub fn lines(&self) -> String {
         let removed = self.remove.iter().map(|key| format!("# take out: {key}\n"));
-        removed.collect::<String>() + &toml::to_string(&self.change).unwrap_or_default()
+        let set = self.entries.iter().map(|(key, value)| format!("# set: {key} = {value}\n"));
+        removed.chain(set).collect::<String>() + &toml::to_string(&self.change).unwrap_or_default()
     }
 
     /// The text of a fabric file with the change; none if the text is no TOML.
@@ -55,6 +60,10 @@ impl Advice {
         let mut document: DocumentMut = text.parse().ok()?;
         for key in &self.remove {
             take_out(document.as_table_mut(), key);
+        }
+        for (key, value) in &self.entries {
+            let value: Value = value.to_string().parse().ok()?;
+            put(document.as_table_mut(), key, &value);
         }
         let lines = toml::to_string(&self.change).ok()?;
         let change: DocumentMut = lines.parse().ok()?;
@@ -77,16 +86,51 @@ impl Advice {
     }
 }
 
+/// The first step of a dotted path, with its index if it has one (`class[0]`), and the rest.
+fn first_step(path: &str) -> (&str, Option<usize>, Option<&str>) {
+    let (step, rest) = path.split_once('.').map_or((path, None), |(step, rest)| (step, Some(rest)));
+    match step.split_once('[') {
+        Some((key, index)) => (key, index.trim_end_matches(']').parse::<usize>().ok(), rest),
+        None => (step, None, rest),
+    }
+}
+
+/// Edits the inline table at a place of a list.
+fn edit_inline(array: &mut toml_edit::Array, index: usize, edit: impl FnOnce(&mut Table)) {
+    if let Some(Value::InlineTable(inner)) = array.get_mut(index) {
+        let (decor, mut table) = (inner.decor().clone(), inner.clone().into_table());
+        edit(&mut table);
+        *inner = table.into_inline_table();
+        *inner.decor_mut() = decor;
+    }
+}
+
+/// Puts a value to the key at a dotted path, whose last step but one is an entry of a list.
+fn put(table: &mut Table, path: &str, value: &Value) {
+    let (key, index, rest) = first_step(path);
+    match (table.get_mut(key), index, rest) {
+        (Some(Item::ArrayOfTables(array)), Some(index), Some(rest)) => {
+            if let Some(inner) = array.get_mut(index) {
+                put(inner, rest, value);
+            }
+        }
+        (Some(Item::Value(Value::Array(array))), Some(index), Some(rest)) => {
+            edit_inline(array, index, |inner| put(inner, rest, value));
+        }
+        (_, None, None) => drop(table.insert(key, Item::Value(value.clone()))),
+        _ => {}
+    }
+}
+
 /// Takes the key at a dotted path out; a step may have an index, like `class[0]`. Tables that it leaves empty go, too.
 fn take_out(table: &mut Table, path: &str) {
-    let (step, rest) = path.split_once('.').map_or((path, None), |(step, rest)| (step, Some(rest)));
-    let (key, index) = match step.split_once('[') {
-        Some((key, index)) => (key, index.trim_end_matches(']').parse::<usize>().ok()),
-        None => (step, None),
-    };
+    let (key, index, rest) = first_step(path);
     let Some(rest) = rest else {
         match (index, table.get_mut(key)) {
             (Some(index), Some(Item::ArrayOfTables(array))) if index < array.len() => {
+                array.remove(index);
+            }
+            (Some(index), Some(Item::Value(Value::Array(array)))) if index < array.len() => {
                 array.remove(index);
             }
             _ => drop(table.remove(key)),
@@ -98,6 +142,10 @@ fn take_out(table: &mut Table, path: &str) {
             if let Some(inner) = array.get_mut(index) {
                 take_out(inner, rest);
             }
+            false
+        }
+        (Some(Item::Value(Value::Array(array))), Some(index)) => {
+            edit_inline(array, index, |inner| take_out(inner, rest));
             false
         }
         (Some(Item::Table(inner)), None) => {
@@ -200,6 +248,27 @@ mod tests {
         let rest: toml::Table = with.parse().unwrap();
         assert!(!rest.contains_key("ecn") && rest.contains_key("class"), "{with}");
         assert!(load_fabric(&with).value.is_some(), "{with}");
+    }
+
+    #[test]
+    fn entries_of_lists_are_edited_in_place() {
+        for file in [
+            "link = [\n  { ends = \"a b\", rate = \"400Gbps\" }, # one\n  { ends = \"a c\", loss = 0.1 },\n]\n",
+            "# one\n[[link]]\nends = \"a b\"\nrate = \"400Gbps\"\n\n[[link]]\nends = \"a c\"\nloss = 0.1\n",
+        ] {
+            let mut advice = Advice::words("one cable").without(["link[1].loss".to_owned()]);
+            advice.entries.insert("link[0].rate".to_owned(), "800Gbps".into());
+            let with = advice.apply(file).unwrap();
+            assert_eq!(with.replace("800Gbps", "400Gbps").lines().count(), with.lines().count());
+            let table: toml::Table = with.parse().unwrap();
+            let links = table["link"].as_array().unwrap();
+            assert_eq!(links[0]["rate"].as_str(), Some("800Gbps"), "{with}");
+            assert!(links[1].get("loss").is_none() && with.contains("# one"), "{with}");
+            assert_eq!(
+                advice.lines(),
+                "# take out: link[1].loss\n# set: link[0].rate = \"800Gbps\"\n"
+            );
+        }
     }
 
     #[test]

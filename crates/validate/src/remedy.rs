@@ -1,9 +1,10 @@
 //! [`seek`]: tries what checks advise, keeps what helps, and makes the advised fabric of it.
 //!
 //! Candidates come from the judges. One after the other is laid over the fabric as changed so far, the experiments of the
-//! checks that ask for it are made again, and it stays only if one of those checks is better for it and nothing that the
-//! verdict hangs on is worse. So whatever is advised was measured, nothing is advised twice, and all of it works
-//! together.
+//! checks that ask for it are made again, and it stays only if one of those checks is better for it, the score does not fall
+//! and nothing that the verdict hangs on is worse. At the end every experiment is made with all that stayed, and what
+//! turns out to do harm goes again, the last first. So whatever is advised was measured, nothing is advised twice, and the
+//! score of the advised fabric is the one that it gets when it is validated.
 
 use crate::advice::Advice;
 use crate::check::Check;
@@ -36,12 +37,15 @@ impl Results {
 pub struct Advised {
     /// Its file.
     pub text: String,
-    /// Its verdict, from the experiments that were made again and the others as they were.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Its score.
     pub score: u32,
     /// Checks that still do not pass.
     pub remaining: Vec<String>,
+    /// Whether every experiment was made with it; if not, there was no room in the budget, and checks whose experiments
+    /// were not made again are as they were.
+    pub whole: bool,
 }
 
 /// Runs experiments on the fabric that a text describes.
@@ -75,6 +79,7 @@ pub fn seek<E>(
         text: text.to_owned(),
         results: before.clone(),
         now: validation.clone(),
+        stale: BTreeSet::new(),
         kept: Vec::new(),
         costs: before.costs(),
         hops: 0,
@@ -88,6 +93,7 @@ pub fn seek<E>(
         }
         state.attempt(&advice, experiments, bench)?;
     }
+    let whole = state.confirm(text, validation, experiments, bench)?;
     let State { text: advised, now, kept, .. } = state;
     conclude(validation, &kept);
     if kept.is_empty() {
@@ -99,6 +105,7 @@ pub fn seek<E>(
         verdict: now.verdict,
         score: now.score,
         remaining: unhappy.map(|check| check.id.clone()).collect(),
+        whole,
     }))
 }
 
@@ -111,7 +118,7 @@ pub fn cure(validation: &Validation, text: &str) -> Option<Advised> {
     load_fabric(&cured).value?;
     // Nothing has been measured of it.
     let (verdict, remaining) = (Verdict::Warn, vec!["everything but the file's rules".to_owned()]);
-    Some(Advised { text: cured, verdict, score: 0, remaining })
+    Some(Advised { text: cured, verdict, score: 0, remaining, whole: false })
 }
 
 /// What checks that did not pass propose, without duplicates: of failing checks first, the likeliest of each first.
@@ -136,6 +143,8 @@ struct State {
     text: String,
     results: Results,
     now: Validation,
+    /// Experiments that were not made again since the text changed.
+    stale: BTreeSet<String>,
     kept: Vec<Proposal>,
     /// What each experiment took in the validation, and what trials cost by that.
     costs: BTreeMap<String, u64>,
@@ -176,7 +185,8 @@ impl State {
         let helps = |effect: &Effect| {
             effect.better.iter().any(|turn| asking.iter().any(|check| check.id == turn.check))
         };
-        if !helps(&effect(&self.now, &after)) || harms(&self.now, &after) {
+        let tried = effect(&self.now, &after);
+        if !helps(&tried) || !gains(&tried) || harms(&self.now, &after) {
             return Ok(());
         }
         // It stays. What else does not pass may do so now.
@@ -188,12 +198,80 @@ impl State {
         self.hops += self.cost(&rest);
         measure(bench, &text, &rest, &mut results)?;
         after = (bench.assess)(&setup, &text, &results);
+        if harms(&self.now, &after) {
+            return Ok(());
+        }
+        self.stale = experiments.iter().map(|one| one.id.clone()).collect();
+        for made in again.iter().chain(&rest) {
+            self.stale.remove(&made.id);
+        }
         let effect = effect(&self.now, &after);
         let checks = effect.better.iter().map(|turn| turn.check.clone()).collect();
         self.kept.push(Proposal { advice: advice.clone(), checks, effect: Some(effect) });
         (self.text, self.results, self.now) = (text, results, after);
         Ok(())
     }
+}
+
+impl State {
+    /// Makes the experiments again that were not made since the last change, and takes changes back, the last first, until
+    /// the fabric is no worse than it was. Whether there was room for that.
+    fn confirm<E>(
+        &mut self,
+        original: &str,
+        before: &Validation,
+        experiments: &[Experiment],
+        bench: &mut Bench<'_, E>,
+    ) -> Result<bool, E> {
+        while !self.kept.is_empty() {
+            let missing = experiments.iter().filter(|one| self.stale.contains(&one.id));
+            let missing: Vec<Experiment> = missing.cloned().collect();
+            let cost = self.cost(&missing);
+            let Some(setup) = load_fabric(&self.text).value else { return Ok(false) };
+            if self.hops.saturating_add(cost) > bench.hops {
+                return Ok(false);
+            }
+            self.hops += cost;
+            measure(bench, &self.text, &missing, &mut self.results)?;
+            self.now = (bench.assess)(&setup, &self.text, &self.results);
+            let all = effect(before, &self.now);
+            if gains(&all) && !harms(before, &self.now) {
+                self.tell(before);
+                return Ok(true);
+            }
+            self.kept.pop();
+            let texts = self.kept.iter().map(|proposal| &proposal.advice);
+            let text = texts.fold(Some(original.to_owned()), |text, advice| advice.apply(&text?));
+            let Some(text) = text else { return Ok(false) };
+            self.text = text;
+            self.stale = experiments.iter().map(|one| one.id.clone()).collect();
+        }
+        Ok(true)
+    }
+
+    /// The last change has what all experiments say; what it was said to better and does not is not said.
+    fn tell(&mut self, before: &Validation) {
+        let now = &self.now;
+        let verdict = |id: &str| now.checks.iter().find(|check| check.id == id);
+        for proposal in &mut self.kept {
+            let Some(effect) = &mut proposal.effect else { continue };
+            effect.better.retain(|turn| {
+                let (is, was) =
+                    (verdict(&turn.check), before.checks.iter().find(|c| c.id == turn.check));
+                is.zip(was).is_some_and(|(is, was)| is.verdict <= was.verdict)
+            });
+            proposal.checks.retain(|id| effect.better.iter().any(|turn| turn.check == *id));
+        }
+        if let Some(effect) = self.kept.last_mut().and_then(|last| last.effect.as_mut()) {
+            effect.score = now.score;
+        }
+    }
+}
+
+/// Whether a change is worth its trouble: the score is not lower, and it is higher or a verdict has turned.
+fn gains(effect: &Effect) -> bool {
+    let turned = effect.better.iter().any(|turn| turn.verdicts.1 < turn.verdicts.0);
+    effect.score > effect.before || effect.score == effect.before && turned
 }
 
 /// Makes experiments and lays what they measured over what is known.
@@ -215,10 +293,13 @@ fn measure<E>(
     Ok(())
 }
 
-/// Whether a check that the verdict hangs on has a worse verdict.
+/// Whether a check that the verdict hangs on has a worse verdict, or is as bad and clearly worse.
 fn harms(before: &Validation, after: &Validation) -> bool {
-    pairs(before, after)
-        .any(|(was, is)| is.verdict > was.verdict && (was.headline || is.verdict == Verdict::Fail))
+    pairs(before, after).any(|(was, is)| {
+        let turned = is.verdict > was.verdict && (was.headline || is.verdict == Verdict::Fail);
+        let sank = was.headline && is.verdict != Verdict::Pass && is.quality < was.quality - BETTER;
+        turned || sank && is.verdict >= was.verdict
+    })
 }
 
 fn pairs<'a>(

@@ -145,7 +145,10 @@ pub(super) fn plan(
         Some(SchedulingEntry::Weight(weight)) => Scheduling::Weighted(weight),
         Some(SchedulingEntry::Word(_)) => Scheduling::Strict,
         None if id == CNP => Scheduling::Strict,
-        None if id == 0 || id == RDMA => Scheduling::Weighted(50),
+        // Wherever data goes, it has its share; a class that nobody uses takes none.
+        None if id == 0 || id == RDMA || file.traffic.data == Some(id as u8) => {
+            Scheduling::Weighted(50)
+        }
         None => Scheduling::Weighted(1),
     };
     let reserved = if lossless { Bytes::new(10 * 1024) } else { Bytes::ZERO };

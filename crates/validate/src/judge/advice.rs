@@ -2,13 +2,21 @@
 
 use super::Evidence;
 use crate::advice::{Advice, keys_named};
+use std::collections::BTreeMap;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::catalogue::OutOfOrder;
-use xoff_fabric::derived::Derived;
-use xoff_fabric::file::{CustomLink, Kind};
+use xoff_fabric::derived::{Derived, TierRow};
+use xoff_fabric::file::Kind;
 use xoff_fabric::model::{Balancing, CLASSES, Nic, Scheduling};
 use xoff_transport::config::Congestion;
 use xoff_units::{Bytes, Rate};
+
+/// Data in a class that is lossless already, where there is one.
+pub(super) fn into_lossless_class(setup: &FabricSetup) -> Option<Advice> {
+    let class = (0..CLASSES).find(|&id| setup.fabric.classes[id].lossless)?;
+    let text = format!("put RDMA data into class {class}, which is lossless");
+    Some(Advice::change(text, &format!("[traffic]\ndata = {class}")))
+}
 
 /// PFC is on.
 pub(super) fn pfc_on() -> Advice {
@@ -325,7 +333,12 @@ pub(super) fn limits(evidence: &Evidence<'_>) -> Option<Advice> {
 /// increases in the same proportion to the rate (40 Mb/s at 40 Gb/s).
 pub(super) fn faster_recovery(setup: &FabricSetup) -> Option<Advice> {
     let dcqcn = |nic: &Nic| matches!(nic.qp.congestion, Congestion::Dcqcn(_));
-    if !setup.fabric.nics.iter().all(dcqcn) {
+    // Bandwidth that is not there does not come from recovering faster.
+    let beyond = |row: &TierRow| {
+        let ratio = row.oversubscription.map_or(1.0, |ratio| ratio.as_f64());
+        ratio > setup.goals.oversubscription.as_f64() * 1.001
+    };
+    if !setup.fabric.nics.iter().all(dcqcn) || Derived::of(setup).tiers.iter().any(beyond) {
         return None;
     }
     let rate = setup.fabric.cables.first().map_or(Rate::from_gbps(400), |cable| cable.rate);
@@ -338,25 +351,37 @@ pub(super) fn faster_recovery(setup: &FabricSetup) -> Option<Advice> {
     Some(Advice::change("let DCQCN recover faster after a rate cut", &keys))
 }
 
-/// Cables as fast as their neighbours, and without loss. Single cables are a list in the file, so
-/// all of it is written again.
-pub(super) fn clean_cables(setup: &FabricSetup, slow: bool) -> Advice {
-    const WORDS: &str =
-        "replace or clean the optics of these cables, and bring them to the rate of the others";
-    let mut change = toml::Table::new();
+/// Cables as fast as their neighbours, and without loss. `slow` are those that are slower, by the names of their ends in
+/// order, with the rate that others have.
+pub(super) fn clean_cables(
+    setup: &FabricSetup,
+    slow: &BTreeMap<(String, String), Rate>,
+    lossy: bool,
+) -> Advice {
+    let words = match (slow.is_empty(), lossy) {
+        (false, false) => "bring these cables to the rate of the others",
+        (false, true) => {
+            "replace or clean the optics of these cables, and bring them to the rate of the others"
+        }
+        _ => "replace or clean the optics of these cables",
+    };
     if setup.file.fabric.kind == Kind::Custom {
-        let link = |link: &CustomLink| {
-            let link = CustomLink {
-                rate: link.rate.filter(|_| !slow),
-                bit_error_rate: None,
-                loss: None,
-                ..link.clone()
-            };
-            toml::Table::try_from(link).map(toml::Value::Table).ok()
-        };
-        let links: Option<Vec<toml::Value>> = setup.file.custom_links.iter().map(link).collect();
-        change.extend(links.map(|links| ("link".to_owned(), toml::Value::Array(links))));
-        return Advice { change, ..Advice::words(WORDS) };
+        let mut advice = Advice::words(words);
+        for (index, link) in setup.file.custom_links.iter().enumerate() {
+            let mut ends: Vec<&str> = link.ends.split_whitespace().collect();
+            ends.sort_unstable();
+            let ends = ends.iter().map(|end| (*end).to_owned());
+            let rate = ends.clone().next().zip(ends.last()).and_then(|ends| slow.get(&ends));
+            if let Some(rate) = rate {
+                let key = format!("link[{index}].rate");
+                advice.entries.insert(key, toml::Value::String(rate.to_string()));
+            }
+            let set =
+                [("loss", link.loss.is_some()), ("bit-error-rate", link.bit_error_rate.is_some())];
+            let keys = set.into_iter().filter(|(_, set)| *set);
+            advice.remove.extend(keys.map(|(key, _)| format!("link[{index}].{key}")));
+        }
+        return advice;
     }
     let links = &setup.file.links;
     let tiers = [
@@ -369,5 +394,5 @@ pub(super) fn clean_cables(setup: &FabricSetup, slow: bool) -> Advice {
         tiers.iter().filter(|(_, link)| link.loss.is_some() || link.bit_error_rate.is_some());
     let keys: String =
         dirty.map(|(table, _)| format!("[{table}]\nloss = 0\nbit-error-rate = 0\n")).collect();
-    Advice::change(WORDS, &keys)
+    Advice::change(words, &keys)
 }

@@ -109,9 +109,16 @@ fn resilience(evidence: &Evidence<'_>) -> Option<String> {
         words.push(format!("{what} stops it for {}, the longest", time(seconds * 1e6)));
     }
     let crawls = |cost: &&FailureCost| cost.slowdown.is_some_and(|times| times > CRAWLS);
-    let crawling: Vec<String> = costs.iter().filter(crawls).map(|cost| cost.what.clone()).collect();
+    let crawling = costs.iter().filter(crawls);
+    let crawling: Vec<String> = crawling
+        .map(|cost| format!("{} ({:.0} times as long)", cost.what, cost.slowdown.unwrap_or(1.0)))
+        .collect();
     if !crawling.is_empty() {
-        words.push(format!("it hardly moves under {}", some(&crawling)));
+        let link = if crawling.len() == 1 { "that link has" } else { "those links have" };
+        words.push(format!(
+            "it all but stops under {}: {link} to be taken out of service",
+            some(&crawling)
+        ));
     }
     let slower = costs.iter().filter(|cost| !crawls(cost));
     let slower = slower.filter_map(|cost| Some((cost.slowdown?, &cost.what)));

@@ -257,6 +257,7 @@ fn failure(
         "link" | "silent" | "flap" | "spine" | "step" | "reset" | "upgrade" | "route" => {
             left_of(fabric, victims).filter(|left| *left > 0.0).map_or(1.0, |left| 1.0 / left)
         }
+        "leaf" | "nic" => other_ports(fabric),
         // How much go-back-N repeats is no matter of the fabric.
         "optic" | "optic-worse" => f64::INFINITY,
         _ => 1.0,
@@ -304,6 +305,12 @@ fn failure(
             died: course.died,
         },
     }
+}
+
+/// How much longer a NIC takes with one of its ports gone, where it has several; the job waits for it.
+fn other_ports(fabric: &xoff_fabric::model::Fabric) -> f64 {
+    let ports = fabric.nics.iter().map(|nic| nic.ports.len()).min().unwrap_or(1);
+    if ports > 1 { ports as f64 / (ports as f64 - 1.0) } else { 1.0 }
 }
 
 /// What the watchdog dropped on purpose is no failure of flow control.

@@ -2,16 +2,15 @@
 
 use super::tiers::unprotected;
 use super::words::{count, size, some};
-use super::{Evidence, advice};
+use super::{Evidence, advice, cabling};
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
-use xoff_fabric::model::{Balancing, CLASSES, Fabric, PortId, Scheduling, Tier};
+use xoff_fabric::model::{Balancing, CLASSES, Scheduling, Tier};
 use xoff_report::Verdict;
 use xoff_transport::config::Congestion;
-use xoff_units::{Rate, Ratio};
 
 fn check(name: &str, title: &str) -> Check {
     Check::new(Phase::Laboratory, name, title)
@@ -30,12 +29,8 @@ pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
         ],
         false => vec![network(setup)],
     };
-    checks.extend([
-        cables(setup),
-        rails(&setup.fabric),
-        oversubscription(setup, derived),
-        hash_seeds(setup),
-    ]);
+    checks.extend(cabling::checks(evidence));
+    checks.extend([oversubscription(setup, derived), hash_seeds(setup)]);
     checks
 }
 
@@ -73,10 +68,24 @@ fn pfc(evidence: &Evidence<'_>) -> Check {
         (false, _) => "PFC is off: `pfc.enabled = false`".to_owned(),
         (true, false) => format!("class {} ({}) is lossy", fabric.data_class.0, data.name),
     };
-    let good = on && lossless && bare.is_empty();
+    let tenants = fabric
+        .tenants
+        .iter()
+        .filter(|tenant| on && lossless && !fabric.classes[tenant.class.0 as usize].lossless);
+    let tenants: Vec<String> = tenants
+        .map(|tenant| format!("class {} of tenant {} is lossy", tenant.class.0, tenant.name))
+        .collect();
+    let measured = match tenants.is_empty() {
+        true => measured,
+        false => format!("{measured}; {}", some(&tenants)),
+    };
+    let good = on && lossless && bare.is_empty() && tenants.is_empty();
     let candidates = match (on, lossless) {
         (true, true) => advice::as_the_others(evidence, &["pfc", "class"]).into_iter().collect(),
-        (true, false) => vec![advice::one_lossless_class(setup)],
+        (true, false) => {
+            let usual = advice::into_lossless_class(setup);
+            usual.into_iter().chain([advice::one_lossless_class(setup)]).collect()
+        }
         (false, _) => vec![advice::pfc_on()],
     };
     let places = if bare.is_empty() { vec!["pfc.enabled".to_owned()] } else { bare };
@@ -94,9 +103,16 @@ fn lossless_classes(setup: &FabricSetup) -> Check {
     let classes = &setup.fabric.classes;
     let lossless: Vec<String> =
         (0..CLASSES).filter(|&id| classes[id].lossless).map(|id| id.to_string()).collect();
-    let verdict = match lossless.len() {
-        0 | 1 => Verdict::Pass,
-        2 => Verdict::Warn,
+    // A tenant with RDMA of its own has a class of its own.
+    let fabric = &setup.fabric;
+    let used = |id: usize| {
+        let own = fabric.tenants.iter().any(|tenant| usize::from(tenant.class.0) == id);
+        own || usize::from(fabric.data_class.0) == id
+    };
+    let idle = (0..CLASSES).filter(|&id| classes[id].lossless && !used(id)).count();
+    let verdict = match (lossless.len(), idle) {
+        (0 | 1, _) | (2, 0) => Verdict::Pass,
+        (2, _) | (3, 0) => Verdict::Warn,
         _ => Verdict::Fail,
     };
     let measured = match lossless.len() {
@@ -107,7 +123,10 @@ fn lossless_classes(setup: &FabricSetup) -> Check {
     check("one-lossless-class", "One priority is lossless, the others are not")
         .about(Aspect::Lossless)
         .done("counted lossless classes")
-        .seen(measured, "one; every further one takes headroom and can pause and deadlock, too")
+        .seen(
+            measured,
+            "one, or two if a tenant has the second; each takes headroom and can pause and deadlock",
+        )
         .verdict(verdict)
         .places((verdict != Verdict::Pass).then_some("class.lossless"))
         .advise(Some(advice::one_lossless_class(setup)))
@@ -247,87 +266,6 @@ fn watchdog(evidence: &Evidence<'_>) -> Check {
 }
 
 /// Cables between the same tiers should be alike, and lose nothing.
-fn cables(setup: &FabricSetup) -> Check {
-    let fabric = &setup.fabric;
-    let mut fastest: BTreeMap<(u8, u8), Rate> = BTreeMap::new();
-    let tier = |port: PortId| {
-        let node = fabric.ports[port.index()].node;
-        fabric.node_switch(node).map_or(0, |s| fabric.switches[s.index()].tier as u8 + 1)
-    };
-    let ends = |port: usize| {
-        let (here, there) = (tier(PortId(port as u32)), tier(fabric.ports[port].peer));
-        (here.min(there), here.max(there))
-    };
-    for port in 0..fabric.ports.len() {
-        let rate = fabric.cable(PortId(port as u32)).rate;
-        let known = fastest.entry(ends(port)).or_insert(rate);
-        *known = rate.max(*known);
-    }
-    let (mut lossy, mut slow) = (Vec::new(), Vec::new());
-    for port in 0..fabric.ports.len() {
-        // Each cable once, from its lower end.
-        if tier(PortId(port as u32)) > tier(fabric.ports[port].peer) {
-            continue;
-        }
-        let (id, cable) = (PortId(port as u32), fabric.cable(PortId(port as u32)));
-        if cable.rate < fastest[&ends(port)] {
-            let usual = fastest[&ends(port)];
-            slow.push(format!(
-                "{} ({} where others have {usual})",
-                fabric.port_name(id),
-                cable.rate
-            ));
-        }
-        if cable.bit_error_rate > Ratio::ZERO || cable.loss > Ratio::ZERO {
-            lossy.push(fabric.port_name(id));
-        }
-    }
-    let verdict = if slow.is_empty() && lossy.is_empty() { Verdict::Pass } else { Verdict::Fail };
-    let mut measured = Vec::new();
-    if !slow.is_empty() {
-        measured.push(format!("slow: {}", some(&slow)));
-    }
-    if !lossy.is_empty() {
-        measured.push(format!("losing packets: {}", some(&lossy)));
-    }
-    if measured.is_empty() {
-        measured.push(format!("all {} cables", fabric.cables.len()));
-    }
-    let advice = advice::clean_cables(setup, !slow.is_empty());
-    check("cables", "Cables of a tier are alike, and lose nothing")
-        .done("compared rate, bit errors and loss of every cable with its neighbours")
-        .seen(measured.join("; "), "the same rate, no errors left after FEC")
-        .verdict(verdict)
-        .places(slow.into_iter().chain(lossy))
-        .advise(Some(advice))
-}
-
-fn rails(fabric: &Fabric) -> Check {
-    let mut shapes: BTreeMap<(u64, u64), Vec<String>> = BTreeMap::new();
-    for switch in fabric.switches.iter().filter(|switch| switch.tier == Tier::Leaf) {
-        let (mut down, mut up) = (0, 0);
-        for port in switch.ports.clone().map(PortId) {
-            let peer = fabric.ports[fabric.ports[port.index()].peer.index()].node;
-            let rate = fabric.cable(port).rate.bps();
-            *(if fabric.node_switch(peer).is_some() { &mut up } else { &mut down }) += rate;
-        }
-        shapes.entry((down, up)).or_default().push(switch.name.clone());
-    }
-    let usual = shapes.values().map(Vec::len).max().unwrap_or(0);
-    let odd: Vec<String> =
-        shapes.values().filter(|names| names.len() < usual).flatten().cloned().collect();
-    let measured = if odd.is_empty() {
-        "every leaf has the same bandwidth down and up".to_owned()
-    } else {
-        format!("{} differ: {}", count(odd.len() as u64, "leaf", "leaves"), some(&odd))
-    };
-    check("symmetric-rails", "Leaves and rails are alike")
-        .done("compared the bandwidth of every leaf, to hosts and to spines")
-        .seen(measured, "the same everywhere: a collective waits for the slowest rail")
-        .verdict(if odd.is_empty() { Verdict::Pass } else { Verdict::Warn })
-        .places(odd)
-}
-
 fn oversubscription(setup: &FabricSetup, derived: &Derived) -> Check {
     let tiers = derived.tiers.iter().filter_map(|row| Some((row.tier, row.oversubscription?)));
     let worst = tiers.max_by_key(|(_, ratio)| *ratio);

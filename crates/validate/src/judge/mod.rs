@@ -7,6 +7,7 @@ mod advice;
 mod answers;
 mod baseline;
 mod broken;
+mod cabling;
 mod contention;
 mod devices;
 mod failures;

@@ -6,7 +6,7 @@ use super::{Evidence, advice};
 use crate::advice::Advice;
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::{ClassId, Fabric, PortId, Switch};
 use xoff_report::Verdict;
 use xoff_transport::config::Congestion;
@@ -102,6 +102,7 @@ fn of_a_port(fabric: &Fabric, port: PortId) -> Vec<(&'static str, String)> {
         ("ECN", each(|class| format!("{:?}", class.ecn))),
         ("PFC", each(|class| format!("{} {:?}", class.lossless, class.threshold))),
         ("XON", each(|class| class.xon_offset.to_string())),
+        ("headroom", each(|class| class.headroom.to_string())),
         ("scheduling", each(|class| format!("{:?}", class.scheduling))),
         ("egress limits", each(|class| format!("{:?}", class.egress_limit))),
     ]
@@ -119,17 +120,19 @@ fn of_a_switch(switch: &Switch) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whose setting is not the usual one: the setting, then those that have another than most.
-fn odd(values: &BTreeMap<(String, &'static str), BTreeMap<String, Vec<String>>>) -> Vec<String> {
+/// Whose setting is not the usual one: the setting, then those that have another than most. Of two that are as many, those
+/// are the usual ones that the file makes no exceptions of.
+fn odd(
+    values: &BTreeMap<(String, &'static str), BTreeMap<String, Vec<String>>>,
+    exceptions: &BTreeSet<String>,
+) -> Vec<String> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for ((_, setting), by_value) in values.iter().filter(|(_, by_value)| by_value.len() > 1) {
-        let most = by_value.values().map(Vec::len).max().unwrap_or(0);
-        let mut usual = false;
-        for names in by_value.values() {
-            // Of two that are as many, the first is the usual one.
-            if names.len() == most && !std::mem::replace(&mut usual, true) {
-                continue;
-            }
+        let plain =
+            |names: &[String]| names.iter().filter(|name| !exceptions.contains(*name)).count();
+        let usual = by_value.iter().max_by_key(|(_, names)| (names.len(), plain(names)));
+        let usual = usual.map(|(value, _)| value);
+        for (_, names) in by_value.iter().filter(|(value, _)| Some(*value) != usual) {
             found.entry(setting).or_default().extend(names.iter().cloned());
         }
     }
@@ -139,6 +142,18 @@ fn odd(values: &BTreeMap<(String, &'static str), BTreeMap<String, Vec<String>>>)
         format!("{setting} at {}", some(&names))
     };
     found.into_iter().map(line).collect()
+}
+
+/// Switches that have settings of their own in the file.
+fn exceptions(text: &str) -> BTreeSet<String> {
+    let file: toml::Table = text.parse().unwrap_or_default();
+    let entries = file.get("device").and_then(toml::Value::as_array);
+    let names = |entry: &toml::Value| -> Vec<String> {
+        let one = entry.get("name").into_iter();
+        let list = entry.get("names").and_then(toml::Value::as_array).into_iter().flatten();
+        one.chain(list).filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    };
+    entries.into_iter().flatten().flat_map(names).collect()
 }
 
 /// One switch that is configured otherwise than the others of its tier.
@@ -161,20 +176,22 @@ fn same_settings(evidence: &Evidence<'_>) -> Option<Check> {
         for port in switch.ports.clone().map(PortId) {
             let peer = fabric.ports[fabric.ports[port.index()].peer.index()].node;
             let towards = fabric.node_switch(peer).map(|peer| fabric.switches[peer.index()].tier);
-            let kind = format!("{group} {towards:?} {}", fabric.cable(port).rate);
+            // Headroom follows from the cable.
+            let cable = fabric.cable(port);
+            let kind = format!("{group} {towards:?} {} {}", cable.rate, cable.delay);
             for setting in of_a_port(fabric, port) {
                 put(&kind, setting, switch);
             }
         }
     }
     (fabric.switches.len() > 1).then_some(())?;
-    let odd = odd(&values);
+    let odd = odd(&values, &exceptions(evidence.text));
     let seen = match odd.is_empty() {
         true => "switches of a tier have the same settings".to_owned(),
         false => format!("different: {}", some(&odd)),
     };
     let check = check("same-settings", "Switches of a tier are configured alike")
-        .done("compared ECN, PFC, scheduling, class maps, hash, balancing, MTU and watchdog within tiers")
+        .done("compared ECN, PFC, headroom, scheduling, class maps, hash, balancing, MTU and watchdog within tiers")
         .seen(seen, "one configuration for a tier")
         .verdict(if odd.is_empty() { Verdict::Pass } else { Verdict::Warn })
         .places(odd);

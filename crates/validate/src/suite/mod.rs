@@ -34,6 +34,7 @@ pub(crate) use neighbours::{
     time_to_write,
 };
 pub(crate) use scale::Scale;
+pub use workload::TRAINING_STEP;
 
 /// Which experiments to run.
 #[derive(Debug, Clone, PartialEq, Eq)]

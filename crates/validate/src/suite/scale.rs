@@ -54,7 +54,7 @@ impl Scale {
             reduced: mib(match nics {
                 ..=512 => 128,
                 513..=2_048 => 64,
-                _ => 32,
+                _ => 16,
             }),
             exchanged,
             layers: if nics > 2_048 { 1 } else { 2 },

@@ -24,6 +24,9 @@ const EXCHANGING: usize = 8;
 const MANY_NICS: usize = 2_048;
 
 /// A collective as a piece of traffic.
+/// The experiment with a training step on a healthy fabric.
+pub const TRAINING_STEP: &str = "training-step";
+
 type Kind = fn(Collective) -> Workload;
 
 fn exchange(collective: Collective) -> Workload {
@@ -129,7 +132,7 @@ fn step(fabric: &Fabric, scale: Scale, jobs: &[Vec<u32>]) -> Option<Experiment> 
         return None;
     }
     let title = title("A training step of a mixture-of-experts model", jobs, gpus.into());
-    let mut experiment = Experiment::new("training-step", Phase::Workload, title);
+    let mut experiment = Experiment::new(TRAINING_STEP, Phase::Workload, title);
     for (number, job) in jobs.iter().enumerate() {
         let ranks = if job.is_empty() { gpus } else { job.len() as u32 };
         let dp = ranks / tp;

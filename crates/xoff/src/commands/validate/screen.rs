@@ -90,12 +90,21 @@ fn outcome(advised: Option<&Advised>, folder: &Path, width: usize) -> String {
     let Some(advised) = advised else { return String::new() };
     let file = printable(&folder.join("advised.toml").display().to_string());
     let words = match (advised.verdict, advised.remaining.as_slice()) {
+        (Verdict::Pass, _) if !advised.whole => format!(
+            "with all of it ({file}) every check passes that was tried again, score {}",
+            advised.score
+        ),
         (Verdict::Pass, _) => {
             format!("with all of it ({file}) every check passes, score {}", advised.score)
         }
         (_, _) if advised.score == 0 => {
             format!("with all of it the file describes a fabric ({file}); validate that one next")
         }
+        (_, remaining) if !advised.whole => format!(
+            "with all of it ({file}), as far as it was tried, the score is {}; what remains: {}",
+            advised.score,
+            remaining.join(", ")
+        ),
         (_, remaining) => format!(
             "with all of it ({file}) the score is {}; what remains: {}",
             advised.score,
