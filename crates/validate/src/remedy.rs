@@ -198,7 +198,7 @@ impl State {
         self.hops += self.cost(&rest);
         measure(bench, &text, &rest, &mut results)?;
         after = (bench.assess)(&setup, &text, &results);
-        if harms(&self.now, &after) {
+        if ruins(&self.now, &after) {
             return Ok(());
         }
         self.stale = experiments.iter().map(|one| one.id.clone()).collect();
@@ -235,7 +235,7 @@ impl State {
             measure(bench, &self.text, &missing, &mut self.results)?;
             self.now = (bench.assess)(&setup, &self.text, &self.results);
             let all = effect(before, &self.now);
-            if gains(&all) && !harms(before, &self.now) {
+            if gains(&all) && !ruins(before, &self.now) {
                 self.tell(before);
                 return Ok(true);
             }
@@ -300,6 +300,12 @@ fn harms(before: &Validation, after: &Validation) -> bool {
         let sank = was.headline && is.verdict != Verdict::Pass && is.quality < was.quality - BETTER;
         turned || sank && is.verdict >= was.verdict
     })
+}
+
+/// Whether a check fails that did not fail before.
+fn ruins(before: &Validation, after: &Validation) -> bool {
+    let fails = |check: &Check| check.verdict == Verdict::Fail;
+    pairs(before, after).any(|(was, is)| fails(is) && !fails(was))
 }
 
 fn pairs<'a>(

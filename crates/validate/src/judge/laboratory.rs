@@ -3,6 +3,7 @@
 use super::tiers::unprotected;
 use super::words::{count, size, some};
 use super::{Evidence, advice, cabling};
+use crate::advice::Advice;
 use crate::check::{Aspect, Check};
 use crate::phase::Phase;
 use std::collections::BTreeSet;
@@ -280,6 +281,14 @@ fn oversubscription(setup: &FabricSetup, derived: &Derived) -> Check {
         Some((tier, _)) => format!("{factor:.2}:1 at the {tier}"),
         None => "one switch".to_owned(),
     };
+    let uplinks = match worst {
+        Some((tier, _)) => format!(
+            "give every {tier} {:.2} times its bandwidth up: more uplinks, or faster ones; or say in `[goals]` that \
+             it is meant",
+            factor / meant
+        ),
+        None => String::new(),
+    };
     check("oversubscription", "Switches have as much bandwidth up as down")
         .done("added up the rates of every switch, tier by tier")
         .seen(
@@ -291,7 +300,7 @@ fn oversubscription(setup: &FabricSetup, derived: &Derived) -> Check {
         )
         .verdict(verdict)
         .places((verdict != Verdict::Pass).then_some("fabric.oversubscription"))
-        .advise(Some(advice::non_blocking(setup)))
+        .consider([advice::non_blocking(setup), Advice::words(uplinks)])
 }
 
 fn hash_seeds(setup: &FabricSetup) -> Check {
