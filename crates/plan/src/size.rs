@@ -18,7 +18,7 @@ pub(super) struct Shortage {
 
 /// The shape with this many tiers and rails.
 pub(super) fn size(ask: &Ask, tiers: u64, rails: u64) -> Result<Shape, Shortage> {
-    let mut most = 0;
+    let (mut most, mut alone) = (0, None);
     for rates in uplink_rates(ask, tiers) {
         let found = match tiers {
             1 => one_tier(ask, rails),
@@ -26,11 +26,15 @@ pub(super) fn size(ask: &Ask, tiers: u64, rails: u64) -> Result<Shape, Shortage>
             _ => three_tiers(ask, rails, rates),
         };
         match found {
+            // Slower uplinks to two spines carry as much as a fast one to a spine that nothing stands in for.
+            Some(shape) if tiers > 1 && shape.planes * shape.spines_per_pod < 2 => {
+                alone = alone.or(Some(shape));
+            }
             Some(shape) => return Ok(shape),
             None => most = most.max(capacity(ask, tiers, rails, rates)),
         }
     }
-    Err(Shortage { most })
+    alone.ok_or(Shortage { most })
 }
 
 /// The most GPUs that the silicon holds with these uplinks.

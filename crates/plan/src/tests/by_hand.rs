@@ -106,3 +106,16 @@ fn racks_draw_what_stands_in_them() {
     let refusal = crate::plan(&Wish::gpus(1_024), low, &catalogue, &prices).unwrap_err();
     assert!(refusal.message.contains("32U, and a rack has 30U"), "{refusal}");
 }
+
+/// Two hosts of 400G under a leaf ask for 800G up: as one link it would hang on one spine.
+#[test]
+fn nothing_hangs_on_one_spine_that_slower_uplinks_would_spare() {
+    for wish in [
+        Wish { tiers: Some(2), rails: Some(8), ..Wish::gpus(16) },
+        Wish { tiers: Some(3), ..Wish::gpus(32) },
+        Wish { tiers: Some(3), oversubscription: Some(Ratio::new(2, 1)), ..Wish::gpus(64) },
+    ] {
+        let shape = planned(&wish).design.shape;
+        assert!(shape.spines_per_pod >= 2, "{wish:?}: {shape:?}");
+    }
+}

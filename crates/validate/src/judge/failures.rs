@@ -60,8 +60,8 @@ impl Demand {
         };
         let usual = goals.survive == Failure::BY_DEFAULT;
         match goals.survives(failure) {
-            // How soon such a link is found out is a matter of goals only where the file has any.
-            true if usual && id == "silent" => Demand::None,
+            // How soon such a link is found out is a matter of its protocols, not of a second one.
+            true if id == "silent" => Demand::None,
             true if usual => Demand::Usual,
             true => Demand::Stated,
             false => Demand::None,
@@ -447,6 +447,9 @@ fn cure(
             Advice::words("build two switches or more above the leaves")
         }
         ("leaf" | "nic", Some(_)) => Advice::words("give servers a second way: dual-homed NICs"),
+        ("storm", _) => Advice::words(
+            "let the watchdog act sooner, and keep the storm's senders off the links that others need",
+        ),
         ("receiver", _) => Advice::words(
             "see where its pauses spread to: ECN must slow its senders before its leaf pauses others",
         ),
@@ -479,10 +482,14 @@ fn dead_spine(evidence: &Evidence<'_>) -> Option<Check> {
     .done("sent across the links of one leaf up, with all spines and without one");
     if predicted <= 0.0 {
         let why = single_point(&evidence.setup.fabric, &victims, "spine").unwrap_or_default();
+        let verdict = match Demand::of(&evidence.setup.goals, "spine") {
+            Demand::None => Verdict::Pass,
+            Demand::Stated | Demand::Usual => Verdict::Warn,
+        };
         return Some(
             check
                 .seen(why, "nothing else with one spine")
-                .verdict(Verdict::Warn)
+                .verdict(verdict)
                 .advise(Some(Advice::words("build two switches or more above the leaves"))),
         );
     }

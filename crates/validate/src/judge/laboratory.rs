@@ -82,6 +82,9 @@ fn pfc(evidence: &Evidence<'_>) -> Check {
     };
     let good = on && lossless && bare.is_empty() && tenants.is_empty();
     let candidates = match (on, lossless) {
+        (true, true) if bare.is_empty() => vec![Advice::words(
+            "make the class of a tenant with RDMA lossless, or let it use that of the other data",
+        )],
         (true, true) => advice::as_the_others(evidence, &["pfc", "class"]).into_iter().collect(),
         (true, false) => {
             let usual = advice::into_lossless_class(setup);
