@@ -31,10 +31,10 @@ pub use fault::{
 };
 pub use rounds::{Halo, ParameterServer};
 pub use servers::ServerSet;
-pub use serving::{KvCache, TokenSetting};
+pub use serving::{Inference, KvCache, ServingObjective, TokenSetting, TransferSetting};
 pub use storage::{Checkpoint, NvmeOf, Writer};
 pub use trace::TraceReplay;
-pub use training::{ModelSetting, ModelShape, RecomputeSetting, TrainingStep};
+pub use training::{DispatchSetting, ModelSetting, ModelShape, RecomputeSetting, TrainingStep};
 
 /// A scenario file.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -112,6 +112,8 @@ pub enum Workload {
     NvmeOf(NvmeOf),
     /// Key-value caches of requests, from prefill to decode servers.
     KvCache(KvCache),
+    /// Requests from their arrival to their last token: prefill, caches, decode.
+    Inference(Inference),
     /// Gradients to parameter servers, parameters back.
     ParameterServer(ParameterServer),
     /// Neighbours on a grid that swap faces, round by round.
@@ -143,6 +145,7 @@ impl Workload {
             Workload::Checkpoint(w) => &w.common,
             Workload::NvmeOf(w) => &w.common,
             Workload::KvCache(w) => &w.common,
+            Workload::Inference(w) => &w.common,
             Workload::ParameterServer(w) => &w.common,
             Workload::Halo(w) => &w.common,
             Workload::Background(w) => &w.common,
@@ -171,6 +174,7 @@ impl Workload {
             Workload::Checkpoint(_) => "checkpoint",
             Workload::NvmeOf(_) => "nvme-of",
             Workload::KvCache(_) => "kv-cache",
+            Workload::Inference(_) => "inference",
             Workload::ParameterServer(_) => "parameter-server",
             Workload::Halo(_) => "halo",
             Workload::Background(_) => "background",
@@ -388,6 +392,8 @@ pub struct Allow {
     pub deadlock: bool,
     /// Flows may be unfinished at the end.
     pub unfinished: bool,
+    /// Requests of `inference` may miss their objective.
+    pub objective: bool,
 }
 
 /// What is written to the run folder.

@@ -35,7 +35,12 @@ impl Experiment {
             duration: Some(LONGEST),
             workloads: Vec::new(),
             faults: Vec::new(),
-            allow: Allow { lossless_drops: true, deadlock: true, unfinished: true },
+            allow: Allow {
+                lossless_drops: true,
+                deadlock: true,
+                unfinished: true,
+                objective: true,
+            },
             record: Record { period: Span::ZERO, ..Record::default() },
             overrides: toml::Table::new(),
         };

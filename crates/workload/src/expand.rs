@@ -129,6 +129,7 @@ impl Plan<'_> {
             | Workload::Trace(_)
             | Workload::NvmeOf(_)
             | Workload::KvCache(_)
+            | Workload::Inference(_)
             | Workload::ParameterServer(_)
             | Workload::Halo(_) => {}
         }

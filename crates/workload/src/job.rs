@@ -1,5 +1,6 @@
 //! [`programs`]: from the collectives, training steps and services of a scenario to programs on a fabric.
 
+mod inference;
 mod replay;
 mod service;
 mod traced;
@@ -24,7 +25,7 @@ use xoff_fabric::scenario::{
     self, AlgorithmSetting, ConnectionsSetting, CostName, CostSetting, PlacementRule,
     PlacementSetting, TrainingStep, Workload,
 };
-use xoff_units::{Bytes, Instant, Span};
+use xoff_units::{Bytes, Instant, Ratio, Span};
 
 /// A collective of a scenario, over its sizes, a training step, a trace, or a service.
 #[derive(Debug, Clone)]
@@ -69,6 +70,8 @@ pub struct ServiceRun {
     pub rounds: u32,
     /// What a request may take.
     pub objective: Option<Span>,
+    /// What one may take to its tokens, if it is served to its last.
+    pub tokens: Option<TokenObjective>,
     /// What requests move, one after the other; the last stands for all that follow. Of a program
     /// without requests: what a run of it sends over the network.
     sizes: Vec<Bytes>,
@@ -76,18 +79,29 @@ pub struct ServiceRun {
 
 impl ServiceRun {
     fn new(program: Program, sizes: Vec<Bytes>) -> Self {
-        Self { program, repeat: 1, rounds: 1, objective: None, sizes }
+        Self { program, repeat: 1, rounds: 1, objective: None, tokens: None, sizes }
     }
 
     /// Whether it has requests; if not, it has rounds.
     pub fn has_requests(&self) -> bool {
-        matches!(self.program, Program::Blocks(_) | Program::Requests(_))
+        matches!(self.program, Program::Blocks(_) | Program::Requests(_) | Program::Serving(_))
     }
 
     /// What a request moves, or a run if there are no requests.
     pub fn size(&self, request: RequestId) -> Bytes {
         self.sizes.get(request.index()).or(self.sizes.last()).copied().unwrap_or(Bytes::ZERO)
     }
+}
+
+/// What a request may take to its tokens, and how many must keep to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenObjective {
+    /// From its arrival to its first token.
+    pub first: Option<Span>,
+    /// For each token after the first, on average over the request.
+    pub each: Option<Span>,
+    /// The share of all requests that must keep to both.
+    pub share: Ratio,
 }
 
 /// A training step of a job.
@@ -224,7 +238,7 @@ pub fn programs_in(
             (_, Some(entry)) => uneven(workload, stream::hash(seed, u64::from(index)), base)
                 .and_then(|uneven| job((workload, entry), uneven, index, fabric, &names, seed)),
             _ => {
-                let maker = Maker { fabric, names: &names, workload: index, seed };
+                let maker = Maker { fabric, names: &names, workload: index, seed, base };
                 match maker.job(workload) {
                     Some(made) => made,
                     None => continue,

@@ -22,7 +22,7 @@ mod graph;
 use crate::collective::{Direct, Exchange, Machine};
 use crate::layout::GpuId;
 use crate::replay::{CallFigures, ReplayProgram};
-use crate::service::{Blocks, Requests};
+use crate::service::{Blocks, Requests, Served, Serving};
 use crate::training::{CriticalPath, StepProgram};
 use xoff_fabric::model::NicId;
 use xoff_units::{Bytes, Instant, Span};
@@ -160,6 +160,8 @@ pub enum Program {
     Blocks(Box<Blocks>),
     /// Requests that come when they come.
     Requests(Box<Requests>),
+    /// Requests from their arrival to their last token.
+    Serving(Box<Serving>),
 }
 
 impl Program {
@@ -174,6 +176,7 @@ impl Program {
             Program::Replay(replay) => replay.start(out),
             Program::Blocks(blocks) => blocks.start(out),
             Program::Requests(requests) => requests.start(out),
+            Program::Serving(serving) => serving.start(out),
         }
     }
 
@@ -183,6 +186,7 @@ impl Program {
         match self {
             Program::Step(step) => step.at(now),
             Program::Replay(replay) => replay.at(now),
+            Program::Serving(serving) => serving.at(now),
             _ => {}
         }
     }
@@ -203,6 +207,14 @@ impl Program {
         }
     }
 
+    /// What its requests took to their first token and for each other one, if it serves any.
+    pub fn served(&self) -> &[Served] {
+        match self {
+            Program::Serving(serving) => serving.served(),
+            _ => &[],
+        }
+    }
+
     /// Says that what carries this token is done, and takes what follows from it. A token that the
     /// program did not hand out, or that comes back twice, is a mistake of the caller: the program
     /// may then never finish, but does not panic in release builds.
@@ -216,6 +228,7 @@ impl Program {
             Program::Replay(replay) => replay.done(token, out),
             Program::Blocks(blocks) => blocks.done(token, out),
             Program::Requests(requests) => requests.done(token, out),
+            Program::Serving(serving) => serving.done(token, out),
         }
     }
 }

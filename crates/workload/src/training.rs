@@ -26,12 +26,14 @@ mod critical;
 mod gpu;
 mod groups;
 mod model;
+mod pace;
 mod parallelism;
 mod presets;
 mod run;
 mod schedule;
 mod script;
 mod step;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod traced;
@@ -39,10 +41,14 @@ mod volume;
 
 pub use analysis::{Analysis, StepFigures};
 pub use critical::{CriticalPath, Wait};
-pub use gpu::{FlopRate, Gpu};
-pub use model::{Experts, Model};
+pub use gpu::{FlopRate, Gpu, MEMORY_EFFICIENCY};
+pub use model::{Dispatch, Experts, Latent, Model};
+pub use pace::Pace;
 pub use parallelism::{Parallelism, Zero};
-pub use presets::{GPUS, GpuPreset, MODELS, ModelPreset};
+pub use presets::{
+    DATA_PARALLEL, DataParallelPreset, GPUS, GpuPreset, MODELS, ModelPreset, model_names,
+};
 pub use run::StepProgram;
 pub use step::{Batch, Recompute, Step, StepError};
+pub use subject::{Recommender, Subject, Whole};
 pub use volume::{Dimension, Volume, Volumes};

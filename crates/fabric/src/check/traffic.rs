@@ -8,7 +8,7 @@ use crate::model::Fabric;
 use crate::names::{Names, Role};
 use crate::rules::packet;
 use crate::scenario::{
-    Background, Checkpoint, Common, Halo, KvCache, NvmeOf, Operation, ParameterServer,
+    Background, Checkpoint, Common, Halo, Inference, KvCache, NvmeOf, Operation, ParameterServer,
     PlacementSetting, Workload,
 };
 use xoff_units::{Bytes, Ratio, Span};
@@ -29,6 +29,7 @@ pub(super) fn check(
         Workload::Checkpoint(entry) => check.checkpoint(entry),
         Workload::NvmeOf(entry) => check.nvme_of(entry),
         Workload::KvCache(entry) => check.kv_cache(entry),
+        Workload::Inference(entry) => check.inference(entry),
         Workload::ParameterServer(entry) => check.parameter_server(entry),
         Workload::Halo(entry) => check.halo(entry),
         Workload::Background(entry) => check.background(entry),
@@ -171,6 +172,73 @@ impl Check<'_, '_, '_> {
             Role { key: "prefill", set: Some(&entry.prefill) },
             Role { key: "decode", set: Some(&entry.decode) },
         );
+    }
+
+    fn inference(&mut self, entry: &Inference) {
+        self.counts(&[
+            ("requests-per-second", entry.requests_per_second, 1_000_000_000),
+            ("requests", entry.requests, 1_000_000),
+            ("element-bytes", entry.element_bytes, 16),
+            ("weight-bytes", entry.weight_bytes, 16),
+            ("peak-tflops", entry.peak_tflops, u32::MAX),
+            ("max-batch", entry.max_batch, 1 << 20),
+            ("qps", entry.qps, MOST_QPS),
+        ]);
+        let shares =
+            [("efficiency", entry.efficiency), ("memory-efficiency", entry.memory_efficiency)];
+        for (key, share) in shares {
+            if let Some(share) = share.filter(|&share| share.is_zero() || share > Ratio::ONE) {
+                let help = "it is a share of what the GPU has, above 0 and at most 1";
+                self.wrong(key, format!("an efficiency of {share}"), help);
+            }
+        }
+        let drawn = [
+            ("requests-per-second", entry.requests_per_second.is_some()),
+            ("input", entry.input.is_some()),
+            ("output", entry.output.is_some()),
+        ];
+        match &entry.trace {
+            Some(_) => {
+                for (key, _) in drawn.into_iter().filter(|(_, given)| *given) {
+                    self.wrong(key, format!("the trace says `{key}`"), "leave it out");
+                }
+            }
+            None if entry.requests.is_none() || drawn.iter().any(|(_, given)| !given) => {
+                let help =
+                    "give `trace`, or `requests-per-second`, `requests`, `input` and `output`";
+                self.wrong("model", "nothing says which requests come", help);
+            }
+            None => {}
+        }
+        for (key, tokens) in [("input", entry.input), ("output", entry.output)] {
+            let bounds = tokens.map(|tokens| tokens.bounds());
+            if let Some((least, most)) = bounds.filter(|&(least, most)| least == 0 || most < least)
+            {
+                let help = "give a number above 0, or two of which the second is not smaller";
+                self.wrong(key, format!("{least} to {most} tokens"), help);
+            }
+        }
+        self.serving_objective(entry);
+        self.only_writes(&entry.common, "prefill servers write; leave it out");
+        self.roles(
+            Role { key: "prefill", set: Some(&entry.prefill) },
+            Role { key: "decode", set: Some(&entry.decode) },
+        );
+    }
+
+    fn serving_objective(&mut self, entry: &Inference) {
+        let Some(objective) = entry.objective else { return };
+        let times = [objective.ttft, objective.tpot];
+        if times.iter().flatten().any(|span| span.is_zero()) {
+            self.wrong("objective", "nothing takes no time", "give times like \"2s\"");
+        }
+        if times == [None, None] {
+            self.wrong("objective", "nothing is asked for", "give `ttft`, `tpot` or both");
+        }
+        if let Some(share) = objective.share.filter(|&s| s.is_zero() || s > Ratio::ONE) {
+            let help = "it is a share of all requests, above 0 and at most 1";
+            self.wrong("objective", format!("a share of {share}"), help);
+        }
     }
 
     fn parameter_server(&mut self, entry: &ParameterServer) {

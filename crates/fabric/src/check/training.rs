@@ -15,6 +15,8 @@ pub(super) fn check(index: usize, entry: &TrainingStep, fabric: &Fabric, report:
         report.error(code::IMPOSSIBLE, &path, message, help);
     };
     for (key, value) in [
+        ("layers", entry.layers),
+        ("expert-servers", entry.expert_servers),
         ("sequence", entry.sequence),
         ("micro-batch", entry.micro_batch),
         ("micro-batches", entry.micro_batches),

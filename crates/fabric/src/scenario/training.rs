@@ -9,12 +9,16 @@ use xoff_units::Ratio;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TrainingStep {
-    /// The model: `llama-3-70b`, `llama-3-405b`, `gpt-3-175b`, `mixtral-8x7b`, or its shape as a
-    /// table.
+    /// The model: `llama-2-7b`, `llama-2-13b`, `llama-3-8b`, `llama-3-70b`, `llama-3-405b`, `gpt-3-175b`,
+    /// `mixtral-8x7b`, `deepseek-v3`, or its shape as a table; or, data-parallel alone, `dlrm-dcnv2`, `resnet-50`,
+    /// `sdxl-unet`.
     pub model: ModelSetting,
+    /// Layers, if only the first of the model are to be trained (default: all).
+    pub layers: Option<u32>,
     /// Tokens of a sequence (default: those of the named model, or 8192).
     pub sequence: Option<u32>,
-    /// Sequences that go through the model at once, on each data-parallel rank (default 1).
+    /// Sequences or samples that go through the model at once, on each data-parallel rank (default 1; of a model that
+    /// is no transformer: its own).
     pub micro_batch: Option<u32>,
     /// Micro-batches of each data-parallel rank (default 1).
     pub micro_batches: Option<u32>,
@@ -30,7 +34,12 @@ pub struct TrainingStep {
     pub dp: Option<u32>,
     /// Expert parallelism, over context and data ranks (default 1).
     pub ep: Option<u32>,
-    /// ZeRO stage, 0 to 3 (default 1).
+    /// Most servers that a token goes to, where experts are spread over servers: it is sent once to each and passed on by
+    /// NVLink (default: as the model says; without it a token is sent to every one of its experts).
+    pub expert_servers: Option<u32>,
+    /// In which precision tokens go to their experts (default: as the model says, or `bf16`). They come back in BF16.
+    pub dispatch: Option<DispatchSetting>,
+    /// ZeRO stage, 0 to 3 (default 1; models that are no transformers: 0).
     pub zero: Option<u32>,
     /// What is computed a second time in the backward pass.
     #[serde(default)]
@@ -62,6 +71,7 @@ impl TrainingStep {
     pub fn new(model: ModelSetting) -> Self {
         Self {
             model,
+            layers: None,
             sequence: None,
             micro_batch: None,
             micro_batches: None,
@@ -71,6 +81,8 @@ impl TrainingStep {
             virtual_stages: None,
             dp: None,
             ep: None,
+            expert_servers: None,
+            dispatch: None,
             zero: None,
             recompute: RecomputeSetting::default(),
             gpu: None,
@@ -96,6 +108,16 @@ pub enum RecomputeSetting {
     Selective,
     /// The whole forward pass.
     Full,
+}
+
+/// In which precision tokens go to their experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DispatchSetting {
+    /// Two bytes a number.
+    Bf16,
+    /// One byte a number, and four for the scale of every 128.
+    Fp8,
 }
 
 /// A model, by name or shape.
@@ -130,4 +152,10 @@ pub struct ModelShape {
     pub experts: Option<u32>,
     /// Experts that each token goes to (default 2).
     pub active: Option<u32>,
+    /// Experts of a layer that every token passes beside those (default 0).
+    pub shared_experts: Option<u32>,
+    /// Layers at the beginning that have a feed-forward block instead of experts (default 0).
+    pub dense_layers: Option<u32>,
+    /// Width of that block (default: `ffn`).
+    pub dense_ffn: Option<u32>,
 }

@@ -165,6 +165,9 @@ fn shape(layers: u32, tp: u32, ep: u32) -> ModelShape {
         vocabulary: 8_192,
         experts: Some(ep.max(2)),
         active: Some(2),
+        shared_experts: None,
+        dense_layers: None,
+        dense_ffn: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the remote disks, key-value caches, parameter servers and halos of a scenario to programs.
 
+use super::training::unknown;
 use super::{Job, ServiceRun, placement, start};
 use crate::collective::Settings;
 use crate::layout::{self, Layout};
@@ -10,6 +11,7 @@ use crate::rounds::{HaloExchange, MOST_NODES, ParameterRound};
 use crate::service::{Arrival, Blocks, BlocksSettings, Disk, End, Requests};
 use crate::stream::{self, Stream};
 use crate::training::{MODELS, Model};
+use std::path::Path;
 use xoff_fabric::model::{Fabric, NicId, ServerId};
 use xoff_fabric::names::Role;
 use xoff_fabric::scenario::{
@@ -19,9 +21,9 @@ use xoff_units::{Bytes, Ratio, Span};
 
 /// Most places in all queues together, and most requests.
 const MOST_PLACES: u64 = 1 << 24;
-const MOST_REQUESTS: u32 = 1_000_000;
+pub(super) const MOST_REQUESTS: u32 = 1_000_000;
 /// Largest cache of a request: a petabyte is a mistake.
-const LARGEST_CACHE: u64 = 1 << 46;
+pub(super) const LARGEST_CACHE: u64 = 1 << 46;
 
 /// What makes a job of an entry.
 pub(super) struct Maker<'a> {
@@ -29,6 +31,8 @@ pub(super) struct Maker<'a> {
     pub(super) names: &'a Resolver<'a>,
     pub(super) workload: u32,
     pub(super) seed: u64,
+    /// The folder that files are relative to.
+    pub(super) base: Option<&'a Path>,
 }
 
 impl Maker<'_> {
@@ -37,13 +41,19 @@ impl Maker<'_> {
         Some(match workload {
             Workload::NvmeOf(entry) => self.nvme_of(entry),
             Workload::KvCache(entry) => self.kv_cache(entry),
+            Workload::Inference(entry) => self.inference(entry),
             Workload::ParameterServer(entry) => self.parameter_server(entry),
             Workload::Halo(entry) => self.halo(entry),
             _ => return None,
         })
     }
 
-    fn made(&self, common: &Common, layout: Layout, service: ServiceRun) -> Result<Job, String> {
+    pub(super) fn made(
+        &self,
+        common: &Common,
+        layout: Layout,
+        service: ServiceRun,
+    ) -> Result<Job, String> {
         Ok(Job {
             workload: self.workload,
             start: start(common)?,
@@ -216,9 +226,8 @@ fn bytes_per_token(entry: &KvCache) -> Result<Bytes, String> {
         (Some(name), None) => name,
         _ => return Err("give either `model` or `bytes-per-token`".into()),
     };
-    let names = MODELS.map(|preset| preset.name).join(", ");
-    let known = Model::named(name);
-    let known = known.ok_or_else(|| format!("there is no model `{name}`; there are {names}"))?;
+    let names = MODELS.map(|preset| preset.name);
+    let known = Model::named(name).ok_or_else(|| unknown("model", name, &names))?;
     let element = entry.element_bytes.unwrap_or(2);
     Ok(known.model.cache_per_token(element))
 }

@@ -29,7 +29,8 @@ impl Program {
             | Program::Step(_)
             | Program::Replay(_)
             | Program::Blocks(_)
-            | Program::Requests(_) => Vec::new(),
+            | Program::Requests(_)
+            | Program::Serving(_) => Vec::new(),
         };
         demands.sort_unstable_by_key(|demand| (demand.from, demand.to, demand.queue));
         demands.dedup_by(|next, kept| {

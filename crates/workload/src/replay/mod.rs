@@ -32,7 +32,7 @@ mod run;
 mod tests;
 
 use crate::training::{FlopRate, GPUS, Gpu};
-use xoff_units::{Bytes, Ratio, Span};
+use xoff_units::{Bytes, Rate, Ratio, Span};
 
 pub use call::Choice;
 pub use plan::{Amount, Replay};
@@ -55,7 +55,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let gpu = Gpu { peak: FlopRate::from_teraflops(989), efficiency: Ratio::new(1, 2) };
+        let memory = Rate::from_gbps(8 * 3_350);
+        let peak = FlopRate::from_teraflops(989);
+        let gpu = Gpu { peak, efficiency: Ratio::new(1, 2), memory };
         Self {
             compute_scale: Ratio::ONE,
             gpu: Gpu::named("h100").map_or(gpu, |preset| preset.gpu),

@@ -1,7 +1,10 @@
 //! What a GPU computes for one micro-batch, and what its groups send for it.
 
 use super::groups::Comm;
-use super::step::{Step, StepError};
+use super::model::Dispatch;
+use super::parallelism::Parallelism;
+use super::step::StepError;
+use super::subject::Transformer;
 use crate::collective::Collective;
 use xoff_units::{Bytes, Span};
 
@@ -19,6 +22,8 @@ pub(super) struct Cost {
     pub(super) output: Span,
     /// Feed-forward block, or router and experts.
     pub(super) block: Span,
+    /// Feed-forward block of the first layers, where only later ones have experts.
+    pub(super) leading: Span,
     /// Output matrix, on the last stage.
     pub(super) head: Span,
 }
@@ -30,24 +35,26 @@ struct Operations {
     attention: f64,
     output: f64,
     block: f64,
+    leading: f64,
     head: f64,
 }
 
-impl Step {
+impl Transformer<'_> {
     /// Two operations for every parameter and token; attention multiplies every token with those
     /// before it, twice.
     fn operations(&self) -> Operations {
-        let model = &self.model;
-        let hidden = f64::from(model.hidden);
+        let model = self.model;
         let tokens = f64::from(self.batch.micro) * f64::from(self.batch.sequence);
-        let router = model.experts.map_or(0.0, |experts| hidden * f64::from(experts.count));
-        let block = model.block_parameters() as f64 * f64::from(model.active()) + router;
+        let router = model.router_parameters() as f64;
+        let block = model.block_parameters() as f64 * f64::from(model.blocks()) + router;
+        let attention = model.attention();
         Operations {
-            keys: 2.0 * tokens * hidden * 2.0 * model.kv_width() as f64,
-            queries: 2.0 * tokens * hidden * hidden,
-            attention: 2.0 * tokens * f64::from(self.batch.sequence) * hidden,
-            output: 2.0 * tokens * hidden * hidden,
+            keys: 2.0 * tokens * attention.keys as f64,
+            queries: 2.0 * tokens * attention.queries as f64,
+            attention: tokens * f64::from(self.batch.sequence) * attention.widths as f64,
+            output: 2.0 * tokens * attention.output as f64,
             block: 2.0 * tokens * block,
+            leading: 2.0 * tokens * model.leading_block() as f64,
             head: 2.0 * tokens * model.embedding_parameters() as f64,
         }
     }
@@ -57,7 +64,9 @@ impl Step {
         let one = self.operations();
         let layer = one.keys + one.queries + one.attention + one.output + one.block;
         let micro_batches = f64::from(self.batch.sequences / self.batch.micro);
-        3.0 * (f64::from(self.model.layers) * layer + one.head) * micro_batches
+        let layers = f64::from(self.model.layers) * layer
+            + f64::from(self.model.leading_layers()) * (one.leading - one.block);
+        3.0 * (layers + one.head) * micro_batches
     }
 
     pub(super) fn cost(&self) -> Cost {
@@ -70,6 +79,7 @@ impl Step {
             attention: time(all.attention),
             output: time(all.output),
             block: time(all.block),
+            leading: time(all.leading),
             head: time(all.head),
         }
     }
@@ -94,13 +104,41 @@ pub(super) enum Call {
     /// Keys and values of the context ranks, or their gradients.
     Keys(Half),
     /// Tokens to their experts, or back.
-    Experts,
+    Experts(Way, Reach),
     /// Parameters of a layer or their gradients, without experts.
     Layer(Half),
+    /// The same of a layer that has no experts though others have.
+    Leading(Half),
     /// Parameters of a layer's experts or their gradients.
     ExpertLayer(Half),
     /// Parameters of the embedding or output matrix.
     Embedding(Half),
+    /// Of a recommender: which rows are wanted, to the tables that have them.
+    Indices,
+    /// Of a recommender: rows, summed over each feature, to the samples that want them, or their gradients back.
+    Pooled,
+    /// Gradients of a model that every rank has whole, by the number of the bucket.
+    Bucket(u32),
+}
+
+/// Which way tokens go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Way {
+    /// To their experts.
+    Dispatch,
+    /// Back.
+    Combine,
+}
+
+/// Over which ranks of an expert-parallel group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// All, each token as often as it goes to an expert.
+    All,
+    /// Those in the same place of each server, each token once for every server.
+    Servers,
+    /// Those of one server, each token as often as it goes to an expert.
+    Inside,
 }
 
 /// Bytes of an activation and of a parameter (BF16).
@@ -115,7 +153,7 @@ pub(super) struct Event {
     pub(super) size: Bytes,
 }
 
-impl Step {
+impl Transformer<'_> {
     /// Tokens of a micro-batch that a tensor-parallel group has.
     fn own_tokens(&self) -> u128 {
         let tokens = u128::from(self.batch.micro) * u128::from(self.batch.sequence);
@@ -127,9 +165,9 @@ impl Step {
     /// With b sequences of s tokens, width h, k experts per token and n parameters on a GPU: tensor
     /// 2bsh, twice forward and twice backward in a layer, each time a ReduceScatter and an AllGather
     /// (V. Korthikanti et al., 2022, section 4.2.2); context 2 x 2 x b x s x the keys' width (The Llama 3 Herd of Models,
-    /// 2024, section 3.3.2), of which a tensor rank has its share; experts 2bshk over the tensor ranks, there and
-    /// back; data 4n for gradients in FP32 and 2n for parameters in BF16 (the same, and S. Rajbhandari et al.,
-    /// 2020, section 7).
+    /// 2024, section 3.3.2), of which a tensor rank has its share, or 2 x b x s x the compressed width, which each has
+    /// whole; experts 2bshk over the tensor ranks, there and back (in FP8 half as much there, and scales); data 4n for
+    /// gradients in FP32 and 2n for parameters in BF16 (the same, and S. Rajbhandari et al., 2020, section 7).
     pub(super) fn event(&self, call: Call) -> Result<Event, StepError> {
         let spread = &self.parallelism;
         let tensor = u128::from(spread.tensor);
@@ -144,16 +182,23 @@ impl Step {
             Call::Block(half) => (half, activations * active),
             Call::Keys(half) => {
                 let tokens = self.own_tokens() * u128::from(spread.context);
-                let width = u128::from(self.model.kv_width());
-                (half, 2 * u128::from(ELEMENT) * tokens * width / tensor)
+                let share = if self.model.latent.is_some() { 1 } else { tensor };
+                let numbers = u128::from(self.model.kept_numbers());
+                (half, u128::from(ELEMENT) * tokens * numbers / share)
             }
-            Call::Experts => (Half::Both, activations * active / tensor),
+            Call::Experts(way, reach) => {
+                let copies = self.own_tokens() * u128::from(self.copies(reach));
+                (Half::Both, copies * u128::from(self.routed_token(way)) / tensor)
+            }
             Call::Layer(half) => (half, of_parameters(self.layer_share(), half)),
+            Call::Leading(half) => (half, of_parameters(self.leading_share(), half)),
             Call::ExpertLayer(half) => (half, of_parameters(self.expert_share(), half)),
             Call::Embedding(half) => (half, of_parameters(self.embedding_share(), half)),
+            // Of other models.
+            Call::Indices | Call::Pooled | Call::Bucket(_) => (Half::Both, 0),
         };
         let collective = match (call, half) {
-            (Call::Experts, _) => Collective::AllToAll,
+            (Call::Experts(..), _) => Collective::AllToAll,
             (_, Half::Gather) => Collective::AllGather,
             (_, Half::Scatter) => Collective::ReduceScatter,
             (_, Half::Both) => Collective::AllReduce,
@@ -169,12 +214,50 @@ impl Step {
         u64::try_from(share).map(Bytes::new).map_err(|_| StepError::TooLarge)
     }
 
-    /// Parameters of a layer on one GPU, without experts. Norms and router are on all of them.
+    /// Whether tokens go once to each server of their experts, and on from there by NVLink.
+    pub(super) fn routes_by_servers(&self) -> bool {
+        let Parallelism { expert, expert_node, .. } = self.parallelism;
+        let limited = self.model.experts.is_some_and(|experts| experts.servers.is_some());
+        limited && expert_node > 1 && expert > expert_node
+    }
+
+    /// How often a token is sent.
+    fn copies(&self, reach: Reach) -> u32 {
+        let Parallelism { expert, expert_node, .. } = self.parallelism;
+        let active = self.model.active();
+        let limit = self.model.experts.and_then(|experts| experts.servers).unwrap_or(active);
+        match reach {
+            Reach::Inside => active,
+            Reach::Servers => active.min(limit).min(expert / expert_node.max(1)),
+            // Where every rank is in a server of its own, the limit is one of ranks.
+            Reach::All if expert_node == 1 && expert > 1 => active.min(limit),
+            Reach::All => active,
+        }
+    }
+
+    /// Bytes of a token on its way to an expert or back.
+    fn routed_token(&self, way: Way) -> u64 {
+        let dispatch = match (way, self.model.experts) {
+            (Way::Dispatch, Some(experts)) => experts.dispatch,
+            _ => Dispatch::Bf16,
+        };
+        dispatch.token(self.model.hidden)
+    }
+
+    /// Parameters of a layer on one GPU, without experts. Norms, router and what attention is compressed by are on all
+    /// of them.
     fn layer_share(&self) -> u64 {
-        let model = &self.model;
-        let hidden = u64::from(model.hidden);
-        let whole = 2 * hidden + model.experts.map_or(0, |e| hidden * u64::from(e.count));
+        let model = self.model;
+        let whole =
+            2 * u64::from(model.hidden) + model.router_parameters() + model.attention().whole;
         (model.dense_parameters() - whole) / u64::from(self.parallelism.tensor) + whole
+    }
+
+    /// The same of a layer that has no experts though others have.
+    fn leading_share(&self) -> u64 {
+        let model = self.model;
+        let whole = 2 * u64::from(model.hidden) + model.attention().whole;
+        (model.leading_parameters() - whole) / u64::from(self.parallelism.tensor) + whole
     }
 
     /// Parameters of a layer's experts on one GPU.
@@ -194,9 +277,13 @@ impl Call {
         match self {
             Call::Tokens(_) | Call::Block(_) => Comm::Tensor,
             Call::Keys(_) => Comm::Context,
-            Call::Experts => Comm::Expert,
-            Call::Layer(_) | Call::Embedding(_) => Comm::Data,
+            Call::Experts(_, Reach::All) => Comm::Expert,
+            Call::Experts(_, Reach::Servers) => Comm::ExpertRail,
+            Call::Experts(_, Reach::Inside) => Comm::ExpertServer,
+            Call::Layer(_) | Call::Leading(_) | Call::Embedding(_) => Comm::Data,
             Call::ExpertLayer(_) => Comm::ExpertData,
+            Call::Indices | Call::Pooled => Comm::Tables,
+            Call::Bucket(_) => Comm::Data,
         }
     }
 }

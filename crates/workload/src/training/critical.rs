@@ -19,7 +19,7 @@ pub struct CriticalPath {
     /// Computing.
     pub compute: Span,
     /// Waiting, by dimension.
-    pub waits: [(Dimension, Span); 5],
+    pub waits: [(Dimension, Span); Dimension::ALL.len()],
     /// The longest wait of all, if there was one.
     pub longest: Option<Wait>,
 }
@@ -48,7 +48,7 @@ pub struct Wait {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Path {
     compute: Span,
-    waits: [Span; 5],
+    waits: [Span; Dimension::ALL.len()],
     longest: Option<Longest>,
 }
 

@@ -1,6 +1,6 @@
 //! [`Gpu`]: how fast it computes.
 
-use xoff_units::{Ratio, Span};
+use xoff_units::{Bytes, Rate, Ratio, Span};
 
 /// Floating point operations per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,9 +27,21 @@ pub struct Gpu {
     /// more, attention less, and norms and activations, which wait for memory, next to nothing.
     /// Waiting for the network is not in it.
     pub efficiency: Ratio,
+    /// What its memory delivers at most.
+    pub memory: Rate,
 }
 
+/// The share of its memory's rate that a GPU reaches when it reads weights, caches or rows of tables. Our choice:
+/// well-tuned decoding is reported at 60 to 80 %.
+pub const MEMORY_EFFICIENCY: Ratio = Ratio::new(70, 100);
+
 impl Gpu {
+    /// The time to read so many bytes from memory at this share of its rate.
+    pub(crate) fn memory_time(&self, bytes: Bytes, share: Ratio) -> Span {
+        let rate = self.memory.bps() as f64 / 8.0 * share.as_f64();
+        Span::from_ps((bytes.get() as f64 / rate * 1e12).round() as u64)
+    }
+
     /// The time of so many operations, to the picosecond.
     pub(crate) fn time(&self, operations: f64) -> Span {
         let rate = self.peak.0 as f64 * self.efficiency.as_f64();

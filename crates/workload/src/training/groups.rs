@@ -18,11 +18,25 @@ pub(super) enum Comm {
     Data,
     /// Ranks with the same experts.
     ExpertData,
+    /// Ranks of an expert-parallel group in the same place of their servers.
+    ExpertRail,
+    /// Ranks of an expert-parallel group in one server.
+    ExpertServer,
+    /// Ranks that share the tables of a recommender: all of them.
+    Tables,
 }
 
 /// All kinds, in the order of their numbers.
-pub(super) const COMMS: [Comm; 5] =
-    [Comm::Tensor, Comm::Context, Comm::Expert, Comm::Data, Comm::ExpertData];
+pub(super) const COMMS: [Comm; 8] = [
+    Comm::Tensor,
+    Comm::Context,
+    Comm::Expert,
+    Comm::Data,
+    Comm::ExpertData,
+    Comm::ExpertRail,
+    Comm::ExpertServer,
+    Comm::Tables,
+];
 
 impl Comm {
     pub(super) const fn index(self) -> usize {
@@ -33,8 +47,9 @@ impl Comm {
         match self {
             Comm::Tensor => Dimension::Tensor,
             Comm::Context => Dimension::Context,
-            Comm::Expert => Dimension::Expert,
+            Comm::Expert | Comm::ExpertRail | Comm::ExpertServer => Dimension::Expert,
             Comm::Data | Comm::ExpertData => Dimension::Data,
+            Comm::Tables => Dimension::Tables,
         }
     }
 }
@@ -55,8 +70,10 @@ impl Parallelism {
             Comm::Tensor => self.tensor,
             Comm::Context => self.context,
             Comm::Expert => self.expert,
-            Comm::Data => self.replicas(),
+            Comm::Data | Comm::Tables => self.replicas(),
             Comm::ExpertData => self.replicas() / self.expert,
+            Comm::ExpertRail => self.expert / self.expert_node,
+            Comm::ExpertServer => self.expert_node,
         }
     }
 
@@ -89,8 +106,13 @@ impl Parallelism {
             }
             Comm::Context => (own.replica - own.replica % self.context, 1),
             Comm::Expert => (own.replica - own.replica % self.expert, 1),
-            Comm::Data => (0, 1),
+            Comm::Data | Comm::Tables => (0, 1),
             Comm::ExpertData => (own.replica % self.expert, self.expert),
+            Comm::ExpertRail => {
+                let group = own.replica - own.replica % self.expert;
+                (group + own.replica % self.expert_node, self.expert_node)
+            }
+            Comm::ExpertServer => (own.replica - own.replica % self.expert_node, 1),
         };
         let at = |number| self.rank(Position { replica: first + number * step, ..own });
         (0..self.size(comm)).map(at).collect()
@@ -103,8 +125,12 @@ impl Parallelism {
             Comm::Tensor => return rank / self.tensor,
             Comm::Context => replica / self.context,
             Comm::Expert => replica / self.expert,
-            Comm::Data => 0,
+            Comm::Data | Comm::Tables => 0,
             Comm::ExpertData => replica % self.expert,
+            Comm::ExpertRail => {
+                replica / self.expert * self.expert_node + replica % self.expert_node
+            }
+            Comm::ExpertServer => replica / self.expert_node,
         };
         let count = self.replicas() / self.size(comm);
         (stage * count + among) * self.tensor + tensor
@@ -129,8 +155,11 @@ mod tests {
             let replicas = context * data;
             let divisors: Vec<u32> = (1..=replicas).filter(|d| replicas % d == 0).collect();
             let expert = divisors[pick % divisors.len()];
+            let parts: Vec<u32> = (1..=expert).filter(|d| expert % d == 0).collect();
+            let expert_node = parts[pick / 2 % parts.len()];
+            let one = Parallelism::default();
             let spread =
-                Parallelism { tensor, context, data, pipeline, expert, ..Parallelism::default() };
+                Parallelism { tensor, context, data, pipeline, expert, expert_node, ..one };
             let ranks = spread.gpus() as u32;
             for comm in COMMS {
                 let mut of: Vec<Vec<u32>> = vec![Vec::new(); spread.groups(comm) as usize];
@@ -160,5 +189,17 @@ mod tests {
         assert_eq!(ranks(Comm::Expert, 33), [33, 41, 49, 57]);
         assert_eq!(ranks(Comm::Data, 0), [0, 8, 16, 24, 32, 40, 48, 56]);
         assert_eq!(ranks(Comm::ExpertData, 41), [9, 41]);
+    }
+
+    #[test]
+    fn ep64_over_servers_of_8() {
+        let spread =
+            Parallelism { data: 128, expert: 64, expert_node: 8, ..Parallelism::default() };
+        let ranks = |comm, rank| -> Vec<u32> {
+            spread.members(comm, rank).iter().map(|rank| rank.0).collect()
+        };
+        assert_eq!(ranks(Comm::ExpertServer, 77), (72..80).collect::<Vec<u32>>());
+        assert_eq!(ranks(Comm::ExpertRail, 77), [69, 77, 85, 93, 101, 109, 117, 125]);
+        assert_eq!(ranks(Comm::ExpertData, 77), [13, 77]);
     }
 }

@@ -15,6 +15,9 @@ pub struct Parallelism {
     pub data: u32,
     /// EP: the experts, over GPUs that context and data parallelism have already counted.
     pub expert: u32,
+    /// Ranks of an expert-parallel group that are in one server, neighbours; 1 if each is in a server of its own. It only
+    /// matters to models that limit the servers of a token.
+    pub expert_node: u32,
     /// What data-parallel ranks keep a share of.
     pub zero: Zero,
 }
@@ -22,7 +25,8 @@ pub struct Parallelism {
 impl Default for Parallelism {
     fn default() -> Self {
         let (tensor, context, pipeline, chunks, data, expert) = (1, 1, 1, 1, 1, 1);
-        Self { tensor, context, pipeline, chunks, data, expert, zero: Zero::default() }
+        let zero = Zero::default();
+        Self { tensor, context, pipeline, chunks, data, expert, expert_node: 1, zero }
     }
 }
 

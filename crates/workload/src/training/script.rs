@@ -1,10 +1,11 @@
 //! [`Script`]: what every GPU of a pipeline stage does, one thing after the other.
 
-use super::cost::{Call, Cost, Half};
+use super::cost::{Call, Cost, Half, Reach, Way};
 use super::groups::{COMMS, Comm};
 use super::parallelism::Zero;
 use super::schedule::{Pass, passes};
 use super::step::{Recompute, Step, StepError};
+use super::subject::{Subject, Transformer};
 use xoff_units::Span;
 
 /// Which way a micro-batch goes through the pipeline.
@@ -38,6 +39,11 @@ impl Script {
     /// The script of a stage. Fails if it would have more lines than can be run.
     pub(super) fn new(step: &Step, stage: u32) -> Result<Self, StepError> {
         const MOST_LINES: u64 = 1 << 26;
+        let step = match &step.subject {
+            Subject::Transformer(model) => Transformer { step, model },
+            Subject::Recommender(model) => return Ok(model.script(step)),
+            Subject::Whole(model) => return Ok(model.script(step)),
+        };
         let layers = u64::from(step.model.layers.div_ceil(step.parallelism.pipeline)) + 2;
         if layers * u64::from(step.micro_batches()) * 40 > MOST_LINES {
             return Err(StepError::TooLarge);
@@ -49,6 +55,7 @@ impl Script {
             ops: Vec::new(),
             begun: [0; COMMS.len()],
             gathered: Vec::new(),
+            leading: (0..step.parallelism.chunks).map(|chunk| step.leading(stage, chunk)).collect(),
         };
         writer.write();
         Ok(Self { ops: writer.ops })
@@ -77,13 +84,15 @@ enum Bucket {
 }
 
 struct Writer<'a> {
-    step: &'a Step,
+    step: Transformer<'a>,
     stage: u32,
     cost: Cost,
     ops: Vec<Op>,
     begun: [u32; COMMS.len()],
     /// Gathered parameters that no pass has waited for.
     gathered: Vec<(Bucket, [Ticket; 2])>,
+    /// By chunk: its first layers that have no experts though others have.
+    leading: Vec<u32>,
 }
 
 impl Writer<'_> {
@@ -128,6 +137,10 @@ impl Writer<'_> {
     fn is_last(&self, chunk: u32) -> bool {
         let spread = &self.step.parallelism;
         self.stage + 1 == spread.pipeline && chunk + 1 == spread.chunks
+    }
+
+    fn is_leading(&self, chunk: u32, layer: u32) -> bool {
+        layer < self.leading[chunk as usize]
     }
 
     /// Whether a chunk ends with a matrix that is not the embedding of the same GPU.
@@ -192,6 +205,9 @@ impl Writer<'_> {
     fn parameters(&mut self, bucket: Bucket, half: Half) -> [Ticket; 2] {
         match bucket {
             Bucket::Embedding | Bucket::Head => [self.begin(Call::Embedding(half)), None],
+            Bucket::Layer(chunk, layer) if self.is_leading(chunk, layer) => {
+                [self.begin(Call::Leading(half)), None]
+            }
             Bucket::Layer(..) => {
                 let dense = self.begin(Call::Layer(half));
                 let experts = self.step.model.experts.is_some();
@@ -221,7 +237,7 @@ impl Writer<'_> {
             let head = (number + 1 == layers && self.has_head(chunk)).then_some(Bucket::Head);
             self.prefetch(layer(number + 1).or(head));
             self.need(Bucket::Layer(chunk, number));
-            self.forward_layer();
+            self.forward_layer(self.is_leading(chunk, number));
         }
         if !self.is_last(chunk) {
             return self.ops.push(Op::Send(Direction::Forward));
@@ -251,7 +267,7 @@ impl Writer<'_> {
         for number in (0..layers).rev() {
             self.prefetch(layer(number.checked_sub(1)));
             self.need(Bucket::Layer(chunk, number));
-            self.backward_layer();
+            self.backward_layer(self.is_leading(chunk, number));
             if last {
                 self.reduce(Bucket::Layer(chunk, number));
             }
@@ -264,7 +280,7 @@ impl Writer<'_> {
     }
 
     /// Keys and values are gathered while queries are computed.
-    fn forward_layer(&mut self) {
+    fn forward_layer(&mut self, leading: bool) {
         let Cost { keys, queries, attention, output, .. } = self.cost;
         self.run(Call::Tokens(Half::Gather));
         self.compute(keys);
@@ -273,17 +289,17 @@ impl Writer<'_> {
         self.wait(ticket);
         self.compute(attention + output);
         self.run(Call::Tokens(Half::Scatter));
-        self.block(1);
+        self.block(1, leading);
     }
 
     /// Keys and values are gathered again, since a rank keeps its own only; their gradients are scattered
     /// while those of the queries are computed.
-    fn backward_layer(&mut self) {
+    fn backward_layer(&mut self, leading: bool) {
         let Cost { keys, queries, attention, output, .. } = self.cost;
         if self.step.recompute == Recompute::Full {
-            self.forward_layer();
+            self.forward_layer(leading);
         }
-        self.block(2);
+        self.block(2, leading);
         self.run(Call::Tokens(Half::Gather));
         let ticket = self.begin(Call::Keys(Half::Gather));
         self.compute(output * 2);
@@ -298,16 +314,32 @@ impl Writer<'_> {
     }
 
     /// The feed-forward block, forward or `times` that for backward.
-    fn block(&mut self, times: u64) {
+    fn block(&mut self, times: u64, leading: bool) {
+        if leading {
+            self.run(Call::Tokens(Half::Gather));
+            self.compute(self.cost.leading * times);
+            return self.run(Call::Tokens(Half::Scatter));
+        }
         let experts = self.step.model.experts.is_some();
         if experts {
-            self.run(Call::Experts);
+            self.route(Way::Dispatch);
         }
         self.run(Call::Block(Half::Gather));
         self.compute(self.cost.block * times);
         self.run(Call::Block(Half::Scatter));
         if experts {
-            self.run(Call::Experts);
+            self.route(Way::Combine);
         }
+    }
+
+    /// Tokens to their experts or back. Servers pass on what they have while the rest is on its way, so that network and
+    /// NVLink are busy at once.
+    fn route(&mut self, way: Way) {
+        if !self.step.routes_by_servers() {
+            return self.run(Call::Experts(way, Reach::All));
+        }
+        let reaches = [Reach::Servers, Reach::Inside];
+        let tickets = reaches.map(|reach| self.begin(Call::Experts(way, reach)));
+        tickets.into_iter().for_each(|ticket| self.wait(ticket));
     }
 }

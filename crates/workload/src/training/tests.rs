@@ -6,6 +6,7 @@ use xoff_fabric::model::{Fabric, Server};
 use xoff_units::{Ratio, Span};
 
 mod four_ways;
+mod models;
 mod published;
 mod small;
 

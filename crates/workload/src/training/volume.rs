@@ -20,12 +20,14 @@ pub enum Dimension {
     Expert,
     /// DP, of dense parameters and of experts.
     Data,
+    /// The tables of a recommender.
+    Tables,
 }
 
 impl Dimension {
     /// All of them.
-    pub const ALL: [Dimension; 5] =
-        [Self::Tensor, Self::Context, Self::Pipeline, Self::Expert, Self::Data];
+    pub const ALL: [Dimension; 6] =
+        [Self::Tensor, Self::Context, Self::Pipeline, Self::Expert, Self::Data, Self::Tables];
 
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Dimension {
             Self::Pipeline => "pipeline",
             Self::Expert => "expert",
             Self::Data => "data",
+            Self::Tables => "tables",
         }
     }
 }

@@ -164,6 +164,9 @@ impl Cast {
             vocabulary: 1_024,
             experts: None,
             active: None,
+            shared_experts: None,
+            dense_layers: None,
+            dense_ffn: None,
         };
         let gpus = self.ring.iter().map(|rank| rank.gpu).collect();
         Workload::TrainingStep(TrainingStep {

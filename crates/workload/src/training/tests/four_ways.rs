@@ -54,6 +54,7 @@ fn little() -> Model {
         gated: false,
         vocabulary: 8_192,
         tied: false,
+        latent: None,
         experts: None,
     }
 }

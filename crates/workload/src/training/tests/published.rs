@@ -23,6 +23,10 @@ fn llama_16k() -> Step {
 fn parameters_are_those_of_the_names() {
     let billions = |name| model(name).parameters() as f64 / 1e9;
     for (name, wanted) in [
+        ("llama-2-7b", 6.738),
+        ("llama-2-13b", 13.016),
+        ("llama-3-8b", 8.030),
+        ("deepseek-v3", 671.0),
         ("llama-3-70b", 70.55),
         ("llama-3-405b", 405.85),
         ("gpt-3-175b", 174.6),

@@ -18,11 +18,12 @@ fn little(experts: Option<Experts>) -> Model {
         gated: false,
         vocabulary: 8_192,
         tied: false,
+        latent: None,
         experts,
     }
 }
 
-const EXPERTS: Option<Experts> = Some(Experts { count: 8, active: 2 });
+const EXPERTS: Option<Experts> = Some(Experts::plain(8, 2));
 
 fn spread(tensor: u32, context: u32, pipeline: u32, chunks: u32, data: u32) -> Parallelism {
     Parallelism { tensor, context, pipeline, chunks, data, ..Parallelism::default() }
