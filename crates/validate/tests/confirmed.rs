@@ -59,7 +59,7 @@ fn sought(beside: Verdict, hops: u64) -> (Validation, Option<Advised>) {
     assert!(load_fabric(FILE).value.is_some());
     let judge = |_: &FabricSetup, text: &str, results: &Results| assess(text, results, beside);
     let mut run = |text: &str, some: &[Experiment]| Ok::<_, ()>(noted(text, some));
-    let mut bench = Bench { run: &mut run, assess: &judge, most: 6, hops };
+    let mut bench = Bench { run: &mut run, assess: &judge, most: 6, hops, confirms: true };
     let advised = seek(&mut validation, FILE, &all, &before, &mut bench).expect("no interrupt");
     (validation, advised)
 }

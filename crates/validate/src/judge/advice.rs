@@ -368,10 +368,12 @@ pub(super) fn clean_cables(
     if setup.file.fabric.kind == Kind::Custom {
         let mut advice = Advice::words(words);
         for (index, link) in setup.file.custom_links.iter().enumerate() {
-            let mut ends: Vec<&str> = link.ends.split_whitespace().collect();
+            let mut ends: Vec<String> = link.ends.split_whitespace().map(str::to_owned).collect();
             ends.sort_unstable();
-            let ends = ends.iter().map(|end| (*end).to_owned());
-            let rate = ends.clone().next().zip(ends.last()).and_then(|ends| slow.get(&ends));
+            let rate = match <[String; 2]>::try_from(ends) {
+                Ok([first, second]) => slow.get(&(first, second)),
+                Err(_) => None,
+            };
             if let Some(rate) = rate {
                 let key = format!("link[{index}].rate");
                 advice.entries.insert(key, toml::Value::String(rate.to_string()));

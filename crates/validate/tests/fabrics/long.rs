@@ -8,7 +8,7 @@
 //! `XOFF_TABLE_GPUS=1024` leaves out what is larger.
 
 use super::table::{TUNED, racks, rail};
-use super::{unhappy, validate};
+use super::{unhappy, validate_with};
 use xoff_fabric::catalogue::Catalogue;
 use xoff_plan::{Floor, Prices, Wish, plan};
 use xoff_report::Verdict;
@@ -102,7 +102,7 @@ fn long_table() {
     let choice = Choice { quick: true, ..Choice::default() };
     let mut wrong = Vec::new();
     let row = |name: &str, text: &str| {
-        let (found, _) = validate(text, &choice);
+        let (found, _) = validate_with(text, &choice, false);
         let (verdict, score) = (found.verdict.name(), found.score);
         println!("{name:48} {verdict:4} {score:3}  {}", unhappy(&found).join(" "));
         found

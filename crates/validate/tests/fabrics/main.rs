@@ -35,8 +35,13 @@ fn subject() -> Subject {
     }
 }
 
-/// A whole validation of a fabric file, and the fabric as advised.
+/// A whole validation of a fabric file, and the fabric as advised, confirmed by every experiment.
 fn validate(text: &str, choice: &Choice) -> (Validation, Option<Advised>) {
+    validate_with(text, choice, true)
+}
+
+/// The same; tables of many fabrics do not confirm what they advise.
+fn validate_with(text: &str, choice: &Choice, confirms: bool) -> (Validation, Option<Advised>) {
     let loaded = load_fabric(text);
     let Some(setup) = loaded.value else {
         let checks = judge_broken(&loaded.diagnostics, loaded.draft.as_ref());
@@ -55,7 +60,7 @@ fn validate(text: &str, choice: &Choice) -> (Validation, Option<Advised>) {
     let results = experiments(text, &all);
     let mut validation = assess(&setup, text, &results);
     let mut run = |text: &str, some: &[Experiment]| Ok::<_, ()>(experiments(text, some));
-    let mut bench = Bench { run: &mut run, assess: &assess, most: 6, hops: u64::MAX };
+    let mut bench = Bench { run: &mut run, assess: &assess, most: 6, hops: u64::MAX, confirms };
     let advised = seek(&mut validation, text, &all, &results, &mut bench);
     (validation, advised.expect("nothing interrupts it"))
 }

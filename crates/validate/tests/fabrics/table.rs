@@ -1,7 +1,7 @@
 //! Fifty fabrics: sound ones pass, ones with a single mistake warn or fail for their reason, score below the sound one
 //! that they come from, and what is advised helps.
 
-use super::{unhappy, validate};
+use super::{unhappy, validate_with};
 use std::fmt::Write;
 use xoff_fabric::load_fabric;
 use xoff_report::Verdict;
@@ -241,7 +241,7 @@ fn sound_fabrics_pass_and_mistakes_are_named() {
     let mut wrong = Vec::new();
     let mut reference = 0;
     for (name, text) in sound() {
-        let (validation, advised) = validate(&text, &choice());
+        let (validation, advised) = validate_with(&text, &choice(), false);
         let unhappy = unhappy(&validation);
         writeln!(
             table,
@@ -262,7 +262,7 @@ fn sound_fabrics_pass_and_mistakes_are_named() {
     for (name, mistake, reason) in MISTAKES {
         let text = mistake(&base);
         assert_ne!(text, base, "{name} changes nothing");
-        let (validation, advised) = validate(&text, &choice());
+        let (validation, advised) = validate_with(&text, &choice(), false);
         let unhappy = unhappy(&validation);
         let after = advised
             .as_ref()

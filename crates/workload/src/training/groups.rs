@@ -155,7 +155,7 @@ mod tests {
             let replicas = context * data;
             let divisors: Vec<u32> = (1..=replicas).filter(|d| replicas % d == 0).collect();
             let expert = divisors[pick % divisors.len()];
-            let parts: Vec<u32> = (1..=expert).filter(|d| expert % d == 0).collect();
+            let parts: Vec<u32> = (1..=expert).filter(|d| expert.is_multiple_of(*d)).collect();
             let expert_node = parts[pick / 2 % parts.len()];
             let one = Parallelism::default();
             let spread =

@@ -227,6 +227,7 @@ impl Session<'_> {
             assess: &|setup, text, results| self.assess(setup, text, results),
             most: if self.args.what_if { usize::MAX } else { FEW },
             hops: self.curtailment.as_ref().map_or(u64::MAX, Curtailment::hops_left),
+            confirms: true,
         };
         let advised = seek(&mut validation, self.text, experiments, &measured, &mut bench)?;
         Ok((validation, measured, advised))
