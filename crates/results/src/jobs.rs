@@ -6,7 +6,7 @@ use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary, TransferSu
 use xoff_units::Span;
 use xoff_workload::collective::Figures;
 use xoff_workload::replay::CallFigures;
-use xoff_workload::training::StepError;
+use xoff_workload::training::{StepError, Subject};
 use xoff_workload::{Job, Run, TrainingRun};
 
 /// The collectives of a job, size by size, each with its repetitions as far as they began.
@@ -143,6 +143,7 @@ fn step_summary(
         exposed_us: mean.saturating_sub(compute + bubble).as_us_f64(),
         idle: figures.idle,
         tokens_per_second: figures.tokens_per_second,
+        samples: !matches!(training.step.subject(), Subject::Transformer(_)),
         mfu: figures.mfu,
         critical: None,
     })

@@ -17,6 +17,7 @@ mod critical;
 pub mod isolation;
 pub mod jobs;
 pub mod page;
+mod serving;
 mod tables;
 mod verdict;
 pub mod watch;

@@ -1,8 +1,8 @@
 //! [`Verdict`]: whether a run kept the rules. No lossless drop, no deadlock, every flow and job
-//! finished, unless its scenario allows otherwise.
+//! finished, requests within their objective, unless its scenario allows otherwise.
 
 use crate::watch::Seen;
-use crate::{Results, jobs};
+use crate::{Results, jobs, serving};
 use xoff_fabric::model::{CLASSES, Fabric, NicId};
 use xoff_fabric::scenario::Allow;
 use xoff_report::Number;
@@ -39,7 +39,8 @@ impl Verdict {
         let all = drops.into_iter().map(breach(allow.lossless_drops));
         let all = all.chain(deadlocks.map(breach(allow.deadlock)));
         let flows = flows(results).into_iter().chain(ended_jobs(results)).chain(open_jobs(results));
-        Self { breaches: all.chain(flows.map(breach(allow.unfinished))).collect() }
+        let all = all.chain(flows.map(breach(allow.unfinished)));
+        Self { breaches: all.chain(missed(results).map(breach(allow.objective))).collect() }
     }
 
     /// Whether the run broke a rule that the scenario does not relax.
@@ -95,6 +96,16 @@ fn ended_jobs(results: &Results<'_>) -> Vec<String> {
         Some(format!("{} ended: {failure}", case.workload_name(job.workload)))
     });
     ended.collect()
+}
+
+/// Jobs whose requests missed their objective. Of an interrupted run nothing is said.
+fn missed(results: &Results<'_>) -> impl Iterator<Item = String> {
+    let case = results.case;
+    let jobs = case.jobs.iter().zip(&results.report.jobs);
+    let judged = !is_interrupted(results.report);
+    jobs.filter(move |_| judged).filter_map(move |(job, result)| {
+        serving::missed(case.workload_name(job.workload), job, result)
+    })
 }
 
 /// Jobs with runs left to do.

@@ -1,6 +1,6 @@
 //! What became of each workload of a scenario, in the unit that it is counted in.
 
-use crate::Case;
+use crate::{Case, serving};
 use std::collections::BTreeMap;
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{JobResult, JobRun, Report};
@@ -20,9 +20,15 @@ pub(crate) fn summarise(case: &Case<'_>, report: &Report) -> Vec<WorkloadSummary
     for (job, result) in case.jobs.iter().zip(&report.jobs) {
         tallies.insert(job.workload, of_job(job, result));
     }
+    let serving = |number: u32| {
+        let mut jobs = case.jobs.iter().zip(&report.jobs);
+        let own = jobs.find(|(job, _)| job.workload == number);
+        own.and_then(|(job, result)| serving::summarise(job, result))
+    };
     let row = |(number, workload): (u32, &Workload)| {
         let tally = tallies.remove(&number).unwrap_or_else(|| Tally::new("flows"));
-        tally.finish(workload, report.end)
+        let row = tally.finish(workload, report.end);
+        WorkloadSummary { serving: serving(number), ..row }
     };
     (0..).zip(case.workloads).map(row).collect()
 }
@@ -117,6 +123,7 @@ impl Tally {
             latency_us: Distribution::of(&mut self.times, Span::from_us(1).as_ps()),
             alone_us: None,
             slowdown: None,
+            serving: None,
         }
     }
 }

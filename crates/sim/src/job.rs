@@ -123,6 +123,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         running.paths.extend(running.now.as_ref().and_then(Program::critical_path));
         let calls = running.now.as_ref().map(Program::calls).unwrap_or_default();
         running.calls.extend(Some(calls).filter(|calls| !calls.is_empty()));
+        if let Some(program) = running.now.take() {
+            running.served.extend(program.served());
+        }
         self.schedule_job(now, Next::Start { job });
     }
 
@@ -301,6 +304,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             requests: running.requests.clone(),
             paths: running.paths.clone(),
             calls: running.calls.clone(),
+            served: running.served.iter().chain(running.serving()).copied().collect(),
             failure: running.failure,
             posted: running.posted,
             counters: running.closed,

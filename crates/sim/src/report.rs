@@ -4,6 +4,7 @@ use xoff_fabric::model::{NicId, PortId};
 use xoff_transport::Status;
 use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_workload::replay::CallFigures;
+use xoff_workload::service::Served;
 use xoff_workload::training::CriticalPath;
 
 /// How a run ended.
@@ -429,6 +430,8 @@ pub struct JobResult {
     pub paths: Vec<CriticalPath>,
     /// What the collectives of a trace took, replay by replay.
     pub calls: Vec<Vec<CallFigures>>,
+    /// What its requests took to their first token and for each other one, if it serves any: as many as `requests`.
+    pub served: Vec<Served>,
     /// The end of the queue pair that ended it, if one did.
     pub failure: Option<Failure>,
     /// What it asked to be sent over the network.

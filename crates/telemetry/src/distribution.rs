@@ -47,6 +47,27 @@ impl Distribution {
     }
 }
 
+/// The percentiles by which services are judged, by nearest rank.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Half of the values are at most this.
+    pub p50: f64,
+    /// 90 % of the values are at most this.
+    pub p90: f64,
+    /// 99 % of the values are at most this.
+    pub p99: f64,
+}
+
+impl Percentiles {
+    /// The percentiles of `values`, each divided by `unit`; `None` of no values. Sorts `values`.
+    pub fn of(values: &mut [u64], unit: u64) -> Option<Self> {
+        values.sort_unstable();
+        let unit = unit.max(1) as f64;
+        let percentile = |percent| nearest_rank(values, percent).map(|value| value as f64 / unit);
+        Some(Self { p50: percentile(50)?, p90: percentile(90)?, p99: percentile(99)? })
+    }
+}
+
 /// The percentile of sorted values by nearest rank: the smallest value that at least `percent` % of
 /// them do not exceed. `percent` 0 is the smallest, 100 and more the largest.
 pub fn nearest_rank<T: Copy>(sorted: &[T], percent: u32) -> Option<T> {

@@ -27,7 +27,7 @@ mod workload;
 
 pub use column::{Cells, Column, Kind, Row};
 pub use digest::Digest;
-pub use distribution::{Distribution, nearest_rank};
+pub use distribution::{Distribution, Percentiles, nearest_rank};
 pub use error::{RunError, cure};
 pub use event::{EventKind, EventLog, EventRow};
 pub use flow::{FlowRow, FlowSummary, FlowTally};
@@ -41,4 +41,4 @@ pub use summary::{
     Outcome, StepSummary, Summary, TOOL, TransferSummary,
 };
 pub use table::{Sink, Table};
-pub use workload::{TenantSummary, WorkloadSummary};
+pub use workload::{ServingSummary, TenantSummary, WorkloadSummary};

@@ -159,8 +159,11 @@ pub struct StepSummary {
     pub exposed_us: f64,
     /// The share of time in which a GPU does not compute, on average.
     pub idle: f64,
-    /// Tokens trained on, per second.
+    /// Tokens trained on, per second; samples, if `samples` is true.
     pub tokens_per_second: f64,
+    /// Whether the model is no transformer, so that samples are counted and not tokens.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub samples: bool,
     /// Model FLOPs utilisation.
     pub mfu: f64,
     /// What held the longest of them back.

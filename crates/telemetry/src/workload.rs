@@ -1,6 +1,6 @@
 //! Workloads and tenants: what the summary says about each.
 
-use crate::Distribution;
+use crate::distribution::{Distribution, Percentiles};
 use serde::{Deserialize, Serialize};
 
 /// One `[[workload]]` of a scenario.
@@ -40,6 +40,27 @@ pub struct WorkloadSummary {
     pub alone_us: Option<f64>,
     /// The mean together over the mean alone.
     pub slowdown: Option<f64>,
+    /// What requests took to their tokens, if they were served to their last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<ServingSummary>,
+}
+
+/// What requests took to their first token and for each other one, of those that came as far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServingSummary {
+    /// Time to first token: from arrival to the first token, in microseconds.
+    pub ttft_us: Option<Percentiles>,
+    /// Time per output token: for each token after the first, on average over a request, in microseconds.
+    pub tpot_us: Option<Percentiles>,
+    /// What a first token may take.
+    pub ttft_objective_us: Option<f64>,
+    /// What each other one may take.
+    pub tpot_objective_us: Option<f64>,
+    /// The share of all requests that came that kept to both, if either is given.
+    pub within: Option<f64>,
+    /// The share that must.
+    pub wanted: Option<f64>,
 }
 
 impl WorkloadSummary {

@@ -7,8 +7,14 @@ use xoff_telemetry::{Summary, WorkloadSummary};
 /// The tables that have rows.
 pub(super) fn tables(material: &Material<'_>) -> Vec<Block> {
     let summary = material.summary;
-    let tables =
-        [steps(summary), critical(summary), workloads(summary), times(summary), tenants(summary)];
+    let tables = [
+        steps(summary),
+        critical(summary),
+        workloads(summary),
+        serving(summary),
+        times(summary),
+        tenants(summary),
+    ];
     tables.into_iter().filter(|table| !table.rows.is_empty()).map(Into::into).collect()
 }
 
@@ -25,6 +31,8 @@ fn time(name: &str) -> Column {
 }
 
 fn steps(summary: &Summary) -> Table {
+    let samples = summary.steps.iter().any(|row| row.samples);
+    let worked = if samples { "tokens or samples per second" } else { "tokens per second" };
     let columns = [
         Column::text("training step"),
         Column::number("GPUs", Unit::Count),
@@ -33,7 +41,7 @@ fn steps(summary: &Summary) -> Table {
         time("pipeline's bubble"),
         time("waiting for transfers"),
         Column::number("GPUs idle", Unit::Share),
-        Column::number("tokens per second", Unit::Count),
+        Column::number(worked, Unit::Count),
         Column::number("MFU", Unit::Share),
     ];
     let mut table = Table::new("training-steps", "Training steps", columns);
@@ -136,6 +144,40 @@ fn times(summary: &Summary) -> Table {
             cells.extend([row.alone_us.map(seconds), slowdown].map(Into::into));
         }
         table.push(cells);
+    }
+    table
+}
+
+/// What requests take to their tokens.
+fn serving(summary: &Summary) -> Table {
+    let columns = [
+        Column::text("workload"),
+        Column::text("time to"),
+        time("median"),
+        time("p90"),
+        time("p99"),
+        time("objective"),
+        Column::number("requests within both", Unit::Share),
+    ];
+    let mut table = Table::new("serving", "Serving", columns);
+    for row in with_figures(summary) {
+        let Some(serving) = &row.serving else { continue };
+        let lines = [
+            ("first token (TTFT)", serving.ttft_us, serving.ttft_objective_us),
+            ("each other token (TPOT)", serving.tpot_us, serving.tpot_objective_us),
+        ];
+        for (what, times, objective) in lines {
+            let Some(times) = times else { continue };
+            table.push([
+                Cell::from(row.name.as_str()),
+                what.into(),
+                seconds(times.p50).into(),
+                seconds(times.p90).into(),
+                seconds(times.p99).into(),
+                objective.map(seconds).into(),
+                serving.within.map(share).into(),
+            ]);
+        }
     }
     table
 }

@@ -16,6 +16,7 @@ use xoff_workload::layout::{self};
 use xoff_workload::ports::{Ports, Transfer};
 use xoff_workload::program::{Action, Program, Queue, Token};
 use xoff_workload::replay::CallFigures;
+use xoff_workload::service::Served;
 use xoff_workload::training::CriticalPath;
 use xoff_workload::{JobError, Turn};
 
@@ -83,6 +84,8 @@ pub(super) struct Running {
     pub(super) requests_before: usize,
     pub(super) paths: Vec<CriticalPath>,
     pub(super) calls: Vec<Vec<CallFigures>>,
+    /// Of the programs that have ended.
+    pub(super) served: Vec<Served>,
     pub(super) failure: Option<Failure>,
     pub(super) posted: Bytes,
     pub(super) vxlan: bool,
@@ -92,6 +95,11 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// What the requests of the program under way took so far.
+    pub(super) fn serving(&self) -> &[Served] {
+        self.now.as_ref().map_or(&[], Program::served)
+    }
+
     /// A program that has still to run and the queue pairs it uses, if there is one.
     pub(super) fn next_program(&mut self) -> Option<(Program, u32)> {
         while let Some(turn) = self.programs.front_mut() {
@@ -158,6 +166,7 @@ impl Jobs {
             requests_before: 0,
             paths: Vec::new(),
             calls: Vec::new(),
+            served: Vec::new(),
             failure: None,
             posted: Bytes::ZERO,
             vxlan: job.vxlan,

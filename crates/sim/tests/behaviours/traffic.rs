@@ -3,6 +3,8 @@
 use crate::scene::{Run, Scene, near};
 use xoff_units::{Bytes, Span};
 use xoff_workload::program::RequestId;
+use xoff_workload::service::Served;
+use xoff_workload::training::{Gpu, MEMORY_EFFICIENCY, Model, Pace};
 
 /// What a payload takes on a wire of so many Gb/s, headers included.
 fn wire(scene: &Scene, bytes: u64, gbps: f64) -> f64 {
@@ -84,6 +86,58 @@ fn caches_on_an_idle_fabric_are_in_time() {
     near("a cache", mean_request(&run), expected, 0.1);
     let objective = service.objective.unwrap();
     assert!(run.report.jobs[0].requests.iter().all(|r| r.time().unwrap() < objective));
+}
+
+/// Requests of the example, each with these tokens, with a change to its text.
+fn served(requests: u32, input: u32, edit: impl FnOnce(String) -> String) -> Vec<Served> {
+    let scene = Scene::edited("inference.toml", |text| {
+        let text = text.replace("requests = 60", &format!("requests = {requests}"));
+        let text = text.replace("[200, 3000]", &input.to_string()).replace("[20, 120]", "6");
+        edit(text)
+    });
+    scene.run().report.jobs[0].served.clone()
+}
+
+/// On an idle fabric a request takes its prompt, its cache over eight rails, and a token.
+#[test]
+fn a_request_takes_its_prompt_its_cache_and_a_token() {
+    let pace = Pace {
+        model: Model::named("llama-3-70b").unwrap().model,
+        gpu: Gpu::named("h100").unwrap().gpu,
+        memory: MEMORY_EFFICIENCY,
+        cache_element: 2,
+        weight_element: 2,
+    };
+    let input = 400;
+    let whole = served(1, input, |text| text + "transfer = \"whole\"\n");
+    let cache = wire(&Scene::load("inference.toml"), pace.cache(input).get() / 8, 400.0);
+    let rest = (pace.prompt(input, 8) + pace.tokens(1, input.into(), 8)).as_us_f64();
+    let took = whole[0].first.unwrap().as_us_f64() - rest;
+    assert!(took > cache && took < cache * 1.05 + 6.0, "{took} us, of which {cache} on the wire");
+    // Layer by layer all but the last is hidden behind computing.
+    let layered = served(1, input, |text| text);
+    let took = layered[0].first.unwrap().as_us_f64() - rest;
+    assert!(took > cache / 80.0 && took < cache / 80.0 + 10.0, "{took} us");
+    let tokens: f64 = (1..6).map(|n| pace.tokens(1, 400 + n, 8).as_us_f64()).sum();
+    near("tokens", layered[0].each.unwrap().as_us_f64(), tokens / 5.0, 1e-4);
+}
+
+/// Slower NICs are never better for the first token of any request, nor for how many keep to their objective.
+#[test]
+fn a_slower_fabric_serves_no_better() {
+    let at = |rate: &str| {
+        served(8, 200, |text| {
+            let text = text.replace("per-second = 10", "per-second = 60");
+            format!("{text}[override.cluster]\nnic = \"generic-{rate}\"\n")
+        })
+    };
+    let (fast, slow) = (at("400g"), at("100g"));
+    let in_time =
+        |all: &[Served]| all.iter().filter(|one| one.first.unwrap() < Span::from_ms(60)).count();
+    for (one, other) in fast.iter().zip(&slow) {
+        assert!(one.first.unwrap() < other.first.unwrap(), "{one:?} {other:?}");
+    }
+    assert!(in_time(&fast) >= in_time(&slow));
 }
 
 /// Without computing and NVLink's part, a round takes what a NIC takes for its faces.

@@ -146,6 +146,7 @@ fn the_summary_is_written_as_documented() {
         within_objective: Some(0.5),
         alone_us: Some(100.0),
         slowdown: Some(2.5),
+        serving: None,
         latency_us: summary.flows.fct_us,
     });
     summary.tenants = crate::TenantSummary::of(&summary.workloads);
@@ -160,6 +161,7 @@ fn the_summary_is_written_as_documented() {
         exposed_us: 125.0,
         idle: 0.5,
         tokens_per_second: 1_000_000.0,
+        samples: false,
         mfu: 0.25,
         critical: Some(crate::CriticalSummary {
             last_rank: 63,

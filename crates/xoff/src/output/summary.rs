@@ -117,7 +117,10 @@ impl Page {
                 microseconds(row.mean_us),
                 microseconds(row.exposed_us),
                 percent(row.idle),
-                large(row.tokens_per_second),
+                match row.samples {
+                    true => format!("{} samples", large(row.tokens_per_second)),
+                    false => large(row.tokens_per_second),
+                },
                 percent(row.mfu),
             ]);
         }

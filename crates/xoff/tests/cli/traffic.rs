@@ -35,6 +35,58 @@ fn every_workload_has_its_row() {
 }
 
 #[test]
+fn requests_are_judged_by_their_objective() {
+    let workload = |objective: &str, rest: &str| {
+        folder_with(&format!(
+            "[[workload]]\nkind = \"inference\"\nmodel = \"llama-3-8b\"\nprefill = 1\ndecode = 2\n\
+             requests-per-second = 1000\nrequests = 5\ninput = 40\noutput = [3, 4]\n\
+             objective = {{ {objective} }}\n{rest}"
+        ))
+    };
+    let kept = workload("ttft = \"1s\", tpot = \"1s\"", "");
+    let ran = output(kept.path(), &["run", "s.toml", "--json"]);
+    assert_eq!(code(&ran), Some(0), "{}", stderr(&ran));
+    let row = json(&ran)["workloads"][0].clone();
+    assert_eq!((&row["unit"], &row["finished"]), (&"requests".into(), &5.into()));
+    // 128 KiB a token.
+    assert_eq!(row["bytes"], 5 * 40 * 128 * 1024);
+    let serving = &row["serving"];
+    assert_eq!((&serving["within"], &serving["wanted"]), (&1.0.into(), &0.99.into()));
+    let figure = |of: &str, at: &str| serving[of][at].as_f64().unwrap();
+    for of in ["ttft_us", "tpot_us"] {
+        let all = ["p50", "p90", "p99"].map(|at| figure(of, at));
+        assert!(all.is_sorted() && all[0] > 1_000.0, "{of}: {all:?}");
+    }
+    let shown = output(kept.path(), &["run", "s.toml"]);
+    for text in ["Serving", "time to first token (TTFT)", "TPOT", "p90", "within both"] {
+        assert!(stdout(&shown).contains(text), "no `{text}` in\n{}", stdout(&shown));
+    }
+    let missed = output(workload("tpot = \"1ms\"", "").path(), &["run", "s.toml"]);
+    assert_eq!(code(&missed), Some(1), "{}", stdout(&missed));
+    let said = "objective missed: 0 of 5 requests of inference within TPOT 1ms; 99 % must be";
+    assert!(stderr(&missed).contains(said), "{}", stderr(&missed));
+    let allowed = workload("tpot = \"1ms\"", "[allow]\nobjective = true\n");
+    assert_eq!(code(&output(allowed.path(), &["run", "s.toml"])), Some(0));
+}
+
+#[test]
+fn models_that_are_no_transformers_count_samples() {
+    let folder = folder_with(
+        "[[workload]]\nkind = \"training-step\"\nmodel = \"dlrm-dcnv2\"\nmicro-batch = 8\n\
+         [[workload]]\nkind = \"training-step\"\nmodel = \"resnet-50\"\nmicro-batch = 8\n\
+         start = \"20ms\"\n",
+    );
+    let ran = output(folder.path(), &["run", "s.toml", "--json"]);
+    assert_eq!(code(&ran), Some(0), "{}", stderr(&ran));
+    let steps = json(&ran)["steps"].clone();
+    assert_eq!((&steps[0]["samples"], &steps[1]["samples"]), (&true.into(), &true.into()));
+    let waits = steps[0]["critical"]["waits"].to_string();
+    assert!(waits.contains("tables") || waits.contains("data"), "{waits}");
+    let shown = output(folder.path(), &["run", "s.toml"]);
+    assert!(stdout(&shown).contains(" samples"), "{}", stdout(&shown));
+}
+
+#[test]
 fn tenants_are_compared_with_being_alone() {
     let folder = tempfile::tempdir().unwrap();
     let slowdown = |name: &str| {

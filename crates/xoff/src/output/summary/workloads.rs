@@ -11,8 +11,44 @@ pub(super) fn tables(page: &mut Page, summary: &Summary) {
     let rows = summary.workloads.iter().filter(|row| row.has_own_figures());
     let rows: Vec<&WorkloadSummary> = rows.collect();
     throughput(page, &rows);
+    serving(page, &rows);
     times(page, &rows);
     tenants(page, summary);
+}
+
+/// What requests take to their tokens.
+fn serving(page: &mut Page, rows: &[&WorkloadSummary]) {
+    let right = |name| (name, Align::Right);
+    let columns = [
+        ("workload", Align::Left),
+        ("", Align::Left),
+        right("p50"),
+        right("p90"),
+        right("p99"),
+        right("objective"),
+        right("within both"),
+    ];
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let Some(serving) = &row.serving else { continue };
+        let lines = [
+            ("time to first token (TTFT)", serving.ttft_us, serving.ttft_objective_us),
+            ("time per output token (TPOT)", serving.tpot_us, serving.tpot_objective_us),
+        ];
+        for (what, times, objective) in lines {
+            let Some(times) = times else { continue };
+            table.row([
+                name(row),
+                what.to_owned(),
+                microseconds(times.p50),
+                microseconds(times.p90),
+                microseconds(times.p99),
+                objective.map_or(String::new(), microseconds),
+                serving.within.map_or(String::new(), percent),
+            ]);
+        }
+    }
+    page.section("Serving", &table);
 }
 
 fn throughput(page: &mut Page, rows: &[&WorkloadSummary]) {
