@@ -7,6 +7,7 @@
 //! What it is not: nothing here moves a packet, asks a clock or draws a random number, and no file
 //! makes it panic. Read [`model`] first, then [`file`](mod@file) and [`load`](mod@load).
 
+mod aggregation;
 mod build;
 pub mod catalogue;
 mod check;

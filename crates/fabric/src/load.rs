@@ -13,7 +13,7 @@ use crate::file::FabricFile;
 use crate::model::Fabric;
 use crate::scenario::{Miscabling, Scenario};
 use crate::setup::{FabricSetup, ScenarioSetup, Written};
-use crate::{build, check, guest, miscabling, schema};
+use crate::{aggregation, build, check, guest, miscabling, schema};
 use layers::Layers;
 use serde::de::DeserializeOwned;
 use shape::Shape;
@@ -77,6 +77,10 @@ impl FabricSetup {
         }
         let mut setup = finish_fabric(file, Some(change.root), &mut diagnostics);
         if let Some(setup) = &mut setup {
+            let aggregates = self.fabric.nics.len() > self.fabric.hosts() as usize;
+            if let (true, Ok(with)) = (aggregates, setup.fabric.with_aggregators()) {
+                setup.fabric = with;
+            }
             setup.miscable(miscabled);
         }
         Loaded::new(setup, diagnostics).into_result()
@@ -115,6 +119,7 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
         let mut overlay = setup.fabric.into_overlay();
         overlay.set_guests(guests);
         setup.fabric = overlay.finish();
+        aggregation::attach(&scenario, &mut setup.fabric, &mut report);
         setup.miscable(miscabling::of(&scenario));
         // Names and numbers of a scenario may be right in the fabric that was meant.
         let other_fabric =

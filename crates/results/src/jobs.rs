@@ -3,8 +3,8 @@
 use crate::Case;
 use xoff_sim::{JobResult, JobRun};
 use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary, TransferSummary};
-use xoff_units::Span;
-use xoff_workload::collective::Figures;
+use xoff_units::{Instant, Span};
+use xoff_workload::collective::{Algorithm, Figures};
 use xoff_workload::replay::CallFigures;
 use xoff_workload::training::{StepError, Subject};
 use xoff_workload::{Job, Run, TrainingRun};
@@ -27,7 +27,8 @@ pub(crate) fn summarise(case: &Case<'_>, results: &[JobResult]) -> Vec<Collectiv
     let rows = case.jobs.iter().zip(results).flat_map(|(job, result)| {
         let name = case.workload_name(job.workload);
         let traced = of_trace(name, job, result);
-        by_size(job, result).map(move |(run, own)| summary(name, job, run, own)).chain(traced)
+        let rows = by_size(job, result);
+        rows.map(move |(run, own)| summary(name, (job, result), run, own)).chain(traced)
     });
     rows.collect()
 }
@@ -65,11 +66,18 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
     rows.into_iter().map(row).collect()
 }
 
-/// What replays of traces left out or assumed, as a reader of the results has to know it.
-pub fn left_out(case: &Case<'_>) -> Vec<String> {
+/// What replays of traces left out or assumed, and what collectives did not get of the switches, as a reader of the
+/// results has to know it.
+pub fn left_out(case: &Case<'_>, results: &[JobResult]) -> Vec<String> {
     let mut notes = Vec::new();
-    for job in case.jobs {
+    for (job, result) in case.jobs.iter().zip(results) {
         let name = case.workload_name(job.workload);
+        notes.extend(
+            job.refused.iter().map(|refusal| {
+                format!("{name}: it runs by a ring and not in the network: {refusal}")
+            }),
+        );
+        notes.extend(result.fallbacks.iter().map(|fallback| fallen_back(name, result, *fallback)));
         for one in job.replay.iter().flat_map(|run| run.replay.left_out()) {
             let (what, count, first) = (&one.what, one.count, &one.first);
             notes.push(format!("{name}: {what} ({count} times, first at {first})"));
@@ -78,14 +86,44 @@ pub fn left_out(case: &Case<'_>) -> Vec<String> {
     notes
 }
 
-fn summary(name: &str, job: &Job, run: &Run, own: &[JobRun]) -> CollectiveSummary {
+/// What it cost that a switch died in a run.
+fn fallen_back(name: &str, result: &JobResult, (number, at): (u32, Instant)) -> String {
+    let run = result.runs.get(number as usize - 1);
+    let lost = run.map_or(Span::ZERO, |run| at - run.start);
+    let time = match run.and_then(JobRun::time) {
+        Some(time) => format!("{time} in all"),
+        None => "it did not finish".to_owned(),
+    };
+    format!(
+        "{name}: run {number} lost a switch that added up for it and began again by a ring after {lost}: {time}; \
+         later runs are rings from their start"
+    )
+}
+
+/// How the repetitions of a size were done: what was asked for, and what took its place.
+fn algorithm(run: &Run, own: &[JobRun], result: &JobResult) -> String {
+    let name = run.algorithm.name();
+    let fell = result.fallbacks.first().map(|&(_, at)| at);
+    let after = fell.is_some_and(|at| own.iter().any(|run| run.end.is_none_or(|end| end >= at)));
+    match run.algorithm == Algorithm::InNetwork && after {
+        true => format!("{name}, then {}", Algorithm::Ring.name()),
+        false => name.to_owned(),
+    }
+}
+
+fn summary(
+    name: &str,
+    (job, result): (&Job, &JobResult),
+    run: &Run,
+    own: &[JobRun],
+) -> CollectiveSummary {
     let mean = JobRun::mean(own);
     let ranks = job.layout.ranks();
     let figures = Figures::new(run.collective, run.size, ranks, mean);
     CollectiveSummary {
         name: name.to_owned(),
         ranks,
-        algorithm: format!("{:?}", run.algorithm).to_lowercase(),
+        algorithm: algorithm(run, own, result),
         size_bytes: run.size.get(),
         finished: JobRun::finished(own),
         asked: run.repeat,

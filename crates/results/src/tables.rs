@@ -56,7 +56,7 @@ impl Results<'_> {
         summary.cnps_sent = report.cnps;
         summary.events_left_out = self.seen.events_left_out;
         summary.notes = NOTES.map(str::to_owned).to_vec();
-        summary.notes.extend(jobs::left_out(&self.case));
+        summary.notes.extend(jobs::left_out(&self.case, &report.jobs));
         summary.collectives = jobs::summarise(&self.case, &report.jobs);
         let critical = |job: &Job, result: &JobResult| {
             critical::summarise(self.case.fabric, &job.layout, result, report)

@@ -61,6 +61,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 if begins {
                     switches.iter().for_each(|&switch| self.empty_switch(switch));
                 }
+                self.lose_switches(switches, begins);
                 self.spread(changed.into(), *known);
             }
             Effect::Drain { cables, switches, known } => {

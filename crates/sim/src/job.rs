@@ -14,6 +14,7 @@
 //! order that [`xoff_workload::ideal`] has, and a program that uses no NIC takes exactly as long as there.
 
 pub(crate) mod carried;
+mod fallback;
 pub(crate) mod state;
 
 mod waiting;
@@ -41,7 +42,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.hosts.jobs.running[job].failure.is_some() {
             return;
         }
-        let next = self.hosts.jobs.running[job].next_program();
+        let next = self.next_program(job);
         if let Some((_, connections)) = &next {
             self.use_connections(job, *connections);
         }
@@ -58,6 +59,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.finish_one();
         }
         self.carry_out(job, actions);
+        self.watch_switches(job);
     }
 
     /// Reports to a job's program that something is done.
@@ -86,13 +88,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
                 Action::Nvlink { token, from, to, bytes } => {
                     let (GpuId(from), GpuId(to)) = (from, to);
-                    let transfer = Transfer { from, to, bytes, program: job.0, token };
+                    let program = self.hosts.jobs.program(job);
+                    let transfer = Transfer { from, to, bytes, program, token };
                     if let Some(at) = self.hosts.jobs.gpus.send(self.now, transfer) {
                         self.schedule_job(at, Next::Free { gpu: from });
                     }
                 }
                 Action::Wait { token, span, .. } => {
-                    self.schedule_job(self.now.plus(span), Next::Done { job, token });
+                    let program = self.hosts.jobs.program(job);
+                    self.schedule_job(self.now.plus(span), Next::Done { program, token });
                 }
                 Action::Begins { request } => {
                     let running = &mut self.hosts.jobs.running[job];
@@ -135,6 +139,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if before.is_none_or(|before| before == connections) {
             return;
         }
+        self.close_connections(job);
+    }
+
+    /// Closes all queue pairs of a job.
+    fn close_connections(&mut self, job: JobId) {
         let own = (job, NicId(0), NicId(0), 0, 0)..(JobId(job.0 + 1), NicId(0), NicId(0), 0, 0);
         let keys: Vec<LinkKey> = self.hosts.jobs.links.range(own).map(|(key, _)| *key).collect();
         for key in keys {
@@ -263,6 +272,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn fail_job(&mut self, endpoint: EndpointId, status: Status) {
         let Some(carried) = &self.hosts.connections[endpoint.connection()].carried else { return };
         let job = carried.job;
+        if self.does_without(job) {
+            return;
+        }
         let failure = self.failure(endpoint, status);
         let running = &mut self.hosts.jobs.running[job];
         if running.failure.is_some() {
@@ -308,6 +320,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             failure: running.failure,
             posted: running.posted,
             counters: running.closed,
+            fallbacks: running.fallbacks.clone(),
         };
         let mut results: Vec<JobResult> = self.hosts.jobs.running.iter().map(result).collect();
         for (&(job, ..), &slot) in &self.hosts.jobs.links {

@@ -438,6 +438,9 @@ pub struct JobResult {
     pub posted: Bytes,
     /// What its queue pairs counted.
     pub counters: FlowCounters,
+    /// Runs that went on by another program because a switch died that added up for them: the number of each, from 1,
+    /// and when the other program began.
+    pub fallbacks: Vec<(u32, Instant)>,
 }
 
 /// One program of a job, or one request.

@@ -2,7 +2,7 @@
 //!
 //! | collective | algorithms | what is cut how |
 //! | --- | --- | --- |
-//! | AllReduce | ring, tree, rail | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail |
+//! | AllReduce | ring, tree, rail, nvls, in-network | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail; nvls, in-network: steps, and between switches pieces that fit their slots |
 //! | AllGather, ReduceScatter | ring | as AllReduce |
 //! | Broadcast | ring (a chain), tree | pieces of 1 step |
 //! | Reduce | ring (a chain) | pieces of 1 step |
@@ -21,9 +21,9 @@
 //! What GPUs and proxies take for it is in [`Cost`].
 //!
 //! What it is not: pieces are those of the Simple protocol. LL and LL128 are in the [`tuner`]'s estimates and, as the
-//! lesser cost of small pieces, in [`Cost`], not on the wire; NVLS and in-network reduction are in none of
-//! them. Read [`Settings`] first.
+//! lesser cost of small pieces, in [`Cost`], not on the wire. Read [`Settings`] first.
 
+mod aggregate;
 mod bound;
 mod build;
 mod cost;
@@ -56,6 +56,7 @@ use shape::Shape;
 use std::sync::Arc;
 use xoff_units::{Bytes, Rate};
 
+pub use aggregate::{Aggregate, Groups, Ledger, Refusal};
 pub use bound::{Bound, Network, bound};
 pub use cost::{Cost, Flags};
 pub use direct::Direct;
@@ -135,6 +136,10 @@ pub enum Algorithm {
     Pxn,
     /// Everybody writes to everybody at once, each by its own NIC, as low-latency kernels for mixtures of experts do.
     Direct,
+    /// Inside one server by its NVSwitches, which add up and copy.
+    Nvls,
+    /// Up and down trees of switches that add up what they are sent.
+    InNetwork,
 }
 
 impl Algorithm {
@@ -147,6 +152,8 @@ impl Algorithm {
             Algorithm::Pairwise => "pairwise",
             Algorithm::Pxn => "pxn",
             Algorithm::Direct => "direct",
+            Algorithm::Nvls => "nvls",
+            Algorithm::InNetwork => "in-network",
         }
     }
 
@@ -155,7 +162,7 @@ impl Algorithm {
         matches!(self, Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct)
     }
 
-    /// The algorithms there are for a collective, the usual one first.
+    /// The algorithms for a collective that every fabric can run, the usual one first.
     pub const fn of(collective: Collective) -> &'static [Algorithm] {
         match collective {
             Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree, Algorithm::Rail],
@@ -223,6 +230,8 @@ pub const MOST_QUEUES: u32 = 128;
 const LEAST_TRAFFIC: u64 = 16 << 10;
 /// Network bandwidth that one channel between pairs is good for.
 const PAIR_CHANNEL: Rate = Rate::from_gbps(14 * 8);
+/// Channels that NCCL uses with NVLS on the Hopper generation.
+const NVLS_CHANNELS: u64 = 16;
 /// Least piece of a tree.
 const LEAST_PIECE: u64 = 32 << 10;
 /// Largest step: pieces are counted in 32 bits.
@@ -235,14 +244,22 @@ pub enum CollectiveError {
     #[error("{} has no algorithm `{}`", .0.name(), .1.name())]
     NoAlgorithm(Collective, Algorithm),
     /// Rail needs as many ranks in every server.
-    #[error("algorithm `rail` needs as many ranks in every server")]
+    #[error("algorithm `rail` or `in-network` needs as many ranks in every server")]
     Uneven,
+    /// No switches add up for this job.
+    #[error("algorithm `in-network` needs switches that add up for the job")]
+    NoSwitches,
     /// Nothing to move.
     #[error("a collective of no bytes")]
     Empty,
     /// A size whose pieces cannot be counted.
     #[error("{0} make more pieces than can be counted; use fewer bytes or larger steps")]
     TooLarge(Bytes),
+    /// No NVSwitches that add up, or ranks in several servers.
+    #[error(
+        "algorithm `nvls` needs ranks in one server whose NVSwitches add up (`nvls` under `[cluster]`)"
+    )]
+    NoNvls,
     /// A root that is not there.
     #[error("rank {root} is the root, and there are {ranks} ranks")]
     NoRoot {
@@ -356,13 +373,20 @@ fn check(
     settings: &Settings,
 ) -> Result<(), CollectiveError> {
     settings.check()?;
-    if !Algorithm::of(collective).contains(&algorithm) {
+    let switched = matches!(algorithm, Algorithm::Nvls | Algorithm::InNetwork);
+    let switched = switched && collective == Collective::AllReduce;
+    if !switched && !Algorithm::of(collective).contains(&algorithm) {
         return Err(CollectiveError::NoAlgorithm(collective, algorithm));
     }
     if size.is_zero() {
         return Err(CollectiveError::Empty);
     }
-    if algorithm == Algorithm::Rail && layout.ranks_per_domain().is_none() {
+    let inside = layout.domains().len() == 1 && layout.nvls().is_some();
+    if algorithm == Algorithm::Nvls && !inside {
+        return Err(CollectiveError::NoNvls);
+    }
+    let even = matches!(algorithm, Algorithm::Rail | Algorithm::InNetwork);
+    if even && layout.ranks_per_domain().is_none() {
         return Err(CollectiveError::Uneven);
     }
     match collective {
@@ -386,8 +410,9 @@ fn check(
 /// Channels by NCCL's habits: rings are doubled so that a NIC always has one to send for.
 fn channels_by_rule(algorithm: Algorithm, layout: &Layout) -> u32 {
     let channels = match algorithm {
-        Algorithm::Ring | Algorithm::Tree => u64::from(layout.rails()) * 2,
+        Algorithm::Ring | Algorithm::Tree | Algorithm::InNetwork => u64::from(layout.rails()) * 2,
         Algorithm::Rail => 2,
+        Algorithm::Nvls => NVLS_CHANNELS,
         Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct => {
             layout.nic_rate().bps().div_ceil(PAIR_CHANNEL.bps())
         }
@@ -424,6 +449,10 @@ pub fn program(
     layout: &Layout,
     settings: &Settings,
 ) -> Result<Program, CollectiveError> {
+    if matches!(algorithm, Algorithm::Nvls | Algorithm::InNetwork) {
+        check(collective, algorithm, size, layout, settings)?;
+        return aggregate::program(algorithm, size, layout, settings).map(Program::Aggregate);
+    }
     let Cut { channels, shapes, window } = Cut::new(collective, algorithm, size, layout, settings)?;
     let terms = Terms::new(settings, window);
     let alone = layout.ranks() == 1;

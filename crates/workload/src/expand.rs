@@ -155,7 +155,7 @@ impl Plan<'_> {
 
     /// NICs of a pattern that needs at least two.
     pub(crate) fn nics(&mut self) -> Option<u32> {
-        let count = self.fabric.nics.len() as u32;
+        let count = self.fabric.hosts();
         if count < 2 {
             self.wrong(Place::Entry, format!("traffic needs two NICs, and the fabric has {count}"));
         }

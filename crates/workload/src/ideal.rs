@@ -29,7 +29,7 @@ pub struct Outcome {
     pub actions: u64,
     /// Data that each NIC sent and received, without clear-to-sends.
     pub nics: Vec<Moved>,
-    /// What each GPU sent and received over NVLink.
+    /// What each GPU sent and received over NVLink; then the ports of NVSwitches, where those add up.
     pub gpus: Vec<Moved>,
     /// Clear-to-sends.
     pub clear_to_sends: u64,
@@ -95,7 +95,8 @@ pub fn run(
         (0..fabric.nics.len() as u32).map(|nic| network.nic(layout::rate(fabric, NicId(nic))));
     let gpus = layout::nvlinks(fabric).into_iter().map(|rate| network.nvlink(rate));
     let latency = |_: NicId, _: NicId, _: Bytes| network.latency;
-    let near = |_: GpuId| network.nvlink_latency;
+    let own = layout::gpu_count(fabric);
+    let near = |gpu: GpuId| if gpu.0 < own { network.nvlink_latency } else { Span::ZERO };
     run_over(program, (nics.collect(), &latency), (gpus.collect(), &near))
 }
 

@@ -7,8 +7,8 @@ mod traced;
 mod training;
 
 use crate::collective::{
-    self, Algorithm, Collective, CollectiveError, Cost, Flags, Lateness, Matrix, Settings, Uneven,
-    tuner,
+    self, Algorithm, Collective, CollectiveError, Cost, Flags, Lateness, Ledger, Matrix, Refusal,
+    Settings, Uneven, tuner,
 };
 use crate::error::{Findings, Place, WorkloadError};
 use crate::layout::{GpuId, Layout, Placement, RankId};
@@ -20,7 +20,7 @@ use crate::training::{Step, StepError};
 use service::Maker;
 use std::path::Path;
 use std::sync::Arc;
-use xoff_fabric::model::{ClassId, Fabric};
+use xoff_fabric::model::{ClassId, Fabric, SwitchId};
 use xoff_fabric::scenario::{
     self, AlgorithmSetting, ConnectionsSetting, CostName, CostSetting, PlacementRule,
     PlacementSetting, TrainingStep, Workload,
@@ -57,6 +57,8 @@ pub struct Job {
     /// Whether the ways of its queue pairs depend on nothing but the job: so that they are the same
     /// when it runs alone.
     pub own_ports: bool,
+    /// Why switches do not add up for it, where it asks for that: it runs by rings.
+    pub refused: Option<Refusal>,
 }
 
 /// Requests or rounds of a job: remote disks, key-value caches, parameter servers, halos.
@@ -160,7 +162,9 @@ impl Job {
                 true => run.algorithm as u32,
                 false => number,
             };
-            programs.push(Turn { program: self.program(run)?, repeat: run.repeat, connections });
+            let fallback = self.fallback(run)?;
+            let (program, repeat) = (self.program(run)?, run.repeat);
+            programs.push(Turn { program, repeat, connections, fallback });
         }
         if let Some(TrainingRun { step, repeat }) = &self.training {
             programs.push(Turn::alone(step.program(&self.layout)?, *repeat));
@@ -187,6 +191,26 @@ impl Job {
             }
         }
     }
+
+    /// What takes the place of a run's program when a switch dies that adds up for it.
+    fn fallback(&self, run: &Run) -> Result<Option<Arc<Fallback>>, CollectiveError> {
+        let groups = self.layout.aggregation().filter(|_| run.algorithm == Algorithm::InNetwork);
+        let Some(groups) = groups else { return Ok(None) };
+        let ring = Run { algorithm: Algorithm::Ring, ..*run };
+        let (switches, after) = (groups.switches(), groups.fallback);
+        Ok(Some(Arc::new(Fallback { switches, after, program: self.program(&ring)? })))
+    }
+}
+
+/// A program that takes the place of one that needs switches to add up.
+#[derive(Debug, Clone)]
+pub struct Fallback {
+    /// The switches that must not die.
+    pub switches: Vec<SwitchId>,
+    /// From the death of one of them to the start of the other program.
+    pub after: Span,
+    /// The other program.
+    pub program: Program,
 }
 
 /// A program that is the next one of a job for a while.
@@ -199,12 +223,14 @@ pub struct Turn {
     /// Which queue pairs it uses: programs of a job with the same number here share them. Where the next program has
     /// another number those of the one before are closed.
     pub connections: u32,
+    /// What takes its place when a switch dies that it needs.
+    pub fallback: Option<Arc<Fallback>>,
 }
 
 impl Turn {
     /// The only program of a job.
     pub fn alone(program: Program, repeat: u32) -> Self {
-        Self { program, repeat, connections: 0 }
+        Self { program, repeat, connections: 0, fallback: None }
     }
 }
 
@@ -230,13 +256,14 @@ pub fn programs_in(
 ) -> Result<Vec<Job>, Vec<WorkloadError>> {
     let names = Resolver::new(fabric);
     let mut findings = Findings::default();
-    let mut jobs = Vec::new();
+    let (mut jobs, mut ledger) = (Vec::new(), Ledger::default());
     for (workload, index) in workloads.iter().zip(0..) {
         let made = match (workload, workload.collective()) {
             (Workload::TrainingStep(entry), _) => training_job(entry, index, fabric, &names, seed),
             (Workload::Trace(entry), _) => replay::job(entry, index, fabric, &names, seed, base),
             (_, Some(entry)) => uneven(workload, stream::hash(seed, u64::from(index)), base)
-                .and_then(|uneven| job((workload, entry), uneven, index, fabric, &names, seed)),
+                .and_then(|uneven| job((workload, entry), uneven, index, fabric, &names, seed))
+                .and_then(|job| aggregated(job, fabric, &mut ledger)),
             _ => {
                 let maker = Maker { fabric, names: &names, workload: index, seed, base };
                 match maker.job(workload) {
@@ -306,7 +333,23 @@ fn job(
         keeps_connections: entry.connections == ConnectionsSetting::Kept,
         vxlan: entry.common.vxlan,
         own_ports: entry.common.tenant.is_some(),
+        refused: None,
     };
+    Ok(job)
+}
+
+/// Gives a job the switches that add up for it, if it asks for them; where they are in use it runs by rings.
+fn aggregated(mut job: Job, fabric: &Fabric, ledger: &mut Ledger) -> Result<Job, String> {
+    let asks = job.runs.iter().any(|run| run.algorithm == Algorithm::InNetwork);
+    if asks && job.layout.domains().len() > 1 {
+        match ledger.allot(fabric, &job.layout) {
+            Ok(groups) => job.layout = job.layout.aggregated(groups),
+            Err(refusal) => {
+                job.runs.iter_mut().for_each(|run| run.algorithm = Algorithm::Ring);
+                job.refused = Some(refusal);
+            }
+        }
+    }
     for run in &job.runs {
         job.program(run).map_err(|error| error.to_string())?;
     }
@@ -393,6 +436,7 @@ fn training_job(
         keeps_connections: true,
         vxlan: entry.common.vxlan,
         own_ports: entry.common.tenant.is_some(),
+        refused: None,
     };
     job.programs().map_err(|error| error.to_string())?;
     Ok(job)
@@ -439,6 +483,8 @@ fn algorithm(
         AlgorithmSetting::Pairwise => Algorithm::Pairwise,
         AlgorithmSetting::Pxn => Algorithm::Pxn,
         AlgorithmSetting::Direct => Algorithm::Direct,
+        AlgorithmSetting::Nvls => Algorithm::Nvls,
+        AlgorithmSetting::InNetwork => Algorithm::InNetwork,
     }
 }
 

@@ -1,9 +1,11 @@
 //! [`Layout`]: which GPU of a fabric each rank of a job is.
 
+use crate::collective::Groups;
 use crate::stream::Stream;
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, NicId, ServerId};
-use xoff_units::{Rate, Span};
+use std::sync::Arc;
+use xoff_fabric::model::{Fabric, NicId, Server, ServerId};
+use xoff_units::{Rate, Ratio, Span};
 
 /// A GPU, counted through the servers of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +93,10 @@ pub struct Layout {
     nic_rate: Rate,
     /// The slowest NVLink of the job's domains with more than one rank.
     nvlink: Option<Rate>,
+    /// The switches that add up for the job.
+    aggregation: Option<Arc<Groups>>,
+    /// The number of the first port of the NVSwitches, if those of all its domains add up.
+    nvls: Option<u32>,
 }
 
 impl Layout {
@@ -127,7 +133,16 @@ impl Layout {
     /// Of no rank: a job that goes between servers and has no ranks.
     pub(crate) fn of_nobody() -> Self {
         let (seats, domains) = (Vec::new(), Vec::new());
-        Self { seats, domains, rails: 0, nic_rate: Rate::ZERO, nvlink: None }
+        let aggregation = None;
+        Self {
+            seats,
+            domains,
+            rails: 0,
+            nic_rate: Rate::ZERO,
+            nvlink: None,
+            aggregation,
+            nvls: None,
+        }
     }
 
     /// Some of the ranks as a job of their own, in this order. Its rails are the NICs that they are
@@ -151,7 +166,19 @@ impl Layout {
         }
         let shared = domains.iter().any(|ranks| ranks.len() > 1);
         let nvlink = self.nvlink.filter(|_| shared);
-        Self { seats, domains, rails: rails.len() as u32, nic_rate: self.nic_rate, nvlink }
+        let (rails, nic_rate) = (rails.len() as u32, self.nic_rate);
+        let nvls = self.nvls.filter(|_| shared);
+        Self { seats, domains, rails, nic_rate, nvlink, aggregation: None, nvls }
+    }
+
+    /// The same ranks, with switches that add up for them.
+    pub fn aggregated(self, groups: Groups) -> Self {
+        Self { aggregation: Some(Arc::new(groups)), ..self }
+    }
+
+    /// The switches that add up for the job, if any do.
+    pub fn aggregation(&self) -> Option<&Groups> {
+        self.aggregation.as_deref()
     }
 
     /// Ranks of different domains have different NICs.
@@ -189,7 +216,14 @@ impl Layout {
             .filter_map(|ranks| gpus[seats[ranks[0].index()].gpu.index()])
             .map(|gpu| fabric.servers[gpu.server as usize].nvlink)
             .min();
-        Self { seats, domains, rails, nic_rate, nvlink }
+        let mut shared = domains.iter().filter(|ranks| ranks.len() > 1).peekable();
+        let adds_up = |ranks: &Vec<RankId>| {
+            let gpu = gpus[seats[ranks[0].index()].gpu.index()];
+            gpu.is_some_and(|gpu| fabric.servers[gpu.server as usize].nvls)
+        };
+        let nvls = shared.peek().is_some() && shared.all(adds_up);
+        let nvls = nvls.then_some(gpus.len() as u32);
+        Self { seats, domains, rails, nic_rate, nvlink, aggregation: None, nvls }
     }
 
     /// How many ranks there are.
@@ -211,6 +245,12 @@ impl Layout {
     pub fn ranks_per_domain(&self) -> Option<u32> {
         let size = self.domains.first()?.len();
         self.domains.iter().all(|ranks| ranks.len() == size).then_some(size as u32)
+    }
+
+    /// The number of the first port of the NVSwitches, if those of all domains with more than one rank add up:
+    /// GPU `g` is at port `g` after it.
+    pub(crate) fn nvls(&self) -> Option<u32> {
+        self.nvls
     }
 
     /// NICs of the server that has most.
@@ -235,16 +275,42 @@ pub(crate) fn rate(fabric: &Fabric, nic: NicId) -> Rate {
     Rate::from_bps(ports.map(|port| fabric.cable(port).rate.bps()).sum())
 }
 
-/// The rate of every GPU into its NVLink domain, zero where there is none.
+/// GPUs of a fabric.
+pub(crate) fn gpu_count(fabric: &Fabric) -> u32 {
+    gpus(fabric).len() as u32
+}
+
+/// The rate of every GPU into its NVLink domain, zero where there is none; then, where NVSwitches add up, of the port of
+/// theirs that leads to each GPU.
 pub fn nvlinks(fabric: &Fabric) -> Vec<Rate> {
-    let nvlink = |gpu: &Gpu| fabric.servers[gpu.server as usize].nvlink;
-    gpus(fabric).iter().map(|gpu| gpu.as_ref().map_or(Rate::ZERO, nvlink)).collect()
+    let server = |gpu: &Gpu| &fabric.servers[gpu.server as usize];
+    let rates = |rate: fn(&Server) -> Rate| {
+        let rate =
+            move |gpu: &Option<Gpu>| gpu.as_ref().map_or(Rate::ZERO, |gpu| rate(server(gpu)));
+        gpus(fabric).iter().map(rate).collect::<Vec<_>>()
+    };
+    let mut all = rates(|server| server.nvlink);
+    if fabric.servers.iter().any(|server| server.nvls) {
+        all.extend(rates(|server| if server.nvls { nvls_rate(server.nvlink) } else { Rate::ZERO }));
+    }
+    all
+}
+
+/// What a GPU gets of its NVLinks where the NVSwitch adds up: NCCL counts 0.85 of it on the Hopper generation.
+pub(crate) fn nvls_rate(nvlink: Rate) -> Rate {
+    Rate::from_bps(Ratio::new(85, 100).of(nvlink.bps()))
 }
 
 /// From every GPU to others of its server, without queues.
+///
+/// Ports of NVSwitches have none: all of the way is counted where it begins.
 pub fn nvlink_latencies(fabric: &Fabric) -> Vec<Span> {
     let latency = |gpu: &Gpu| fabric.servers[gpu.server as usize].nvlink_latency;
-    gpus(fabric).iter().map(|gpu| gpu.as_ref().map_or(Span::ZERO, latency)).collect()
+    let own = gpus(fabric);
+    let mut all: Vec<Span> =
+        own.iter().map(|gpu| gpu.as_ref().map_or(Span::ZERO, latency)).collect();
+    all.resize(nvlinks(fabric).len(), Span::ZERO);
+    all
 }
 
 /// The GPUs of some servers, in their order.
@@ -274,7 +340,7 @@ struct Gpu {
 /// have one per NIC, as the hosts of a custom fabric are meant.
 fn gpus(fabric: &Fabric) -> Vec<Option<Gpu>> {
     let mut gpus = Vec::new();
-    for (server, number) in fabric.servers.iter().zip(0..) {
+    for (server, number) in fabric.servers.iter().zip(0..fabric.host_servers()) {
         let nics = server.nics.len() as u32;
         let count = if server.gpus == 0 { nics } else { server.gpus };
         for gpu in 0..count {

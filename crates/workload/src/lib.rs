@@ -47,6 +47,6 @@ pub use error::{Place, WorkloadError};
 pub use expand::{MOST_FLOWS, Open, expand, folder, input_files, label};
 pub use flow::{Flow, Pinned};
 pub use job::{
-    Job, JobError, ReplayRun, Run, ServiceRun, TokenObjective, TrainingRun, Turn, programs,
-    programs_in,
+    Fallback, Job, JobError, ReplayRun, Run, ServiceRun, TokenObjective, TrainingRun, Turn,
+    programs, programs_in,
 };

@@ -46,7 +46,7 @@ type Pairs = Vec<(NicId, NicId)>;
 
 /// A list of pairs for each destination that a NIC has.
 fn rounds(stream: &mut Stream, fabric: &Fabric, entry: &Permutation) -> Result<Vec<Pairs>, String> {
-    let all: Vec<NicId> = (0..fabric.nics.len() as u32).map(NicId).collect();
+    let all: Vec<NicId> = (0..fabric.hosts()).map(NicId).collect();
     let groups = match entry.rails {
         RailPattern::Any => vec![all],
         RailPattern::Other => return across_rails(stream, fabric, all).map(|pairs| vec![pairs]),
@@ -115,7 +115,7 @@ fn derangement(stream: &mut Stream, count: u32) -> Vec<u32> {
 /// Pairs on different rails of different servers: each rail sends to another one, so many further on, and its servers to
 /// one another as in a permutation of their own.
 fn across_rails(stream: &mut Stream, fabric: &Fabric, all: Vec<NicId>) -> Result<Pairs, String> {
-    let servers = &fabric.servers;
+    let servers = &fabric.servers[..fabric.host_servers() as usize];
     let rails = servers.first().map_or(0, |server| server.nics.len() as u32);
     if servers.len() < 2 || rails < 2 {
         return Err("there are no pairs on different rails of different servers".to_owned());

@@ -143,10 +143,11 @@ impl Ports {
     pub fn arrive(&mut self, now: Instant, transfer: &Transfer) -> Instant {
         let to = transfer.to as usize;
         self.moved[to].received += transfer.bytes;
+        // A port is busy for as long as the bytes take at its own rate: slower senders share a fast one.
+        let taken = now.max(self.receivers[to]).plus(self.rates[to].time_for(transfer.bytes));
+        self.receivers[to] = taken;
         let rate = self.slower(transfer.from, transfer.to);
-        let end = now.max(self.receivers[to]).plus(rate.time_for(transfer.bytes));
-        self.receivers[to] = end;
-        end
+        taken.max(now.plus(rate.time_for(transfer.bytes)))
     }
 
     /// The turn of a transfer.

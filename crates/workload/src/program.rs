@@ -19,7 +19,7 @@
 mod demand;
 mod graph;
 
-use crate::collective::{Direct, Exchange, Machine};
+use crate::collective::{Aggregate, Direct, Exchange, Machine};
 use crate::layout::GpuId;
 use crate::replay::{CallFigures, ReplayProgram};
 use crate::service::{Blocks, Requests, Served, Serving};
@@ -150,6 +150,8 @@ pub enum Program {
     Exchange(Exchange),
     /// Every rank writes to all others at once.
     Direct(Direct),
+    /// Sums that switches make.
+    Aggregate(Aggregate),
     /// A list of nodes with dependencies.
     Graph(Graph),
     /// A training step: computing, and collectives that are programs of their own.
@@ -171,6 +173,7 @@ impl Program {
             Program::Machine(machine) => machine.start(out),
             Program::Exchange(exchange) => exchange.start(out),
             Program::Direct(direct) => direct.start(out),
+            Program::Aggregate(aggregate) => aggregate.start(out),
             Program::Graph(graph) => graph.start(out),
             Program::Step(step) => step.start(out),
             Program::Replay(replay) => replay.start(out),
@@ -223,6 +226,7 @@ impl Program {
             Program::Machine(machine) => machine.done(token, out),
             Program::Exchange(exchange) => exchange.done(token, out),
             Program::Direct(direct) => direct.done(token, out),
+            Program::Aggregate(aggregate) => aggregate.done(token, out),
             Program::Graph(graph) => graph.done(token, out),
             Program::Step(step) => step.done(token, out),
             Program::Replay(replay) => replay.done(token, out),

@@ -165,6 +165,7 @@ fn servers(wiring: &Wiring, terms: &Terms<'_>) -> Vec<Server> {
         nics: plan.nics.clone(),
         nvlink: if plan.gpus > 1 { terms.nvlink } else { Rate::ZERO },
         nvlink_latency: terms.nvlink_latency,
+        nvls: terms.nvls && plan.gpus > 1,
     };
     wiring.servers.iter().map(server).collect()
 }
@@ -186,6 +187,7 @@ fn nics(terms: &Terms<'_>, wiring: &Wiring, classes: &Classes, nodes: &[Range<u3
             rail: plan.rail,
             cpu: cores(&file.nic),
             host: None,
+            aggregates: None,
         }
     };
     wiring.nics.iter().enumerate().map(nic).collect()
@@ -250,6 +252,7 @@ fn switches(wiring: &Wiring, places: &Places, nodes: &[Range<u32>]) -> Vec<Switc
             discipline: kind.discipline,
             trimming: kind.trimming,
             voq: kind.forwards.voq,
+            aggregation: kind.aggregation,
         }
     };
     wiring.switches.iter().enumerate().map(switch).collect()

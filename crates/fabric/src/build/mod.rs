@@ -1,6 +1,7 @@
 //! From a fabric file to a [`Fabric`]: every builder says what is plugged into what, one assembler
 //! gives ports their numbers and rules.
 
+mod aggregation;
 mod assemble;
 mod buffers;
 mod cables;

@@ -1,5 +1,6 @@
 //! A kind of switch from its silicon and what a file says about it.
 
+use super::aggregation;
 use crate::catalogue::{Catalogue, Silicon};
 use crate::diagnostic::code;
 use crate::document::{Report, keys};
@@ -8,8 +9,8 @@ use crate::file::{
     SwitchSettings, Unit, WatchdogActionName, WatchdogSettings,
 };
 use crate::model::{
-    Balancing, CLASSES, Choice, ClassId, Discipline, HashFields, Tier, Trimming, Watchdog,
-    WatchdogAction,
+    Aggregation, Balancing, CLASSES, Choice, ClassId, Discipline, HashFields, Tier, Trimming,
+    Watchdog, WatchdogAction,
 };
 use crate::network::Network;
 use crate::rules::packet;
@@ -38,6 +39,7 @@ pub(super) struct SwitchKind {
     pub(super) headroom_pool: Option<Bytes>,
     pub(super) discipline: Discipline,
     pub(super) trimming: Option<Trimming>,
+    pub(super) aggregation: Option<Aggregation>,
     /// The entries of `[[device]]` that are about it, in their order.
     pub(super) devices: Vec<usize>,
 }
@@ -100,6 +102,7 @@ pub(super) fn kind(
             class: ClassId(trimming.class),
             size: trimming.size.unwrap_or(Bytes::new(64)),
         }),
+        aggregation: aggregation::settle(tier, own, all, report),
         devices: Vec::new(),
         silicon,
         forwards,

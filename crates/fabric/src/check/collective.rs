@@ -60,6 +60,11 @@ pub(super) fn check(
         let help = format!("it has {}", algorithms(workload));
         wrong("algorithm", "this collective has no such algorithm".into(), &help);
     }
+    let aggregates = fabric.switches.iter().any(|switch| switch.aggregation.is_some());
+    if entry.algorithm == AlgorithmSetting::InNetwork && !aggregates {
+        let help = "add `aggregation = {}` under `[switch]` of the fabric, or choose `ring`";
+        wrong("algorithm", "no switch of the fabric adds up data".into(), help);
+    }
     let ranks = ranks(workload, entry, fabric, &mut wrong);
     if let Some(skew) = exchanged.and_then(|exchanged| exchanged.skew) {
         if matrix {
@@ -168,9 +173,9 @@ pub(super) fn gpus(fabric: &Fabric) -> u64 {
 }
 
 fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
-    use AlgorithmSetting::{Auto, Direct, Pairwise, Pxn, Rail, Ring, Tree};
+    use AlgorithmSetting::{Auto, Direct, InNetwork, Nvls, Pairwise, Pxn, Rail, Ring, Tree};
     match workload {
-        Workload::AllReduce(_) => matches!(algorithm, Auto | Ring | Tree | Rail),
+        Workload::AllReduce(_) => matches!(algorithm, Auto | Ring | Tree | Rail | InNetwork | Nvls),
         Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
             matches!(algorithm, Auto | Ring)
         }
@@ -182,7 +187,7 @@ fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
 
 fn algorithms(workload: &Workload) -> &'static str {
     match workload {
-        Workload::AllReduce(_) => "`auto`, `ring`, `tree` and `rail`",
+        Workload::AllReduce(_) => "`auto`, `ring`, `tree`, `rail`, `nvls` and `in-network`",
         Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
             "`auto` and `ring`"
         }

@@ -3,7 +3,7 @@
 use super::collective::{MOST_QPS, cost};
 use crate::diagnostic::code;
 use crate::document::{Report, Step};
-use crate::scenario::{Operation, TraceReplay};
+use crate::scenario::{AlgorithmSetting, Operation, TraceReplay};
 use xoff_units::Ratio;
 
 /// The largest factor of computing times: far beyond any use, and no product of it overflows unseen.
@@ -30,6 +30,10 @@ pub(super) fn check(index: usize, entry: &TraceReplay, report: &mut Report<'_>) 
     if let Some(scale) = entry.compute_scale.filter(|&scale| scale > Ratio::new(MOST_SCALE, 1)) {
         let help = "0 leaves computing out, 1 keeps it, 0.5 is a GPU twice as fast";
         wrong("compute-scale", format!("computing times {scale} as long"), help);
+    }
+    if matches!(entry.algorithm, AlgorithmSetting::Nvls | AlgorithmSetting::InNetwork) {
+        let message = "switches do not add up for the communicators of a trace".into();
+        wrong("algorithm", message, "choose another, or leave `algorithm` out");
     }
     if entry.common.operation != Operation::Write {
         wrong("operation", "traces write".into(), "leave `operation` out");

@@ -28,6 +28,8 @@ pub(crate) struct Cluster {
     pub nvlink: Option<Rate>,
     /// From a GPU's store to its arrival at another GPU of the server, without queues (default 400ns).
     pub nvlink_latency: Option<Span>,
+    /// Whether the NVSwitches of a server add up and copy (NVLS, GPUs of the Hopper generation and later; default false).
+    pub nvls: Option<bool>,
 }
 
 /// How switches are wired.

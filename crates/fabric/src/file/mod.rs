@@ -43,8 +43,8 @@ pub(crate) use local::{DeviceEntry, LocalClass, LocalRules};
 pub use lossless::{EcnSettings, MarkName, NotifyName};
 pub(crate) use lossless::{HeadroomSetting, Pfc, Quanta, ResponseSetting};
 pub use switch::{
-    BalancingName, BalancingSettings, DisciplineName, Forwarding, HashField, HashSeed,
-    HashSettings, PerSwitch, SwitchSection, SwitchSettings, TrimmingSettings, Unit,
+    AggregationSettings, BalancingName, BalancingSettings, DisciplineName, Forwarding, HashField,
+    HashSeed, HashSettings, PerSwitch, SwitchSection, SwitchSettings, TrimmingSettings, Unit,
     WatchdogActionName, WatchdogSettings,
 };
 pub(crate) use tenant::TenantEntry;

@@ -64,6 +64,25 @@ pub struct SwitchSettings {
     /// Packets that a full queue of a lossy class has no room for are cut down to their header and go on
     /// (default: they are dropped).
     pub trimming: Option<TrimmingSettings>,
+    /// Switches that add up what the ranks of a collective send (`algorithm = "in-network"`), like `{}` for the
+    /// defaults (default: they do not).
+    pub aggregation: Option<AggregationSettings>,
+}
+
+/// What a switch has for adding up data that passes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct AggregationSettings {
+    /// Groups that it serves at once; a job has one for each of its rails (default 16).
+    #[schemars(range(min = 1))]
+    pub groups: Option<u32>,
+    /// Pieces that it holds for one group, 2 to 4096; half of them are under way at a time (default 64).
+    #[schemars(range(min = 2, max = 4096))]
+    pub slots: Option<u32>,
+    /// Largest piece that fits into a slot (default 32KiB).
+    pub piece: Option<Bytes>,
+    /// From the death of a switch to the jobs that it served going on by rings (default 10ms).
+    pub fallback: Option<Span>,
 }
 
 /// What becomes of packets that are cut down.

@@ -114,7 +114,7 @@ impl Model {
     }
 
     /// Whether headroom and reservations fit the packet memory.
-    pub(super) fn claims_fit(&self, switch: &Switch) -> Result<(), Flaw> {
+    pub(crate) fn claims_fit(&self, switch: &Switch) -> Result<(), Flaw> {
         let memory = self.packet_memory(switch);
         let claimed = memory.headroom + memory.reserved;
         if claimed > switch.buffer {

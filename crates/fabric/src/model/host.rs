@@ -1,6 +1,6 @@
 //! Servers and NICs, and what a transport runs on.
 
-use super::{CLASSES, ClassId, ServerId};
+use super::{CLASSES, ClassId, ServerId, SwitchId};
 use crate::network::Network;
 use crate::rules::pcie;
 use std::ops::Range;
@@ -20,6 +20,8 @@ pub struct Server {
     pub nvlink: Rate,
     /// From one of its GPUs to another, without queues.
     pub nvlink_latency: Span,
+    /// Whether its NVSwitches add up what GPUs send and copy what they are to receive (NVLS).
+    pub nvls: bool,
 }
 
 /// A NIC.
@@ -49,6 +51,9 @@ pub struct Nic {
     pub cpu: Option<Cpu>,
     /// How it reaches the memory of its server; `None` never holds it back.
     pub host: Option<HostPath>,
+    /// The switch that it is part of: it ends the queue pairs by which that switch adds up data
+    /// ([`Fabric::with_aggregators`](super::Fabric::with_aggregators)). `None` for the NICs of servers.
+    pub aggregates: Option<SwitchId>,
 }
 
 /// How a NIC reaches the memory of its server, all its ports together.

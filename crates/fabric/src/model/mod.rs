@@ -24,8 +24,8 @@ pub use id::{CLASSES, CableId, ClassId, NicId, NodeId, PortId, ServerId, SwitchI
 pub use link::{Cable, Port};
 pub use overlay::Overlay;
 pub use switch::{
-    Discipline, PacketMemory, SiliconPart, StaticRoute, Switch, Tier, Trimming, Voq, Watchdog,
-    WatchdogAction,
+    Aggregation, Discipline, PacketMemory, SiliconPart, StaticRoute, Switch, Tier, Trimming, Voq,
+    Watchdog, WatchdogAction,
 };
 
 use crate::scenario::CostSetting;

@@ -66,6 +66,28 @@ pub struct Switch {
     /// Packets wait at their ingress for credits of their egress (virtual output queues); `None` queues
     /// them at their egress.
     pub voq: Option<Voq>,
+    /// What it has for adding up data that passes it; it only forwards without.
+    pub aggregation: Option<Aggregation>,
+}
+
+/// What a switch has for adding up data that passes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aggregation {
+    /// Groups that it serves at once.
+    pub groups: u32,
+    /// Pieces that it holds for one group; at least 2.
+    pub slots: u32,
+    /// Largest piece that fits into a slot; not zero.
+    pub piece: Bytes,
+    /// From its death to the jobs that it served going on without it.
+    pub fallback: Span,
+}
+
+impl Aggregation {
+    /// Most slots of a group.
+    pub const MOST_SLOTS: u32 = 4096;
+    /// Largest piece: pieces are counted in 32 bits.
+    pub const LARGEST_PIECE: Bytes = Bytes::new(64 << 20);
 }
 
 impl Switch {

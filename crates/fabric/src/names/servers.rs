@@ -37,7 +37,7 @@ impl Names<'_> {
                 nic.ok_or(unknown)
             }),
             NodeRef::Number(number) => {
-                let count = self.fabric.servers.len();
+                let count = self.fabric.host_servers() as usize;
                 if (*number as usize) < count {
                     return Ok(ServerId(*number));
                 }
@@ -89,7 +89,7 @@ impl Names<'_> {
             let name = &self.fabric.servers[both.index()].name;
             return Err(wrong(format!("`{name}` has another role"), "give it one role"));
         }
-        let all = (0..self.fabric.servers.len() as u32).map(ServerId);
+        let all = (0..self.fabric.host_servers()).map(ServerId);
         let able = |id: &ServerId| !self.fabric.servers[id.index()].nics.is_empty();
         let mut free: Vec<ServerId> = all.filter(able).filter(|id| !taken.contains(id)).collect();
         let there = free.len();

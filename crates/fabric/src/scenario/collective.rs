@@ -94,6 +94,10 @@ pub enum AlgorithmSetting {
     Pxn,
     /// Everybody writes to everybody at once, each by its own NIC, as low-latency kernels for mixtures of experts do.
     Direct,
+    /// Inside one server by its NVSwitches, which add up and copy; needs `nvls` under `[cluster]`.
+    Nvls,
+    /// Up and down trees of switches that add up what they are sent; needs `aggregation` under `[switch]`.
+    InNetwork,
 }
 
 /// Which GPUs take part.

@@ -179,7 +179,7 @@ impl Plan<'_> {
     fn server_down(&self, fault: &ServerDown, stream: &mut Stream) -> Result<What, NameError> {
         let servers = match &fault.server {
             Some(name) => vec![self.names.server(name)?.index()],
-            None => draw((0..self.fabric.servers.len()).collect(), fault.count, stream),
+            None => draw((0..self.fabric.host_servers() as usize).collect(), fault.count, stream),
         };
         let nics = servers.iter().flat_map(|&server| self.fabric.servers[server].nics.clone());
         let ports = nics.flat_map(|nic| self.fabric.nics[nic as usize].ports.clone());

@@ -5,8 +5,9 @@ use crate::id::{ConnectionId, JobId, Table};
 use crate::ideal;
 use crate::report::{Failure, FlowCounters, JobRun};
 use crate::switch::hashing::{Hashes, Hashing};
-use std::collections::{BTreeMap, VecDeque};
-use xoff_fabric::model::{ClassId, Fabric, NicId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use xoff_fabric::model::{ClassId, Fabric, NicId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
@@ -18,7 +19,7 @@ use xoff_workload::program::{Action, Program, Queue, Token};
 use xoff_workload::replay::CallFigures;
 use xoff_workload::service::Served;
 use xoff_workload::training::CriticalPath;
-use xoff_workload::{JobError, Turn};
+use xoff_workload::{Fallback, JobError, Turn};
 
 /// Programs to run one after the other.
 #[derive(Debug, Clone)]
@@ -92,6 +93,10 @@ pub(super) struct Running {
     pub(super) identity: Option<u32>,
     /// Queue pairs it has.
     pub(super) links: u32,
+    /// What takes the place of the program that runs, when a switch dies that it needs.
+    pub(super) fallback: Option<Arc<Fallback>>,
+    /// The runs in which that has happened, and when.
+    pub(super) fallbacks: Vec<(u32, Instant)>,
 }
 
 impl Running {
@@ -104,6 +109,7 @@ impl Running {
     pub(super) fn next_program(&mut self) -> Option<(Program, u32)> {
         while let Some(turn) = self.programs.front_mut() {
             let connections = turn.connections;
+            self.fallback = turn.fallback.clone();
             if turn.repeat > 1 {
                 turn.repeat -= 1;
                 return Some((turn.program.clone(), connections));
@@ -114,6 +120,13 @@ impl Running {
             }
         }
         None
+    }
+
+    /// The number of its run, if it can do without switches that add up and does not yet.
+    pub(super) fn needs(&self, dead: impl Fn(&SwitchId) -> bool) -> Option<u32> {
+        let fallback = self.fallback.as_ref()?;
+        let lost = self.now.is_some() && fallback.switches.iter().any(dead);
+        lost.then_some(self.runs.len() as u32)
     }
 }
 
@@ -136,6 +149,8 @@ pub(crate) struct Jobs {
     pub(super) base_rtt: Span,
     /// What a program asked for, while it is carried out.
     pub(super) actions: Vec<Action>,
+    /// Switches that are down.
+    pub(super) dead: BTreeSet<SwitchId>,
 }
 
 impl Jobs {
@@ -172,6 +187,8 @@ impl Jobs {
             vxlan: job.vxlan,
             identity: job.identity,
             links: 0,
+            fallback: None,
+            fallbacks: Vec::new(),
         });
         Self {
             running: running.collect(),
@@ -185,7 +202,21 @@ impl Jobs {
             engineered,
             base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes, hashing) },
             actions: Vec::new(),
+            dead: BTreeSet::new(),
         }
+    }
+
+    /// The number of the program that a job runs. It has another one after a fallback, so that what the program
+    /// before has asked for is not taken for its own.
+    pub(super) fn program(&self, job: JobId) -> u32 {
+        let fallbacks = self.running[job].fallbacks.len();
+        (fallbacks * self.running.len()) as u32 + job.0
+    }
+
+    /// The job of a program's number, if that program still runs.
+    pub(super) fn job(&self, program: u32) -> Option<JobId> {
+        let job = JobId(program % self.running.len() as u32);
+        (self.program(job) == program).then_some(job)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -243,8 +274,13 @@ pub(super) enum Next {
         job: JobId,
     },
     Done {
-        job: JobId,
+        program: u32,
         token: Token,
+    },
+    /// A job goes on without switches that add up, if its program is still this one.
+    FallBack {
+        program: u32,
+        run: u32,
     },
     /// The first bit of a transfer over NVLink arrives.
     Arrive(Transfer),
@@ -258,7 +294,7 @@ impl Next {
     /// As on the ideal network: ports look when everything else has happened.
     pub(super) fn rank(&self) -> Rank {
         let (class, source) = match self {
-            Next::Start { .. } | Next::Done { .. } => (0, 0),
+            Next::Start { .. } | Next::Done { .. } | Next::FallBack { .. } => (0, 0),
             Next::Arrive(transfer) => (1, transfer.connection()),
             Next::Free { gpu } => (2, *gpu),
         };

@@ -3,7 +3,6 @@
 use super::state::{Jobs, Next};
 use crate::engine::Engine;
 use crate::event::{EventQueue, Kind};
-use crate::id::JobId;
 use xoff_units::Instant;
 use xoff_workload::ports::Transfer;
 
@@ -45,11 +44,16 @@ impl<Q: EventQueue> Engine<'_, Q> {
         {
             match next {
                 Next::Start { job } => self.begin(job),
-                Next::Done { job, token } => self.tell(job, token),
+                Next::Done { program, token } => {
+                    if let Some(job) = self.hosts.jobs.job(program) {
+                        self.tell(job, token);
+                    }
+                }
+                Next::FallBack { program, run } => self.fall_back(program, run),
                 Next::Arrive(transfer) => {
                     let at = self.hosts.jobs.gpus.arrive(now, &transfer);
                     let Transfer { program, token, .. } = transfer;
-                    self.schedule_job(at, Next::Done { job: JobId(program), token });
+                    self.schedule_job(at, Next::Done { program, token });
                 }
                 Next::Free { gpu } => self.send_over_nvlink(gpu),
             }

@@ -23,6 +23,7 @@
 //! then holds up the chain, piece by piece. No closed form has that; the tests' equations, one for every
 //! piece, do, and the times are theirs to the picosecond.
 
+use super::aggregate::Speeds;
 use super::direct::Direct;
 use super::exchange::Exchange;
 use super::link::{Link, Way};
@@ -105,6 +106,9 @@ pub fn bound(
         Program::Machine(machine) => terms.machine(&machine),
         Program::Exchange(exchange) => terms.exchange(&exchange),
         Program::Direct(direct) => terms.direct(&direct),
+        Program::Aggregate(aggregate) => {
+            aggregate.bound(&Speeds { nic: terms.nic, nvlink: terms.nvlink, network })
+        }
         _ => Bound::default(),
     })
 }

@@ -37,6 +37,7 @@ pub fn loads(
         Program::Machine(machine) => of_machine(&machine),
         Program::Exchange(exchange) => exchange.rounds().loads(),
         Program::Direct(direct) => direct.rounds().loads(),
+        Program::Aggregate(aggregate) => aggregate.loads(),
         _ => Loads::default(),
     })
 }

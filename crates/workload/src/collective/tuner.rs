@@ -5,7 +5,7 @@
 //! trees are left out.
 
 use super::{Algorithm, Collective};
-use crate::layout::Layout;
+use crate::layout::{Layout, nvls_rate};
 use xoff_units::{Bytes, Rate, Ratio, Span};
 
 /// How data is marked as arrived.
@@ -56,7 +56,10 @@ const TREE: Latency = Latency {
 pub fn choose(collective: Collective, size: Bytes, layout: &Layout) -> Option<Choice> {
     let tuned: &[Algorithm] = match collective {
         // Inside one server a tree is a chain, and NCCL does not use it.
-        Collective::AllReduce if layout.domains().len() == 1 => &[Algorithm::Ring],
+        Collective::AllReduce if layout.domains().len() == 1 => match layout.nvls() {
+            Some(_) => &[Algorithm::Ring, Algorithm::Nvls],
+            None => &[Algorithm::Ring],
+        },
         Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree],
         Collective::AllGather
         | Collective::ReduceScatter
@@ -84,6 +87,9 @@ pub fn estimate(
     size: Bytes,
     layout: &Layout,
 ) -> Span {
+    if algorithm == Algorithm::Nvls {
+        return nvls(protocol, size, layout);
+    }
     let column = protocol as usize;
     let ranks = u64::from(layout.ranks());
     let nodes = layout.domains().len() as u64;
@@ -102,6 +108,18 @@ pub fn estimate(
     };
     Span::from_ns(latency)
         + bus(algorithm, protocol, layout).time_for(moved(collective, size, ranks))
+}
+
+/// NVLS inside a server: a latency of 25 us, and then every GPU sends and receives everything and its share once
+/// more. It knows no flags: other protocols never are the choice.
+fn nvls(protocol: Protocol, size: Bytes, layout: &Layout) -> Span {
+    if protocol != Protocol::Simple {
+        return Span::MAX;
+    }
+    let ranks = u64::from(layout.ranks());
+    let rate = nvls_rate(layout.nvlink().unwrap_or(Rate::ZERO));
+    let moved = Bytes::new(size.get().saturating_add(size.get() / ranks));
+    Span::from_us(25) + rate.time_for(moved)
 }
 
 /// What passes the slowest port of a ring over all channels.

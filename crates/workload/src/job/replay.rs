@@ -57,6 +57,7 @@ pub(super) fn job(
         keeps_connections: true,
         vxlan: entry.common.vxlan,
         own_ports: entry.common.tenant.is_some(),
+        refused: None,
     };
     job.programs().map_err(|error| error.to_string())?;
     Ok(job)
@@ -86,6 +87,8 @@ fn choice(setting: AlgorithmSetting) -> Choice {
         AlgorithmSetting::Pairwise => Choice::Always(Algorithm::Pairwise),
         AlgorithmSetting::Pxn => Choice::Always(Algorithm::Pxn),
         AlgorithmSetting::Direct => Choice::Always(Algorithm::Direct),
+        // Refused where the file is checked: groups are a job's, and a trace has communicators.
+        AlgorithmSetting::Nvls | AlgorithmSetting::InNetwork => Choice::Auto,
     }
 }
 

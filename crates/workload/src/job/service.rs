@@ -68,6 +68,7 @@ impl Maker<'_> {
             keeps_connections: true,
             vxlan: common.vxlan,
             own_ports: common.tenant.is_some(),
+            refused: None,
         })
     }
 

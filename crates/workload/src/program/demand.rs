@@ -25,6 +25,7 @@ impl Program {
             Program::Machine(machine) => machine.demands(),
             Program::Exchange(exchange) => exchange.demands(),
             Program::Direct(direct) => direct.demands(),
+            Program::Aggregate(aggregate) => aggregate.demands(),
             Program::Graph(_)
             | Program::Step(_)
             | Program::Replay(_)

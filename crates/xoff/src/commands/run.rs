@@ -162,7 +162,7 @@ impl Run<'_> {
         errors.extend(folder.write_summary(&summary).err().map(|error| error.to_string()));
         show(self.args, &summary, folder)?;
         if !self.args.quiet {
-            let left_out = xoff_results::jobs::left_out(&results.case);
+            let left_out = xoff_results::jobs::left_out(&results.case, &results.report.jobs);
             left_out.iter().for_each(|note| say(Level::Note, note));
         }
         judge(self.args, &verdict, results.report, &errors, stopped_by_disk, folder)

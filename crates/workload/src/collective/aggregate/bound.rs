@@ -1,0 +1,134 @@
+//! The closed form of an [`Aggregate`].
+//!
+//! The first step is added up inside the server; then all pieces of the share leave the NIC one after the other, or, where
+//! slots are few, a window of them in every round trip; the last sum comes down and is handed round. With
+//! `d` queue pairs from member to root, latency `L` of each, `t` the time of bytes at a NIC, `s` the share, `p` the last
+//! piece:
+//!
+//! `time = launch + first step + max(t(s) + 2dL + t(p), windows, NVLink, copies) + last step`
+//!
+//! Hops between switches are counted as latency alone: their ports are faster than any NIC.
+
+use super::super::Network;
+use super::super::bound::Bound;
+use super::super::shape::ragged;
+use super::parts::Cut;
+use super::{Aggregate, Near};
+use xoff_units::{Bytes, Rate, Span};
+
+/// What a port, a rank and a wire take.
+pub(in super::super) struct Speeds<'a> {
+    /// What a NIC and an NVLink carry.
+    pub(in super::super) nic: Rate,
+    pub(in super::super) nvlink: Rate,
+    pub(in super::super) network: &'a Network,
+}
+
+impl Aggregate {
+    /// The closed form of its time.
+    pub(in super::super) fn bound(&self, speeds: &Speeds<'_>) -> Bound {
+        let Some(cut) = self.cuts.first().filter(|cut| cut.steps > 0) else {
+            return Bound { time: self.cost.launch, ..Bound::default() };
+        };
+        let (first, last) = (cut.step(0), cut.step(cut.steps - 1));
+        let before = self.gathering(speeds, first) + self.reduction(first);
+        let after = self.handing_on(speeds, last);
+        let wire = self.network_time(speeds, cut).max(self.nvlink_time(speeds));
+        let credit = self.credit(speeds, cut);
+        let flight = Span::from_ps(speeds.network.latency.as_ps() * u64::from(2 * self.depth()));
+        let piece = Bytes::new(last_piece(cut));
+        let back = if self.edges.is_empty() { Span::ZERO } else { speeds.nic.time_for(piece) };
+        // Inside a server first and last step are part of what NVLink moves.
+        let moving = (self.network_time(speeds, cut) + flight + back).max(credit);
+        let inside = self.nvlink_time(speeds).max(self.copying(cut));
+        let path = before + flight + back + after;
+        let time = (before + moving + after).max(inside + speeds.network.nvlink_latency);
+        Bound { wire, path, credit, time: self.cost.launch + time }
+    }
+
+    /// Queue pairs from a member to the root.
+    fn depth(&self) -> u32 {
+        let parent = |&node: &u32| {
+            let edge = self.nodes[node as usize].up?;
+            Some(self.edges[edge as usize].parent)
+        };
+        let depth = |node: u32| std::iter::successors(Some(node), parent).count() as u32 - 1;
+        self.members.iter().filter_map(|member| member.node.map(depth)).max().unwrap_or(0)
+    }
+
+    fn network_time(&self, speeds: &Speeds<'_>, cut: &Cut) -> Span {
+        if self.edges.is_empty() { Span::ZERO } else { speeds.nic.time_for(cut.bytes()) }
+    }
+
+    /// What the busiest NVLink takes for all that it moves.
+    fn nvlink_time(&self, speeds: &Speeds<'_>) -> Span {
+        let loads = self.loads().gpus;
+        let most = loads.values().map(|moved| moved.sent.max(moved.received)).max();
+        most.map_or(Span::ZERO, |bytes| self.nvlink(speeds).time_for(bytes))
+    }
+
+    /// What one GPU gets into its server's NVLinks.
+    fn nvlink(&self, speeds: &Speeds<'_>) -> Rate {
+        match self.near {
+            Near::Direct => speeds.nvlink,
+            Near::Switched { .. } => crate::layout::nvls_rate(speeds.nvlink),
+        }
+    }
+
+    /// A step of all shares, from all ranks of a server to those that add them up.
+    fn gathering(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
+        let parts = match self.near {
+            _ if self.columns == 1 => return Span::ZERO,
+            Near::Direct => self.columns - 1,
+            Near::Switched { .. } => self.columns + 1,
+        };
+        let bytes = Bytes::new(step.get() * u64::from(parts));
+        self.nvlink(speeds).time_for(bytes) + speeds.network.nvlink_latency
+    }
+
+    fn reduction(&self, step: Bytes) -> Span {
+        if self.columns == 1 { Span::ZERO } else { self.cost.work(step) }
+    }
+
+    /// A sum from the network's buffer to all ranks of a server.
+    fn handing_on(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
+        let taken = match self.edges.is_empty() {
+            true => Span::ZERO,
+            false => self.cost.delay(step) + self.cost.work(step),
+        };
+        let copied = match self.near {
+            Near::Direct => self.reduction(step),
+            Near::Switched { .. } => Span::ZERO,
+        };
+        taken + self.gathering(speeds, step) + copied
+    }
+
+    /// What a rank spends on steps, its channels side by side.
+    fn copying(&self, cut: &Cut) -> Span {
+        let own = u32::from(self.columns > 1) + u32::from(!self.edges.is_empty());
+        let others = if self.near == Near::Direct { self.columns - 1 } else { 0 };
+        let steps = u64::from(cut.steps.saturating_sub(1)) * u64::from(own + others);
+        let all = self.cost.work(cut.step(0)).as_ps().saturating_mul(steps);
+        Span::from_ps(all / u64::from(self.channels))
+    }
+
+    /// All pieces, a window of them for every round trip.
+    fn credit(&self, speeds: &Speeds<'_>, cut: &Cut) -> Span {
+        if self.edges.is_empty() {
+            return Span::ZERO;
+        }
+        let hops = u64::from(2 * self.depth());
+        let pieces: u64 = (0..cut.steps).map(|step| u64::from(cut.pieces(step))).sum();
+        // The last piece of a step may be a short one, so that the mean counts.
+        let piece = speeds.nic.time_for(cut.bytes()).as_ps() / pieces;
+        let trip = speeds.network.latency.as_ps() * hops + 2 * piece;
+        let window = u64::from(self.window);
+        let (windows, rest) = ((pieces - 1) / window, (pieces - 1) % window);
+        Span::from_ps(windows * trip.max(window * piece) + rest * piece + trip - 2 * piece)
+    }
+}
+
+fn last_piece(cut: &Cut) -> u64 {
+    let step = cut.steps - 1;
+    ragged(cut.step(step).get(), cut.piece, cut.pieces(step) - 1)
+}
