@@ -27,6 +27,7 @@ mod parts;
 mod tests;
 
 use super::cost::Cost;
+use super::late::Lateness;
 use super::shape::{Shape, part};
 use super::traffic::Loads;
 use super::{Algorithm, CollectiveError, LEAST_PIECE, STEPS, Settings, channels_by_rule};
@@ -70,6 +71,7 @@ pub(crate) enum Near {
 #[derive(Debug, Clone)]
 pub struct Aggregate {
     cost: Cost,
+    lateness: Lateness,
     near: Near,
     rows: u32,
     columns: u32,
@@ -120,6 +122,7 @@ pub(super) fn program(
     let channels = settings.channels.unwrap_or(channels_by_rule(algorithm, layout));
     let mut made = Aggregate {
         cost: settings.cost,
+        lateness: settings.lateness,
         near: layout.nvls().map_or(Near::Direct, |first| Near::Switched { first }),
         rows,
         columns,
@@ -196,7 +199,7 @@ impl Aggregate {
             return out.push(Action::Finished);
         }
         for rank in 0..self.members.len() {
-            let span = self.cost.launch;
+            let span = self.cost.launch + self.lateness.of(self.gpus[rank]);
             if span.is_zero() {
                 self.begin(rank, out);
             } else {
