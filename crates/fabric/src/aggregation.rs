@@ -229,14 +229,14 @@ mod tests {
     fn only_a_scenario_that_uses_them_has_them() {
         let nics = |algorithm: &str| {
             let text = format!(
-                "[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\nalgorithm = '{algorithm}'\n"
+                "fabric = 'f.toml'\n[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\nalgorithm = '{algorithm}'\n"
             );
             load_scenario(&text, FABRIC).into_result().map(|setup| setup.setup.fabric.nics.len())
         };
         assert_eq!(nics("ring").unwrap(), 8);
         assert_eq!(nics("in-network").unwrap(), 12);
         let none = FABRIC.replace("aggregation = {}\n", "");
-        let text = "[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\nalgorithm = 'in-network'\n";
+        let text = "fabric = 'f.toml'\n[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\nalgorithm = 'in-network'\n";
         let wrong = load_scenario(text, &none).into_result().unwrap_err();
         assert!(wrong[0].message.contains("no switch of the fabric adds up data"), "{wrong:?}");
     }
