@@ -17,7 +17,7 @@
 //! `q + w`, so nobody has sent `q + 2w`. So slots never run out inside a group, and where there are few of them senders wait. The
 //! program asserts it piece by piece.
 //!
-//! What it is not: AllReduce only. Switches take no time to add. Sums do not leave a switch before the whole piece is there.
+//! What it is not: AllReduce only, and NVSwitches add up only where there is one server. Switches take no time to add. Sums do not leave a switch before the whole piece is there.
 
 mod bound;
 mod groups;
@@ -120,10 +120,12 @@ pub(super) fn program(
     u32::try_from(size.get() / piece.max(1)).map_err(|_| CollectiveError::TooLarge(size))?;
     let ranks = layout.domains().iter().flatten();
     let channels = settings.channels.unwrap_or(channels_by_rule(algorithm, layout));
+    let inside = layout.nvls().filter(|_| algorithm == Algorithm::Nvls);
+    let near = inside.map_or(Near::Direct, |first| Near::Switched { first });
     let mut made = Aggregate {
         cost: settings.cost,
         lateness: settings.lateness,
-        near: layout.nvls().map_or(Near::Direct, |first| Near::Switched { first }),
+        near,
         rows,
         columns,
         channels,
