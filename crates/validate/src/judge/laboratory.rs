@@ -219,7 +219,10 @@ fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
     ];
     check("ecn-before-pfc", "ECN marks before PFC pauses, at every port")
         .done("counted the ingresses that fill an egress queue to Kmin before PFC pauses them")
-        .seen(measured, "marking on, and two ingresses enough")
+        .seen(
+            measured,
+            "every port marks, and a queue that two ingresses feed does so before they are paused",
+        )
         .verdict(verdict)
         .places(places)
         .consider(candidates.into_iter().flatten())

@@ -78,12 +78,13 @@ pub(super) fn answers(validation: &Validation) -> Vec<String> {
 /// A figure, and the experiments that it comes from.
 type Figure<'a> = (Tile, Vec<&'a str>);
 
-/// The tile with the verdict of the worst check that judges one of these experiments, and a link to
-/// it.
+/// The tile with the verdict of the worst check that is about one of these experiments, and a link to
+/// it. Checks of many experiments at once are about something else.
 fn judged(tile: Tile, validation: &Validation, experiments: &[&str]) -> Tile {
     let own = validation.checks.iter().filter(|check| {
         // A check of an experiment and of the undisturbed one is about the former.
-        check.experiments.iter().any(|id| experiments.contains(&id.as_str()))
+        let about = check.experiments.len() <= 2;
+        about && check.experiments.iter().any(|id| experiments.contains(&id.as_str()))
     });
     // Of equals the first, in the order of the phases.
     let worst = own.fold(None, |worst: Option<&crate::Check>, check| match worst {
