@@ -235,7 +235,7 @@ pub const DATA_PARALLEL: [DataParallelPreset; 3] = [
         subject: Subject::Whole(Whole { parameters: 2_567_463_684, operations: 5_980_000_000_000 }),
         samples: 8,
         efficiency: None,
-        source: "D. Podell et al., SDXL, 2023, table 1; operations at 1,024 x 1,024 counted from its shape; efficiency of \
+        source: "D. Podell et al., SDXL, 2023, table 1; operations at 1,024 x 1,024 estimated, not published there; efficiency of \
                  transformers; 8 images are our choice",
     },
 ];
