@@ -226,12 +226,17 @@ impl State {
         experiments: &[Experiment],
         bench: &mut Bench<'_, E>,
     ) -> Result<bool, E> {
+        let all_kept = self.kept.len();
         while !self.kept.is_empty() {
             let missing = experiments.iter().filter(|one| self.stale.contains(&one.id));
             let missing: Vec<Experiment> = missing.cloned().collect();
             let cost = self.cost(&missing);
             let Some(setup) = load_fabric(&self.text).value else { return Ok(false) };
             if self.hops.saturating_add(cost) > bench.hops {
+                // What is known of a fabric with fewer changes is of one that did harm.
+                if self.kept.len() < all_kept {
+                    self.kept.clear();
+                }
                 return Ok(false);
             }
             self.hops += cost;
