@@ -226,6 +226,34 @@ impl Layout {
         Self { seats, domains, rails, nic_rate, nvlink, aggregation: None, nvls }
     }
 
+    /// Whether ranks of another layout sit as those of this one do: on GPUs and NICs of other numbers, but in the same
+    /// order of them, in the same rails and domains. A program is the same in both but for those numbers. Jobs for which
+    /// switches add up are like no other.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let of_seats = |layout: &Self| -> Vec<(u32, u32)> {
+            layout.seats.iter().map(|seat| (seat.rail, seat.domain)).collect()
+        };
+        let of_all = |layout: &Self| {
+            let nvls = layout.nvls.is_some();
+            (layout.rails, layout.nic_rate, layout.nvlink, nvls)
+        };
+        let is_alone = |layout: &Self| layout.aggregation.is_some();
+        of_all(self) == of_all(other)
+            && of_seats(self) == of_seats(other)
+            && !is_alone(self)
+            && !is_alone(other)
+            && self.order(|seat| seat.nic.0) == other.order(|seat| seat.nic.0)
+            && self.order(|seat| seat.gpu.0) == other.order(|seat| seat.gpu.0)
+    }
+
+    /// The place of what each rank has among what all have.
+    fn order(&self, of: fn(&Seat) -> u32) -> Vec<usize> {
+        let mut all: Vec<u32> = self.seats.iter().map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        self.seats.iter().map(|seat| all.partition_point(|&one| one < of(seat))).collect()
+    }
+
     /// How many ranks there are.
     pub fn ranks(&self) -> u32 {
         self.seats.len() as u32

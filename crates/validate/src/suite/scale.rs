@@ -22,6 +22,9 @@ pub(crate) struct Scale {
     pub(crate) exchanged: Bytes,
     /// Layers of the training step.
     pub(crate) layers: u32,
+    /// Hidden size of its model. Computation, gradients and tokens that change servers all grow with it, so that a
+    /// narrower model waits for the network for the same share of its time, and takes less to simulate.
+    pub(crate) hidden: u32,
 }
 
 impl Scale {
@@ -34,6 +37,11 @@ impl Scale {
             513..=2_048 => 64,
             _ => 32,
         });
+        let hidden = match nics {
+            ..=1_024 => 4_096,
+            1_025..=2_048 => 2_048,
+            _ => 1_024,
+        };
         if choice.quick {
             return Self {
                 load: Span::from_us(500),
@@ -43,6 +51,7 @@ impl Scale {
                 reduced: mib(16),
                 exchanged,
                 layers: 1,
+                hidden,
             };
         }
         Self {
@@ -58,6 +67,7 @@ impl Scale {
             }),
             exchanged,
             layers: if nics > 2_048 { 1 } else { 2 },
+            hidden,
         }
     }
 }

@@ -23,10 +23,10 @@ const TOGETHER: usize = 32;
 const EXCHANGING: usize = 8;
 const MANY_NICS: usize = 2_048;
 
-/// A collective as a piece of traffic.
 /// The experiment with a training step on a healthy fabric.
 pub const TRAINING_STEP: &str = "training-step";
 
+/// A collective as a piece of traffic.
 type Kind = fn(Collective) -> Workload;
 
 fn exchange(collective: Collective) -> Workload {
@@ -145,7 +145,7 @@ fn step(fabric: &Fabric, scale: Scale, jobs: &[Vec<u32>]) -> Option<Experiment> 
             qps: Some(queue_pairs(fabric)).filter(|&number| number > 1),
             placement: placement(job, PlacementRule::Fragmented),
             common: named("training step", number),
-            ..TrainingStep::new(ModelSetting::Shape(shape(scale.layers, tp, ep.unwrap_or(1))))
+            ..TrainingStep::new(ModelSetting::Shape(shape(scale, tp, ep.unwrap_or(1))))
         };
         experiment = experiment.with(Workload::TrainingStep(step));
     }
@@ -154,11 +154,11 @@ fn step(fabric: &Fabric, scale: Scale, jobs: &[Vec<u32>]) -> Option<Experiment> 
 
 /// A model whose weights are divided by as many GPUs as there are: each sends as much of them in a server with one GPU
 /// as in one with eight, and computes as much.
-fn shape(layers: u32, tp: u32, ep: u32) -> ModelShape {
+fn shape(scale: Scale, tp: u32, ep: u32) -> ModelShape {
     ModelShape {
-        layers,
-        hidden: 4096,
-        heads: 32,
+        layers: scale.layers,
+        hidden: scale.hidden,
+        heads: scale.hidden / 128,
         kv_heads: Some(8),
         ffn: 14_336 / TENSOR * tp,
         gated: None,
