@@ -197,12 +197,12 @@ impl Reading {
     }
 }
 
-const WHAT_IS_READ: &str = "known are Chakra .et files, GOAL and SimAI text, PyTorch profiler JSON \
-     and NCCL logs";
+const WHAT_IS_READ: &str = "known are Chakra .et files and their JSON, GOAL schedules, workloads of \
+     SimAI and AICB, PyTorch profiler JSON and NCCL logs";
 
-const NOT_RECOGNISED: &str = "not recognised as a trace; known are Chakra .et files, GOAL and SimAI \
-     text, PyTorch profiler JSON and NCCL logs (a log that begins with other output: say that it is \
-     one)";
+const NOT_RECOGNISED: &str = "not recognised as a trace; known are Chakra .et files and their JSON, \
+     GOAL schedules, workloads of SimAI and AICB, PyTorch profiler JSON and NCCL logs (of a log that \
+     begins with other output, say that its format is nccl)";
 
 /// The files of a folder, in an order that does not depend on the file system: shorter names first, so
 /// that rank 10 comes after rank 9.

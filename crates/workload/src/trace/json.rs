@@ -102,6 +102,24 @@ where
     Ok(value)
 }
 
+/// Reads the values of a file that has them one after the other, with nothing around them.
+pub(super) fn read_each<T>(name: &str, from: Guard<impl Read>, each: &mut T) -> Outcome<()>
+where
+    for<'a, 'de> &'a mut T: DeserializeSeed<'de, Value = ()>,
+{
+    let reader = io::BufReader::with_capacity(1 << 16, from);
+    let mut deserializer = serde_json::Deserializer::from_reader(reader);
+    loop {
+        match deserializer.end() {
+            Ok(()) => return Ok(()),
+            // There is more.
+            Err(error) if error.is_syntax() => {}
+            Err(error) => return Err(failed(name, error)),
+        }
+        each.deserialize(&mut deserializer).map_err(|error| failed(name, error))?;
+    }
+}
+
 fn failed(name: &str, error: serde_json::Error) -> TraceError {
     use serde_json::error::Category;
     let (line, column) = (error.line() as u64, error.column());

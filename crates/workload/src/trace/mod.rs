@@ -2,7 +2,7 @@
 //!
 //! | format | what is read |
 //! | --- | --- |
-//! | Chakra | a folder of `.et` files, one per rank, with the process groups as JSON beside them |
+//! | Chakra | a folder of `.et` files, or of their JSON, one per rank, with the process groups as JSON beside them |
 //! | GOAL | a schedule as text, or as the binary of LogGOPSim |
 //! | SimAI, AICB | a workload as text, with either header, or as AICB's own CSV |
 //! | Kineto | the JSON of the PyTorch profiler, one file per rank: its communication calls |

@@ -99,7 +99,7 @@ pub(super) fn kind(head: &[u8]) -> Kind {
 }
 
 /// Whether a byte is in no text.
-fn is_binary(byte: &u8) -> bool {
+pub(super) fn is_binary(byte: &u8) -> bool {
     *byte < 0x20 && !byte.is_ascii_whitespace()
 }
 
@@ -113,11 +113,10 @@ fn is_log(text: &[u8]) -> bool {
 
 fn json(text: &[u8]) -> Kind {
     // Names of nodes may be words of the profiler, so that these come first.
-    let is_graph = contains(text, "\"workload_graph\"");
-    let is_host = contains(text, "\"schema\"") && contains(text, "chakra");
-    if is_graph {
-        return Kind::Other("a Chakra graph as JSON; give the `.et` files that it was made with");
+    if chakra::has_nodes(text) {
+        return Kind::Trace(Format::Chakra);
     }
+    let is_host = contains(text, "\"schema\"") && contains(text, "chakra");
     if is_host && !contains(text, "\"traceEvents\"") {
         return Kind::Other(HOST_TRACE);
     }
@@ -225,15 +224,13 @@ mod tests {
         ] {
             assert_eq!(kind(head.as_bytes()), expected, "{head:?}");
         }
-        for (head, cure) in [
-            ("{\"workload_graph\": [{\"Id\": 1, \"Name\": \"record_param_comms\"}]}", ".et"),
-            (
-                "{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": [{\"name\": \"record_param_comms\"}]}",
-                "chakra_converter",
-            ),
-        ] {
-            assert!(matches!(kind(head.as_bytes()), Kind::Other(text) if text.contains(cure)));
-        }
+        let graph = b"{\"workload_graph\": [{\"Id\": 1, \"Name\": \"record_param_comms\"}]}";
+        assert_eq!(kind(graph), trace(Format::Chakra));
+        let jsonized = b"{}{\n  \"id\": \"1\",\n  \"type\": \"COMP_NODE\"\n}";
+        assert_eq!(kind(jsonized), trace(Format::Chakra));
+        let host =
+            b"{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": [{\"name\": \"record_param_comms\"}]}";
+        assert!(matches!(kind(host), Kind::Other(text) if text.contains("chakra_converter")));
         let host = b"{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": []}";
         assert!(matches!(kind(host), Kind::Other(_)));
     }

@@ -142,7 +142,7 @@ fn a_format_can_be_said() {
     let late = ["loading\n".repeat(20_000), counts::nccl(1)].concat();
     let place = folder(&[("train.log", late.as_bytes())]);
     let path = place.path().join("train.log");
-    assert!(open(&path).unwrap_err().message.contains("say that it is"));
+    assert!(open(&path).unwrap_err().message.contains("its format is nccl"));
     let options = || Options { format: Some(Format::NcclLog), ..Options::default() };
     assert_eq!(read(&path, options()).unwrap().operations.len(), 6);
     assert_eq!(read(place.path(), options()).unwrap().operations.len(), 6);

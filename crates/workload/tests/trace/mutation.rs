@@ -55,6 +55,16 @@ fn chakra_files() {
 }
 
 #[test]
+fn chakra_files_as_json() {
+    let graph = r#"{"workload_graph": [{"Id": 1, "Name": "a", "NodeType": 4, "data_deps": [], "runtime": 5},
+        {"Id": 2, "NodeType": 7, "ctrlDeps": [1], "data_deps": [1], "comm_type": 0, "comm_size": 64}], "ngpus": 8}"#;
+    mutate(Format::Chakra, graph.as_bytes(), "graph", 1500);
+    let jsonized = r#"{"version": "0.0.4"}{"id": "1", "type": "COMM_COLL_NODE", "dataDeps": ["2"],
+        "attr": [{"name": "comm_size", "int64Val": "64"}, {"name": "involved_dim", "boolList": {"values": [true]}}]}{}"#;
+    mutate(Format::Chakra, jsonized.as_bytes(), "jsonized", 1500);
+}
+
+#[test]
 fn schedules() {
     mutate(Format::Goal, counts::goal(4).as_bytes(), "goal", 1500);
 }

@@ -20,7 +20,7 @@ pub(super) enum Value {
 }
 
 /// Most flags of a list that are looked at.
-const MOST_FLAGS: usize = 64;
+pub(super) const MOST_FLAGS: usize = 64;
 
 /// Reads an attribute; the stream is at its length.
 pub(super) fn read(fields: &mut Fields<'_, '_>, buffer: &mut Vec<u8>) -> Outcome<(String, Value)> {

@@ -1,5 +1,5 @@
 //! Chakra execution traces: a file of length-delimited protocol buffers per rank, first one
-//! `GlobalMetadata`, then one `Node` after the other.
+//! `GlobalMetadata`, then one `Node` after the other; or the same as JSON ([`json`]).
 //!
 //! Every node becomes an operation, also those that do nothing, because others wait for them. Sizes
 //! are what a rank puts in, as ASTRA-sim takes them: of an AllGather its share, otherwise the buffer.
@@ -10,6 +10,7 @@
 
 mod attribute;
 mod groups;
+mod json;
 mod node;
 mod proto;
 
@@ -22,11 +23,14 @@ use super::model::{
 };
 use super::names::{self, Call};
 use super::note::At;
+use super::sniff::is_binary;
 use super::source::Source;
 use node::{Node, NodeReader, place};
 use proto::Fields;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_units::Instant;
+
+pub(super) use json::has_nodes;
 
 /// Whether a file begins like one of these: with messages whose fields are those of the schema.
 pub(super) fn begins(head: &[u8]) -> bool {
@@ -119,7 +123,25 @@ impl Reader {
             return Err(TraceError::new(&name, Place::File, text));
         }
         let mut links = Section::default();
-        let mut fields = Fields::new(&mut source);
+        let head = source.head.trim_ascii_start();
+        if matches!(head.first(), Some(b'{' | b'[')) && !source.head.iter().any(is_binary) {
+            self.objects(source, rank, &mut links, builder)?;
+        } else {
+            self.messages(&mut source, rank, &mut links, builder)?;
+        }
+        links.resolve(builder, &name, rank)
+    }
+
+    /// The nodes of a file of protocol buffers.
+    fn messages(
+        &mut self,
+        source: &mut Source<'_>,
+        rank: Rank,
+        links: &mut Section,
+        builder: &mut Builder,
+    ) -> Outcome<()> {
+        let name = source.name.clone();
+        let mut fields = Fields::new(source);
         let mut first = true;
         while let Some(begin) = fields.message()? {
             let at = At { file: &name, place: place(begin), rank: Some(rank) };
@@ -127,23 +149,56 @@ impl Reader {
                 continue;
             }
             let most = builder.limits().dependencies as usize;
-            let index = links.ids.len() as u32;
-            let wanted = &mut links.wanted;
-            let mut depend = |id, edge| {
-                if wanted.len() >= most {
-                    let text = format!("more than {most} dependencies in a file");
-                    return Err(TraceError::new(at.file, at.place, text));
-                }
-                wanted.push((index, id, edge));
-                Ok(())
-            };
+            let mut depend = |id, edge| links.want(id, edge, most, at);
             let node = self.nodes.read(&mut fields, &mut builder.notes, at, &mut depend)?;
-            links.ids.push((node.id, index));
-            let named = At { place: Place::Node(node.id), ..at };
-            let operation = self.operation(node, rank, builder, at)?;
-            builder.push(operation, named)?;
+            self.push(node, rank, links, builder, at)?;
         }
-        links.resolve(builder, &name, rank)
+        Ok(())
+    }
+
+    /// The nodes of a file of JSON.
+    fn objects(
+        &mut self,
+        source: Source<'_>,
+        rank: Rank,
+        links: &mut Section,
+        builder: &mut Builder,
+    ) -> Outcome<()> {
+        let name = source.name.clone();
+        json::read(source, &mut |mut item| {
+            let place = if item.is_node { Place::Node(item.node.id) } else { Place::File };
+            let at = At { file: &name, place, rank: Some(rank) };
+            if !item.is_node {
+                for (key, _) in item.attributes {
+                    builder.notes.skipped(&format!("`{key}` of the file"), at);
+                }
+                return Ok(());
+            }
+            if let Some(name) = item.other_type {
+                builder.notes.unknown(&format!("node of type `{name}`"), at);
+            }
+            for (name, value) in item.attributes {
+                self.nodes.take(&mut item.node.attributes, &name, value, &mut builder.notes, at);
+            }
+            let most = builder.limits().dependencies as usize;
+            item.control.iter().try_for_each(|&id| links.want(id, Edge::Control, most, at))?;
+            item.data.iter().try_for_each(|&id| links.want(id, Edge::Data, most, at))?;
+            self.push(item.node, rank, links, builder, at)
+        })
+    }
+
+    fn push(
+        &mut self,
+        node: Node,
+        rank: Rank,
+        links: &mut Section,
+        builder: &mut Builder,
+        at: At<'_>,
+    ) -> Outcome<()> {
+        links.ids.push((node.id, links.ids.len() as u32));
+        let named = At { place: Place::Node(node.id), ..at };
+        let operation = self.operation(node, rank, builder, at)?;
+        builder.push(operation, named)
     }
 
     fn operation(
@@ -351,6 +406,16 @@ struct Section {
 }
 
 impl Section {
+    /// The node that comes next waits for another one.
+    fn want(&mut self, id: u64, edge: Edge, most: usize, at: At<'_>) -> Outcome<()> {
+        if self.wanted.len() >= most {
+            let text = format!("more than {most} dependencies in a file");
+            return Err(TraceError::new(at.file, at.place, text));
+        }
+        self.wanted.push((self.ids.len() as u32, id, edge));
+        Ok(())
+    }
+
     /// Finds the nodes that others wait for, by their numbers.
     fn resolve(mut self, builder: &mut Builder, file: &str, rank: Rank) -> Outcome<()> {
         let at = At { file, place: Place::File, rank: Some(rank) };

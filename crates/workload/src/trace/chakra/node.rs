@@ -99,7 +99,8 @@ impl NodeReader {
         Ok(node)
     }
 
-    fn take(
+    /// Takes an attribute, or notes what is the matter with it.
+    pub(super) fn take(
         &mut self,
         attributes: &mut Attributes,
         name: &str,
@@ -207,7 +208,7 @@ fn each(
     }
 }
 
-fn microseconds(count: u64) -> Span {
+pub(super) fn microseconds(count: u64) -> Span {
     Span::from_us(1) * count
 }
 
