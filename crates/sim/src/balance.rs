@@ -65,11 +65,52 @@ impl<Q: EventQueue> Engine<'_, Q> {
         switch: SwitchId,
     ) -> Option<PortId> {
         let balancer = self.net.balance.balancers[switch].as_mut()?;
+        // The list is the switch's, so that it need not be made for every packet.
         let mut equals = std::mem::take(&mut balancer.equals);
         equals.clear();
         // Flowlets last long enough for the load of the last microseconds to matter; where every packet
         // chooses, the same least loaded port would get all of them until its queue shows.
         let weighs_load = !balancer.flowlets.is_empty();
+        if global || weighs_load {
+            self.least_loaded(packet, class, (global, weighs_load), switch, &mut equals);
+        } else {
+            self.least_queued(packet, class, switch, &mut equals);
+        }
+        let port = equals.get(pick(drawn, equals.len())).copied();
+        self.net.balance.balancers[switch].as_mut()?.equals = equals;
+        port
+    }
+
+    /// The ports with the shortest queues, by bands. Most packets of a fabric that balances come here, at every switch.
+    fn least_queued(
+        &self,
+        packet: &Packet,
+        class: ClassId,
+        switch: SwitchId,
+        equals: &mut Vec<PortId>,
+    ) {
+        let mut best = u32::MAX;
+        for &port in self.net.routing.choices(switch, packet.dst) {
+            let band = band(&self.net.ports[port], class);
+            if band < best {
+                best = band;
+                equals.clear();
+            }
+            if band == best {
+                equals.push(port);
+            }
+        }
+    }
+
+    /// The same, where what comes after the next switch counts (`global`), or what ports sent of late (`weighs_load`).
+    fn least_loaded(
+        &mut self,
+        packet: &Packet,
+        class: ClassId,
+        (global, weighs_load): (bool, bool),
+        switch: SwitchId,
+        equals: &mut Vec<PortId>,
+    ) {
         let mut best = (u32::MAX, u64::MAX);
         for at in 0..self.net.routing.choices(switch, packet.dst).len() {
             let port = self.net.routing.choices(switch, packet.dst)[at];
@@ -92,9 +133,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 equals.push(port);
             }
         }
-        let port = equals.get(pick(drawn, equals.len())).copied();
-        self.net.balance.balancers[switch].as_mut()?.equals = equals;
-        port
     }
 
     /// The band of the best port by which a packet could go on after the next switch.

@@ -40,6 +40,9 @@ struct Load {
 /// at 8,192 GPUs.
 const OF_A_NIC: u64 = 50_000;
 const OF_AN_END: u64 = 1_100;
+/// The same of a queue pair that carries a job's messages, with those that are under way: measured with the AllToAll of
+/// 1,024 GPUs.
+const OF_A_JOBS_END: u64 = 3_600;
 /// Ends of queue pairs that a rank has in a training step or a service.
 const OF_A_STEP: u64 = 16;
 
@@ -79,14 +82,14 @@ impl<'a> Estimator<'a> {
         for workload in &experiment.scenario.workloads {
             // A tenant's traffic is simulated again alone.
             let times = if workload.common().tenant.is_some() { 2.0 } else { 1.0 };
-            let (hops, ends) = self.of(workload, time);
+            let (hops, memory) = self.of(workload, time);
             cost.hops = cost.hops.saturating_add((times * hops).round() as u64);
-            cost.memory = cost.memory.saturating_add(ends.saturating_mul(OF_AN_END));
+            cost.memory = cost.memory.saturating_add(memory);
         }
         cost
     }
 
-    /// Packet-hops of a workload, and ends of its queue pairs.
+    /// Packet-hops of a workload, and bytes of memory for its queue pairs.
     fn of(&mut self, workload: &Workload, time: Span) -> (f64, u64) {
         match workload {
             Workload::Permutation(load) => {
@@ -102,10 +105,11 @@ impl<'a> Estimator<'a> {
                 let mut loads = self.flows(&Workload::Permutation(one));
                 loads.iter_mut().for_each(|load| load.message = message);
                 let pairs = u64::from(load.destinations) * u64::from(load.queue_pairs);
-                (self.within(&loads, time), 2 * pairs * loads.len() as u64)
+                (self.within(&loads, time), 2 * pairs * loads.len() as u64 * OF_AN_END)
             }
             Workload::NvmeOf(_) | Workload::KvCache(_) => {
-                (self.service(workload, time), OF_A_STEP * self.fabric.nics.len() as u64)
+                let ends = OF_A_STEP * self.fabric.nics.len() as u64;
+                (self.service(workload, time), ends * OF_A_JOBS_END)
             }
             _ => {
                 let mut loads = self.flows(workload);
@@ -113,16 +117,16 @@ impl<'a> Estimator<'a> {
                 let jobs = jobs.unwrap_or_default();
                 let steps: f64 = jobs.iter().map(|job| self.step(job)).sum();
                 let ranks: u64 = jobs.iter().map(|job| u64::from(job.layout.ranks())).sum();
-                let mut ends = 2 * loads.len() as u64;
-                if jobs.iter().any(|job| job.training.is_some()) {
-                    ends += OF_A_STEP * ranks;
-                }
+                let listed = 2 * loads.len() as u64;
+                let training = jobs.iter().any(|job| job.training.is_some());
+                let mut ends = if training { OF_A_STEP * ranks } else { 0 };
                 for job in &jobs {
                     let own = collectives(job);
                     ends += ends_of(&own);
                     loads.extend(own);
                 }
-                (steps + self.within(&loads, time), ends)
+                let memory = listed * OF_AN_END + ends * OF_A_JOBS_END;
+                (steps + self.within(&loads, time), memory)
             }
         }
     }

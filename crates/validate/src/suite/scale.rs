@@ -35,7 +35,8 @@ impl Scale {
         let exchanged = mib(match nics {
             ..=512 => 128,
             513..=2_048 => 64,
-            _ => 32,
+            2_049..=4_096 => 32,
+            _ => 16,
         });
         let hidden = match nics {
             ..=1_024 => 4_096,

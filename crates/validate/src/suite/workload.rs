@@ -18,10 +18,11 @@ use xoff_units::{Bytes, Span};
 
 /// The most servers of one job.
 const TOGETHER: usize = 32;
-/// The same of an AllToAll in a fabric of more than [`MANY_NICS`]: every rank has a queue pair with every other, and those
-/// of larger jobs would take gigabytes. Groups of experts are as large in practice.
-const EXCHANGING: usize = 8;
-const MANY_NICS: usize = 2_048;
+/// Servers of all jobs times NICs of the fabric, at most, of an AllToAll: every rank has a queue pair with every other,
+/// and those of larger jobs would take gigabytes. Groups of experts are as large in practice.
+const EXCHANGING: usize = 32_768;
+/// So many servers at least.
+const FEW: usize = 4;
 
 /// The experiment with a training step on a healthy fabric.
 pub const TRAINING_STEP: &str = "training-step";
@@ -55,9 +56,8 @@ pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Exp
     if gpus < 2 || fabric.nics.len() < 2 {
         return Vec::new();
     }
-    let many = fabric.nics.len() > MANY_NICS;
-    let (exchanging, jobs) =
-        (jobs(fabric, if many { EXCHANGING } else { TOGETHER }), jobs(fabric, TOGETHER));
+    let exchanging = (EXCHANGING / fabric.nics.len()).clamp(FEW, TOGETHER);
+    let (exchanging, jobs) = (jobs(fabric, exchanging), jobs(fabric, TOGETHER));
     // A server's NICs share what it sends: each of them sends the same in every fabric.
     let nics = fabric.servers.iter().map(|server| server.nics.len() as u64).max().unwrap_or(1);
     let reduced = Bytes::new(scale.reduced.get().saturating_mul(nics.max(1)));
