@@ -49,9 +49,11 @@ pub(super) fn torch_type(name: &str) -> Option<Bytes> {
     let plain = name.strip_prefix("torch.").unwrap_or(name).to_ascii_lowercase();
     let size = match plain.as_str() {
         "float" | "int" | "float32" | "int32" | "uint32" | "qint32" => 4,
-        "half" | "bfloat16" | "short" | "float16" | "int16" | "uint16" => 2,
-        "double" | "long" | "complexfloat" | "float64" | "int64" | "uint64" | "complex64" => 8,
-        "byte" | "char" | "bool" | "uint8" | "int8" | "qint8" | "quint8" => 1,
+        "half" | "bfloat16" | "short" | "short int" | "float16" | "int16" | "uint16" => 2,
+        "double" | "long" | "long int" | "complexfloat" | "float64" | "int64" | "uint64"
+        | "complex64" => 8,
+        "byte" | "char" | "signed char" | "unsigned char" | "bool" | "uint8" | "int8" | "qint8"
+        | "quint8" => 1,
         "complexdouble" | "complex128" => 16,
         "complexhalf" | "complex32" => 4,
         _ if plain.starts_with("float8") => 1,
@@ -99,7 +101,14 @@ mod tests {
 
     #[test]
     fn element_sizes() {
-        for (name, size) in [("BFloat16", 2), ("Float", 4), ("Long", 8), ("Float8_e4m3fn", 1)] {
+        for (name, size) in [
+            ("BFloat16", 2),
+            ("Float", 4),
+            ("Long", 8),
+            ("long int", 8),
+            ("unsigned char", 1),
+            ("Float8_e4m3fn", 1),
+        ] {
             assert_eq!(torch_type(name), Some(Bytes::new(size)), "{name}");
         }
         assert_eq!(torch_type("Undefined"), None);

@@ -12,6 +12,8 @@ pub(super) struct Event {
     pub(super) phase: Scalar,
     pub(super) start: Scalar,
     pub(super) duration: Scalar,
+    pub(super) process: Scalar,
+    pub(super) thread: Scalar,
     pub(super) arguments: Arguments,
 }
 
@@ -31,6 +33,7 @@ pub(super) struct Arguments {
     pub(super) destination: Scalar,
     pub(super) external: Scalar,
     pub(super) stream: Scalar,
+    pub(super) correlation: Scalar,
     /// Of older calls, which say no more.
     pub(super) shapes: Shapes,
     pub(super) types: Types,
@@ -42,6 +45,8 @@ pub(super) struct Shapes {
     pub(super) elements: Option<u64>,
     /// Of all parts together, which counts where this is a part itself.
     all: u64,
+    /// Whether it is the shape of a tensor without elements, where one without a shape is no tensor.
+    empty: bool,
     number: Option<u64>,
 }
 
@@ -256,6 +261,8 @@ object!(Event {
     "ph" => phase,
     "ts" => start,
     "dur" => duration,
+    "pid" => process,
+    "tid" => thread,
     "args" => arguments,
 });
 
@@ -274,6 +281,7 @@ object!(Arguments {
     "External id" => external,
     "external id" => external,
     "stream" => stream,
+    "correlation" => correlation,
     "Input Dims" => shapes,
     "Input type" => types,
 });
@@ -301,7 +309,7 @@ impl<'de> Visitor<'de> for ShapesVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Shapes, A::Error> {
-        let (mut first, mut all) = (None, 0u64);
+        let (mut first, mut all, mut empty) = (None, 0u64, false);
         let mut product: Option<u64> = None;
         while let Some(part) = list.next_element::<Shapes>()? {
             match part.number {
@@ -309,11 +317,13 @@ impl<'de> Visitor<'de> for ShapesVisitor {
                 None => {
                     first = first.or(Some(part.all).filter(|elements| *elements > 0));
                     all = all.saturating_add(part.all);
+                    empty |= part.empty;
                 }
             }
         }
         let all = product.unwrap_or(all);
-        Ok(Shapes { elements: first.or(product), all, number: None })
+        let elements = first.or(product).or(empty.then_some(0));
+        Ok(Shapes { elements, all, empty: elements == Some(0), number: None })
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Shapes, E> {

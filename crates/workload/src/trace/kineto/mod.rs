@@ -3,12 +3,13 @@
 //! PyTorch notes every call of a process group as an event `record_param_comms`, whose arguments say
 //! what is called, how many elements of which type go in and out, and in which group. The kernel
 //! that does it is an event of its own, tied to the call by an external id, and says how long it took
-//! on the device. Older traces have only the kernels, whose names say which collective it is and
-//! whose size is not known.
+//! on the device. Older traces mark calls by [`annotation`]s instead, with the shapes of what goes in and without a
+//! group; or have only the kernels, whose names say which collective it is and whose size is not known.
 //!
 //! Operations of a group run one after the other; between groups the trace shows no
 //! dependencies, and computation is left out. Times count from the first operation of a rank.
 
+mod annotation;
 mod event;
 mod record;
 
@@ -53,6 +54,11 @@ impl Reader {
             builder.at_least(world, at)?;
         }
         let groups = resolve(groups, &distributed, builder, at)?;
+        if records.is_empty() {
+            let what = "no communication calls: is it the profile of a rank of a distributed job?";
+            builder.notes.unknown(what, at);
+        }
+        let groups = Groups { named: groups, world: distributed.world.whole() };
         write(&records, &groups, rank, builder, at)
     }
 
@@ -130,10 +136,32 @@ fn resolve(
         .collect()
 }
 
+/// The groups of a file.
+struct Groups {
+    named: Vec<GroupId>,
+    /// Ranks of the job, where the file says so.
+    world: Option<u64>,
+}
+
+impl Groups {
+    /// The group of a call. Older profiles do not say which.
+    fn of(&self, record: &Record, builder: &mut Builder, at: At<'_>) -> Outcome<GroupId> {
+        if let Some(group) = record.group.and_then(|group| self.named.get(group as usize)) {
+            return Ok(*group);
+        }
+        if self.world.is_some() {
+            builder.notes.assumed("collective without a group: all ranks", at);
+            return builder.group("", Members::All { ranks: 0 }, at);
+        }
+        builder.notes.assumed("collective without a group", at);
+        builder.group("", Members::Unknown { size: None }, at)
+    }
+}
+
 /// Turns records into operations, in the order of time.
 fn write(
     records: &[Record],
-    groups: &[GroupId],
+    groups: &Groups,
     rank: Rank,
     builder: &mut Builder,
     at: At<'_>,
@@ -163,7 +191,7 @@ fn write(
     builder.link(links, at.file)?.map_err(cycle)
 }
 
-fn work(record: &Record, groups: &[GroupId], builder: &mut Builder, at: At<'_>) -> Outcome<Work> {
+fn work(record: &Record, groups: &Groups, builder: &mut Builder, at: At<'_>) -> Outcome<Work> {
     let message = |builder: &mut Builder| -> Outcome<Message> {
         let peer = record.peer.map(|peer| builder.rank(peer, at)).transpose()?;
         if peer.is_none() {
@@ -187,13 +215,7 @@ fn work(record: &Record, groups: &[GroupId], builder: &mut Builder, at: At<'_>) 
             if record.bytes.is_none() && kind != super::CollectiveKind::Barrier {
                 builder.notes.assumed("collective without a size", at);
             }
-            let group = match record.group.and_then(|group| groups.get(group as usize)) {
-                Some(group) => *group,
-                None => {
-                    builder.notes.assumed("collective without a group", at);
-                    builder.group("", Members::Unknown { size: None }, at)?
-                }
-            };
+            let group = groups.of(record, builder, at)?;
             let bytes = record.bytes;
             let is_share = record.by_shape && kind == super::CollectiveKind::AllGather;
             let basis = if is_share { Basis::Share } else { Basis::Buffer };

@@ -4,6 +4,7 @@ use super::super::builder::Builder;
 use super::super::error::{Outcome, Place, TraceError};
 use super::super::names::{self, Call};
 use super::super::note::At;
+use super::annotation::{self, Annotations};
 use super::event::{Arguments, Distributed, Event, Listener, Scalar};
 use std::collections::BTreeMap;
 use xoff_units::Bytes;
@@ -22,12 +23,30 @@ pub(super) struct Record {
     pub(super) stream: Option<u32>,
     /// Ties a kernel to its call.
     external: Option<u64>,
+    /// Ties a kernel to its launch.
+    pub(super) correlation: Option<u64>,
+    /// Whether its times are those of a kernel.
+    ran: bool,
     /// Whether arguments say what it does.
     described: bool,
     /// Whether the size is that of its input, by its shape.
     pub(super) by_shape: bool,
     /// Which event of the file it is.
     pub(super) event: u64,
+}
+
+impl Record {
+    /// A kernel ran for this call: from the first to the last of them, if there are more.
+    pub(super) fn ran(&mut self, kernel: &Self) {
+        let before = (self.start, self.start + self.duration);
+        (self.start, self.duration) = (kernel.start, kernel.duration);
+        if std::mem::replace(&mut self.ran, true) {
+            let end = before.1.max(kernel.start + kernel.duration);
+            self.start = before.0.min(kernel.start);
+            self.duration = end - self.start;
+        }
+        self.stream = kernel.stream;
+    }
 }
 
 /// A group as calls describe it.
@@ -84,6 +103,7 @@ pub(super) struct Collector<'a> {
     what: String,
     calls: Vec<Record>,
     kernels: Vec<Record>,
+    annotations: Annotations,
     groups: BTreeMap<GroupKey, u32>,
     /// Bytes of all descriptions of groups.
     described: usize,
@@ -101,6 +121,7 @@ impl<'a> Collector<'a> {
             what: String::new(),
             calls: Vec::new(),
             kernels: Vec::new(),
+            annotations: Annotations::default(),
             groups: BTreeMap::new(),
             described: 0,
             distributed: Distributed::default(),
@@ -109,32 +130,12 @@ impl<'a> Collector<'a> {
 
     /// Gives calls the times of their kernels, and adds the kernels that have none.
     pub(super) fn finish(mut self) -> (Vec<Record>, Vec<GroupKey>, Distributed) {
-        let with_id = self.calls.iter().enumerate();
-        let mut by_id: Vec<(u64, usize)> =
-            with_id.filter_map(|(at, call)| Some((call.external?, at))).collect();
-        by_id.sort_unstable();
         let any_calls = self.calls.iter().any(|call| call.described);
-        for kernel in self.kernels {
-            let found = kernel.external.and_then(|id| {
-                let at = by_id.partition_point(|(known, _)| *known < id);
-                by_id.get(at).filter(|(known, _)| *known == id)
-            });
-            let at = At { file: self.file, place: Place::Event(kernel.event), rank: None };
-            match found {
-                Some((_, call)) => {
-                    let call = &mut self.calls[*call];
-                    if call.call == Call::Any {
-                        call.call = kernel.call;
-                    }
-                    (call.start, call.duration) = (kernel.start, kernel.duration);
-                    call.stream = kernel.stream;
-                }
-                // Calls in a group are launched together, by a kernel that is none of theirs.
-                None if any_calls && !kernel.described => {
-                    self.builder.notes.skipped("NCCL kernel of no call in particular", at);
-                }
-                None => self.calls.push(kernel),
-            }
+        let annotations = std::mem::take(&mut self.annotations);
+        if annotations.len() > 0 && !any_calls {
+            self.annotated(annotations);
+        } else {
+            self.tied(any_calls);
         }
         let before = self.calls.len();
         self.calls.retain(|call| call.call != Call::Any || !call.by_shape);
@@ -149,10 +150,53 @@ impl<'a> Collector<'a> {
         (self.calls, groups, self.distributed)
     }
 
+    /// Takes the annotations of an older profile for its calls.
+    fn annotated(&mut self, annotations: Annotations) {
+        for call in std::mem::take(&mut self.calls) {
+            let at = At { file: self.file, place: Place::Event(call.event), rank: None };
+            self.builder.notes.skipped("record_param_comms without a name: beside it", at);
+        }
+        let (calls, left) = annotations.with_kernels(std::mem::take(&mut self.kernels));
+        self.calls = calls;
+        for kernel in left {
+            let at = At { file: self.file, place: Place::Event(kernel.event), rank: None };
+            self.builder.notes.skipped("NCCL kernel of no call in particular", at);
+        }
+    }
+
+    /// Ties kernels to calls by their external id.
+    fn tied(&mut self, any_calls: bool) {
+        let with_id = self.calls.iter().enumerate();
+        let mut by_id: Vec<(u64, usize)> =
+            with_id.filter_map(|(at, call)| Some((call.external?, at))).collect();
+        by_id.sort_unstable();
+        for kernel in std::mem::take(&mut self.kernels) {
+            let found = kernel.external.and_then(|id| {
+                let at = by_id.partition_point(|(known, _)| *known < id);
+                by_id.get(at).filter(|(known, _)| *known == id)
+            });
+            let at = At { file: self.file, place: Place::Event(kernel.event), rank: None };
+            match found {
+                Some((_, call)) => {
+                    let call = &mut self.calls[*call];
+                    if call.call == Call::Any {
+                        call.call = kernel.call;
+                    }
+                    call.ran(&kernel);
+                }
+                // Calls in a group are launched together, by a kernel that is none of theirs.
+                None if any_calls && !kernel.described => {
+                    self.builder.notes.skipped("NCCL kernel of no call in particular", at);
+                }
+                None => self.calls.push(kernel),
+            }
+        }
+    }
+
     fn record(&mut self, call: Call, index: u64, event: &Event) -> Outcome<Record> {
         let a = &event.arguments;
         let at = At { file: self.file, place: Place::Event(index), rank: None };
-        let count = self.calls.len() + self.kernels.len();
+        let count = self.calls.len() + self.kernels.len() + self.annotations.len();
         let most = self.builder.limits().operations as usize;
         if count >= most {
             let text =
@@ -177,6 +221,8 @@ impl<'a> Collector<'a> {
             duration: event.duration.number().unwrap_or(0.0),
             stream: a.stream.whole().and_then(|stream| u32::try_from(stream).ok()),
             external: a.external.whole(),
+            correlation: annotation::correlation(event),
+            ran: false,
             described,
             by_shape: !described && a.shapes.elements.is_some(),
             event: index,
@@ -202,7 +248,7 @@ impl<'a> Collector<'a> {
         let elements = a.shapes.elements?;
         let name = a.types.0.as_deref().unwrap_or("");
         let plain = name.strip_prefix("c10::").unwrap_or(name);
-        let size = names::torch_type(if plain == "long int" { "long" } else { plain });
+        let size = names::torch_type(plain);
         if size.is_none() && !name.is_empty() {
             self.builder.notes.unknown(&format!("element type `{name}`"), at);
         }
@@ -277,10 +323,16 @@ impl Listener for Collector<'_> {
             let call = collective.and_then(names::call).or_else(|| names::call(name));
             let record = self.record(call.unwrap_or(Call::Any), index, event)?;
             self.kernels.push(record);
+        } else if let Some((call, peer)) = annotation::named(event)
+            && let Some(call) = names::call(call)
+        {
+            let record = self.record(call, index, event)?;
+            self.annotations.call(event, Record { peer, ..record });
         } else if category.is_empty() {
             let phase = event.phase.text().unwrap_or("");
             self.skip(&["event of phase `", phase, "`"], index, true);
         } else {
+            self.annotations.launch(event);
             self.skip(&["event of category `", category, "`"], index, true);
         }
         Ok(())

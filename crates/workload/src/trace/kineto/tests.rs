@@ -92,6 +92,70 @@ fn kernels_alone() {
     assert!(whats(&trace, NoteKind::Assumed).contains(&"collective without a size"));
 }
 
+/// Profiles before PyTorch 2.1: an annotation names the call, and the kernel is found by its launch.
+#[test]
+fn annotations_of_older_profiles() {
+    let mark = |name: &str, thread: u64, ts: f64, shape: Value, kind: &str| {
+        json!({"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": thread, "ts": ts, "dur": 5.0,
+            "args": {"External id": 9, "Input Dims": shape, "Input type": [kind]}})
+    };
+    let launch = |id: u64, thread: u64, ts: f64| {
+        json!({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": thread, "ts": ts,
+            "dur": 1.0, "args": {"External id": id, "correlation": id}})
+    };
+    let exchange = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*)";
+    let events = vec![
+        json!({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 1, "ts": 99.0, "dur": 9.0,
+            "args": {"Input Dims": [[600]], "Input type": ["float"]}}),
+        mark("nccl:all_to_all", 1, 100.0, json!([[600]]), "float"),
+        // Another thread, at the same time.
+        mark("nccl:_all_gather_base", 2, 101.0, json!([[10, 2]]), "c10::Half"),
+        mark("nccl:send 1->3", 1, 200.0, json!([[8]]), "unsigned char"),
+        mark("nccl:all_reduce", 1, 300.0, json!([[]]), ""),
+        // This rank has nothing to send.
+        mark("nccl:all_to_all", 1, 310.0, json!([[0, 8]]), "float"),
+        launch(71, 1, 102.0),
+        launch(72, 2, 102.0),
+        launch(73, 1, 50.0),
+        kernel(exchange, 71, 500.0, json!({"correlation": 71})),
+        kernel("ncclKernel_AllGather_RING_LL_Sum_int8_t(x)", 72, 400.0, json!({"correlation": 72})),
+        // Launched by no call of the profile.
+        kernel(exchange, 73, 450.0, json!({"correlation": 73})),
+    ];
+    let trace = parse(&file(events)).unwrap();
+    let works: Vec<Work> = trace.operations.iter().map(|operation| operation.work).collect();
+    let [
+        Work::Send(send),
+        Work::Collective(reduce),
+        Work::Collective(none),
+        Work::Collective(gather),
+        Work::Collective(all),
+    ] = works[..]
+    else {
+        panic!("{works:?}")
+    };
+    assert_eq!((send.peer, send.bytes), (Some(Rank(3)), Some(Bytes::new(8))));
+    assert_eq!((reduce.kind, reduce.bytes), (CollectiveKind::AllReduce, None));
+    assert_eq!((none.kind, none.bytes), (CollectiveKind::AllToAll, Some(Bytes::ZERO)));
+    // Its input is one rank's share.
+    assert_eq!((gather.kind, gather.bytes), (CollectiveKind::AllGather, Some(Bytes::new(40))));
+    assert_eq!(gather.basis, Basis::Share);
+    assert_eq!((all.kind, all.bytes), (CollectiveKind::AllToAll, Some(Bytes::new(2400))));
+    assert_eq!(trace.group(all.group).members, Members::All { ranks: 4 });
+    // The kernel's time, from the first of them: the send, whose kernel is not there, at 200 us.
+    let measured = trace.operations[4].measured.unwrap();
+    assert_eq!((measured.start, measured.took), (Instant::from_ps(300_000_000), Span::from_us(50)));
+    assert!(whats(&trace, NoteKind::Assumed).contains(&"collective without a group: all ranks"));
+    assert!(whats(&trace, NoteKind::Skipped).contains(&"NCCL kernel of no call in particular"));
+}
+
+#[test]
+fn a_profile_without_communication_says_so() {
+    let trace = parse(&file(vec![kernel("ampere_sgemm_128x64_tn", 7, 30.0, json!({}))])).unwrap();
+    let [what] = whats(&trace, NoteKind::Unknown)[..] else { panic!("{:?}", trace.notes) };
+    assert!(what.starts_with("no communication calls"), "{what}");
+}
+
 /// A kernel that carries the arguments of a call which is not in the profile.
 #[test]
 fn kernels_that_describe_themselves() {
