@@ -1,7 +1,7 @@
 //! AICB's own workloads: CSV with a row per communication, for all ranks or stage by stage.
 //!
 //! A line `[rank0 ~ rank127]`, or `[ pp_stage0: [rank0, rank1, …] ]` for each pipeline stage, says whose rows follow;
-//! older files have none. Sizes are those of the whole buffer, as AICB runs them. Rows are done one after the other, messages
+//! older files have none, and are then taken for as many ranks as a tensor-parallel group has times a data-parallel one. Sizes are those of the whole buffer, as AICB runs them. Rows are done one after the other, messages
 //! next to each other together; a send is not waited for. Tensor-parallel ranks are neighbours, then come data-parallel ones, then stages.
 
 use super::builder::{Builder, Link};
@@ -177,18 +177,38 @@ impl Reader {
         })
     }
 
+    /// The size of each kind of group, as the first row that has it says: other rows may leave it out.
+    fn group_sizes(&self) -> BTreeMap<Kind, u32> {
+        let mut sizes = BTreeMap::new();
+        for row in self.sections.iter().flat_map(|section| &section.rows) {
+            if let Act::Collective { group, size: Some(size), .. } = row.act
+                && size > 0
+            {
+                sizes.entry(group).or_insert(size);
+            }
+        }
+        sizes
+    }
+
     fn write(self, builder: &mut Builder, file: &str) -> Outcome<()> {
         let at = At { file, place: Place::File, rank: None };
         let sizes: Vec<u32> = self.sections.iter().filter_map(Section::size).collect();
-        let stage = sizes.first().copied();
+        let mut stage = sizes.first().copied();
         if sizes.iter().any(|size| Some(*size) != stage) {
             return Err(TraceError::new(file, at.place, "stages of different sizes"));
         }
+        let groups = self.group_sizes();
         if stage.is_none() {
-            builder.notes.assumed("no ranks named: their number is not known", at);
-            builder.at_least(1, at)?;
+            let product = groups.get(&Kind::Tensor).zip(groups.get(&Kind::Data));
+            stage = product.and_then(|(tensor, data)| tensor.checked_mul(*data));
+            let what = match stage {
+                Some(_) => "no ranks named: a tensor-parallel group times a data-parallel one",
+                None => "no ranks named: their number is not known",
+            };
+            builder.notes.assumed(what, at);
+            builder.at_least(stage.unwrap_or(1).into(), at)?;
         }
-        let mut writer = Writer { builder, stage, links: Vec::new(), count: 0 };
+        let mut writer = Writer { builder, stage, groups, links: Vec::new(), count: 0 };
         match self.sections.as_slice() {
             [only] if only.ranks.is_none_or(|(first, _)| first == 0) => {
                 writer.program(only, Who::Every, at)?;
@@ -218,6 +238,8 @@ struct Writer<'b> {
     builder: &'b mut Builder,
     /// Ranks of a stage.
     stage: Option<u32>,
+    /// Sizes of groups, for rows that do not say them.
+    groups: BTreeMap<Kind, u32>,
     links: Vec<Link>,
     count: u32,
 }
@@ -288,7 +310,7 @@ impl Writer<'_> {
         tensor: u32,
         at: At<'_>,
     ) -> Outcome<GroupId> {
-        let size = size.filter(|size| *size > 0);
+        let size = size.filter(|size| *size > 0).or_else(|| self.groups.get(&kind).copied());
         let every = |stride: Option<u32>| match (size, stride) {
             (Some(size), Some(stride)) if stride > 0 => Members::Every { size, stride },
             _ => Members::Unknown { size },
@@ -436,6 +458,29 @@ mod tests {
         assert_eq!([needs(0), needs(1), needs(2)], [vec![], vec![], vec![0]]);
         let options = crate::replay::Options::default();
         assert!(crate::replay::Replay::new(&trace, &options).is_ok());
+    }
+
+    /// A log of a run: no ranks are named, and some rows have no size of their group.
+    #[test]
+    fn sizes_of_groups_stand_for_ranks() {
+        let text = format!(
+            "{COLUMNS}{}{}{}",
+            row("all_reduce", "CommGroup.dp_group", "4", "8", "", "None"),
+            row("all_gather", "CommGroup.tp_group", "2", "64", "", "None"),
+            row("reduce_scatter", "CommGroup.tp_group", "None", "64", "", "None"),
+        );
+        let trace = parse(&text);
+        assert_eq!(trace.ranks, 8);
+        let members = |at: usize| match trace.operations[at].work {
+            Work::Collective(one) => trace.group(one.group).members.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(members(0), Members::Every { size: 4, stride: 2 });
+        assert_eq!(
+            [members(1), members(2)],
+            [(); 2].map(|()| Members::Every { size: 2, stride: 1 })
+        );
+        assert!(crate::replay::Replay::new(&trace, &crate::replay::Options::default()).is_ok());
     }
 
     #[test]
