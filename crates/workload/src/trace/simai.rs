@@ -44,10 +44,13 @@ pub(super) fn read(mut source: Source<'_>, builder: &mut Builder) -> Outcome<()>
     // What is said of a huge number is believed once the layers are there.
     let mut read: Vec<Layer> = Vec::new();
     while (read.len() as u64) < layers {
-        let row = words.line("a layer").map_err(|error| TraceError {
-            message: format!("{} (layer {} of {layers})", error.message, read.len() + 1),
-            ..error
-        })?;
+        let Some(row) = words.next()? else {
+            let found = read.len();
+            return Err(words.error(&format!(
+                "the file ends after {found} of the {layers} layers that its second line counts; if these are all of \
+                 them, write {found} there"
+            )));
+        };
         let at = words.at();
         let most = builder.limits().operations;
         if read.len() >= most as usize {

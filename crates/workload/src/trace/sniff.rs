@@ -89,6 +89,7 @@ pub(super) fn kind(head: &[u8]) -> Kind {
         _ if goal::is_binary(head) => Kind::Trace(Format::Goal),
         _ if is_goal(text) => Kind::Trace(Format::Goal),
         _ if is_simai(text) => Kind::Trace(Format::SimAi),
+        _ if text.starts_with(b"# collprof ") => Kind::Other(MPI_TRACE),
         _ => Kind::Unknown,
     };
     // The first bytes of these can pass for text, but never all that are read here.
@@ -139,6 +140,8 @@ fn json(text: &[u8]) -> Kind {
     }
     Kind::Unknown
 }
+
+const MPI_TRACE: &str = "an MPI trace of liballprof; turn it into a GOAL schedule with schedgen";
 
 const HOST_TRACE: &str = "a PyTorch execution trace, which has no times; turn it into `.et` files \
      with chakra_trace_link and chakra_converter";
@@ -231,6 +234,8 @@ mod tests {
         let host =
             b"{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": [{\"name\": \"record_param_comms\"}]}";
         assert!(matches!(kind(host), Kind::Other(text) if text.contains("chakra_converter")));
+        let calls = b"# collprof 0.9 output file\n# host: a\n\nMPI_Init:-:1:2:3.0\n";
+        assert!(matches!(kind(calls), Kind::Other(text) if text.contains("schedgen")));
         let host = b"{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": []}";
         assert!(matches!(kind(host), Kind::Other(_)));
     }

@@ -84,7 +84,15 @@ fn writer(before: &str) -> Option<(&str, u32)> {
     let device = |word: &str| word.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
     let place = words.iter().position(|word| device(word).is_some())?;
     let (process, _) = words.get(place + 1)?.rsplit_once(':')?;
-    Some((process, device(words[place])?))
+    Some((without_tag(process), device(words[place])?))
+}
+
+/// Without what launchers put right before a line: `[1,0]<stdout>:` of mpirun, `[default0]:` of torchrun.
+fn without_tag(process: &str) -> &str {
+    let after = |tag: &str| process.split_once(tag).map(|(_, after)| after);
+    let tagged = || process.strip_prefix('[')?.split_once("]:").map(|(_, after)| after);
+    let untagged = after("<stdout>:").or_else(|| after("<stderr>:")).or_else(tagged);
+    untagged.filter(|process| process.contains(':')).unwrap_or(process)
 }
 
 fn message(text: &str) -> Message<'_> {

@@ -157,6 +157,23 @@ fn the_rank_of_the_job_as_rccl_says_it() {
     assert_eq!(trace.ranks, 64);
 }
 
+/// Launchers put the number of a process before its lines, on some of them only.
+#[test]
+fn tags_of_launchers_are_not_part_of_a_process() {
+    let plain = parse(&four()).unwrap();
+    for tag in
+        ["[1,0]<stdout>:", "[1,0]<stderr>:", "[default0]:", "3: ", "(Worker pid=1, ip=10.0.0.1) "]
+    {
+        let lines = four();
+        let tagged = lines.lines().enumerate().map(|(at, line)| {
+            if at % 2 == 0 { format!("{tag}{line}\n") } else { format!("{line}\n") }
+        });
+        let trace = parse(&tagged.collect::<String>()).unwrap();
+        assert_eq!(trace.operations, plain.operations, "{tag}");
+        assert_eq!(trace.groups, plain.groups, "{tag}");
+    }
+}
+
 #[test]
 fn connections_are_counted() {
     let channel = |text| format!("h:1:1 [0] NCCL INFO Channel {text}\n");

@@ -137,8 +137,11 @@ fn mistakes_are_named_with_their_line() {
             "cannot be cut",
         ),
         (format!("{LONG}x\n"), "line 2: expected the number of layers"),
-        (format!("{LONG}3\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"), "layer 2 of 3"),
-        (format!("{LONG}18446744073709551615\n"), "layer 1 of 18446744073709551615"),
+        (
+            format!("{LONG}3\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
+            "line 4: the file ends after 1 of the 3 layers",
+        ),
+        (format!("{LONG}18446744073709551615\n"), "after 0 of the 18446744073709551615 layers"),
         (format!("{LONG}1\na -1 1 NONE 0 1 NONE 0\n"), "line 3: 8 columns; a layer has 12"),
         (format!("{LONG}1\na -1 fast NONE 0 1 NONE 0 1 NONE 0 1\n"), "`fast` is not a time"),
         (format!("{LONG}1\na -1 1 ALLREDUCE -5 1 NONE 0 1 NONE 0 1\n"), "`-5` is not a size"),
