@@ -21,6 +21,32 @@ fn lists_all_or_one_part() {
 }
 
 #[test]
+fn models_and_gpus_with_their_sources() {
+    let here = Path::new(".");
+    let all = stdout(&output(here, &["catalogue"])).to_owned();
+    assert!(all.contains("\nModels\n") && all.contains("\nGPUs\n"), "{all}");
+    let models = json(&output(here, &["catalogue", "models", "--json"]));
+    let models = models["models"].as_array().unwrap();
+    let named = |name: &str| models.iter().find(|model| model["name"] == name).unwrap();
+    // The sums that the models' authors publish: 70.6 and 46.7 billion, 12.9 of which a token meets.
+    let billions = |value: &serde_json::Value| value.as_f64().unwrap() / 1e9;
+    assert!((billions(&named("llama-3-70b")["parameters"]) - 70.6).abs() < 0.1);
+    let mixtral = named("mixtral-8x7b");
+    assert!((billions(&mixtral["parameters"]) - 46.7).abs() < 0.1);
+    assert!((billions(&mixtral["active_parameters"]) - 12.9).abs() < 0.1);
+    assert_eq!(named("llama-3-70b")["transformer"]["layers"], 80);
+    assert!(models.iter().all(|model| !model["source"].as_str().unwrap().is_empty()));
+    assert_eq!(named("resnet-50")["transformer"], serde_json::Value::Null);
+    let one = output(here, &["catalogue", "model", "llama-3-70b"]);
+    assert!(stdout(&one).contains("Llama 3 Herd") && !stdout(&one).contains("mixtral"));
+    let wrong = output(here, &["catalogue", "models", "llama-3-70"]);
+    assert_eq!(code(&wrong), Some(2));
+    assert!(super::stderr(&wrong).contains("llama-3-70b"), "{}", super::stderr(&wrong));
+    let gpus = json(&output(here, &["catalogue", "gpu", "h100", "--json"]));
+    assert_eq!(gpus["gpus"][0]["peak_flops"], 989_000_000_000_000u64);
+}
+
+#[test]
 fn fits_a_narrow_terminal() {
     let output = xoff(Path::new(".")).arg("catalogue").env("COLUMNS", "60").output().unwrap();
     let text = stdout(&output);

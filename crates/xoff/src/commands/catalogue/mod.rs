@@ -1,6 +1,7 @@
 //! `xoff catalogue`: what files can name.
 
 mod facts;
+mod models;
 
 use crate::exit::{Exit, Failure};
 use crate::output::number::{bytes, count, rate, time};
@@ -14,6 +15,7 @@ use xoff_fabric::catalogue::{
     NicModel, Optics, Silicon, Source,
 };
 use xoff_fabric::suggest;
+use xoff_workload::training::{GPUS, GpuPreset, model_names};
 
 const EXAMPLES: &str = "Examples:
   xoff catalogue
@@ -21,12 +23,17 @@ const EXAMPLES: &str = "Examples:
   xoff catalogue nic connectx-7
   xoff catalogue dcqcn paper
   xoff catalogue silicon --json
+  xoff catalogue models
+  xoff catalogue model llama-3-70b
 
 `media` has lanes on the fibre, form factors, and how many links can share
 one end; the reach of copper depends on the rate of a lane (`media dac --json`).
 
 `nic NAME` lists how the NIC's transport behaves unless a file says otherwise:
 each default with where it is from and how sure it is.
+
+`models` are what `model` of a training step or an inference can name, `gpus`
+what its `gpu` can.
 
 A fabric file adds its own entries under [catalogue.silicon.NAME],
 [catalogue.nic.NAME], [catalogue.media.NAME] and [catalogue.collectives.NAME].";
@@ -57,11 +64,18 @@ enum Part {
     Dcqcn,
     /// Named costs of collectives
     Collectives,
+    /// Models that training steps and inference can name
+    #[value(alias = "model")]
+    Models,
+    /// GPUs that they run on
+    #[value(alias = "gpu")]
+    Gpus,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let mut catalogue = Catalogue::built_in();
     let mut sets = DCQCN_SETS.iter().collect::<Vec<_>>();
+    let (mut models, mut gpus) = (models::all(), models::gpus());
     if let (Some(part), Some(name)) = (args.part, &args.name) {
         check_name(part, name, &catalogue)?;
         catalogue.silicon.retain(|known, _| known == name);
@@ -69,56 +83,83 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         catalogue.media.retain(|known, _| known == name);
         catalogue.collectives.retain(|known, _| known == name);
         sets.retain(|set| set.name == name);
+        models.retain(|model| model.name == name);
+        gpus.retain(|gpu| gpu.name == name);
     }
-    let wanted = |part| args.part.is_none_or(|only| only == part);
-    let (silicon, nics, media) = (&catalogue.silicon, &catalogue.nics, &catalogue.media);
-    if args.json {
+    let shown = Shown { catalogue, sets, models, gpus };
+    match args.json {
+        true => output::stdout_json(&shown.json(args))?,
+        false => output::stdout(&shown.text(args, stdout_width(), Style::stdout()))?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// What is listed, as far as a name does not choose one.
+struct Shown {
+    catalogue: Catalogue,
+    sets: Vec<&'static DcqcnSet>,
+    models: Vec<models::Entry>,
+    gpus: Vec<&'static GpuPreset>,
+}
+
+impl Args {
+    fn wants(&self, part: Part) -> bool {
+        self.part.is_none_or(|only| only == part)
+    }
+}
+
+impl Shown {
+    fn json(&self, args: &Args) -> serde_json::Map<String, Value> {
+        let Catalogue { silicon, nics, media, collectives, .. } = &self.catalogue;
         let mut all = serde_json::Map::new();
         let mut add = |part, name: &str, list: Vec<Value>| {
-            if wanted(part) {
+            if args.wants(part) {
                 all.insert(name.to_owned(), Value::Array(list));
             }
         };
         add(Part::Silicon, "silicon", silicon.values().map(silicon_json).collect());
         add(Part::Nics, "nics", nics.values().map(nic_json).collect());
         add(Part::Media, "media", media.values().map(media_json).collect());
-        add(Part::Dcqcn, "dcqcn", sets.iter().map(|set| facts::set_json(set)).collect());
-        let costs = catalogue.collectives.values().map(collective_json).collect();
+        add(Part::Dcqcn, "dcqcn", self.sets.iter().map(|set| facts::set_json(set)).collect());
+        let costs = collectives.values().map(collective_json).collect();
         add(Part::Collectives, "collectives", costs);
-        output::stdout_json(&all)?;
-        return Ok(Exit::Fine);
+        add(Part::Models, "models", self.models.iter().map(models::json).collect());
+        add(Part::Gpus, "gpus", self.gpus.iter().map(models::gpu_json).collect());
+        all
     }
-    let (width, style) = (stdout_width(), Style::stdout());
-    match (args.part, &args.name, nics.values().next(), sets.first()) {
-        (Some(Part::Nics), Some(_), Some(nic), _) => {
-            output::stdout(&facts::nic(nic, width, style))?;
-            return Ok(Exit::Fine);
-        }
-        (Some(Part::Dcqcn), Some(_), _, Some(set)) => {
-            output::stdout(&facts::set(set, width, style))?;
-            return Ok(Exit::Fine);
-        }
-        _ => {}
-    }
-    let parts = [
-        (Part::Silicon, "Switch silicon", silicon_table(silicon.values())),
-        (Part::Nics, "NICs", nic_table(nics.values())),
-        (Part::Media, "Cables and optics", media_table(media.values())),
-        (Part::Dcqcn, "DCQCN constants", set_table(&sets)),
-        (
-            Part::Collectives,
-            "Costs of collectives",
-            collective_table(catalogue.collectives.values()),
-        ),
-    ];
-    let sections = parts.iter().filter(|(part, ..)| wanted(*part));
-    let sections = sections.map(|(_, heading, table)| {
-        format!("{}\n{}", style.bold(heading), table.render(width, style))
-    });
-    output::stdout(&sections.collect::<Vec<_>>().join("\n"))?;
-    Ok(Exit::Fine)
-}
 
+    fn text(&self, args: &Args, width: usize, style: Style) -> String {
+        let Catalogue { silicon, nics, media, collectives, .. } = &self.catalogue;
+        if args.name.is_some() {
+            let nic = nics.values().next().map(|nic| facts::nic(nic, width, style));
+            let set = self.sets.first().map(|set| facts::set(set, width, style));
+            let model = self.models.first().map(|model| models::page(model, width, style));
+            let only = match args.part {
+                Some(Part::Nics) => nic,
+                Some(Part::Dcqcn) => set,
+                Some(Part::Models) => model,
+                _ => None,
+            };
+            if let Some(page) = only {
+                return page;
+            }
+        }
+        let parts = [
+            (Part::Silicon, "Switch silicon", silicon_table(silicon.values())),
+            (Part::Nics, "NICs", nic_table(nics.values())),
+            (Part::Media, "Cables and optics", media_table(media.values())),
+            (Part::Dcqcn, "DCQCN constants", set_table(&self.sets)),
+            (Part::Collectives, "Costs of collectives", collective_table(collectives.values())),
+            (Part::Models, "Models", models::table(&self.models)),
+            (Part::Gpus, "GPUs", models::gpu_table(&self.gpus)),
+        ];
+        let sections = parts.iter().filter(|(part, ..)| args.wants(*part));
+        let sections = sections.map(|(_, heading, table)| {
+            format!("{}\n{}", style.bold(heading), table.render(width, style))
+        });
+        sections.collect::<Vec<_>>().join("\n")
+    }
+}
 /// Refuses a name that the part does not have.
 fn check_name(part: Part, name: &str, catalogue: &Catalogue) -> Result<(), Failure> {
     let known: Vec<&str> = match part {
@@ -127,6 +168,8 @@ fn check_name(part: Part, name: &str, catalogue: &Catalogue) -> Result<(), Failu
         Part::Media => catalogue.media.keys().map(String::as_str).collect(),
         Part::Dcqcn => DCQCN_SETS.iter().map(|set| set.name).collect(),
         Part::Collectives => catalogue.collectives.keys().map(String::as_str).collect(),
+        Part::Models => model_names(),
+        Part::Gpus => GPUS.iter().map(|gpu| gpu.name).collect(),
     };
     if known.contains(&name) {
         return Ok(());
