@@ -41,7 +41,11 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
             (row.name, row.ranks, row.size) == (one.name, one.ranks, one.size)
         };
         match rows.iter_mut().find(same) {
-            Some(row) => (row.count, row.total) = (row.count + one.count, row.total + one.total),
+            Some(row) => {
+                (row.count, row.total) = (row.count + one.count, row.total + one.total);
+                row.apart += one.apart;
+                row.most_apart = row.most_apart.max(one.most_apart);
+            }
             None => rows.push(one.clone()),
         }
     }
@@ -61,6 +65,8 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
             busbw_gbps: figures.bus_bandwidth / 1e9,
             cost: job.settings.cost.name().to_owned(),
             connections: "kept".to_owned(),
+            apart_us: Some(row.apart.as_us_f64() / row.count.max(1) as f64),
+            most_apart_us: Some(row.most_apart.as_us_f64()),
         }
     };
     rows.into_iter().map(row).collect()
@@ -132,6 +138,8 @@ fn summary(
         busbw_gbps: figures.bus_bandwidth / 1e9,
         cost: job.settings.cost.name().to_owned(),
         connections: if job.keeps_connections { "kept" } else { "fresh" }.to_owned(),
+        apart_us: None,
+        most_apart_us: None,
     }
 }
 

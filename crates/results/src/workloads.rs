@@ -1,10 +1,11 @@
 //! What became of each workload of a scenario, in the unit that it is counted in.
 
 use crate::{Case, serving};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use xoff_fabric::scenario::Workload;
 use xoff_sim::{JobResult, JobRun, Report};
-use xoff_telemetry::{Distribution, WorkloadSummary};
+use xoff_telemetry::{Distribution, RankEndsSummary, WorkloadSummary};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_workload::Job;
 use xoff_workload::program::RequestId;
@@ -20,17 +21,25 @@ pub(crate) fn summarise(case: &Case<'_>, report: &Report) -> Vec<WorkloadSummary
     for (job, result) in case.jobs.iter().zip(&report.jobs) {
         tallies.insert(job.workload, of_job(job, result));
     }
-    let serving = |number: u32| {
-        let mut jobs = case.jobs.iter().zip(&report.jobs);
-        let own = jobs.find(|(job, _)| job.workload == number);
-        own.and_then(|(job, result)| serving::summarise(job, result))
-    };
+    let job =
+        |number: u32| case.jobs.iter().zip(&report.jobs).find(|(job, _)| job.workload == number);
     let row = |(number, workload): (u32, &Workload)| {
         let tally = tallies.remove(&number).unwrap_or_else(|| Tally::new("flows"));
         let row = tally.finish(workload, report.end);
-        WorkloadSummary { serving: serving(number), ..row }
+        let serving = job(number).and_then(|(job, result)| serving::summarise(job, result));
+        let rank_ends = job(number).and_then(|(_, result)| rank_ends(result));
+        WorkloadSummary { serving, rank_ends, ..row }
     };
     (0..).zip(case.workloads).map(row).collect()
+}
+
+/// The ends of a trace's ranks, in the replay in which they were furthest apart.
+fn rank_ends(result: &JobResult) -> Option<RankEndsSummary> {
+    // The first of several, which `max_by_key` would not take.
+    let ends = result.ends.iter().min_by_key(|ends| Reverse(ends.apart()))?;
+    let ((first_rank, first), (last_rank, last)) = (ends.first, ends.last);
+    let (first_us, last_us) = (first.as_us_f64(), last.as_us_f64());
+    Some(RankEndsSummary { first_rank, first_us, last_rank, last_us })
 }
 
 fn of_job(job: &Job, result: &JobResult) -> Tally {
@@ -124,6 +133,7 @@ impl Tally {
             alone_us: None,
             slowdown: None,
             serving: None,
+            rank_ends: None,
         }
     }
 }

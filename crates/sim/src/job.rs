@@ -127,6 +127,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         running.paths.extend(running.now.as_ref().and_then(Program::critical_path));
         let calls = running.now.as_ref().map(Program::calls).unwrap_or_default();
         running.calls.extend(Some(calls).filter(|calls| !calls.is_empty()));
+        running.ends.extend(running.now.as_ref().and_then(Program::ends));
         if let Some(program) = running.now.take() {
             running.served.extend(program.served());
         }
@@ -316,6 +317,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             requests: running.requests.clone(),
             paths: running.paths.clone(),
             calls: running.calls.clone(),
+            ends: running.ends.clone(),
             served: running.served.iter().chain(running.serving()).copied().collect(),
             failure: running.failure,
             posted: running.posted,

@@ -3,7 +3,7 @@
 use xoff_fabric::model::{NicId, PortId};
 use xoff_transport::Status;
 use xoff_units::{Bytes, Instant, Rate, Span};
-use xoff_workload::replay::CallFigures;
+use xoff_workload::replay::{CallFigures, RankEnds};
 use xoff_workload::service::Served;
 use xoff_workload::training::CriticalPath;
 
@@ -430,6 +430,8 @@ pub struct JobResult {
     pub paths: Vec<CriticalPath>,
     /// What the collectives of a trace took, replay by replay.
     pub calls: Vec<Vec<CallFigures>>,
+    /// When the ranks of a trace were done, replay by replay, since its start.
+    pub ends: Vec<RankEnds>,
     /// What its requests took to their first token and for each other one, if it serves any: as many as `requests`.
     pub served: Vec<Served>,
     /// The end of the queue pair that ended it, if one did.

@@ -41,4 +41,4 @@ pub use summary::{
     Outcome, StepSummary, Summary, TOOL, TransferSummary,
 };
 pub use table::{Sink, Table};
-pub use workload::{ServingSummary, TenantSummary, WorkloadSummary};
+pub use workload::{RankEndsSummary, ServingSummary, TenantSummary, WorkloadSummary};

@@ -136,6 +136,12 @@ pub struct CollectiveSummary {
     /// What queue pairs the size began with: `fresh` or `kept` ones.
     #[serde(default)]
     pub connections: String,
+    /// Of a trace: how much later the last rank came to it than the first, on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart_us: Option<f64>,
+    /// The same of the one whose ranks came furthest apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_apart_us: Option<f64>,
 }
 
 /// A training step.

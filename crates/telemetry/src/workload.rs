@@ -43,6 +43,23 @@ pub struct WorkloadSummary {
     /// What requests took to their tokens, if they were served to their last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<ServingSummary>,
+    /// When the first and the last rank of a trace were done, in the replay in which they were furthest apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank_ends: Option<RankEndsSummary>,
+}
+
+/// When ranks were done with all they had to do, since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RankEndsSummary {
+    /// The rank that was done first.
+    pub first_rank: u32,
+    /// When, in microseconds.
+    pub first_us: f64,
+    /// The rank that was done last.
+    pub last_rank: u32,
+    /// When, in microseconds.
+    pub last_us: f64,
 }
 
 /// What requests took to their first token and for each other one, of those that came as far.

@@ -21,7 +21,7 @@ mod graph;
 
 use crate::collective::{Aggregate, Direct, Exchange, Machine};
 use crate::layout::GpuId;
-use crate::replay::{CallFigures, ReplayProgram};
+use crate::replay::{CallFigures, RankEnds, ReplayProgram};
 use crate::service::{Blocks, Requests, Served, Serving};
 use crate::training::{CriticalPath, StepProgram};
 use xoff_fabric::model::NicId;
@@ -207,6 +207,14 @@ impl Program {
         match self {
             Program::Replay(replay) => replay.figures(),
             _ => Vec::new(),
+        }
+    }
+
+    /// When its ranks were done, if it is a trace that is done.
+    pub fn ends(&self) -> Option<RankEnds> {
+        match self {
+            Program::Replay(replay) => replay.ends(),
+            _ => None,
         }
     }
 

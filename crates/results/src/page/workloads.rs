@@ -12,6 +12,7 @@ pub(super) fn tables(material: &Material<'_>) -> Vec<Block> {
         critical(summary),
         workloads(summary),
         serving(summary),
+        ends(summary),
         times(summary),
         tenants(summary),
     ];
@@ -178,6 +179,31 @@ fn serving(summary: &Summary) -> Table {
                 serving.within.map(share).into(),
             ]);
         }
+    }
+    table
+}
+
+/// How far apart the ranks of traces end.
+fn ends(summary: &Summary) -> Table {
+    let columns = [
+        Column::text("workload"),
+        time("first rank done"),
+        Column::text("which"),
+        time("last rank done"),
+        Column::text("which"),
+        time("apart"),
+    ];
+    let mut table = Table::new("rank-ends", "When the ranks of traces are done", columns);
+    for row in with_figures(summary) {
+        let Some(ends) = row.rank_ends else { continue };
+        table.push([
+            Cell::from(row.name.as_str()),
+            seconds(ends.first_us).into(),
+            format!("rank {}", ends.first_rank).into(),
+            seconds(ends.last_us).into(),
+            format!("rank {}", ends.last_rank).into(),
+            seconds(ends.last_us - ends.first_us).into(),
+        ]);
     }
     table
 }

@@ -16,7 +16,7 @@ use xoff_workload::agenda::{Agenda, Rank};
 use xoff_workload::layout::{self};
 use xoff_workload::ports::{Ports, Transfer};
 use xoff_workload::program::{Action, Program, Queue, Token};
-use xoff_workload::replay::CallFigures;
+use xoff_workload::replay::{CallFigures, RankEnds};
 use xoff_workload::service::Served;
 use xoff_workload::training::CriticalPath;
 use xoff_workload::{Fallback, JobError, Turn};
@@ -85,6 +85,7 @@ pub(super) struct Running {
     pub(super) requests_before: usize,
     pub(super) paths: Vec<CriticalPath>,
     pub(super) calls: Vec<Vec<CallFigures>>,
+    pub(super) ends: Vec<RankEnds>,
     /// Of the programs that have ended.
     pub(super) served: Vec<Served>,
     pub(super) failure: Option<Failure>,
@@ -181,6 +182,7 @@ impl Jobs {
             requests_before: 0,
             paths: Vec::new(),
             calls: Vec::new(),
+            ends: Vec::new(),
             served: Vec::new(),
             failure: None,
             posted: Bytes::ZERO,

@@ -129,6 +129,8 @@ fn the_summary_is_written_as_documented() {
         busbw_gbps: 36.75,
         cost: "measured".into(),
         connections: "fresh".into(),
+        apart_us: None,
+        most_apart_us: Some(3.5),
     });
     summary.workloads.push(crate::WorkloadSummary {
         name: "kv-cache".into(),
@@ -147,6 +149,11 @@ fn the_summary_is_written_as_documented() {
         alone_us: Some(100.0),
         slowdown: Some(2.5),
         serving: None,
+        rank_ends: Some(crate::RankEndsSummary {
+            last_rank: 3,
+            last_us: 9.5,
+            ..Default::default()
+        }),
         latency_us: summary.flows.fct_us,
     });
     summary.tenants = crate::TenantSummary::of(&summary.workloads);

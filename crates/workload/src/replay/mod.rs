@@ -119,4 +119,24 @@ pub struct CallFigures {
     pub total: Span,
     /// How long the longest took.
     pub longest: Span,
+    /// From the first rank that came to one until the last did, all together.
+    pub apart: Span,
+    /// The same of the one whose ranks came furthest apart.
+    pub most_apart: Span,
+}
+
+/// When the ranks of a replay were done with all they had to do, since its start. Ranks without operations do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankEnds {
+    /// The first that was done; the lowest, if several were.
+    pub first: (u32, Span),
+    /// The last, likewise.
+    pub last: (u32, Span),
+}
+
+impl RankEnds {
+    /// How far apart they are.
+    pub fn apart(&self) -> Span {
+        self.last.1 - self.first.1
+    }
 }

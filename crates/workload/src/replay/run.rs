@@ -3,13 +3,14 @@
 //! A collective is a program of its own while it runs, with a lane for its tokens, as in a training step.
 //! Memory grows with operations and with collectives under way.
 
-use super::CallFigures;
 use super::call::Choice;
 use super::frontier::Frontier;
 use super::plan::{NO_QUEUE, Replay, Task};
+use super::{CallFigures, RankEnds};
 use crate::collective::{CollectiveError, Settings};
 use crate::layout::{Layout, RankId};
 use crate::program::{Action, Program, Queue, Token, Traffic};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use xoff_units::{Instant, Span};
@@ -42,6 +43,8 @@ struct Comm {
 struct Lane {
     call: u32,
     begun: Instant,
+    /// How much later the last of its ranks came than the first.
+    apart: Span,
     program: Program,
 }
 
@@ -68,6 +71,11 @@ pub struct ReplayProgram {
     /// What collectives ask for. Kept for its memory.
     inner: Vec<Action>,
     left: usize,
+    /// When the last operation of each rank was done so far.
+    ends: Vec<Instant>,
+    /// When the first rank came to the calls that not all have come to, and how far apart all came to those that are due.
+    first_come: BTreeMap<u32, Instant>,
+    apart: BTreeMap<u32, Span>,
     now: Instant,
     figures: BTreeMap<(&'static str, u32, u64), CallFigures>,
 }
@@ -97,6 +105,9 @@ impl ReplayProgram {
             sent: vec![0; plan.ranks() as usize],
             inner: Vec::new(),
             left: plan.tasks.len(),
+            ends: vec![Instant::ZERO; plan.ranks() as usize],
+            first_come: BTreeMap::new(),
+            apart: BTreeMap::new(),
             now: Instant::ZERO,
             figures: BTreeMap::new(),
             plan,
@@ -106,6 +117,17 @@ impl ReplayProgram {
     /// What its collectives took so far, as far as the time was given.
     pub fn figures(&self) -> Vec<CallFigures> {
         self.figures.values().cloned().collect()
+    }
+
+    /// When its ranks were done, once they all are.
+    pub fn ends(&self) -> Option<RankEnds> {
+        let busy =
+            |rank: u32| self.plan.starts[rank as usize] < self.plan.starts[rank as usize + 1];
+        let ends = (0..).zip(&self.ends).filter(|(rank, _)| busy(*rank));
+        let ends = ends.map(|(rank, end)| (rank, *end - Instant::ZERO));
+        let first = ends.clone().min_by_key(|(rank, end)| (*end, *rank))?;
+        let last = ends.min_by_key(|(rank, end)| (Reverse(*end), *rank))?;
+        (self.left == usize::MAX).then_some(RankEnds { first, last })
     }
 
     pub(super) fn collective(&self, call: u32) -> Result<Program, CollectiveError> {
@@ -168,7 +190,10 @@ impl ReplayProgram {
             Task::Send(message) => self.send(message, out),
             Task::Receive(message) => self.meet(message),
             Task::Call(call) => {
+                let first = *self.first_come.entry(call).or_insert(self.now);
                 if self.frontier.come(&self.plan, call) {
+                    self.first_come.remove(&call);
+                    self.apart.insert(call, self.now - first);
                     let comm = self.plan.calls[call as usize].comm;
                     self.comms[comm as usize].due.push_back(call);
                     self.begin_call(comm, out);
@@ -230,6 +255,7 @@ impl ReplayProgram {
 
     fn finish(&mut self, node: u32) {
         self.left -= 1;
+        self.ends[self.plan.rank(node) as usize] = self.now;
         self.frontier.done(&self.plan, node);
     }
 
@@ -250,7 +276,8 @@ impl ReplayProgram {
             self.lanes.len() as u32 - 1
         });
         assert!(self.lanes.len() <= MOST_LANES, "more than 65535 collectives at once");
-        let lane = Lane { call, begun: self.now, program };
+        let apart = self.apart.remove(&call).unwrap_or_default();
+        let lane = Lane { call, begun: self.now, apart, program };
         let lane = self.lanes[slot as usize].insert(Box::new(lane));
         let mut inner = Vec::new();
         lane.program.start(&mut inner);
@@ -283,7 +310,7 @@ impl ReplayProgram {
         self.inner = inner;
         if let Some(lane) = ended {
             self.free.push(number);
-            self.count(lane.call, self.now - lane.begun);
+            self.count(lane.call, self.now - lane.begun, lane.apart);
             self.end_call(lane.call, out);
         }
     }
@@ -297,7 +324,7 @@ impl ReplayProgram {
         self.begin_call(comm, out);
     }
 
-    fn count(&mut self, call: u32, took: Span) {
+    fn count(&mut self, call: u32, took: Span, apart: Span) {
         let call = self.plan.calls[call as usize];
         let layout = &self.layouts[call.comm as usize];
         let (name, ranks) = (call.what.name(), layout.ranks());
@@ -311,9 +338,13 @@ impl ReplayProgram {
             count: 0,
             total: Span::ZERO,
             longest: Span::ZERO,
+            apart: Span::ZERO,
+            most_apart: Span::ZERO,
         });
         figures.count += 1;
         figures.total += took;
         figures.longest = figures.longest.max(took);
+        figures.apart += apart;
+        figures.most_apart = figures.most_apart.max(apart);
     }
 }

@@ -82,6 +82,10 @@ impl Page {
             right("busbw"),
             ("cost", Align::Left),
         ];
+        // Ranks of a trace come to a collective when they have done what is before it.
+        let apart = summary.collectives.iter().any(|row| row.apart_us.is_some());
+        let apart = apart.then(|| right("ranks apart"));
+        let columns: Vec<_> = columns.into_iter().chain(apart).collect();
         let mut table = Table::new(&columns);
         for row in summary.collectives.iter().filter(|row| row.finished > 0) {
             table.row([
@@ -93,6 +97,7 @@ impl Page {
                 format!("{} GB/s", plain(row.algbw_gbps)),
                 format!("{} GB/s", plain(row.busbw_gbps)),
                 row.cost.clone(),
+                row.apart_us.map_or(String::new(), microseconds),
             ]);
         }
         self.section("Collectives", &table);

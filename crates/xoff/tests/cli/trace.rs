@@ -174,6 +174,36 @@ fn a_trace_is_replayed_with_and_without_a_scenario() {
     assert_eq!(bytes, 4_000_000);
 }
 
+/// Two ranks that compute for 10 and 30 us before they meet, and for 5 and 1 us after that; as Chakra's JSON.
+#[test]
+fn how_far_apart_ranks_are_is_in_the_results() {
+    let graph = |before: u32, after: u32| {
+        format!(
+            r#"{{"workload_graph": [{{"Id": 1, "NodeType": 4, "data_deps": [], "runtime": {before}}},
+            {{"Id": 2, "NodeType": 7, "data_deps": [1], "comm_type": 0, "comm_size": 65536}},
+            {{"Id": 3, "NodeType": 4, "data_deps": [2], "runtime": {after}}}]}}"#
+        )
+    };
+    let folder = folder(&[("t.0.json", &graph(10, 5)), ("t.1.json", &graph(30, 1))]);
+    let replay = ["trace", ".", "--replay", &fabric(), "--out", "a"];
+    let found = json(&output(folder.path(), &[&replay[..], &["--json"]].concat()));
+    let ends = &found["workloads"][0]["rank_ends"];
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert_eq!((&ends["first_rank"], &ends["last_rank"]), (&1.into(), &0.into()), "{ends}");
+    let apart = number(&ends["last_us"]) - number(&ends["first_us"]);
+    assert!((apart - 4.0).abs() < 1e-6, "{ends}");
+    assert!(number(&ends["last_us"]) - number(&found["workloads"][0]["time_us"]) < 1e-6);
+    let met = &found["collectives"][0];
+    assert!((number(&met["apart_us"]) - 20.0).abs() < 1e-6, "{met}");
+    assert!((number(&met["most_apart_us"]) - 20.0).abs() < 1e-6, "{met}");
+    let again = ["trace", ".", "--replay", &fabric(), "--out", "b"];
+    let shown = output(folder.path(), &again);
+    let text = stdout(&shown);
+    assert!(text.contains("Ends of ranks") && text.contains("ranks apart"), "{text}");
+    let page = std::fs::read_to_string(folder.path().join("b/report.html")).unwrap();
+    assert!(page.contains("When the ranks of traces are done"));
+}
+
 #[test]
 fn what_a_replay_leaves_out_is_said() {
     let alone = "num_ranks 2\nrank 0 {\nl1: calc 5\nl2: recv 8b from 1\n}\n";

@@ -12,6 +12,7 @@ pub(super) fn tables(page: &mut Page, summary: &Summary) {
     let rows: Vec<&WorkloadSummary> = rows.collect();
     throughput(page, &rows);
     serving(page, &rows);
+    ends(page, &rows);
     times(page, &rows);
     tenants(page, summary);
 }
@@ -49,6 +50,32 @@ fn serving(page: &mut Page, rows: &[&WorkloadSummary]) {
         }
     }
     page.section("Serving", &table);
+}
+
+/// How far apart the ranks of traces end.
+fn ends(page: &mut Page, rows: &[&WorkloadSummary]) {
+    let right = |name| (name, Align::Right);
+    let columns = [
+        ("workload", Align::Left),
+        right("first end"),
+        right("of rank"),
+        right("last end"),
+        right("of rank"),
+        right("apart"),
+    ];
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let Some(ends) = &row.rank_ends else { continue };
+        table.row([
+            name(row),
+            microseconds(ends.first_us),
+            count(ends.first_rank.into()),
+            microseconds(ends.last_us),
+            count(ends.last_rank.into()),
+            microseconds(ends.last_us - ends.first_us),
+        ]);
+    }
+    page.section("Ends of ranks", &table);
 }
 
 fn throughput(page: &mut Page, rows: &[&WorkloadSummary]) {
