@@ -1,5 +1,5 @@
-//! The entrance that traces come through, with what must hold for any of them. The fuzz target and the
-//! tests both call it.
+//! The entrances that traces come through, with what must hold for any of them. The fuzz targets and the
+//! tests both call them.
 
 use xoff_workload::trace::{Format, OperationId, Options, Place, Who, Work, read_stream};
 
@@ -39,4 +39,19 @@ pub(crate) fn trace(format: Option<Format>, bytes: &[u8]) {
         summary.ranks.iter().map(|line| line.communication.count + line.other.count).sum();
     assert_eq!([counted, by_rank], [u64::from(count); 2]);
     assert!(trace.notes.iter().all(|note| note.count > 0 && note.place != Place::Byte(u64::MAX)));
+}
+
+/// A workload of AICB, whatever its ranks and rows: the line that it is known by comes first.
+#[allow(dead_code, reason = "each fuzz target calls one entrance")]
+pub(crate) fn aicb(bytes: &[u8]) {
+    let columns =
+        b"comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time\n";
+    trace(Some(Format::SimAi), &[&columns[..], bytes].concat());
+    trace(Some(Format::SimAi), &[&b"[rank0 ~ rank7]\n"[..], &columns[..], bytes].concat());
+}
+
+/// A GOAL schedule as LogGOPSim's binary: after its cookie.
+#[allow(dead_code, reason = "each fuzz target calls one entrance")]
+pub(crate) fn goal_binary(bytes: &[u8]) {
+    trace(Some(Format::Goal), &[&4223u64.to_le_bytes()[..], bytes].concat());
 }
