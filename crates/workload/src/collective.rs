@@ -38,7 +38,7 @@ mod pairs;
 mod part;
 mod path;
 mod rounds;
-mod shape;
+pub(crate) mod shape;
 mod traffic;
 mod tree;
 pub mod tuner;

@@ -1,6 +1,7 @@
 //! Collectives as messages: what one member sends and receives, step by step.
 
 use super::super::model::CollectiveKind;
+use crate::collective::shape::LEAST_SLICE;
 
 /// A message of one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +28,9 @@ pub(super) struct Group<'a> {
 
 /// Lanes that a collective may use.
 pub(super) const LANES: u32 = 64;
-/// A chunk of a ring is cut into four slices unless they were smaller than this, and into more where they were larger
-/// than NCCL's slice.
-const SLICE: u64 = 256 << 10;
+/// A chunk of a ring is cut into four slices unless they were smaller than those of a collective, and into more where
+/// they were larger than NCCL's slice.
+const SLICE: u64 = LEAST_SLICE;
 const LEAST_SLICES: u64 = 4;
 const MOST_SLICE: u64 = 1 << 20;
 /// Slices that a rank has under way in a ring, as the buffer of a connection allows: what others send need not wait for a
@@ -59,16 +60,19 @@ impl Group<'_> {
     }
 
     /// Members server by server; with `turn` every server begins with another of its ranks, so that each ring leaves by
-    /// another NIC.
+    /// another NIC. Every second server is passed backwards: a ring then enters a server at the rank that has the place of
+    /// the one it left the server before by, so that both NICs are of one rail and no spine is between them.
     fn order(&self, turn: usize) -> Vec<u32> {
-        self.by_server()
-            .into_iter()
-            .flat_map(|mut ranks| {
-                let turn = turn % ranks.len();
-                ranks.rotate_left(turn);
-                ranks
-            })
-            .collect()
+        let mut order = Vec::with_capacity(self.members.len());
+        for (mut ranks, number) in self.by_server().into_iter().zip(0..) {
+            let turn = turn % ranks.len();
+            ranks.rotate_left(turn);
+            if number % 2 == 1 {
+                ranks.reverse();
+            }
+            order.extend(ranks);
+        }
+        order
     }
 
     fn by_server(&self) -> Vec<Vec<u32>> {
@@ -184,6 +188,23 @@ impl Group<'_> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+
+    /// Four servers of four: whatever crosses between servers stays on its rail, and every NIC sends one ring.
+    #[test]
+    fn rings_stay_on_their_rails() {
+        let members: Vec<u32> = (0..16).collect();
+        let servers: Vec<u32> = members.iter().map(|rank| rank / 4).collect();
+        let kind = CollectiveKind::AllReduce;
+        let group = Group { kind, members: &members, servers: &servers, bytes: 1 << 20, root: 0 };
+        for rank in 0..16u32 {
+            let away = group.hops(rank);
+            let away = away.iter().filter(|hop| hop.is_send && hop.peer / 4 != rank / 4);
+            let bytes: u64 = away.clone().map(|hop| hop.bytes).sum();
+            assert!(away.clone().all(|hop| hop.peer % 4 == rank % 4), "rank {rank}");
+            // 30 steps of a chunk of a quarter of the data.
+            assert_eq!(bytes, 30 * (1 << 20) / 4 / 16, "rank {rank}");
+        }
+    }
 
     /// Every send has its receive, in the same order and of the same size; the bytes are those of the collective.
     #[test]
