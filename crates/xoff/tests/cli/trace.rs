@@ -225,6 +225,30 @@ fn what_a_replay_leaves_out_is_said() {
     }
 }
 
+/// Rings over four servers, whose messages stay on their rails in the schedule, too.
+#[test]
+fn a_collective_is_written_and_replayed() {
+    let scenario = |workload: &str| {
+        format!(
+            "fabric = '{}'\n[[workload]]\n{workload}\ncost = 'none'\nalgorithm = 'ring'\n",
+            fabric()
+        )
+    };
+    let own = scenario("kind = 'all-reduce'\nsize = '64MiB'\nranks = 32");
+    let folder = folder(&[("own.toml", &own)]);
+    let run = |arguments: &[&str]| output(folder.path(), arguments);
+    let (own, _) = figures(&run(&["run", "own.toml", "--out", "own", "--json"]));
+    for format in ["chakra", "goal"] {
+        let written = run(&["trace", "own.toml", "--write", format, "--out", format]);
+        assert_eq!(code(&written), Some(0), "{}", stderr(&written));
+        let again = scenario(&format!("kind = 'trace'\npath = '{format}'"));
+        std::fs::write(folder.path().join("again.toml"), again).unwrap();
+        let results = format!("{format}-run");
+        let (time, _) = figures(&run(&["run", "again.toml", "--out", &results, "--json"]));
+        assert!((time / own - 1.0).abs() < 0.02, "{format}: {time} us for {own} us");
+    }
+}
+
 #[test]
 fn a_step_is_written_and_replayed() {
     let step = format!(
