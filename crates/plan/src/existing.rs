@@ -1,16 +1,17 @@
 //! What is there already: which of it can stay, what must go, and in which order.
 //!
-//! An inventory is a table `part,quantity` with the names of the catalogue, and `length_m` for
-//! cables. A part stays where the bill has the same part (of cables, one of the same length or a
-//! shorter one, as long as what is there reaches). What the bill has no use for is replaced, with
+//! An inventory is a table `part,quantity` with the names of the catalogue, and `length_m` and
+//! `rate` for cables. A part stays where the bill has the same part (of cables, one of the same rate
+//! and of the same length or a shorter one, as long as what is there reaches). What the bill has no use for is replaced, with
 //! the reason. The order of work keeps the old fabric running as long as possible.
 
 use super::bill::{Bill, Line, Role};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use xoff_fabric::catalogue::Catalogue;
 use xoff_fabric::suggest;
-use xoff_units::Length;
+use xoff_units::{Length, Rate};
 
 /// A row of an inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -21,6 +22,8 @@ pub struct Owned {
     pub quantity: u64,
     /// How long a cable is.
     pub length: Option<Length>,
+    /// What a cable carries, at its widest end. The catalogue's copper and active optical cables come in several rates.
+    pub rate: Option<Rate>,
 }
 
 /// A mistake in an inventory.
@@ -84,10 +87,10 @@ pub fn inventory(text: &str, catalogue: &Catalogue) -> Result<Vec<Owned>, Invent
         }
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         let Some(columns) = &columns else {
-            let known = ["part", "quantity", "length_m"];
+            let known = ["part", "quantity", "length_m", "rate"];
             let names: Vec<String> = cells.iter().map(|cell| (*cell).to_owned()).collect();
             let odd = names.iter().find(|name| !known.contains(&name.as_str()));
-            let help = "the first line names the columns: part,quantity,length_m";
+            let help = "the first line names the columns: part,quantity,length_m,rate";
             if let Some(odd) = odd {
                 return Err(wrong(format!("there is no column `{odd}`"), help, span));
             }
@@ -126,13 +129,17 @@ pub fn inventory(text: &str, catalogue: &Catalogue) -> Result<Vec<Owned>, Invent
             let help = "whole metres up to 100000, like 5";
             return Err(wrong("not a length".to_owned(), help, span));
         };
-        rows.push(Owned { part, quantity, length: length.map(Length::from_m) });
+        let Ok(rate) = cell("rate").map(str::parse::<Rate>).transpose() else {
+            let help = "the rate of its widest end, like 800Gbps";
+            return Err(wrong("not a rate".to_owned(), help, span));
+        };
+        rows.push(Owned { part, quantity, length: length.map(Length::from_m), rate });
     }
     match columns {
         Some(_) => Ok(rows),
         None => Err(wrong(
             "the inventory is empty".to_owned(),
-            "a first line part,quantity,length_m, then a line for each part",
+            "a first line part,quantity,length_m,rate, then a line for each part",
             0..0,
         )),
     }
@@ -169,27 +176,23 @@ pub(super) fn brownfield(owned: &[Owned], bill: &Bill, catalogue: &Catalogue) ->
     Brownfield { steps: steps(&fates, &install, catalogue), fates, buy, saved }
 }
 
-/// Whether what is there can be used for a line: the same part, and a cable that is long enough but
+/// Whether what is there can be used for a line: the same part, and a cable of the same rate that is long enough but
 /// not twice as long.
 fn serves(owned: &Owned, line: &Line) -> bool {
+    let rate = line.role != Role::Cable || owned.rate == Some(line.item.rate);
     let length = match (owned.length, line.item.length) {
         (Some(there), Some(needed)) => there >= needed && there.as_mm() <= 2 * needed.as_mm(),
         (None, Some(_)) => false,
         (_, None) => true,
     };
-    owned.part == line.item.part && length
+    owned.part == line.item.part && length && rate
 }
 
 /// Why a part is not needed.
 fn reason(owned: &Owned, bill: &Bill, catalogue: &Catalogue) -> String {
     let same = bill.lines.iter().any(|line| line.item.part == owned.part);
     if same {
-        let cable = bill.lines.iter().any(|l| l.item.part == owned.part && l.item.length.is_some());
-        return match (cable, owned.length) {
-            (true, None) => "length_m is needed to place a cable".to_owned(),
-            (true, Some(_)) => "no place of that length is left".to_owned(),
-            _ => "more than the plan needs".to_owned(),
-        };
+        return unplaced(owned, bill);
     }
     let role = |role: Role| bill.lines.iter().find(|line| line.role == role);
     if let Some(nic) = catalogue.nics.get(&owned.part) {
@@ -206,6 +209,30 @@ fn reason(owned: &Owned, bill: &Bill, catalogue: &Catalogue) -> String {
             format!("{lanes} {scheme}: nothing in the plan links with it")
         }
         None => "the plan has no such cable".to_owned(),
+    }
+}
+
+/// Why a part is left that the plan has, too.
+fn unplaced(owned: &Owned, bill: &Bill) -> String {
+    let own = || bill.lines.iter().filter(|line| line.item.part == owned.part);
+    let cables = || own().filter(|line| line.role == Role::Cable);
+    let fits = |line: &Line| owned.rate.is_none_or(|rate| rate == line.item.rate);
+    if let Some(rate) = owned.rate.filter(|_| cables().next().is_some() && !cables().any(fits)) {
+        let rates: BTreeSet<Rate> = cables().map(|line| line.item.rate).collect();
+        let rates: Vec<String> = rates.iter().map(Rate::to_string).collect();
+        return format!("carries {rate}; the plan has such cables of {}", rates.join(", "));
+    }
+    let long = own().any(|line| line.item.length.is_some());
+    let missing = [
+        ("length_m", long && owned.length.is_none()),
+        ("rate", cables().next().is_some() && owned.rate.is_none()),
+    ];
+    let missing: Vec<&str> = missing.iter().filter(|one| one.1).map(|one| one.0).collect();
+    match (missing.as_slice(), long) {
+        ([], true) => "no place of that length is left".to_owned(),
+        ([], false) => "more than the plan needs".to_owned(),
+        ([one], _) => format!("{one} is needed to place a cable"),
+        (all, _) => format!("{} are needed to place a cable", all.join(" and ")),
     }
 }
 

@@ -9,8 +9,8 @@ fn rows(text: &str) -> Vec<Owned> {
 #[test]
 fn what_fits_stays_and_the_rest_goes_with_a_reason() {
     let owned = rows(
-        "part,quantity,length_m\n# the old pod\ntomahawk-5,4,\nconnectx-6,128,\n\
-         400g-sr8,10,\nacc,100,5\nacc,50,3\naoc,600,15\n",
+        "part,quantity,length_m,rate\n# the old pod\ntomahawk-5,4,,\nconnectx-6,128,,\n\
+         400g-sr8,10,,\nacc,100,5,800Gbps\nacc,50,3,800Gbps\naoc,600,15,800Gbps\n",
     );
     let plan = planned(&Wish { existing: Some(owned), ..Wish::gpus(1_024) });
     let brown = plan.brownfield.as_ref().unwrap();
@@ -34,6 +34,22 @@ fn what_fits_stays_and_the_rest_goes_with_a_reason() {
     );
 }
 
+/// A cable of 200G does not link ports of 800G, and one that nobody wrote the rate of may be such a cable.
+#[test]
+fn cables_stay_where_they_have_the_rate() {
+    let owned = rows(
+        "part,quantity,length_m,rate\naoc,50,15,200Gbps\naoc,50,15,\naoc,50,15,800Gbps\naoc,50,,\n",
+    );
+    let plan = planned(&Wish { existing: Some(owned), ..Wish::gpus(1_024) });
+    let brown = plan.brownfield.as_ref().unwrap();
+    let stays: Vec<u64> = brown.fates.iter().map(|fate| fate.stays).collect();
+    assert_eq!(stays, [0, 0, 50, 0]);
+    let reason = |at: usize| brown.fates[at].reason.as_str();
+    assert_eq!(reason(0), "carries 200Gbps; the plan has such cables of 800Gbps");
+    assert_eq!(reason(1), "rate is needed to place a cable");
+    assert_eq!(reason(3), "length_m and rate are needed to place a cable");
+}
+
 #[test]
 fn all_of_a_plan_leaves_nothing_to_buy() {
     let plan = planned(&Wish::gpus(1_024));
@@ -41,6 +57,7 @@ fn all_of_a_plan_leaves_nothing_to_buy() {
         part: line.item.part.clone(),
         quantity: line.ordered(),
         length: line.item.length,
+        rate: Some(line.item.rate),
     });
     let again = planned(&Wish { existing: Some(owned.collect()), ..Wish::gpus(1_024) });
     let brown = again.brownfield.unwrap();
@@ -62,6 +79,7 @@ fn mistakes_in_an_inventory_point_at_their_line() {
         ("part,quantity,length_m\ndac,1,999999\n", "not a length", "up to 100000"),
         ("part,quantity\ndac\n", "1 cells", "a cell for each column"),
         ("part,quantity,length_m\ndac,1,2.5\n", "not a length", "whole metres"),
+        ("part,quantity,rate\ndac,1,fast\n", "not a rate", "like 800Gbps"),
     ];
     for (text, message, help) in cases {
         let error = inventory(text, &Catalogue::built_in()).unwrap_err();

@@ -35,9 +35,9 @@ and plan.json.
 
 An inventory has the names of `xoff catalogue`, a line for each part:
 
-  part,quantity,length_m
-  tomahawk-5,8,
-  aoc,128,10
+  part,quantity,length_m,rate
+  tomahawk-5,8,,
+  aoc,128,10,800Gbps
 
 A price file has any of these; what it leaves out is estimated, and every sum
 with an estimate in it is marked with a `~`:
@@ -112,7 +112,7 @@ pub(crate) struct Args {
     /// What the people who will run it know, for the choice between RoCE and InfiniBand
     #[arg(long, value_enum, value_name = "SKILLS")]
     skills: Option<SkillsArg>,
-    /// What is there already, a table of part,quantity,length_m: what of it can stay, what must be
+    /// What is there already, a table of part,quantity,length_m,rate: what of it can stay, what must be
     /// replaced, and in which order
     #[arg(long, value_name = "FILE")]
     existing: Option<PathBuf>,

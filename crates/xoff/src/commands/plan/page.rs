@@ -344,6 +344,7 @@ fn existing(brown: &Brownfield) -> Table {
     let mut table = Table::new(&[
         ("part", LEFT),
         ("length", RIGHT),
+        ("rate", RIGHT),
         ("stay", RIGHT),
         ("go", RIGHT),
         ("why", LEFT),
@@ -352,6 +353,7 @@ fn existing(brown: &Brownfield) -> Table {
         table.row([
             fate.owned.part.clone(),
             fate.owned.length.map_or(String::new(), |length| length.to_string()),
+            fate.owned.rate.map_or(String::new(), |rate| rate.to_string()),
             count(fate.stays),
             count(fate.goes),
             fate.reason.clone(),

@@ -332,6 +332,7 @@ fn existing(brown: &Brownfield, plan: &Plan) -> Section {
     let columns = [
         Column::text("part"),
         Column::text("length"),
+        Column::text("rate"),
         Column::number("stay", Unit::Count),
         Column::number("go", Unit::Count),
         Column::text("why"),
@@ -341,6 +342,7 @@ fn existing(brown: &Brownfield, plan: &Plan) -> Section {
         table.push([
             Cell::from(fate.owned.part.clone()),
             fate.owned.length.map(|length| length.to_string()).into(),
+            fate.owned.rate.map(|rate| rate.to_string()).into(),
             Number::count(fate.stays).into(),
             Number::count(fate.goes).into(),
             fate.reason.clone().into(),
