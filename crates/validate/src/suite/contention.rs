@@ -4,6 +4,7 @@ use super::load::{endless, named};
 use super::{Scale, nic};
 use crate::experiment::Experiment;
 use crate::phase::Phase;
+use std::collections::BTreeSet;
 use xoff_fabric::model::{CLASSES, Fabric, NodeId};
 use xoff_fabric::scenario::{Common, FlowEntry, Flows, Incast, Workload};
 use xoff_units::{Bytes, Span};
@@ -83,13 +84,19 @@ fn bursts(fabric: &Fabric, senders: u32) -> Experiment {
     Experiment::new("microbursts", Phase::Synthetic, title).with(flows).sampled(Span::from_us(2))
 }
 
-/// So many NICs, evenly spread over all but the first; each a step further, so that they are on different rails.
+/// So many NICs, evenly spread over all but the first; each a step further, so that they are on different rails. None is
+/// there twice unless there are too few.
 fn spread(fabric: &Fabric, number: u32) -> impl Iterator<Item = usize> {
     let others = fabric.nics.len() - 1;
     let even = others > 2 * number as usize;
+    let mut taken = BTreeSet::new();
     (0..number as usize).map(move |sender| {
         let step = if even { sender } else { 0 };
-        1 + (sender * others / number.max(1) as usize + step) % others
+        let place = sender * others / number.max(1) as usize + step;
+        let mut places = (0..others).map(|further| 1 + (place + further) % others);
+        let free = places.find(|nic| !taken.contains(nic)).unwrap_or(1 + place % others);
+        taken.insert(free);
+        free
     })
 }
 
@@ -178,4 +185,23 @@ fn classes(fabric: &Fabric, scale: Scale) -> Option<Experiment> {
         .but("[transport]\ncongestion = { kind = \"none\" }")
         .within(scale.settled);
     Some(experiment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A NIC that is there twice shares its port with itself: with 24 NICs the eighth came around to the first.
+    #[test]
+    fn nobody_is_in_a_crowd_twice() {
+        for hosts in 17..80 {
+            let text = format!("[cluster]\nhosts = {hosts}\n[fabric]\nkind = 'single'\n");
+            let fabric = Fabric::from_toml(&text).unwrap();
+            for number in INCASTS.into_iter().filter(|number| *number < hosts) {
+                let senders: BTreeSet<usize> = spread(&fabric, number).collect();
+                assert_eq!(senders.len(), number as usize, "{number} of {hosts}");
+                assert!(senders.iter().all(|nic| (1..hosts as usize).contains(nic)), "{senders:?}");
+            }
+        }
+    }
 }
