@@ -1,6 +1,6 @@
 //! What each failure costs the job that is under way: nothing, an interruption, speed, or the job.
 
-use super::redundancy::{left_of, single_point};
+use super::redundancy::{apart, left_of, single_point};
 use super::words::{percent, time};
 use super::{Evidence, advice};
 use crate::advice::Advice;
@@ -266,11 +266,14 @@ fn failure(
     let (demand, patience) = (Demand::of(goals, id), goals.failure);
     let drops = measured.totals.lossless_drops.saturating_sub(watchdog_drops(measured));
     let broken = drops > 0 || !measured.deadlock.is_empty();
+    let isolated = ["leaf", "nic"].contains(&id) && apart(fabric, victims).is_some();
     let verdict = match (course.ended(), &single) {
         _ if broken => Verdict::Fail,
         (true, Some(_)) => match demand {
             Demand::Stated => Verdict::Fail,
             Demand::Usual => Verdict::Warn,
+            // Who builds two planes means to lose one.
+            Demand::None if isolated => Verdict::Warn,
             Demand::None => Verdict::Pass,
         },
         (true, None) => Verdict::Fail,
@@ -445,6 +448,13 @@ fn cure(
         }
         ("spine" | "reset" | "upgrade" | "step", Some(_)) => {
             Advice::words("build two switches or more above the leaves")
+        }
+        ("leaf" | "nic", Some(_)) if fabric.nics.iter().all(|nic| nic.ports.len() > 1) => {
+            Advice::words(
+                "join the planes (two leaves of a NIC under the same spines: homing = \"dual\"), or use NICs or a \
+                 communication library that change the plane when the other end does not answer: xoff has no model \
+                 of those",
+            )
         }
         ("leaf" | "nic", Some(_)) => Advice::words("give servers a second way: dual-homed NICs"),
         ("storm", _) => Advice::words(
