@@ -9,7 +9,7 @@ use crate::phase::Phase;
 use std::collections::BTreeSet;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
-use xoff_fabric::model::{Balancing, CLASSES, Scheduling, Tier};
+use xoff_fabric::model::{Balancing, CLASSES, ClassId, Scheduling, Switch, Tier};
 use xoff_report::Verdict;
 use xoff_transport::config::Congestion;
 
@@ -24,6 +24,7 @@ pub(super) fn checks(evidence: &Evidence<'_>, derived: &Derived) -> Vec<Check> {
             pfc(evidence),
             lossless_classes(setup),
             cnp_class(setup),
+            ack_class(evidence),
             ecn(evidence, derived),
             headroom(derived),
             watchdog(evidence),
@@ -166,10 +167,61 @@ fn cnp_class(setup: &FabricSetup) -> Check {
         .advise(Some(advice::cnp_class(setup)))
 }
 
+/// A lost acknowledgement is a lost packet to the sender: it waits for its timeout, or sends again what arrived.
+fn ack_class(evidence: &Evidence<'_>) -> Check {
+    let fabric = &evidence.setup.fabric;
+    let own = fabric.ack_class.filter(|&class| class != fabric.data_class);
+    let ports = || fabric.switches.iter().flat_map(|switch| switch.ports.clone());
+    // Nothing is before a strict class that only has control traffic: its queue stays empty.
+    let safe = |id: &ClassId| {
+        let mut ports = ports().map(|port| &fabric.ports[port as usize].classes[usize::from(id.0)]);
+        ports.all(|class| class.lossless || class.scheduling == Scheduling::Strict)
+    };
+    let exposed = own.filter(|class| !safe(class));
+    let measured = match (own, exposed) {
+        (None, _) => "acknowledgements are in the class of the data they answer".to_owned(),
+        (Some(class), None) => format!("class {}, lossless or strict at every port", class.0),
+        (Some(_), Some(class)) => format!(
+            "class {} is lossy and shares its queue and weight with other traffic: what fills it drops \
+             acknowledgements",
+            class.0
+        ),
+    };
+    let remove = Advice::words("leave acknowledgements in the class of their data")
+        .without(vec!["traffic.ack".to_owned()]);
+    check("ack-class", "Acknowledgements are as safe as the data")
+        .about(Aspect::Lossless)
+        .done("followed an acknowledgement through the classes of every switch port")
+        .seen(measured, "the class of the data, or one that is lossless or strict")
+        .verdict(if exposed.is_some() { Verdict::Warn } else { Verdict::Pass })
+        .places(exposed.map(|_| "traffic.ack"))
+        .consider([remove])
+}
+
+/// Places without marking: switches by name where only some are without it, so that nobody looks at all of them.
+fn unmarked(evidence: &Evidence<'_>, derived: &Derived) -> Vec<String> {
+    let fabric = &evidence.setup.fabric;
+    let data = usize::from(fabric.data_class.0);
+    let bare = |switch: &&Switch| {
+        let mut ports = switch.ports.clone();
+        ports.any(|port| fabric.ports[port as usize].classes[data].ecn.is_none())
+    };
+    let names: Vec<String> =
+        fabric.switches.iter().filter(bare).map(|switch| switch.name.clone()).collect();
+    match names.len() == fabric.switches.len() {
+        true => {
+            let rows = derived.thresholds.iter().filter(|row| row.kmin.is_none());
+            rows.map(|row| row.at.clone()).collect()
+        }
+        false => names,
+    }
+}
+
 fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
     let rows: Vec<_> = derived.thresholds.iter().collect();
-    let off: Vec<String> =
-        rows.iter().filter(|row| row.kmin.is_none()).map(|row| row.at.clone()).collect();
+    let switches = evidence.setup.fabric.switches.len();
+    let off = unmarked(evidence, derived);
+    let some_off = !off.is_empty() && rows.iter().any(|row| row.kmin.is_some());
     let marking = || rows.iter().filter_map(|row| Some((row, row.kmin?)));
     let never: Vec<String> = marking()
         .filter(|(row, _)| row.ingresses_to_mark.is_none())
@@ -198,7 +250,11 @@ fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
         })
         .collect();
     let (verdict, measured, places) = if !off.is_empty() {
-        (Verdict::Fail, format!("no marking at {}", some(&off)), off)
+        let words = match some_off {
+            true => format!("no marking at {} of {switches} switches: {}", off.len(), some(&off)),
+            false => format!("no marking at {}", some(&off)),
+        };
+        (Verdict::Fail, words, off)
     } else if !never.is_empty() {
         (Verdict::Fail, some(&never), never)
     } else if !late.is_empty() {
@@ -211,8 +267,9 @@ fn ecn(evidence: &Evidence<'_>, derived: &Derived) -> Check {
         (Verdict::Pass, format!("a queue that {feed} is marked before PFC pauses"), Vec::new())
     };
     let candidates = [
-        rows.iter().any(|row| row.kmin.is_none()).then(advice::ecn_on),
+        // What one switch or tier says of itself stands above what the file says of all.
         advice::as_the_others(evidence, &["ecn"]),
+        rows.iter().any(|row| row.kmin.is_none()).then(advice::ecn_on),
         advice::usual_pause(evidence),
         advice::thresholds(evidence),
         advice::ecn_below_xoff(evidence.setup),

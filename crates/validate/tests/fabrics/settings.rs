@@ -49,7 +49,7 @@ fn designs() -> Vec<(&'static str, String)> {
 /// `[transport]`, which is the last table of every design.
 type Row = (&'static str, &'static str, &'static str);
 
-const ROWS: [Row; 44] = [
+const ROWS: [Row; 45] = [
     ("ECN off on the spines", "[switch.spine.ecn]\nenabled = false", "ecn-before-pfc"),
     ("ECN off on the leaves", "[switch.leaf.ecn]\nenabled = false", "ecn-before-pfc"),
     (
@@ -102,6 +102,7 @@ const ROWS: [Row; 44] = [
     ("NICs write DSCP 0 into notifications", "[nic.dscp]\ncnp = 0", "class-map"),
     ("spines map another DSCP", "[[switch.spine.class]]\nid = 3\ndscp = [24]", "class-map"),
     ("notifications as best effort", "[traffic]\ncnp = 0", "cnp-class"),
+    ("acknowledgements as best effort", "[traffic]\nack = 0", "ack-class"),
     ("best effort is strict", "[[class]]\nid = 0\nscheduling = 'strict'", "weights"),
     ("storage is strict", "[[class]]\nid = 5\nscheduling = 'strict'", "weights"),
     ("RDMA is strict", "[[class]]\nid = 3\nscheduling = 'strict'", "weights"),
@@ -172,6 +173,22 @@ fn settings_are_named_without_an_experiment() {
     }
     println!("{table}");
     assert!(wrong.is_empty(), "{table}\n{}", wrong.join("\n"));
+}
+
+/// One switch without marking is named, and its own entry is what goes.
+#[test]
+fn a_single_switch_without_marking_is_named() {
+    for (design, text) in designs() {
+        let entry = "[[device]]\nname = 'leaf1'\necn = { enabled = false }\n";
+        let found = laboratory(&format!("{text}{entry}"));
+        let check = found.checks.iter().find(|check| check.id == "laboratory.ecn-before-pfc");
+        let check = check.expect("it is judged");
+        assert!(check.measured.starts_with("no marking at 1 of "), "{design}: {check:#?}");
+        assert!(check.measured.ends_with("switches: leaf1"), "{design}: {check:#?}");
+        assert_eq!(check.places, ["leaf1"], "{design}");
+        let advice = check.advice.as_ref().expect("it is cured");
+        assert_eq!(advice.remove, ["device[0]"], "{design}: {advice:?}");
+    }
 }
 
 /// The same mistake, further and further from what is right.
