@@ -191,6 +191,15 @@ impl Check {
         self
     }
 
+    /// Its title for one that may not have passed. Titles say what is to be, and some ask.
+    pub fn heading(&self) -> String {
+        match self.verdict {
+            Verdict::Pass => self.title.clone(),
+            _ if self.title.starts_with("What ") => self.title.clone(),
+            Verdict::Warn | Verdict::Fail => format!("not met: {}", self.title),
+        }
+    }
+
     /// What to change, unless it passed.
     pub fn advise(self, advice: Option<Advice>) -> Self {
         self.consider(advice)

@@ -67,11 +67,12 @@ fn performance(evidence: &Evidence<'_>, checks: &[Check]) -> Option<String> {
     if words.is_empty() {
         return None;
     }
-    let limits: Vec<String> =
-        unhappy(checks, Aspect::Performance).iter().map(|check| check.title.clone()).collect();
+    let unhappy = unhappy(checks, Aspect::Performance);
+    let limits: Vec<String> = unhappy.iter().map(|check| format!("\"{}\"", check.title)).collect();
     let mut answer = words.join(", ");
     if !limits.is_empty() {
-        answer += &format!("; not as it should be: {}", some(&limits));
+        // Titles say what is to be.
+        answer += &format!("; expected and not met: {}", some(&limits));
     }
     Some(answer)
 }

@@ -138,7 +138,7 @@ fn finding(check: &Check, width: usize, style: Style) -> String {
         Verdict::Fail => style.red("fail"),
         _ => style.yellow("warn"),
     };
-    let mut text = format!("{word}  {}  {}\n", style.bold(&check.title), style.dim(&check.id));
+    let mut text = format!("{word}  {}  {}\n", style.bold(&check.heading()), style.dim(&check.id));
     text += &wrapped("seen      ", &check.measured, width);
     text += &wrapped("expected  ", &check.expected, width);
     if let Some(advice) = &check.advice {
