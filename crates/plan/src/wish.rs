@@ -173,13 +173,13 @@ impl Wish {
         };
         let nic = find(&catalogue.nics, nic, "NICs", "--nic")?.clone();
         let leaf_name = self.leaf.as_deref().unwrap_or("tomahawk-5");
-        let leaf = silicon(&switches, leaf_name, "--leaf")?;
+        let leaf = silicon(catalogue, &switches, leaf_name, "--leaf")?;
         let spine = match self.spine.as_deref() {
-            Some(name) => silicon(&switches, name, "--spine")?,
+            Some(name) => silicon(catalogue, &switches, name, "--spine")?,
             None => leaf.clone(),
         };
         let core = match self.core.as_deref() {
-            Some(name) => silicon(&switches, name, "--core")?,
+            Some(name) => silicon(catalogue, &switches, name, "--core")?,
             None => spine.clone(),
         };
         let ratio = |given: Option<Ratio>| given.unwrap_or(Ratio::ONE);
@@ -334,7 +334,28 @@ fn find<'a, T>(
     })
 }
 
-fn silicon(known: &BTreeMap<String, Silicon>, name: &str, option: &str) -> Result<Switch, Refusal> {
+fn silicon(
+    catalogue: &Catalogue,
+    known: &BTreeMap<String, Silicon>,
+    name: &str,
+    option: &str,
+) -> Result<Switch, Refusal> {
+    if let Some(other) = catalogue.silicon.get(name).filter(|_| !known.contains_key(name)) {
+        let (own, wanted) = match other.infiniband {
+            true => ("InfiniBand", "Ethernet"),
+            false => ("Ethernet", "InfiniBand"),
+        };
+        return Err(Refusal::new(
+            format!(
+                "{option}: `{name}` is an {own} switch, and this network is of {wanted} switches"
+            ),
+            [
+                format!("{wanted} silicon: see `xoff catalogue silicon`"),
+                "without the option: every plan has InfiniBand of the same rate beside it"
+                    .to_owned(),
+            ],
+        ));
+    }
     let found = find(known, name, "silicon", option)?;
     let sold = ["silicon that is sold: see `xoff catalogue silicon`"];
     if found.unlimited() {

@@ -129,3 +129,18 @@ fn floors_that_hold_nothing() {
     let flat = Floor { row_pitch: Length::default(), rack_pitch: Length::default(), ..usual };
     assert!(plan(&Wish::gpus(1_024), flat, &catalogue, &prices).is_ok());
 }
+
+/// It is in the catalogue, and what is wrong is the network.
+#[test]
+fn infiniband_silicon_is_not_said_to_be_unknown() {
+    for wish in [
+        Wish { leaf: Some("quantum-2".into()), ..Wish::gpus(64) },
+        Wish { spine: Some("quantum-2".into()), ..Wish::gpus(64) },
+    ] {
+        let refusal = refused(&wish);
+        assert!(refusal.message.contains("`quantum-2` is an InfiniBand switch"), "{refusal}");
+        assert!(refusal.cures[0].contains("xoff catalogue silicon"), "{refusal}");
+    }
+    let unknown = refused(&Wish { leaf: Some("quantum-9".into()), ..Wish::gpus(64) });
+    assert!(unknown.message.contains("there is no `quantum-9`"), "{unknown}");
+}
