@@ -42,7 +42,12 @@ impl Plan {
         if shape.tiers > 1 {
             let nic = self.catalogue.nics.get(&self.design.nic);
             text.push_str(match nic.map(|nic| nic.placement) {
-                None | Some(OutOfOrder::Unable) => "\n[transport]\nqueue-pairs = 16\n",
+                None | Some(OutOfOrder::Unable) => {
+                    // Switches that balance flowlets take a pause for the end of one, and these NICs take what is
+                    // overtaken for lost. With 16 a permutation gets 63 % of line rate on 64 GPUs, with 32 82 %.
+                    "\n# These NICs keep packets in order: each connection has several queue pairs, which hash to \
+                     several links\n[transport]\nqueue-pairs = 32\n"
+                },
                 Some(OutOfOrder::Switchable | OutOfOrder::Able) => {
                     "\n[switch.balancing]\nkind = \"dlb\"\nper = \"packet\"\n\n\
                      [transport]\nrecovery = \"selective-repeat\"\nreorder-window = 256\n"
