@@ -15,6 +15,7 @@ mod laboratory;
 mod load;
 mod operations;
 mod pause;
+mod ranks;
 mod redundancy;
 mod settings;
 mod tenants;
@@ -79,6 +80,7 @@ pub fn judge(evidence: &Evidence<'_>, choice: &Choice) -> Vec<Check> {
                 checks.extend(tiers::checks(evidence));
                 checks.extend(settings::checks(evidence, &derived));
                 checks.extend(transport::checks(evidence, &derived));
+                checks.extend(ranks::check(&evidence.setup.fabric));
             }
             Phase::Baseline => checks.extend(baseline::checks(evidence)),
             Phase::Synthetic => {
