@@ -108,6 +108,38 @@ fn results_of_one_command_are_foreign_to_another() {
     }
 }
 
+/// Every plan writes a `fabric.toml`: their validations do not replace each other.
+#[test]
+fn a_validation_of_another_fabric_stays() {
+    let folder = prepared();
+    let path = |name: &str| folder.path().join(name);
+    let text = fs::read_to_string(path("fabric.toml")).unwrap();
+    fs::create_dir(path("other")).unwrap();
+    fs::write(path("other/fabric.toml"), format!("# another\n{text}")).unwrap();
+    let run = |fabric: &str, more: &[&str]| {
+        output(folder.path(), &[&["validate", fabric, "--phase", "1"], more].concat())
+    };
+    assert_ne!(code(&run("fabric.toml", &["--out", "v"])), Some(3));
+    let before = fs::read(path("v/validation.json")).unwrap();
+    let refused = run("other/fabric.toml", &["--out", "v"]);
+    assert_eq!(code(&refused), Some(3));
+    let words = stderr(&refused);
+    assert!(words.contains("validation of another fabric") && words.contains("--fresh"), "{words}");
+    assert_eq!(fs::read(path("v/validation.json")).unwrap(), before);
+    // The same file goes on there, edited or not.
+    fs::write(path("fabric.toml"), format!("# edited\n{text}")).unwrap();
+    assert_ne!(code(&run("fabric.toml", &["--out", "v"])), Some(3));
+    assert_ne!(code(&run("other/fabric.toml", &["--out", "v", "--fresh"])), Some(3));
+    // Without --out each has a folder, and the same one again.
+    for _ in 0..2 {
+        assert_ne!(code(&run("fabric.toml", &[])), Some(3));
+        let noted = run("other/fabric.toml", &[]);
+        assert!(stderr(&noted).contains("it stays"), "{}", stderr(&noted));
+    }
+    assert!(path("validations/fabric-1-2/validation.json").is_file());
+    assert!(!path("validations/fabric-1-3").exists());
+}
+
 #[test]
 fn a_validation_without_a_verdict_is_known_as_one() {
     // Killed after its first file.

@@ -16,7 +16,7 @@ pub(super) struct Folder {
     path: PathBuf,
 }
 
-/// An empty file that is there before anything else: a validation that is interrupted before its
+/// A file that is there before anything else, with the path of the fabric: a validation that is interrupted before its
 /// verdict is known by it.
 const MARK: &str = ".xoff-validation";
 
@@ -25,6 +25,26 @@ fn is_one(path: &Path) -> bool {
     let verdict = || read::<serde_json::Value>(&path.join("validation.json"));
     let ours = |verdict: serde_json::Value| verdict["fabric_sha256"].is_string();
     path.join(MARK).is_file() || verdict().is_some_and(ours)
+}
+
+/// The fabric file that a folder has a validation of, if it is another than this one. A file that was edited since is
+/// the same one, and so is a copy of it.
+pub(super) fn of_another(folder: &Path, fabric: &Path, text: &str) -> Option<String> {
+    if fs::read_to_string(folder.join("fabric.toml")).is_ok_and(|there| there == text) {
+        return None;
+    }
+    let marked = fs::read_to_string(folder.join(MARK)).ok().filter(|path| !path.is_empty());
+    let judged = || {
+        let verdict = read::<serde_json::Value>(&folder.join("validation.json"))?;
+        verdict["fabric"].as_str().map(str::to_owned)
+    };
+    let there = marked.or_else(judged)?;
+    (whole(Path::new(&there)) != whole(fabric)).then_some(there)
+}
+
+/// A path from the root, as far as it can be known.
+fn whole(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// What an experiment measured, with what it was made from: it counts only for that.
@@ -36,10 +56,23 @@ struct Kept {
 
 impl Folder {
     /// Makes the folder, or goes on in it; `fresh` forgets what was measured there.
-    pub(super) fn open(path: PathBuf, fabric: &str, fresh: bool) -> Result<Self, Failure> {
+    /// A validation of another fabric stays, unless `fresh` says otherwise.
+    pub(super) fn open(
+        path: PathBuf,
+        fabric: &Path,
+        text: &str,
+        fresh: bool,
+    ) -> Result<Self, Failure> {
+        if let Some(there) = of_another(&path, fabric, text).filter(|_| !fresh) {
+            return Err(Failure::write(format!(
+                "`{}` has the validation of another fabric, `{there}`\n  choose another --out, or --fresh to replace it",
+                path.display()
+            )));
+        }
         files::claim(&path, &Contents::Results { what: "validation", own: is_one })?;
         let mark = path.join(MARK);
-        fs::write(&mark, "").map_err(|error| failed(&mark, &error))?;
+        let whole = whole(fabric).display().to_string();
+        fs::write(&mark, whole).map_err(|error| failed(&mark, &error))?;
         let folder = Self { path };
         let experiments = folder.path.join("experiments");
         if fresh && experiments.is_dir() {
@@ -52,7 +85,7 @@ impl Folder {
             }
         }
         fs::create_dir_all(&experiments).map_err(|error| failed(&experiments, &error))?;
-        folder.write("fabric.toml", fabric)?;
+        folder.write("fabric.toml", text)?;
         Ok(folder)
     }
 

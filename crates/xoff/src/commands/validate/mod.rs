@@ -76,7 +76,8 @@ pub(crate) struct Args {
     /// Seed of every random draw
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The folder of the validation [default: validations/FABRIC-SEED, or FABRIC-SEED-quick, FABRIC-SEED-budget]
+    /// The folder of the validation [default: validations/FABRIC-SEED, or FABRIC-SEED-quick, FABRIC-SEED-budget; with a
+    /// number behind it if a file of the same name elsewhere has that]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Configurations of the devices, as `xoff audit` reads them: the laboratory holds them against
@@ -89,7 +90,7 @@ pub(crate) struct Args {
     /// Try nothing: advise what might help, without saying what it gains
     #[arg(long)]
     no_what_if: bool,
-    /// Forget what an earlier validation in the folder has measured
+    /// Forget what an earlier validation in the folder has measured, be it of another fabric
     #[arg(long)]
     fresh: bool,
     /// Experiments at a time [default: as many as there are cores]
@@ -117,13 +118,32 @@ impl Args {
         Choice { phases, quick: self.quick }
     }
 
-    fn folder(&self) -> PathBuf {
+    /// Where it goes. Of fabrics whose files have the same name each has a folder of its own.
+    fn folder(&self, text: &str) -> PathBuf {
+        if let Some(out) = &self.out {
+            return out.clone();
+        }
         let stem = self.fabric.file_stem().unwrap_or(self.fabric.as_os_str()).to_string_lossy();
         let quick = if self.quick { "-quick" } else { "" };
         let budget = if self.budget.is_some() { "-budget" } else { "" };
         let name = format!("{stem}-{}{quick}{budget}", self.seed);
-        let usual = || PathBuf::from("validations").join(name);
-        self.out.clone().unwrap_or_else(usual)
+        let numbered = |number: u32| match number {
+            1 => PathBuf::from("validations").join(&name),
+            _ => PathBuf::from("validations").join(format!("{name}-{number}")),
+        };
+        let taken = |number: &u32| {
+            let other = folder::of_another(&numbered(*number), &self.fabric, text)?;
+            Some((numbered(*number), other))
+        };
+        let free = (1..).find(|number| taken(number).is_none()).unwrap_or(1);
+        if let Some((folder, other)) = taken(&1).filter(|_| !self.quiet && !self.json) {
+            let folder = folder.display();
+            say(
+                Level::Note,
+                &format!("`{folder}` has the validation of another fabric, `{other}`: it stays"),
+            );
+        }
+        numbered(free)
     }
 }
 
@@ -143,7 +163,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         files::may_write_one(path, is_junit)?;
     }
     let interrupt = Interrupt::listen();
-    let folder = Folder::open(args.folder(), &text, args.fresh)?;
+    let folder = Folder::open(args.folder(&text), &args.fabric, &text, args.fresh)?;
     let (validation, results, advised) = match &loaded.value {
         None => {
             let checks = judge_broken(&loaded.diagnostics, loaded.draft.as_ref());
