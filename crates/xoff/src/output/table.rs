@@ -78,16 +78,35 @@ impl Table {
 
     fn in_columns(&self, widths: &[usize], style: Style) -> String {
         let mut text = String::new();
-        if self.columns.iter().any(|(name, _)| !name.is_empty()) {
+        let named = self.columns.iter().any(|(name, _)| !name.is_empty());
+        if named {
             let headings: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
             text += &style.dim(&self.line(&headings, widths));
             text.push('\n');
         }
         for row in &self.rows {
-            text += &self.line(row, widths);
-            text.push('\n');
+            let lines = if named { vec![row.clone()] } else { self.folded(row, widths) };
+            for line in lines {
+                text += &self.line(&line, widths);
+                text.push('\n');
+            }
         }
         text
+    }
+
+    /// A row of names and what they stand for, text on as many lines as it takes: there nothing is left out.
+    fn folded(&self, row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
+        let cells = row.iter().zip(widths).zip(&self.columns);
+        let cells = cells.map(|((cell, &width), (_, align))| match align {
+            Align::Left if columns_of(cell) > width => super::wrap(cell, width.max(1)),
+            Align::Left | Align::Right => vec![cell.clone()],
+        });
+        let cells: Vec<Vec<String>> = cells.collect();
+        let lines = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let line = |at: usize| -> Vec<String> {
+            cells.iter().map(|cell| cell.get(at).cloned().unwrap_or_default()).collect()
+        };
+        (0..lines).map(line).collect()
     }
 
     fn line(&self, cells: &[String], widths: &[usize]) -> String {
@@ -187,6 +206,15 @@ mod tests {
     fn what_does_not_fit_at_all_is_shown_row_by_row() {
         let text = queues().render(14, Style::PLAIN);
         assert!(text.starts_with("  leaf0→…-nic3\n    bytes  1…B\n"), "{text}");
+    }
+
+    #[test]
+    fn what_a_name_stands_for_takes_several_lines() {
+        let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);
+        table.row(["switches", "8 leaves (tomahawk-5), 2 spines (tomahawk-5)"]);
+        let text = table.render(40, Style::PLAIN);
+        let expected = "  switches  8 leaves (tomahawk-5), 2\n            spines (tomahawk-5)\n";
+        assert_eq!(text, expected);
     }
 
     #[test]
