@@ -154,19 +154,21 @@ pub fn time(
 struct Values([f64; Self::NUMBER]);
 
 impl Values {
-    const NUMBER: usize = 8;
+    const NUMBER: usize = 12;
     /// The last is the number of channels; 0 for the usual one.
-    const CHANNELS: usize = 7;
+    const CHANNELS: usize = 11;
     const MOST_CHANNELS: f64 = 64.0;
-    /// Rates are the fourth and the seventh.
-    const RATES: [usize; 2] = [3, 6];
+    /// Rates are the last of each way to learn that data has arrived.
+    const RATES: [usize; 3] = [3, 6, 9];
 
     fn of(cost: &Cost, channels: Option<u32>) -> Self {
-        let flags = cost.flags.unwrap_or(Flags {
+        // What is not there costs what fences cost, and so is never the cheapest.
+        let none = Flags {
             slice: cost.slice,
             proxy: cost.proxy,
             rate: cost.copy_rate.unwrap_or(Rate::from_gbps(1_000)),
-        });
+        };
+        let (flags, lines) = (cost.flags.unwrap_or(none), cost.lines.unwrap_or(none));
         let copy = cost.copy_rate.unwrap_or(Rate::from_gbps(1_000));
         let time = |span: Span| span.as_ps() as f64;
         Self([
@@ -177,6 +179,10 @@ impl Values {
             time(flags.slice),
             time(flags.proxy),
             flags.rate.bps() as f64,
+            time(lines.slice),
+            time(lines.proxy),
+            lines.rate.bps() as f64,
+            time(cost.nvls_launch),
             channels.map_or(0.0, f64::from),
         ])
     }
@@ -184,13 +190,15 @@ impl Values {
     fn cost(&self) -> Cost {
         let time = |at: usize| Span::from_ps(self.0[at] as u64);
         let rate = |at: usize| Rate::from_bps(self.0[at] as u64);
-        let [copy, flag] = Self::RATES;
+        let [copy, flag, line] = Self::RATES;
         Cost {
             launch: time(0),
+            nvls_launch: time(10),
             slice: time(1),
             copy_rate: Some(rate(copy)),
             proxy: time(2),
             flags: Some(Flags { slice: time(4), proxy: time(5), rate: rate(flag) }),
+            lines: Some(Flags { slice: time(7), proxy: time(8), rate: rate(line) }),
         }
     }
 

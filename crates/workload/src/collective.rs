@@ -2,7 +2,7 @@
 //!
 //! | collective | algorithms | what is cut how |
 //! | --- | --- | --- |
-//! | AllReduce | ring, tree, rail, nvls, in-network | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail; nvls, in-network: steps, and between switches pieces that fit their slots |
+//! | AllReduce | ring, tree, rail, nvls, nvls-tree, in-network | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail; nvls, in-network: steps, and between switches pieces that fit their slots |
 //! | AllGather, ReduceScatter | ring | as AllReduce |
 //! | Broadcast | ring (a chain), tree | pieces of 1 step |
 //! | Reduce | ring (a chain) | pieces of 1 step |
@@ -138,6 +138,8 @@ pub enum Algorithm {
     Direct,
     /// Inside one server by its NVSwitches, which add up and copy.
     Nvls,
+    /// The same in every server, and along two trees between them.
+    NvlsTree,
     /// Up and down trees of switches that add up what they are sent.
     InNetwork,
 }
@@ -153,8 +155,14 @@ impl Algorithm {
             Algorithm::Pxn => "pxn",
             Algorithm::Direct => "direct",
             Algorithm::Nvls => "nvls",
+            Algorithm::NvlsTree => "nvls-tree",
             Algorithm::InNetwork => "in-network",
         }
+    }
+
+    /// Whether switches add up.
+    const fn is_aggregate(self) -> bool {
+        matches!(self, Algorithm::Nvls | Algorithm::NvlsTree | Algorithm::InNetwork)
     }
 
     /// Whether every rank sends to every other by itself.
@@ -260,6 +268,11 @@ pub enum CollectiveError {
         "algorithm `nvls` needs ranks in one server whose NVSwitches add up (`nvls` under `[cluster]`)"
     )]
     NoNvls,
+    /// The same, in one server or in several that differ.
+    #[error(
+        "algorithm `nvls-tree` needs as many ranks in each of several servers whose NVSwitches add up (`nvls` under `[cluster]`)"
+    )]
+    NoNvlsTree,
     /// A root that is not there.
     #[error("rank {root} is the root, and there are {ranks} ranks")]
     NoRoot {
@@ -298,6 +311,7 @@ impl Settings {
             ("clear-to-send", self.clear_to_send.get(), MOST_STEP),
             ("copy-rate", self.cost.copy_rate.map_or(1, Rate::bps), u64::MAX),
             ("flag-rate", self.cost.flags.map_or(1, |flags| flags.rate.bps()), u64::MAX),
+            ("ll128-rate", self.cost.lines.map_or(1, |lines| lines.rate.bps()), u64::MAX),
         ];
         let wrong = ranges.into_iter().find(|&(_, value, most)| value == 0 || value > most);
         match wrong {
@@ -373,8 +387,7 @@ fn check(
     settings: &Settings,
 ) -> Result<(), CollectiveError> {
     settings.check()?;
-    let switched = matches!(algorithm, Algorithm::Nvls | Algorithm::InNetwork);
-    let switched = switched && collective == Collective::AllReduce;
+    let switched = algorithm.is_aggregate() && collective == Collective::AllReduce;
     if !switched && !Algorithm::of(collective).contains(&algorithm) {
         return Err(CollectiveError::NoAlgorithm(collective, algorithm));
     }
@@ -384,6 +397,9 @@ fn check(
     let inside = layout.domains().len() == 1 && layout.nvls().is_some();
     if algorithm == Algorithm::Nvls && !inside {
         return Err(CollectiveError::NoNvls);
+    }
+    if algorithm == Algorithm::NvlsTree && !has_nvls_trees(layout) {
+        return Err(CollectiveError::NoNvlsTree);
     }
     let even = matches!(algorithm, Algorithm::Rail | Algorithm::InNetwork);
     if even && layout.ranks_per_domain().is_none() {
@@ -407,12 +423,18 @@ fn check(
     }
 }
 
+/// Whether servers add up by their NVSwitches, and there are trees between them.
+fn has_nvls_trees(layout: &Layout) -> bool {
+    let even = layout.ranks_per_domain().is_some_and(|ranks| ranks > 1);
+    layout.domains().len() > 1 && even && layout.nvls().is_some()
+}
+
 /// Channels by NCCL's habits: rings are doubled so that a NIC always has one to send for.
 fn channels_by_rule(algorithm: Algorithm, layout: &Layout) -> u32 {
     let channels = match algorithm {
         Algorithm::Ring | Algorithm::Tree | Algorithm::InNetwork => u64::from(layout.rails()) * 2,
         Algorithm::Rail => 2,
-        Algorithm::Nvls => NVLS_CHANNELS,
+        Algorithm::Nvls | Algorithm::NvlsTree => NVLS_CHANNELS,
         Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct => {
             layout.nic_rate().bps().div_ceil(PAIR_CHANNEL.bps())
         }
@@ -449,7 +471,7 @@ pub fn program(
     layout: &Layout,
     settings: &Settings,
 ) -> Result<Program, CollectiveError> {
-    if matches!(algorithm, Algorithm::Nvls | Algorithm::InNetwork) {
+    if algorithm.is_aggregate() {
         check(collective, algorithm, size, layout, settings)?;
         return aggregate::program(algorithm, size, layout, settings).map(Program::Aggregate);
     }

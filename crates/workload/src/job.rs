@@ -388,12 +388,20 @@ fn cost(setting: &CostSetting, fabric: &Fabric) -> Cost {
         proxy: own.flag_proxy.unwrap_or(usual.proxy),
         rate: own.flag_rate.unwrap_or(usual.rate),
     });
+    let lines = own.flags != Some(false) && own.ll128 != Some(false);
+    let lines = usual.lines.filter(|_| lines).map(|usual| Flags {
+        slice: own.ll128_slice.unwrap_or(usual.slice),
+        proxy: own.ll128_proxy.unwrap_or(usual.proxy),
+        rate: own.ll128_rate.unwrap_or(usual.rate),
+    });
     Cost {
         launch: own.launch.unwrap_or(usual.launch),
+        nvls_launch: own.nvls_launch.unwrap_or(usual.nvls_launch),
         slice: own.slice.unwrap_or(usual.slice),
         copy_rate: own.copy_rate.or(usual.copy_rate),
         proxy: own.proxy.unwrap_or(usual.proxy),
         flags,
+        lines,
     }
 }
 
@@ -484,6 +492,7 @@ fn algorithm(
         AlgorithmSetting::Pxn => Algorithm::Pxn,
         AlgorithmSetting::Direct => Algorithm::Direct,
         AlgorithmSetting::Nvls => Algorithm::Nvls,
+        AlgorithmSetting::NvlsTree => Algorithm::NvlsTree,
         AlgorithmSetting::InNetwork => Algorithm::InNetwork,
     }
 }

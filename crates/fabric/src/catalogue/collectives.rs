@@ -40,6 +40,9 @@ pub(super) fn built_in() -> impl Iterator<Item = CollectiveProfile> {
             flag_proxy: ns(flag_proxy),
             flag_rate: mbps(flag_rate),
             flags: None,
+            // Fitted without it.
+            ll128: Some(false),
+            ..CostValues::default()
         }
     };
     [

@@ -107,7 +107,11 @@ pub(crate) fn costs(at: &[Step<'_>], cost: &CostValues, report: &mut Report<'_>)
         let path = [at, keys![key]].concat();
         report.error(code::IMPOSSIBLE, &path, message, help);
     };
-    for (key, rate) in [("copy-rate", cost.copy_rate), ("flag-rate", cost.flag_rate)] {
+    for (key, rate) in [
+        ("copy-rate", cost.copy_rate),
+        ("flag-rate", cost.flag_rate),
+        ("ll128-rate", cost.ll128_rate),
+    ] {
         if rate == Some(Rate::ZERO) {
             let help = "give a rate like \"188Gbps\", or `cost = \"none\"` for no cost at all";
             wrong(key, format!("with a `{key}` of zero nothing is ever received"), help);
@@ -115,10 +119,13 @@ pub(crate) fn costs(at: &[Step<'_>], cost: &CostValues, report: &mut Report<'_>)
     }
     for (key, span) in [
         ("launch", cost.launch),
+        ("nvls-launch", cost.nvls_launch),
         ("slice", cost.slice),
         ("proxy", cost.proxy),
         ("flag-slice", cost.flag_slice),
         ("flag-proxy", cost.flag_proxy),
+        ("ll128-slice", cost.ll128_slice),
+        ("ll128-proxy", cost.ll128_proxy),
     ] {
         if let Some(span) = span.filter(|&span| span > LONGEST) {
             wrong(key, format!("`{key}` is {span}"), "measured ones are below 20us");
@@ -173,9 +180,13 @@ pub(super) fn gpus(fabric: &Fabric) -> u64 {
 }
 
 fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
-    use AlgorithmSetting::{Auto, Direct, InNetwork, Nvls, Pairwise, Pxn, Rail, Ring, Tree};
+    use AlgorithmSetting::{
+        Auto, Direct, InNetwork, Nvls, NvlsTree, Pairwise, Pxn, Rail, Ring, Tree,
+    };
     match workload {
-        Workload::AllReduce(_) => matches!(algorithm, Auto | Ring | Tree | Rail | InNetwork | Nvls),
+        Workload::AllReduce(_) => {
+            matches!(algorithm, Auto | Ring | Tree | Rail | InNetwork | Nvls | NvlsTree)
+        }
         Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
             matches!(algorithm, Auto | Ring)
         }
@@ -187,7 +198,9 @@ fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
 
 fn algorithms(workload: &Workload) -> &'static str {
     match workload {
-        Workload::AllReduce(_) => "`auto`, `ring`, `tree`, `rail`, `nvls` and `in-network`",
+        Workload::AllReduce(_) => {
+            "`auto`, `ring`, `tree`, `rail`, `nvls`, `nvls-tree` and `in-network`"
+        }
         Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
             "`auto` and `ring`"
         }

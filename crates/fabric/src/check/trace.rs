@@ -31,7 +31,10 @@ pub(super) fn check(index: usize, entry: &TraceReplay, report: &mut Report<'_>) 
         let help = "0 leaves computing out, 1 keeps it, 0.5 is a GPU twice as fast";
         wrong("compute-scale", format!("computing times {scale} as long"), help);
     }
-    if matches!(entry.algorithm, AlgorithmSetting::Nvls | AlgorithmSetting::InNetwork) {
+    if matches!(
+        entry.algorithm,
+        AlgorithmSetting::Nvls | AlgorithmSetting::NvlsTree | AlgorithmSetting::InNetwork
+    ) {
         let message = "switches do not add up for the communicators of a trace".into();
         wrong("algorithm", message, "choose another, or leave `algorithm` out");
     }

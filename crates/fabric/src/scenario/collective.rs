@@ -96,6 +96,8 @@ pub enum AlgorithmSetting {
     Direct,
     /// Inside one server by its NVSwitches, which add up and copy; needs `nvls` under `[cluster]`.
     Nvls,
+    /// The same in every server, and along two trees between them; needs `nvls` under `[cluster]`.
+    NvlsTree,
     /// Up and down trees of switches that add up what they are sent; needs `aggregation` under `[switch]`.
     InNetwork,
 }

@@ -39,6 +39,8 @@ pub enum CostName {
 pub struct CostValues {
     /// From the call to the first step (default 8.4us).
     pub launch: Option<Span>,
+    /// How much longer than `launch` NVLS takes to begin (default 16.6us).
+    pub nvls_launch: Option<Span>,
     /// What a channel of a GPU spends on every slice that it receives behind a fence (default 3us).
     pub slice: Option<Span>,
     /// Rate at which a channel copies and adds up what it receives (default 188Gbps, that is 23.5 GB/s).
@@ -51,8 +53,16 @@ pub struct CostValues {
     pub flag_proxy: Option<Span>,
     /// Rate at which a channel takes in data with flags (default 70.4Gbps, that is 8.8 GB/s).
     pub flag_rate: Option<Rate>,
-    /// Whether small slices may carry flags, where that is faster (default true).
+    /// What a channel spends on a slice with a flag in every 128 bytes (LL128; default 2us).
+    pub ll128_slice: Option<Span>,
+    /// What the proxies add to a slice with LL128 (default 5us).
+    pub ll128_proxy: Option<Span>,
+    /// Rate at which a channel takes in data with LL128 (default 136Gbps, that is 17 GB/s).
+    pub ll128_rate: Option<Rate>,
+    /// Whether slices may carry flags, where that is faster (default true).
     pub flags: Option<bool>,
+    /// Whether these may be the flags of LL128 (default true; NCCL uses it where GPUs have NVLink and NICs are near them).
+    pub ll128: Option<bool>,
 }
 
 /// What queue pairs the sizes of a sweep have.

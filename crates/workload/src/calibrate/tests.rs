@@ -28,10 +28,12 @@ fn costs_that_made_the_times_are_found() {
     };
     let slower = Cost {
         launch: Span::from_us(25),
+        nvls_launch: Cost::MEASURED.nvls_launch,
         slice: Span::from_us(6),
         copy_rate: Some(Rate::from_gbps(100)),
         proxy: Span::from_us(20),
         flags: Cost::MEASURED.flags,
+        lines: Cost::MEASURED.lines,
     };
     let times: Vec<(Bytes, f64)> =
         sizes().map(|size| (size, time(&task, size, slower, None).unwrap().0)).collect();

@@ -17,11 +17,17 @@
 //! `q + w`, so nobody has sent `q + 2w`. So slots never run out inside a group, and where there are few of them senders wait. The
 //! program asserts it piece by piece.
 //!
-//! What it is not: AllReduce only, and NVSwitches add up only where there is one server. Switches take no time to add. Sums do not leave a switch before the whole piece is there.
+//! **NVLSTree** is the same with NVSwitches inside the servers and trees whose nodes are the ranks themselves: a rank adds what its
+//! children send to its own share, and passes the sum on to them ([`Node::own`]). Each share is two, one for each of two trees in
+//! which no server has children twice, so that all NICs carry as much.
+//!
+//! What it is not: AllReduce only, and NVSwitches do not add up below switches of the network. Switches take no time to add. Sums do not leave a switch before the whole piece is there.
 
 mod bound;
 mod groups;
+mod loads;
 mod parts;
+mod trees;
 
 #[cfg(test)]
 mod tests;
@@ -29,12 +35,10 @@ mod tests;
 use super::cost::Cost;
 use super::late::Lateness;
 use super::shape::{Shape, part};
-use super::traffic::Loads;
 use super::{Algorithm, CollectiveError, LEAST_PIECE, STEPS, Settings, channels_by_rule};
-use crate::layout::{GpuId, Layout, RankId};
-use crate::program::{Action, Demand, Queue, Token, Traffic};
+use crate::layout::{GpuId, Layout};
+use crate::program::{Action, Token};
 use parts::{Cut, Edge, Lane, Member, Node, Work, recover};
-use xoff_fabric::model::NicId;
 use xoff_units::{Bytes, Span};
 
 pub(super) use bound::Speeds;
@@ -56,6 +60,8 @@ mod kind {
     pub(super) const PASSED: u8 = 5;
     pub(super) const WORKED: u8 = 6;
     pub(super) const LAUNCHED: u8 = 7;
+    /// A rank that is a node has a piece from below, or from above, in its hands: indices as of a piece.
+    pub(super) const TAKEN: u8 = 8;
 }
 
 /// How the ranks of a server add up.
@@ -74,12 +80,16 @@ pub struct Aggregate {
     lateness: Lateness,
     near: Near,
     rows: u32,
+    /// Ranks in a row.
+    width: u32,
+    /// Shares of a row: one for each rank, or two.
     columns: u32,
     channels: u32,
     /// Pieces that a member has under way.
     window: u32,
-    /// By row, then column.
+    /// By row, then place in the row.
     gpus: Vec<GpuId>,
+    /// By row, then column.
     members: Vec<Member>,
     /// By column: how its share is cut.
     cuts: Vec<Cut>,
@@ -101,15 +111,21 @@ pub(super) fn program(
     layout: &Layout,
     settings: &Settings,
 ) -> Result<Aggregate, CollectiveError> {
-    let columns = layout.ranks_per_domain().ok_or(CollectiveError::Uneven)?;
+    let width = layout.ranks_per_domain().ok_or(CollectiveError::Uneven)?;
     let rows = layout.domains().len() as u32;
-    let groups = layout.aggregation().filter(|_| rows > 1);
-    if rows > 1 && groups.is_none() {
+    let by_ranks = algorithm == Algorithm::NvlsTree;
+    let columns = if by_ranks { 2 * width } else { width };
+    let groups = layout.aggregation().filter(|_| rows > 1 && !by_ranks);
+    if rows > 1 && groups.is_none() && !by_ranks {
         return Err(CollectiveError::NoSwitches);
     }
-    let slots = groups.map_or(2, |groups| groups.slots);
+    let slots = groups.map_or(2 * STEPS, |groups| groups.slots);
     let piece = groups.map_or(u64::MAX, |groups| groups.piece.get());
-    let hops = groups.map_or(0, |groups| 2 * groups.depth()) + 2;
+    let depth = match by_ranks {
+        true => rows.next_power_of_two().ilog2(),
+        false => groups.map_or(0, Groups::depth),
+    };
+    let hops = 2 * depth + 2;
     let cut = |column| {
         let bytes = part(size.get(), columns, column);
         let shape = Shape::pipeline(bytes, hops, LEAST_PIECE, settings.step.get());
@@ -120,13 +136,14 @@ pub(super) fn program(
     u32::try_from(size.get() / piece.max(1)).map_err(|_| CollectiveError::TooLarge(size))?;
     let ranks = layout.domains().iter().flatten();
     let channels = settings.channels.unwrap_or(channels_by_rule(algorithm, layout));
-    let inside = layout.nvls().filter(|_| algorithm == Algorithm::Nvls);
+    let inside = layout.nvls().filter(|_| algorithm != Algorithm::InNetwork);
     let near = inside.map_or(Near::Direct, |first| Near::Switched { first });
     let mut made = Aggregate {
         cost: settings.cost,
         lateness: settings.lateness,
         near,
         rows,
+        width,
         columns,
         channels,
         window: (slots / 2).max(1),
@@ -135,50 +152,37 @@ pub(super) fn program(
         cuts,
         nodes: Vec::new(),
         edges: Vec::new(),
-        sent: vec![0; (rows * columns * columns) as usize],
-        landed: vec![0; (rows * columns * columns) as usize],
-        lanes: vec![Lane::default(); (rows * columns * channels) as usize],
+        sent: vec![0; (rows * width * columns) as usize],
+        landed: vec![0; (rows * width * columns) as usize],
+        lanes: vec![Lane::default(); (rows * width * channels) as usize],
         left: 0,
     };
     if let Some(groups) = groups {
         made.grow(groups, layout);
+    } else if by_ranks {
+        made.grow_of_ranks(layout, slots);
     }
     made.left = if layout.ranks() == 1 { 0 } else { made.receipts() };
     Ok(made)
 }
 
 impl Aggregate {
-    /// Makes the nodes and edges of the trees: switches first, then members.
-    fn grow(&mut self, groups: &Groups, layout: &Layout) {
-        for (group, column) in groups.groups.iter().zip(0..self.columns) {
-            let first = self.nodes.len() as u32;
-            for place in &group.nodes {
-                self.nodes.push(Node::new(place.nic, column, None));
-            }
-            for (place, number) in group.nodes.iter().zip(first..) {
-                if let Some(parent) = place.parent {
-                    self.join(number, first + parent);
-                }
-            }
-            for (&parent, row) in group.members.iter().zip(0..) {
-                let rank: RankId = layout.domains()[row as usize][column as usize];
-                let member = row * self.columns + column;
-                let number = self.nodes.len() as u32;
-                self.nodes.push(Node::new(layout.seat(rank).nic, column, Some(member)));
-                self.members[member as usize].node = Some(number);
-                self.join(number, first + parent);
-            }
-        }
-        for node in &mut self.nodes {
-            node.open(groups.slots);
-        }
+    /// The rank that has a share, by the member's number.
+    fn rank_of(&self, number: usize) -> usize {
+        let (columns, width) = (self.columns as usize, self.width as usize);
+        number / columns * width + number % columns % width
     }
 
-    fn join(&mut self, child: u32, parent: u32) {
-        let number = self.edges.len() as u32;
-        self.edges.push(Edge { child, parent, up: 0, down: 0 });
-        self.nodes[child as usize].up = Some(number);
-        self.nodes[parent as usize].children.push(number);
+    /// The member that has a column in the row of a rank.
+    fn member_of(&self, rank: usize, column: usize) -> usize {
+        rank / self.width as usize * self.columns as usize + column
+    }
+
+    /// The ranks of a member's row.
+    fn row_of(&self, number: usize) -> std::ops::Range<usize> {
+        let width = self.width as usize;
+        let first = number / self.columns as usize * width;
+        first..first + width
     }
 
     /// Steps that all ranks have to get, before anything is done.
@@ -190,9 +194,17 @@ impl Aggregate {
     /// How often a step of a share is received in a server: by its rank, and by all others from it.
     fn receipts_of_a_step(&self) -> u32 {
         match self.near {
-            _ if self.columns == 1 => 1,
-            Near::Direct => self.columns,
-            Near::Switched { .. } => self.columns + 1,
+            _ if self.width == 1 => 1,
+            Near::Direct => self.width,
+            Near::Switched { .. } => self.width + 1,
+        }
+    }
+
+    /// From the call to the first step.
+    fn launch(&self) -> Span {
+        match self.near {
+            Near::Direct => self.cost.launch,
+            Near::Switched { .. } => self.cost.launch + self.cost.nvls_launch,
         }
     }
 
@@ -200,8 +212,8 @@ impl Aggregate {
         if self.left == 0 {
             return out.push(Action::Finished);
         }
-        for rank in 0..self.members.len() {
-            let span = self.cost.launch + self.lateness.of(self.gpus[rank]);
+        for rank in 0..self.gpus.len() {
+            let span = self.launch() + self.lateness.of(self.gpus[rank]);
             if span.is_zero() {
                 self.begin(rank, out);
             } else {
@@ -214,33 +226,23 @@ impl Aggregate {
     pub(crate) fn done(&mut self, token: Token, out: &mut Vec<Action>) {
         let (index, slot) = (token.index(), token.slot());
         let most = match token.kind() {
-            kind::PIECE => 2 * self.edges.len(),
+            kind::PIECE | kind::TAKEN => 2 * self.edges.len(),
             kind::SCATTERED | kind::GATHERED => self.landed.len(),
             kind::WORKED => self.lanes.len(),
+            kind::LAUNCHED => self.gpus.len(),
             _ => self.members.len(),
         };
-        if index >= most || token.kind() > kind::LAUNCHED {
+        if index >= most || token.kind() > kind::TAKEN {
             debug_assert!(false, "a token of another program");
             return;
         }
         match token.kind() {
-            kind::PIECE if index % 2 == 0 => {
-                let Edge { parent, up, .. } = self.edges[index / 2];
-                self.edges[index / 2].up += 1;
-                if self.nodes[parent as usize].add(up) {
-                    self.go_on(parent as usize, out);
-                }
-            }
-            kind::PIECE => {
-                let Edge { child, parent, down, .. } = self.edges[index / 2];
-                self.edges[index / 2].down += 1;
-                self.nodes[parent as usize].delivered(down);
-                self.deliver(child as usize, out);
-            }
+            kind::PIECE => self.landed_at_node(index, out),
+            kind::TAKEN => self.taken(index, slot, out),
             kind::SCATTERED => {
                 self.landed[index] += 1;
                 let columns = self.columns as usize;
-                self.reduce(index / columns / columns * columns + index % columns, out);
+                self.reduce(self.member_of(index / columns, index % columns), out);
             }
             kind::REDUCED => self.enqueue(index, Work::Reduce, slot, out),
             kind::SPREAD => self.copy(index, slot, out),
@@ -253,25 +255,31 @@ impl Aggregate {
 
     /// A rank begins: it has its own data and sends the others theirs.
     fn begin(&mut self, rank: usize, out: &mut Vec<Action>) {
-        self.members[rank].launched = true;
-        let columns = self.columns as usize;
+        let (columns, width) = (self.columns as usize, self.width as usize);
+        let own = || (rank % width..columns).step_by(width);
+        for column in own() {
+            let number = self.member_of(rank, column);
+            self.members[number].launched = true;
+        }
         for column in 0..columns {
             self.scatter(rank, column, out);
         }
-        self.reduce(rank, out);
+        for column in own() {
+            self.reduce(self.member_of(rank, column), out);
+        }
     }
 
     /// Sends a rank's part of a share, as far as the rank that adds it up has room for it.
     fn scatter(&mut self, rank: usize, column: usize, out: &mut Vec<Action>) {
         let columns = self.columns as usize;
-        let member = rank / columns * columns + column;
+        let member = self.member_of(rank, column);
         let port = match self.near {
-            Near::Direct if rank == member => return,
-            Near::Direct => self.gpus[member],
-            Near::Switched { .. } if columns == 1 => return,
+            Near::Direct if rank == self.rank_of(member) => return,
+            Near::Direct => self.gpus[self.rank_of(member)],
+            Near::Switched { .. } if self.width == 1 => return,
             Near::Switched { first } => GpuId(first + self.gpus[rank].0),
         };
-        if !self.members[rank].launched {
+        if !self.members[self.member_of(rank, rank % self.width as usize)].launched {
             return;
         }
         let index = rank * columns + column;
@@ -287,26 +295,26 @@ impl Aggregate {
     /// Adds up the steps of a member whose parts are all there.
     fn reduce(&mut self, number: usize, out: &mut Vec<Action>) {
         let columns = self.columns as usize;
-        let (first, column) = (number / columns * columns, number % columns);
+        let (rank_of, column) = (self.rank_of(number), number % columns);
         let steps = self.cuts[column].steps;
         loop {
             let member = &self.members[number];
             let step = member.reduced;
             let open = member.launched && step < steps.min(member.done.next + STEPS);
             let is_there = |rank: usize| {
-                let own = rank == number && self.near == Near::Direct;
-                own || columns == 1 || self.landed[rank * columns + column] > step
+                let own = rank == rank_of && self.near == Near::Direct;
+                own || self.width == 1 || self.landed[rank * columns + column] > step
             };
-            if !open || !(first..first + columns).all(is_there) {
+            if !open || !self.row_of(number).all(is_there) {
                 return;
             }
             self.members[number].reduced += 1;
             match self.near {
                 // Nothing was received.
-                _ if columns == 1 => self.stage(number, step, out),
+                _ if self.width == 1 => self.stage(number, step, out),
                 Near::Direct => self.enqueue(number, Work::Reduce, (step % 64) as u8, out),
                 Near::Switched { first } => {
-                    let gpu = self.gpus[number];
+                    let gpu = self.gpus[rank_of];
                     let token = Token::new(kind::REDUCED, (step % 64) as u8, number as u32);
                     let from = GpuId(first + gpu.0);
                     let bytes = self.cuts[column].step(step);
@@ -319,19 +327,19 @@ impl Aggregate {
     /// Gives a rank something to do with a step of its share, whose number is known by its low bits.
     fn enqueue(&mut self, number: usize, work: Work, slot: u8, out: &mut Vec<Action>) {
         let step = recover(slot, self.members[number].done.next);
-        self.work(number, work, (number % self.columns as usize) as u32, step, out);
+        self.work(self.rank_of(number), (work, number as u32), step, out);
     }
 
-    /// Gives a channel of a rank something to do, one thing after the other.
-    fn work(&mut self, rank: usize, work: Work, column: u32, step: u32, out: &mut Vec<Action>) {
-        let bytes = self.cuts[column as usize].step(step);
+    /// Gives a channel of a rank something to do with a member's step, one thing after the other.
+    fn work(&mut self, rank: usize, (work, member): (Work, u32), step: u32, out: &mut Vec<Action>) {
+        let bytes = self.cuts[(member % self.columns) as usize].step(step);
         let span = self.cost.work(bytes);
         if span.is_zero() {
-            return self.after(rank, work, step, out);
+            return self.after(member as usize, work, step, out);
         }
         let index = rank * self.channels as usize + (step % self.channels) as usize;
         let lane = &mut self.lanes[index];
-        lane.push_back((work, step, span));
+        lane.push_back((work, member, step, span));
         if lane.len() == 1 {
             self.spend(index, span, out);
         }
@@ -343,21 +351,18 @@ impl Aggregate {
     }
 
     fn worked(&mut self, lane: usize, out: &mut Vec<Action>) {
-        let Some((work, step, _)) = self.lanes[lane].pop_front() else { return };
-        if let Some(&(_, _, span)) = self.lanes[lane].front() {
+        let Some((work, member, step, _)) = self.lanes[lane].pop_front() else { return };
+        if let Some(&(_, _, _, span)) = self.lanes[lane].front() {
             self.spend(lane, span, out);
         }
-        self.after(lane / self.channels as usize, work, step, out);
+        self.after(member as usize, work, step, out);
     }
 
-    fn after(&mut self, rank: usize, work: Work, step: u32, out: &mut Vec<Action>) {
+    fn after(&mut self, number: usize, work: Work, step: u32, out: &mut Vec<Action>) {
         match work {
-            Work::Reduce => self.stage(rank, step, out),
-            Work::Take => self.finish(rank, step, out),
-            Work::Gather(column) => {
-                let columns = self.columns as usize;
-                self.receive(rank / columns * columns + column as usize, step, out);
-            }
+            Work::Reduce => self.stage(number, step, out),
+            Work::Take => self.finish(number, step, out),
+            Work::Gather => self.receive(number, step, out),
         }
     }
 
@@ -370,83 +375,16 @@ impl Aggregate {
         self.pump(number, out);
     }
 
-    /// Sends pieces up, as far as they are there and slots are free.
-    fn pump(&mut self, number: usize, out: &mut Vec<Action>) {
-        let Some(node) = self.members[number].node else { return };
-        loop {
-            let member = &self.members[number];
-            let (sends, results) = (&member.sends, &member.results);
-            let is_there = sends.step < member.staged.next;
-            if !is_there || sends.number >= results.number + self.window {
-                return;
-            }
-            self.members[number].sends.take(&self.cuts[number % self.columns as usize]);
-            self.go_on(node as usize, out);
-        }
-    }
-
-    /// All that a node adds up to a piece is there: the sum goes up, or from the root down.
-    fn go_on(&mut self, number: usize, out: &mut Vec<Action>) {
-        match self.nodes[number].up {
-            Some(edge) => {
-                let parent = self.edges[edge as usize].parent as usize;
-                let column = self.nodes[number].column;
-                let bytes = self.nodes[number].raised.take(&self.cuts[column as usize]);
-                let token = Token::new(kind::PIECE, 0, 2 * edge);
-                self.send(token, (number, parent), bytes, out);
-            }
-            None => self.deliver(number, out),
-        }
-    }
-
-    /// The sum of a piece has come to a node: all its children get it.
-    fn deliver(&mut self, number: usize, out: &mut Vec<Action>) {
-        let cut = self.cuts[self.nodes[number].column as usize];
-        if let Some(member) = self.nodes[number].member {
-            return self.result(member as usize, out);
-        }
-        let bytes = self.nodes[number].lowered.take(&cut);
-        for at in 0..self.nodes[number].children.len() {
-            let edge = self.nodes[number].children[at];
-            let child = self.edges[edge as usize].child as usize;
-            self.send(Token::new(kind::PIECE, 0, 2 * edge + 1), (number, child), bytes, out);
-        }
-    }
-
-    fn send(&self, token: Token, (from, to): (usize, usize), bytes: Bytes, out: &mut Vec<Action>) {
-        let nic = |node: usize| -> NicId { self.nodes[node].nic };
-        let (from, to, queue) = (nic(from), nic(to), Queue(self.nodes[from].column));
-        out.push(Action::Network { token, from, to, queue, traffic: Traffic::Data, bytes });
-    }
-
-    /// The sum of a piece has come to a member; with the last of a step the proxy passes that on.
-    fn result(&mut self, number: usize, out: &mut Vec<Action>) {
-        let cut = self.cuts[number % self.columns as usize];
-        let step = self.members[number].results.step;
-        self.members[number].results.take(&cut);
-        self.pump(number, out);
-        if self.members[number].results.step == step {
-            return;
-        }
-        let slot = (step % 64) as u8;
-        let span = self.cost.delay(cut.step(step));
-        if span.is_zero() {
-            return self.enqueue(number, Work::Take, slot, out);
-        }
-        let token = Token::new(kind::PASSED, slot, number as u32);
-        out.push(Action::Wait { token, gpu: self.gpus[number], span });
-    }
-
     /// A rank has a step of its share from all servers, and hands it to the others of its server.
     fn finish(&mut self, number: usize, step: u32, out: &mut Vec<Action>) {
         let columns = self.columns as usize;
-        let (row, column) = (number / columns, number % columns);
-        let (gpu, bytes) = (self.gpus[number], self.cuts[column].step(step));
+        let (own, column) = (self.rank_of(number), number % columns);
+        let (gpu, bytes) = (self.gpus[own], self.cuts[column].step(step));
         let slot = (step % 64) as u8;
         match self.near {
-            _ if columns == 1 => {}
+            _ if self.width == 1 => {}
             Near::Direct => {
-                for rank in (row * columns..(row + 1) * columns).filter(|&rank| rank != number) {
+                for rank in self.row_of(number).filter(|&rank| rank != own) {
                     let token = Token::new(kind::GATHERED, slot, (rank * columns + column) as u32);
                     out.push(Action::Nvlink { token, from: gpu, to: self.gpus[rank], bytes });
                 }
@@ -464,9 +402,9 @@ impl Aggregate {
     fn copy(&mut self, number: usize, slot: u8, out: &mut Vec<Action>) {
         let Near::Switched { first } = self.near else { return };
         let columns = self.columns as usize;
-        let (row, column) = (number / columns, number % columns);
+        let column = number % columns;
         let bytes = self.cuts[column].step(recover(slot, self.members[number].done.next));
-        for rank in row * columns..(row + 1) * columns {
+        for rank in self.row_of(number) {
             let gpu = self.gpus[rank];
             let token = Token::new(kind::GATHERED, slot, (rank * columns + column) as u32);
             out.push(Action::Nvlink { token, from: GpuId(first + gpu.0), to: gpu, bytes });
@@ -477,10 +415,10 @@ impl Aggregate {
     fn gathered(&mut self, index: usize, slot: u8, out: &mut Vec<Action>) {
         let columns = self.columns as usize;
         let (rank, column) = (index / columns, index % columns);
-        let member = rank / columns * columns + column;
+        let member = self.member_of(rank, column);
         let step = recover(slot, self.members[member].done.next);
         match self.near {
-            Near::Direct => self.work(rank, Work::Gather(column as u32), column as u32, step, out),
+            Near::Direct => self.work(rank, (Work::Gather, member as u32), step, out),
             Near::Switched { .. } => self.receive(member, step, out),
         }
     }
@@ -490,7 +428,7 @@ impl Aggregate {
         let columns = self.columns as usize;
         let all = self.receipts_of_a_step();
         if self.members[number].receive(step, all) {
-            for rank in number / columns * columns..(number / columns + 1) * columns {
+            for rank in self.row_of(number) {
                 self.scatter(rank, number % columns, out);
             }
             self.reduce(number, out);
@@ -501,42 +439,5 @@ impl Aggregate {
             assert!(free, "a switch holds a piece that all have got");
             out.push(Action::Finished);
         }
-    }
-}
-
-impl Aggregate {
-    /// What goes over each of its queue pairs.
-    pub(crate) fn demands(&self) -> Vec<Demand> {
-        let both = self.edges.iter().flat_map(|edge| {
-            let column = self.nodes[edge.child as usize].column;
-            let nic = |node: u32| self.nodes[node as usize].nic;
-            let bytes = self.cuts[column as usize].bytes();
-            let (child, parent, queue) = (nic(edge.child), nic(edge.parent), Queue(column));
-            [(child, parent), (parent, child)].map(|(from, to)| Demand { from, to, queue, bytes })
-        });
-        both.collect()
-    }
-
-    /// What goes over every NIC and NVLink.
-    pub(super) fn loads(&self) -> Loads {
-        let mut loads = Loads::default();
-        for demand in self.demands() {
-            loads.nics.entry(demand.from).or_default().sent += demand.bytes;
-            loads.nics.entry(demand.to).or_default().received += demand.bytes;
-        }
-        if self.columns > 1 {
-            for (rank, &gpu) in self.gpus.iter().enumerate() {
-                let own = self.cuts[rank % self.columns as usize].bytes();
-                let all: Bytes = self.cuts.iter().map(Cut::bytes).sum();
-                let others = Bytes::new(own.get() * u64::from(self.columns - 1));
-                let moved = match self.near {
-                    Near::Direct => all.saturating_sub(own) + others,
-                    Near::Switched { .. } => all + own,
-                };
-                let load = loads.gpus.entry(gpu).or_default();
-                (load.sent, load.received) = (moved, moved);
-            }
-        }
-        loads
     }
 }

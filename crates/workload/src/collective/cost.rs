@@ -1,14 +1,15 @@
 //! [`Cost`]: what GPUs and hosts spend on a collective, beside what the network takes.
 //!
-//! A receiver has two ways to learn that a piece has arrived. It waits for a counter that the sender moves
+//! A receiver has three ways to learn that a piece has arrived. It waits for a counter that the sender moves
 //! behind a fence (NCCL's Simple protocol): a fixed time per piece, and then full speed. Or it polls flags that
-//! are stored with the data (LL, LL128): nearly no time per piece, and a lower rate. NCCL takes whichever is faster for the
-//! size, and so does this: the cost of a piece is the lesser of the two. That makes it a continuous and never
-//! falling function of the piece's size, from a hop of 0.6 us over NVLink for a few bytes to 3.4 us and the
-//! copy for large pieces.
+//! are stored with the data, one with every four bytes (LL): nearly no time per piece, and a low rate. Or one in every 128 bytes
+//! (LL128): between the two in both. NCCL takes whichever is fastest for the size, and so does this: the cost of a piece is
+//! the least of the three. That makes it a continuous and never falling function of the piece's size, from a hop of
+//! 0.6 us over NVLink for a few bytes to 3.4 us and the copy for large pieces.
 //!
-//! What it is not: pieces are cut and sent as Simple cuts and sends them, whichever way is the cheaper one. The flags of LL
-//! take no room on the wire. `docs/collectives.md` has the values beside measurements.
+//! What it is not: pieces are cut and sent as Simple cuts and sends them, whichever way is the cheapest one. Flags
+//! take no room on the wire: with the way chosen piece by piece, a piece a byte longer would send half as many bytes where LL
+//! ends. `docs/collectives.md` has the values beside measurements.
 
 use xoff_units::{Bytes, Rate, Span};
 
@@ -17,6 +18,8 @@ use xoff_units::{Bytes, Rate, Span};
 pub struct Cost {
     /// From the call to the first step.
     pub launch: Span,
+    /// What NVLS takes longer than that.
+    pub nvls_launch: Span,
     /// What a channel spends on every piece that it receives with a counter and a fence.
     pub slice: Span,
     /// How fast one channel of a GPU then copies and adds up; without it that takes no time.
@@ -24,8 +27,10 @@ pub struct Cost {
     /// What the hosts' proxies add to every piece that crosses the network: doorbell, completion, the flush of the data
     /// into the GPU, the counter.
     pub proxy: Span,
-    /// The other way, for small pieces; without it there is only the first.
+    /// With a flag beside every four bytes (LL), for small pieces.
     pub flags: Option<Flags>,
+    /// With a flag in every 128 bytes (LL128), for pieces in between.
+    pub lines: Option<Flags>,
 }
 
 /// What pieces cost whose data carries flags.
@@ -43,16 +48,19 @@ impl Cost {
     /// Nothing: the network is all that counts.
     pub const NONE: Cost = Cost {
         launch: Span::ZERO,
+        nvls_launch: Span::ZERO,
         slice: Span::ZERO,
         copy_rate: None,
         proxy: Span::ZERO,
         flags: None,
+        lines: None,
     };
 
     /// GPUs of the H100 generation with NCCL 2.30, in one set that agrees with published times from 8 bytes to
     /// 16 GiB on 8 to 256 GPUs (`docs/collectives.md`):
     ///
     /// - launch 8.4 us: the base latency of NCCL's tuner;
+    /// - 16.6 us more with NVLS: the tuner counts 25 us for it;
     /// - slice 3.0 us: the tuner counts 3.4 us for a hop over NVLink with Simple, of which the wire takes
     ///   0.4 us (`nvlink-latency`);
     /// - copy-rate 23.5 GB/s: two channels per NIC, and NCCL's maintainers expect 46 to 48 GB/s of a 400G
@@ -61,10 +69,13 @@ impl Cost {
     ///   about 2 us and the slice the rest;
     /// - with flags, slice 0.2 us and proxy 1 us: the tuner counts 0.6 us for a hop over NVLink with LL, and
     ///   2.7 to 5 us over the network;
-    /// - flag-rate 8.8 GB/s: fitted to the AllReduce of 8 H100 between 16 KiB and 1 MiB. It lies between what
-    ///   the tuner expects of a channel with LL (about 5 GB/s) and with LL128 (17 GB/s).
+    /// - flag-rate 8.8 GB/s: fitted to the AllReduce of 8 H100 between 16 KiB and 1 MiB. Data with flags is passed on line by
+    ///   line, where ours is passed on piece by piece, so that it is more than what the tuner expects of a channel (about 5 GB/s);
+    /// - with LL128, rate 17 GB/s as the tuner expects it, slice 2 us and proxy 5 us: the tuner counts 1.3 to 1.9 us for a hop over
+    ///   NVLink and 4 to 8.5 us over the network, and the published times of 8 to 64 GPUs ask for the upper ends.
     pub const MEASURED: Cost = Cost {
         launch: Span::from_ns(8_400),
+        nvls_launch: Span::from_ns(16_600),
         slice: Span::from_ns(3_000),
         copy_rate: Some(Rate::from_bps(23_500_000_000 * 8)),
         proxy: Span::from_ns(8_000),
@@ -72,6 +83,11 @@ impl Cost {
             slice: Span::from_ns(200),
             proxy: Span::from_ns(1_000),
             rate: Rate::from_bps(8_800_000_000 * 8),
+        }),
+        lines: Some(Flags {
+            slice: Span::from_ns(2_000),
+            proxy: Span::from_ns(5_000),
+            rate: Rate::from_bps(17_000_000_000 * 8),
         }),
     };
 
@@ -87,15 +103,19 @@ impl Cost {
     /// The time a channel spends on a piece that it receives.
     pub fn work(&self, bytes: Bytes) -> Span {
         let copying = self.copy_rate.map_or(Span::ZERO, |rate| rate.time_for(bytes));
-        let fenced = self.slice + copying;
-        let polled = |flags: Flags| fenced.min(flags.slice + flags.rate.time_for(bytes));
-        self.flags.map_or(fenced, polled)
+        let polled = |flags: Flags| flags.slice + flags.rate.time_for(bytes);
+        self.polled().map(polled).fold(self.slice + copying, Span::min)
     }
 
     /// What the proxies add to a piece that crosses the network.
     pub fn delay(&self, bytes: Bytes) -> Span {
-        let polled = |flags: Flags| self.proxy.min(flags.proxy + flags.rate.time_for(bytes));
-        self.flags.map_or(self.proxy, polled)
+        let polled = |flags: Flags| flags.proxy + flags.rate.time_for(bytes);
+        self.polled().map(polled).fold(self.proxy, Span::min)
+    }
+
+    /// The ways in which data carries flags.
+    fn polled(&self) -> impl Iterator<Item = Flags> + use<> {
+        self.flags.into_iter().chain(self.lines)
     }
 }
 
@@ -115,6 +135,8 @@ mod tests {
         let near = |span: Span, us: f64| (span.as_us_f64() - us).abs() < 0.01;
         assert!(near(cost.work(Bytes::new(8)), 0.2), "{}", cost.work(Bytes::new(8)));
         assert!(near(cost.delay(Bytes::new(8)), 1.0));
+        // In between with LL128: 40 KiB take 2.41 us at 17 GB/s, 4.65 at 8.8 and 1.74 at 23.5.
+        assert!(near(cost.work(Bytes::new(40 << 10)), 4.41));
         // 1 MiB at 23.5 GB/s takes 44.62 us.
         assert!(near(cost.work(Bytes::new(1 << 20)), 47.62));
         assert!(near(cost.delay(Bytes::new(1 << 20)), 8.0));

@@ -1,11 +1,10 @@
 //! [`choose`]: which algorithm NCCL's tuner would take, by its own estimates.
 //!
 //! The tuner adds a latency and a bandwidth term for every algorithm and protocol and takes the
-//! smallest sum. Tables and formulas are those of NCCL 2.30; the correction factors by size that it applies to
-//! trees are left out.
+//! smallest sum. Tables and formulas are those of NCCL 2.30, on hosts with Intel processors.
 
 use super::{Algorithm, Collective};
-use crate::layout::{Layout, nvls_rate};
+use crate::layout::Layout;
 use xoff_units::{Bytes, Rate, Ratio, Span};
 
 /// How data is marked as arrived.
@@ -51,6 +50,29 @@ const TREE: Latency = Latency {
     network: [5_000, 8_500, 14_000],
 };
 
+/// What trees of an AllReduce get of their bandwidth in hundredths, by powers of two from 64 bytes to 256 MiB, as NCCL's authors
+/// found it; for LL, LL128 and Simple.
+const TREE_SHARES: [[u64; 23]; 3] = [
+    [
+        100, 100, 100, 100, 90, 80, 70, 70, 70, 70, 60, 50, 40, 40, 50, 60, 70, 80, 90, 100, 100,
+        100, 100,
+    ],
+    [
+        100, 100, 100, 100, 100, 90, 80, 80, 80, 70, 60, 60, 60, 60, 60, 60, 80, 90, 90, 90, 90,
+        100, 100,
+    ],
+    [90, 90, 90, 90, 90, 90, 90, 80, 70, 60, 60, 50, 50, 50, 50, 60, 70, 80, 70, 70, 80, 90, 90],
+];
+
+/// Between servers a step inside one takes this long at least, in nanoseconds.
+const OVERHEAD: u64 = 1_000;
+
+/// What LL gets at most of two servers and of more.
+const MOST_LL: [Rate; 2] = [Rate::from_bps(39_000_000_000 * 8), Rate::from_bps(20_400_000_000 * 8)];
+
+/// Bytes per rank and channel from which rings with Simple between servers take two fifths longer.
+const PLATEAU: u64 = 64;
+
 /// What the tuner would choose among the algorithms that it knows for this collective. `None` for
 /// collectives that it does not tune: those have one algorithm.
 pub fn choose(collective: Collective, size: Bytes, layout: &Layout) -> Option<Choice> {
@@ -60,6 +82,9 @@ pub fn choose(collective: Collective, size: Bytes, layout: &Layout) -> Option<Ch
             Some(_) => &[Algorithm::Ring, Algorithm::Nvls],
             None => &[Algorithm::Ring],
         },
+        Collective::AllReduce if super::has_nvls_trees(layout) => {
+            &[Algorithm::Ring, Algorithm::Tree, Algorithm::NvlsTree]
+        }
         Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree],
         Collective::AllGather
         | Collective::ReduceScatter
@@ -87,7 +112,7 @@ pub fn estimate(
     size: Bytes,
     layout: &Layout,
 ) -> Span {
-    if algorithm == Algorithm::Nvls {
+    if matches!(algorithm, Algorithm::Nvls | Algorithm::NvlsTree) {
         return nvls(protocol, size, layout);
     }
     let column = protocol as usize;
@@ -104,22 +129,33 @@ pub fn estimate(
             Collective::AllReduce => steps(2),
             _ => steps(1),
         };
-        RING.base[column] + (all - far) * RING.nvlink[column] + far * RING.network[column]
+        let near = RING.nvlink[column].max(if nodes > 1 { OVERHEAD } else { 0 });
+        let latency = RING.base[column] + (all - far) * near + far * RING.network[column];
+        let share = size.get() / (u64::from(2 * layout.rails()) * ranks);
+        let plateau = collective == Collective::AllReduce && nodes > 1 && share >= PLATEAU;
+        if plateau && protocol == Protocol::Simple { latency * 14 / 10 } else { latency }
     };
-    Span::from_ns(latency)
-        + bus(algorithm, protocol, layout).time_for(moved(collective, size, ranks))
+    let rate = bus(algorithm, protocol, size, layout);
+    Span::from_ns(latency) + rate.time_for(moved(collective, size, ranks))
 }
 
-/// NVLS inside a server: a latency of 25 us, and then every GPU sends and receives everything and its share once
-/// more. It knows no flags: other protocols never are the choice.
+/// NVLS inside servers: a latency of 25 us, and 42 us more for every level of a tree between them. Then every GPU sends and receives
+/// everything and its share once more, and a server's NICs everything once where there are two servers, and twice where there
+/// are more. It knows no flags: other protocols never are the choice.
 fn nvls(protocol: Protocol, size: Bytes, layout: &Layout) -> Span {
     if protocol != Protocol::Simple {
         return Span::MAX;
     }
-    let ranks = u64::from(layout.ranks());
-    let rate = nvls_rate(layout.nvlink().unwrap_or(Rate::ZERO));
-    let moved = Bytes::new(size.get().saturating_add(size.get() / ranks));
-    Span::from_us(25) + rate.time_for(moved)
+    let servers = layout.domains().len() as u64;
+    let local = u64::from(layout.ranks()).div_ceil(servers);
+    let share = Ratio::new(85, 100).of(layout.nvlink().unwrap_or(Rate::ZERO).bps());
+    let moved = Bytes::new(size.get().saturating_add(size.get() / local));
+    let inside = Rate::from_bps(share).time_for(moved);
+    let sent = Bytes::new(size.get().saturating_mul(servers.min(3) - 1));
+    let nics = layout.nic_rate().bps().saturating_mul(u64::from(layout.rails()));
+    let between = Rate::from_bps(Ratio::new(92, 100).of(nics)).time_for(sent);
+    let levels = u64::from(servers.next_power_of_two().ilog2());
+    Span::from_us(25 + 42 * levels) + inside.max(between)
 }
 
 /// What passes the slowest port of a ring over all channels.
@@ -136,18 +172,30 @@ fn moved(collective: Collective, size: Bytes, ranks: u64) -> Bytes {
 
 /// The bandwidth of all channels together: of a server's NICs, or of NVLink where there is one
 /// server, less what the algorithm and the protocol take.
-fn bus(algorithm: Algorithm, protocol: Protocol, layout: &Layout) -> Rate {
-    let whole = match (layout.domains().len(), layout.nvlink()) {
+fn bus(algorithm: Algorithm, protocol: Protocol, size: Bytes, layout: &Layout) -> Rate {
+    let servers = layout.domains().len();
+    let whole = match (servers, layout.nvlink()) {
         (1, Some(nvlink)) => nvlink.bps(),
         _ => layout.nic_rate().bps().saturating_mul(u64::from(layout.rails())),
     };
-    let protocol = match protocol {
+    let tree = algorithm == Algorithm::Tree;
+    let whole = if tree { Ratio::new(92, 100).of(whole) } else { whole };
+    let share = match protocol {
+        Protocol::Ll if tree => Ratio::new(10, 38),
         Protocol::Ll => Ratio::new(1, 2),
         Protocol::Ll128 => Ratio::new(92, 100),
         Protocol::Simple => Ratio::ONE,
     };
-    let algorithm = if algorithm == Algorithm::Tree { Ratio::new(92, 100) } else { Ratio::ONE };
-    Rate::from_bps(algorithm.of(protocol.of(whole)))
+    let mut rate = share.of(whole);
+    if protocol == Protocol::Ll && servers > 1 {
+        rate = rate.min(MOST_LL[usize::from(servers > 2)].bps());
+    }
+    let power = (size.get() >> 6).checked_ilog2();
+    let shares = &TREE_SHARES[protocol as usize];
+    if let Some(&share) = power.and_then(|power| shares.get(power as usize)).filter(|_| tree) {
+        rate = Ratio::new(share, 100).of(rate);
+    }
+    Rate::from_bps(rate)
 }
 
 #[cfg(test)]

@@ -88,7 +88,9 @@ fn choice(setting: AlgorithmSetting) -> Choice {
         AlgorithmSetting::Pxn => Choice::Always(Algorithm::Pxn),
         AlgorithmSetting::Direct => Choice::Always(Algorithm::Direct),
         // Refused where the file is checked: groups are a job's, and a trace has communicators.
-        AlgorithmSetting::Nvls | AlgorithmSetting::InNetwork => Choice::Auto,
+        AlgorithmSetting::Nvls | AlgorithmSetting::NvlsTree | AlgorithmSetting::InNetwork => {
+            Choice::Auto
+        }
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) const SERIES: [Series; 13] = [
             // 479.90 GB/s.
             row(8, 16 * GIB, 62_648.0),
         ],
-        bounds: [None, Some(0.302), Some(0.158)],
+        bounds: [None; 3],
     },
     Series {
         name: "AllReduce on 16 A100, RoCE",
@@ -156,7 +156,7 @@ pub(crate) const SERIES: [Series; 13] = [
             row(16, 4 * MIB, 365.0),
             row(16, 16 * MIB, 978.0),
         ],
-        bounds: [None; 3],
+        bounds: [None, Some(0.493), None],
     },
     Series {
         name: "AllReduce on 16 H100, EFA",
@@ -173,7 +173,7 @@ pub(crate) const SERIES: [Series; 13] = [
             row(16, GIB, 436.95),
             row(16, 16 * GIB, 487.09),
         ],
-        bounds: [None, Some(0.343), Some(0.167)],
+        bounds: [None, Some(0.727), Some(0.107)],
     },
     Series {
         name: "AllReduce on 16 H100, EFA, early",

@@ -228,6 +228,7 @@ impl Answer {
         let cost = &self.fit.cost;
         let mut keys = vec![
             format!("launch = \"{}\"", cost.launch),
+            format!("nvls-launch = \"{}\"", cost.nvls_launch),
             format!("slice = \"{}\"", cost.slice),
             format!("proxy = \"{}\"", cost.proxy),
         ];
@@ -236,6 +237,11 @@ impl Answer {
             keys.push(format!("flag-slice = \"{}\"", flags.slice));
             keys.push(format!("flag-proxy = \"{}\"", flags.proxy));
             keys.push(format!("flag-rate = \"{}\"", flags.rate));
+        }
+        if let Some(lines) = &cost.lines {
+            keys.push(format!("ll128-slice = \"{}\"", lines.slice));
+            keys.push(format!("ll128-proxy = \"{}\"", lines.proxy));
+            keys.push(format!("ll128-rate = \"{}\"", lines.rate));
         }
         let channels = self.fit.channels.map_or(String::new(), |n| format!("channels = {n}\n"));
         format!("[collectives]\n{channels}cost = {{ {} }}", keys.join(", "))

@@ -28,14 +28,15 @@ impl Aggregate {
     /// The closed form of its time.
     pub(in super::super) fn bound(&self, speeds: &Speeds<'_>) -> Bound {
         let Some(cut) = self.cuts.first().filter(|cut| cut.steps > 0) else {
-            return Bound { time: self.cost.launch, ..Bound::default() };
+            return Bound { time: self.launch(), ..Bound::default() };
         };
         let (first, last) = (cut.step(0), cut.step(cut.steps - 1));
         let before = self.gathering(speeds, first) + self.reduction(first);
         let after = self.handing_on(speeds, last);
         let wire = self.network_time(speeds, cut).max(self.nvlink_time(speeds));
         let credit = self.credit(speeds, cut);
-        let flight = Span::from_ps(speeds.network.latency.as_ps() * u64::from(2 * self.depth()));
+        let hop = self.hop(speeds, last);
+        let flight = Span::from_ps(hop.as_ps() * u64::from(2 * self.depth()));
         let piece = Bytes::new(last_piece(cut));
         let back = if self.edges.is_empty() { Span::ZERO } else { speeds.nic.time_for(piece) };
         // Inside a server first and last step are part of what NVLink moves.
@@ -43,7 +44,7 @@ impl Aggregate {
         let inside = self.nvlink_time(speeds).max(self.copying(cut));
         let path = before + flight + back + after;
         let time = (before + moving + after).max(inside + speeds.network.nvlink_latency);
-        Bound { wire, path, credit, time: self.cost.launch + time }
+        Bound { wire, path, credit, time: self.launch() + time }
     }
 
     /// Queue pairs from a member to the root.
@@ -57,7 +58,28 @@ impl Aggregate {
     }
 
     fn network_time(&self, speeds: &Speeds<'_>, cut: &Cut) -> Span {
-        if self.edges.is_empty() { Span::ZERO } else { speeds.nic.time_for(cut.bytes()) }
+        if self.edges.is_empty() {
+            return Span::ZERO;
+        }
+        if !self.is_of_ranks() {
+            return speeds.nic.time_for(cut.bytes());
+        }
+        let loads = self.loads().nics;
+        let most = loads.values().map(|moved| moved.sent.max(moved.received)).max();
+        most.map_or(Span::ZERO, |bytes| speeds.nic.time_for(bytes))
+    }
+
+    fn is_of_ranks(&self) -> bool {
+        self.nodes.first().is_some_and(|node| node.own)
+    }
+
+    /// From node to node: the wire's latency, and what a rank spends on it that is one.
+    fn hop(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
+        let spent = match self.is_of_ranks() {
+            true => self.cost.delay(step) + self.cost.work(step) + speeds.nic.time_for(step),
+            false => Span::ZERO,
+        };
+        speeds.network.latency + spent
     }
 
     /// What the busiest NVLink takes for all that it moves.
@@ -78,21 +100,22 @@ impl Aggregate {
     /// A step of all shares, from all ranks of a server to those that add them up.
     fn gathering(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
         let parts = match self.near {
-            _ if self.columns == 1 => return Span::ZERO,
+            _ if self.width == 1 => return Span::ZERO,
             Near::Direct => self.columns - 1,
-            Near::Switched { .. } => self.columns + 1,
+            Near::Switched { .. } => self.columns + self.columns / self.width,
         };
         let bytes = Bytes::new(step.get() * u64::from(parts));
         self.nvlink(speeds).time_for(bytes) + speeds.network.nvlink_latency
     }
 
     fn reduction(&self, step: Bytes) -> Span {
-        if self.columns == 1 { Span::ZERO } else { self.cost.work(step) }
+        if self.width == 1 { Span::ZERO } else { self.cost.work(step) }
     }
 
     /// A sum from the network's buffer to all ranks of a server.
     fn handing_on(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
-        let taken = match self.edges.is_empty() {
+        // Ranks that are nodes have taken it already.
+        let taken = match self.edges.is_empty() || self.is_of_ranks() {
             true => Span::ZERO,
             false => self.cost.delay(step) + self.cost.work(step),
         };
@@ -105,7 +128,8 @@ impl Aggregate {
 
     /// What a rank spends on steps, its channels side by side.
     fn copying(&self, cut: &Cut) -> Span {
-        let own = u32::from(self.columns > 1) + u32::from(!self.edges.is_empty());
+        let taken = !self.edges.is_empty() && !self.is_of_ranks();
+        let own = (u32::from(self.width > 1) + u32::from(taken)) * (self.columns / self.width);
         let others = if self.near == Near::Direct { self.columns - 1 } else { 0 };
         let steps = u64::from(cut.steps.saturating_sub(1)) * u64::from(own + others);
         let all = self.cost.work(cut.step(0)).as_ps().saturating_mul(steps);
@@ -121,7 +145,7 @@ impl Aggregate {
         let pieces: u64 = (0..cut.steps).map(|step| u64::from(cut.pieces(step))).sum();
         // The last piece of a step may be a short one, so that the mean counts.
         let piece = speeds.nic.time_for(cut.bytes()).as_ps() / pieces;
-        let trip = speeds.network.latency.as_ps() * hops + 2 * piece;
+        let trip = self.hop(speeds, cut.step(0)).as_ps() * hops + 2 * piece;
         let window = u64::from(self.window);
         let (windows, rest) = ((pieces - 1) / window, (pieces - 1) % window);
         Span::from_ps(windows * trip.max(window * piece) + rest * piece + trip - 2 * piece)

@@ -117,21 +117,23 @@ pub(super) enum Work {
     Reduce,
     /// Takes the sum of all servers from the network's buffer.
     Take,
-    /// Takes the sum of this column from another rank of its server.
-    Gather(u32),
+    /// Takes the sum of the member's column from that rank of its server.
+    Gather,
 }
 
-/// What a channel of a rank has to do, one thing after the other: what, with which step, and how long.
-pub(super) type Lane = VecDeque<(Work, u32, Span)>;
+/// What a channel of a rank has to do, one thing after the other: what, of which member, with which step, and how long.
+pub(super) type Lane = VecDeque<(Work, u32, u32, Span)>;
 
 /// The queue pair between a node and its parent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Edge {
     pub(super) child: u32,
     pub(super) parent: u32,
     /// Pieces that have landed at the parent, and at the child.
     pub(super) up: u32,
     pub(super) down: u32,
+    /// Pieces that a rank at the upper and at the lower end has in its hands.
+    pub(super) taken: [InOrder; 2],
 }
 
 /// A piece that a switch holds.
@@ -149,6 +151,8 @@ pub(super) struct Node {
     pub(super) nic: NicId,
     pub(super) column: u32,
     pub(super) member: Option<u32>,
+    /// Whether it is a rank that adds what comes from below to its own.
+    pub(super) own: bool,
     pub(super) up: Option<u32>,
     pub(super) children: Vec<u32>,
     slots: Vec<Slot>,
@@ -163,6 +167,7 @@ impl Node {
             nic,
             column,
             member,
+            own: false,
             up: None,
             children: Vec::new(),
             slots: Vec::new(),
@@ -171,32 +176,37 @@ impl Node {
         }
     }
 
-    /// Gives a switch its slots.
+    /// Those who add to a piece and get its sum.
+    fn parties(&self) -> u32 {
+        self.children.len() as u32 + u32::from(self.own)
+    }
+
+    /// Gives a node that adds up its slots.
     pub(super) fn open(&mut self, slots: u32) {
-        if self.member.is_none() {
+        if self.member.is_none() || self.own {
             self.slots = vec![Slot::default(); slots as usize];
         }
     }
 
     /// A child's contribution to a piece has come; whether it was the last one.
     pub(super) fn add(&mut self, piece: u32) -> bool {
-        let place = piece as usize % self.slots.len();
+        let (place, parties) = (piece as usize % self.slots.len(), self.parties());
         let slot = &mut self.slots[place];
         if *slot == Slot::default() {
             slot.piece = piece;
         }
         assert_eq!(slot.piece, piece, "a slot is given to a piece while it holds another");
         slot.added += 1;
-        slot.added as usize == self.children.len()
+        slot.added == parties
     }
 
     /// A child has got the sum of a piece; with the last of them its slot is free.
     pub(super) fn delivered(&mut self, piece: u32) {
-        let place = piece as usize % self.slots.len();
+        let (place, parties) = (piece as usize % self.slots.len(), self.parties());
         let slot = &mut self.slots[place];
         assert_eq!(slot.piece, piece, "a sum whose slot is given to another piece");
         slot.delivered += 1;
-        assert!(slot.added as usize == self.children.len(), "a sum that lacks a contribution");
+        assert!(slot.added == parties, "a sum that lacks a contribution");
         if slot.delivered == slot.added {
             *slot = Slot::default();
         }

@@ -143,6 +143,7 @@ fn any_costs(stream: &mut Stream) -> (Settings, Network) {
     let sometimes = |stream: &mut Stream| stream.below(3) == 0;
     let cost = Cost {
         launch: Span::from_us(u64::from(sometimes(stream)) * 7),
+        nvls_launch: Span::ZERO,
         slice: Span::from_ns(u64::from(sometimes(stream)) * 1_700),
         copy_rate: sometimes(stream).then_some(Rate::from_gbps(188)),
         proxy: Span::from_ns(u64::from(sometimes(stream)) * 4_300),
@@ -150,6 +151,11 @@ fn any_costs(stream: &mut Stream) -> (Settings, Network) {
             slice: Span::from_ns(stream.below(900)),
             proxy: Span::from_ns(stream.below(3_000)),
             rate: Rate::from_gbps(20 + stream.below(90)),
+        }),
+        lines: sometimes(stream).then_some(Flags {
+            slice: Span::from_ns(stream.below(1_500)),
+            proxy: Span::from_ns(stream.below(4_000)),
+            rate: Rate::from_gbps(90 + stream.below(90)),
         }),
     };
     let settings = Settings { channels: any_channels(stream), cost, ..Settings::default() };

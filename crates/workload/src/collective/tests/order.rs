@@ -60,12 +60,22 @@ fn more_bytes_never_take_less_time() {
     assert!(falls.is_empty(), "{} falls\n{}", falls.len(), falls.join("\n"));
 }
 
+/// The same servers with NVSwitches that add up.
+fn with_nvls(fabric: &Fabric) -> Fabric {
+    let mut model = (**fabric).clone();
+    model.servers.iter_mut().for_each(|server| server.nvls = true);
+    Fabric::unchecked_for_tests(model)
+}
+
 /// As `algorithm = "auto"` chooses them.
 #[test]
 fn more_bytes_never_take_less_time_whatever_the_tuner_takes() {
     let mut falls = Vec::new();
-    for (servers, most) in [(1, 30), (2, 30), (4, 29), (8, 28), (32, 24)] {
+    let plain = [(1, 30), (2, 30), (4, 29), (8, 28), (32, 24)].map(|size| (size, false));
+    let added = [(1, 30), (2, 30), (3, 28), (4, 29), (8, 28)].map(|size| (size, true));
+    for ((servers, most), nvls) in plain.into_iter().chain(added) {
         let fabric = cluster(servers, 8);
+        let fabric = if nvls { with_nvls(&fabric) } else { fabric };
         let layout = packed(&fabric);
         for collective in [Collective::AllReduce, Collective::AllGather] {
             let mut last = (0, 0, Algorithm::Ring);
@@ -75,7 +85,7 @@ fn more_bytes_never_take_less_time_whatever_the_tuner_takes() {
                 let took = time(kind, size, &fabric, &layout, Cost::MEASURED);
                 if took < last.1 {
                     falls.push(format!(
-                        "{servers} {collective:?} {size}: {took} {kind:?} after {last:?}"
+                        "{servers} {nvls} {collective:?} {size}: {took} {kind:?} after {last:?}"
                     ));
                 }
                 last = (size, took, choice.algorithm);
