@@ -6,7 +6,7 @@ use crate::phase::Phase;
 use crate::suite::Curtailment;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use xoff_report::Verdict;
+use xoff_report::{Verdict, counted};
 
 /// A fabric, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,8 @@ pub struct AspectResult {
     pub verdict: Verdict,
     /// The answer, in one sentence.
     pub answer: String,
+    /// Whether experiments were made that answer it; otherwise only settings were looked at.
+    pub measured: bool,
 }
 
 /// A proposed change and its effect.
@@ -117,7 +119,8 @@ pub struct Subject {
 impl Validation {
     /// Judges a fabric by its checks.
     ///
-    /// `answers` are the sentences of the three aspects; without one it is what its worst check has seen.
+    /// `answers` are the sentences of the three aspects; without one it says that
+    /// nothing was measured, or what its worst check has seen.
     pub fn new(subject: Subject, checks: Vec<Check>, answers: &BTreeMap<Aspect, String>) -> Self {
         let phases: Vec<PhaseResult> =
             Phase::ALL.into_iter().filter_map(|phase| PhaseResult::of(phase, &checks)).collect();
@@ -183,8 +186,16 @@ fn aspects(checks: &[Check], answers: &BTreeMap<Aspect, String>) -> Vec<AspectRe
     let one = |aspect: Aspect| {
         let own = || checks.iter().filter(move |check| check.aspect == aspect);
         let worst = own().max_by_key(|check| (check.verdict, check.headline))?;
-        let answer = answers.get(&aspect).cloned().unwrap_or_else(|| worst.measured.clone());
-        Some(AspectResult { aspect, verdict: worst.verdict, answer })
+        let measured = answers.contains_key(&aspect);
+        let unmeasured = || match worst.verdict {
+            Verdict::Pass => format!(
+                "not measured; {} of it pass",
+                counted(own().count() as u64, "check", "checks")
+            ),
+            _ => format!("{}: {}", worst.heading(), worst.measured),
+        };
+        let answer = answers.get(&aspect).cloned().unwrap_or_else(unmeasured);
+        Some(AspectResult { aspect, verdict: worst.verdict, answer, measured })
     };
     Aspect::ALL.into_iter().filter_map(one).collect()
 }

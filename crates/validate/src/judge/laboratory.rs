@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use xoff_fabric::FabricSetup;
 use xoff_fabric::derived::Derived;
 use xoff_fabric::model::{Balancing, CLASSES, ClassId, Scheduling, Switch, Tier};
-use xoff_report::Verdict;
+use xoff_report::{Number, Verdict};
 use xoff_transport::config::Congestion;
 
 fn check(name: &str, title: &str) -> Check {
@@ -294,7 +294,7 @@ fn headroom(derived: &Derived) -> Check {
         .collect();
     let ports: u64 = derived.thresholds.iter().map(|row| row.ports).sum();
     let measured = if short.is_empty() {
-        format!("enough at all {ports} ports")
+        format!("enough at all {} ports", Number::count(ports))
     } else {
         format!("too little at {}", some(&short))
     };

@@ -55,6 +55,7 @@ fn words(validation: &Validation) -> impl Iterator<Item = Tile> {
     let told = validation.aspects.iter().filter_map(|result| {
         let (name, word) = match (result.aspect, result.verdict) {
             (Aspect::Performance, _) => return None,
+            (_, Verdict::Pass) if !result.measured => return None,
             (Aspect::Lossless, Verdict::Fail) => ("Lossless", "no"),
             (Aspect::Lossless, _) => ("Lossless", "yes"),
             (Aspect::Resilience, Verdict::Pass) => ("Resilience", "as designed"),
@@ -237,7 +238,8 @@ mod tests {
         for (verdict, word) in [(Verdict::Pass, "yes"), (Verdict::Fail, "no")] {
             let mut told = validation(&[]);
             let answer = "so many dropped".to_owned();
-            told.aspects = vec![AspectResult { aspect: Aspect::Lossless, verdict, answer }];
+            told.aspects =
+                vec![AspectResult { aspect: Aspect::Lossless, verdict, answer, measured: true }];
             let tiles = tiles(&told, &Measured::new());
             assert_eq!(tiles, [Tile::words("Lossless", word).verdict(verdict)]);
             assert_eq!(answers(&told), ["Lossless: so many dropped."]);
