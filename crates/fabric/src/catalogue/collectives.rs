@@ -18,8 +18,8 @@ pub struct CollectiveProfile {
     pub channels: Option<u32>,
 }
 
-/// What xoff knows by itself: `xoff calibrate` on published AllReduce times from 8 bytes to 16 MiB, each on a single
-/// switch with the NICs of that system.
+/// What xoff knows by itself, fitted to what was published of each system. `docs/collectives.md` has the error of each, which a test
+/// computes.
 pub(super) fn built_in() -> impl Iterator<Item = CollectiveProfile> {
     let profile = |name: &str, source: &str, cost: CostValues, channels| CollectiveProfile {
         name: name.to_owned(),
@@ -27,24 +27,29 @@ pub(super) fn built_in() -> impl Iterator<Item = CollectiveProfile> {
         cost,
         channels,
     };
-    // In nanoseconds and Mb/s: launch, slice, proxy and copy rate, then slice, proxy and rate with flags.
-    let cost = |[launch, slice, proxy, copy, flag_slice, flag_proxy, flag_rate]: [u64; 7]| {
-        let (ns, mbps) =
-            (|ns| Some(Span::from_ns(ns)), |mbps| Some(Rate::from_bps(mbps * 1_000_000)));
-        CostValues {
-            launch: ns(launch),
-            slice: ns(slice),
-            copy_rate: mbps(copy),
-            proxy: ns(proxy),
-            flag_slice: ns(flag_slice),
-            flag_proxy: ns(flag_proxy),
-            flag_rate: mbps(flag_rate),
-            flags: None,
-            // Fitted without it.
-            ll128: Some(false),
-            ..CostValues::default()
-        }
-    };
+    // In nanoseconds and Mb/s: launch, slice, proxy and copy rate; slice, proxy and rate with flags, and the same with LL128.
+    let cost =
+        |[launch, slice, proxy, copy]: [u64; 4], flags: [u64; 3], lines: Option<[u64; 3]>| {
+            let (ns, mbps) =
+                (|ns| Some(Span::from_ns(ns)), |mbps| Some(Rate::from_bps(mbps * 1_000_000)));
+            let [flag_slice, flag_proxy, flag_rate] = flags;
+            CostValues {
+                launch: ns(launch),
+                slice: ns(slice),
+                copy_rate: mbps(copy),
+                proxy: ns(proxy),
+                flag_slice: ns(flag_slice),
+                flag_proxy: ns(flag_proxy),
+                flag_rate: mbps(flag_rate),
+                ll128_slice: lines.and_then(|lines| ns(lines[0])),
+                ll128_proxy: lines.and_then(|lines| ns(lines[1])),
+                ll128_rate: lines.and_then(|lines| mbps(lines[2])),
+                ll128: lines.is_none().then_some(false),
+                ..CostValues::default()
+            }
+        };
+    // With flags as in `measured`.
+    let usual = ([200, 1_000, 70_400], Some([2_000, 5_000, 136_000]));
     [
         profile(
             "h100",
@@ -54,26 +59,55 @@ pub(super) fn built_in() -> impl Iterator<Item = CollectiveProfile> {
         ),
         profile(
             "h100-nvlink",
-            "8 H100 of one server; mean error 5.6 %",
-            cost([8_400, 1_300, 8_000, 188_000, 148, 1_000, 74_600]),
+            "AllReduce of 8 H100 of one server",
+            cost([8_400, 1_300, 8_000, 188_000], [148, 1_000, 74_600], None),
+            None,
+        ),
+        profile(
+            "h100-efa",
+            "AllReduce of 16 and AllGather of 16 to 256 H100 with EFA of 3.2 Tb/s per server",
+            CostValues {
+                nvls_launch: Some(Span::from_ns(70_000)),
+                ..cost(
+                    [8_400, 3_000, 20_000, 176_000],
+                    [200, 16_000, 70_400],
+                    Some([2_000, 20_000, 136_000]),
+                )
+            },
+            None,
+        ),
+        profile(
+            "h100-efa-early",
+            "AllReduce of 8 B and 1 KiB on 16 H100 with the first software for EFA",
+            cost([160_000, 3_000, 8_000, 188_000], usual.0, usual.1),
             None,
         ),
         profile(
             "h100-gcp-a3-mega",
-            "16 H100 with eight NICs of 200G and their own transport; mean error 6.7 %",
-            cost([67_200, 3_000, 32_000, 163_000, 2_780, 4_990, 163_000]),
+            "AllReduce of 16 H100 with eight NICs of 200G, their own transport and NVLS off",
+            cost([67_200, 3_000, 32_000, 163_000], [2_780, 4_990, 163_000], None),
             Some(2),
         ),
         profile(
+            "b200-efa",
+            "AllReduce of 32 B200 with eight NICs of 400G and EFA",
+            cost([268_000, 3_000, 8_000, 208_000], usual.0, usual.1),
+            None,
+        ),
+        profile(
             "a100-roce",
-            "16 A100 with eight NICs of 200G; mean error 5.4 %",
-            cost([15_200, 3_000, 1_740, 188_000, 621, 2_000, 91_000]),
-            Some(11),
+            "AllReduce of 16 A100 with eight NICs of 200G and RoCE",
+            cost(
+                [16_800, 3_000, 8_000, 188_000],
+                [400, 2_000, 76_100],
+                Some([2_000, 1_900, 141_000]),
+            ),
+            None,
         ),
         profile(
             "a100-infiniband",
-            "16 A100 with eight NICs of 200G; mean error 3.2 %",
-            cost([13_300, 1_600, 492, 167_000, 300, 1_000, 54_500]),
+            "AllReduce of 16 A100 with eight NICs of 200G and InfiniBand",
+            cost([13_300, 1_600, 492, 167_000], [300, 1_000, 54_500], None),
             Some(8),
         ),
     ]

@@ -547,10 +547,10 @@ fn costs_of_collectives_are_named_or_given() {
     let costs = |text: &str| of(text).value.expect(text).fabric.collectives.clone();
     assert_eq!(costs("").cost, CostSetting::Named(CostName::Measured));
     assert_eq!(costs("[collectives]\ncost = 'none'").cost, CostSetting::Named(CostName::None));
-    let roce = costs("[collectives]\nprofile = 'a100-roce'");
-    assert_eq!(roce.channels, Some(11));
+    let roce = costs("[collectives]\nprofile = 'a100-infiniband'");
+    assert_eq!(roce.channels, Some(8));
     let CostSetting::Own(values) = roce.cost else { panic!("{roce:?}") };
-    assert_eq!(values.launch, Some(Span::from_ns(15_200)));
+    assert_eq!(values.launch, Some(Span::from_ns(13_300)));
     let own = "[catalogue.collectives.ours]\ncost = { launch = '5us' }\n[collectives]\nprofile = 'ours'\nchannels = 4";
     let CostSetting::Own(values) = costs(own).cost else { panic!() };
     assert_eq!((values.launch, costs(own).channels), (Some(Span::from_us(5)), Some(4)));

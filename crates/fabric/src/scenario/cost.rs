@@ -39,7 +39,7 @@ pub enum CostName {
 pub struct CostValues {
     /// From the call to the first step (default 8.4us).
     pub launch: Option<Span>,
-    /// How much longer than `launch` NVLS takes to begin (default 16.6us).
+    /// How much longer than `launch` NVLS takes to begin, and again for each level of a tree between servers (default 16.6us).
     pub nvls_launch: Option<Span>,
     /// What a channel of a GPU spends on every slice that it receives behind a fence (default 3us).
     pub slice: Option<Span>,

@@ -18,7 +18,7 @@ use xoff_units::{Bytes, Rate, Span};
 pub struct Cost {
     /// From the call to the first step.
     pub launch: Span,
-    /// What NVLS takes longer than that.
+    /// What NVLS takes longer than that, and again for every level of a tree between servers.
     pub nvls_launch: Span,
     /// What a channel spends on every piece that it receives with a counter and a fence.
     pub slice: Span,
@@ -102,9 +102,13 @@ impl Cost {
 
     /// The time a channel spends on a piece that it receives.
     pub fn work(&self, bytes: Bytes) -> Span {
-        let copying = self.copy_rate.map_or(Span::ZERO, |rate| rate.time_for(bytes));
         let polled = |flags: Flags| flags.slice + flags.rate.time_for(bytes);
-        self.polled().map(polled).fold(self.slice + copying, Span::min)
+        self.polled().map(polled).fold(self.fenced(bytes), Span::min)
+    }
+
+    /// The same where data carries no flags.
+    pub(crate) fn fenced(&self, bytes: Bytes) -> Span {
+        self.slice + self.copy_rate.map_or(Span::ZERO, |rate| rate.time_for(bytes))
     }
 
     /// What the proxies add to a piece that crosses the network.

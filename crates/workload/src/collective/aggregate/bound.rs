@@ -76,7 +76,7 @@ impl Aggregate {
     /// From node to node: the wire's latency, and what a rank spends on it that is one.
     fn hop(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
         let spent = match self.is_of_ranks() {
-            true => self.cost.delay(step) + self.cost.work(step) + speeds.nic.time_for(step),
+            true => self.taking(step) + speeds.nic.time_for(step),
             false => Span::ZERO,
         };
         speeds.network.latency + spent

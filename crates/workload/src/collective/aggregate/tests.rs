@@ -232,7 +232,8 @@ fn trees_of_nvls_carry_everything_once_or_twice() {
             let most = outcome.nics.iter().map(|moved| moved.received.get()).max().unwrap();
             assert!(most <= times * size / 8 + 1, "{count} servers: {most}");
             let ratio = outcome.end.as_ps() as f64 / bound.time.as_ps() as f64;
-            assert!((0.97..1.2).contains(&ratio), "{count} servers: {ratio} of {bound:?}");
+            // Steps of all shares fill the pipeline one after the other, which the form has only in part.
+            assert!((0.97..1.3).contains(&ratio), "{count} servers: {ratio} of {bound:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::collective::tree;
 use crate::layout::{Layout, RankId};
 use crate::program::{Action, Queue, Token, Traffic};
 use xoff_fabric::model::NicId;
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Span};
 
 impl Aggregate {
     /// Makes the nodes and edges of the trees: switches first, then members.
@@ -84,12 +84,17 @@ impl Aggregate {
             return self.pass_on(index, piece, out);
         };
         let bytes = self.cuts[column as usize].step(piece);
-        let span = self.cost.delay(bytes) + self.cost.work(bytes);
+        let span = self.taking(bytes);
         if span.is_zero() {
             return self.taken(index, (piece % 64) as u8, out);
         }
         let token = Token::new(kind::TAKEN, (piece % 64) as u8, index as u32);
         out.push(Action::Wait { token, gpu: self.gpus[self.rank_of(member as usize)], span });
+    }
+
+    /// What a rank that is a node spends on a piece: NVLS knows no flags.
+    pub(super) fn taking(&self, bytes: Bytes) -> Span {
+        self.cost.proxy + self.cost.fenced(bytes)
     }
 
     /// A rank that is a node has a piece in its hands; a short last one may come before others.
