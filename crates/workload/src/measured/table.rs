@@ -229,29 +229,42 @@ impl Columns {
     }
 }
 
-/// A line without what launchers put before it: `[1,0]<stdout>:` of `mpirun --tag-output`, `0: ` of `srun -l`, `[0] ` of others.
+/// A line without what launchers and collectors of logs put before it, up to three of them.
 fn without_prefix(line: &str) -> &str {
+    const MOST: usize = 3;
     let line = line.trim_end();
+    (0..MOST).try_fold(line, |line, _| without_one(line).ok_or(line)).unwrap_or_else(|line| line)
+}
+
+/// A line without one of: `[1,0]<stdout>:` of `mpirun --tag-output`, `0: ` of `srun -l`, `[0] ` of others, the time of
+/// `kubectl logs --timestamps`, its `[pod/…] `, and the name of a pod with a colon.
+fn without_one(line: &str) -> Option<&str> {
     if let Some((tag, rest)) = line.split_once("<stdout>:").or(line.split_once("<stderr>:"))
-        && tag.starts_with('[')
+        && tag.split_whitespace().next_back().is_some_and(|tag| tag.starts_with('['))
     {
-        return rest;
+        return Some(rest);
     }
-    if let Some((number, rest)) = line.trim_start().split_once(':')
-        && !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-        && rest.starts_with(' ')
-    {
-        return rest;
+    let line = line.trim_start();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((tag, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return (is_number(tag) || tag.starts_with("pod/")).then_some(rest);
     }
-    if let Some(rest) = line.strip_prefix('[')
-        && let Some((number, rest)) = rest.split_once(']')
-        && !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-    {
-        return rest;
+    let (word, rest) = line.split_once(' ')?;
+    if let Some(name) = word.strip_suffix(':') {
+        return (is_number(name) || name.bytes().any(|byte| byte.is_ascii_alphabetic()))
+            .then_some(rest);
     }
-    line
+    is_time(word).then_some(rest)
+}
+
+/// `2026-07-09T16:03:21.5Z`.
+fn is_time(word: &str) -> bool {
+    let form = "0000-00-00T00:00:00".bytes();
+    let fits = |(byte, form): (u8, u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        other => byte == other,
+    };
+    word.len() >= form.len() && word.bytes().zip(form).all(fits)
 }
 
 /// A line up to where a log of NCCL begins (`host:pid:thread [gpu] NCCL INFO ...`), and whether there was one.

@@ -71,7 +71,17 @@ fn a_table_is_read() {
 #[test]
 fn launchers_put_words_before_every_line() {
     let plain = table(None, 4, &SIZES);
-    for prefix in ["[1,0]<stdout>:", "0: ", "[0] ", "[1,12]<stdout>: "] {
+    for prefix in [
+        "[1,0]<stdout>:",
+        "0: ",
+        " 0: ",
+        "[0] ",
+        "[1,12]<stdout>: ",
+        "2026-07-09T16:03:21.123456789Z ",
+        "2026-07-09T16:03:21Z [1,0]<stdout>:",
+        "[pod/nccl-launcher-x7/launcher] ",
+        "nccl-launcher-x7: [1,0]<stdout>: ",
+    ] {
         let tagged: String = plain.lines().map(|line| format!("{prefix}{line}\n")).collect();
         assert_eq!(one(&tagged), one(&plain), "{prefix}");
     }
