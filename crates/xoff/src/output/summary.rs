@@ -84,7 +84,7 @@ impl Page {
         ];
         // Ranks of a trace come to a collective when they have done what is before it.
         let apart = summary.collectives.iter().any(|row| row.apart_us.is_some());
-        let apart = apart.then(|| right("ranks apart"));
+        let apart = apart.then(|| right("apart"));
         let columns: Vec<_> = columns.into_iter().chain(apart).collect();
         let mut table = Table::new(&columns);
         for row in summary.collectives.iter().filter(|row| row.finished > 0) {
