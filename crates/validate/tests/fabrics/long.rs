@@ -7,20 +7,11 @@
 //!
 //! `XOFF_TABLE_GPUS=1024` leaves out what is larger.
 
-use super::table::{TUNED, racks, rail};
+use super::table::{TUNED, planned, racks, rail};
 use super::{unhappy, validate_with};
-use xoff_fabric::catalogue::Catalogue;
-use xoff_plan::{Floor, Prices, Wish, plan};
+use xoff_plan::Wish;
 use xoff_report::Verdict;
 use xoff_validate::Choice;
-
-/// What the plan of so many GPUs writes.
-fn planned(gpus: u32) -> String {
-    let catalogue = Catalogue::built_in();
-    let prices = Prices::estimates(&catalogue);
-    let made = plan(&Wish::gpus(gpus.into()), Floor::default(), &catalogue, &prices).unwrap();
-    made.fabric_toml()
-}
 
 /// Three tiers: pods of so many servers with eight GPUs.
 fn three_tiers(gpus: u32, rails: bool) -> String {
@@ -40,7 +31,7 @@ fn fat_tree(k: u32) -> String {
 fn sound() -> Vec<(String, u32, String)> {
     let mut all = Vec::new();
     for gpus in [64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192] {
-        all.push((format!("plan {gpus}"), gpus, planned(gpus)));
+        all.push((format!("plan {gpus}"), gpus, planned(&Wish::gpus(gpus.into()))));
     }
     for gpus in [16, 64, 256, 512, 1_024, 2_048, 4_096] {
         let text = rail(gpus, "connectx-7", "tomahawk-5", "") + TUNED;

@@ -3,7 +3,9 @@
 
 use super::{unhappy, validate_with};
 use std::fmt::Write;
+use xoff_fabric::catalogue::Catalogue;
 use xoff_fabric::load_fabric;
+use xoff_plan::{Floor, Prices, Wish, plan};
 use xoff_report::Verdict;
 use xoff_validate::{Choice, Phase};
 
@@ -20,6 +22,13 @@ pub(super) fn rail(gpus: u32, nic: &str, leaf: &str, more: &str) -> String {
 
 pub(super) fn racks(gpus: u32, nic: &str, leaf: &str) -> String {
     rail(gpus, nic, leaf, "").replace("'rail'", "'leaf-spine'")
+}
+
+/// What a plan writes.
+pub(super) fn planned(wish: &Wish) -> String {
+    let catalogue = Catalogue::built_in();
+    let prices = Prices::estimates(&catalogue);
+    plan(wish, Floor::default(), &catalogue, &prices).expect("a plan").fabric_toml()
 }
 
 /// Fabrics that an expert would sign.
@@ -88,6 +97,19 @@ fn sound() -> Vec<(&'static str, String)> {
                 th5,
                 "oversubscription = '3:1'\n[goals]\noversubscription = '3:1'\n",
             )),
+        ),
+        ("24 as planned in two tiers", planned(&Wish { tiers: Some(2), ..Wish::gpus(24) })),
+        (
+            "one switch of 800G as planned",
+            planned(&Wish {
+                nic: Some("connectx-8".to_owned()),
+                leaf: Some("tomahawk-6".to_owned()),
+                ..Wish::gpus(64)
+            }),
+        ),
+        (
+            "NICs that keep order as planned",
+            planned(&Wish { nic: Some("thor-2".to_owned()), tiers: Some(2), ..Wish::gpus(64) }),
         ),
         ("2 km to the spines", tuned(rail(64, cx7, th5, "[links.leaf-spine]\nlength = '2km'\n"))),
     ]
