@@ -14,7 +14,7 @@ use xoff_report::Verdict;
 /// Bystanders get this share of a port, or more. Max-min would leave them 7/8. Pauses alone stop both flows of a sender
 /// alike: 1/8, and 15 to 28 % with what buffers take in the first of the 6 ms (rails of 64 and 24 GPUs, one switch;
 /// congestion control off, ECN off, a notification every 500 us). Congestion control that slows senders down for the
-/// crowded NIC leaves 45 % (800 Gb/s, where a port sends no more notifications than at 400) to 88 %; what is missing is
+/// crowded NIC leaves 49 % (800 Gb/s, where a port sends no more notifications than at 400) to 88 %; what is missing is
 /// the time in which pauses still hold the senders' ports, by the draw of marks. The limit is between.
 const ASIDE: (f64, f64) = (0.40, 0.30);
 /// What max-min leaves them.
