@@ -108,11 +108,11 @@ pub fn fit(task: &Task<'_>, go_on: &mut dyn FnMut(f64) -> bool) -> Result<Fit, F
         // Finer steps once coarse ones gain nothing.
         for turn in 0.. {
             let before = best.0;
-            for value in 0..Values::NUMBER {
+            for together in Values::MOVED {
                 if !go_on((round as f64 + (1.0 - 0.5f64.powi(turn))) / rounds) {
                     return Err(FitError::Stopped);
                 }
-                bench.improve(&mut best, value, step)?;
+                bench.improve(&mut best, together, step)?;
             }
             if best.0 >= before * (1.0 - LEAST_GAIN) || turn > MOST_TURNS {
                 break;
@@ -160,6 +160,29 @@ impl Values {
     const MOST_CHANNELS: f64 = 64.0;
     /// Rates are the last of each way to learn that data has arrived.
     const RATES: [usize; 3] = [3, 6, 9];
+
+    /// Values that are changed together. A slice costs the least of three ways, so that one of them alone may change
+    /// nothing: slices, proxies and rates of all ways are changed at once, too.
+    const MOVED: [&[usize]; Self::NUMBER + 5] = [
+        &[0],
+        &[1],
+        &[2],
+        &[3],
+        &[4],
+        &[5],
+        &[6],
+        &[7],
+        &[8],
+        &[9],
+        &[10],
+        &[Self::CHANNELS],
+        &[1, 4, 7],
+        &[2, 5, 8],
+        &Self::RATES,
+        // More before the first byte and less for each of them, or the other way round.
+        &[0, 3, 6, 9],
+        &[2, 5, 8, 3, 6, 9],
+    ];
 
     fn of(cost: &Cost, channels: Option<u32>) -> Self {
         // What is not there costs what fences cost, and so is never the cheapest.
@@ -214,9 +237,12 @@ impl Values {
         (self.0[Self::CHANNELS] >= 1.0).then_some(self.0[Self::CHANNELS] as u32)
     }
 
-    /// With one value changed; none where that leaves what can be.
-    fn with(&self, at: usize, factor: f64, usual_channels: f64) -> Option<Self> {
-        let mut with = *self;
+    /// With some values changed; none where that leaves what can be.
+    fn with(&self, together: &[usize], factor: f64, usual_channels: f64) -> Option<Self> {
+        together.iter().try_fold(*self, |values, &at| values.with_one(at, factor, usual_channels))
+    }
+
+    fn with_one(mut self, at: usize, factor: f64, usual_channels: f64) -> Option<Self> {
         let value = match at {
             // From the usual number on, and in whole steps.
             Self::CHANNELS => {
@@ -235,8 +261,8 @@ impl Values {
             // 1 ns to 10 ms.
             _ => 1e3..=1e10,
         };
-        with.0[at] = value;
-        possible.contains(&value).then_some(with)
+        self.0[at] = value;
+        possible.contains(&value).then_some(self)
     }
 }
 
@@ -291,12 +317,17 @@ impl<'a> Bench<'a> {
         Ok((sum / self.task.times.len() as f64).sqrt())
     }
 
-    /// Moves one value up or down while that helps.
-    fn improve(&mut self, best: &mut (f64, Values), at: usize, step: f64) -> Result<(), FitError> {
+    /// Moves values up or down while that helps.
+    fn improve(
+        &mut self,
+        best: &mut (f64, Values),
+        together: &[usize],
+        step: f64,
+    ) -> Result<(), FitError> {
         let usual = f64::from(2 * self.layout.rails().max(1));
         for factor in [step, 1.0 / step] {
             let mut moved = false;
-            while let Some(with) = best.1.with(at, factor, usual) {
+            while let Some(with) = best.1.with(together, factor, usual) {
                 let distance = self.distance(&with)?;
                 if distance >= best.0 * (1.0 - LEAST_GAIN) {
                     break;
