@@ -231,9 +231,13 @@ fn trees_of_nvls_carry_everything_once_or_twice() {
             }
             let most = outcome.nics.iter().map(|moved| moved.received.get()).max().unwrap();
             assert!(most <= times * size / 8 + 1, "{count} servers: {most}");
-            let ratio = outcome.end.as_ps() as f64 / bound.time.as_ps() as f64;
-            // Steps of all shares fill the pipeline one after the other, which the form has only in part.
-            assert!((0.97..1.3).contains(&ratio), "{count} servers: {ratio} of {bound:?}");
+            let times = |span: Span| outcome.end.as_ps() as f64 / span.as_ps() as f64;
+            // No port is faster than its wire. The form beside it is rough: shares fill the pipeline one after the other,
+            // which it has in part only (0.95 of it on four servers), and between two servers NVLinks and NICs wait for
+            // each other, which it has not at all (1.23 of it, and 1.44 with costs).
+            let (wire, form) = (times(bound.wire), times(bound.time));
+            assert!(wire >= 1.0, "{count} servers: {wire} of {bound:?}");
+            assert!((0.95..1.45).contains(&form), "{count} servers: {form} of {bound:?}");
         }
     }
 }
