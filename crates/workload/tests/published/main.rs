@@ -191,7 +191,7 @@ fn sizes_that_were_not_seen_are_predicted() {
     }
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     println!("{mean:.3} predicted, {:.3} fitted: {:?} {:?}", fit.error().1, fit.cost, fit.channels);
-    assert!(mean < 0.105, "{mean}");
+    assert!(mean < 0.1, "{mean}");
 }
 
 /// Prints costs that explain a series, for the catalogue: `XOFF_FIT="part of its name"`.
