@@ -10,6 +10,7 @@ pub(crate) struct ClassCount {
     pub(crate) marked: u64,
     pub(crate) dropped_packets: u64,
     pub(crate) dropped_bytes: u64,
+    pub(crate) buffer_drops: u64,
     pub(crate) xoff_sent: u64,
     pub(crate) xon_sent: u64,
     pub(crate) pauses_received: u64,
@@ -52,6 +53,7 @@ impl Accounts {
         let count = &mut self.classes[slot];
         count.dropped_packets += 1;
         count.dropped_bytes += u64::from(size);
+        count.buffer_drops += u64::from(reason.is_full_buffer());
         self.health[slot.port()].dropped[reason as usize] += 1;
         self.totals.dropped[slot.class().index()][reason as usize] += 1;
         self.totals.dropped_bytes += u64::from(size);

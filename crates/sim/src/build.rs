@@ -44,7 +44,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let changes = crate::fault::plan(fabric, faults, settings.seed);
     let changes = changes.map_err(|error| SimError::Name(error.message))?;
     let faults = Faults::new(fabric, changes);
-    let observation = Observation::new(fabric, observer, settings.sample_period);
+    let observation = Observation::new(fabric, observer, settings);
     let horizon = settings.until.unwrap_or(Instant::MAX);
     Ok(Engine::new(fabric, events, (net, hosts), faults, observation, horizon))
 }

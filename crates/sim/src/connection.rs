@@ -321,14 +321,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Adds what the two ends of a connection counted to their NICs' ports.
-    pub(crate) fn count_at_nics(&mut self, slot: ConnectionId) {
+    fn count_at_nics(&mut self, slot: ConnectionId) {
         for end in &self.hosts.connections[slot].ends {
-            let (port, counters) = (self.hosts.nics[end.member.plane].port, end.qp.counters());
-            let health = &mut self.accounts.health[port];
-            health.timeouts += counters.timeouts;
-            health.retransmitted += counters.retransmitted;
-            health.out_of_sequence += counters.out_of_sequence;
-            health.cnps += counters.cnps_handled;
+            self.accounts.health[self.hosts.nics[end.member.plane].port].add(&end.qp);
         }
     }
 

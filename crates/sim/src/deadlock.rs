@@ -65,7 +65,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let interval = self.search_interval();
         // When nothing else is left to happen, nothing will unblock anything any more.
-        if !self.only_observation_is_left(!self.observation.sample_period.is_zero()) {
+        if !self.only_observation_is_left(None) {
             self.search_after(interval);
         }
         let ring = if self.net.deadlocks.search.plain { self.plain_ring() } else { self.ring() };

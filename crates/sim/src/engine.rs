@@ -14,7 +14,7 @@ use crate::hosts::Hosts;
 use crate::id::{EndpointId, FlowId, PacketId, PlaneId, Slot};
 use crate::lookahead::Lookahead;
 use crate::net::Net;
-use crate::observe::Observation;
+use crate::observe::{Look, Observation};
 use crate::report::{Outcome, Progress, Trace, TraceKind};
 use crate::switch::port::Lane;
 use xoff_fabric::model::{Fabric, PortId};
@@ -90,9 +90,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule_start();
         self.schedule_jobs();
         self.schedule_faults();
-        if !self.observation.sample_period.is_zero() {
-            self.schedule(self.now + self.observation.sample_period, Kind::Sample, 0, 0);
-        }
+        self.schedule_look(Look::Sample);
+        self.schedule_look(Look::Scrape);
         if !self.horizon.is_never() {
             // What happens at the horizon still counts.
             self.schedule(self.horizon + Span::from_ps(1), Kind::End, 0, 0);
@@ -150,7 +149,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             },
             Some(Kind::Watchdog) => self.watch(Slot(id)),
             Some(Kind::Deadlock) => self.search_for_deadlock(),
-            Some(Kind::Sample) => self.take_sample(),
+            Some(Kind::Sample) if id == Look::Sample as u32 => self.take_sample(),
+            Some(Kind::Sample) => self.take_scrape(),
             Some(Kind::StallCheck) => self.check_for_stall(),
             Some(Kind::Job) => self.go_on(),
             Some(Kind::Arrive | Kind::Deliver | Kind::Transmit) | None => {
@@ -205,10 +205,28 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule(self.now + self.observation.patience, Kind::StallCheck, 0, 0);
     }
 
-    /// Whether nothing is left to happen but events that only look at the run, one of them `sampling`.
-    pub(crate) fn only_observation_is_left(&self, sampling: bool) -> bool {
+    /// Schedules the next sample or scrape, if there are any.
+    fn schedule_look(&mut self, look: Look) {
+        let period = self.observation.period(look);
+        if !period.is_zero() {
+            self.schedule(self.now + period, Kind::Sample, look as u32, 0);
+        }
+    }
+
+    /// A sample or a scrape was taken: schedules the next one, unless nothing else is left to happen.
+    pub(crate) fn look_again(&mut self, look: Look) {
+        if !self.only_observation_is_left(Some(look)) {
+            self.schedule_look(look);
+        }
+    }
+
+    /// Whether nothing is left to happen but events that only look at the run. The one that is being handled is no
+    /// longer among those that wait.
+    pub(crate) fn only_observation_is_left(&self, handled: Option<Look>) -> bool {
         let ends = !self.horizon.is_never();
-        let looks = [true, ends, sampling, self.net.deadlocks.search_is_scheduled()];
+        let waits = |look: Look| handled != Some(look) && !self.observation.period(look).is_zero();
+        let search = self.net.deadlocks.search_is_scheduled();
+        let looks = [true, ends, waits(Look::Sample), waits(Look::Scrape), search];
         self.events.at_most(looks.iter().filter(|&&look| look).count())
     }
 

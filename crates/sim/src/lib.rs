@@ -45,6 +45,7 @@ mod report;
 mod result;
 mod route;
 mod sample;
+mod scrape;
 mod setting;
 pub mod spread;
 mod switch;
@@ -56,8 +57,9 @@ mod wheel;
 
 pub use job::state::Job;
 pub use report::{
-    ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, Observer,
-    Outcome, PortHealth, Progress, Report, Sample, Sent, Silent, Trace, TraceKind,
+    ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, LinkState,
+    Observer, Outcome, PortHealth, Progress, Report, Sample, Scrape, Sent, Silent, Trace,
+    TraceKind,
 };
 
 use event::EventQueue;
@@ -75,6 +77,8 @@ pub struct Settings {
     pub until: Option<Instant>,
     /// Queues are sampled this often; zero takes no samples.
     pub sample_period: Span,
+    /// All counters are read this often; zero is never.
+    pub scrape_period: Span,
     /// Every packet's header is encoded and decoded on its way, and must not change.
     pub check_wire: bool,
     /// Which event queue to use. Where the fabric wants ties in insertion order this changes nothing.
@@ -87,6 +91,7 @@ impl Default for Settings {
             seed: 1,
             until: None,
             sample_period: Span::ZERO,
+            scrape_period: Span::ZERO,
             check_wire: false,
             queue: QueueKind::Wheel,
         }

@@ -43,7 +43,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
             // Several faults may hold one cable down: only the first one changes anything.
             let was_up = !self.net.links[ends[0]].is_down();
             for port in ends {
-                self.net.links[port].down += 1;
+                let link = &mut self.net.links[port];
+                link.down += 1;
+                link.carrier &= silent;
                 if was_up {
                     self.accounts.health[port].link_downs += u64::from(!silent);
                     self.turn_over(port);
@@ -74,6 +76,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             }
             changed.push(cable);
             for port in ends {
+                self.net.links[port].carrier = true;
                 self.turn_over(port);
             }
             for port in ends {

@@ -1,6 +1,8 @@
 //! What observes a run, how often progress is reported to it, and when a run counts as stalled.
 
+use crate::Settings;
 use crate::report::Observer;
+use crate::scrape::Watermarks;
 use xoff_fabric::model::Fabric;
 use xoff_units::Span;
 
@@ -13,11 +15,24 @@ const COUNT_EVERY: u32 = 4;
 /// A run in which nothing was delivered for so long is stalled, unless a timer is still running.
 const HOPELESS: Span = Span::from_ms(5_000);
 
+/// What only looks at the run, again and again. The number is the id of its event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Look {
+    /// Queues are sampled.
+    Sample = 0,
+    /// All counters are read.
+    Scrape = 1,
+}
+
 /// The observer of a run and what it was last shown.
 pub(crate) struct Observation<'a> {
     pub(crate) observer: &'a mut dyn Observer,
-    /// Queues are sampled this often; zero takes no samples.
-    pub(crate) sample_period: Span,
+    /// How often queues are sampled and counters read; zero is never.
+    sample_period: Span,
+    scrape_period: Span,
+    /// The greatest lengths of queues before the last scrape.
+    pub(crate) watermarks: Watermarks,
     /// How long nothing may be delivered before the run counts as stalled.
     pub(crate) patience: Span,
     /// Deliveries when progress was last looked for.
@@ -37,11 +52,13 @@ impl<'a> Observation<'a> {
     pub(crate) fn new(
         fabric: &Fabric,
         observer: &'a mut dyn Observer,
-        sample_period: Span,
+        settings: &Settings,
     ) -> Self {
         Self {
             observer,
-            sample_period,
+            sample_period: settings.sample_period,
+            scrape_period: settings.scrape_period,
+            watermarks: Watermarks::default(),
             patience: patience(fabric),
             delivered: 0,
             handled: 0,
@@ -49,6 +66,14 @@ impl<'a> Observation<'a> {
             countdown: STRETCH,
             reports: 0,
             hops: 0,
+        }
+    }
+
+    /// How often it is looked; zero is never.
+    pub(crate) fn period(&self, look: Look) -> Span {
+        match look {
+            Look::Sample => self.sample_period,
+            Look::Scrape => self.scrape_period,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::event::{EventQueue, Kind};
 use crate::id::{PacketId, Slot};
 use crate::report::TraceKind;
 use crate::switch::port::port_flag;
-use state::classes;
+use state::{Skipped, classes};
 use xoff_fabric::model::PortId;
 use xoff_fabric::rules::pause::quanta_time;
 use xoff_units::Span;
@@ -101,18 +101,25 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Counts the frames that the last one of a port stood for, as far as they are over.
-    pub(crate) fn count_skipped_frames(&mut self, port: PortId) {
-        let skipped = self.net.pauses.holds[port].skipped(self.now, self.refresh_interval(port));
-        if skipped == 0 || self.net.links[port].is_down() {
-            return;
-        }
-        let (held, peer) = (self.net.ports[port].announced, self.net.ports[port].peer());
-        for class in classes(held) {
-            self.accounts.classes[Slot::new(port, class)].xoff_sent += skipped;
-            if self.net.links[peer].deaf & class.bit() == 0 {
-                self.accounts.classes[Slot::new(peer, class)].pauses_received += skipped;
+    fn count_skipped_frames(&mut self, port: PortId) {
+        let Some(skipped) = self.skipped_frames(port) else { return };
+        for class in classes(skipped.classes) {
+            self.accounts.classes[Slot::new(port, class)].xoff_sent += skipped.frames;
+            if skipped.obeyed & class.bit() != 0 {
+                let peer = self.net.ports[port].peer();
+                self.accounts.classes[Slot::new(peer, class)].pauses_received += skipped.frames;
             }
         }
+    }
+
+    /// The frames that the last one of a port stands for, as far as they are over.
+    pub(crate) fn skipped_frames(&self, port: PortId) -> Option<Skipped> {
+        let frames = self.net.pauses.holds[port].skipped(self.now, self.refresh_interval(port));
+        if frames == 0 || self.net.links[port].is_down() {
+            return None;
+        }
+        let (classes, peer) = (self.net.ports[port].announced, self.net.ports[port].peer());
+        Some(Skipped { frames, classes, obeyed: classes & !self.net.links[peer].deaf })
     }
 
     fn schedule_refresh(&mut self, port: PortId) {

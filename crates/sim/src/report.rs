@@ -86,6 +86,11 @@ impl Drop {
         }
     }
 
+    /// Whether there was no buffer for the packet, in a switch or a NIC.
+    pub const fn is_full_buffer(self) -> bool {
+        matches!(self, Drop::Headroom | Drop::IngressLimit | Drop::EgressLimit | Drop::HostBuffer)
+    }
+
     /// Whether a lossless class must not lose packets for this reason. What a cable or something that
     /// broke on purpose takes is no failure of flow control; everything else is, also while
     /// something is broken.
@@ -176,6 +181,29 @@ pub struct Sent {
     pub bytes: u64,
 }
 
+/// All counters at one instant, as a collector that scrapes every device finds them.
+#[derive(Debug, Clone, Copy)]
+pub struct Scrape<'a> {
+    /// When.
+    pub at: Instant,
+    /// By port, then class. Greatest lengths are those since the scrape before; all else adds up from the
+    /// beginning of the run.
+    pub ports: &'a [[ClassResult; 8]],
+    /// By port: what it counted beside its queues.
+    pub health: &'a [PortHealth],
+    /// By port: its link.
+    pub links: &'a [LinkState],
+}
+
+/// The link at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkState {
+    /// Whether its carrier is up; a link that only swallows packets is.
+    pub up: bool,
+    /// The rate at which it runs.
+    pub rate: Rate,
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
@@ -203,6 +231,9 @@ pub trait Observer {
 
     /// How much a NIC has sent by now, of a class in which it has: asked whenever queues are sampled.
     fn sent(&mut self, _sent: &Sent) {}
+
+    /// Every counter was read.
+    fn scrape(&mut self, _scrape: &Scrape<'_>) {}
 
     /// Called now and then; false stops the run.
     fn progress(&mut self, _progress: &Progress) -> bool {
@@ -293,6 +324,8 @@ pub struct ClassResult {
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// Of those packets, the ones for which there was no buffer.
+    pub buffer_drops: u64,
     /// Pause frames sent that stop the class.
     pub xoff_sent: u64,
     /// Pause frames sent that let it go on.
@@ -334,8 +367,18 @@ pub struct PortHealth {
     pub retransmitted: u64,
     /// At NICs: packets that arrived with others missing before them.
     pub out_of_sequence: u64,
-    /// At NICs: congestion notifications that reached the sender.
+    /// At NICs: congestion notifications that reached the sender and were obeyed.
     pub cnps: u64,
+    /// At NICs: congestion notifications that reached a sender without congestion control.
+    pub cnps_ignored: u64,
+    /// At NICs: congestion notifications sent.
+    pub cnps_sent: u64,
+    /// At NICs: packets that arrived marked.
+    pub marked_received: u64,
+    /// At NICs: packets that had arrived before.
+    pub duplicates: u64,
+    /// At NICs: "receiver not ready" received.
+    pub not_ready: u64,
 }
 
 impl PortHealth {

@@ -3,7 +3,10 @@
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::id::{ConnectionId, Slot};
-use crate::report::{ClassResult, FlowCounters, FlowResult, JobResult, Outcome, Report};
+use crate::pause::state::classes;
+use crate::report::{
+    ClassResult, FlowCounters, FlowResult, JobResult, Outcome, PortHealth, Report,
+};
 use xoff_fabric::model::ClassId;
 use xoff_transport::QueuePair;
 use xoff_units::{Bytes, Span};
@@ -23,6 +26,22 @@ impl FlowCounters {
     }
 }
 
+impl PortHealth {
+    /// Adds what a queue pair of this NIC counted.
+    pub(crate) fn add(&mut self, qp: &QueuePair) {
+        let end = qp.counters();
+        self.timeouts += end.timeouts;
+        self.retransmitted += end.retransmitted;
+        self.out_of_sequence += end.out_of_sequence;
+        self.duplicates += end.duplicates;
+        self.not_ready += end.rnr_received;
+        self.marked_received += end.marked_packets;
+        self.cnps_sent += end.cnps_sent;
+        let obeys = qp.obeys_notifications();
+        *(if obeys { &mut self.cnps } else { &mut self.cnps_ignored }) += end.cnps_handled;
+    }
+}
+
 /// A small order-dependent hash: equal inputs in equal order, equal hash.
 struct Digest(u64);
 
@@ -37,9 +56,6 @@ impl Digest {
 impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn into_report(mut self, outcome: Outcome) -> Report {
         self.collect_open_flows();
-        for port in self.net.ports.ids() {
-            self.count_skipped_frames(port);
-        }
         let flows: Vec<FlowResult> = self
             .hosts
             .flows
@@ -53,16 +69,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 counters: flow.counters,
             })
             .collect();
-        let ports: Vec<[ClassResult; 8]> = self
-            .net
-            .ports
-            .ids()
-            .map(|port| {
-                std::array::from_fn(|class| {
-                    self.class_result(Slot::new(port, ClassId(class as u8)))
-                })
-            })
-            .collect();
+        let ports = self.class_results();
+        let health = self.healths();
         let jobs = self.job_results();
         let hash = self.digest(&flows, &jobs, &ports);
         Report {
@@ -82,7 +90,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             flows,
             jobs,
             ports,
-            health: self.net.ports.ids().map(|port| self.accounts.health[port]).collect(),
+            health,
             dropped: self.accounts.totals.dropped,
             deadlocks: self.net.deadlocks.found(),
             hash,
@@ -91,10 +99,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// What flows that are still open have counted so far.
     fn collect_open_flows(&mut self) {
-        let flows = self.hosts.flows.iter().map(|flow| flow.connection);
-        let open = flows.filter(|slot| *slot != ConnectionId::NONE);
-        let open: Vec<ConnectionId> = open.chain(self.hosts.jobs.connections()).collect();
-        open.into_iter().for_each(|slot| self.count_at_nics(slot));
         for flow in self.hosts.flows.iter_mut() {
             if flow.connection != ConnectionId::NONE {
                 for end in &self.hosts.connections[flow.connection].ends {
@@ -104,12 +108,46 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
+    /// What all classes did at all ports.
+    pub(crate) fn class_results(&self) -> Vec<[ClassResult; 8]> {
+        let of = |port| {
+            std::array::from_fn(|class| self.class_result(Slot::new(port, ClassId(class as u8))))
+        };
+        let mut results: Vec<[ClassResult; 8]> = self.net.ports.ids().map(of).collect();
+        for port in self.net.ports.ids() {
+            let Some(skipped) = self.skipped_frames(port) else { continue };
+            let peer = self.net.ports[port].peer();
+            for class in classes(skipped.classes) {
+                results[port.index()][class.index()].xoff_sent += skipped.frames;
+                if skipped.obeyed & class.bit() != 0 {
+                    results[peer.index()][class.index()].pauses_received += skipped.frames;
+                }
+            }
+        }
+        results
+    }
+
+    /// What all ports counted beside their queues, connections that are still open included.
+    pub(crate) fn healths(&self) -> Vec<PortHealth> {
+        let counted = self.net.ports.ids().map(|port| self.accounts.health[port]);
+        let mut healths: Vec<PortHealth> = counted.collect();
+        let flows = self.hosts.flows.iter().map(|flow| flow.connection);
+        let open = flows.filter(|slot| *slot != ConnectionId::NONE);
+        for slot in open.chain(self.hosts.jobs.connections()) {
+            for end in &self.hosts.connections[slot].ends {
+                healths[self.hosts.nics[end.member.plane].port.index()].add(&end.qp);
+            }
+        }
+        healths
+    }
+
     fn class_result(&self, slot: Slot) -> ClassResult {
         let port = &self.net.ports[slot.port()];
         let lane = &port.lanes[slot.class().index()];
         let (count, pause) = (&self.accounts.classes[slot], self.net.pauses.last(slot));
         let still_paused = port.paused & slot.bit() != 0;
         let open = if still_paused { self.now - pause.began } else { Span::ZERO };
+        let before = self.observation.watermarks.before(slot);
         ClassResult {
             tx_packets: lane.tx_packets,
             tx_bytes: lane.tx_bytes,
@@ -117,12 +155,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
             marked: count.marked,
             dropped_packets: count.dropped_packets,
             dropped_bytes: count.dropped_bytes,
+            buffer_drops: count.buffer_drops,
             xoff_sent: count.xoff_sent,
             xon_sent: count.xon_sent,
             pauses_received: count.pauses_received,
             paused: pause.total + open,
-            deepest_queue: Bytes::new(self.deepest_for(slot, lane.queue.deepest)),
-            deepest_headroom: Bytes::new(lane.ingress.deepest_headroom.into()),
+            deepest_queue: Bytes::new(self.deepest_for(slot, lane.queue.deepest).max(before.queue)),
+            deepest_headroom: Bytes::new(
+                u64::from(lane.ingress.deepest_headroom).max(before.headroom),
+            ),
         }
     }
 

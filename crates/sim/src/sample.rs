@@ -1,8 +1,9 @@
 //! Samples of the queues at a fixed period, for the series in the run folder.
 
 use crate::engine::Engine;
-use crate::event::{EventQueue, Kind};
+use crate::event::EventQueue;
 use crate::id::Slot;
+use crate::observe::Look;
 use crate::pause::state::all_classes;
 use crate::report::{Sample, Sent};
 use crate::switch::port::port_flag;
@@ -35,10 +36,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 self.observation.observer.sample(&sample);
             }
         }
-        // The sample itself is no longer among the events that wait.
-        if !self.only_observation_is_left(false) {
-            self.schedule(self.now + self.observation.sample_period, Kind::Sample, 0, 0);
-        }
+        self.look_again(Look::Sample);
     }
 
     /// What waits for a port and class: in its own queue, and at the ingresses of a switch with virtual output

@@ -58,7 +58,8 @@ fn sampling_does_not_move_the_end_of_a_run_without_traffic() {
     let fabric = fabric(SINGLE);
     let base = Settings { until: at(Span::from_ms(1)), ..Settings::default() };
     let plain = run(&fabric, &[], &[], &base);
-    let sampled = Settings { sample_period: Span::from_us(1), ..base };
+    let sampled =
+        Settings { sample_period: Span::from_us(1), scrape_period: Span::from_us(3), ..base };
     let sampled = run(&fabric, &[], &[], &sampled);
     assert_eq!((plain.hash, plain.end), (sampled.hash, sampled.end));
 }
@@ -70,7 +71,8 @@ fn sampling_does_not_move_the_end_of_a_hopeless_run() {
     let storm = [Fault::PauseStorm { nic: NodeRef::Number(0), at: Span::ZERO, duration: None }];
     let flows = [flow(&fabric, 1, 0, 100_000)];
     let plain = run(&fabric, &flows, &storm, &Settings::default());
-    let sampled = Settings { sample_period: Span::from_ms(1), ..Settings::default() };
+    let (sample_period, scrape_period) = (Span::from_ms(1), Span::from_ms(3));
+    let sampled = Settings { sample_period, scrape_period, ..Settings::default() };
     let sampled = run(&fabric, &flows, &storm, &sampled);
     assert_eq!(plain.outcome, sampled.outcome);
     assert_eq!((plain.hash, plain.end), (sampled.hash, sampled.end));

@@ -498,6 +498,11 @@ impl QueuePair {
         self.responder.delivered()
     }
 
+    /// Whether a congestion notification slows it down.
+    pub fn obeys_notifications(&self) -> bool {
+        self.config.congestion.obeys_notifications()
+    }
+
     /// What was counted so far.
     pub fn counters(&self) -> &Counters {
         &self.counters

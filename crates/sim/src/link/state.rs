@@ -13,6 +13,8 @@ use xoff_workload::stream::Stream;
 pub(crate) struct Link {
     /// Faults that hold it down.
     pub(super) down: u32,
+    /// Whether its carrier is up: also of a link that is down and only swallows packets.
+    pub(crate) carrier: bool,
     /// Counts the times it went down or came up.
     pub(crate) epoch: u16,
     /// Classes whose pause frames are not obeyed here.
@@ -28,6 +30,7 @@ impl Link {
     pub(crate) fn new(cable: &Cable) -> Self {
         Self {
             down: 0,
+            carrier: true,
             epoch: 0,
             deaf: 0,
             rate: cable.rate,

@@ -32,6 +32,17 @@ impl PauseState {
     };
 }
 
+/// Pause frames that the last one of a port stands for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Skipped {
+    /// How many of each class.
+    pub(crate) frames: u64,
+    /// The classes that they pause.
+    pub(crate) classes: u8,
+    /// Those of them that the peer obeys.
+    pub(crate) obeyed: u8,
+}
+
 /// What a port last asked of its peer, and how long that has stood.
 ///
 /// A pause that stands for seconds would cost a refresh every few dozen microseconds at every port that holds

@@ -183,6 +183,11 @@ impl Ingress {
         Self { reserved: profile.reserved, bytes: 0, headroom: 0, deepest_headroom: 0 }
     }
 
+    /// The most headroom in use is that of now.
+    pub(crate) fn restart_watermark(&mut self) {
+        self.deepest_headroom = self.headroom;
+    }
+
     /// Whether a packet could come and go in one instant without being refused or causing a pause.
     /// Sure if it says so; if not, ask [`Ingress::admit`].
     #[inline(always)]

@@ -174,6 +174,11 @@ impl Voqs {
         self.outlets[self.outlet(out)].waiting
     }
 
+    /// The most that waits is what waits now.
+    pub(crate) fn restart_watermarks(&mut self) {
+        self.outlets.iter_mut().for_each(|outlet| outlet.deepest = outlet.waiting);
+    }
+
     /// The most there ever were.
     pub(crate) fn deepest(&self, out: Slot) -> u64 {
         self.outlets[self.outlet(out)].deepest

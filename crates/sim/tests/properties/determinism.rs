@@ -30,7 +30,8 @@ proptest! {
         let heap = simulate(&fabric, &flows, &heap);
         prop_assert_eq!((report.hash, report.events), (heap.hash, heap.events));
         let mut watcher = Watcher::default();
-        let watched = Settings { sample_period: Span::from_ns(1300), ..base };
+        let (sample_period, scrape_period) = (Span::from_ns(1300), Span::from_ns(7100));
+        let watched = Settings { sample_period, scrape_period, ..base };
         let watched = xoff_sim::run(&fabric, &flows, &[], &watched, &mut watcher).unwrap();
         prop_assert_eq!(report.hash, watched.hash);
         prop_assert_eq!(report.outcome, watched.outcome);

@@ -160,7 +160,12 @@ proptest! {
         let faults = faults(&fabric, &any);
         let base = Settings { seed, ..until(Span::from_ms(3)) };
         let report = xoff_sim::run(&fabric, &flows, &faults, &base, &mut Silent).unwrap();
-        let heap = Settings { queue: QueueKind::Heap, sample_period: Span::from_ns(1300), ..base };
+        let heap = Settings {
+            queue: QueueKind::Heap,
+            sample_period: Span::from_ns(1300),
+            scrape_period: Span::from_ns(7100),
+            ..base
+        };
         let mut watcher = Watcher::default();
         let again = xoff_sim::run(&fabric, &flows, &faults, &heap, &mut watcher).unwrap();
         prop_assert_eq!(report.hash, again.hash);
@@ -181,7 +186,12 @@ proptest! {
         let faults = faults(&fabric, &any);
         let base = until(Span::from_ms(3));
         let report = xoff_sim::run(&fabric, &flows, &faults, &base, &mut Silent).unwrap();
-        let heap = Settings { queue: QueueKind::Heap, sample_period: Span::from_ns(1300), ..base };
+        let heap = Settings {
+            queue: QueueKind::Heap,
+            sample_period: Span::from_ns(1300),
+            scrape_period: Span::from_ns(7100),
+            ..base
+        };
         let mut watcher = Watcher::default();
         let again = xoff_sim::run(&fabric, &flows, &faults, &heap, &mut watcher).unwrap();
         prop_assert_eq!(report.hash, again.hash);

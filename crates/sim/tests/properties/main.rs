@@ -17,6 +17,7 @@ mod marking;
 mod pauses;
 mod random;
 mod rivals;
+mod scrapes;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
