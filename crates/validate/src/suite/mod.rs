@@ -69,7 +69,7 @@ pub fn suite(fabric: &Fabric, choice: &Choice) -> Vec<Experiment> {
         all.extend(contention::experiments(fabric, scale, choice.quick));
     }
     if choice.has(Phase::Workload) {
-        all.extend(workload::experiments(fabric, scale, choice.quick));
+        all.extend(workload::experiments(fabric, scale));
         all.extend(neighbours::experiments(fabric, choice.quick));
     }
     if choice.has(Phase::Failures) || choice.has(Phase::Operations) {

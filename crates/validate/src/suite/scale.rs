@@ -18,6 +18,8 @@ pub(crate) struct Scale {
     pub(crate) draws: u32,
     /// What AllReduce, AllGather and ReduceScatter work on, for each NIC of a server.
     pub(crate) reduced: Bytes,
+    /// Whether there is a ReduceScatter: it and an AllGather are the two halves of an AllReduce along a ring.
+    pub(crate) scatters: bool,
     /// What AllToAll works on.
     pub(crate) exchanged: Bytes,
     /// Layers of the training step.
@@ -50,6 +52,7 @@ impl Scale {
                 settled: Span::from_ms(3),
                 draws: 1,
                 reduced: mib(16),
+                scatters: false,
                 exchanged,
                 layers: 1,
                 hidden,
@@ -66,6 +69,7 @@ impl Scale {
                 513..=2_048 => 64,
                 _ => 16,
             }),
+            scatters: nics <= 4_096,
             exchanged,
             layers: if nics > 2_048 { 1 } else { 2 },
             hidden,

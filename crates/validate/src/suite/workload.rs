@@ -51,7 +51,7 @@ fn jobs(fabric: &Fabric, together: usize) -> Vec<Vec<u32>> {
     (0..jobs).map(|job| (job..servers).step_by(jobs).flat_map(gpus).collect()).collect()
 }
 
-pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Experiment> {
+pub(super) fn experiments(fabric: &Fabric, scale: Scale) -> Vec<Experiment> {
     let gpus: u64 = fabric.servers.iter().map(|server| u64::from(server.gpus)).sum();
     if gpus < 2 || fabric.nics.len() < 2 {
         return Vec::new();
@@ -83,8 +83,7 @@ pub(super) fn experiments(fabric: &Fabric, scale: Scale, quick: bool) -> Vec<Exp
         }
         experiment.within(Span::from_ms(2_000))
     };
-    // A reduction scattered and a gathering are the two halves of an AllReduce along a ring.
-    let chosen = kinds.into_iter().filter(|(id, ..)| !quick || *id != "reduce-scatter");
+    let chosen = kinds.into_iter().filter(|(id, ..)| scale.scatters || *id != "reduce-scatter");
     chosen.map(one).chain(step(fabric, scale, &jobs)).collect()
 }
 
