@@ -1,9 +1,10 @@
 //! What recordings of a fabric reveal about it.
 //!
-//! So far that is [`capture`]: queue pairs, their operations and their troubles from the packets of
-//! a capture file. Detectors that work from telemetry are to follow.
+//! [`capture`]: queue pairs, their operations and their troubles from the packets of a capture file. [`fabric`]: the
+//! cause and the place of what is wrong with a fabric, from its counters.
 //!
 //! Pure analysis: it reads no files, prints nothing and reads no clock. What it is not: a judgement
-//! on one packet, which is [`xoff_wire`]'s. Read [`capture::Analysis`] first.
+//! on one packet, which is [`xoff_wire`]'s. Read [`capture::Analysis`] or [`fabric::diagnose`] first.
 
 pub mod capture;
+pub mod fabric;

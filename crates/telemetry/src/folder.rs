@@ -6,6 +6,7 @@
 //! ports.parquet     one row per port and class
 //! queues.parquet    queues over time
 //! events.parquet    pauses, drops, watchdog, deadlock
+//! counters.parquet  every counter of every port over time, if asked for
 //! report.html       the run as a page to read
 //! input/            the files the run was made from
 //! ```
@@ -17,7 +18,7 @@ use crate::error::RunError;
 use crate::file::replace;
 use crate::summary::{Summary, TOOL};
 use crate::table::Table;
-use crate::{EventRow, PortRow, QueueRow, Row};
+use crate::{CounterRow, EventRow, PortRow, QueueRow, Row};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
@@ -136,6 +137,7 @@ impl RunFolder {
             self.table_path::<PortRow<'_>>(),
             self.table_path::<QueueRow>(),
             self.table_path::<EventRow>(),
+            self.table_path::<CounterRow>(),
             self.path.join(REPORT),
         ];
         for file in results {

@@ -2,13 +2,16 @@
 //!
 //! What every caller needs it always keeps ([`Seen`]); everything that costs memory or disk is an
 //! option: [`Pauses`] as they were obeyed, [`Series`] for a page in bounded memory, [`Samples`] one
-//! by one for the figures of a validation, and the event and queue tables of a run folder.
+//! by one for the figures of a validation, [`Counters`] as a collector scrapes them, and the event and queue tables of a
+//! run folder.
 
+mod counters;
 mod log;
 mod pauses;
 mod samples;
 mod series;
 
+pub use counters::{Counters, Timescale};
 pub use pauses::{Pause, Pauses};
 pub use samples::Samples;
 pub use series::{QueueSeries, Series};
@@ -16,7 +19,7 @@ pub use series::{QueueSeries, Series};
 use log::Log;
 use xoff_fabric::model::{CLASSES, Fabric, PortId};
 use xoff_fabric::scenario::Fault;
-use xoff_sim::{Drop, Observer, Progress, Sample, Sent, Trace, TraceKind};
+use xoff_sim::{Drop, Observer, Progress, Sample, Scrape, Sent, Trace, TraceKind};
 use xoff_telemetry::{RunError, RunFolder};
 use xoff_units::{Instant, Span};
 
@@ -27,6 +30,7 @@ pub struct Watcher<'a> {
     pauses: Pauses,
     series: Option<Series>,
     samples: Option<Samples>,
+    counters: Option<Counters>,
     log: Option<Log<'a>>,
     go_on: &'a mut dyn FnMut(&Progress) -> bool,
 }
@@ -60,6 +64,8 @@ pub struct Watched {
     pub series: Option<Series>,
     /// Samples, if chosen.
     pub samples: Option<Samples>,
+    /// Counters, if chosen.
+    pub counters: Option<Counters>,
     /// What could not be written to the run folder.
     pub errors: Vec<RunError>,
 }
@@ -84,9 +90,9 @@ impl<'a> Watcher<'a> {
     /// A watcher that keeps no more than [`Seen`]. `go_on` is asked now and then; false stops the
     /// run.
     pub fn new(fabric: &'a Fabric, go_on: &'a mut dyn FnMut(&Progress) -> bool) -> Self {
-        let (series, samples, log) = (None, None, None);
+        let (series, samples, counters, log) = (None, None, None, None);
         let (seen, pauses) = (Seen::default(), Pauses::first(0));
-        Self { fabric, seen, pauses, series, samples, log, go_on }
+        Self { fabric, seen, pauses, series, samples, counters, log, go_on }
     }
 
     /// Keeps the first `most` pauses, too.
@@ -104,6 +110,12 @@ impl<'a> Watcher<'a> {
     /// Keeps every sample, too.
     pub fn keep_samples(mut self) -> Self {
         self.samples = Some(Samples::default());
+        self
+    }
+
+    /// Keeps all counters, too, as often as [`xoff_sim::Settings::scrape_period`] says.
+    pub fn keep_counters(mut self, timescale: Timescale) -> Self {
+        self.counters = Some(Counters::new(self.fabric, timescale));
         self
     }
 
@@ -127,7 +139,8 @@ impl<'a> Watcher<'a> {
             (self.seen.events_left_out, errors) = log.finish();
         }
         let (seen, pauses) = (self.seen, self.pauses);
-        Watched { seen, pauses, series: self.series, samples: self.samples, errors }
+        let (series, samples, counters) = (self.series, self.samples, self.counters);
+        Watched { seen, pauses, series, samples, counters, errors }
     }
 
     fn drop(&mut self, trace: &Trace, reason: Drop) {
@@ -173,6 +186,12 @@ impl Observer for Watcher<'_> {
     fn sent(&mut self, sent: &Sent) {
         if let Some(samples) = &mut self.samples {
             samples.sent(sent);
+        }
+    }
+
+    fn scrape(&mut self, scrape: &Scrape<'_>) {
+        if let Some(counters) = &mut self.counters {
+            counters.scrape(scrape);
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod diagnose;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod man;
@@ -72,6 +73,8 @@ pub(crate) enum Command {
     Config(config::Args),
     /// Check device configurations: each, along every cable, and end to end
     Audit(audit::Args),
+    /// Find the cause of what is wrong with a fabric, and its place, from counters
+    Diagnose(diagnose::Args),
     /// Measure a network with real packets, against another xoff or a stock perftest tool
     Perf(perf::Args),
     /// Measure the simulator's speed
@@ -99,6 +102,7 @@ impl Command {
             Command::Trace(args) => trace::execute(args),
             Command::Config(args) => config::execute(args),
             Command::Audit(args) => audit::execute(args),
+            Command::Diagnose(args) => diagnose::execute(args),
             Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
             Command::Completions(args) => completions::execute(args),

@@ -15,7 +15,7 @@ use std::fs;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use xoff_fabric::model::{NicId, Tier};
-use xoff_results::watch::{Pauses, Series};
+use xoff_results::watch::{Pauses, Series, Timescale};
 use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page};
 use xoff_sim::{Progress, Report, Settings};
 use xoff_telemetry::{Outcome, RunError, RunFolder, Summary, TenantSummary};
@@ -30,6 +30,7 @@ const EXAMPLES: &str = "Examples:
   xoff run examples/incast.toml --seed 7 --out runs/incast-a
   xoff run examples/permutation.toml --json | jq .flows.fct_us
   xoff run examples/tenants-one-class.toml --alone
+  xoff run examples/storm.toml --counters 50us --out storm && xoff diagnose storm
 
 The run folder holds summary.json, flows.parquet, ports.parquet,
 queues.parquet, events.parquet, report.html and copies of the input files. Ctrl-C stops
@@ -60,6 +61,10 @@ pub(crate) struct Args {
     /// Run every tenant alone, too, and say what they cost each other
     #[arg(long)]
     alone: bool,
+    /// Read all counters this often, as a collector of metrics would, into counters.parquet
+    /// for `xoff diagnose`
+    #[arg(long, value_name = "TIME")]
+    counters: Option<Span>,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
@@ -84,6 +89,7 @@ impl Args {
             quiet: false,
             no_report: false,
             alone: false,
+            counters: None,
             check_wire: false,
             command: Some(command),
         }
@@ -99,7 +105,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen();
     let folder = open_folder(args, scene)?;
-    let settings = Settings { check_wire: args.check_wire, ..scene.settings() };
+    let scrape_period = args.counters.unwrap_or(Span::ZERO);
+    let settings = Settings { check_wire: args.check_wire, scrape_period, ..scene.settings() };
     let mut bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
         .then(|| Bar::new(work(scene, &settings)));
     let mut go_on = |progress: &Progress| {
@@ -113,6 +120,9 @@ pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
         Watcher::new(case.fabric, &mut go_on).write_to(&folder, case.faults, record.max_events)?;
     if !args.no_report {
         watcher = watcher.keep_series(record.period).keep_pauses(PAUSES);
+    }
+    if args.counters.is_some() {
+        watcher = watcher.keep_counters(Timescale::OF_THE_RUN);
     }
     let clock = Stopwatch::start();
     let ran = case.run(&settings, &mut watcher);
@@ -151,6 +161,7 @@ impl Run<'_> {
         }
         let verdict = Verdict::of(results, &self.scene.scenario.allow);
         errors.extend(failed.iter().map(RunError::to_string));
+        errors.extend(self.write_counters().err().map(|error| error.to_string()));
         summary.outcome = verdict.outcome(results.case.fabric, results.report);
         summary.notes.extend(errors.iter().cloned());
         if let Some(series) = &self.watched.series {
@@ -166,6 +177,14 @@ impl Run<'_> {
             left_out.iter().for_each(|note| say(Level::Note, note));
         }
         judge(self.args, &verdict, results.report, &errors, stopped_by_disk, folder)
+    }
+
+    /// Writes the counters, if they were read.
+    fn write_counters(&self) -> Result<(), RunError> {
+        let Some(counters) = &self.watched.counters else { return Ok(()) };
+        let mut table = self.folder.table()?;
+        counters.readings().rows().try_for_each(|row| table.push(&row))?;
+        table.finish().map(drop)
     }
 
     /// Runs every tenant alone.

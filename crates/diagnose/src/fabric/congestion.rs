@@ -1,0 +1,134 @@
+//! Ports that are full, and why: many senders, a slow link, equal links that are used unevenly, or too little of them.
+
+use super::finding::{Confidence, Finding};
+use super::pause::{self, Root, Tree};
+use super::{Cause, Scene};
+use xoff_fabric::model::{NodeId, PortId};
+use xoff_telemetry::Metric;
+
+/// A port that sends at this share of its rate in a step is full.
+const FULL: f64 = 0.85;
+/// The share of packets marked from which on a port counts as congested.
+const MARKED: f64 = 0.01;
+/// A NIC is the target of an incast if it gets so many times what the median one gets.
+const INCAST: f64 = 2.0;
+/// Equal links are used unevenly if the busiest carries so many times their mean.
+const UNEVEN: f64 = 1.8;
+/// How much more uneven than usual.
+const MORE_UNEVEN: f64 = 1.25;
+
+pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
+    let trees = pause::trees(scene);
+    let tree = |port: PortId| trees.iter().find(|tree| tree.root == Root::Port(port));
+    let mut found: Vec<Finding> = Vec::new();
+    for port in scene.ports().filter(|port| !scene.is_nic(*port)) {
+        if !is_congested(scene, port, tree(port)) {
+            continue;
+        }
+        let finding = match scene.leads_to_nic(port) {
+            true => incast(scene, port),
+            false => None,
+        };
+        found.extend(finding.map(|finding| match tree(port) {
+            Some(tree) => pause::spread(scene, finding, tree),
+            None => finding,
+        }));
+    }
+    let switches = (0..scene.fabric.switches.len() as u32).map(xoff_fabric::model::SwitchId);
+    found.extend(switches.filter_map(|switch| uneven(scene, scene.fabric.switch_node(switch))));
+    found
+}
+
+/// Whether packets wait at a port, as marks or the pauses of others show.
+fn is_congested(scene: &Scene<'_>, port: PortId, tree: Option<&Tree>) -> bool {
+    let marked = scene.sum(port, Metric::EcnMarked).unwrap_or(0.0);
+    let sent = scene.sum(port, Metric::TxPackets).unwrap_or(0.0);
+    tree.is_some() || (sent > 0.0 && marked / sent > MARKED)
+}
+
+/// The mean use of a port over the window.
+fn load(scene: &Scene<'_>, port: PortId) -> f64 {
+    let rate = scene.fabric.cable(port).rate.bps() as f64 / 8.0 * scene.seconds();
+    scene.sum(port, Metric::TxBytes).unwrap_or(0.0) / rate.max(f64::MIN_POSITIVE)
+}
+
+fn usual_load(scene: &Scene<'_>, port: PortId) -> Option<f64> {
+    let rate = scene.fabric.cable(port).rate.bps() as f64 / 8.0 * scene.seconds();
+    Some(scene.usual_sum(port, Metric::TxBytes)? / rate.max(f64::MIN_POSITIVE))
+}
+
+/// A port to a NIC that gets much more than others do.
+fn incast(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
+    let full = scene.utilisation(port)?.into_iter().map(f64::from).fold(0.0, f64::max);
+    if full < FULL {
+        return None;
+    }
+    let mut loads: Vec<f64> = scene
+        .ports()
+        .filter(|other| !scene.is_nic(*other) && scene.leads_to_nic(*other))
+        .map(|other| load(scene, other))
+        .collect();
+    loads.sort_by(f64::total_cmp);
+    let (own, median) = (load(scene, port), loads[loads.len() / 2]);
+    let usual = usual_load(scene, port);
+    let more_than_usual = usual.is_none_or(|usual| own > 1.2 * usual);
+    if own < INCAST * median || !more_than_usual {
+        return None;
+    }
+    let nic = scene.peer(port);
+    let marked = scene.sum(port, Metric::EcnMarked).unwrap_or(0.0);
+    let finding = Finding::new(Cause::Incast, scene.device(nic), vec![scene.node(nic)])
+        .because(format!(
+            "{} is full ({:.0} % of its rate in its busiest step); it carries {:.1} times what the \
+             median NIC gets",
+            scene.fabric.port_name(port),
+            full * 100.0,
+            own / median.max(1e-9)
+        ))
+        .because(format!("{marked:.0} packets marked there"))
+        .weighing(own);
+    Some(finding)
+}
+
+/// A switch that uses some of its equal links up much more than others.
+fn uneven(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
+    let links = uplinks(scene, node);
+    let loads: Vec<f64> = links.iter().map(|port| load(scene, *port)).collect();
+    let (mean, most) = spread(&loads)?;
+    let usual: Option<Vec<f64>> = links.iter().map(|port| usual_load(scene, *port)).collect();
+    let usual = usual.and_then(|loads| spread(&loads)).map(|(mean, most)| most / mean);
+    let ratio = most / mean;
+    if ratio < UNEVEN || usual.is_some_and(|usual| ratio < MORE_UNEVEN * usual) || most < 0.2 {
+        return None;
+    }
+    let busiest = links[loads.iter().position(|load| *load == most)?];
+    let idle = loads.iter().filter(|load| **load < 0.1 * mean).count();
+    let usually = usual.map_or(String::new(), |usual| format!(", usually {usual:.1}"));
+    let finding = Finding::new(Cause::UnevenLinks, scene.fabric.node_name(node), vec![node])
+        .because(format!(
+            "its busiest link up, {}, carries {ratio:.1} times their mean{usually}; {idle} of {} carry next \
+             to nothing",
+            scene.fabric.port_name(busiest),
+            links.len()
+        ))
+        .weighing(ratio)
+        .sure(Confidence::Likely);
+    Some(finding)
+}
+
+/// Mean and greatest of some loads; nothing where there are fewer than two, or no load.
+fn spread(loads: &[f64]) -> Option<(f64, f64)> {
+    let mean = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
+    let most = loads.iter().copied().fold(0.0, f64::max);
+    (loads.len() > 1 && mean > 0.0).then_some((mean, most))
+}
+
+/// The ports of a switch to the tier above.
+pub(super) fn uplinks(scene: &Scene<'_>, node: NodeId) -> Vec<PortId> {
+    let ports = scene.fabric.node_ports(node);
+    let up = ports.filter(|port| {
+        let there = scene.tier(scene.peer(*port));
+        there.is_some() && there > scene.tier(*port)
+    });
+    up.collect()
+}

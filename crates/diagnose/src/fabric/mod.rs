@@ -1,0 +1,38 @@
+//! What is wrong with a fabric, from its counters.
+//!
+//! A [`Scene`] holds what counters did in a window of time, and what they usually do, on the ports of a fabric as it was
+//! meant to be built. [`diagnose`] gives what may be the cause, the likeliest first: each [`Finding`] has a [`Cause`], the place, the chain
+//! of evidence and a confidence. What the counters rule out and what is not known is said beside it.
+//!
+//! Detectors are pure functions of the scene, a module for each concern: `outage` (what is down), `wire` (what gets
+//! lost on the way), `pause` (which port holds others up, followed hop by hop), `congestion` (which port is
+//! full and why), `setting` (what is configured differently), `host` (what hosts do) and `route`.
+//!
+//! What it is not: it knows no simulator and no experiment, and draws no conclusion from names.
+
+mod cause;
+mod congestion;
+mod finding;
+mod host;
+mod outage;
+mod pause;
+mod route;
+mod scene;
+mod setting;
+mod wire;
+
+pub use cause::Cause;
+pub use finding::{Confidence, Diagnosis, Finding, Missing};
+pub use scene::{Scene, Unknown};
+
+/// What may be the cause of what the counters show, the likeliest first.
+pub fn diagnose(scene: &Scene<'_>) -> Diagnosis {
+    let mut found = outage::findings(scene);
+    found.extend(wire::findings(scene));
+    found.extend(pause::findings(scene));
+    found.extend(setting::findings(scene));
+    found.extend(congestion::findings(scene));
+    found.extend(host::findings(scene));
+    found.extend(route::findings(scene));
+    finding::rank(scene, found)
+}

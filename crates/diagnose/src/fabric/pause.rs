@@ -1,0 +1,173 @@
+//! Pauses, followed from what suffers to what causes them.
+//!
+//! A port that is paused waits for the device it leads to. That device pauses because one of its own ports does not get
+//! rid of packets: that port is paused, too, and the way goes on from there; or it is not, and is the root. A NIC that
+//! pauses is a root by itself.
+
+use super::finding::{Confidence, Finding};
+use super::{Cause, Scene};
+use std::collections::BTreeMap;
+use xoff_fabric::model::PortId;
+use xoff_telemetry::Metric;
+
+/// A port that was paused for a smaller share of every step is not worth following.
+const HELD: f64 = 0.02;
+/// A port that was paused for so much of a step and sent next to nothing meanwhile is the victim of a storm: a slow receiver
+/// resumes again and again.
+const STORM: f64 = 0.8;
+/// Next to nothing, of a port's rate.
+const SILENT: f64 = 0.02;
+/// A NIC pauses more than usual when it does so for so many times as long.
+const UNUSUAL: f64 = 3.0;
+
+/// Where pauses come from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Root {
+    /// A NIC pauses the switch's port that leads to it.
+    Nic(PortId),
+    /// A switch's port that is not paused itself and holds up others.
+    Port(PortId),
+    /// These ports wait for each other.
+    Ring(Vec<PortId>),
+}
+
+/// A root, and the ports that wait for it, the nearest first.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) root: Root,
+    pub(super) victims: Vec<PortId>,
+    /// Shares of time for which they were paused, together.
+    pub(super) weight: f64,
+}
+
+pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
+    let trees = trees(scene);
+    let found = trees.iter().filter_map(|tree| match &tree.root {
+        Root::Nic(port) => nic(scene, *port, tree),
+        Root::Ring(ports) => Some(ring(scene, ports, tree)),
+        // Why a port is full is a matter of congestion.
+        Root::Port(_) => None,
+    });
+    found.collect()
+}
+
+/// The roots of all pauses that are worth following, the worst first.
+pub(super) fn trees(scene: &Scene<'_>) -> Vec<Tree> {
+    let held: Vec<PortId> =
+        scene.ports().filter(|port| scene.paused(*port).unwrap_or(0.0) > HELD).collect();
+    let mut trees: BTreeMap<PortId, Tree> = BTreeMap::new();
+    for &port in &held {
+        let root = root(scene, port);
+        let key = match &root {
+            Root::Nic(port) | Root::Port(port) => *port,
+            Root::Ring(ports) => ports.iter().copied().min().unwrap_or(port),
+        };
+        let tree = trees.entry(key).or_insert_with(|| Tree { root, victims: vec![], weight: 0.0 });
+        tree.victims.push(port);
+        tree.weight += scene.paused(port).unwrap_or(0.0);
+    }
+    let mut trees: Vec<Tree> = trees.into_values().collect();
+    for tree in &mut trees {
+        tree.victims.sort_by(|a, b| {
+            let share = |port: &PortId| scene.paused(*port).unwrap_or(0.0);
+            share(b).total_cmp(&share(a)).then(a.cmp(b))
+        });
+    }
+    trees.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    trees
+}
+
+/// Follows a pause to its root.
+fn root(scene: &Scene<'_>, victim: PortId) -> Root {
+    let mut way = vec![victim];
+    loop {
+        let port = way[way.len() - 1];
+        let pausing = scene.peer(port);
+        if scene.is_nic(pausing) {
+            return Root::Nic(port);
+        }
+        let Some(next) = blocked(scene, pausing) else { return Root::Port(port) };
+        if let Some(at) = way.iter().position(|seen| *seen == next) {
+            return Root::Ring(way.split_off(at));
+        }
+        if scene.paused(next).unwrap_or(0.0) <= HELD {
+            return Root::Port(next);
+        }
+        way.push(next);
+    }
+}
+
+/// The port by which a switch gets rid of packets worst, other than the one they came by: the one that is paused
+/// most or, if none is, has the longest queue.
+fn blocked(scene: &Scene<'_>, pausing: PortId) -> Option<PortId> {
+    let others = scene.fabric.node_ports(scene.node(pausing)).filter(|port| *port != pausing);
+    let others: Vec<PortId> = others.collect();
+    let paused = |port: &PortId| scene.paused(*port).unwrap_or(0.0);
+    let most = others.iter().copied().max_by(|a, b| paused(a).total_cmp(&paused(b)))?;
+    if paused(&most) > HELD {
+        return Some(most);
+    }
+    let queue = |port: &PortId| scene.peak(*port, Metric::QueueWatermark).unwrap_or(0.0);
+    others.into_iter().max_by(|a, b| queue(a).total_cmp(&queue(b))).filter(|port| queue(port) > 0.0)
+}
+
+/// A NIC pauses the port that leads to it.
+fn nic(scene: &Scene<'_>, port: PortId, tree: &Tree) -> Option<Finding> {
+    let nic = scene.peer(port);
+    let share = scene.paused(port)?;
+    let usual = scene.usually_paused(port).unwrap_or(0.0);
+    if share < UNUSUAL * usual {
+        return None;
+    }
+    let watchdog = scene.sum(port, Metric::WatchdogEvents).unwrap_or(0.0);
+    let storm = watchdog > 0.5 || (share >= STORM && is_silent_while_paused(scene, port));
+    let cause = if storm { Cause::PauseStorm } else { Cause::SlowReceiver };
+    let name = scene.fabric.port_name(port);
+    let mut finding = Finding::new(cause, scene.device(nic), vec![scene.node(nic)])
+        .because(format!(
+            "{name} was paused for {:.0} % of its worst step, usually {:.0} %",
+            share * 100.0,
+            usual * 100.0
+        ))
+        .weighing(tree.weight)
+        .sure(if storm { Confidence::Certain } else { Confidence::Likely });
+    if watchdog > 0.5 {
+        finding = finding.because(format!("the PFC watchdog of {name} acted {watchdog:.0} times"));
+    }
+    if let Some(stalled) = scene.peak(nic, Metric::PcieStalled).filter(|share| *share > 0.05) {
+        finding = finding.because(format!("PCIe stalled for {:.0} % of the time", stalled * 100.0));
+    }
+    Some(spread(scene, finding, tree))
+}
+
+fn ring(scene: &Scene<'_>, ports: &[PortId], tree: &Tree) -> Finding {
+    let names: Vec<String> = ports.iter().map(|port| scene.fabric.port_name(*port)).collect();
+    let nodes = ports.iter().map(|port| scene.node(*port)).collect();
+    let finding = Finding::new(Cause::Deadlock, names[0].clone(), nodes)
+        .because(format!("these ports wait for each other: {}", names.join(", ")))
+        .weighing(tree.weight);
+    let stuck = ports.iter().all(|port| scene.paused(*port).unwrap_or(0.0) > STORM);
+    finding.sure(if stuck { Confidence::Likely } else { Confidence::Possible })
+}
+
+/// How far the pauses of a root have spread.
+pub(super) fn spread(scene: &Scene<'_>, finding: Finding, tree: &Tree) -> Finding {
+    let shown = tree.victims.iter().take(4).map(|port| {
+        let share = scene.paused(*port).unwrap_or(0.0) * 100.0;
+        format!("{} ({share:.0} %)", scene.fabric.port_name(*port))
+    });
+    let shown: Vec<String> = shown.collect();
+    let more = tree.victims.len().saturating_sub(shown.len());
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    finding.because(format!("paused because of it: {}{rest}", shown.join(", ")))
+}
+
+/// Whether a port sent next to nothing in the step in which it was paused most.
+fn is_silent_while_paused(scene: &Scene<'_>, port: PortId) -> bool {
+    let Some(paused) = scene.series(port, Metric::PausedTime) else { return true };
+    let Some(used) = scene.utilisation(port) else { return true };
+    let limit = STORM * scene.step();
+    let worst = paused.iter().zip(&used).filter(|(paused, _)| f64::from(**paused) >= limit);
+    let least = worst.map(|(_, used)| f64::from(*used)).reduce(f64::min);
+    least.is_none_or(|used| used < SILENT)
+}

@@ -1,0 +1,84 @@
+//! Switches that send by other links than usual, though no link of theirs went down.
+
+use super::finding::Finding;
+use super::{Cause, Scene};
+use std::collections::{BTreeMap, BTreeSet};
+use xoff_fabric::model::{NodeId, PortId};
+use xoff_telemetry::Metric;
+
+/// A switch that sends so much more of its packets to other neighbours than usual, beyond what it gets from others, has other
+/// routes.
+const MOVED: f64 = 0.25;
+/// Fewer packets say nothing about how a switch spreads them.
+const ENOUGH: f64 = 1_000.0;
+
+pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
+    if !scene.has_usual() {
+        return Vec::new();
+    }
+    let disturbed: BTreeSet<NodeId> = scene
+        .ports()
+        .filter(|port| scene.sum(*port, Metric::LinkDowns).unwrap_or(0.0) > 0.5)
+        .flat_map(|port| [scene.node(port), scene.node(scene.peer(port))])
+        .collect();
+    let switches = (0..scene.fabric.switches.len() as u32).map(xoff_fabric::model::SwitchId);
+    let nodes = switches.map(|switch| scene.fabric.switch_node(switch));
+    nodes.filter(|node| !disturbed.contains(node)).filter_map(|node| moved(scene, node)).collect()
+}
+
+/// Packets by the neighbour that they went to or came from.
+#[derive(Default)]
+struct Shares {
+    total: f64,
+    by: BTreeMap<NodeId, f64>,
+}
+
+impl Shares {
+    fn of(scene: &Scene<'_>, node: NodeId, packets: impl Fn(PortId) -> Option<f64>) -> Self {
+        let mut shares = Self::default();
+        let ports = scene.fabric.node_ports(node).filter(|port| !scene.leads_to_nic(*port));
+        for port in ports {
+            let count = packets(port).unwrap_or(0.0);
+            shares.total += count;
+            *shares.by.entry(scene.node(scene.peer(port))).or_default() += count;
+        }
+        shares
+    }
+
+    fn share(&self, node: NodeId) -> f64 {
+        self.by.get(&node).copied().unwrap_or(0.0) / self.total.max(1.0)
+    }
+
+    /// The share of packets that go to other neighbours: 0 for the same, 1 for quite different ones.
+    fn distance(&self, other: &Self) -> f64 {
+        let all: BTreeSet<NodeId> = self.by.keys().chain(other.by.keys()).copied().collect();
+        all.into_iter().map(|node| (self.share(node) - other.share(node)).max(0.0)).sum()
+    }
+}
+
+/// A switch that sends to other neighbours, and gets from the same ones: what only passes on what others do differently
+/// is no cause.
+fn moved(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
+    let sent = Shares::of(scene, node, |port| scene.sum(port, Metric::TxPackets));
+    let usual = Shares::of(scene, node, |port| scene.usual_sum(port, Metric::TxPackets));
+    if sent.total < ENOUGH || usual.total < ENOUGH {
+        return None;
+    }
+    let taken = Shares::of(scene, node, |port| scene.sum(scene.peer(port), Metric::TxPackets));
+    let took = Shares::of(scene, node, |port| scene.usual_sum(scene.peer(port), Metric::TxPackets));
+    let moved = sent.distance(&usual) - taken.distance(&took);
+    if moved < MOVED {
+        return None;
+    }
+    let most = sent.by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(node, _)| *node)?;
+    let name = scene.fabric.node_name(node);
+    let finding = Finding::new(Cause::Routes, name, vec![node])
+        .because(format!(
+            "{:.0} % of what {name} sends to other switches goes to {}, usually {:.0} %",
+            sent.share(most) * 100.0,
+            scene.fabric.node_name(most),
+            usual.share(most) * 100.0
+        ))
+        .weighing(moved);
+    Some(finding)
+}

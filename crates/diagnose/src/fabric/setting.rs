@@ -1,0 +1,165 @@
+//! What is configured differently from the plan, by its effect: PFC, headroom, marking, classes.
+
+use super::finding::{Confidence, Finding};
+use super::{Cause, Scene};
+use std::collections::BTreeMap;
+use xoff_fabric::model::{ClassId, NodeId, PortId};
+use xoff_telemetry::Metric;
+
+/// A queue this many times as long as where all packets are to be marked, and none was.
+const LONG: f64 = 1.5;
+/// Marks below this share are none.
+const UNMARKED: f64 = 1e-3;
+/// Marks above this share of a queue that stayed below Kmin are too many.
+const EARLY: f64 = 0.01;
+/// A NIC sends this share of its bytes in a class that is not to carry RDMA.
+const STRAY: f64 = 0.2;
+
+pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for class in lossless(scene) {
+        found.extend(scene.ports().filter_map(|port| dropped(scene, port, class)));
+        found.extend(merged(scene, marking(scene, class)));
+    }
+    found.extend(scene.ports().filter_map(|port| stray(scene, port)));
+    found
+}
+
+/// The classes that the plan protects.
+fn lossless(scene: &Scene<'_>) -> Vec<ClassId> {
+    let classes = scene.fabric.classes.iter().zip(0..);
+    classes.filter(|(class, _)| class.lossless).map(|(_, number)| ClassId(number)).collect()
+}
+
+fn of(scene: &Scene<'_>, port: PortId, metric: Metric, class: ClassId) -> Option<f64> {
+    let series = scene.series_of(port, metric, class)?;
+    Some(series.iter().filter(|value| !value.is_nan()).map(|value| f64::from(*value)).sum())
+}
+
+/// A switch's port lost packets of a lossless class.
+fn dropped(scene: &Scene<'_>, port: PortId, class: ClassId) -> Option<Finding> {
+    if scene.is_nic(port) {
+        return None;
+    }
+    let drops = of(scene, port, Metric::BufferDrops, class)?;
+    if drops < 0.5 {
+        return None;
+    }
+    let peer = scene.peer(port);
+    let (name, other) = (scene.fabric.port_name(port), scene.fabric.port_name(peer));
+    let sent = of(scene, port, Metric::PfcSent, class);
+    let heard = of(scene, peer, Metric::PfcReceived, class);
+    let lost = format!("{name} lost {drops:.0} packets of lossless class {}", class.0);
+    let finding = match (sent, heard) {
+        (None, _) | (Some(0.0), _) => Finding::at(Cause::PfcOff, scene, port)
+            .because(format!("{name} sent no PFC frame for it"))
+            .sure(Confidence::Certain),
+        (Some(sent), Some(heard)) if heard < 0.01 * sent => Finding::at(Cause::PfcOff, scene, peer)
+            .because(format!("{name} sent {sent:.0} PFC frames, {other} obeyed {heard:.0}"))
+            .sure(Confidence::Certain),
+        (Some(sent), None) => Finding::at(Cause::HeadroomTooSmall, scene, port)
+            .because(format!(
+                "{name} sent {sent:.0} PFC frames; whether {other} obeys is not known"
+            ))
+            .sure(Confidence::Possible),
+        (Some(sent), Some(_)) => Finding::at(Cause::HeadroomTooSmall, scene, port)
+            .because(format!("{name} sent {sent:.0} PFC frames, which {other} obeyed too late")),
+    };
+    Some(finding.because(lost).weighing(drops))
+}
+
+/// Ports where marking is not as planned.
+fn marking(scene: &Scene<'_>, class: ClassId) -> Vec<(PortId, Finding)> {
+    let ports = scene.ports().filter(|port| !scene.is_nic(*port));
+    let found = ports.filter_map(|port| {
+        let ecn = scene.fabric.ports[port.index()].classes[class.index()].ecn?;
+        let queue = scene.series_of(port, Metric::QueueWatermark, class)?;
+        let queue = queue.iter().filter(|v| !v.is_nan()).map(|v| f64::from(*v)).fold(0.0, f64::max);
+        let marked = of(scene, port, Metric::EcnMarked, class)?;
+        let sent = of(scene, port, Metric::TxPackets, class).filter(|sent| *sent > 0.0)?;
+        let (kmin, kmax) = (ecn.kmin.get() as f64, ecn.kmax.get() as f64);
+        let name = scene.fabric.port_name(port);
+        let lengths = format!(
+            "the queue of {name} grew to {:.0} KB; planned are Kmin {:.0} KB and Kmax {:.0} KB",
+            queue / 1e3,
+            kmin / 1e3,
+            kmax / 1e3
+        );
+        let share = marked / sent;
+        let cause = if queue > LONG * kmax && share < UNMARKED {
+            Cause::EcnOff
+        } else if queue < kmin && share > EARLY {
+            Cause::EcnTooEarly
+        } else {
+            return None;
+        };
+        let finding = Finding::at(cause, scene, port)
+            .because(lengths)
+            .because(format!("{marked:.0} of {sent:.0} packets were marked"))
+            .weighing(queue);
+        Some((port, finding))
+    });
+    found.collect()
+}
+
+/// One finding for a switch where several ports say the same.
+fn merged(scene: &Scene<'_>, found: Vec<(PortId, Finding)>) -> Vec<Finding> {
+    let mut by_switch: BTreeMap<(NodeId, Cause), Vec<Finding>> = BTreeMap::new();
+    for (port, finding) in found {
+        by_switch.entry((scene.node(port), finding.cause)).or_default().push(finding);
+    }
+    let merged = by_switch.into_iter().flat_map(|((node, cause), mut all)| {
+        all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let (count, switch) = (all.len(), scene.fabric.node_name(node));
+        if count == 1 {
+            return all;
+        }
+        let worst = all.swap_remove(0);
+        let mut finding = Finding::new(cause, switch, vec![node]).weighing(worst.weight);
+        finding.evidence = worst.evidence;
+        vec![finding.because(format!("{count} ports of {switch} show it"))]
+    });
+    merged.collect()
+}
+
+/// A NIC sends much in a class that the plan does not protect, and usually does not.
+fn stray(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
+    if !scene.is_nic(port) {
+        return None;
+    }
+    let bytes = |class: u8| of(scene, port, Metric::TxBytes, ClassId(class)).unwrap_or(0.0);
+    let all: f64 = (0..8).map(bytes).sum();
+    let lossy = scene.fabric.classes.iter().zip(0..8).filter(|(class, _)| !class.lossless);
+    let (class, most) =
+        lossy.map(|(_, class)| (class, bytes(class))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    if all <= 0.0 || most < STRAY * all || lossless(scene).is_empty() {
+        return None;
+    }
+    // Acknowledgements and notifications have classes of their own, and a tenant may use a lossy one.
+    let median = median_share(scene, class);
+    (most / all > 3.0 * median.max(0.05)).then(|| {
+        let nic = scene.device(port);
+        Finding::new(Cause::WrongClass, nic, vec![scene.node(port)])
+            .because(format!(
+                "{nic} sends {:.0} % of its bytes in class {class}, which is not lossless; the median \
+                 NIC {:.0} %",
+                most / all * 100.0,
+                median * 100.0
+            ))
+            .weighing(most)
+    })
+}
+
+/// What share of its bytes the median NIC sends in a class.
+fn median_share(scene: &Scene<'_>, class: u8) -> f64 {
+    let share = |port: PortId| {
+        let all: f64 =
+            (0..8).map(|c| of(scene, port, Metric::TxBytes, ClassId(c)).unwrap_or(0.0)).sum();
+        let own = of(scene, port, Metric::TxBytes, ClassId(class)).unwrap_or(0.0);
+        (all > 0.0).then(|| own / all)
+    };
+    let mut shares: Vec<f64> =
+        scene.ports().filter(|p| scene.is_nic(*p)).filter_map(share).collect();
+    shares.sort_by(f64::total_cmp);
+    shares.get(shares.len() / 2).copied().unwrap_or(0.0)
+}

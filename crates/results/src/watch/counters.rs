@@ -1,0 +1,195 @@
+//! [`Counters`]: the scrapes of a run as readings, as if a collector had asked every device.
+//!
+//! A run takes milliseconds, a collector asks every few seconds. A [`Timescale`] stretches the run's time: what adds up with
+//! traffic or time is stretched with it, so that rates and shares of time are those of the run. Events (a link that
+//! went down) stay as many as they were.
+
+use xoff_fabric::model::{Fabric, PortId};
+use xoff_sim::{ClassResult, Drop, LinkState, PortHealth, Scrape};
+use xoff_telemetry::Metric;
+use xoff_telemetry::metric::Kind;
+use xoff_telemetry::recording::{
+    Key, Place, PlaceId, Reading, Readings, Recording, Steps, Timestamp,
+};
+use xoff_units::{Instant, Span};
+
+/// From the time of a run to the time of its readings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timescale {
+    /// When the run begins.
+    pub start: Timestamp,
+    /// Seconds of the readings' time for each second of the run.
+    pub stretch: f64,
+}
+
+impl Timescale {
+    /// The run's own time, from zero on.
+    pub const OF_THE_RUN: Self = Self { start: Timestamp(0), stretch: 1.0 };
+
+    /// A scrape of every `period` of a run appears every `interval` from `start` on.
+    pub fn new(start: Timestamp, period: Span, interval: Span) -> Self {
+        Self { start, stretch: interval.as_ps() as f64 / period.as_ps().max(1) as f64 }
+    }
+
+    /// The moment of an instant of the run.
+    pub fn at(&self, at: Instant) -> Timestamp {
+        Timestamp(self.start.0 + (at.as_ps() as f64 / 1e3 * self.stretch).round() as i64)
+    }
+}
+
+/// Reads the counters of a run.
+#[derive(Debug)]
+pub struct Counters {
+    timescale: Timescale,
+    readings: Readings,
+    /// By port.
+    places: Vec<PlaceId>,
+    /// By port: whether it is a NIC's.
+    nics: Vec<bool>,
+    /// By port: the port at the other end.
+    peers: Vec<usize>,
+    /// By port: priorities that PFC protects there. A port that has no PFC has no counters of it.
+    lossless: Vec<u8>,
+    /// How many scrapes there were, and the last one's time.
+    scrapes: usize,
+    last: Timestamp,
+}
+
+impl Counters {
+    pub(super) fn new(fabric: &Fabric, timescale: Timescale) -> Self {
+        let mut readings = Readings::default();
+        let ids = || (0..fabric.ports.len() as u32).map(PortId);
+        let place = |port: PortId| Place::Port {
+            device: fabric.node_name(fabric.ports[port.index()].node).to_owned(),
+            port: fabric.port_name(port),
+        };
+        let places = ids().map(|port| readings.places.number(place(port))).collect();
+        let mut counters = Self {
+            timescale,
+            readings,
+            places,
+            nics: ids().map(|port| is_nic(fabric, port)).collect(),
+            peers: fabric.ports.iter().map(|port| port.peer.index()).collect(),
+            lossless: fabric.ports.iter().map(|port| lossless(&port.classes)).collect(),
+            scrapes: 0,
+            last: timescale.start,
+        };
+        counters.begin(fabric);
+        counters
+    }
+
+    /// All that adds up is zero when the run begins.
+    fn begin(&mut self, fabric: &Fabric) {
+        let ports = vec![[ClassResult::default(); 8]; fabric.ports.len()];
+        let health = vec![PortHealth::default(); fabric.ports.len()];
+        let link = |port: u32| LinkState { up: true, rate: fabric.cable(PortId(port)).rate };
+        let links: Vec<LinkState> = (0..fabric.ports.len() as u32).map(link).collect();
+        self.scrape(&Scrape { at: Instant::ZERO, ports: &ports, health: &health, links: &links });
+    }
+
+    pub(super) fn scrape(&mut self, scrape: &Scrape<'_>) {
+        self.last = self.timescale.at(scrape.at);
+        self.scrapes += 1;
+        for port in 0..scrape.ports.len() {
+            self.port(scrape, port);
+            for class in 0..8 {
+                self.class(scrape, port, class);
+            }
+        }
+    }
+
+    /// What the readings say, a step for each scrape.
+    pub fn record(&self) -> Recording {
+        let (count, start) = (self.scrapes.saturating_sub(1), self.timescale.start);
+        let ns = (self.last.0 - start.0) / (count.max(1) as i64);
+        self.readings.record(Steps { start, step: Span::from_ns(ns as u64), count })
+    }
+
+    /// The readings.
+    pub fn readings(&self) -> &Readings {
+        &self.readings
+    }
+
+    fn port(&mut self, scrape: &Scrape<'_>, port: usize) {
+        let (health, link) = (&scrape.health[port], scrape.links[port]);
+        let peer = &scrape.health[self.peers[port]];
+        let sent: u64 = scrape.ports[self.peers[port]].iter().map(|class| class.tx_packets).sum();
+        // What is damaged on the way counts where it arrives.
+        let damaged = peer.drops(Drop::Wire);
+        let common = [
+            (Metric::Up, f64::from(u8::from(link.up))),
+            (Metric::Speed, link.rate.bps() as f64),
+            (Metric::LinkDowns, health.link_downs as f64),
+            (Metric::RxPackets, (sent - (peer.lost - damaged).min(sent)) as f64),
+            (Metric::CrcErrors, damaged as f64),
+        ];
+        common.into_iter().for_each(|(metric, value)| self.read(port, metric, None, value));
+        if !self.nics[port] {
+            let switch = [
+                (Metric::RouteDrops, health.drops(Drop::NoRoute)),
+                (Metric::WatchdogEvents, health.watchdog),
+                (Metric::WatchdogDrops, health.drops(Drop::Watchdog)),
+            ];
+            return switch
+                .into_iter()
+                .for_each(|(metric, value)| self.read(port, metric, None, value as f64));
+        }
+        let nic = [
+            (Metric::Timeouts, health.timeouts),
+            (Metric::Retransmitted, health.retransmitted),
+            (Metric::OutOfSequence, health.out_of_sequence),
+            (Metric::Duplicates, health.duplicates),
+            (Metric::ReceiverNotReady, health.not_ready),
+            (Metric::QueuePairErrors, health.failures),
+            (Metric::OutOfBuffer, health.drops(Drop::HostBuffer)),
+            (Metric::EcnReceived, health.marked_received),
+            (Metric::CnpSent, health.cnps_sent),
+            (Metric::CnpHandled, health.cnps),
+            (Metric::CnpIgnored, health.cnps_ignored),
+        ];
+        nic.into_iter().for_each(|(metric, value)| self.read(port, metric, None, value as f64));
+    }
+
+    fn class(&mut self, scrape: &Scrape<'_>, port: usize, class: u8) {
+        let counts = &scrape.ports[port][usize::from(class)];
+        let protected = self.lossless[port] & 1 << class != 0;
+        // Devices keep counters of all priorities; those of priorities that never carried anything say nothing.
+        if counts.is_idle() && !protected {
+            return;
+        }
+        let mut read = |metric, value: f64| self.read(port, metric, Some(class), value);
+        read(Metric::TxPackets, counts.tx_packets as f64);
+        read(Metric::TxBytes, counts.tx_bytes as f64);
+        if protected {
+            read(Metric::PfcReceived, counts.pauses_received as f64);
+            read(Metric::PfcSent, counts.xoff_sent as f64);
+            read(Metric::PausedTime, counts.paused.as_ps() as f64 / 1e12);
+        }
+        read(Metric::BufferDrops, counts.buffer_drops as f64);
+        if !self.nics[port] {
+            self.read(port, Metric::EcnMarked, Some(class), counts.marked as f64);
+            let deepest = counts.deepest_queue.get() as f64;
+            self.read(port, Metric::QueueWatermark, Some(class), deepest);
+            if protected {
+                let headroom = counts.deepest_headroom.get() as f64;
+                self.read(port, Metric::HeadroomWatermark, Some(class), headroom);
+            }
+        }
+    }
+
+    fn read(&mut self, port: usize, metric: Metric, priority: Option<u8>, value: f64) {
+        let stretched = matches!(metric.facts().kind, Kind::Counter);
+        let value = if stretched { value * self.timescale.stretch } else { value };
+        let key = Key { place: self.places[port], metric, priority };
+        self.readings.list.push(Reading { key, at: self.last, value });
+    }
+}
+
+fn is_nic(fabric: &Fabric, port: PortId) -> bool {
+    fabric.node_switch(fabric.ports[port.index()].node).is_none()
+}
+
+fn lossless(classes: &[xoff_fabric::model::PortClass; xoff_fabric::model::CLASSES]) -> u8 {
+    let bits = classes.iter().zip(0..).map(|(class, bit)| u8::from(class.lossless) << bit);
+    bits.fold(0, |all, bit| all | bit)
+}

@@ -1,0 +1,187 @@
+//! `xoff diagnose`: from counters to the cause and its place.
+
+mod page;
+mod window;
+
+use crate::exit::{Exit, Failure};
+use crate::output::{self, stdout_width, style::Style};
+use serde::Serialize;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use window::Window;
+use xoff_diagnose::fabric::{Diagnosis, Scene, diagnose};
+use xoff_fabric::FabricSetup;
+use xoff_telemetry::recording::{Readings, Recording, Steps, Timestamp};
+use xoff_telemetry::{Row, RunFolder};
+use xoff_units::Span;
+
+const EXAMPLES: &str = "Examples:
+  xoff run examples/storm.toml --counters 20us --out storm
+  xoff diagnose storm
+  xoff diagnose storm --usual 0us..50us --window 50us..
+  xoff diagnose slow-run --usual good-run --json | jq '.findings[0]'
+
+A run folder holds counters if the run was made with --counters. What is usual
+is part of the same run, or another run: without it, causes that show only by
+comparison (other routes, more marks than before) cannot be found.
+
+Exit codes:
+  0    nothing is wrong
+  1    something is
+  2    bad usage, or counters that cannot be read
+  3    results could not be written";
+
+/// Arguments of `xoff diagnose`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A run folder with counters
+    source: PathBuf,
+    /// The fabric file as it was planned [default: the one of the run]
+    #[arg(long, value_name = "FILE")]
+    fabric: Option<PathBuf>,
+    /// The part to diagnose, like 1ms..2ms [default: all of it, or all after --usual]
+    #[arg(long, value_name = "FROM..TO")]
+    window: Option<Window>,
+    /// A part in which nothing was wrong, or a run folder
+    #[arg(long, value_name = "FROM..TO|DIR")]
+    usual: Option<String>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+    /// Show all findings, and what was ruled out
+    #[arg(long)]
+    all: bool,
+}
+
+/// The result for machines.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    tool: &'static str,
+    version: &'static str,
+    source: &'a Path,
+    findings: Vec<AnswerFinding<'a>>,
+    ruled_out: Vec<&'static str>,
+    missing: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct AnswerFinding<'a> {
+    cause: &'static str,
+    place: &'a str,
+    confidence: &'static str,
+    text: &'static str,
+    evidence: &'a [String],
+}
+
+pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    let (recording, unread) = recording(&args.source)?;
+    let setup = fabric(args)?;
+    let other = match &args.usual {
+        Some(text) if Path::new(text).is_dir() => Some(self::recording(Path::new(text))?.0),
+        _ => None,
+    };
+    let usual = match (&args.usual, &other) {
+        (Some(text), None) => Some(text.parse::<Window>().map_err(Failure::input)?),
+        _ => None,
+    };
+    let steps = recording.steps();
+    let usual_steps =
+        usual.map(|window| window.steps(steps)).transpose().map_err(Failure::input)?;
+    let window = match (args.window, &usual_steps) {
+        (Some(window), _) => window.steps(steps).map_err(Failure::input)?,
+        (None, Some(usual)) => usual.end..steps.count,
+        (None, None) => 0..steps.count,
+    };
+    refuse_empty(&window)?;
+    let mut scene = Scene::new(&setup.fabric, &recording, window);
+    if let Some(other) = &other {
+        scene = scene.with_usual(other, 0..other.steps().count);
+    } else if let Some(usual) = usual_steps {
+        scene = scene.with_usual(&recording, usual);
+    }
+    let diagnosis = diagnose(&scene);
+    show(args, &diagnosis, unread)?;
+    Ok(if diagnosis.findings.is_empty() { Exit::Fine } else { Exit::BrokeARule })
+}
+
+fn refuse_empty(window: &Range<usize>) -> Result<(), Failure> {
+    if window.is_empty() {
+        return Err(Failure::input(
+            "no counters are left to diagnose: leave out --window, or let --usual end earlier",
+        ));
+    }
+    Ok(())
+}
+
+/// The counters of a run, a step for each time they were read; and how many rows were not understood.
+fn recording(folder: &Path) -> Result<(Recording, u64), Failure> {
+    let path = folder.join(xoff_telemetry::CounterRow::TABLE).with_extension("parquet");
+    if !path.exists() {
+        return Err(Failure::input(format!(
+            "`{}` has no counters; make the run with `xoff run SCENARIO --counters 100us`",
+            folder.display()
+        )));
+    }
+    let (readings, unknown) = Readings::read(&path)
+        .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", path.display())))?;
+    Ok((readings.record(steps(&readings)), unknown))
+}
+
+/// A step for each time that counters were read.
+fn steps(readings: &Readings) -> Steps {
+    let mut times: Vec<Timestamp> = readings.list.iter().map(|reading| reading.at).collect();
+    times.sort_unstable();
+    times.dedup();
+    let start = times.first().copied().unwrap_or(Timestamp(0));
+    let last = times.last().copied().unwrap_or(start);
+    let count = times.len().saturating_sub(1);
+    let ns = (last.0 - start.0) / count.max(1) as i64;
+    Steps { start, step: Span::from_ns(ns.unsigned_abs()), count }
+}
+
+/// The fabric as it was planned.
+fn fabric(args: &Args) -> Result<Box<FabricSetup>, Failure> {
+    if let Some(path) = &args.fabric {
+        return crate::input::fabric(path).map(Box::new);
+    }
+    let summary = RunFolder::read_summary(&args.source).map_err(|error| {
+        Failure::input(format!("`{}` is no run folder: {error}", args.source.display()))
+    })?;
+    let copies = summary.inputs.iter().map(|input| args.source.join(&input.copy));
+    let mut fabrics = copies.filter_map(|copy| {
+        let text = std::fs::read_to_string(copy).ok()?;
+        xoff_fabric::load_fabric(&text).into_result().ok()
+    });
+    fabrics.next().map(Box::new).ok_or_else(|| {
+        Failure::input(format!(
+            "there is no fabric file in `{}`; name it with --fabric",
+            args.source.display()
+        ))
+    })
+}
+
+fn show(args: &Args, diagnosis: &Diagnosis, unread: u64) -> Result<(), Failure> {
+    if args.json {
+        return output::stdout_json(&answer(args, diagnosis));
+    }
+    output::stdout(&page::render(diagnosis, unread, args.all, stdout_width(), Style::stdout()))
+}
+
+fn answer<'a>(args: &'a Args, diagnosis: &'a Diagnosis) -> Answer<'a> {
+    let findings = diagnosis.findings.iter().map(|finding| AnswerFinding {
+        cause: finding.cause.name(),
+        place: &finding.place,
+        confidence: finding.confidence.words(),
+        text: finding.cause.words(),
+        evidence: &finding.evidence,
+    });
+    Answer {
+        tool: "xoff",
+        version: env!("CARGO_PKG_VERSION"),
+        source: &args.source,
+        findings: findings.collect(),
+        ruled_out: diagnosis.ruled_out.iter().map(|cause| cause.name()).collect(),
+        missing: diagnosis.missing.iter().map(|missing| missing.what.as_str()).collect(),
+    }
+}

@@ -1,0 +1,65 @@
+//! A diagnosis on a terminal.
+
+use crate::output::style::Style;
+use crate::output::{printable, wrap};
+use std::fmt::Write;
+use xoff_diagnose::fabric::{Confidence, Diagnosis, Finding};
+
+/// Findings that are shown.
+const MOST: usize = 5;
+
+pub(super) fn render(
+    diagnosis: &Diagnosis,
+    unread: u64,
+    all: bool,
+    width: usize,
+    style: Style,
+) -> String {
+    let mut page = String::new();
+    let findings = &diagnosis.findings;
+    if findings.is_empty() {
+        page.push_str(&style.green("Nothing wrong"));
+        page.push_str(" is to be seen in these counters.\n");
+    }
+    let shown = if all { findings.len() } else { findings.len().min(MOST) };
+    for (number, finding) in findings.iter().take(shown).enumerate() {
+        one(&mut page, number + 1, finding, width, style);
+    }
+    if shown < findings.len() {
+        let _ = writeln!(page, "{} more; --all shows them.", findings.len() - shown);
+    }
+    if !diagnosis.ruled_out.is_empty() && (all || findings.is_empty()) {
+        let names: Vec<&str> = diagnosis.ruled_out.iter().map(|cause| cause.name()).collect();
+        paragraph(&mut page, &format!("Ruled out: {}.", names.join(", ")), 0, width);
+    }
+    for missing in &diagnosis.missing {
+        paragraph(&mut page, &format!("Not known: {}.", missing.what), 0, width);
+    }
+    if unread > 0 {
+        let text =
+            format!("Not known: {unread} rows are of metrics that this version does not know.");
+        paragraph(&mut page, &text, 0, width);
+    }
+    page
+}
+
+fn one(page: &mut String, number: usize, finding: &Finding, width: usize, style: Style) {
+    let words = finding.cause.words();
+    let sure = match finding.confidence {
+        Confidence::Certain => style.red(finding.confidence.words()),
+        Confidence::Likely => style.yellow(finding.confidence.words()),
+        Confidence::Possible => style.dim(finding.confidence.words()),
+    };
+    let place = style.bold(&printable(&finding.place));
+    let _ = writeln!(page, "{number}. {place}: {words} ({sure})");
+    for evidence in &finding.evidence {
+        paragraph(page, &printable(evidence), 3, width);
+    }
+}
+
+/// A paragraph, its lines broken where the terminal ends.
+fn paragraph(page: &mut String, text: &str, indent: usize, width: usize) {
+    for line in wrap(text, width.saturating_sub(indent)) {
+        let _ = writeln!(page, "{:indent$}{line}", "");
+    }
+}
