@@ -44,6 +44,11 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// The step that a reading is about: it tells what was until then.
+    fn until(&self, at: Timestamp) -> Option<usize> {
+        self.at(Timestamp(at.0.saturating_sub(1)))
+    }
+
     /// The step of a moment.
     pub fn at(&self, at: Timestamp) -> Option<usize> {
         let step = usize::try_from((at.0 - self.start.0).div_euclid(self.step_ns())).ok()?;
@@ -267,7 +272,7 @@ impl Recorder {
             }
             Kind::Gauge => self.average(key, at, value),
             Kind::Watermark => {
-                let Some(step) = self.recording.steps.at(at) else { return };
+                let Some(step) = self.recording.steps.until(at) else { return };
                 let cell = &mut self.values(key)[step];
                 *cell = cell.max(value as f32);
             }
@@ -325,7 +330,7 @@ impl Recorder {
     /// The mean of the readings of each step.
     fn average(&mut self, key: Key, at: Timestamp, value: f64) {
         let steps = self.recording.steps;
-        let Some(step) = steps.at(at) else { return };
+        let Some(step) = steps.until(at) else { return };
         let counts = self.readings.entry(key).or_insert_with(|| vec![0; steps.count]);
         counts[step] += 1;
         let count = counts[step] as f32;
@@ -395,7 +400,8 @@ mod tests {
 
     #[test]
     fn gauges_are_averaged_and_watermarks_are_not() {
-        let readings = [(1_000_100, 2.0), (1_000_200, 4.0), (1_000_300, 9.0)];
+        // A reading at the end of a step is about that step.
+        let readings = [(1_000_100, 2.0), (1_000_200, 4.0), (1_001_000, 9.0)];
         assert_eq!(one(Metric::PcieStalled, &readings).0[0], 5.0);
         assert_eq!(one(Metric::QueueWatermark, &readings).0[0], 9.0);
     }

@@ -39,6 +39,8 @@ pub enum Cause {
     CongestionControlOff,
     /// A receiver does not notify senders of congestion.
     NotificationOff,
+    /// A switch sends by other links than usual, though all are up.
+    Routes,
     /// Many senders send to one NIC at once.
     Incast,
     /// Traffic of another tenant fills what both share.
@@ -47,8 +49,6 @@ pub enum Cause {
     StorageBurst,
     /// A switch uses some of its equal links much more than others.
     UnevenLinks,
-    /// A switch sends by other links than usual, though all are up.
-    Routes,
     /// Links of a tier are full: the fabric is too narrow for what is sent.
     Oversubscribed,
     /// Packets are lost to full queues.

@@ -2,7 +2,7 @@
 
 use super::finding::{Confidence, Finding};
 use super::pause::{self, Root, Tree};
-use super::{Cause, Scene};
+use super::{Cause, Scene, usually};
 use xoff_fabric::model::{NodeId, PortId};
 use xoff_telemetry::Metric;
 
@@ -10,8 +10,12 @@ use xoff_telemetry::Metric;
 const FULL: f64 = 0.85;
 /// The share of packets marked from which on a port counts as congested.
 const MARKED: f64 = 0.01;
-/// A NIC is the target of an incast if it gets so many times what the median one gets.
+/// A NIC is the target of an incast if it gets so many times what the median one gets, and so many times what it usually does.
 const INCAST: f64 = 2.0;
+const MORE: f64 = 1.2;
+/// Or if so many times as many packets are marked on their way to it, and so large a share.
+const PILE: f64 = 4.0;
+const MOST: f64 = 0.5;
 /// Equal links are used unevenly if the busiest carries so many times their mean.
 const UNEVEN: f64 = 1.8;
 /// How much more uneven than usual.
@@ -46,10 +50,10 @@ fn is_congested(scene: &Scene<'_>, port: PortId, tree: Option<&Tree>) -> bool {
     tree.is_some() || (sent > 0.0 && marked / sent > MARKED)
 }
 
-/// The mean use of a port over the window.
-fn load(scene: &Scene<'_>, port: PortId) -> f64 {
+/// The mean use of a port over the window, if it is known.
+fn load(scene: &Scene<'_>, port: PortId) -> Option<f64> {
     let rate = scene.fabric.cable(port).rate.bps() as f64 / 8.0 * scene.seconds();
-    scene.sum(port, Metric::TxBytes).unwrap_or(0.0) / rate.max(f64::MIN_POSITIVE)
+    Some(scene.sum(port, Metric::TxBytes)? / rate.max(f64::MIN_POSITIVE))
 }
 
 fn usual_load(scene: &Scene<'_>, port: PortId) -> Option<f64> {
@@ -57,43 +61,54 @@ fn usual_load(scene: &Scene<'_>, port: PortId) -> Option<f64> {
     Some(scene.usual_sum(port, Metric::TxBytes)? / rate.max(f64::MIN_POSITIVE))
 }
 
-/// A port to a NIC that gets much more than others do.
+/// The median over all ports that lead to NICs, as far as it is known of them.
+fn median(scene: &Scene<'_>, of: impl Fn(PortId) -> Option<f64>) -> f64 {
+    let ports = scene.ports().filter(|port| !scene.is_nic(*port) && scene.leads_to_nic(*port));
+    let mut values: Vec<f64> = ports.filter_map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// A port to a NIC that is full and gets much more than others do, or where packets pile up much more.
 fn incast(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let full = scene.utilisation(port)?.into_iter().map(f64::from).fold(0.0, f64::max);
     if full < FULL {
         return None;
     }
-    let mut loads: Vec<f64> = scene
-        .ports()
-        .filter(|other| !scene.is_nic(*other) && scene.leads_to_nic(*other))
-        .map(|other| load(scene, other))
-        .collect();
-    loads.sort_by(f64::total_cmp);
-    let (own, median) = (load(scene, port), loads[loads.len() / 2]);
+    let own = load(scene, port)?;
     let usual = usual_load(scene, port);
-    let more_than_usual = usual.is_none_or(|usual| own > 1.2 * usual);
-    if own < INCAST * median || !more_than_usual {
+    let others = median(scene, |other| load(scene, other));
+    let gets_more = own > INCAST * others && usual.is_none_or(|usual| own > MORE * usual);
+    let marks = |port| scene.sum(port, Metric::EcnMarked);
+    let marked = marks(port).unwrap_or(0.0);
+    let usually_marked = scene.usual_sum(port, Metric::EcnMarked);
+    let sent = scene.sum(port, Metric::TxPackets).unwrap_or(0.0);
+    let piles_up = marked > PILE * median(scene, marks)
+        && marked > MOST * sent
+        && usually_marked.is_none_or(|usual| marked > INCAST * usual);
+    if !gets_more && !piles_up {
         return None;
     }
     let nic = scene.peer(port);
-    let marked = scene.sum(port, Metric::EcnMarked).unwrap_or(0.0);
+    let usual = usually(scene, format_args!("{:.0}", usually_marked.unwrap_or(0.0)));
     let finding = Finding::new(Cause::Incast, scene.device(nic), vec![scene.node(nic)])
         .because(format!(
-            "{} is full ({:.0} % of its rate in its busiest step); it carries {:.1} times what the \
-             median NIC gets",
+            "{} is full ({:.0} % of its rate in its busiest step); it carries {:.1} times what the median \
+             NIC gets",
             scene.fabric.port_name(port),
             full * 100.0,
-            own / median.max(1e-9)
+            own / others.max(1e-9)
         ))
-        .because(format!("{marked:.0} packets marked there"))
-        .weighing(own);
+        .because(format!("{marked:.0} packets were marked there{usual}"))
+        .weighing(marked);
     Some(finding)
 }
 
 /// A switch that uses some of its equal links up much more than others.
 fn uneven(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
-    let links = uplinks(scene, node);
-    let loads: Vec<f64> = links.iter().map(|port| load(scene, *port)).collect();
+    let links = uplinks(scene, node).into_iter();
+    let known = links.filter_map(|port| Some((port, load(scene, port)?)));
+    let (links, loads): (Vec<PortId>, Vec<f64>) = known.unzip();
     let (mean, most) = spread(&loads)?;
     let usual: Option<Vec<f64>> = links.iter().map(|port| usual_load(scene, *port)).collect();
     let usual = usual.and_then(|loads| spread(&loads)).map(|(mean, most)| most / mean);

@@ -1,24 +1,41 @@
 //! What hosts do: congestion control and notification that are off, timeouts that nothing else explains.
 
 use super::finding::{Confidence, Finding};
-use super::{Cause, Scene};
+use super::{Cause, Scene, usually};
 use xoff_fabric::model::PortId;
 use xoff_telemetry::Metric;
 
-/// So many marked packets without a notification are no accident.
-const MARKS: f64 = 50.0;
+/// So large a share of marked packets without a notification is no accident.
+const MARKED: f64 = 0.01;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let nics: Vec<PortId> = scene.ports().filter(|port| scene.is_nic(*port)).collect();
-    let mut found: Vec<Finding> = nics.iter().filter_map(|port| ignores(scene, *port)).collect();
-    found.extend(nics.iter().filter_map(|port| is_mute(scene, *port)));
+    let mut found = together(&nics, nics.iter().filter_map(|port| ignores(scene, *port)));
+    found.extend(together(&nics, nics.iter().filter_map(|port| is_mute(scene, *port))));
     found.extend(timeouts(scene, &nics));
     found
+}
+
+/// One finding where most NICs have the same one: that is how they are set up.
+fn together(nics: &[PortId], found: impl Iterator<Item = Finding>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = found.collect();
+    if found.len() < 4 || 2 * found.len() < nics.len() {
+        return found;
+    }
+    let count = found.len();
+    found.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let nodes = found.iter().flat_map(|finding| finding.nodes.clone()).collect();
+    let worst = found.swap_remove(0);
+    let finding = Finding { place: format!("{count} of {} NICs", nics.len()), nodes, ..worst };
+    vec![finding]
 }
 
 /// A sender that ignores notifications.
 fn ignores(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let ignored = scene.sum(port, Metric::CnpIgnored)?;
+    if !scene.fabric.nics[scene.node(port).index()].qp.congestion.obeys_notifications() {
+        return None;
+    }
     let handled = scene.sum(port, Metric::CnpHandled).unwrap_or(0.0);
     (ignored > 0.5 && ignored > handled).then(|| {
         let nic = scene.device(port);
@@ -35,7 +52,8 @@ fn ignores(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
 fn is_mute(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let marked = scene.sum(port, Metric::EcnReceived)?;
     let sent = scene.sum(port, Metric::CnpSent)?;
-    (marked > MARKS && sent < 0.5).then(|| {
+    let received = scene.received(port)?;
+    (marked > MARKED * received.max(1.0) && sent < 0.5).then(|| {
         let nic = scene.device(port);
         Finding::new(Cause::NotificationOff, nic, vec![scene.node(port)])
             .because(format!("{nic} received {marked:.0} marked packets and sent no notification"))
@@ -52,7 +70,10 @@ fn timeouts(scene: &Scene<'_>, nics: &[PortId]) -> Option<Finding> {
     let timeouts = count(&most);
     (timeouts > 0.5 && timeouts > 3.0 * usual).then(|| {
         Finding::new(Cause::Timeouts, scene.device(most), vec![scene.node(most)])
-            .because(format!("{timeouts:.0} timeouts, usually {usual:.0}"))
+            .because(format!(
+                "{timeouts:.0} timeouts{}",
+                usually(scene, format_args!("{usual:.0}"))
+            ))
             .sure(Confidence::Possible)
             .weighing(timeouts)
     })

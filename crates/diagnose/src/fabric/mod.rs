@@ -21,9 +21,16 @@ mod scene;
 mod setting;
 mod wire;
 
+use std::fmt;
+
 pub use cause::Cause;
 pub use finding::{Confidence, Diagnosis, Finding, Missing};
 pub use scene::{Scene, Unknown};
+
+/// What is usual, where that is known.
+fn usually(scene: &Scene<'_>, value: fmt::Arguments<'_>) -> String {
+    if scene.has_usual() { format!(", usually {value}") } else { String::new() }
+}
 
 /// What may be the cause of what the counters show, the likeliest first.
 pub fn diagnose(scene: &Scene<'_>) -> Diagnosis {

@@ -5,18 +5,16 @@
 //! pauses is a root by itself.
 
 use super::finding::{Confidence, Finding};
-use super::{Cause, Scene};
+use super::{Cause, Scene, usually};
 use std::collections::BTreeMap;
 use xoff_fabric::model::PortId;
 use xoff_telemetry::Metric;
 
 /// A port that was paused for a smaller share of every step is not worth following.
 const HELD: f64 = 0.02;
-/// A port that was paused for so much of a step and sent next to nothing meanwhile is the victim of a storm: a slow receiver
-/// resumes again and again.
+/// A port that was paused for so much of a step and was not let go on once is the victim of a storm: a slow receiver resumes
+/// again and again.
 const STORM: f64 = 0.8;
-/// Next to nothing, of a port's rate.
-const SILENT: f64 = 0.02;
 /// A NIC pauses more than usual when it does so for so many times as long.
 const UNUSUAL: f64 = 3.0;
 
@@ -120,14 +118,14 @@ fn nic(scene: &Scene<'_>, port: PortId, tree: &Tree) -> Option<Finding> {
         return None;
     }
     let watchdog = scene.sum(port, Metric::WatchdogEvents).unwrap_or(0.0);
-    let storm = watchdog > 0.5 || (share >= STORM && is_silent_while_paused(scene, port));
+    let storm = watchdog > 0.5 || (share >= STORM && is_held_without_end(scene, port));
     let cause = if storm { Cause::PauseStorm } else { Cause::SlowReceiver };
     let name = scene.fabric.port_name(port);
     let mut finding = Finding::new(cause, scene.device(nic), vec![scene.node(nic)])
         .because(format!(
-            "{name} was paused for {:.0} % of its worst step, usually {:.0} %",
+            "{name} was paused for {:.0} % of its worst step{}",
             share * 100.0,
-            usual * 100.0
+            usually(scene, format_args!("{:.0} %", usual * 100.0))
         ))
         .weighing(tree.weight)
         .sure(if storm { Confidence::Certain } else { Confidence::Likely });
@@ -162,12 +160,15 @@ pub(super) fn spread(scene: &Scene<'_>, finding: Finding, tree: &Tree) -> Findin
     finding.because(format!("paused because of it: {}{rest}", shown.join(", ")))
 }
 
-/// Whether a port sent next to nothing in the step in which it was paused most.
-fn is_silent_while_paused(scene: &Scene<'_>, port: PortId) -> bool {
-    let Some(paused) = scene.series(port, Metric::PausedTime) else { return true };
-    let Some(used) = scene.utilisation(port) else { return true };
-    let limit = STORM * scene.step();
-    let worst = paused.iter().zip(&used).filter(|(paused, _)| f64::from(**paused) >= limit);
-    let least = worst.map(|(_, used)| f64::from(*used)).reduce(f64::min);
-    least.is_none_or(|used| used < SILENT)
+/// Whether a port was not let go on once after the step in which it was first held.
+fn is_held_without_end(scene: &Scene<'_>, port: PortId) -> bool {
+    let paused = scene.series(port, Metric::PausedTime);
+    let paused = paused.or_else(|| scene.series(scene.peer(port), Metric::PausingTime));
+    let Some(paused) = paused else { return true };
+    let limit = (STORM * scene.step()) as f32;
+    let go_on = scene.series(port, Metric::PauseTransitions).or_else(|| scene.utilisation(port));
+    let Some(go_on) = go_on else { return true };
+    let held = paused.iter().position(|paused| *paused >= limit);
+    let after = held.map_or(&[][..], |held| go_on.get(held + 1..).unwrap_or(&[]));
+    after.iter().filter(|value| !value.is_nan()).all(|went_on| *went_on < f32::MIN_POSITIVE)
 }

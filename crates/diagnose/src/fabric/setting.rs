@@ -14,11 +14,18 @@ const UNMARKED: f64 = 1e-3;
 const EARLY: f64 = 0.01;
 /// A NIC sends this share of its bytes in a class that is not to carry RDMA.
 const STRAY: f64 = 0.2;
+/// And this share of its rate: acknowledgements and notifications take less.
+const MUCH: f64 = 0.02;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for class in lossless(scene) {
-        found.extend(scene.ports().filter_map(|port| dropped(scene, port, class)));
+        let lost: Vec<Finding> =
+            scene.ports().filter_map(|port| dropped(scene, port, class)).collect();
+        if lost.is_empty() {
+            found.extend(scene.ports().filter_map(|port| deaf(scene, port, class)));
+        }
+        found.extend(lost);
         found.extend(merged(scene, marking(scene, class)));
     }
     found.extend(scene.ports().filter_map(|port| stray(scene, port)));
@@ -66,6 +73,24 @@ fn dropped(scene: &Scene<'_>, port: PortId, class: ClassId) -> Option<Finding> {
             .because(format!("{name} sent {sent:.0} PFC frames, which {other} obeyed too late")),
     };
     Some(finding.because(lost).weighing(drops))
+}
+
+/// A port does not obey the pauses that its peer sends.
+fn deaf(scene: &Scene<'_>, port: PortId, class: ClassId) -> Option<Finding> {
+    let peer = scene.peer(port);
+    let sent = of(scene, peer, Metric::PfcSent, class)?;
+    let heard = of(scene, port, Metric::PfcReceived, class)?;
+    if sent < 0.5 || heard > 0.01 * sent || scene.sum(port, Metric::LinkDowns)? > 0.5 {
+        return None;
+    }
+    let (name, other) = (scene.fabric.port_name(port), scene.fabric.port_name(peer));
+    let finding = Finding::at(Cause::PfcOff, scene, port)
+        .because(format!(
+            "{other} sent {sent:.0} PFC frames for class {}, {name} obeyed none",
+            class.0
+        ))
+        .weighing(sent);
+    Some(finding)
 }
 
 /// Ports where marking is not as planned.
@@ -132,10 +157,14 @@ fn stray(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let lossy = scene.fabric.classes.iter().zip(0..8).filter(|(class, _)| !class.lossless);
     let (class, most) =
         lossy.map(|(_, class)| (class, bytes(class))).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if all <= 0.0 || most < STRAY * all || lossless(scene).is_empty() {
+    let rate = scene.fabric.cable(port).rate.bps() as f64 / 8.0;
+    let known = |class: &ClassId| scene.series_of(port, Metric::TxBytes, *class).is_some();
+    let protected = lossless(scene);
+    let is_known = !protected.is_empty() && protected.iter().all(known);
+    if !is_known || most < STRAY * all || most < MUCH * rate * scene.seconds() {
         return None;
     }
-    // Acknowledgements and notifications have classes of their own, and a tenant may use a lossy one.
+    // A tenant may use a lossy class, and others with it.
     let median = median_share(scene, class);
     (most / all > 3.0 * median.max(0.05)).then(|| {
         let nic = scene.device(port);

@@ -1,7 +1,7 @@
 //! What gets lost or is held up between the two ends of a cable that is up.
 
 use super::finding::{Confidence, Finding};
-use super::{Cause, Scene};
+use super::{Cause, Scene, usually};
 use std::collections::BTreeMap;
 use xoff_fabric::model::PortId;
 use xoff_telemetry::Metric;
@@ -41,9 +41,9 @@ fn damaged(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let name = scene.fabric.port_name(port);
     let finding = Finding::on(Cause::BadOptic, scene, port)
         .because(format!(
-            "{name} received {errors:.0} damaged packets of {packets:.0} ({share:.1e})"
+            "{name} received {errors:.0} damaged packets of {packets:.0} ({share:.1e}){}",
+            usually(scene, format_args!("{usual:.0} in as long a time"))
         ))
-        .because(format!("usually {usual:.0} in as long a time"))
         .sure(Confidence::Certain);
     Some(finding.weighing(errors))
 }

@@ -160,12 +160,15 @@ impl Counters {
         let mut read = |metric, value: f64| self.read(port, metric, Some(class), value);
         read(Metric::TxPackets, counts.tx_packets as f64);
         read(Metric::TxBytes, counts.tx_bytes as f64);
+        read(Metric::BufferDrops, counts.buffer_drops as f64);
         if protected {
             read(Metric::PfcReceived, counts.pauses_received as f64);
             read(Metric::PfcSent, counts.xoff_sent as f64);
-            read(Metric::PausedTime, counts.paused.as_ps() as f64 / 1e12);
+            let other = &scrape.ports[self.peers[port]][usize::from(class)];
+            self.read(port, Metric::PausedTime, Some(class), counts.paused.as_ps() as f64 / 1e12);
+            self.read(port, Metric::PausingTime, Some(class), other.paused.as_ps() as f64 / 1e12);
+            self.read(port, Metric::PauseTransitions, Some(class), other.xon_sent as f64);
         }
-        read(Metric::BufferDrops, counts.buffer_drops as f64);
         if !self.nics[port] {
             self.read(port, Metric::EcnMarked, Some(class), counts.marked as f64);
             let deepest = counts.deepest_queue.get() as f64;

@@ -4,6 +4,7 @@ mod case;
 mod catalogue;
 mod compare;
 mod config;
+mod diagnose;
 mod disk;
 mod faults;
 mod files;
