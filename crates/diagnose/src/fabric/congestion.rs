@@ -23,6 +23,7 @@ const MORE_UNEVEN: f64 = 1.25;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let trees = pause::trees(scene);
+    let usual = Median::of(scene);
     let tree = |port: PortId| trees.iter().find(|tree| tree.root == Root::Port(port));
     let mut found: Vec<Finding> = Vec::new();
     for port in scene.ports().filter(|port| !scene.is_nic(*port)) {
@@ -30,7 +31,7 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
             continue;
         }
         let finding = match scene.leads_to_nic(port) {
-            true => incast(scene, port),
+            true => incast(scene, port, &usual),
             false => None,
         };
         found.extend(finding.map(|finding| match tree(port) {
@@ -61,29 +62,40 @@ fn usual_load(scene: &Scene<'_>, port: PortId) -> Option<f64> {
     Some(scene.usual_sum(port, Metric::TxBytes)? / rate.max(f64::MIN_POSITIVE))
 }
 
-/// The median over all ports that lead to NICs, as far as it is known of them.
-fn median(scene: &Scene<'_>, of: impl Fn(PortId) -> Option<f64>) -> f64 {
-    let ports = scene.ports().filter(|port| !scene.is_nic(*port) && scene.leads_to_nic(*port));
-    let mut values: Vec<f64> = ports.filter_map(of).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+/// What the median port that leads to a NIC carries and marks.
+struct Median {
+    load: f64,
+    marks: f64,
+}
+
+impl Median {
+    fn of(scene: &Scene<'_>) -> Self {
+        let ports = scene.ports().filter(|port| !scene.is_nic(*port) && scene.leads_to_nic(*port));
+        let ports: Vec<PortId> = ports.collect();
+        let median = |of: &dyn Fn(PortId) -> Option<f64>| {
+            let mut values: Vec<f64> = ports.iter().filter_map(|port| of(*port)).collect();
+            values.sort_by(f64::total_cmp);
+            values.get(values.len() / 2).copied().unwrap_or(0.0)
+        };
+        let load = median(&|port| load(scene, port));
+        Self { load, marks: median(&|port| scene.sum(port, Metric::EcnMarked)) }
+    }
 }
 
 /// A port to a NIC that is full and gets much more than others do, or where packets pile up much more.
-fn incast(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
+fn incast(scene: &Scene<'_>, port: PortId, median: &Median) -> Option<Finding> {
     let full = scene.utilisation(port)?.into_iter().map(f64::from).fold(0.0, f64::max);
     if full < FULL {
         return None;
     }
     let own = load(scene, port)?;
     let usual = usual_load(scene, port);
-    let others = median(scene, |other| load(scene, other));
+    let others = median.load;
     let gets_more = own > INCAST * others && usual.is_none_or(|usual| own > MORE * usual);
-    let marks = |port| scene.sum(port, Metric::EcnMarked);
-    let marked = marks(port).unwrap_or(0.0);
+    let marked = scene.sum(port, Metric::EcnMarked).unwrap_or(0.0);
     let usually_marked = scene.usual_sum(port, Metric::EcnMarked);
     let sent = scene.sum(port, Metric::TxPackets).unwrap_or(0.0);
-    let piles_up = marked > PILE * median(scene, marks)
+    let piles_up = marked > PILE * median.marks
         && marked > MOST * sent
         && usually_marked.is_none_or(|usual| marked > INCAST * usual);
     if !gets_more && !piles_up {

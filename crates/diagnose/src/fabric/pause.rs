@@ -12,6 +12,8 @@ use xoff_telemetry::Metric;
 
 /// A port that was paused for a smaller share of every step is not worth following.
 const HELD: f64 = 0.02;
+/// NICs hardly ever pause: of a port that leads to one less is worth it, too.
+const HELD_BY_NIC: f64 = 0.0005;
 /// A port that was paused for so much of a step and was not let go on once is the victim of a storm: a slow receiver resumes
 /// again and again.
 const STORM: f64 = 0.8;
@@ -51,8 +53,7 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
 
 /// The roots of all pauses that are worth following, the worst first.
 pub(super) fn trees(scene: &Scene<'_>) -> Vec<Tree> {
-    let held: Vec<PortId> =
-        scene.ports().filter(|port| scene.paused(*port).unwrap_or(0.0) > HELD).collect();
+    let held: Vec<PortId> = scene.ports().filter(|port| is_held(scene, *port)).collect();
     let mut trees: BTreeMap<PortId, Tree> = BTreeMap::new();
     for &port in &held {
         let root = root(scene, port);
@@ -73,6 +74,12 @@ pub(super) fn trees(scene: &Scene<'_>) -> Vec<Tree> {
     }
     trees.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     trees
+}
+
+/// Whether a port was paused for long enough.
+fn is_held(scene: &Scene<'_>, port: PortId) -> bool {
+    let least = if scene.leads_to_nic(port) { HELD_BY_NIC } else { HELD };
+    scene.paused(port).unwrap_or(0.0) > least
 }
 
 /// Follows a pause to its root.

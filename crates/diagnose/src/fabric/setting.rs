@@ -28,7 +28,15 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
         found.extend(lost);
         found.extend(merged(scene, marking(scene, class)));
     }
-    found.extend(scene.ports().filter_map(|port| stray(scene, port)));
+    found.extend(scene.ports().filter_map(|port| discarded(scene, port)));
+    let strays: Vec<(PortId, Stray)> =
+        scene.ports().filter_map(|port| Some((port, Stray::of(scene, port)?))).collect();
+    if !strays.is_empty() {
+        let medians: Vec<f64> = (0..8).map(|class| median_share(scene, class)).collect();
+        found.extend(
+            strays.iter().filter_map(|(port, stray)| stray.finding(scene, *port, &medians)),
+        );
+    }
     found
 }
 
@@ -147,36 +155,68 @@ fn merged(scene: &Scene<'_>, found: Vec<(PortId, Finding)>) -> Vec<Finding> {
     merged.collect()
 }
 
-/// A NIC sends much in a class that the plan does not protect, and usually does not.
-fn stray(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
-    if !scene.is_nic(port) {
-        return None;
-    }
-    let bytes = |class: u8| of(scene, port, Metric::TxBytes, ClassId(class)).unwrap_or(0.0);
-    let all: f64 = (0..8).map(bytes).sum();
-    let lossy = scene.fabric.classes.iter().zip(0..8).filter(|(class, _)| !class.lossless);
-    let (class, most) =
-        lossy.map(|(_, class)| (class, bytes(class))).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let rate = scene.fabric.cable(port).rate.bps() as f64 / 8.0;
-    let known = |class: &ClassId| scene.series_of(port, Metric::TxBytes, *class).is_some();
+/// A full queue of a class that nothing protects, or a NIC that had no room.
+fn discarded(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let protected = lossless(scene);
-    let is_known = !protected.is_empty() && protected.iter().all(known);
-    if !is_known || most < STRAY * all || most < MUCH * rate * scene.seconds() {
+    let lossy = (0..8).map(ClassId).filter(|class| !protected.contains(class));
+    let drops = |class: ClassId| of(scene, port, Metric::BufferDrops, class).unwrap_or(0.0);
+    let drops: f64 = if scene.is_nic(port) {
+        scene.sum(port, Metric::OutOfBuffer).unwrap_or(0.0)
+    } else {
+        lossy.map(drops).sum()
+    };
+    if drops < 0.5 {
         return None;
     }
-    // A tenant may use a lossy class, and others with it.
-    let median = median_share(scene, class);
-    (most / all > 3.0 * median.max(0.05)).then(|| {
-        let nic = scene.device(port);
-        Finding::new(Cause::WrongClass, nic, vec![scene.node(port)])
-            .because(format!(
-                "{nic} sends {:.0} % of its bytes in class {class}, which is not lossless; the median \
-                 NIC {:.0} %",
-                most / all * 100.0,
-                median * 100.0
-            ))
-            .weighing(most)
-    })
+    let finding = match scene.is_nic(port) {
+        true => Finding::new(Cause::SlowReceiver, scene.device(port), vec![scene.node(port)]),
+        false => Finding::at(Cause::Discards, scene, port),
+    };
+    Some(finding.because(format!("{drops:.0} packets dropped for want of buffer")).weighing(drops))
+}
+
+/// What a NIC sends in a class that the plan does not protect.
+struct Stray {
+    class: u8,
+    bytes: f64,
+    share: f64,
+}
+
+impl Stray {
+    /// Of a NIC that sends much so.
+    fn of(scene: &Scene<'_>, port: PortId) -> Option<Self> {
+        if !scene.is_nic(port) {
+            return None;
+        }
+        let sent = |class: u8| of(scene, port, Metric::TxBytes, ClassId(class)).unwrap_or(0.0);
+        let all: f64 = (0..8).map(sent).sum();
+        let lossy = scene.fabric.classes.iter().zip(0..8).filter(|(class, _)| !class.lossless);
+        let lossy = lossy.map(|(_, class)| (class, sent(class)));
+        let (class, bytes) = lossy.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let rate = scene.fabric.cable(port).rate.bps() as f64 / 8.0;
+        let known = |class: &ClassId| scene.series_of(port, Metric::TxBytes, *class).is_some();
+        let protected = lossless(scene);
+        let is_known = !protected.is_empty() && protected.iter().all(known);
+        let much = bytes > STRAY * all && bytes > MUCH * rate * scene.seconds();
+        (is_known && much).then(|| Self { class, bytes, share: bytes / all })
+    }
+
+    /// It is a finding if other NICs do not: a tenant may use a lossy class, and others with it.
+    fn finding(&self, scene: &Scene<'_>, port: PortId, medians: &[f64]) -> Option<Finding> {
+        let median = medians[usize::from(self.class)];
+        (self.share > 3.0 * median.max(0.05)).then(|| {
+            let nic = scene.device(port);
+            Finding::new(Cause::WrongClass, nic, vec![scene.node(port)])
+                .because(format!(
+                    "{nic} sends {:.0} % of its bytes in class {}, which is not lossless; the median \
+                     NIC {:.0} %",
+                    self.share * 100.0,
+                    self.class,
+                    median * 100.0
+                ))
+                .weighing(self.bytes)
+        })
+    }
 }
 
 /// What share of its bytes the median NIC sends in a class.

@@ -8,11 +8,6 @@ use xoff_telemetry::Metric;
 
 /// Damaged packets in all packets from which on a link hurts: RoCE sends a window again for each.
 const DAMAGED: f64 = 1e-7;
-/// The share of a step's packets that must be missing at the other end: the two ends are not read at one instant.
-const SWALLOWED: f64 = 0.05;
-/// Fewer packets missing say nothing.
-const FEW: f64 = 16.0;
-
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let mut found: BTreeMap<PortId, Finding> = BTreeMap::new();
     for port in scene.ports() {
@@ -59,10 +54,12 @@ fn swallowed(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let pairs = sent.iter().zip(&taken).filter(|(sent, taken)| !sent.is_nan() && !taken.is_nan());
     let missing = |sent: f32, taken: f32| f64::from(sent) - f64::from(taken);
     let lost = pairs
-        .filter(|(sent, taken)| missing(**sent, **taken) > SWALLOWED * f64::from(**sent))
+        .filter(|(sent, taken)| missing(**sent, **taken) > scene.skew() * f64::from(**sent))
         .map(|(sent, taken)| missing(*sent, *taken));
     let lost: f64 = lost.sum();
-    (lost > FEW).then(|| {
+    // A step that is read a moment late is made up for by the next one.
+    let all: f64 = pairs_sum(&sent, &taken);
+    (lost > 0.5 && all > 0.5 * lost).then(|| {
         Finding::on(Cause::BlackHole, scene, port)
             .because(format!(
                 "{lost:.0} packets left {} and did not arrive at {}, whose carrier is up",
@@ -71,6 +68,12 @@ fn swallowed(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
             ))
             .weighing(lost)
     })
+}
+
+/// Packets missing over all steps that are known of both ends.
+fn pairs_sum(sent: &[f32], taken: &[f32]) -> f64 {
+    let known = sent.iter().zip(taken).filter(|(sent, taken)| !sent.is_nan() && !taken.is_nan());
+    known.map(|(sent, taken)| f64::from(*sent) - f64::from(*taken)).sum()
 }
 
 /// The link has a lower rate than its cable was planned for.

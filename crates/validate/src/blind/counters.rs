@@ -52,18 +52,6 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// The port at the other end of its cable.
-    pub fn reverse(&self) -> String {
-        let number = self.port.split_once('#').map_or("", |(_, number)| number);
-        let hash = if number.is_empty() { "" } else { "#" };
-        format!("{}→{}{hash}{number}", self.neighbour, self.device)
-    }
-
-    /// The cable, by the port that is first of its two in the order of names.
-    pub fn cable(&self) -> String {
-        self.port.clone().min(self.reverse())
-    }
-
     /// Whether nothing happened.
     pub fn is_idle(&self) -> bool {
         let counts = [
@@ -80,25 +68,5 @@ impl PortCounters {
             self.timeouts,
         ];
         counts.iter().all(|&count| count == 0) && self.paused_us == 0.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_ends_of_a_cable_name_it_alike() {
-        let port = |name: &str, device: &str, neighbour: &str| PortCounters {
-            port: name.into(),
-            device: device.into(),
-            neighbour: neighbour.into(),
-            ..PortCounters::default()
-        };
-        let up = port("leaf0→spine1#2", "leaf0", "spine1");
-        let down = port("spine1→leaf0#2", "spine1", "leaf0");
-        assert_eq!((up.reverse(), up.cable()), (down.port.clone(), down.cable()));
-        let other = port("leaf0→spine1", "leaf0", "spine1");
-        assert_ne!(other.cable(), up.cable());
     }
 }

@@ -1,5 +1,6 @@
 //! What each failure costs the job that is under way: nothing, an interruption, speed, or the job.
 
+use super::operations::reverse;
 use super::redundancy::{apart, left_of, single_point};
 use super::words::{percent, time};
 use super::{Evidence, advice};
@@ -328,7 +329,7 @@ fn unused(victims: &Victims, evidence: &Evidence<'_>, id: &str, base: &Measureme
         return false;
     };
     let used = |port: &crate::blind::PortCounters| {
-        (port.port == name || port.reverse() == name) && port.tx_packets > 0
+        (port.port == name || reverse(&port.port) == name) && port.tx_packets > 0
     };
     !base.counters.iter().any(used)
 }

@@ -37,7 +37,7 @@ pub use answers::answers;
 pub use broken::{is_a_rule, judge_broken};
 pub use devices::judge_devices;
 pub use failures::{FailureCost, failure_costs};
-pub use operations::{Hit, hit};
+pub use operations::{Hit, hit, interval};
 pub use redundancy::predicted_left;
 
 /// What judges decide on.

@@ -4,8 +4,8 @@ use super::measured;
 use std::collections::BTreeMap;
 use xoff_fabric::load_fabric;
 use xoff_fabric::scenario::Workload;
-use xoff_validate::blind::{Inventory, diagnose};
-use xoff_validate::judge::{Hit, hit};
+use xoff_validate::blind::diagnose;
+use xoff_validate::judge::{Hit, hit, interval};
 use xoff_validate::suite::Victims;
 use xoff_validate::{Experiment, Measurement, Phase, measure};
 
@@ -57,19 +57,18 @@ fn counters_lead_to_the_place() {
     for (name, text) in FABRICS {
         let setup =
             load_fabric(text).into_result().unwrap_or_else(|found| panic!("{name}: {found:#?}"));
-        let plan = Inventory::of(&setup.fabric);
         for (pick, seed) in [(3, 1), (17, 2)] {
             let victims = Victims::picked(&setup.fabric, pick).expect("a victim");
             let all = measured(text, &setup, victims, seed, &[]);
             let base = &all["failure-none"];
-            let alarms = diagnose(&base.counters, &[], base.end_us, &plan);
+            let alarms = diagnose(&setup.fabric, interval(base), None);
             assert!(alarms.is_empty(), "{name}, {pick}: {alarms:?} without a fault");
             for (id, run) in
                 all.iter().filter(|(id, _)| id.starts_with("failure-") && *id != "failure-none")
             {
                 let broken = &run.fault.as_ref().expect("a fault").places;
-                let found = diagnose(&run.counters, &base.counters, run.end_us, &plan);
-                let hit = hit(&found, broken, &run.counters, &plan);
+                let found = diagnose(&setup.fabric, interval(run), Some(interval(base)));
+                let hit = hit(&found, broken, &setup.fabric);
                 hits.entry(name).or_default()[hit as usize] += 1;
                 if hit != Hit::Place {
                     println!("{name}, {pick}, {id}: {broken:?}, {:?}", found.first());
@@ -105,10 +104,9 @@ fn heavy_load_is_no_fault() {
     ];
     for (name, fabric) in &FABRICS[..3] {
         let setup = load_fabric(fabric).into_result().unwrap_or_else(|found| panic!("{found:#?}"));
-        let plan = Inventory::of(&setup.fabric);
         for load in loads {
             let run = under(load, fabric);
-            let found = diagnose(&run.counters, &[], run.end_us, &plan);
+            let found = diagnose(&setup.fabric, interval(&run), None);
             assert!(found.is_empty(), "{name}, {load}: {found:?}");
         }
     }
@@ -116,7 +114,7 @@ fn heavy_load_is_no_fault() {
                  [switch]\nbuffer = '1MB'\n[pfc]\nenabled = false\n[transport]\ncongestion = { kind = 'none' }\n";
     let setup = load_fabric(lossy).into_result().unwrap_or_else(|found| panic!("{found:#?}"));
     let run = under("kind = 'incast'\nsenders = 15\nsize = '4MB'\ntarget = 'server3-nic0'", lossy);
-    let found = diagnose(&run.counters, &[], run.end_us, &Inventory::of(&setup.fabric));
+    let found = diagnose(&setup.fabric, interval(&run), None);
     let first = found.first().expect("full queues");
-    assert_eq!(first.cause, xoff_validate::blind::Cause::Discards, "{first:?}");
+    assert_eq!(first.cause, xoff_diagnose::fabric::Cause::Discards, "{first:?}");
 }
