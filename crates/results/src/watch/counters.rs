@@ -50,9 +50,14 @@ pub struct Counters {
     peers: Vec<usize>,
     /// By port: priorities that PFC protects there. A port that has no PFC has no counters of it.
     lossless: Vec<u8>,
-    /// How many scrapes there were, and the last one's time.
+    /// By port: packets received.
+    received: Vec<u64>,
+    /// By port: priorities whose counters have been read.
+    seen: Vec<u8>,
+    /// How many scrapes there were, and the times of the last one and the one before.
     scrapes: usize,
     last: Timestamp,
+    before: Timestamp,
 }
 
 impl Counters {
@@ -71,8 +76,11 @@ impl Counters {
             nics: ids().map(|port| is_nic(fabric, port)).collect(),
             peers: fabric.ports.iter().map(|port| port.peer.index()).collect(),
             lossless: fabric.ports.iter().map(|port| lossless(&port.classes)).collect(),
+            received: vec![0; fabric.ports.len()],
+            seen: vec![0; fabric.ports.len()],
             scrapes: 0,
             last: timescale.start,
+            before: timescale.start,
         };
         counters.begin(fabric);
         counters
@@ -88,7 +96,7 @@ impl Counters {
     }
 
     pub(super) fn scrape(&mut self, scrape: &Scrape<'_>) {
-        self.last = self.timescale.at(scrape.at);
+        self.before = std::mem::replace(&mut self.last, self.timescale.at(scrape.at));
         self.scrapes += 1;
         for port in 0..scrape.ports.len() {
             self.port(scrape, port);
@@ -116,11 +124,14 @@ impl Counters {
         let sent: u64 = scrape.ports[self.peers[port]].iter().map(|class| class.tx_packets).sum();
         // What is damaged on the way counts where it arrives.
         let damaged = peer.drops(Drop::Wire);
+        // What is on the way when a link dies was counted before it was lost: counters do not fall.
+        let arrived = sent - (peer.lost - damaged).min(sent);
+        self.received[port] = self.received[port].max(arrived);
         let common = [
             (Metric::Up, f64::from(u8::from(link.up))),
             (Metric::Speed, link.rate.bps() as f64),
             (Metric::LinkDowns, health.link_downs as f64),
-            (Metric::RxPackets, (sent - (peer.lost - damaged).min(sent)) as f64),
+            (Metric::RxPackets, self.received[port] as f64),
             (Metric::CrcErrors, damaged as f64),
         ];
         common.into_iter().for_each(|(metric, value)| self.read(port, metric, None, value));
@@ -152,39 +163,66 @@ impl Counters {
 
     fn class(&mut self, scrape: &Scrape<'_>, port: usize, class: u8) {
         let counts = &scrape.ports[port][usize::from(class)];
-        let protected = self.lossless[port] & 1 << class != 0;
+        let other = &scrape.ports[self.peers[port]][usize::from(class)];
+        let bit = 1 << class;
         // Devices keep counters of all priorities; those of priorities that never carried anything say nothing.
-        if counts.is_idle() && !protected {
+        if counts.is_idle() && (self.lossless[port] | self.seen[port]) & bit == 0 {
             return;
         }
-        let mut read = |metric, value: f64| self.read(port, metric, Some(class), value);
-        read(Metric::TxPackets, counts.tx_packets as f64);
-        read(Metric::TxBytes, counts.tx_bytes as f64);
-        read(Metric::BufferDrops, counts.buffer_drops as f64);
-        if protected {
-            read(Metric::PfcReceived, counts.pauses_received as f64);
-            read(Metric::PfcSent, counts.xoff_sent as f64);
-            let other = &scrape.ports[self.peers[port]][usize::from(class)];
-            self.read(port, Metric::PausedTime, Some(class), counts.paused.as_ps() as f64 / 1e12);
-            self.read(port, Metric::PausingTime, Some(class), other.paused.as_ps() as f64 / 1e12);
-            self.read(port, Metric::PauseTransitions, Some(class), other.xon_sent as f64);
+        if self.seen[port] & bit == 0 && self.scrapes > 1 {
+            // What it counts it counts from zero on.
+            let zero = ClassResult::default();
+            self.class_at(self.before, (&zero, &zero), port, class);
         }
-        if !self.nics[port] {
-            self.read(port, Metric::EcnMarked, Some(class), counts.marked as f64);
-            let deepest = counts.deepest_queue.get() as f64;
-            self.read(port, Metric::QueueWatermark, Some(class), deepest);
-            if protected {
-                let headroom = counts.deepest_headroom.get() as f64;
-                self.read(port, Metric::HeadroomWatermark, Some(class), headroom);
-            }
+        self.seen[port] |= bit;
+        self.class_at(self.last, (counts, other), port, class);
+    }
+
+    /// What a class counted at a port, and at the other end.
+    fn class_at(
+        &mut self,
+        at: Timestamp,
+        (counts, other): (&ClassResult, &ClassResult),
+        port: usize,
+        class: u8,
+    ) {
+        let protected = self.lossless[port] & 1 << class != 0;
+        let switch = !self.nics[port];
+        let seconds = |span: Span| span.as_ps() as f64 / 1e12;
+        let values = [
+            (Metric::TxPackets, counts.tx_packets as f64, true),
+            (Metric::TxBytes, counts.tx_bytes as f64, true),
+            (Metric::BufferDrops, counts.buffer_drops as f64, true),
+            (Metric::PfcReceived, counts.pauses_received as f64, protected),
+            (Metric::PfcSent, counts.xoff_sent as f64, protected),
+            (Metric::PausedTime, seconds(counts.paused), protected),
+            (Metric::PausingTime, seconds(other.paused), protected),
+            (Metric::PauseTransitions, other.xon_sent as f64, protected),
+            (Metric::EcnMarked, counts.marked as f64, switch),
+            (Metric::QueueWatermark, counts.deepest_queue.get() as f64, switch),
+            (Metric::HeadroomWatermark, counts.deepest_headroom.get() as f64, switch && protected),
+        ];
+        for (metric, value, _) in values.into_iter().filter(|(.., is_kept)| *is_kept) {
+            self.read_at(at, port, metric, Some(class), value);
         }
     }
 
     fn read(&mut self, port: usize, metric: Metric, priority: Option<u8>, value: f64) {
+        self.read_at(self.last, port, metric, priority, value);
+    }
+
+    fn read_at(
+        &mut self,
+        at: Timestamp,
+        port: usize,
+        metric: Metric,
+        priority: Option<u8>,
+        value: f64,
+    ) {
         let stretched = matches!(metric.facts().kind, Kind::Counter);
         let value = if stretched { value * self.timescale.stretch } else { value };
         let key = Key { place: self.places[port], metric, priority };
-        self.readings.list.push(Reading { key, at: self.last, value });
+        self.readings.list.push(Reading { key, at, value });
     }
 }
 
