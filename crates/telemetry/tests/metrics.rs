@@ -11,7 +11,7 @@ Every counter that xoff reads, writes or draws conclusions from, with its unit, 
 This page is generated from the schema (`crates/telemetry/src/metric`); `XOFF_WRITE_TABLES=1 cargo test -p xoff-telemetry --test
 metrics` writes it anew.
 
-All series have the label `fabric`. Times are seconds, sizes bytes, shares between 0 and 1. What ends in `_total` adds up:
+All series have the label `fabric`; `host` and `rail` are those of NICs. Times are seconds, sizes bytes, shares between 0 and 1. What ends in `_total` adds up:
 its increase over time is what counts. A *watermark* is the greatest value since the last scrape. In names of other sources
 `{p}` is a priority from 0 to 7; `x 1e-6` is what a value there is multiplied by.
 ";

@@ -2,6 +2,7 @@
 //! with them at once.
 
 mod places;
+pub(crate) mod wall_time;
 
 use crate::exit::Failure;
 use crate::memory;

@@ -53,7 +53,7 @@ pub enum Cause {
     Oversubscribed,
     /// Packets are lost to full queues.
     Discards,
-    /// A GPU is slower than its peers: not the network.
+    /// A job is slower, and the network is as usual: a GPU, its host or the job itself.
     Straggler,
     /// NICs wait for answers, and nothing else is to be seen.
     Timeouts,
@@ -88,7 +88,7 @@ impl Cause {
             Cause::Routes => "routes lead around links that are up",
             Cause::Oversubscribed => "the links of this tier are full",
             Cause::Discards => "a queue was full",
-            Cause::Straggler => "a GPU is slower than its peers: not the network",
+            Cause::Straggler => "slower, and not because of the network",
             Cause::Timeouts => "NICs time out, and no counter says why",
         }
     }

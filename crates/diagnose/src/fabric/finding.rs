@@ -148,6 +148,11 @@ pub(super) fn rank(scene: &Scene<'_>, mut found: Vec<Finding>) -> Diagnosis {
         let order = key(a).cmp(&key(b)).then_with(|| b.weight.total_cmp(&a.weight));
         order.then_with(|| a.place.cmp(&b.place))
     });
+    if let Some(first) = found.first_mut()
+        && first.cause != Cause::Straggler
+    {
+        first.evidence.extend(super::job::slower(scene).into_iter().map(|(_, words)| words));
+    }
     let seen: BTreeSet<Cause> = found.iter().map(|finding| finding.cause).collect();
     let ruled_out = TELLING
         .iter()

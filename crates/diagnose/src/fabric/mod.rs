@@ -6,7 +6,7 @@
 //!
 //! Detectors are pure functions of the scene, a module for each concern: `outage` (what is down), `wire` (what gets
 //! lost on the way), `pause` (which port holds others up, followed hop by hop), `congestion` (which port is
-//! full and why), `setting` (what is configured differently), `host` (what hosts do) and `route`.
+//! full and why), `setting` (what is configured differently), `host` (what hosts do), `route`, and `job` (what got slower though nothing else shows why).
 //!
 //! What it is not: it knows no simulator and no experiment, and draws no conclusion from names.
 
@@ -14,6 +14,7 @@ mod cause;
 mod congestion;
 mod finding;
 mod host;
+mod job;
 mod outage;
 mod pause;
 mod route;
@@ -41,5 +42,6 @@ pub fn diagnose(scene: &Scene<'_>) -> Diagnosis {
     found.extend(congestion::findings(scene));
     found.extend(host::findings(scene));
     found.extend(route::findings(scene));
+    found.extend(job::findings(scene, &found));
     finding::rank(scene, found)
 }

@@ -53,67 +53,88 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
 
 /// The roots of all pauses that are worth following, the worst first.
 pub(super) fn trees(scene: &Scene<'_>) -> Vec<Tree> {
-    let held: Vec<PortId> = scene.ports().filter(|port| is_held(scene, *port)).collect();
+    let map = Map::of(scene);
     let mut trees: BTreeMap<PortId, Tree> = BTreeMap::new();
-    for &port in &held {
-        let root = root(scene, port);
+    for port in scene.ports().filter(|port| map.is_held(*port)) {
+        let root = map.root(port);
         let key = match &root {
             Root::Nic(port) | Root::Port(port) => *port,
             Root::Ring(ports) => ports.iter().copied().min().unwrap_or(port),
         };
         let tree = trees.entry(key).or_insert_with(|| Tree { root, victims: vec![], weight: 0.0 });
         tree.victims.push(port);
-        tree.weight += scene.paused(port).unwrap_or(0.0);
+        tree.weight += map.paused(port);
     }
     let mut trees: Vec<Tree> = trees.into_values().collect();
     for tree in &mut trees {
-        tree.victims.sort_by(|a, b| {
-            let share = |port: &PortId| scene.paused(*port).unwrap_or(0.0);
-            share(b).total_cmp(&share(a)).then(a.cmp(b))
-        });
+        let by_share = |a: &PortId, b: &PortId| map.paused(*b).total_cmp(&map.paused(*a));
+        tree.victims.sort_by(|a, b| by_share(a, b).then(a.cmp(b)));
     }
     trees.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     trees
 }
 
-/// Whether a port was paused for long enough.
-fn is_held(scene: &Scene<'_>, port: PortId) -> bool {
-    let least = if scene.leads_to_nic(port) { HELD_BY_NIC } else { HELD };
-    scene.paused(port).unwrap_or(0.0) > least
+/// What is asked of ports again and again, computed once for each.
+struct Map<'a> {
+    scene: &'a Scene<'a>,
+    /// By port: the share of its worst step for which it was paused.
+    paused: Vec<f64>,
+    /// By port: its longest queue.
+    queues: Vec<f64>,
 }
 
-/// Follows a pause to its root.
-fn root(scene: &Scene<'_>, victim: PortId) -> Root {
-    let mut way = vec![victim];
-    loop {
-        let port = way[way.len() - 1];
-        let pausing = scene.peer(port);
-        if scene.is_nic(pausing) {
-            return Root::Nic(port);
+impl<'a> Map<'a> {
+    fn of(scene: &'a Scene<'a>) -> Self {
+        let queue = |port| scene.peak(port, Metric::QueueWatermark).unwrap_or(0.0);
+        Self {
+            scene,
+            paused: scene.ports().map(|port| scene.paused(port).unwrap_or(0.0)).collect(),
+            queues: scene.ports().map(queue).collect(),
         }
-        let Some(next) = blocked(scene, pausing) else { return Root::Port(port) };
-        if let Some(at) = way.iter().position(|seen| *seen == next) {
-            return Root::Ring(way.split_off(at));
-        }
-        if scene.paused(next).unwrap_or(0.0) <= HELD {
-            return Root::Port(next);
-        }
-        way.push(next);
     }
-}
 
-/// The port by which a switch gets rid of packets worst, other than the one they came by: the one that is paused
-/// most or, if none is, has the longest queue.
-fn blocked(scene: &Scene<'_>, pausing: PortId) -> Option<PortId> {
-    let others = scene.fabric.node_ports(scene.node(pausing)).filter(|port| *port != pausing);
-    let others: Vec<PortId> = others.collect();
-    let paused = |port: &PortId| scene.paused(*port).unwrap_or(0.0);
-    let most = others.iter().copied().max_by(|a, b| paused(a).total_cmp(&paused(b)))?;
-    if paused(&most) > HELD {
-        return Some(most);
+    fn paused(&self, port: PortId) -> f64 {
+        self.paused[port.index()]
     }
-    let queue = |port: &PortId| scene.peak(*port, Metric::QueueWatermark).unwrap_or(0.0);
-    others.into_iter().max_by(|a, b| queue(a).total_cmp(&queue(b))).filter(|port| queue(port) > 0.0)
+
+    /// Whether a port was paused for long enough.
+    fn is_held(&self, port: PortId) -> bool {
+        let least = if self.scene.leads_to_nic(port) { HELD_BY_NIC } else { HELD };
+        self.paused(port) > least
+    }
+
+    /// Follows a pause to its root.
+    fn root(&self, victim: PortId) -> Root {
+        let mut way = vec![victim];
+        loop {
+            let port = way[way.len() - 1];
+            let pausing = self.scene.peer(port);
+            if self.scene.is_nic(pausing) {
+                return Root::Nic(port);
+            }
+            let Some(next) = self.blocked(pausing) else { return Root::Port(port) };
+            if let Some(at) = way.iter().position(|seen| *seen == next) {
+                return Root::Ring(way.split_off(at));
+            }
+            if self.paused(next) <= HELD {
+                return Root::Port(next);
+            }
+            way.push(next);
+        }
+    }
+
+    /// The port by which a switch gets rid of packets worst, other than the one they came by: the one that is paused most
+    /// or, if none is, has the longest queue.
+    fn blocked(&self, pausing: PortId) -> Option<PortId> {
+        let ports = self.scene.fabric.node_ports(self.scene.node(pausing));
+        let others: Vec<PortId> = ports.filter(|port| *port != pausing).collect();
+        let most = |of: &[f64]| {
+            let by_value = |a: &PortId, b: &PortId| of[a.index()].total_cmp(&of[b.index()]);
+            others.iter().copied().max_by(by_value)
+        };
+        let held = most(&self.paused).filter(|port| self.paused(*port) > HELD);
+        held.or_else(|| most(&self.queues).filter(|port| self.queues[port.index()] > 0.0))
+    }
 }
 
 /// A NIC pauses the port that leads to it.

@@ -40,6 +40,8 @@ struct Window {
     step: f64,
     steps: usize,
     ports: Vec<PortSeries>,
+    /// By job: what it reports of itself.
+    jobs: BTreeMap<String, BTreeMap<Metric, Vec<f32>>>,
     unknown: Unknown,
 }
 
@@ -200,6 +202,25 @@ impl<'a> Scene<'a> {
         own.or_else(|| self.sum(self.peer(port), Metric::TxPackets))
     }
 
+    /// How many times as long as usual the steps or collectives of each job take, where both are known.
+    pub fn slowdowns(&self) -> Vec<(&str, f64)> {
+        let Some(usual) = &self.usual else { return Vec::new() };
+        let ratio = |job: &str, metric: Metric| {
+            let mean = |window: &Window| mean(window.jobs.get(job)?.get(&metric)?);
+            Some(mean(&self.now)? / mean(usual)?.max(f64::MIN_POSITIVE))
+        };
+        let slowdown = |job: &String| {
+            ratio(job, Metric::StepTime).or_else(|| ratio(job, Metric::CollectiveTime))
+        };
+        self.now.jobs.keys().filter_map(|job| Some((job.as_str(), slowdown(job)?))).collect()
+    }
+
+    /// A metric of all ports together, and how much of it is usual.
+    pub fn total(&self, metric: Metric) -> (f64, f64) {
+        let now = self.ports().filter_map(|port| self.sum(port, metric)).sum();
+        (now, self.ports().filter_map(|port| self.usual_sum(port, metric)).sum())
+    }
+
     /// How long a step is, in seconds.
     pub fn step(&self) -> f64 {
         self.now.step
@@ -214,10 +235,19 @@ impl Window {
             step: recording.steps().seconds().max(f64::MIN_POSITIVE),
             steps: steps.len(),
             ports: vec![BTreeMap::new(); fabric.ports.len()],
+            jobs: BTreeMap::new(),
             unknown: Unknown::default(),
         };
         for (key, values) in recording.series() {
-            let Place::Port { device, port } = recording.places().get(key.place) else { continue };
+            let (device, port) = match recording.places().get(key.place) {
+                Place::Port { device, port } => (device, port),
+                Place::Job { job } => {
+                    let values = values[steps.clone()].to_vec();
+                    window.jobs.entry(job.clone()).or_default().insert(key.metric, values);
+                    continue;
+                }
+                Place::Rank { .. } => continue,
+            };
             match names.find(device, port) {
                 Some(found) => {
                     let values = values[steps.clone()].to_vec();
@@ -269,6 +299,12 @@ fn sum(series: &[f32]) -> f64 {
     let known: Vec<f64> = series.iter().filter(|v| !v.is_nan()).map(|v| f64::from(*v)).collect();
     let total: f64 = known.iter().sum();
     if known.is_empty() { 0.0 } else { total * series.len() as f64 / known.len() as f64 }
+}
+
+/// The mean of what is known.
+fn mean(series: &[f32]) -> Option<f64> {
+    let known: Vec<f64> = series.iter().filter(|v| !v.is_nan()).map(|v| f64::from(*v)).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 fn peak(series: &[f32]) -> Option<f64> {

@@ -4,8 +4,9 @@
 //! traffic or time is stretched with it, so that rates and shares of time are those of the run. Events (a link that
 //! went down) stay as many as they were.
 
+use crate::Case;
 use xoff_fabric::model::{Fabric, PortId};
-use xoff_sim::{ClassResult, Drop, LinkState, PortHealth, Scrape};
+use xoff_sim::{ClassResult, Drop, LinkState, PortHealth, Report, Scrape};
 use xoff_telemetry::Metric;
 use xoff_telemetry::metric::Kind;
 use xoff_telemetry::recording::{
@@ -106,11 +107,48 @@ impl Counters {
         }
     }
 
+    /// Adds how long the collectives and training steps of a run's jobs took, as the jobs themselves would report it.
+    pub fn add_jobs(&mut self, case: &Case<'_>, report: &Report) {
+        for (job, result) in case.jobs.iter().zip(&report.jobs) {
+            let name = case.workload_name(job.workload).to_owned();
+            let place = self.readings.places.number(Place::Job { job: name });
+            let metric = match job.training {
+                Some(_) => Metric::StepTime,
+                None => Metric::CollectiveTime,
+            };
+            let key = Key { place, metric, priority: None };
+            for run in &result.runs {
+                let (Some(end), Some(time)) = (run.end, run.time()) else { continue };
+                let value = time.as_ps() as f64 / 1e12;
+                self.readings.list.push(Reading { key, at: self.timescale.at(end), value });
+            }
+        }
+    }
+
     /// What the readings say, a step for each scrape.
     pub fn record(&self) -> Recording {
         let (count, start) = (self.scrapes.saturating_sub(1), self.timescale.start);
         let ns = (self.last.0 - start.0) / (count.max(1) as i64);
         self.readings.record(Steps { start, step: Span::from_ns(ns as u64), count })
+    }
+
+    /// The readings on another timescale, if they are on the run's own.
+    pub fn stretched(&self, timescale: Timescale) -> Readings {
+        debug_assert_eq!(self.timescale, Timescale::OF_THE_RUN, "stretched twice");
+        let mut readings = self.readings.clone();
+        for reading in &mut readings.list {
+            let passed = (reading.at.0 as f64 * timescale.stretch).round() as i64;
+            reading.at = Timestamp(timescale.start.0 + passed);
+            if matches!(reading.key.metric.facts().kind, Kind::Counter) {
+                reading.value *= timescale.stretch;
+            }
+        }
+        readings
+    }
+
+    /// How long the readings go on, in the run's time.
+    pub fn length(&self) -> Span {
+        Span::from_ns((self.last.0 - self.timescale.start.0).unsigned_abs())
     }
 
     /// The readings.

@@ -190,11 +190,12 @@ impl Scope {
     /// The labels of its series, beside `fabric`.
     pub const fn labels(self) -> &'static [&'static str] {
         match self {
-            Scope::Port => &["device", "tier", "rail", "port", "peer"],
-            Scope::Priority => &["device", "tier", "rail", "port", "peer", "priority"],
-            Scope::Nic => &["device", "tier", "rail", "port", "peer", "host"],
-            Scope::Rank => &["job", "rank", "host"],
-            Scope::Job => &["job"],
+            Scope::Port => &["device", "port", "peer", "tier", "host", "rail"],
+            Scope::Priority => &["device", "port", "peer", "tier", "host", "rail", "priority"],
+            Scope::Nic => &["device", "port", "peer", "tier", "host", "rail"],
+            // `job` is what Prometheus calls a group of targets.
+            Scope::Rank => &["job_name", "rank"],
+            Scope::Job => &["job_name"],
         }
     }
 }

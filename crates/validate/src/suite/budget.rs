@@ -12,8 +12,18 @@ use std::time::Duration;
 use xoff_fabric::model::Fabric;
 
 /// Packet-hops that are simulated in a second on the two cores that budgets are given for. One core alone makes as many
-/// of a pod of 256 GPUs; larger fabrics are slower (docs/validate.md has what was measured).
+/// of a pod of 256 GPUs; larger fabrics are slower ([`hops_per_second`]).
 pub const HOPS_PER_SECOND: u64 = 2_000_000;
+
+/// The same on a fabric of so many NICs, as whole validations were measured (`docs/validate.md`): what does not fit into
+/// caches takes longer.
+const fn hops_per_second(nics: usize) -> f64 {
+    match nics {
+        ..=2_048 => HOPS_PER_SECOND as f64,
+        2_049..=4_096 => 1_400_000.0,
+        _ => 900_000.0,
+    }
+}
 
 /// What a budget took away.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +34,9 @@ pub struct Curtailment {
     pub estimate_s: f64,
     /// What all experiments would take.
     pub whole_s: f64,
+    /// Packet-hops that are simulated in a second, by which both are reckoned.
+    #[serde(default)]
+    pub hops_per_second: f64,
     /// Experiments that were left out.
     pub left_out: Vec<String>,
     /// Experiments that were made smaller, as `--quick` makes them.
@@ -33,7 +46,7 @@ pub struct Curtailment {
 impl Curtailment {
     /// Packet-hops that the experiments leave of the budget, for trials of what might help.
     pub fn hops_left(&self) -> u64 {
-        ((self.budget_s - self.estimate_s).max(0.0) * HOPS_PER_SECOND as f64) as u64
+        ((self.budget_s - self.estimate_s).max(0.0) * self.hops_per_second) as u64
     }
 
     /// What was taken away, in words; nothing if all fits.
@@ -127,9 +140,11 @@ pub fn within(fabric: &Fabric, choice: &Choice, budget: Option<Duration>) -> Pla
     let Some(budget) = budget else { return Plan::of(all, None) };
     let order: Vec<String> = all.iter().map(|(one, _)| one.id.clone()).collect();
     let place = |id: &String| order.iter().position(|other| other == id);
+    let rate = hops_per_second(fabric.nics.len());
     let taken = Curtailment {
         budget_s: budget.as_secs_f64(),
-        whole_s: seconds(&all),
+        whole_s: seconds(&all, rate),
+        hops_per_second: rate,
         ..Curtailment::default()
     };
     let mut rest = Rest { all, dropped: Vec::new(), taken };
@@ -148,7 +163,7 @@ pub fn within(fabric: &Fabric, choice: &Choice, budget: Option<Duration>) -> Pla
     taken.left_out.sort_by_key(place);
     taken.smaller.retain(|id| all.iter().any(|(one, _)| one.id == *id));
     taken.smaller.sort_by_key(place);
-    taken.estimate_s = seconds(&all);
+    taken.estimate_s = seconds(&all, rate);
     Plan::of(all, Some(taken))
 }
 
@@ -172,7 +187,7 @@ struct Rest {
 
 impl Rest {
     fn fits(&self) -> bool {
-        seconds(&self.all) <= self.taken.budget_s
+        seconds(&self.all, self.taken.hops_per_second) <= self.taken.budget_s
     }
 
     fn drop_some(&mut self, which: fn(&Experiment) -> bool) {
@@ -217,10 +232,10 @@ impl Rest {
     }
 }
 
-/// What experiments take on two cores.
-fn seconds(all: &[Priced]) -> f64 {
+/// What experiments take on two cores that make so many packet-hops in a second.
+fn seconds(all: &[Priced], hops_per_second: f64) -> f64 {
     let hops: u64 = all.iter().map(|(_, cost)| cost.hops).sum();
-    hops as f64 / HOPS_PER_SECOND as f64
+    hops as f64 / hops_per_second
 }
 
 #[cfg(test)]

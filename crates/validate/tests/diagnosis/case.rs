@@ -8,7 +8,7 @@ use xoff_fabric::{ScenarioSetup, load_scenario};
 use xoff_results::watch::Timescale;
 use xoff_results::{Case as Run, Watcher};
 use xoff_sim::Settings;
-use xoff_telemetry::recording::{Place, Recording, Timestamp};
+use xoff_telemetry::recording::{Place, Readings, Recording, Steps, Timestamp};
 use xoff_transport::config::Congestion;
 use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
@@ -19,6 +19,8 @@ const PERIOD: Span = Span::from_us(100);
 /// Steps before something breaks, and in all.
 const USUAL: usize = 10;
 const STEPS: usize = 20;
+/// When readings begin.
+const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 /// What the readings of a period are stretched to.
 const INTERVAL: Span = Span::from_ms(15_000);
 
@@ -43,10 +45,11 @@ pub(crate) enum Fault {
     EcnEarly,
     NoCongestionControl,
     Incast,
+    LateRanks,
 }
 
 impl Fault {
-    const ALL: [Fault; 18] = [
+    const ALL: [Fault; 19] = [
         Fault::Nothing,
         Fault::PauseStorm,
         Fault::SlowReceiver,
@@ -65,6 +68,7 @@ impl Fault {
         Fault::EcnEarly,
         Fault::NoCongestionControl,
         Fault::Incast,
+        Fault::LateRanks,
     ];
 
     pub(crate) fn is_fault(self) -> bool {
@@ -90,6 +94,7 @@ impl Fault {
             Fault::EcnEarly => &[Cause::EcnTooEarly],
             Fault::NoCongestionControl => &[Cause::CongestionControlOff],
             Fault::Incast => &[Cause::Incast],
+            Fault::LateRanks => &[Cause::Straggler],
         }
     }
 }
@@ -101,11 +106,21 @@ pub(crate) enum Data {
     HostsOnly,
     SwitchesOnly,
     SomeMissing,
+    /// A scrape every 30 seconds.
+    Coarse,
+    /// Devices whose clocks differ by seconds.
+    Skewed,
 }
 
 impl Data {
-    pub(crate) const ALL: [Data; 4] =
-        [Data::All, Data::HostsOnly, Data::SwitchesOnly, Data::SomeMissing];
+    pub(crate) const ALL: [Data; 6] = [
+        Data::All,
+        Data::HostsOnly,
+        Data::SwitchesOnly,
+        Data::SomeMissing,
+        Data::Coarse,
+        Data::Skewed,
+    ];
 
     pub(crate) fn words(self) -> &'static str {
         match self {
@@ -113,6 +128,8 @@ impl Data {
             Data::HostsOnly => "hosts only",
             Data::SwitchesOnly => "switches only",
             Data::SomeMissing => "10 % of series missing",
+            Data::Coarse => "a scrape every 30 s",
+            Data::Skewed => "clocks up to 3 s apart",
         }
     }
 }
@@ -172,13 +189,15 @@ impl Case {
     }
 
     pub(crate) fn diagnose(&self, data: Data) -> Diagnosis {
-        let recording = seen(self.record(), data, &self.planned.setup.fabric, self.seed);
         let fabric = &self.planned.setup.fabric;
-        diagnose(&Scene::new(fabric, &recording, USUAL..STEPS).with_usual(&recording, 0..USUAL))
+        let recording = seen(self.record(), data, fabric, self.seed);
+        let merged = if data == Data::Coarse { 2 } else { 1 };
+        let (usual, all) = (USUAL / merged, STEPS / merged);
+        diagnose(&Scene::new(fabric, &recording, usual..all).with_usual(&recording, 0..usual))
     }
 
     /// Runs it and reads its counters.
-    fn record(&self) -> Recording {
+    fn record(&self) -> Readings {
         let ScenarioSetup { scenario, setup } = load(&self.scenario, &self.fabric);
         let fabric = match self.careless {
             None => setup.fabric,
@@ -193,16 +212,17 @@ impl Case {
 }
 
 /// What a run gave: its hash, and its counters.
-fn run(scenario: &Scenario, fabric: &Fabric) -> (u64, Recording) {
+fn run(scenario: &Scenario, fabric: &Fabric) -> (u64, Readings) {
     let seed = scenario.seed;
     let mut open = |_: &str| Err(std::io::Error::other("no files"));
     let flows = xoff_workload::expand(&scenario.workloads, fabric, seed, &mut open);
     let flows = flows.expect("flows");
+    let jobs = xoff_workload::programs(&scenario.workloads, fabric, seed).expect("jobs");
     let run = Run {
         fabric,
         workloads: &scenario.workloads,
         flows: &flows,
-        jobs: &[],
+        jobs: &jobs,
         faults: &scenario.faults,
     };
     let settings = Settings {
@@ -212,10 +232,12 @@ fn run(scenario: &Scenario, fabric: &Fabric) -> (u64, Recording) {
         ..Settings::default()
     };
     let mut go_on = |_: &xoff_sim::Progress| true;
-    let timescale = Timescale::new(Timestamp::from_ms(1_700_000_000_000), PERIOD, INTERVAL);
+    let timescale = Timescale::new(START, PERIOD, INTERVAL);
     let mut watcher = Watcher::new(fabric, &mut go_on).keep_counters(timescale);
     let report = run.run(&settings, &mut watcher).expect("a run");
-    (report.hash, watcher.finish().counters.expect("counters").record())
+    let mut counters = watcher.finish().counters.expect("counters");
+    counters.add_jobs(&run, &report);
+    (report.hash, counters.readings().clone())
 }
 
 /// The hash of what a scenario gives.
@@ -263,6 +285,12 @@ fn fabric(draw: &mut Draw) -> String {
 
 /// What is sent all the time.
 fn traffic(draw: &mut Draw, fault: Fault) -> String {
+    if fault == Fault::LateRanks {
+        let size = draw.one(&["256KiB", "1MiB"]);
+        let late = draw.one(&["100us", "200us"]);
+        let job = format!("[[workload]]\nkind = 'all-reduce'\nname = 'train'\nsize = '{size}'\n");
+        return format!("{job}repeat = 3\n{job}repeat = 2\nstart = '1ms'\nlate = '{late}'\n");
+    }
     let (size, others) = draw.one(&[("16MB", 1), ("8MB", 2), ("4MB", 4)]);
     let usual = format!(
         "[[workload]]\nkind = 'permutation'\nsize = '{size}'\ndestinations = {others}\nqueue-pairs = 4\n"
@@ -300,6 +328,7 @@ fn broken(draw: &mut Draw, fault: Fault, fabric: &Fabric) -> (String, Vec<String
     };
     match fault {
         Fault::Nothing => (String::new(), Vec::new()),
+        Fault::LateRanks => (String::new(), vec!["train".to_owned()]),
         Fault::PauseStorm => {
             let nic = nic(draw);
             (format!("[[fault]]\nkind = 'pause-storm'\nnic = '{nic}'\n{at}"), vec![nic])
@@ -412,15 +441,29 @@ fn ends(fabric: &Fabric, port: PortId) -> (String, Vec<String>) {
     (name.replacen('→', " ", 1), vec![name, reverse])
 }
 
-/// What is known of a recording.
-fn seen(recording: Recording, data: Data, fabric: &Fabric, seed: u64) -> Recording {
+/// What is known of the readings.
+fn seen(mut readings: Readings, data: Data, fabric: &Fabric, seed: u64) -> Recording {
     let mut draw = Draw(Stream::new(seed, 1, "missing"));
+    if data == Data::Skewed {
+        let nodes = fabric.nics.len() + fabric.switches.len();
+        let skews: Vec<i64> = (0..nodes).map(|_| draw.below(6_000) as i64 - 3_000).collect();
+        for reading in &mut readings.list {
+            if let Place::Port { device, .. } = readings.places.get(reading.key.place) {
+                let node = (0..nodes as u32).find(|n| fabric.node_name(NodeId(*n)) == device);
+                let skew = skews[node.expect("a device") as usize];
+                reading.at = Timestamp(reading.at.0 + skew * 1_000_000);
+            }
+        }
+    }
+    let merged = if data == Data::Coarse { 2 } else { 1 };
+    let step = Span::from_ps(INTERVAL.as_ps() * merged);
+    let recording = readings.record(Steps { start: START, step, count: STEPS / merged as usize });
     let is_nic = |place: &Place| match place {
         Place::Port { device, .. } => fabric.nics.iter().any(|nic| nic.name == *device),
         _ => true,
     };
     recording.filtered(|_, place| match data {
-        Data::All => true,
+        Data::All | Data::Coarse | Data::Skewed => true,
         Data::HostsOnly => is_nic(place),
         Data::SwitchesOnly => !is_nic(place),
         Data::SomeMissing => draw.below(10) > 0,

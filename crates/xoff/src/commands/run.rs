@@ -14,10 +14,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
+use xoff_collect::labels::Labeller;
+use xoff_collect::prometheus::{StoreError, write};
 use xoff_fabric::model::{NicId, Tier};
 use xoff_results::watch::{Pauses, Series, Timescale};
 use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page};
 use xoff_sim::{Progress, Report, Settings};
+use xoff_telemetry::recording::Timestamp;
 use xoff_telemetry::{Outcome, RunError, RunFolder, Summary, TenantSummary};
 use xoff_units::Span;
 use xoff_workload::Flow;
@@ -65,6 +68,14 @@ pub(crate) struct Args {
     /// for `xoff diagnose`
     #[arg(long, value_name = "TIME")]
     counters: Option<Span>,
+    /// Write the counters to a metric store, too, as if every device had been scraped until now:
+    /// the address of Prometheus' remote write, like http://localhost:9090/api/v1/write
+    #[arg(long, value_name = "URL", requires = "counters")]
+    remote_write: Option<String>,
+    /// From one scrape to the next in the metric store; rates and shares of time stay those
+    /// of the run
+    #[arg(long, value_name = "TIME", default_value = "15s", requires = "remote_write")]
+    interval: Span,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
@@ -90,6 +101,8 @@ impl Args {
             no_report: false,
             alone: false,
             counters: None,
+            remote_write: None,
+            interval: Span::from_ms(15_000),
             check_wire: false,
             command: Some(command),
         }
@@ -127,11 +140,14 @@ pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
     let clock = Stopwatch::start();
     let ran = case.run(&settings, &mut watcher);
     let wall_seconds = clock.seconds();
-    let watched = watcher.finish();
+    let mut watched = watcher.finish();
     if let Some(bar) = &bar {
         bar.clear();
     }
     let report = ran.map_err(|error| could_not_begin(&folder, scene, &error.to_string()))?;
+    if let Some(counters) = &mut watched.counters {
+        counters.add_jobs(&case, &report);
+    }
     let results = Results { case, report: &report, seen: &watched.seen, wall_seconds };
     let run = Run { args, scene, folder: &folder, results, watched: &watched };
     run.conclude(&settings, &interrupt)
@@ -162,6 +178,7 @@ impl Run<'_> {
         let verdict = Verdict::of(results, &self.scene.scenario.allow);
         errors.extend(failed.iter().map(RunError::to_string));
         errors.extend(self.write_counters().err().map(|error| error.to_string()));
+        errors.extend(self.write_remotely().err().map(|error| error.to_string()));
         summary.outcome = verdict.outcome(results.case.fabric, results.report);
         summary.notes.extend(errors.iter().cloned());
         if let Some(series) = &self.watched.series {
@@ -185,6 +202,29 @@ impl Run<'_> {
         let mut table = self.folder.table()?;
         counters.readings().rows().try_for_each(|row| table.push(&row))?;
         table.finish().map(drop)
+    }
+
+    /// Writes the counters to a metric store, if one is named: the last scrape is now.
+    fn write_remotely(&self) -> Result<(), StoreError> {
+        let (Some(url), Some(counters)) = (&self.args.remote_write, &self.watched.counters) else {
+            return Ok(());
+        };
+        let period = self.args.counters.unwrap_or(Span::ZERO);
+        let stretch = Timescale::new(Timestamp(0), period, self.args.interval).stretch;
+        let length = counters.length().as_ps() as f64 / 1e3 * stretch;
+        let start = Timestamp(crate::clock::now().0 - length as i64);
+        let readings = counters.stretched(Timescale { start, stretch });
+        let fabric = fabric_name(self.scene);
+        let labeller = Labeller::new(self.results.case.fabric, &fabric);
+        let written = write::send(url, &labeller, &readings)?;
+        if !self.args.quiet && !self.args.json {
+            let text = format!(
+                "wrote {} samples of {} series of fabric `{fabric}` to {url}",
+                written.samples, written.series
+            );
+            say(Level::Note, &text);
+        }
+        Ok(())
     }
 
     /// Runs every tenant alone.
@@ -220,6 +260,12 @@ impl Run<'_> {
             command: command(self.args, self.scene),
         })
     }
+}
+
+/// What series of a run call its fabric: the name of its file.
+fn fabric_name(scene: &Scene) -> String {
+    let path = Path::new(&scene.scenario.fabric);
+    path.file_stem().map_or("fabric".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// What is printed on standard output.

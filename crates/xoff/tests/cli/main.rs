@@ -14,6 +14,7 @@ mod inspect;
 mod mutation;
 mod out;
 mod plan;
+mod prometheus;
 mod reference;
 mod report;
 mod run;

@@ -1,15 +1,18 @@
 //! `xoff diagnose`: from counters to the cause and its place.
 
 mod page;
+mod store;
 mod window;
 
 use crate::exit::{Exit, Failure};
+use crate::input::wall_time;
 use crate::output::{self, stdout_width, style::Style};
 use serde::Serialize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use window::Window;
-use xoff_diagnose::fabric::{Diagnosis, Scene, diagnose};
+use xoff_diagnose::fabric::{Diagnosis, Missing, Scene, diagnose};
 use xoff_fabric::FabricSetup;
 use xoff_telemetry::recording::{Readings, Recording, Steps, Timestamp};
 use xoff_telemetry::{Row, RunFolder};
@@ -20,10 +23,15 @@ const EXAMPLES: &str = "Examples:
   xoff diagnose storm
   xoff diagnose storm --usual 0us..50us --window 50us..
   xoff diagnose slow-run --usual good-run --json | jq '.findings[0]'
+  xoff diagnose http://localhost:9090 --fabric pod.toml --last 10m --before 1h
 
 A run folder holds counters if the run was made with --counters. What is usual
-is part of the same run, or another run: without it, causes that show only by
-comparison (other routes, more marks than before) cannot be found.
+is part of the same run, or another run; of a metric store it is the time
+before. Without it, causes that show only by comparison (other routes, more
+marks than before) cannot be found.
+
+A metric store is anything that answers as Prometheus does, and holds the series
+of docs/metrics.md: its names and labels.
 
 Exit codes:
   0    nothing is wrong
@@ -35,7 +43,7 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A run folder with counters
+    /// A run folder with counters, or the address of a metric store
     source: PathBuf,
     /// The fabric file as it was planned [default: the one of the run]
     #[arg(long, value_name = "FILE")]
@@ -46,6 +54,18 @@ pub(crate) struct Args {
     /// A part in which nothing was wrong, or a run folder
     #[arg(long, value_name = "FROM..TO|DIR")]
     usual: Option<String>,
+    /// Of a metric store: the time until now that is to be diagnosed
+    #[arg(long, value_name = "TIME", default_value = "15min", value_parser = wall_time::parse)]
+    last: Duration,
+    /// Of a metric store: how long before that all was well; 0s if it was not
+    #[arg(long, value_name = "TIME", default_value = "45min", value_parser = wall_time::parse)]
+    before: Duration,
+    /// Of a metric store: one value of each series for this time
+    #[arg(long, value_name = "TIME", default_value = "1min", value_parser = wall_time::parse)]
+    step: Duration,
+    /// Of a metric store: only series whose label `fabric` is this
+    #[arg(long, value_name = "NAME")]
+    fabric_name: Option<String>,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
@@ -75,6 +95,17 @@ struct AnswerFinding<'a> {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    let source = args.source.to_string_lossy();
+    let diagnosis = match source.starts_with("http://") || source.starts_with("https://") {
+        true => store::diagnose(args, &source)?,
+        false => of_folder(args)?,
+    };
+    show(args, &diagnosis)?;
+    Ok(if diagnosis.findings.is_empty() { Exit::Fine } else { Exit::BrokeARule })
+}
+
+/// A diagnosis of a run's counters.
+fn of_folder(args: &Args) -> Result<Diagnosis, Failure> {
     let (recording, unread) = recording(&args.source)?;
     let setup = fabric(args)?;
     let other = match &args.usual {
@@ -100,9 +131,12 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     } else if let Some(usual) = usual_steps {
         scene = scene.with_usual(&recording, usual);
     }
-    let diagnosis = diagnose(&scene);
-    show(args, &diagnosis, unread)?;
-    Ok(if diagnosis.findings.is_empty() { Exit::Fine } else { Exit::BrokeARule })
+    let mut diagnosis = diagnose(&scene);
+    if unread > 0 {
+        let what = format!("{unread} rows are of metrics that this version does not know");
+        diagnosis.missing.push(Missing { what });
+    }
+    Ok(diagnosis)
 }
 
 fn refuse_empty(window: &Range<usize>) -> Result<(), Failure> {
@@ -161,11 +195,11 @@ fn fabric(args: &Args) -> Result<Box<FabricSetup>, Failure> {
     })
 }
 
-fn show(args: &Args, diagnosis: &Diagnosis, unread: u64) -> Result<(), Failure> {
+fn show(args: &Args, diagnosis: &Diagnosis) -> Result<(), Failure> {
     if args.json {
         return output::stdout_json(&answer(args, diagnosis));
     }
-    output::stdout(&page::render(diagnosis, unread, args.all, stdout_width(), Style::stdout()))
+    output::stdout(&page::render(diagnosis, args.all, stdout_width(), Style::stdout()))
 }
 
 fn answer<'a>(args: &'a Args, diagnosis: &'a Diagnosis) -> Answer<'a> {

@@ -8,13 +8,7 @@ use xoff_diagnose::fabric::{Confidence, Diagnosis, Finding};
 /// Findings that are shown.
 const MOST: usize = 5;
 
-pub(super) fn render(
-    diagnosis: &Diagnosis,
-    unread: u64,
-    all: bool,
-    width: usize,
-    style: Style,
-) -> String {
+pub(super) fn render(diagnosis: &Diagnosis, all: bool, width: usize, style: Style) -> String {
     let mut page = String::new();
     let findings = &diagnosis.findings;
     if findings.is_empty() {
@@ -34,11 +28,6 @@ pub(super) fn render(
     }
     for missing in &diagnosis.missing {
         paragraph(&mut page, &format!("Not known: {}.", missing.what), 0, width);
-    }
-    if unread > 0 {
-        let text =
-            format!("Not known: {unread} rows are of metrics that this version does not know.");
-        paragraph(&mut page, &text, 0, width);
     }
     page
 }

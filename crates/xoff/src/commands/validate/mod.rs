@@ -4,7 +4,6 @@
 //! measured, the verdict and the report. What was measured is written when it is there, so a
 //! validation that was interrupted goes on where it was and ends with the same verdict.
 
-mod budget;
 mod folder;
 mod progress;
 mod screen;
@@ -71,7 +70,7 @@ pub(crate) struct Args {
     quick: bool,
     /// Leave out and make smaller what does not fit into this time on two cores, by estimate: 90s, 10min, 1h. What
     /// was left out is said; the same budget always leaves out the same
-    #[arg(long, value_name = "TIME", value_parser = budget::parse)]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::wall_time::some)]
     budget: Option<Duration>,
     /// Seed of every random draw
     #[arg(long, value_name = "N", default_value_t = 1)]

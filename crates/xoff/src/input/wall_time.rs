@@ -1,9 +1,17 @@
-//! `--budget TIME`: seconds, minutes or hours, as people write them.
+//! Wall time in options: seconds, minutes or hours, as people write them.
 
 use std::time::Duration;
 
-/// A time like `90s`, `10min` or `1.5h`.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+/// A time like `90s`, `10min` or `1.5h`; not zero.
+pub(crate) fn some(text: &str) -> Result<Duration, String> {
+    parse(text).and_then(|time| match time.is_zero() {
+        true => Err("give a time like 90s, 10min or 1.5h, longer than nothing".to_owned()),
+        false => Ok(time),
+    })
+}
+
+/// A time like `90s`, `10min` or `1.5h`, or `0s`.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || "give a time like 90s, 10min or 1.5h".to_owned();
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
@@ -16,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let seconds = number * unit;
-    if seconds > 0.0 && seconds <= LONGEST {
+    if (0.0..=LONGEST).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {
         Err(wrong())
@@ -36,8 +44,10 @@ mod tests {
         assert_eq!(parse("10min"), Ok(Duration::from_secs(600)));
         assert_eq!(parse(" 10 min "), Ok(Duration::from_secs(600)));
         assert_eq!(parse("1.5h"), Ok(Duration::from_secs(5_400)));
-        for wrong in ["", "10", "min", "-1min", "0s", "1e9h", "10 days", "1.2.3s", "99999h"] {
+        for wrong in ["", "10", "min", "-1min", "1e9h", "10 days", "1.2.3s", "99999h"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse("0s"), Ok(Duration::ZERO));
+        assert!(some("0s").is_err() && some("1s").is_ok());
     }
 }

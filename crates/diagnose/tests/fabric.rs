@@ -1,0 +1,211 @@
+//! What a diagnosis says of recordings made by hand: what is known, what is not, and what follows from it.
+
+use xoff_diagnose::fabric::{Cause, Confidence, Diagnosis, Scene, diagnose};
+use xoff_fabric::model::{Fabric, PortId};
+use xoff_telemetry::Metric;
+use xoff_telemetry::recording::{Key, Place, Recorder, Recording, Steps, Timestamp};
+use xoff_units::Span;
+
+const STEPS: Steps = Steps { start: Timestamp(0), step: Span::from_ms(15_000), count: 4 };
+
+fn fabric() -> Fabric {
+    let text = "[cluster]\nhosts = 8\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
+                leaf = 'ideal'\n";
+    let setup = xoff_fabric::load_fabric(text).into_result().expect("a fabric");
+    setup.fabric
+}
+
+/// A recording in which every port sends, receives what its peer sends, and nothing else happens; `change` then says what does.
+struct Made<'a> {
+    fabric: &'a Fabric,
+    recorder: Recorder,
+}
+
+impl<'a> Made<'a> {
+    fn sound(fabric: &'a Fabric) -> Self {
+        let mut made = Self { fabric, recorder: Recorder::new(STEPS) };
+        for port in (0..fabric.ports.len() as u32).map(PortId) {
+            for (metric, priority, value) in [
+                (Metric::TxPackets, Some(3), 1e6),
+                (Metric::TxBytes, Some(3), 4e9),
+                (Metric::RxPackets, None, 1e6),
+                (Metric::Up, None, 1.0),
+                (Metric::LinkDowns, None, 0.0),
+                (Metric::CrcErrors, None, 0.0),
+                (Metric::PausedTime, Some(3), 0.0),
+                (Metric::PauseTransitions, Some(3), 0.0),
+                (Metric::PfcReceived, Some(3), 0.0),
+                (Metric::PfcSent, Some(3), 0.0),
+                (Metric::BufferDrops, Some(3), 0.0),
+            ] {
+                made.all(port, metric, priority, value);
+            }
+        }
+        made
+    }
+
+    fn place(&self, port: PortId) -> Place {
+        let device = self.fabric.node_name(self.fabric.ports[port.index()].node).to_owned();
+        Place::Port { device, port: self.fabric.port_name(port) }
+    }
+
+    /// The same value in all steps.
+    fn all(&mut self, port: PortId, metric: Metric, priority: Option<u8>, value: f64) {
+        let place = self.place(port);
+        let place = self.recorder.place(place);
+        (0..STEPS.count)
+            .for_each(|step| self.recorder.put(Key { place, metric, priority }, step, value));
+    }
+
+    fn named(&mut self, name: &str, metric: Metric, priority: Option<u8>, value: f64) -> &mut Self {
+        self.all(port(self.fabric, name), metric, priority, value);
+        self
+    }
+
+    fn finish(self) -> Recording {
+        self.recorder.finish()
+    }
+}
+
+fn port(fabric: &Fabric, name: &str) -> PortId {
+    let mut ports = (0..fabric.ports.len() as u32).map(PortId);
+    ports.find(|port| fabric.port_name(*port) == name).expect("a port")
+}
+
+fn of(fabric: &Fabric, recording: &Recording) -> Diagnosis {
+    diagnose(&Scene::new(fabric, recording, 0..STEPS.count))
+}
+
+fn first(diagnosis: &Diagnosis) -> (Cause, &str) {
+    let first = diagnosis.findings.first().expect("a finding");
+    (first.cause, first.place.as_str())
+}
+
+#[test]
+fn nothing_wrong_says_what_was_ruled_out_and_what_is_not_known() {
+    let fabric = fabric();
+    let diagnosis = of(&fabric, &Made::sound(&fabric).finish());
+    assert!(diagnosis.findings.is_empty(), "{:?}", diagnosis.findings);
+    for cause in [Cause::LinkDown, Cause::BadOptic, Cause::BlackHole, Cause::PauseStorm] {
+        assert!(diagnosis.ruled_out.contains(&cause), "{cause:?}");
+    }
+    // There are no marks in this recording, so that nothing follows from them.
+    assert!(!diagnosis.ruled_out.contains(&Cause::EcnOff));
+    let missing: Vec<&str> = diagnosis.missing.iter().map(|m| m.what.as_str()).collect();
+    assert!(
+        missing.iter().any(|what| what.contains("xoff_ecn_marked_packets_total")),
+        "{missing:?}"
+    );
+    assert!(missing.iter().any(|what| what.contains("what is usual")), "{missing:?}");
+}
+
+#[test]
+fn an_empty_recording_rules_nothing_out() {
+    let fabric = fabric();
+    let diagnosis = of(&fabric, &Recorder::new(STEPS).finish());
+    assert!(diagnosis.findings.is_empty() && diagnosis.ruled_out.is_empty(), "{diagnosis:?}");
+    let missing: Vec<&str> = diagnosis.missing.iter().map(|m| m.what.as_str()).collect();
+    assert!(missing.contains(&"there are no counters of any switch"), "{missing:?}");
+    assert!(missing.contains(&"there are no counters of any NIC"), "{missing:?}");
+}
+
+#[test]
+fn series_of_other_devices_are_counted() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    let place = Place::Port { device: "old-switch".into(), port: "Ethernet0".into() };
+    let place = made.recorder.place(place);
+    made.recorder.put(Key { place, metric: Metric::LinkDowns, priority: None }, 0, 9.0);
+    let diagnosis = of(&fabric, &made.finish());
+    assert!(diagnosis.findings.is_empty());
+    let unknown = diagnosis.missing.iter().find(|m| m.what.contains("belong to no port"));
+    assert!(unknown.expect("said").what.contains("old-switch Ethernet0"));
+}
+
+/// Pauses that spread over a spine lead back to the NIC that sends them.
+#[test]
+fn a_pause_is_followed_over_two_switches() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    let held = 14.5;
+    for name in ["leaf0→server0-nic0", "spine0→leaf0", "spine1→leaf0", "leaf1→spine0"] {
+        made.named(name, Metric::PausedTime, Some(3), held);
+    }
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(first(&diagnosis), (Cause::PauseStorm, "server0-nic0"));
+    let evidence = diagnosis.findings[0].evidence.join("\n");
+    assert!(evidence.contains("leaf1→spine0"), "{evidence}");
+    assert_eq!(diagnosis.findings.len(), 1, "what it causes is not reported beside it");
+}
+
+/// The same pause with resumes in between is a slow host and no storm.
+#[test]
+fn a_port_that_is_let_go_on_again_has_a_slow_receiver() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    made.named("leaf0→server0-nic0", Metric::PausedTime, Some(3), 13.0);
+    made.named("leaf0→server0-nic0", Metric::PauseTransitions, Some(3), 4_000.0);
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(first(&diagnosis), (Cause::SlowReceiver, "server0-nic0"));
+}
+
+/// A dead switch is known by its neighbours, and is reported alone.
+#[test]
+fn a_switch_without_counters_is_found_by_its_neighbours() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    for name in ["leaf0→spine1", "leaf1→spine1"] {
+        made.named(name, Metric::Up, None, 0.0);
+    }
+    let recording = made
+        .finish()
+        .filtered(|_, place| !matches!(place, Place::Port { device, .. } if device == "spine1"));
+    let diagnosis = of(&fabric, &recording);
+    assert_eq!(first(&diagnosis), (Cause::SwitchDown, "spine1"));
+    assert_eq!(diagnosis.findings[0].confidence, Confidence::Certain);
+    assert!(diagnosis.findings[0].evidence.iter().any(|line| line == "it has no counters"));
+    assert_eq!(diagnosis.findings.len(), 1);
+}
+
+/// Reading the two ends of a link a moment apart is no loss; reading less at one end for good is.
+#[test]
+fn clocks_apart_are_no_black_hole() {
+    let fabric = fabric();
+    let late = |values: [f64; 4]| {
+        let mut made = Made::sound(&fabric);
+        let place = made.place(port(&fabric, "spine0→leaf0"));
+        let place = made.recorder.place(place);
+        let key = Key { place, metric: Metric::RxPackets, priority: None };
+        values.iter().enumerate().for_each(|(step, v)| made.recorder.put(key, step, *v));
+        of(&fabric, &made.finish())
+    };
+    assert!(late([0.8e6, 1.2e6, 0.9e6, 1.1e6]).findings.is_empty());
+    let lost = late([1e6, 0.2e6, 0.1e6, 0.1e6]);
+    assert_eq!(first(&lost), (Cause::BlackHole, "leaf0→spine0"));
+}
+
+/// A job that is slower while the network is as usual is not the network's fault; with a fault it is evidence.
+#[test]
+fn a_slower_job_is_the_networks_fault_only_if_the_network_shows_it() {
+    let fabric = fabric();
+    let recording = |step_time: f64, errors: f64| {
+        let mut made = Made::sound(&fabric);
+        let place = made.recorder.place(Place::Job { job: "train".into() });
+        let key = Key { place, metric: Metric::StepTime, priority: None };
+        (0..STEPS.count).for_each(|step| made.recorder.put(key, step, step_time));
+        made.named("spine0→leaf0", Metric::CrcErrors, None, errors);
+        made.finish()
+    };
+    let usual = recording(1.0, 0.0);
+    let against = |now: &Recording| {
+        let scene = Scene::new(&fabric, now, 0..STEPS.count).with_usual(&usual, 0..STEPS.count);
+        diagnose(&scene)
+    };
+    assert!(against(&recording(1.05, 0.0)).findings.is_empty());
+    let slower = against(&recording(1.5, 0.0));
+    assert_eq!(first(&slower), (Cause::Straggler, "train"));
+    let broken = against(&recording(1.5, 500.0));
+    assert_eq!(first(&broken), (Cause::BadOptic, "leaf0→spine0"));
+    let evidence = broken.findings[0].evidence.join("\n");
+    assert!(evidence.contains("1.50 times as long as usual"), "{evidence}");
+}

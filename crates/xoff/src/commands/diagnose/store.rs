@@ -1,0 +1,125 @@
+//! A diagnosis of what a metric store holds.
+
+use super::Args;
+use crate::clock;
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::Duration;
+use xoff_collect::prometheus::query::{Answer, Store};
+use xoff_diagnose::fabric::{Diagnosis, Missing, Scene};
+use xoff_telemetry::recording::{Steps, Timestamp};
+use xoff_units::Span;
+
+/// The most steps that a store answers for, a few fewer than Prometheus' 11,000.
+const MOST_STEPS: u128 = 10_000;
+
+/// Asks the store at `url` and says what is wrong.
+pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
+    let Some(fabric) = &args.fabric else {
+        return Err(Failure::input(
+            "a metric store does not say how the fabric was planned; name its file with --fabric",
+        ));
+    };
+    if args.window.is_some() || args.usual.is_some() {
+        return Err(Failure::input(
+            "--window and --usual are parts of a run; of a metric store say --last and --before",
+        ));
+    }
+    let setup = crate::input::fabric(fabric)?;
+    let (steps, usual) = steps(args, clock::now())?;
+    let answer = ask(args, url, steps)?;
+    if answer.recording.is_empty() {
+        return Err(Failure::input(nothing(args, url, &answer)));
+    }
+    let recording = &answer.recording;
+    let scene = Scene::new(&setup.fabric, recording, usual..steps.count);
+    let scene = scene.with_usual(recording, 0..usual);
+    let mut diagnosis = xoff_diagnose::fabric::diagnose(&scene);
+    diagnosis.missing.extend(left_out(&answer));
+    Ok(diagnosis)
+}
+
+/// The steps until now, and how many of them are usual.
+fn steps(args: &Args, now: Timestamp) -> Result<(Steps, usize), Failure> {
+    let step = args.step.as_nanos();
+    if step < Duration::from_millis(1).as_nanos() {
+        return Err(Failure::input("--step must be at least a millisecond, like 0.001s"));
+    }
+    let (last, before) = (args.last.as_nanos() / step, args.before.as_nanos() / step);
+    if last == 0 {
+        return Err(Failure::input(
+            "--last is shorter than --step, which leaves nothing to look at",
+        ));
+    }
+    let count = last + before;
+    if count > MOST_STEPS {
+        return Err(Failure::input(format!(
+            "--last and --before hold more than {MOST_STEPS} times --step; make --step longer"
+        )));
+    }
+    let start = Timestamp(now.0 - (count * step) as i64);
+    let step = Span::from_ns(step as u64);
+    Ok((Steps { start, step, count: count as usize }, before as usize))
+}
+
+fn ask(args: &Args, url: &str, steps: Steps) -> Result<Answer, Failure> {
+    let interrupt = Interrupt::listen();
+    let bar = (!args.json && std::io::stderr().is_terminal()).then(bar);
+    let mut go_on = |done: usize, all: usize| {
+        if let Some(bar) = &bar {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        }
+        !interrupt.requested()
+    };
+    let answer = Store::new(url).record(args.fabric_name.as_deref(), steps, &mut go_on);
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    if interrupt.requested() {
+        return Err(Failure::silent(Exit::Interrupted));
+    }
+    answer.map_err(|error| Failure::input(error.to_string()))
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    // The template is ours and valid; without one the bar only looks plainer.
+    if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}%  metrics · {eta} left")
+    {
+        bar.set_style(style.progress_chars("━━─"));
+    }
+    bar
+}
+
+/// Nothing is not "nothing wrong".
+fn nothing(args: &Args, url: &str, answer: &Answer) -> String {
+    let of = match &args.fabric_name {
+        Some(name) => format!(" with fabric=\"{name}\""),
+        None => String::new(),
+    };
+    let odd = match answer.placeless {
+        0 => String::new(),
+        count => format!("; {count} series have neither `device` nor `job_name`"),
+    };
+    format!(
+        "`{url}` has no series of docs/metrics.md{of} in the last {} s{odd}",
+        (args.last + args.before).as_secs()
+    )
+}
+
+/// What the store did not tell.
+fn left_out(answer: &Answer) -> Vec<Missing> {
+    let mut missing: Vec<Missing> = Vec::new();
+    let mut say = |what: String| missing.push(Missing { what });
+    answer.warnings.iter().for_each(|text| say(format!("the store answered in part: {text}")));
+    if answer.placeless > 0 {
+        say(format!("{} series name no device and no job", answer.placeless));
+    }
+    if answer.refused > 0 {
+        say(format!("{} values are no numbers, or not in order", answer.refused));
+    }
+    missing
+}
