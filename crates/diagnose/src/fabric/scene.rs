@@ -14,12 +14,9 @@ pub struct Scene<'a> {
     pub fabric: &'a Fabric,
     now: Window,
     usual: Option<Window>,
-    /// The share of a step by which the readings of two devices may be apart.
-    skew: f64,
+    /// Whether all devices were read at the same instants.
+    at_once: bool,
 }
-
-/// Collectors do not ask all devices at one instant.
-const SKEW: f64 = 0.05;
 
 /// Series of places that the fabric does not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,18 +45,18 @@ struct Window {
 impl<'a> Scene<'a> {
     /// What these steps of a recording say.
     pub fn new(fabric: &'a Fabric, recording: &Recording, steps: Range<usize>) -> Self {
-        Self { fabric, now: Window::new(fabric, recording, steps), usual: None, skew: SKEW }
+        Self { fabric, now: Window::new(fabric, recording, steps), usual: None, at_once: false }
     }
 
     /// All counters were read at the same instants, as only a simulation can.
     pub fn read_at_once(mut self) -> Self {
-        self.skew = 0.0;
+        self.at_once = true;
         self
     }
 
-    /// The share of a step by which the readings of two devices may be apart.
-    pub fn skew(&self) -> f64 {
-        self.skew
+    /// Whether all counters were read at the same instants.
+    pub fn is_read_at_once(&self) -> bool {
+        self.at_once
     }
 
     /// With steps in which nothing was wrong, of the same recording or another one.

@@ -8,6 +8,8 @@ use xoff_telemetry::Metric;
 
 /// Damaged packets in all packets from which on a link hurts: RoCE sends a window again for each.
 const DAMAGED: f64 = 1e-7;
+/// Of a step of which less than this share arrives, most is missing.
+const MOST: f32 = 0.5;
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let mut found: BTreeMap<PortId, Finding> = BTreeMap::new();
     for port in scene.ports() {
@@ -51,14 +53,11 @@ fn swallowed(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     if scene.sum(port, Metric::LinkDowns).unwrap_or(0.0) > 0.5 {
         return None;
     }
-    let pairs = sent.iter().zip(&taken).filter(|(sent, taken)| !sent.is_nan() && !taken.is_nan());
-    let missing = |sent: f32, taken: f32| f64::from(sent) - f64::from(taken);
-    let lost = pairs
-        .filter(|(sent, taken)| missing(**sent, **taken) > scene.skew() * f64::from(**sent))
-        .map(|(sent, taken)| missing(*sent, *taken));
-    let lost: f64 = lost.sum();
-    // A step that is read a moment late is made up for by the next one.
-    let all: f64 = pairs_sum(&sent, &taken);
+    let missing = |(sent, taken): (&f32, &f32)| f64::from(*sent) - f64::from(*taken);
+    let known =
+        || sent.iter().zip(&taken).filter(|(sent, taken)| !(sent.is_nan() || taken.is_nan()));
+    let all: f64 = known().map(missing).sum();
+    let lost = if scene.is_read_at_once() { all } else { lost_for_good(known()) };
     (lost > 0.5 && all > 0.5 * lost).then(|| {
         Finding::on(Cause::BlackHole, scene, port)
             .because(format!(
@@ -70,10 +69,13 @@ fn swallowed(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     })
 }
 
-/// Packets missing over all steps that are known of both ends.
-fn pairs_sum(sent: &[f32], taken: &[f32]) -> f64 {
-    let known = sent.iter().zip(taken).filter(|(sent, taken)| !sent.is_nan() && !taken.is_nan());
-    known.map(|(sent, taken)| f64::from(*sent) - f64::from(*taken)).sum()
+/// Packets missing where the two ends were not read at one instant: in steps of which most is missing, if there are several.
+/// Where traffic begins or ends, one step of one end may show what a neighbouring step of the other does.
+fn lost_for_good<'a>(steps: impl Iterator<Item = (&'a f32, &'a f32)> + Clone) -> f64 {
+    let peak = steps.clone().map(|(sent, _)| *sent).fold(0.0, f32::max);
+    let empty = steps.filter(|(sent, taken)| **sent > 0.05 * peak && **taken < MOST * **sent);
+    let missing: Vec<f64> = empty.map(|(sent, taken)| f64::from(sent - taken)).collect();
+    if missing.len() > 1 { missing.iter().sum() } else { 0.0 }
 }
 
 /// The link has a lower rate than its cable was planned for.

@@ -188,16 +188,16 @@ impl Case {
         self.fault.causes().contains(&finding.cause) && self.places.contains(&finding.place)
     }
 
-    pub(crate) fn diagnose(&self, data: Data) -> Diagnosis {
+    pub(crate) fn diagnose(&self, readings: &Readings, data: Data) -> Diagnosis {
         let fabric = &self.planned.setup.fabric;
-        let recording = seen(self.record(), data, fabric, self.seed);
+        let recording = seen(readings.clone(), data, fabric, self.seed);
         let merged = if data == Data::Coarse { 2 } else { 1 };
         let (usual, all) = (USUAL / merged, STEPS / merged);
         diagnose(&Scene::new(fabric, &recording, usual..all).with_usual(&recording, 0..usual))
     }
 
     /// Runs it and reads its counters.
-    fn record(&self) -> Readings {
+    pub(crate) fn readings(&self) -> Readings {
         let ScenarioSetup { scenario, setup } = load(&self.scenario, &self.fabric);
         let fabric = match self.careless {
             None => setup.fabric,
