@@ -1,7 +1,7 @@
 //! The labels of series: where in a fabric they belong.
 
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, PortId};
+use xoff_fabric::model::{Fabric, NodeId, PortId};
 use xoff_telemetry::recording::Place;
 
 /// A name and a value, sorted by name.
@@ -55,20 +55,25 @@ impl<'a> Labeller<'a> {
     fn port(&self, port: PortId, put: &mut impl FnMut(&str, &str) -> Option<String>) {
         let fabric = self.fabric;
         let here = &fabric.ports[port.index()];
-        put("peer", fabric.node_name(fabric.ports[here.peer.index()].node));
-        match fabric.node_switch(here.node) {
-            Some(switch) => {
-                put("tier", fabric.switches[switch.index()].tier.name());
-            }
-            None => {
-                let nic = &fabric.nics[here.node.index()];
-                put("tier", "nic");
-                put("host", &fabric.servers[nic.server.index()].name);
-                nic.rail.iter().for_each(|rail| {
-                    put("rail", &rail.to_string());
-                });
-            }
+        let peer = fabric.ports[here.peer.index()].node;
+        put("peer", fabric.node_name(peer));
+        put("tier", tier(fabric, here.node));
+        put("peer_tier", tier(fabric, peer));
+        // Nodes of NICs come first, and have their numbers.
+        if let Some(nic) = fabric.nics.get(here.node.index()) {
+            put("host", &fabric.servers[nic.server.index()].name);
+            nic.rail.iter().for_each(|rail| {
+                put("rail", &rail.to_string());
+            });
         }
+    }
+}
+
+/// Where a device stands.
+fn tier(fabric: &Fabric, node: NodeId) -> &'static str {
+    match fabric.node_switch(node) {
+        Some(switch) => fabric.switches[switch.index()].tier.name(),
+        None => "nic",
     }
 }
 
@@ -108,7 +113,7 @@ mod tests {
             };
             let labels = labeller.of(&there, Some(3));
             assert_eq!(place(&labels), Some((there, Some(3))));
-            let names = ["fabric", "device", "port", "peer", "tier", "priority"];
+            let names = ["fabric", "device", "port", "peer", "tier", "peer_tier", "priority"];
             assert!(names.iter().all(|name| labels.contains_key(*name)), "{labels:?}");
         }
         let job = Place::Job { job: "train".into() };

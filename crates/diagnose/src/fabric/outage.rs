@@ -2,7 +2,7 @@
 
 use super::finding::{Confidence, Finding};
 use super::{Cause, Scene};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::{NodeId, PortId, ServerId};
 use xoff_telemetry::Metric;
 
@@ -28,13 +28,17 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let mut down = down(scene);
     let mut found = Vec::new();
     while let Some((node, cables)) = dead_switch(scene, &down) {
+        let all = scene.fabric.node_ports(node).count();
         let still = down.values().any(|cable| cable.ends.contains(&node) && cable.still);
         down.retain(|_, cable| !cable.ends.contains(&node));
         let name = scene.fabric.node_name(node);
         let mut finding = Finding::new(Cause::SwitchDown, name, vec![node])
-            .because(format!("all its {cables} links went down"))
+            .because(match cables == all {
+                true => format!("all its {cables} links went down"),
+                false => format!("all {cables} of its {all} links that are watched went down"),
+            })
             .because(if still { "they are down" } else { "they are up again" })
-            .sure(Confidence::Certain)
+            .sure(if cables == all { Confidence::Certain } else { Confidence::Likely })
             .weighing(cables as f64);
         if !scene.is_watched(node) {
             finding = finding.because("it has no counters");
@@ -80,17 +84,37 @@ fn down(scene: &Scene<'_>) -> BTreeMap<PortId, Down> {
     down
 }
 
-/// The switch with most cables all of which are down; at least two, or it is as well a link.
+/// The switch with most cables all of which are down, as far as they are watched; at least two, or it is as well a link. Where
+/// some are not watched, those that are must lead to several servers, or it is as well the server.
 fn dead_switch(scene: &Scene<'_>, down: &BTreeMap<PortId, Down>) -> Option<(NodeId, usize)> {
     let mut ends: BTreeMap<NodeId, usize> = BTreeMap::new();
     for end in down.values().flat_map(|cable| cable.ends) {
         *ends.entry(end).or_default() += 1;
     }
     let whole = ends.into_iter().filter(|(node, count)| {
+        let ports = || scene.fabric.node_ports(*node);
+        let watched = ports().filter(|port| is_watched(scene, *port)).count();
+        let servers: BTreeSet<ServerId> =
+            ports().filter_map(|port| server_at(scene, port)).collect();
         let is_switch = scene.fabric.node_switch(*node).is_some();
-        is_switch && *count > 1 && *count == scene.fabric.node_ports(*node).count()
+        let enough = watched == ports().count() || servers.len() > 1;
+        is_switch && *count > 1 && *count == watched && enough
     });
     whole.max_by_key(|(_, count)| *count)
+}
+
+/// Whether it is known of either end of a cable whether it went down.
+fn is_watched(scene: &Scene<'_>, port: PortId) -> bool {
+    let ends = [port, scene.peer(port)];
+    let known = |port: &PortId| {
+        [Metric::LinkDowns, Metric::Up].iter().any(|metric| scene.sum(*port, *metric).is_some())
+    };
+    ends.iter().any(known)
+}
+
+/// The server that a switch's port leads to.
+fn server_at(scene: &Scene<'_>, port: PortId) -> Option<ServerId> {
+    scene.fabric.nics.get(scene.node(scene.peer(port)).index()).map(|nic| nic.server)
 }
 
 /// A server all of whose cables are down; at least two.

@@ -195,6 +195,7 @@ fn is_held_without_end(scene: &Scene<'_>, port: PortId) -> bool {
     let Some(paused) = paused else { return true };
     let limit = (STORM * scene.step()) as f32;
     let go_on = scene.series(port, Metric::PauseTransitions).or_else(|| scene.utilisation(port));
+    let go_on = go_on.or_else(|| scene.series(scene.peer(port), Metric::RxPackets));
     let Some(go_on) = go_on else { return true };
     let held = paused.iter().position(|paused| *paused >= limit);
     let after = held.map_or(&[][..], |held| go_on.get(held + 1..).unwrap_or(&[]));

@@ -190,9 +190,12 @@ impl Scope {
     /// The labels of its series, beside `fabric`.
     pub const fn labels(self) -> &'static [&'static str] {
         match self {
-            Scope::Port => &["device", "port", "peer", "tier", "host", "rail"],
-            Scope::Priority => &["device", "port", "peer", "tier", "host", "rail", "priority"],
-            Scope::Nic => &["device", "port", "peer", "tier", "host", "rail"],
+            Scope::Port | Scope::Nic => {
+                &["device", "port", "peer", "tier", "peer_tier", "host", "rail"]
+            }
+            Scope::Priority => {
+                &["device", "port", "peer", "tier", "peer_tier", "host", "rail", "priority"]
+            }
             // `job` is what Prometheus calls a group of targets.
             Scope::Rank => &["job_name", "rank"],
             Scope::Job => &["job_name"],

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+pub(crate) mod alerts;
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod calibrate;
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Audit(audit::Args),
     /// Find the cause of what is wrong with a fabric, and its place, from counters
     Diagnose(diagnose::Args),
+    /// Write alerting rules for Prometheus, and what to do for each, from a fabric file
+    Alerts(alerts::Args),
     /// Measure a network with real packets, against another xoff or a stock perftest tool
     Perf(perf::Args),
     /// Measure the simulator's speed
@@ -103,6 +106,7 @@ impl Command {
             Command::Config(args) => config::execute(args),
             Command::Audit(args) => audit::execute(args),
             Command::Diagnose(args) => diagnose::execute(args),
+            Command::Alerts(args) => alerts::execute(args),
             Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
             Command::Completions(args) => completions::execute(args),

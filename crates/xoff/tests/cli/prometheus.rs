@@ -51,6 +51,22 @@ impl Prometheus {
         Some(answer)
     }
 
+    /// The values of an expression over the last hours: for each series how many.
+    fn range(&self, expression: &str) -> serde_json::Value {
+        let end = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let end = end.as_secs() + 60;
+        let query: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let path = format!(
+            "/api/v1/query_range?query={query}&start={}&end={end}&step=15",
+            end - 4 * 3_600
+        );
+        let answer = self.get(&path).expect("an answer");
+        let body = answer.split_once("\r\n\r\n").expect("a body").1;
+        let answer: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!(answer["status"], "success", "{expression}: {answer}");
+        answer["data"]["result"].clone()
+    }
+
     fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
@@ -110,6 +126,84 @@ fn a_run_in_prometheus_is_diagnosed_as_the_run_is() {
         output(folder.path(), &["diagnose", &base, "--fabric", &plan, "--fabric-name", "other"]);
     assert_eq!(code(&none), Some(2));
     assert!(stderr(&none).contains("has no series of docs/metrics.md"), "{}", stderr(&none));
+}
+
+/// The rules of a fabric, as Prometheus reads them: name and expression.
+fn rules(folder: &Path, fabric: &str) -> Vec<(String, String)> {
+    let plan = example(&format!("{fabric}.toml"));
+    let out = output(folder, &["alerts", &plan]);
+    assert_eq!(code(&out), Some(0), "{}", stderr(&out));
+    let mut rules = Vec::new();
+    let mut name = String::new();
+    for line in stdout(&out).lines() {
+        if let Some(text) = line.strip_prefix("  - alert: ") {
+            name = text.to_owned();
+        } else if let Some(text) = line.strip_prefix("    expr: ") {
+            let expression: String = serde_json::from_str(text).expect("a quoted expression");
+            rules.push((std::mem::take(&mut name), expression));
+        }
+    }
+    assert!(rules.len() >= 15, "{}", stdout(&out));
+    rules
+}
+
+/// What is broken fires its alert, and a sound run none.
+#[test]
+fn alerts_fire_for_what_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(prometheus) = Prometheus::start(folder.path()) else { return };
+    for (name, period, fabric, expected) in [
+        ("storm.toml", "50us", "three-leaves-100g", "XoffPauseStorm"),
+        ("dead-spine.toml", "50us", "leaf-spine-64", "XoffSwitchDown"),
+        ("dirty-optic.toml", "500us", "lossy-link", "XoffDamagedPackets"),
+        ("all-reduce.toml", "100us", "pod-256", ""),
+    ] {
+        let write = prometheus.url("/api/v1/write");
+        let scenario = example(name);
+        let arguments = ["run", &scenario, "--counters", period, "--remote-write", &write];
+        let run =
+            output(folder.path(), &[&arguments[..], &["--no-report", "--out", name]].concat());
+        assert!(stderr(&run).contains(&format!("fabric `{fabric}`")), "{}", stderr(&run));
+        let fires = |(alert, expression): (String, String)| {
+            let series = prometheus.range(&expression);
+            (!series.as_array().unwrap().is_empty()).then_some(alert)
+        };
+        let fired: Vec<String> =
+            rules(folder.path(), fabric).into_iter().filter_map(fires).collect();
+        println!("{name}: {fired:?}");
+        match expected {
+            "" => assert!(fired.is_empty(), "{name}: {fired:?}"),
+            _ => assert!(fired.iter().any(|alert| alert == expected), "{name}: {fired:?}"),
+        }
+    }
+}
+
+#[test]
+fn rules_are_what_promtool_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = example("pod-256.toml");
+    let out = output(folder.path(), &["alerts", &plan, "--out", "a", "--runbooks", "https://w/x"]);
+    assert_eq!(code(&out), Some(0), "{}", stderr(&out));
+    let pages = std::fs::read_dir(folder.path().join("a/runbooks")).unwrap().count();
+    let text = std::fs::read_to_string(folder.path().join("a/rules.yml")).unwrap();
+    assert_eq!(text.matches("- alert: ").count(), pages);
+    assert!(text.contains("https://w/x/XoffPauseStorm.md"));
+    // The same again changes nothing; other rules are not overwritten.
+    let again =
+        output(folder.path(), &["alerts", &plan, "--out", "a", "--runbooks", "https://w/x"]);
+    assert_eq!(code(&again), Some(0), "{}", stderr(&again));
+    let other = output(folder.path(), &["alerts", &plan, "--out", "a"]);
+    assert_eq!(code(&other), Some(3), "{}", stderr(&other));
+    let beside = |path: String| Path::new(&path).with_file_name("promtool").display().to_string();
+    let promtool = std::env::var("XOFF_PROMETHEUS").map_or("promtool".to_owned(), beside);
+    let checked = Command::new(&promtool)
+        .args(["check", "rules", "--lint=all", "--lint-fatal"])
+        .arg(folder.path().join("a/rules.yml"))
+        .output();
+    match checked {
+        Ok(checked) => assert!(checked.status.success(), "{checked:?}"),
+        Err(_) => eprintln!("SKIPPED: `{promtool}` is not installed"),
+    }
 }
 
 #[test]
