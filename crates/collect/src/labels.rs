@@ -1,7 +1,7 @@
 //! The labels of series: where in a fabric they belong.
 
 use std::collections::BTreeMap;
-use xoff_fabric::model::{Fabric, NodeId, PortId};
+use xoff_fabric::model::{Fabric, PortId};
 use xoff_telemetry::recording::Place;
 
 /// A name and a value, sorted by name.
@@ -57,8 +57,8 @@ impl<'a> Labeller<'a> {
         let here = &fabric.ports[port.index()];
         let peer = fabric.ports[here.peer.index()].node;
         put("peer", fabric.node_name(peer));
-        put("tier", tier(fabric, here.node));
-        put("peer_tier", tier(fabric, peer));
+        put("tier", fabric.tier_name(here.node));
+        put("peer_tier", fabric.tier_name(peer));
         // Nodes of NICs come first, and have their numbers.
         if let Some(nic) = fabric.nics.get(here.node.index()) {
             put("host", &fabric.servers[nic.server.index()].name);
@@ -66,14 +66,6 @@ impl<'a> Labeller<'a> {
                 put("rail", &rail.to_string());
             });
         }
-    }
-}
-
-/// Where a device stands.
-fn tier(fabric: &Fabric, node: NodeId) -> &'static str {
-    match fabric.node_switch(node) {
-        Some(switch) => fabric.switches[switch.index()].tier.name(),
-        None => "nic",
     }
 }
 

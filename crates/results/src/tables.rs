@@ -2,7 +2,7 @@
 
 use crate::watch::Seen;
 use crate::{Case, critical, jobs, workloads};
-use xoff_fabric::model::{Fabric, NodeId, PortId};
+use xoff_fabric::model::PortId;
 use xoff_sim::spread::{self, Spread};
 use xoff_sim::{ClassResult, Drop, JobResult, Report};
 use xoff_telemetry::{
@@ -141,7 +141,7 @@ impl Results<'_> {
             port: fabric.port_name(id).into(),
             node: fabric.node_name(port.node).into(),
             peer: fabric.node_name(peer).into(),
-            tier: tier(fabric, port.node).into(),
+            tier: fabric.tier_name(port.node).into(),
             rate: fabric.cable(id).rate,
             classes: busy.map(|(at, class)| (ClassNumber(at as u8), counters(class))).collect(),
         }
@@ -178,14 +178,6 @@ impl Results<'_> {
                 }
             }
         }
-    }
-}
-
-/// The tier of a node, as tables name it.
-pub(crate) fn tier(fabric: &Fabric, node: NodeId) -> &'static str {
-    match fabric.node_switch(node) {
-        Some(switch) => fabric.switches[switch.index()].tier.name(),
-        None => "nic",
     }
 }
 

@@ -196,6 +196,12 @@ impl Model {
         }
     }
 
+    /// Where a node stands, as tables and labels name it: `leaf`, `spine`, `core`, or `nic`.
+    pub fn tier_name(&self, node: NodeId) -> &'static str {
+        let switch = self.node_switch(node);
+        switch.map_or("nic", |switch| self.switches[switch.index()].tier.name())
+    }
+
     /// A port as people name it: its node, and the node it leads to, like `leaf0→spine1`; by the second of
     /// parallel cables `leaf0→spine1#2`, and so on. Both ends of a cable have the same number.
     pub fn port_name(&self, port: PortId) -> String {

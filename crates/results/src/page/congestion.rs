@@ -1,7 +1,6 @@
 //! Where traffic waited: queues, pauses, links over time.
 
 use super::Material;
-use crate::tables::tier;
 use crate::watch::{Queue, QueueSeries};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
@@ -186,7 +185,7 @@ fn pauses(material: &Material<'_>) -> Option<Figure> {
     }
     let lane = |(Queue { port, class }, stretches): (Queue, Vec<Stretch>)| Lane {
         name: format!("{} class {class}", fabric.port_name(port)),
-        group: tier(fabric, node(fabric, port)).to_owned(),
+        group: fabric.tier_name(node(fabric, port)).to_owned(),
         stretches,
     };
     let x = Axis::new("time", Unit::Seconds).from_to(0.0, material.elapsed().as_s_f64());
