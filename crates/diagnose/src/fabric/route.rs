@@ -11,6 +11,9 @@ use xoff_telemetry::Metric;
 const MOVED: f64 = 0.25;
 /// Fewer packets say nothing about how a switch spreads them.
 const ENOUGH: f64 = 1_000.0;
+/// Where a neighbour usually gets less than this of its fair share, so few flows are spread that other flows alone would
+/// explain a difference.
+const FAIR: f64 = 0.25;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     if !scene.has_usual() {
@@ -49,6 +52,12 @@ impl Shares {
         self.by.get(&node).copied().unwrap_or(0.0) / self.total.max(1.0)
     }
 
+    /// Whether every neighbour gets some of its fair share.
+    fn is_spread(&self) -> bool {
+        let fair = 1.0 / self.by.len().max(1) as f64;
+        self.by.keys().all(|node| self.share(*node) > FAIR * fair)
+    }
+
     /// The share of packets that go to other neighbours: 0 for the same, 1 for quite different ones.
     fn distance(&self, other: &Self) -> f64 {
         let all: BTreeSet<NodeId> = self.by.keys().chain(other.by.keys()).copied().collect();
@@ -61,7 +70,7 @@ impl Shares {
 fn moved(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
     let sent = Shares::of(scene, node, |port| scene.sum(port, Metric::TxPackets));
     let usual = Shares::of(scene, node, |port| scene.usual_sum(port, Metric::TxPackets));
-    if sent.total < ENOUGH || usual.total < ENOUGH {
+    if sent.total < ENOUGH || usual.total < ENOUGH || !usual.is_spread() {
         return None;
     }
     let taken = Shares::of(scene, node, |port| scene.sum(scene.peer(port), Metric::TxPackets));
