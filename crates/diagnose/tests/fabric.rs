@@ -209,3 +209,30 @@ fn a_slower_job_is_the_networks_fault_only_if_the_network_shows_it() {
     let evidence = broken.findings[0].evidence.join("\n");
     assert!(evidence.contains("1.50 times as long as usual"), "{evidence}");
 }
+
+/// In a large fabric something is always down: it hides neither damage elsewhere nor an uneven switch, which it may explain.
+#[test]
+fn a_dead_link_does_not_hide_what_is_wrong_elsewhere() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    made.named("leaf0→server0-nic0", Metric::Up, None, 0.0);
+    made.named("spine1→leaf1", Metric::CrcErrors, None, 500.0);
+    made.named("leaf1→spine0", Metric::TxBytes, Some(3), 150e9);
+    let diagnosis = of(&fabric, &made.finish());
+    let found: Vec<(Cause, Confidence)> =
+        diagnosis.findings.iter().map(|finding| (finding.cause, finding.confidence)).collect();
+    assert!(found.contains(&(Cause::LinkDown, Confidence::Certain)), "{found:?}");
+    assert!(found.contains(&(Cause::BadOptic, Confidence::Certain)), "{found:?}");
+    // The optic is at leaf1 as well, and explains why it uses its links unevenly.
+    assert!(!found.iter().any(|(cause, _)| *cause == Cause::UnevenLinks), "{found:?}");
+    let mut made = Made::sound(&fabric);
+    made.named("leaf0→server0-nic0", Metric::Up, None, 0.0);
+    made.named("leaf1→spine0", Metric::TxBytes, Some(3), 150e9);
+    let diagnosis = of(&fabric, &made.finish());
+    let uneven = diagnosis.findings.iter().find(|finding| finding.cause == Cause::UnevenLinks);
+    let uneven = uneven.expect("it stays");
+    assert_eq!(uneven.confidence, Confidence::Possible);
+    assert!(
+        uneven.evidence.iter().any(|line| line.starts_with("may follow from leaf0→server0-nic0"))
+    );
+}

@@ -37,7 +37,7 @@ impl PortHealth {
         self.not_ready += end.rnr_received;
         self.marked_received += end.marked_packets;
         self.cnps_sent += end.cnps_sent;
-        let obeys = qp.obeys_notifications();
+        let obeys = qp.obeys_marks();
         *(if obeys { &mut self.cnps } else { &mut self.cnps_ignored }) += end.cnps_handled;
     }
 }

@@ -229,11 +229,6 @@ impl Congestion {
         matches!(self, Congestion::Dcqcn(_) | Congestion::Dctcp(_) | Congestion::Nscc(_))
     }
 
-    /// Whether a congestion notification slows it down.
-    pub const fn obeys_notifications(&self) -> bool {
-        matches!(self, Congestion::Dcqcn(_) | Congestion::Dctcp(_))
-    }
-
     /// Whether its packets are ECN-capable. TCP sets that only for schemes that react to marks.
     pub fn takes_marks(&self) -> bool {
         !matches!(self, Congestion::Cubic(_))

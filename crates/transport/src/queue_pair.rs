@@ -498,9 +498,9 @@ impl QueuePair {
         self.responder.delivered()
     }
 
-    /// Whether a congestion notification slows it down.
-    pub fn obeys_notifications(&self) -> bool {
-        self.config.congestion.obeys_notifications()
+    /// Whether it slows down for ECN marks.
+    pub fn obeys_marks(&self) -> bool {
+        self.config.congestion.obeys_marks()
     }
 
     /// What was counted so far.

@@ -23,7 +23,7 @@ const MORE_UNEVEN: f64 = 1.25;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let trees = pause::trees(scene);
-    let usual = Median::of(scene);
+    let median = Median::of(scene);
     let tree = |port: PortId| trees.iter().find(|tree| tree.root == Root::Port(port));
     let mut found: Vec<Finding> = Vec::new();
     for port in scene.ports().filter(|port| !scene.is_nic(*port)) {
@@ -31,7 +31,7 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
             continue;
         }
         let finding = match scene.leads_to_nic(port) {
-            true => incast(scene, port, &usual),
+            true => incast(scene, port, &median),
             false => None,
         };
         found.extend(finding.map(|finding| match tree(port) {
@@ -151,7 +151,7 @@ fn spread(loads: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// The ports of a switch to the tier above.
-pub(super) fn uplinks(scene: &Scene<'_>, node: NodeId) -> Vec<PortId> {
+fn uplinks(scene: &Scene<'_>, node: NodeId) -> Vec<PortId> {
     let ports = scene.fabric.node_ports(node);
     let up = ports.filter(|port| {
         let there = scene.tier(scene.peer(*port));

@@ -42,7 +42,7 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// How much of it there is, to order findings of one cause.
     pub weight: f64,
-    /// The devices that it is about: what other findings about them it explains.
+    /// The devices that it is about: other findings about them may need no cause of their own.
     pub nodes: Vec<NodeId>,
 }
 
@@ -135,14 +135,38 @@ fn explains(cause: Cause, other: Cause) -> bool {
     }
 }
 
-/// Orders findings and leaves out what others explain.
+/// Whether a counter of the place itself says so: nothing that is wrong elsewhere brings that about.
+const fn is_of_its_place(cause: Cause) -> bool {
+    matches!(cause, Cause::BadOptic | Cause::BlackHole | Cause::Discards)
+}
+
+/// Leaves out what another finding about the same device explains. What one about another device may explain stays, as
+/// possible: in a large fabric something is always down, and must not hide what else is wrong.
+fn settle(found: &mut Vec<Finding>) {
+    let sure = found.iter().filter(|finding| finding.confidence >= Confidence::Likely);
+    let sure: Vec<Finding> = sure.cloned().collect();
+    let explaining = |finding: &Finding| -> Vec<&Finding> {
+        sure.iter().filter(|other| explains(other.cause, finding.cause)).collect()
+    };
+    found.retain(|finding| {
+        let near = |other: &&Finding| other.nodes.iter().any(|node| finding.nodes.contains(node));
+        !explaining(finding).iter().any(near)
+    });
+    for finding in found.iter_mut().filter(|finding| !is_of_its_place(finding.cause)) {
+        if let Some(other) = explaining(finding).first() {
+            finding.confidence = Confidence::Possible;
+            finding.evidence.push(format!(
+                "may follow from {}: {}",
+                other.place,
+                other.cause.words()
+            ));
+        }
+    }
+}
+
+/// Orders findings, the likeliest first.
 pub(super) fn rank(scene: &Scene<'_>, mut found: Vec<Finding>) -> Diagnosis {
-    let causes: BTreeSet<Cause> = found
-        .iter()
-        .filter(|finding| finding.confidence >= Confidence::Likely)
-        .map(|finding| finding.cause)
-        .collect();
-    found.retain(|finding| !causes.iter().any(|cause| explains(*cause, finding.cause)));
+    settle(&mut found);
     found.sort_by(|a, b| {
         let key = |finding: &Finding| (Reverse(finding.confidence), finding.cause);
         let order = key(a).cmp(&key(b)).then_with(|| b.weight.total_cmp(&a.weight));

@@ -33,7 +33,7 @@ fn together(nics: &[PortId], found: impl Iterator<Item = Finding>) -> Vec<Findin
 /// A sender that ignores notifications.
 fn ignores(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
     let ignored = scene.sum(port, Metric::CnpIgnored)?;
-    if !scene.fabric.nics[scene.node(port).index()].qp.congestion.obeys_notifications() {
+    if !scene.fabric.nics[scene.node(port).index()].qp.congestion.obeys_marks() {
         return None;
     }
     let handled = scene.sum(port, Metric::CnpHandled).unwrap_or(0.0);

@@ -18,6 +18,14 @@ pub struct Port {
     pub classes: [PortClass; CLASSES],
 }
 
+impl Port {
+    /// Classes that PFC (or credits) protects here, a bit for each.
+    pub fn protected(&self) -> u8 {
+        let bits = self.classes.iter().zip(0..).map(|(class, bit)| u8::from(class.lossless) << bit);
+        bits.fold(0, |all, bit| all | bit)
+    }
+}
+
 /// A cable with its optics.
 #[derive(Debug, Clone)]
 pub struct Cable {

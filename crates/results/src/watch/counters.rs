@@ -76,7 +76,7 @@ impl Counters {
             places,
             nics: ids().map(|port| is_nic(fabric, port)).collect(),
             peers: fabric.ports.iter().map(|port| port.peer.index()).collect(),
-            lossless: fabric.ports.iter().map(|port| lossless(&port.classes)).collect(),
+            lossless: fabric.ports.iter().map(|port| port.protected()).collect(),
             received: vec![0; fabric.ports.len()],
             seen: vec![0; fabric.ports.len()],
             scrapes: 0,
@@ -266,9 +266,4 @@ impl Counters {
 
 fn is_nic(fabric: &Fabric, port: PortId) -> bool {
     fabric.node_switch(fabric.ports[port.index()].node).is_none()
-}
-
-fn lossless(classes: &[xoff_fabric::model::PortClass; xoff_fabric::model::CLASSES]) -> u8 {
-    let bits = classes.iter().zip(0..).map(|(class, bit)| u8::from(class.lossless) << bit);
-    bits.fold(0, |all, bit| all | bit)
 }

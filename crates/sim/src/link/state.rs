@@ -3,7 +3,7 @@
 use crate::id::Table;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
-use xoff_fabric::model::{CLASSES, Cable, CableId, Fabric, PortClass, PortId};
+use xoff_fabric::model::{Cable, CableId, Fabric, PortId};
 use xoff_fabric::scenario::Degraded;
 use xoff_units::Rate;
 use xoff_workload::stream::Stream;
@@ -65,15 +65,10 @@ impl Links {
 
     pub(crate) fn new(fabric: &Fabric, seed: u64) -> Self {
         let ports = 0..fabric.ports.len() as u32;
-        let lossless = |classes: &[PortClass; CLASSES]| {
-            let bits = classes.iter().zip(0..).map(|(class, bit)| u8::from(class.lossless) << bit);
-            bits.fold(0, |all, bit| all | bit)
-        };
-        let protected =
-            fabric.ports.iter().map(|port| lossless(&port.classes)).fold(0, |all, bits| all | bits);
+        let protected = fabric.ports.iter().fold(0, |all, port| all | port.protected());
         // Where PFC is off for a class that it protects elsewhere, pauses are not obeyed.
         let link = |port: u32| Link {
-            deaf: protected & !lossless(&fabric.ports[port as usize].classes),
+            deaf: protected & !fabric.ports[port as usize].protected(),
             ..Link::new(fabric.cable(PortId(port)))
         };
         Self {
