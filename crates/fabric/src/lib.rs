@@ -33,6 +33,6 @@ pub mod suggest;
 
 pub use build::infiniband_silicon;
 pub use diagnostic::{Diagnostic, Origin, Severity};
-pub use load::{Loaded, load, load_fabric, load_scenario};
+pub use load::{Loaded, load, load_fabric, load_planned, load_scenario};
 pub use network::Network;
 pub use setup::{FabricSetup, NicDefault, ScenarioSetup};

@@ -107,6 +107,20 @@ pub fn load_fabric(text: &str) -> Loaded<FabricSetup> {
 /// Reads a scenario file and the fabric file it names; the scenario's overrides are laid over the
 /// fabric file first.
 pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
+    load_cabled(scenario, fabric, miscabling::of)
+}
+
+/// The same with all cables where they belong, whatever the scenario's faults do to them: what was planned.
+pub fn load_planned(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
+    load_cabled(scenario, fabric, |_| Vec::new())
+}
+
+/// Reads both, with the cables in the wrong ports that `swaps` says.
+fn load_cabled(
+    scenario: &str,
+    fabric: &str,
+    swaps: impl FnOnce(&Scenario) -> Vec<Miscabling>,
+) -> Loaded<ScenarioSetup> {
     let (own, mut diagnostics) = OwnPart::read(scenario);
     let (base, found) = Document::parse(fabric, Some(Origin::Fabric));
     diagnostics.extend(found);
@@ -120,7 +134,7 @@ pub fn load_scenario(scenario: &str, fabric: &str) -> Loaded<ScenarioSetup> {
         overlay.set_guests(guests);
         setup.fabric = overlay.finish();
         aggregation::attach(&scenario, &mut setup.fabric, &mut report);
-        setup.miscable(miscabling::of(&scenario));
+        setup.miscable(swaps(&scenario));
         // Names and numbers of a scenario may be right in the fabric that was meant.
         let other_fabric =
             diagnostics.iter().any(|d| d.origin == Origin::Fabric && shape::loses(d));

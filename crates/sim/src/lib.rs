@@ -174,6 +174,7 @@ fn run_on<Q: EventQueue>(
 ) -> Result<Report, SimError> {
     let mut engine = build::engine(fabric, traffic, faults, settings, events, observer)?;
     let outcome = engine.run();
+    engine.scrape_after(outcome);
     engine.assert_conserved();
     Ok(engine.into_report(outcome))
 }

@@ -4,7 +4,7 @@ use crate::Settings;
 use crate::report::Observer;
 use crate::scrape::Watermarks;
 use xoff_fabric::model::Fabric;
-use xoff_units::Span;
+use xoff_units::{Instant, Span};
 
 /// Events between two reports of progress.
 const STRETCH: u64 = 1 << 18;
@@ -31,6 +31,8 @@ pub(crate) struct Observation<'a> {
     /// How often queues are sampled and counters read; zero is never.
     sample_period: Span,
     scrape_period: Span,
+    /// When counters were last read; at zero all are zero.
+    pub(crate) scraped: Instant,
     /// The greatest lengths of queues before the last scrape.
     pub(crate) watermarks: Watermarks,
     /// How long nothing may be delivered before the run counts as stalled.
@@ -58,6 +60,7 @@ impl<'a> Observation<'a> {
             observer,
             sample_period: settings.sample_period,
             scrape_period: settings.scrape_period,
+            scraped: Instant::ZERO,
             watermarks: Watermarks::default(),
             patience: patience(fabric),
             delivered: 0,

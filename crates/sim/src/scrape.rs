@@ -7,7 +7,10 @@ use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::id::Slot;
 use crate::observe::Look;
-use crate::report::{LinkState, Scrape};
+use crate::report::{LinkState, Outcome, Scrape};
+
+/// How often queues that will never move again are seen standing still.
+const STANDSTILL: usize = 3;
 
 /// The greatest lengths before the last scrape, by slot; empty before the first one.
 #[derive(Debug, Default)]
@@ -28,8 +31,38 @@ impl Watermarks {
 }
 
 impl<Q: EventQueue> Engine<'_, Q> {
-    /// Hands all counters to the observer, and begins new watermarks.
+    /// The time of a scrape has come.
     pub(crate) fn take_scrape(&mut self) {
+        self.read_counters();
+        self.look_again(Look::Scrape);
+    }
+
+    /// A collector goes on when the run has ended: its next scrape shows what happened since the last one, and those after it that
+    /// nothing moves any more. Where the scenario's time is up, traffic would have gone on, and nobody knows how.
+    pub(crate) fn scrape_after(&mut self, outcome: Outcome) {
+        let period = self.observation.period(Look::Scrape);
+        let scrapes = match outcome {
+            _ if period.is_zero() => 0,
+            Outcome::Completed => 1,
+            Outcome::Deadlock | Outcome::Stalled => STANDSTILL,
+            Outcome::TimeUp | Outcome::Interrupted => 0,
+        };
+        let end = self.now;
+        for _ in 0..scrapes {
+            let due = self.observation.scraped + period;
+            // A run that ends with a scrape has been seen whole.
+            if outcome == Outcome::Completed && end == self.observation.scraped {
+                break;
+            }
+            self.now = due;
+            self.read_counters();
+        }
+        self.now = end;
+    }
+
+    /// Hands all counters to the observer, and begins new watermarks.
+    fn read_counters(&mut self) {
+        self.observation.scraped = self.now;
         let before = std::mem::take(&mut self.observation.watermarks);
         let (ports, health) = (self.class_results(), self.healths());
         let links: Vec<LinkState> =
@@ -45,7 +78,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
         });
         self.observation.watermarks = Watermarks(lengths.collect());
         self.begin_watermarks();
-        self.look_again(Look::Scrape);
     }
 
     /// What queues hold now is the greatest length of what comes.

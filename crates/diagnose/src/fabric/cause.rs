@@ -41,12 +41,12 @@ pub enum Cause {
     NotificationOff,
     /// A switch sends by other links than usual, though all are up.
     Routes,
-    /// Many senders send to one NIC at once.
-    Incast,
     /// Traffic of another tenant fills what both share.
     NoisyTenant,
     /// Traffic of storage fills what it shares with the job.
     StorageBurst,
+    /// Many senders send to one NIC at once.
+    Incast,
     /// A switch uses some of its equal links much more than others.
     UnevenLinks,
     /// Links of a tier are full: the fabric is too narrow for what is sent.

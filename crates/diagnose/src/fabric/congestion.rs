@@ -103,13 +103,15 @@ fn incast(scene: &Scene<'_>, port: PortId, median: &Median) -> Option<Finding> {
     }
     let nic = scene.peer(port);
     let usual = usually(scene, format_args!("{:.0}", usually_marked.unwrap_or(0.0)));
+    let times = match others > own / 1_000.0 {
+        true => format!("it carries {:.1} times what the median NIC gets", own / others),
+        false => "the median NIC gets next to nothing".to_owned(),
+    };
     let finding = Finding::new(Cause::Incast, scene.device(nic), vec![scene.node(nic)])
         .because(format!(
-            "{} is full ({:.0} % of its rate in its busiest step); it carries {:.1} times what the median \
-             NIC gets",
+            "{} is full ({:.0} % of its rate in its busiest step); {times}",
             scene.fabric.port_name(port),
-            full * 100.0,
-            own / others.max(1e-9)
+            full * 100.0
         ))
         .because(format!("{marked:.0} packets were marked there{usual}"))
         .weighing(marked);
@@ -138,9 +140,9 @@ fn uneven(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
             scene.fabric.port_name(busiest),
             links.len()
         ))
-        .weighing(ratio)
-        .sure(Confidence::Likely);
-    Some(finding)
+        .weighing(ratio);
+    // A few large flows are spread unevenly by any hash: only what is usual tells.
+    Some(if usual.is_some() { finding } else { finding.sure(Confidence::Possible) })
 }
 
 /// Mean and greatest of some loads; nothing where there are fewer than two, or no load.

@@ -1,7 +1,7 @@
 //! [`Finding`]: a cause with its place and its evidence, and how findings are ranked.
 
 use super::scene::{Scene, is_expected};
-use super::{Cause, Unknown};
+use super::{Cause, Unknown, group};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use xoff_fabric::model::{NodeId, PortId};
@@ -44,12 +44,21 @@ pub struct Finding {
     pub weight: f64,
     /// The devices that it is about: other findings about them may need no cause of their own.
     pub nodes: Vec<NodeId>,
+    /// The place of a finding about another device that may have brought this one about.
+    pub follows: Option<String>,
 }
 
 impl Finding {
     pub(super) fn new(cause: Cause, place: impl Into<String>, nodes: Vec<NodeId>) -> Self {
-        let (evidence, weight) = (Vec::new(), 0.0);
-        Self { cause, place: place.into(), confidence: Confidence::Likely, evidence, weight, nodes }
+        Self {
+            cause,
+            place: place.into(),
+            confidence: Confidence::Likely,
+            evidence: Vec::new(),
+            weight: 0.0,
+            nodes,
+            follows: None,
+        }
     }
 
     /// At one port.
@@ -101,9 +110,9 @@ pub struct Diagnosis {
 fn explains(cause: Cause, other: Cause) -> bool {
     use Cause::{
         BadOptic, BlackHole, CongestionControlOff, Deadlock, Discards, EcnOff, EcnTooEarly,
-        HeadroomTooSmall, Incast, LinkDown, LinkFlaps, Miscabled, NotificationOff, Oversubscribed,
-        PauseStorm, PfcOff, Routes, ServerDown, SlowLink, SlowReceiver, SwitchDown, Timeouts,
-        UnevenLinks, WrongClass,
+        HeadroomTooSmall, Incast, LinkDown, LinkFlaps, Miscabled, NoisyTenant, NotificationOff,
+        Oversubscribed, PauseStorm, PfcOff, Routes, ServerDown, SlowLink, SlowReceiver,
+        StorageBurst, SwitchDown, Timeouts, UnevenLinks, WrongClass,
     };
     match cause {
         SwitchDown | LinkFlaps | LinkDown | ServerDown => matches!(
@@ -131,6 +140,9 @@ fn explains(cause: Cause, other: Cause) -> bool {
             matches!(other, Incast | UnevenLinks | Oversubscribed)
         }
         Routes => matches!(other, UnevenLinks | Oversubscribed),
+        NoisyTenant | StorageBurst => {
+            matches!(other, Incast | UnevenLinks | Oversubscribed | Discards | Routes | Timeouts)
+        }
         _ => false,
     }
 }
@@ -155,11 +167,7 @@ fn settle(found: &mut Vec<Finding>) {
     for finding in found.iter_mut().filter(|finding| !is_of_its_place(finding.cause)) {
         if let Some(other) = explaining(finding).first() {
             finding.confidence = Confidence::Possible;
-            finding.evidence.push(format!(
-                "may follow from {}: {}",
-                other.place,
-                other.cause.words()
-            ));
+            finding.follows = Some(other.place.clone());
         }
     }
 }
@@ -167,6 +175,7 @@ fn settle(found: &mut Vec<Finding>) {
 /// Orders findings, the likeliest first.
 pub(super) fn rank(scene: &Scene<'_>, mut found: Vec<Finding>) -> Diagnosis {
     settle(&mut found);
+    found = group::grouped(scene, found);
     found.sort_by(|a, b| {
         let key = |finding: &Finding| (Reverse(finding.confidence), finding.cause);
         let order = key(a).cmp(&key(b)).then_with(|| b.weight.total_cmp(&a.weight));

@@ -10,24 +10,10 @@ const MARKED: f64 = 0.01;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let nics: Vec<PortId> = scene.ports().filter(|port| scene.is_nic(*port)).collect();
-    let mut found = together(&nics, nics.iter().filter_map(|port| ignores(scene, *port)));
-    found.extend(together(&nics, nics.iter().filter_map(|port| is_mute(scene, *port))));
+    let mut found: Vec<Finding> = nics.iter().filter_map(|port| ignores(scene, *port)).collect();
+    found.extend(nics.iter().filter_map(|port| is_mute(scene, *port)));
     found.extend(timeouts(scene, &nics));
     found
-}
-
-/// One finding where most NICs have the same one: that is how they are set up.
-fn together(nics: &[PortId], found: impl Iterator<Item = Finding>) -> Vec<Finding> {
-    let mut found: Vec<Finding> = found.collect();
-    if found.len() < 4 || 2 * found.len() < nics.len() {
-        return found;
-    }
-    let count = found.len();
-    found.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    let nodes = found.iter().flat_map(|finding| finding.nodes.clone()).collect();
-    let worst = found.swap_remove(0);
-    let finding = Finding { place: format!("{count} of {} NICs", nics.len()), nodes, ..worst };
-    vec![finding]
 }
 
 /// A sender that ignores notifications.

@@ -4,15 +4,18 @@
 //! meant to be built. [`diagnose`] gives what may be the cause, the likeliest first: each [`Finding`] has a [`Cause`], the place, the chain
 //! of evidence and a confidence. What the counters rule out and what is not known is said beside it.
 //!
-//! Detectors are pure functions of the scene, a module for each concern: `outage` (what is down), `wire` (what gets
+//! Detectors are pure functions of the scene, a module for each concern: `outage` (what is down), `cabling` (what is
+//! plugged in elsewhere), `wire` (what gets
 //! lost on the way), `pause` (which port holds others up, followed hop by hop), `congestion` (which port is
-//! full and why), `setting` (what is configured differently), `host` (what hosts do), `route`, and `job` (what got slower though nothing else shows why).
+//! full and why), `setting` (what is configured differently), `host` (what hosts do), `route`, `tenant` (whose traffic fills what is shared), and `job` (what got slower though nothing else shows why).
 //!
 //! What it is not: it knows no simulator and no experiment, and draws no conclusion from names.
 
+mod cabling;
 mod cause;
 mod congestion;
 mod finding;
+mod group;
 mod host;
 mod job;
 mod outage;
@@ -20,6 +23,7 @@ mod pause;
 mod route;
 mod scene;
 mod setting;
+mod tenant;
 mod wire;
 
 use std::fmt;
@@ -36,12 +40,14 @@ fn usually(scene: &Scene<'_>, value: fmt::Arguments<'_>) -> String {
 /// What may be the cause of what the counters show, the likeliest first.
 pub fn diagnose(scene: &Scene<'_>) -> Diagnosis {
     let mut found = outage::findings(scene);
+    found.extend(cabling::findings(scene));
     found.extend(wire::findings(scene));
     found.extend(pause::findings(scene));
     found.extend(setting::findings(scene));
     found.extend(congestion::findings(scene));
     found.extend(host::findings(scene));
     found.extend(route::findings(scene));
+    found.extend(tenant::findings(scene));
     found.extend(job::findings(scene, &found));
     finding::rank(scene, found)
 }

@@ -1,6 +1,6 @@
 //! [`Scene`]: counters on the ports of a fabric.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use xoff_fabric::model::{ClassId, Fabric, NodeId, PortId, Tier};
 use xoff_telemetry::Metric;
@@ -39,6 +39,8 @@ struct Window {
     ports: Vec<PortSeries>,
     /// By job: what it reports of itself.
     jobs: BTreeMap<String, BTreeMap<Metric, Vec<f32>>>,
+    /// Ends of cables that the plan does not have.
+    strays: BTreeSet<[NodeId; 2]>,
     unknown: Unknown,
 }
 
@@ -130,7 +132,17 @@ impl<'a> Scene<'a> {
 
     /// Whether a device has any counters.
     pub fn is_watched(&self, node: NodeId) -> bool {
-        self.fabric.node_ports(node).any(|port| !self.now.ports[port.index()].is_empty())
+        self.fabric.node_ports(node).any(|port| self.is_heard(port))
+    }
+
+    /// Whether a port has any counters.
+    pub fn is_heard(&self, port: PortId) -> bool {
+        !self.now.ports[port.index()].is_empty()
+    }
+
+    /// The devices at the ends of cables that are there and not in the plan.
+    pub fn strays(&self) -> impl Iterator<Item = [NodeId; 2]> {
+        self.now.strays.iter().copied()
     }
 
     /// A series of a port, its priorities together, step by step.
@@ -141,6 +153,18 @@ impl<'a> Scene<'a> {
     /// A series of one priority, step by step.
     pub fn series_of(&self, port: PortId, metric: Metric, class: ClassId) -> Option<&[f32]> {
         self.now.ports[port.index()].get(&(metric, Some(class.0))).map(Vec::as_slice)
+    }
+
+    /// What adds up over the window, of one priority.
+    pub fn sum_of(&self, port: PortId, metric: Metric, class: ClassId) -> Option<f64> {
+        Some(sum(self.series_of(port, metric, class)?))
+    }
+
+    /// The same of a time as long in which nothing was wrong.
+    pub fn usual_sum_of(&self, port: PortId, metric: Metric, class: ClassId) -> Option<f64> {
+        let usual = self.usual.as_ref()?;
+        let series = usual.ports[port.index()].get(&(metric, Some(class.0)))?;
+        Some(sum(series) * self.seconds() / usual.seconds().max(f64::MIN_POSITIVE))
     }
 
     /// What adds up over the window.
@@ -233,6 +257,7 @@ impl Window {
             steps: steps.len(),
             ports: vec![BTreeMap::new(); fabric.ports.len()],
             jobs: BTreeMap::new(),
+            strays: BTreeSet::new(),
             unknown: Unknown::default(),
         };
         for (key, values) in recording.series() {
@@ -251,6 +276,7 @@ impl Window {
                     window.ports[found.index()].insert((key.metric, key.priority), values);
                 }
                 None => {
+                    window.strays.extend(names.stray(device, port));
                     window.unknown.series += 1;
                     if window.unknown.example.is_empty() {
                         window.unknown.example = format!("{device} {port}");
@@ -313,6 +339,7 @@ fn peak(series: &[f32]) -> Option<f64> {
 struct Names {
     /// By device and port.
     ports: BTreeMap<(String, String), PortId>,
+    nodes: BTreeMap<String, NodeId>,
 }
 
 impl Names {
@@ -329,7 +356,18 @@ impl Names {
             ports.entry((device.clone(), peer)).or_insert(port);
             ports.insert((device, fabric.port_name(port)), port);
         }
-        Self { ports }
+        let count = (fabric.nics.len() + fabric.switches.len()) as u32;
+        let nodes = (0..count).map(NodeId).map(|node| (fabric.node_name(node).to_owned(), node));
+        Self { ports, nodes: nodes.collect() }
+    }
+
+    /// The two ends of a cable that is not planned, of a port that is called by the device it leads to.
+    fn stray(&self, device: &str, port: &str) -> Option<[NodeId; 2]> {
+        let own = port.strip_prefix(device).and_then(|rest| rest.strip_prefix('→'));
+        let peer = own.unwrap_or(port);
+        let peer = peer.split_once('#').map_or(peer, |(peer, _)| peer);
+        let (here, there) = (*self.nodes.get(device)?, *self.nodes.get(peer)?);
+        Some(if here < there { [here, there] } else { [there, here] })
     }
 
     fn find(&self, device: &str, port: &str) -> Option<PortId> {

@@ -2,8 +2,7 @@
 
 use super::finding::{Confidence, Finding};
 use super::{Cause, Scene};
-use std::collections::BTreeMap;
-use xoff_fabric::model::{ClassId, NodeId, PortId};
+use xoff_fabric::model::{ClassId, PortId};
 use xoff_telemetry::Metric;
 
 /// A queue this many times as long as where all packets are to be marked, and none was.
@@ -16,6 +15,8 @@ const EARLY: f64 = 0.01;
 const STRAY: f64 = 0.2;
 /// And this share of its rate: acknowledgements and notifications take less.
 const MUCH: f64 = 0.02;
+/// A port that was paused for so much of a step has a long queue for that.
+const HELD: f64 = 0.1;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
@@ -26,7 +27,7 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
             found.extend(scene.ports().filter_map(|port| deaf(scene, port, class)));
         }
         found.extend(lost);
-        found.extend(merged(scene, marking(scene, class)));
+        found.extend(marking(scene, class));
     }
     found.extend(scene.ports().filter_map(|port| discarded(scene, port)));
     let strays: Vec<(PortId, Stray)> =
@@ -102,7 +103,7 @@ fn deaf(scene: &Scene<'_>, port: PortId, class: ClassId) -> Option<Finding> {
 }
 
 /// Ports where marking is not as planned.
-fn marking(scene: &Scene<'_>, class: ClassId) -> Vec<(PortId, Finding)> {
+fn marking(scene: &Scene<'_>, class: ClassId) -> Vec<Finding> {
     let ports = scene.ports().filter(|port| !scene.is_nic(*port));
     let found = ports.filter_map(|port| {
         let ecn = scene.fabric.ports[port.index()].classes[class.index()].ecn?;
@@ -119,7 +120,9 @@ fn marking(scene: &Scene<'_>, class: ClassId) -> Vec<(PortId, Finding)> {
             kmax / 1e3
         );
         let share = marked / sent;
-        let cause = if queue > LONG * kmax && share < UNMARKED {
+        // What a paused port holds does not leave it, marked or not.
+        let held = scene.paused(port).is_some_and(|share| share > HELD);
+        let cause = if queue > LONG * kmax && share < UNMARKED && !held {
             Cause::EcnOff
         } else if queue < kmin && share > EARLY {
             Cause::EcnTooEarly
@@ -130,29 +133,9 @@ fn marking(scene: &Scene<'_>, class: ClassId) -> Vec<(PortId, Finding)> {
             .because(lengths)
             .because(format!("{marked:.0} of {sent:.0} packets were marked"))
             .weighing(queue);
-        Some((port, finding))
+        Some(finding)
     });
     found.collect()
-}
-
-/// One finding for a switch where several ports say the same.
-fn merged(scene: &Scene<'_>, found: Vec<(PortId, Finding)>) -> Vec<Finding> {
-    let mut by_switch: BTreeMap<(NodeId, Cause), Vec<Finding>> = BTreeMap::new();
-    for (port, finding) in found {
-        by_switch.entry((scene.node(port), finding.cause)).or_default().push(finding);
-    }
-    let merged = by_switch.into_iter().flat_map(|((node, cause), mut all)| {
-        all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        let (count, switch) = (all.len(), scene.fabric.node_name(node));
-        if count == 1 {
-            return all;
-        }
-        let worst = all.swap_remove(0);
-        let mut finding = Finding::new(cause, switch, vec![node]).weighing(worst.weight);
-        finding.evidence = worst.evidence;
-        vec![finding.because(format!("{count} ports of {switch} show it"))]
-    });
-    merged.collect()
 }
 
 /// A full queue of a class that nothing protects, or a NIC that had no room.

@@ -3,13 +3,14 @@
 use crate::random::{load, plan};
 use crate::{cases, until};
 use proptest::prelude::*;
-use xoff_sim::{ClassResult, Observer, PortHealth, Scrape, Settings};
-use xoff_units::{Bytes, Span};
+use xoff_sim::{ClassResult, Observer, Outcome, PortHealth, Scrape, Settings};
+use xoff_units::{Bytes, Instant, Span};
 
 /// Keeps the last scrape, and the greatest watermarks of all.
 #[derive(Default)]
 struct Scraper {
     count: u32,
+    last: Instant,
     ports: Vec<[ClassResult; 8]>,
     health: Vec<PortHealth>,
     queues: Vec<[Bytes; 8]>,
@@ -79,6 +80,8 @@ impl Scraper {
 impl Observer for Scraper {
     fn scrape(&mut self, scrape: &Scrape<'_>) {
         self.count += 1;
+        assert!(scrape.at > self.last, "scrapes are in order");
+        self.last = scrape.at;
         self.take(scrape.ports, scrape.health);
     }
 }
@@ -102,7 +105,17 @@ proptest! {
         let scraped = Settings { scrape_period: Span::from_ns(period), ..base };
         let report = xoff_sim::run(&fabric, &flows, &[], &scraped, &mut scraper).unwrap();
         let (queues, headrooms) = (scraper.queues.clone(), scraper.headrooms.clone());
-        scraper.take(&report.ports, &report.health);
+        // The last scrape may lie after the end of the run: what is paused then stays so until it.
+        let mut ports = report.ports.clone();
+        if scraper.last > report.end {
+            let beyond = scraper.last - report.end;
+            ports.iter_mut().flatten().for_each(|class| class.paused += beyond);
+        }
+        scraper.take(&ports, &report.health);
+        if report.outcome == Outcome::Completed {
+            let seen = scraper.last >= report.end && scraper.last < report.end + scraped.scrape_period;
+            prop_assert!(seen, "the end was not seen: {} of {}", scraper.last, report.end);
+        }
         prop_assert!(scraper.falls.is_empty(), "{:?}", scraper.falls);
         for (port, classes) in report.ports.iter().enumerate() {
             for (class, result) in classes.iter().enumerate() {

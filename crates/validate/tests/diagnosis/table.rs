@@ -1,6 +1,7 @@
 //! What became of the cases of a campaign.
 
-use super::case::{Case, Fault};
+use super::case::Case;
+use super::fault::Fault;
 use std::collections::BTreeMap;
 use std::fmt;
 use xoff_diagnose::fabric::Diagnosis;

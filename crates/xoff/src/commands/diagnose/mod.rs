@@ -8,13 +8,14 @@ use crate::exit::{Exit, Failure};
 use crate::input::wall_time;
 use crate::output::{self, stdout_width, style::Style};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use window::Window;
 use xoff_diagnose::fabric::{Diagnosis, Missing, Scene, diagnose};
-use xoff_fabric::FabricSetup;
-use xoff_telemetry::recording::{Readings, Recording, Steps, Timestamp};
+use xoff_fabric::{FabricSetup, load_planned};
+use xoff_telemetry::recording::{Place, Reading, Readings, Recording, Steps, Timestamp};
 use xoff_telemetry::{Row, RunFolder};
 use xoff_units::Span;
 
@@ -92,6 +93,9 @@ struct AnswerFinding<'a> {
     confidence: &'static str,
     text: &'static str,
     evidence: &'a [String],
+    /// The place of the finding that may have brought it about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    follows: Option<&'a str>,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
@@ -124,6 +128,13 @@ fn of_folder(args: &Args) -> Result<Diagnosis, Failure> {
         (None, Some(usual)) => usual.end..steps.count,
         (None, None) => 0..steps.count,
     };
+    if steps.count == 0 {
+        return Err(Failure::input(format!(
+            "`{}` ended before its counters were read a second time, so that nothing is known; make the run with a \
+             shorter period, like --counters 1us",
+            args.source.display()
+        )));
+    }
     refuse_empty(&window)?;
     let mut scene = Scene::new(&setup.fabric, &recording, window);
     if let Some(other) = &other {
@@ -162,11 +173,12 @@ fn recording(folder: &Path) -> Result<(Recording, u64), Failure> {
     Ok((readings.record(steps(&readings)), unknown))
 }
 
-/// A step for each time that counters were read.
+/// A step for each time that the counters of devices were read.
 fn steps(readings: &Readings) -> Steps {
-    let mut times: Vec<Timestamp> = readings.list.iter().map(|reading| reading.at).collect();
-    times.sort_unstable();
-    times.dedup();
+    let of_device =
+        |reading: &&Reading| matches!(readings.places.get(reading.key.place), Place::Port { .. });
+    let times: BTreeSet<Timestamp> =
+        readings.list.iter().filter(of_device).map(|reading| reading.at).collect();
     let start = times.first().copied().unwrap_or(Timestamp(0));
     let last = times.last().copied().unwrap_or(start);
     let count = times.len().saturating_sub(1);
@@ -174,7 +186,7 @@ fn steps(readings: &Readings) -> Steps {
     Steps { start, step: Span::from_ns(ns.unsigned_abs()), count }
 }
 
-/// The fabric as it was planned.
+/// The fabric as it was planned: with the settings of the run's scenario, without its faults.
 fn fabric(args: &Args) -> Result<Box<FabricSetup>, Failure> {
     if let Some(path) = &args.fabric {
         return crate::input::fabric(path).map(Box::new);
@@ -182,12 +194,14 @@ fn fabric(args: &Args) -> Result<Box<FabricSetup>, Failure> {
     let summary = RunFolder::read_summary(&args.source).map_err(|error| {
         Failure::input(format!("`{}` is no run folder: {error}", args.source.display()))
     })?;
-    let copies = summary.inputs.iter().map(|input| args.source.join(&input.copy));
-    let mut fabrics = copies.filter_map(|copy| {
-        let text = std::fs::read_to_string(copy).ok()?;
-        xoff_fabric::load_fabric(&text).into_result().ok()
-    });
-    fabrics.next().map(Box::new).ok_or_else(|| {
+    // A run keeps its scenario first, then the fabric file that it names, if it names one.
+    let mut copies = summary.inputs.iter().map(|input| args.source.join(&input.copy));
+    let mut text = || copies.next().and_then(|copy| std::fs::read_to_string(copy).ok());
+    let (scenario, fabric) = (text().unwrap_or_default(), text().unwrap_or_default());
+    let planned = load_planned(&scenario, &fabric)
+        .into_result()
+        .or_else(|_| load_planned(&scenario, "").into_result());
+    planned.map(|planned| Box::new(planned.setup)).map_err(|_| {
         Failure::input(format!(
             "there is no fabric file in `{}`; name it with --fabric",
             args.source.display()
@@ -209,6 +223,7 @@ fn answer<'a>(args: &'a Args, diagnosis: &'a Diagnosis) -> Answer<'a> {
         confidence: finding.confidence.words(),
         text: finding.cause.words(),
         evidence: &finding.evidence,
+        follows: finding.follows.as_deref(),
     });
     Answer {
         tool: "xoff",

@@ -15,12 +15,18 @@ pub(super) fn render(diagnosis: &Diagnosis, all: bool, width: usize, style: Styl
         page.push_str(&style.green("Nothing wrong"));
         page.push_str(" is to be seen in these counters.\n");
     }
-    let shown = if all { findings.len() } else { findings.len().min(MOST) };
-    for (number, finding) in findings.iter().take(shown).enumerate() {
+    // What may only follow from something else is named in one line, unless all is asked for.
+    let (own, following): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().partition(|finding| all || finding.follows.is_none());
+    let shown = if all { own.len() } else { own.len().min(MOST) };
+    for (number, finding) in own.iter().take(shown).enumerate() {
         one(&mut page, number + 1, finding, width, style);
     }
-    if shown < findings.len() {
-        let _ = writeln!(page, "{} more; --all shows them.", findings.len() - shown);
+    if shown < own.len() {
+        let _ = writeln!(page, "{} more; --all shows them.", own.len() - shown);
+    }
+    if !following.is_empty() {
+        paragraph(&mut page, &consequences(&following), 0, width);
     }
     if !diagnosis.ruled_out.is_empty() && (all || findings.is_empty()) {
         let names: Vec<&str> = diagnosis.ruled_out.iter().map(|cause| cause.name()).collect();
@@ -30,6 +36,17 @@ pub(super) fn render(diagnosis: &Diagnosis, all: bool, width: usize, style: Styl
         paragraph(&mut page, &format!("Not known: {}.", missing.what), 0, width);
     }
     page
+}
+
+/// What may have followed, in a sentence.
+fn consequences(following: &[&Finding]) -> String {
+    const SHOWN: usize = 3;
+    let name =
+        |finding: &&Finding| format!("{} ({})", printable(&finding.place), finding.cause.name());
+    let names: Vec<String> = following.iter().take(SHOWN).map(name).collect();
+    let more = following.len() - names.len();
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("May follow from it: {}{rest}; --all shows why.", names.join(", "))
 }
 
 fn one(page: &mut String, number: usize, finding: &Finding, width: usize, style: Style) {
@@ -43,6 +60,9 @@ fn one(page: &mut String, number: usize, finding: &Finding, width: usize, style:
     let _ = writeln!(page, "{number}. {place}: {words} ({sure})");
     for evidence in &finding.evidence {
         paragraph(page, &printable(evidence), 3, width);
+    }
+    if let Some(place) = &finding.follows {
+        paragraph(page, &format!("may follow from {}", printable(place)), 3, width);
     }
 }
 
