@@ -234,3 +234,80 @@ fn a_dead_link_does_not_hide_what_is_wrong_elsewhere() {
     assert_eq!(uneven.confidence, Confidence::Possible);
     assert_eq!(uneven.follows.as_deref(), Some("leaf0→server0-nic0"));
 }
+
+/// Ports of one switch that say the same are one finding; so are most switches of a tier.
+#[test]
+fn the_same_cause_in_many_places_is_one_finding() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    for name in ["leaf0→server0-nic0", "leaf0→server1-nic0", "leaf0→server2-nic0"] {
+        made.named(name, Metric::BufferDrops, Some(3), 50.0);
+    }
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(first(&diagnosis), (Cause::PfcOff, "leaf0"));
+    let same = diagnosis.findings.iter().filter(|finding| finding.cause == Cause::PfcOff).count();
+    assert_eq!(same, 1, "{:?}", diagnosis.findings);
+    let evidence = diagnosis.findings[0].evidence.join("\n");
+    assert!(evidence.contains("seen at leaf0→server"), "{evidence}");
+    let mut made = Made::sound(&fabric);
+    for nic in 0..6 {
+        let name = format!("server{nic}-nic0→leaf{}", nic / 4);
+        made.named(&name, Metric::CnpIgnored, None, 900.0);
+        made.named(&name, Metric::CnpHandled, None, 0.0);
+    }
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(first(&diagnosis), (Cause::CongestionControlOff, "6 of 8 NICs"));
+}
+
+/// A port that is called by a device which the plan has elsewhere is plugged in there.
+#[test]
+fn a_cable_that_is_not_planned_is_named() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    let stray = |device: &str, port: &str| Place::Port { device: device.into(), port: port.into() };
+    for place in [
+        stray("server0-nic0", "server0-nic0→leaf1"),
+        stray("leaf1", "leaf1→server0-nic0"),
+        // The same, called by the neighbour alone.
+        stray("leaf1", "server0-nic0"),
+        stray("toaster", "toaster→leaf1"),
+    ] {
+        let place = made.recorder.place(place);
+        let key = Key { place, metric: Metric::TxPackets, priority: Some(3) };
+        (0..STEPS.count).for_each(|step| made.recorder.put(key, step, 1e6));
+    }
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(first(&diagnosis), (Cause::Miscabled, "server0-nic0→leaf1"));
+    assert_eq!(diagnosis.findings[0].confidence, Confidence::Certain);
+    assert_eq!(diagnosis.findings.len(), 1, "{:?}", diagnosis.findings);
+    assert!(diagnosis.missing.iter().any(|missing| missing.what.contains("4 series")));
+}
+
+/// What began to fill a shared port is a burst of storage if its class is storage's, else another tenant.
+#[test]
+fn a_class_that_fills_a_shared_port_is_found() {
+    let text = "[cluster]\nhosts = 8\nnic = 'generic-100g'\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
+                leaf = 'ideal'\n[[class]]\nid = 4\nname = 'NAME'\n";
+    for (name, cause) in [("storage", Cause::StorageBurst), ("video", Cause::NoisyTenant)] {
+        let setup = xoff_fabric::load_fabric(&text.replace("NAME", name)).into_result();
+        let fabric = setup.expect("a fabric").fabric;
+        let usual = Made::sound(&fabric).finish();
+        let mut made = Made::sound(&fabric);
+        // 100 Gbit/s for 15 s are 187 GB.
+        made.named("leaf0→server2-nic0", Metric::TxBytes, Some(3), 60e9);
+        made.named("leaf0→server2-nic0", Metric::TxBytes, Some(4), 120e9);
+        made.named("leaf0→server1-nic0", Metric::TxBytes, Some(4), 60e9);
+        let recording = made.finish();
+        let scene = Scene::new(&fabric, &recording, 0..STEPS.count);
+        let diagnosis = diagnose(&scene.with_usual(&usual, 0..STEPS.count));
+        assert_eq!(diagnosis.findings[0].cause, cause, "{:?}", diagnosis.findings);
+        assert_eq!(diagnosis.findings[0].place, "server1 and server2");
+        // Without a time to compare with, nothing has begun.
+        let alone = of(&fabric, &recording);
+        assert!(
+            alone.findings.iter().all(|finding| finding.cause != cause),
+            "{:?}",
+            alone.findings
+        );
+    }
+}

@@ -15,7 +15,7 @@ const INCAST: f64 = 2.0;
 const MORE: f64 = 1.2;
 /// Or if so many times as many packets are marked on their way to it, and so large a share.
 const PILE: f64 = 4.0;
-const MOST: f64 = 0.5;
+const MOST: f64 = 0.75;
 /// Equal links are used unevenly if the busiest carries so many times their mean.
 const UNEVEN: f64 = 1.8;
 /// How much more uneven than usual.
@@ -102,6 +102,7 @@ fn incast(scene: &Scene<'_>, port: PortId, median: &Median) -> Option<Finding> {
         return None;
     }
     let nic = scene.peer(port);
+    let queue = scene.peak(port, Metric::QueueWatermark).unwrap_or(0.0);
     let usual = usually(scene, format_args!("{:.0}", usually_marked.unwrap_or(0.0)));
     let times = match others > own / 1_000.0 {
         true => format!("it carries {:.1} times what the median NIC gets", own / others),
@@ -113,7 +114,8 @@ fn incast(scene: &Scene<'_>, port: PortId, median: &Median) -> Option<Finding> {
             scene.fabric.port_name(port),
             full * 100.0
         ))
-        .because(format!("{marked:.0} packets were marked there{usual}"))
+        .because(format!("{marked:.0} of {sent:.0} packets were marked there{usual}"))
+        .because(format!("its queue grew to {:.0} KB", queue / 1e3))
         .weighing(marked);
     Some(finding)
 }

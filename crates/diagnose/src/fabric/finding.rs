@@ -135,7 +135,7 @@ fn explains(cause: Cause, other: Cause) -> bool {
             Incast | UnevenLinks | Oversubscribed | Timeouts | EcnOff | Discards | Routes
         ),
         PfcOff | HeadroomTooSmall => matches!(other, Discards | Timeouts | UnevenLinks),
-        WrongClass => matches!(other, Discards | Timeouts | Incast),
+        WrongClass => matches!(other, Discards | Timeouts | Incast | NoisyTenant | StorageBurst),
         EcnOff | EcnTooEarly | CongestionControlOff | NotificationOff => {
             matches!(other, Incast | UnevenLinks | Oversubscribed)
         }

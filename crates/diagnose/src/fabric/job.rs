@@ -8,6 +8,8 @@ use xoff_telemetry::Metric;
 const SLOWER: f64 = 1.15;
 /// The network does no worse than usual if it marks and pauses at most so many times as much.
 const WORSE: f64 = 1.5;
+/// Or if that is less than this share of all packets, or of all time.
+const NOTABLE: f64 = 0.005;
 
 /// What of a job is slower, in words.
 pub(super) fn slower(scene: &Scene<'_>) -> Vec<(String, String)> {
@@ -21,11 +23,15 @@ pub(super) fn slower(scene: &Scene<'_>) -> Vec<(String, String)> {
 /// What is slower though `found` holds nothing that would explain it.
 pub(super) fn findings(scene: &Scene<'_>, found: &[Finding]) -> Vec<Finding> {
     let explained = found.iter().any(|finding| finding.confidence >= Confidence::Likely);
-    let worse = [Metric::EcnMarked, Metric::PausedTime, Metric::Retransmitted].map(|metric| {
-        let (now, usual) = scene.total(metric);
-        now > WORSE * usual && now > 0.0
+    let (sent, _) = scene.total(Metric::TxPackets);
+    let time = scene.seconds() * scene.fabric.ports.len() as f64;
+    let kinds =
+        [(Metric::EcnMarked, sent), (Metric::Retransmitted, sent), (Metric::PausedTime, time)];
+    let worse = kinds.iter().any(|(metric, of)| {
+        let (now, usual) = scene.total(*metric);
+        now > WORSE * usual && now > NOTABLE * of
     });
-    if explained || worse.contains(&true) {
+    if explained || worse {
         return Vec::new();
     }
     let finding = |(job, words): (String, String)| {

@@ -10,7 +10,7 @@ use xoff_telemetry::Metric;
 const SURGE: f64 = 3.0;
 const MUCH: f64 = 0.1;
 /// A port is shared if either side has at least so much of what it sends,
-const SHARED: f64 = 0.2;
+const SHARED: f64 = 0.1;
 /// and full if it sends so much of its rate in its busiest step.
 const FULL: f64 = 0.85;
 
@@ -95,7 +95,7 @@ fn other_class(scene: &Scene<'_>, class: ClassId, data: ClassId) -> Option<Findi
 /// Servers that have begun to send much in the data's class while a job got slower.
 fn same_class(scene: &Scene<'_>, data: ClassId) -> Option<Finding> {
     let slower = job::slower(scene);
-    let (_, words) = slower.first()?;
+    slower.first()?;
     let nics: Vec<PortId> = scene.ports().filter(|port| scene.is_nic(*port)).collect();
     let surging: Vec<PortId> =
         nics.iter().copied().filter(|port| surges(scene, *port, data)).collect();
@@ -124,7 +124,6 @@ fn same_class(scene: &Scene<'_>, data: ClassId) -> Option<Finding> {
             usual / scene.seconds() / 1e9
         ))
         .because(format!("{} marks more than usual", scene.fabric.port_name(worst)))
-        .because(words.clone())
         .weighing(now);
     Some(finding)
 }

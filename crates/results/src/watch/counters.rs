@@ -5,6 +5,7 @@
 //! went down) stay as many as they were.
 
 use crate::Case;
+use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_sim::{ClassResult, Drop, LinkState, PortHealth, Report, Scrape};
 use xoff_telemetry::Metric;
@@ -51,6 +52,8 @@ pub struct Counters {
     peers: Vec<usize>,
     /// By port: priorities that PFC protects there. A port that has no PFC has no counters of it.
     lossless: Vec<u8>,
+    /// By port of a NIC whose DSCPs stand for other classes than its own: the classes they stand for.
+    written: BTreeMap<usize, [u8; 8]>,
     /// By port: packets received.
     received: Vec<u64>,
     /// By port: priorities whose counters have been read.
@@ -77,6 +80,9 @@ impl Counters {
             nics: ids().map(|port| is_nic(fabric, port)).collect(),
             peers: fabric.ports.iter().map(|port| port.peer.index()).collect(),
             lossless: fabric.ports.iter().map(|port| port.protected()).collect(),
+            written: ids()
+                .filter_map(|port| Some((port.index(), written(fabric, port)?)))
+                .collect(),
             received: vec![0; fabric.ports.len()],
             seen: vec![0; fabric.ports.len()],
             scrapes: 0,
@@ -101,10 +107,24 @@ impl Counters {
         self.scrapes += 1;
         for port in 0..scrape.ports.len() {
             self.port(scrape, port);
+            let counts = self.as_counted(scrape, port);
             for class in 0..8 {
-                self.class(scrape, port, class);
+                self.class(scrape, &counts, port, class);
             }
         }
+    }
+
+    /// What a port counts by priority. A NIC counts what it sends under the priority of the DSCP that it writes.
+    fn as_counted(&self, scrape: &Scrape<'_>, port: usize) -> [ClassResult; 8] {
+        let mut counts = scrape.ports[port];
+        let Some(written) = self.written.get(&port) else { return counts };
+        counts.iter_mut().for_each(|class| (class.tx_packets, class.tx_bytes) = (0, 0));
+        for (own, as_class) in scrape.ports[port].iter().zip(written) {
+            let class = &mut counts[usize::from(*as_class)];
+            class.tx_packets += own.tx_packets;
+            class.tx_bytes += own.tx_bytes;
+        }
+        counts
     }
 
     /// Adds how long the collectives and training steps of a run's jobs took, as the jobs themselves would report it.
@@ -199,8 +219,8 @@ impl Counters {
         nic.into_iter().for_each(|(metric, value)| self.read(port, metric, None, value as f64));
     }
 
-    fn class(&mut self, scrape: &Scrape<'_>, port: usize, class: u8) {
-        let counts = &scrape.ports[port][usize::from(class)];
+    fn class(&mut self, scrape: &Scrape<'_>, counts: &[ClassResult; 8], port: usize, class: u8) {
+        let counts = &counts[usize::from(class)];
         let other = &scrape.ports[self.peers[port]][usize::from(class)];
         let bit = 1 << class;
         // Devices keep counters of all priorities; those of priorities that never carried anything say nothing.
@@ -262,6 +282,20 @@ impl Counters {
         let key = Key { place: self.places[port], metric, priority };
         self.readings.list.push(Reading { key, at, value });
     }
+}
+
+/// The classes that the DSCPs of a NIC stand for, unless they are its own classes.
+fn written(fabric: &Fabric, port: PortId) -> Option<[u8; 8]> {
+    let nic = fabric.nics.get(fabric.ports[port.index()].node.index())?;
+    let own: [u8; 8] = std::array::from_fn(|class| class as u8);
+    let of = own.map(|class| {
+        let dscp = nic.dscp[usize::from(class)];
+        let right = fabric.classes.get(usize::from(class)).is_none_or(|own| own.dscp == dscp);
+        let meant = || fabric.classes.iter().zip(0..).find(|(other, _)| other.dscp == dscp);
+        // What a DSCP stands for that no class has is best effort.
+        if right { class } else { meant().map_or(0, |(_, class)| class) }
+    });
+    (of != own).then_some(of)
 }
 
 fn is_nic(fabric: &Fabric, port: PortId) -> bool {

@@ -111,7 +111,7 @@ pub(crate) fn broken(draw: &mut Draw, fault: Fault, fabric: &Fabric) -> Broken {
         }
         Fault::StorageBurst => {
             let server = draw.below(fabric.servers.len());
-            let (size, own) = (draw.one(&["2MB", "8MB"]), &fabric.servers[server]);
+            let (size, own) = (draw.one(&["8MB", "24MB"]), &fabric.servers[server]);
             let text = format!(
                 "[[workload]]\nkind = 'checkpoint'\nsize = '{size}'\nstorage = [{server}]\neach = 'server'\n\
                  class = 4\nstart = '1ms'\n"

@@ -86,8 +86,16 @@ impl Draw {
 }
 
 impl Case {
+    /// The case of a seed. Some faults show only where something has to pause: other draws are taken until one does.
     pub(crate) fn new(seed: u64) -> Self {
-        let mut draw = Draw(Stream::new(seed, 0, "campaign"));
+        const DRAWS: u64 = 24;
+        let cases = (0..DRAWS).map(|attempt| Self::draw(seed, attempt));
+        let mut cases = cases.filter(Self::shows);
+        cases.next().expect("a case that shows")
+    }
+
+    fn draw(seed: u64, attempt: u64) -> Self {
+        let mut draw = Draw(Stream::new(seed, attempt, "campaign"));
         let fault = Fault::ALL[(seed / 2) as usize % Fault::ALL.len()];
         let fabric = fabric(&mut draw, fault);
         let traffic = traffic(&mut draw, fault);
@@ -95,23 +103,16 @@ impl Case {
         let planned = load(&format!("{head}{traffic}"), &fabric);
         let broken = broken(&mut draw, fault, &planned.setup.fabric);
         let scenario = format!("{head}{traffic}{}", broken.text);
-        let mut case = Self { seed, fault, broken, fabric, scenario, planned };
-        // A port that never had to pause shows nothing: one that did is taken.
-        let shows = |case: &Self| {
-            let readings = case.readings();
-            let dropped = |reading: &&Reading| reading.key.metric == Metric::BufferDrops;
-            readings.list.iter().filter(dropped).any(|reading| reading.value > 0.0)
-        };
-        if matches!(fault, Fault::PfcOff | Fault::ShortHeadroom) {
-            for _ in 0..12 {
-                if shows(&case) {
-                    break;
-                }
-                case.broken = self::broken(&mut draw, fault, &case.planned.setup.fabric);
-                case.scenario = format!("{head}{traffic}{}", case.broken.text);
-            }
+        Self { seed, fault, broken, fabric, scenario, planned }
+    }
+
+    /// Whether anything can be seen of it: PFC and headroom matter where a packet is lost without them.
+    fn shows(&self) -> bool {
+        if !matches!(self.fault, Fault::PfcOff | Fault::ShortHeadroom) {
+            return true;
         }
-        case
+        let dropped = |reading: &&Reading| reading.key.metric == Metric::BufferDrops;
+        self.readings().list.iter().filter(dropped).any(|reading| reading.value > 0.0)
     }
 
     pub(crate) fn is_hit(&self, finding: &Finding) -> bool {

@@ -12,6 +12,7 @@ mod traffic;
 use case::{Case, Data};
 use fault::Fault;
 use table::Table;
+use xoff_telemetry::recording::Place;
 
 /// Detectors were tuned on seeds below this: those from here on are held out.
 const HELD_OUT: u64 = 1_000;
@@ -52,7 +53,13 @@ fn whole_campaign() {
     if let Some(seed) = number("XOFF_SEED") {
         let case = Case::new(seed);
         println!("{case}");
-        let diagnosis = case.diagnose(&case.readings(), Data::All);
+        let readings = case.readings();
+        for reading in &readings.list {
+            if let Place::Job { job } = readings.places.get(reading.key.place) {
+                println!("{job}: {} {}", reading.key.metric.name(), reading.value);
+            }
+        }
+        let diagnosis = case.diagnose(&readings, Data::All);
         for finding in &diagnosis.findings {
             println!("{} {} {:?}", finding.cause.name(), finding.place, finding.confidence);
             finding.evidence.iter().for_each(|line| println!("    {line}"));

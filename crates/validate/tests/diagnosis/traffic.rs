@@ -38,21 +38,22 @@ pub(crate) fn fabric(draw: &mut Draw, fault: Fault) -> String {
 /// What is sent all the time.
 pub(crate) fn traffic(draw: &mut Draw, fault: Fault) -> String {
     if fault == Fault::LateRanks {
-        let size = draw.one(&["256KiB", "1MiB"]);
+        // What is usual is over when ranks begin to come late.
+        let (size, usual) = draw.one(&[("256KiB", 3), ("1MiB", 1)]);
         let late = draw.one(&["100us", "200us"]);
         let job = format!("[[workload]]\nkind = 'all-reduce'\nname = 'train'\nsize = '{size}'\n");
-        return format!("{job}repeat = 3\n{job}repeat = 2\nstart = '1ms'\nlate = '{late}'\n");
+        return format!("{job}repeat = {usual}\n{job}repeat = 2\nstart = '1ms'\nlate = '{late}'\n");
     }
     if fault == Fault::NoisyTenant {
         // On every second server.
         let gpus: Vec<String> =
             (0..32).filter(|gpu| gpu / 4 % 2 == 0).map(|gpu| gpu.to_string()).collect();
-        let size = draw.one(&["8MiB", "16MiB"]);
+        let size = draw.one(&["1MiB", "2MiB"]);
         let job = format!(
             "[[workload]]\nkind = 'all-reduce'\nname = 'train'\nsize = '{size}'\nplacement = [{}]\n",
             gpus.join(", ")
         );
-        return format!("{job}repeat = 2\n{job}repeat = 2\nstart = '1ms'\n");
+        return format!("{job}repeat = 4\n{job}repeat = 4\nstart = '1ms'\n");
     }
     let (size, others) = draw.one(&[("16MB", 1), ("8MB", 2), ("4MB", 4)]);
     let usual = format!(
