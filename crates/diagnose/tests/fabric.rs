@@ -311,3 +311,24 @@ fn a_class_that_fills_a_shared_port_is_found() {
         );
     }
 }
+
+/// NCCL reports of each rank: a job is what its ranks say on average, some of them missing.
+#[test]
+fn ranks_speak_for_their_job() {
+    let fabric = fabric();
+    let of_ranks = |time: f64| {
+        let mut made = Made::sound(&fabric);
+        for rank in 0..4 {
+            let place = made.recorder.place(Place::Rank { job: "77".into(), rank });
+            let key = Key { place, metric: Metric::CollectiveTime, priority: None };
+            let known = (0..STEPS.count).filter(|step| (step + rank as usize) % 3 != 0);
+            known.for_each(|step| made.recorder.put(key, step, time * f64::from(rank + 1)));
+        }
+        made.finish()
+    };
+    let (usual, now) = (of_ranks(0.1), of_ranks(0.2));
+    let scene = Scene::new(&fabric, &now, 0..STEPS.count).with_usual(&usual, 0..STEPS.count);
+    assert_eq!(first(&diagnose(&scene)), (Cause::Straggler, "77"));
+    let scene = Scene::new(&fabric, &usual, 0..STEPS.count).with_usual(&usual, 0..STEPS.count);
+    assert!(diagnose(&scene).findings.is_empty());
+}

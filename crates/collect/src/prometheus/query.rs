@@ -4,13 +4,16 @@
 //! counters that start again are recognised, whatever the store.
 
 use super::{StoreError, agent, short};
-use crate::labels::{Labels, place};
+use crate::labels::Labels;
+use crate::names::Names;
 use serde::Deserialize;
-use xoff_telemetry::Metric;
+use std::collections::BTreeSet;
 use xoff_telemetry::recording::{Key, Reading, Recorder, Recording, Steps, Timestamp};
 
 /// The largest answer that is read, in bytes.
 const MOST: u64 = 512 << 20;
+/// Warnings that are kept.
+const MOST_WARNINGS: usize = 20;
 
 /// A metric store.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub struct Answer {
     pub warnings: Vec<String>,
     /// Series that name no place.
     pub placeless: u64,
+    /// Series of a place and metric that had one already.
+    pub twice: u64,
     /// Values that are no numbers, or not in order.
     pub refused: u64,
 }
@@ -61,58 +66,55 @@ impl Store {
         Self { agent: agent(), base: base.trim_end_matches('/').to_owned() }
     }
 
-    /// All metrics of a fabric over these steps; of all fabrics without a name. `go_on` is asked between two metrics, with how many are
-    /// done of how many; false ends it with what there is.
+    /// All metrics of a fabric over these steps, by these names; of all fabrics without the name of one. `go_on` is asked between
+    /// two queries, with how many are done of how many; false ends it with what there is.
     pub fn record(
         &self,
+        names: &Names,
         fabric: Option<&str>,
         steps: Steps,
         go_on: &mut dyn FnMut(usize, usize) -> bool,
     ) -> Result<Answer, StoreError> {
         let mut recorder = Recorder::new(steps);
-        let (mut warnings, mut placeless) = (Vec::new(), 0);
-        let all: Vec<Metric> = Metric::all().collect();
-        for (done, &metric) in all.iter().enumerate() {
+        let (mut warnings, mut placeless, mut twice) = (Vec::new(), 0, 0);
+        let mut seen: BTreeSet<Key> = BTreeSet::new();
+        let all = names.entries();
+        for (done, entry) in all.iter().enumerate() {
             if !go_on(done, all.len()) {
                 break;
             }
-            let envelope = self.range(metric, fabric, steps)?;
+            let envelope = self.range(&names.query(entry, fabric), steps)?;
             for warning in envelope.warnings {
                 let warning = short(&warning);
-                if !warnings.contains(&warning) {
+                if !warnings.contains(&warning) && warnings.len() < MOST_WARNINGS {
                     warnings.push(warning);
                 }
             }
             for series in envelope.data.map(|data| data.result).unwrap_or_default() {
-                match place(&series.metric) {
-                    Some((place, priority)) => {
-                        let key = Key { place: recorder.place(place), metric, priority };
-                        read(&mut recorder, key, &series.values);
-                    }
-                    None => placeless += 1,
+                let Some((place, priority)) = names.place(entry, &series.metric) else {
+                    placeless += 1;
+                    continue;
+                };
+                let key = Key { place: recorder.place(place), metric: entry.metric, priority };
+                // Two collectors of the same thing: the first is as good as the second, and both are not twice as much.
+                if !seen.insert(key) {
+                    twice += 1;
+                    continue;
                 }
+                read(&mut recorder, key, entry.scale, &series.values);
             }
         }
         let refused = recorder.refused();
-        Ok(Answer { recording: recorder.finish(), warnings, placeless, refused })
+        Ok(Answer { recording: recorder.finish(), warnings, placeless, twice, refused })
     }
 
-    fn range(
-        &self,
-        metric: Metric,
-        fabric: Option<&str>,
-        steps: Steps,
-    ) -> Result<Envelope, StoreError> {
+    fn range(&self, query: &str, steps: Steps) -> Result<Envelope, StoreError> {
         let url = format!("{}/api/v1/query_range", self.base);
-        let query = match fabric {
-            Some(fabric) => format!("{}{{fabric=\"{}\"}}", metric.name(), escaped(fabric)),
-            None => metric.name().to_owned(),
-        };
         let seconds = |at: Timestamp| format!("{:.3}", at.ms() as f64 / 1e3);
         let request = self
             .agent
             .get(&url)
-            .query("query", &query)
+            .query("query", query)
             .query("start", seconds(steps.begin(0)))
             .query("end", seconds(steps.begin(steps.count)))
             .query("step", format!("{:.3}", steps.seconds()));
@@ -139,18 +141,13 @@ impl Store {
 }
 
 /// Takes the values of a series in.
-fn read(recorder: &mut Recorder, key: Key, values: &[(f64, String)]) {
+fn read(recorder: &mut Recorder, key: Key, scale: f64, values: &[(f64, String)]) {
     for (seconds, text) in values {
         // What is no number becomes one that the recorder refuses and counts.
-        let value = text.parse().unwrap_or(f64::NAN);
+        let value = text.parse().unwrap_or(f64::NAN) * scale;
         let at = Timestamp((seconds * 1e3).round() as i64 * 1_000_000);
         recorder.read(Reading { key, at, value });
     }
-}
-
-/// A value of a label within quotes.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -166,15 +163,10 @@ mod tests {
         assert_eq!(envelope.warnings, ["one store is down"]);
         let data = envelope.data.expect("data");
         assert_eq!(data.result[0].values[0], (1_700_000_000.0, "3".to_owned()));
-        assert!(place(&data.result[0].metric).is_some());
+        assert!(crate::labels::place(&data.result[0].metric).is_some());
         let error =
             r#"{"status":"error","errorType":"bad_data","error":"exceeded maximum resolution"}"#;
         let envelope: Envelope = serde_json::from_str(error).expect("an answer");
         assert_eq!((envelope.status.as_str(), envelope.data.is_none()), ("error", true));
-    }
-
-    #[test]
-    fn a_name_cannot_leave_its_quotes() {
-        assert_eq!(escaped("a\"} or up{x=\"\\"), "a\\\"} or up{x=\\\"\\\\");
     }
 }

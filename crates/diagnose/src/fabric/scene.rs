@@ -260,6 +260,7 @@ impl Window {
             strays: BTreeSet::new(),
             unknown: Unknown::default(),
         };
+        let mut ranks: BTreeMap<(String, Metric), Vec<Vec<f32>>> = BTreeMap::new();
         for (key, values) in recording.series() {
             let (device, port) = match recording.places().get(key.place) {
                 Place::Port { device, port } => (device, port),
@@ -268,7 +269,11 @@ impl Window {
                     window.jobs.entry(job.clone()).or_default().insert(key.metric, values);
                     continue;
                 }
-                Place::Rank { .. } => continue,
+                Place::Rank { job, .. } => {
+                    let ranks = ranks.entry((job.clone(), key.metric)).or_default();
+                    ranks.push(values[steps.clone()].to_vec());
+                    continue;
+                }
             };
             match names.find(device, port) {
                 Some(found) => {
@@ -283,6 +288,11 @@ impl Window {
                     }
                 }
             }
+        }
+        // A job that does not report itself is what its ranks report on average.
+        for ((job, metric), ranks) in ranks {
+            let job = window.jobs.entry(job).or_default();
+            job.entry(metric).or_insert_with(|| mean_of(&ranks));
         }
         window
     }
@@ -322,6 +332,17 @@ fn sum(series: &[f32]) -> f64 {
     let known: Vec<f64> = series.iter().filter(|v| !v.is_nan()).map(|v| f64::from(*v)).collect();
     let total: f64 = known.iter().sum();
     if known.is_empty() { 0.0 } else { total * series.len() as f64 / known.len() as f64 }
+}
+
+/// The mean of several series, step by step, of those that are known.
+fn mean_of(all: &[Vec<f32>]) -> Vec<f32> {
+    let steps = all.first().map_or(0, Vec::len);
+    let of = |step: usize| {
+        let known: Vec<f32> =
+            all.iter().map(|series| series[step]).filter(|v| !v.is_nan()).collect();
+        if known.is_empty() { f32::NAN } else { known.iter().sum::<f32>() / known.len() as f32 }
+    };
+    (0..steps).map(of).collect()
 }
 
 /// The mean of what is known.

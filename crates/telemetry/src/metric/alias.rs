@@ -13,6 +13,8 @@ pub enum Source {
     PortCounters,
     /// Fields of SONiC's COUNTERS_DB.
     Sonic,
+    /// Prometheus exporters on SONiC switches that read COUNTERS_DB, as `sonic-exporter` names it.
+    SonicExporter,
     /// node_exporter's collectors `infiniband` and `ethtool`.
     NodeExporter,
     /// Leaves of OpenConfig.
@@ -27,12 +29,13 @@ pub enum Source {
 
 impl Source {
     /// All of them, in the order of tables.
-    pub const ALL: [Source; 10] = [
+    pub const ALL: [Source; 11] = [
         Source::Ethtool,
         Source::HwCounters,
         Source::Rxe,
         Source::PortCounters,
         Source::Sonic,
+        Source::SonicExporter,
         Source::NodeExporter,
         Source::OpenConfig,
         Source::Dcgm,
@@ -48,6 +51,7 @@ impl Source {
             Source::Rxe => "hw_counters (rxe)",
             Source::PortCounters => "counters (sysfs)",
             Source::Sonic => "SONiC COUNTERS_DB",
+            Source::SonicExporter => "sonic-exporter",
             Source::NodeExporter => "node_exporter",
             Source::OpenConfig => "OpenConfig",
             Source::Dcgm => "DCGM exporter",

@@ -32,6 +32,10 @@ const fn sonic(name: &'static str) -> Alias {
     Alias::of(Source::Sonic, name)
 }
 
+const fn switch(name: &'static str) -> Alias {
+    Alias::of(Source::SonicExporter, name)
+}
+
 const fn node(name: &'static str) -> Alias {
     Alias::of(Source::NodeExporter, name)
 }
@@ -101,6 +105,7 @@ pub static METRICS: &[Facts] = &[
             node("node_ethtool_transmitted_prio{p}_bytes"),
             node("node_infiniband_port_data_transmitted_bytes_total"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/transmit-octets"),
+            switch("sonic_queue_bytes_total"),
         ],
     ),
     counter(
@@ -115,6 +120,7 @@ pub static METRICS: &[Facts] = &[
             sonic("SAI_PORT_STAT_IF_IN_OCTETS"),
             node("node_ethtool_received_prio{p}_bytes"),
             node("node_infiniband_port_data_received_bytes_total"),
+            switch("sonic_interface_receive_bytes_total"),
         ],
     ),
     counter(
@@ -130,6 +136,7 @@ pub static METRICS: &[Facts] = &[
             node("node_ethtool_transmitted_prio{p}_packets"),
             node("node_infiniband_port_packets_transmitted_total"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/transmit-pkts"),
+            switch("sonic_queue_packets_total"),
         ],
     ),
     counter(
@@ -160,7 +167,7 @@ pub static METRICS: &[Facts] = &[
         Unit::Ratio,
         Scope::Port,
         "Whether the link is up: 1 or 0.",
-        &[],
+        &[switch("sonic_interface_operational_status")],
     ),
     events(
         Metric::LinkDowns,
@@ -185,6 +192,7 @@ pub static METRICS: &[Facts] = &[
             ethtool("rx_prio{p}_pause"),
             sonic("SAI_PORT_STAT_PFC_{p}_RX_PKTS"),
             node("node_ethtool_received_prio{p}_pause"),
+            Alias::of(Source::Amd, "nic_port_stats_frames_rx_pripause"),
         ],
     ),
     counter(
@@ -307,6 +315,7 @@ pub static METRICS: &[Facts] = &[
             sonic("SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS"),
             node("node_ethtool_received_prio{p}_discards"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/dropped-pkts"),
+            switch("sonic_queue_dropped_packets_total"),
         ],
     ),
     counter(
@@ -332,6 +341,7 @@ pub static METRICS: &[Facts] = &[
         &[
             sonic("SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/max-queue-len"),
+            switch("sonic_queue_watermark_bytes_total"),
         ],
     ),
     watermark(

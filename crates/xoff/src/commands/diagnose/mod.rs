@@ -24,7 +24,8 @@ const EXAMPLES: &str = "Examples:
   xoff diagnose storm
   xoff diagnose storm --usual 0us..50us --window 50us..
   xoff diagnose slow-run --usual good-run --json | jq '.findings[0]'
-  xoff diagnose http://localhost:9090 --fabric pod.toml --last 10m --before 1h
+  xoff diagnose http://localhost:9090 --fabric pod.toml --last 10min --before 1h
+  xoff diagnose http://localhost:9090 --fabric pod.toml --names names.toml
 
 A run folder holds counters if the run was made with --counters. What is usual
 is part of the same run, or another run; of a metric store it is the time
@@ -32,7 +33,9 @@ before. Without it, causes that show only by comparison (other routes, more
 marks than before) cannot be found.
 
 A metric store is anything that answers as Prometheus does, and holds the series
-of docs/metrics.md: its names and labels.
+of docs/metrics.md: its names and labels. A names file says what they are called
+elsewhere (docs/diagnose.md): `sources = [\"node-exporter\"]` and which device is
+which is often enough.
 
 Exit codes:
   0    nothing is wrong
@@ -67,6 +70,9 @@ pub(crate) struct Args {
     /// Of a metric store: only series whose label `fabric` is this
     #[arg(long, value_name = "NAME")]
     fabric_name: Option<String>,
+    /// Of a metric store: what its series are called, if not as in docs/metrics.md
+    #[arg(long, value_name = "FILE")]
+    names: Option<PathBuf>,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,

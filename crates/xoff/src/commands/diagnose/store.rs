@@ -6,7 +6,9 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
+use xoff_collect::names::Names;
 use xoff_collect::prometheus::query::{Answer, Store};
 use xoff_diagnose::fabric::{Diagnosis, Missing, Scene};
 use xoff_telemetry::recording::{Steps, Timestamp};
@@ -29,7 +31,8 @@ pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
     }
     let setup = crate::input::fabric(fabric)?;
     let (steps, usual) = steps(args, clock::now())?;
-    let answer = ask(args, url, steps)?;
+    let names = names(args.names.as_deref())?;
+    let answer = ask(args, url, &names, steps)?;
     if answer.recording.is_empty() {
         return Err(Failure::input(nothing(args, url, &answer)));
     }
@@ -39,6 +42,18 @@ pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
     let mut diagnosis = xoff_diagnose::fabric::diagnose(&scene);
     diagnosis.missing.extend(left_out(&answer));
     Ok(diagnosis)
+}
+
+/// What series are called: as in the schema, and as a file says.
+fn names(path: Option<&Path>) -> Result<Names, Failure> {
+    let Some(path) = path else { return Ok(Names::own()) };
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::input(format!("cannot use the names of `{}`: {error}", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    Names::read(&text, &mut |name| std::fs::read_to_string(base.join(name)))
+        .map_err(|error| wrong(&error))
 }
 
 /// The steps until now, and how many of them are usual.
@@ -64,7 +79,7 @@ fn steps(args: &Args, now: Timestamp) -> Result<(Steps, usize), Failure> {
     Ok((Steps { start, step, count: count as usize }, before as usize))
 }
 
-fn ask(args: &Args, url: &str, steps: Steps) -> Result<Answer, Failure> {
+fn ask(args: &Args, url: &str, names: &Names, steps: Steps) -> Result<Answer, Failure> {
     let interrupt = Interrupt::listen();
     let bar = (!args.json && std::io::stderr().is_terminal()).then(bar);
     let mut go_on = |done: usize, all: usize| {
@@ -74,7 +89,7 @@ fn ask(args: &Args, url: &str, steps: Steps) -> Result<Answer, Failure> {
         }
         !interrupt.requested()
     };
-    let answer = Store::new(url).record(args.fabric_name.as_deref(), steps, &mut go_on);
+    let answer = Store::new(url).record(names, args.fabric_name.as_deref(), steps, &mut go_on);
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
@@ -105,7 +120,7 @@ fn nothing(args: &Args, url: &str, answer: &Answer) -> String {
         count => format!("; {count} series have neither `device` nor `job_name`"),
     };
     format!(
-        "`{url}` has no series of docs/metrics.md{of} in the last {} s{odd}",
+        "`{url}` has no series of docs/metrics.md{of} in the last {} s{odd}; series with other names need --names",
         (args.last + args.before).as_secs()
     )
 }
@@ -117,6 +132,9 @@ fn left_out(answer: &Answer) -> Vec<Missing> {
     answer.warnings.iter().for_each(|text| say(format!("the store answered in part: {text}")));
     if answer.placeless > 0 {
         say(format!("{} series name no device and no job", answer.placeless));
+    }
+    if answer.twice > 0 {
+        say(format!("{} series are there twice; the first of each was used", answer.twice));
     }
     if answer.refused > 0 {
         say(format!("{} values are no numbers, or not in order", answer.refused));
