@@ -37,27 +37,29 @@ pub struct Answer {
     pub refused: u64,
 }
 
-/// An answer of `/api/v1/query_range`.
+/// An answer of `/api/v1/query_range`. Values borrow from its text: there are millions of them.
 #[derive(Debug, Deserialize)]
-struct Envelope {
+struct Envelope<'a> {
     status: String,
     #[serde(default)]
     error: String,
     #[serde(default)]
     warnings: Vec<String>,
-    data: Option<Data>,
+    #[serde(borrow)]
+    data: Option<Data<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Data {
-    #[serde(default)]
-    result: Vec<Series>,
+struct Data<'a> {
+    #[serde(borrow, default)]
+    result: Vec<Series<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Series {
+struct Series<'a> {
     metric: Labels,
-    values: Vec<(f64, String)>,
+    #[serde(borrow)]
+    values: Vec<(f64, &'a str)>,
 }
 
 impl Store {
@@ -83,7 +85,8 @@ impl Store {
             if !go_on(done, all.len()) {
                 break;
             }
-            let envelope = self.range(&names.query(entry, fabric), steps)?;
+            let body = self.range(&names.query(entry, fabric), steps)?;
+            let envelope = body.read()?;
             for warning in envelope.warnings {
                 let warning = short(&warning);
                 if !warnings.contains(&warning) && warnings.len() < MOST_WARNINGS {
@@ -108,7 +111,7 @@ impl Store {
         Ok(Answer { recording: recorder.finish(), warnings, placeless, twice, refused })
     }
 
-    fn range(&self, query: &str, steps: Steps) -> Result<Envelope, StoreError> {
+    fn range(&self, query: &str, steps: Steps) -> Result<Body, StoreError> {
         let url = format!("{}/api/v1/query_range", self.base);
         let seconds = |at: Timestamp| format!("{:.3}", at.ms() as f64 / 1e3);
         let request = self
@@ -124,15 +127,30 @@ impl Store {
         };
         let mut response = request.call().map_err(unreachable)?;
         let status = response.status().as_u16();
-        let body = response.body_mut().with_config().limit(MOST).read_to_vec();
-        let body = body.map_err(unreachable)?;
-        let envelope: Envelope = serde_json::from_slice(&body).map_err(|error| match status {
-            200 => StoreError::Odd { url: url.clone(), reason: error.to_string() },
-            _ => {
-                let text = short(&String::from_utf8_lossy(&body));
-                StoreError::Refused { url: url.clone(), status, text }
+        let text = response.body_mut().with_config().limit(MOST).read_to_vec();
+        Ok(Body { text: text.map_err(unreachable)?, url, status })
+    }
+}
+
+/// What a store answered.
+struct Body {
+    url: String,
+    status: u16,
+    text: Vec<u8>,
+}
+
+impl Body {
+    /// What it says, unless it says that it will not.
+    fn read(&self) -> Result<Envelope<'_>, StoreError> {
+        let (url, status) = (self.url.clone(), self.status);
+        let envelope: Envelope<'_> = match (serde_json::from_slice(&self.text), status) {
+            (Ok(envelope), _) => envelope,
+            (Err(error), 200) => return Err(StoreError::Odd { url, reason: error.to_string() }),
+            (Err(_), _) => {
+                let text = short(&String::from_utf8_lossy(&self.text));
+                return Err(StoreError::Refused { url, status, text });
             }
-        })?;
+        };
         if envelope.status != "success" {
             return Err(StoreError::Refused { url, status, text: short(&envelope.error) });
         }
@@ -141,7 +159,7 @@ impl Store {
 }
 
 /// Takes the values of a series in.
-fn read(recorder: &mut Recorder, key: Key, scale: f64, values: &[(f64, String)]) {
+fn read(recorder: &mut Recorder, key: Key, scale: f64, values: &[(f64, &str)]) {
     for (seconds, text) in values {
         // What is no number becomes one that the recorder refuses and counts.
         let value = text.parse().unwrap_or(f64::NAN) * scale;
@@ -159,14 +177,14 @@ mod tests {
         let text = r#"{"status":"success","warnings":["one store is down"],"data":{"resultType":"matrix","result":[
             {"metric":{"__name__":"xoff_link_down_events_total","device":"leaf0","port":"p"},
              "values":[[1700000000,"3"],[1700000015.5,"NaN"]]}]}}"#;
-        let envelope: Envelope = serde_json::from_str(text).expect("an answer");
+        let envelope: Envelope<'_> = serde_json::from_str(text).expect("an answer");
         assert_eq!(envelope.warnings, ["one store is down"]);
         let data = envelope.data.expect("data");
-        assert_eq!(data.result[0].values[0], (1_700_000_000.0, "3".to_owned()));
+        assert_eq!(data.result[0].values[0], (1_700_000_000.0, "3"));
         assert!(crate::labels::place(&data.result[0].metric).is_some());
         let error =
             r#"{"status":"error","errorType":"bad_data","error":"exceeded maximum resolution"}"#;
-        let envelope: Envelope = serde_json::from_str(error).expect("an answer");
+        let envelope: Envelope<'_> = serde_json::from_str(error).expect("an answer");
         assert_eq!((envelope.status.as_str(), envelope.data.is_none()), ("error", true));
     }
 }
