@@ -5,8 +5,23 @@ pub mod write;
 
 use std::time::Duration;
 
-/// The longest that one request takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// What a store may cost: it is not believed to be well.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The longest that one request takes.
+    pub patience: Duration,
+    /// The largest answer that is read, in bytes.
+    pub answer: u64,
+    /// The most series that are kept, of all answers together.
+    pub series: usize,
+}
+
+impl Default for Limits {
+    /// Enough for ten thousand NICs and the ports of their switches.
+    fn default() -> Self {
+        Self { patience: Duration::from_secs(30), answer: 512 << 20, series: 2_000_000 }
+    }
+}
 
 /// Why a store could not be asked or written to.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +45,16 @@ pub enum StoreError {
         /// What it said.
         text: String,
     },
+    /// There are more series than can be looked at.
+    #[error(
+        "`{url}` has more than {most} series; choose one fabric with --fabric-name, or fewer with `select` in a names file"
+    )]
+    TooMany {
+        /// What was asked.
+        url: String,
+        /// How many are too many.
+        most: usize,
+    },
     /// Its answer is not what Prometheus answers.
     #[error("`{url}` does not answer as Prometheus does: {reason}")]
     Odd {
@@ -40,9 +65,9 @@ pub enum StoreError {
     },
 }
 
-fn agent() -> ureq::Agent {
+fn agent(limits: &Limits) -> ureq::Agent {
     let config = ureq::Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
+        .timeout_global(Some(limits.patience))
         .http_status_as_error(false)
         .build();
     ureq::Agent::new_with_config(config)

@@ -3,15 +3,13 @@
 //! Every metric is asked for as it is, at the beginnings of all steps: what adds up is turned into increases here, so that
 //! counters that start again are recognised, whatever the store.
 
-use super::{StoreError, agent, short};
+use super::{Limits, StoreError, agent, short};
 use crate::labels::Labels;
 use crate::names::Names;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use xoff_telemetry::recording::{Key, Reading, Recorder, Recording, Steps, Timestamp};
 
-/// The largest answer that is read, in bytes.
-const MOST: u64 = 512 << 20;
 /// Warnings that are kept.
 const MOST_WARNINGS: usize = 20;
 
@@ -20,6 +18,7 @@ const MOST_WARNINGS: usize = 20;
 pub struct Store {
     agent: ureq::Agent,
     base: String,
+    limits: Limits,
 }
 
 /// What a store gave.
@@ -65,7 +64,12 @@ struct Series<'a> {
 impl Store {
     /// The store at an address like `http://localhost:9090`.
     pub fn new(base: &str) -> Self {
-        Self { agent: agent(), base: base.trim_end_matches('/').to_owned() }
+        Self::with_limits(base, Limits::default())
+    }
+
+    /// The same with other limits.
+    pub fn with_limits(base: &str, limits: Limits) -> Self {
+        Self { agent: agent(&limits), base: base.trim_end_matches('/').to_owned(), limits }
     }
 
     /// All metrics of a fabric over these steps, by these names; of all fabrics without the name of one. `go_on` is asked between
@@ -104,6 +108,9 @@ impl Store {
                     twice += 1;
                     continue;
                 }
+                if seen.len() > self.limits.series {
+                    return Err(StoreError::TooMany { url: body.url, most: self.limits.series });
+                }
                 read(&mut recorder, key, entry.scale, &series.values);
             }
         }
@@ -127,7 +134,7 @@ impl Store {
         };
         let mut response = request.call().map_err(unreachable)?;
         let status = response.status().as_u16();
-        let text = response.body_mut().with_config().limit(MOST).read_to_vec();
+        let text = response.body_mut().with_config().limit(self.limits.answer).read_to_vec();
         Ok(Body { text: text.map_err(unreachable)?, url, status })
     }
 }
@@ -163,7 +170,9 @@ fn read(recorder: &mut Recorder, key: Key, scale: f64, values: &[(f64, &str)]) {
     for (seconds, text) in values {
         // What is no number becomes one that the recorder refuses and counts.
         let value = text.parse().unwrap_or(f64::NAN) * scale;
-        let at = Timestamp((seconds * 1e3).round() as i64 * 1_000_000);
+        // A century and more on either side: differences of two times are still numbers.
+        let ms = (seconds * 1e3).round().clamp(-4e12, 4e12);
+        let at = Timestamp::from_ms(ms as i64);
         recorder.read(Reading { key, at, value });
     }
 }

@@ -1,6 +1,6 @@
 //! Readings into a metric store, by Prometheus' remote write protocol, version 1: protobuf messages, compressed with snappy.
 
-use super::{StoreError, agent, short};
+use super::{Limits, StoreError, agent, short};
 use crate::labels::Labeller;
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,7 @@ pub fn send(
     labeller: &Labeller<'_>,
     readings: &Readings,
 ) -> Result<Written, StoreError> {
-    let agent = agent();
+    let agent = agent(&Limits::default());
     let series: BTreeSet<Key> = readings.list.iter().map(|reading| reading.key).collect();
     let mut written = Written { series: series.len(), samples: 0 };
     for request in requests(labeller, readings) {

@@ -18,6 +18,7 @@ mod prometheus;
 mod reference;
 mod report;
 mod run;
+mod scale;
 mod schema;
 mod shell;
 mod signals;

@@ -8,14 +8,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A Prometheus on loopback that takes remote writes, and ends with this value.
-struct Prometheus {
+pub(super) struct Prometheus {
     process: Child,
     port: u16,
 }
 
 impl Prometheus {
     /// Starts one; `None`, said on standard error, where there is none.
-    fn start(folder: &Path) -> Option<Self> {
+    pub(super) fn start(folder: &Path) -> Option<Self> {
         let program = std::env::var("XOFF_PROMETHEUS").unwrap_or_else(|_| "prometheus".into());
         let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
         let config = folder.join("prometheus.yml");
@@ -68,7 +68,7 @@ impl Prometheus {
         answer["data"]["result"].clone()
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(super) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 }
