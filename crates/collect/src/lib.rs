@@ -2,7 +2,7 @@
 //! to one.
 //!
 //! A series of a store is a name and labels; [`labels`] says which labels a place of a fabric has, [`names`] what series of other
-//! exporters are called and mean. What comes from a store is
+//! exporters are called and mean. [`steplog`] reads the step times that jobs log. What comes from a store is
 //! not believed: answers are bounded in size and time, values that are no numbers are refused and counted, and a store that
 //! answered in part says so.
 //!
@@ -11,3 +11,4 @@
 pub mod labels;
 pub mod names;
 pub mod prometheus;
+pub mod steplog;

@@ -49,8 +49,9 @@ fn values_that_are_none_are_counted_and_left_out() {
     let series = "{\"metric\":{\"device\":\"a\",\"port\":\"p\"},\"values\":[[0,\"1\"],[60,\"NaN\"],[60,\"+Inf\"],[30,\"2\"],\
                   [20,\"3\"],[90,\"lots\"],[1e300,\"4\"],[-1e300,\"4\"]]}";
     let answer = ask(|stream| ok(stream, &matrix(series))).expect("an answer");
-    assert!(answer.refused >= 4, "{}", answer.refused);
-    for (_, values) in answer.recording.series() {
+    let refused = answer.recorder.refused();
+    assert!(refused >= 4, "{refused}");
+    for (_, values) in answer.recorder.finish().series() {
         assert!(values.iter().all(|value| value.is_nan() || value.is_finite()));
     }
 }
@@ -63,7 +64,7 @@ fn labels_may_be_anything() {
          {{\"metric\":{{}},\"values\":[]}},{{\"metric\":{{\"device\":\"a\",\"priority\":\"99\"}},\"values\":[]}}"
     );
     let answer = ask(move |stream| ok(stream, &matrix(&odd))).expect("an answer");
-    assert!(answer.placeless > 0 && !answer.recording.is_empty());
+    assert!(answer.placeless > 0 && !answer.recorder.finish().is_empty());
 }
 
 #[test]

@@ -288,6 +288,11 @@ impl Recorder {
         self.values(key)[step] = value as f32;
     }
 
+    /// Whether nothing is recorded yet.
+    pub fn is_empty(&self) -> bool {
+        self.recording.is_empty()
+    }
+
     /// Counters that started again or wrapped.
     pub fn restarts(&self) -> u64 {
         self.restarts

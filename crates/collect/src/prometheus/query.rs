@@ -8,7 +8,7 @@ use crate::labels::Labels;
 use crate::names::Names;
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use xoff_telemetry::recording::{Key, Reading, Recorder, Recording, Steps, Timestamp};
+use xoff_telemetry::recording::{Key, Reading, Recorder, Steps, Timestamp};
 
 /// Warnings that are kept.
 const MOST_WARNINGS: usize = 20;
@@ -24,16 +24,14 @@ pub struct Store {
 /// What a store gave.
 #[derive(Debug)]
 pub struct Answer {
-    /// The recording.
-    pub recording: Recording,
+    /// What it said, to which more can be added.
+    pub recorder: Recorder,
     /// What the store said about its own answers: parts of it did not answer, or more.
     pub warnings: Vec<String>,
     /// Series that name no place.
     pub placeless: u64,
     /// Series of a place and metric that had one already.
     pub twice: u64,
-    /// Values that are no numbers, or not in order.
-    pub refused: u64,
 }
 
 /// An answer of `/api/v1/query_range`. Values borrow from its text: there are millions of them.
@@ -114,8 +112,7 @@ impl Store {
                 read(&mut recorder, key, entry.scale, &series.values);
             }
         }
-        let refused = recorder.refused();
-        Ok(Answer { recording: recorder.finish(), warnings, placeless, twice, refused })
+        Ok(Answer { recorder, warnings, placeless, twice })
     }
 
     fn range(&self, query: &str, steps: Steps) -> Result<Body, StoreError> {

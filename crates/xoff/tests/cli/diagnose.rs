@@ -66,6 +66,7 @@ fn mistakes_say_what_would_be_right() {
         (vec!["diagnose", "incast.toml", "--window", "5s.."], "no reading of the counters"),
         (vec!["diagnose", "incast.toml", "--usual", "0us.."], "no counters are left"),
         (vec!["diagnose", "incast.toml", "--fabric", "none.toml"], "none.toml"),
+        (vec!["diagnose", "incast.toml", "--steps", "a.csv"], "are for metric stores"),
     ] {
         let out = output(folder.path(), &arguments);
         assert_eq!(code(&out), Some(2), "{arguments:?}: {}", stdout(&out));
@@ -157,6 +158,18 @@ fn store() -> (String, std::thread::JoinHandle<()>) {
     (address, std::thread::spawn(serve))
 }
 
+/// A step of one second every half minute, and of two seconds for the last quarter of an hour.
+#[allow(clippy::disallowed_methods, reason = "a store is ordered by wall time")]
+fn step_times() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let lines = (0..120).map(|step| {
+        let ago = 3_600 - 30 * step;
+        let took = if ago <= 900 { 2 } else { 1 };
+        format!("{},{took}\n", now.as_secs() - ago)
+    });
+    format!("time,seconds\n{}", lines.collect::<String>())
+}
+
 #[test]
 fn series_of_other_exporters_are_read_by_their_names() {
     use std::io::Write;
@@ -183,6 +196,20 @@ fn series_of_other_exporters_are_read_by_their_names() {
         (&first["cause"], first["place"].as_str()),
         (&"link-flaps".into(), Some("leaf0→server1-nic0"))
     );
+    // Step times that the job logged say what the flaps cost.
+    std::fs::write(folder.path().join("train.csv"), step_times()).unwrap();
+    let logged =
+        output(folder.path(), &[&with("names.toml")[..], &["--steps", "train.csv"]].concat());
+    let evidence = json(&logged)["findings"][0]["evidence"].to_string();
+    // A step more or less belongs to either part, depending on the second.
+    let twice = ["1.9", "2.0"]
+        .iter()
+        .any(|ratio| evidence.contains(&format!("the steps of `train` take {ratio}")));
+    assert!(twice, "{evidence}");
+    std::fs::write(folder.path().join("odd.csv"), "time,seconds\nnoon,1\n").unwrap();
+    let odd = output(folder.path(), &[&with("names.toml")[..], &["--steps", "odd.csv"]].concat());
+    assert_eq!(code(&odd), Some(2));
+    assert!(stderr(&odd).contains("line 2: `noon` is no time"), "{}", stderr(&odd));
     let stop = std::net::TcpStream::connect(address.trim_start_matches("http://")).unwrap();
     write!(&stop, "GET /stop HTTP/1.1\r\n\r\n").unwrap();
     server.join().unwrap();

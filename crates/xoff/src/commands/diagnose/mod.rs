@@ -73,6 +73,9 @@ pub(crate) struct Args {
     /// Of a metric store: what its series are called, if not as in docs/metrics.md
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
+    /// Of a metric store: step times that a job logged, a table or Megatron-LM's lines
+    #[arg(long, value_name = "FILE")]
+    steps: Option<PathBuf>,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
@@ -116,6 +119,11 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 
 /// A diagnosis of a run's counters.
 fn of_folder(args: &Args) -> Result<Diagnosis, Failure> {
+    if args.names.is_some() || args.steps.is_some() {
+        return Err(Failure::input(
+            "--names and --steps are for metric stores; a run knows its own names and step times",
+        ));
+    }
     let (recording, unread) = recording(&args.source)?;
     let setup = fabric(args)?;
     let other = match &args.usual {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 use xoff_collect::names::Names;
 use xoff_collect::prometheus::query::{Answer, Store};
+use xoff_collect::steplog::StepLog;
 use xoff_diagnose::fabric::{Diagnosis, Missing, Scene};
 use xoff_telemetry::recording::{Steps, Timestamp};
 use xoff_units::Span;
@@ -33,15 +34,30 @@ pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
     let (steps, usual) = steps(args, clock::now())?;
     let names = names(args.names.as_deref())?;
     let answer = ask(args, url, &names, steps)?;
-    if answer.recording.is_empty() {
+    if answer.recorder.is_empty() {
         return Err(Failure::input(nothing(args, url, &answer)));
     }
-    let recording = &answer.recording;
+    let missing = left_out(&answer);
+    let mut recorder = answer.recorder;
+    if let Some(path) = &args.steps {
+        let job = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+        step_log(path)?.add_to(&mut recorder, &job);
+    }
+    let recording = &recorder.finish();
     let scene = Scene::new(&setup.fabric, recording, usual..steps.count);
     let scene = scene.with_usual(recording, 0..usual);
     let mut diagnosis = xoff_diagnose::fabric::diagnose(&scene);
-    diagnosis.missing.extend(left_out(&answer));
+    diagnosis.missing.extend(missing);
     Ok(diagnosis)
+}
+
+/// The step times that a job logged.
+fn step_log(path: &Path) -> Result<StepLog, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::input(format!("cannot use the step times of `{}`: {error}", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    StepLog::read(&text).map_err(|error| wrong(&error))
 }
 
 /// What series are called: as in the schema, and as a file says.
@@ -136,8 +152,9 @@ fn left_out(answer: &Answer) -> Vec<Missing> {
     if answer.twice > 0 {
         say(format!("{} series are there twice; the first of each was used", answer.twice));
     }
-    if answer.refused > 0 {
-        say(format!("{} values are no numbers, or not in order", answer.refused));
+    let refused = answer.recorder.refused();
+    if refused > 0 {
+        say(format!("{refused} values are no numbers, or not in order"));
     }
     missing
 }
