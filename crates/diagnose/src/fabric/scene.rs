@@ -235,6 +235,12 @@ impl Window {
             jobs: BTreeMap::new(),
             unknown: Unknown::default(),
         };
+        // A place has dozens of series, and is looked up once.
+        let found = |place: &Place| match place {
+            Place::Port { device, port } => names.find(device, port),
+            Place::Rank { .. } | Place::Job { .. } => None,
+        };
+        let ports: Vec<Option<PortId>> = recording.places().all().iter().map(found).collect();
         for (key, values) in recording.series() {
             let (device, port) = match recording.places().get(key.place) {
                 Place::Port { device, port } => (device, port),
@@ -245,7 +251,7 @@ impl Window {
                 }
                 Place::Rank { .. } => continue,
             };
-            match names.find(device, port) {
+            match ports[key.place.0 as usize] {
                 Some(found) => {
                     let values = values[steps.clone()].to_vec();
                     window.ports[found.index()].insert((key.metric, key.priority), values);
