@@ -6,6 +6,7 @@
 use super::{StoreError, agent, short};
 use crate::labels::{Labels, place};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use xoff_telemetry::Metric;
 use xoff_telemetry::recording::{Key, Reading, Recorder, Recording, Steps, Timestamp};
 
@@ -32,27 +33,34 @@ pub struct Answer {
     pub refused: u64,
 }
 
-/// An answer of `/api/v1/query_range`.
+/// An answer of `/api/v1/query_range` or `/api/v1/query`, with series of `S`.
 #[derive(Debug, Deserialize)]
-struct Envelope {
+struct Envelope<S> {
     status: String,
     #[serde(default)]
     error: String,
     #[serde(default)]
     warnings: Vec<String>,
-    data: Option<Data>,
+    data: Option<Data<S>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Data {
-    #[serde(default)]
-    result: Vec<Series>,
+struct Data<S> {
+    #[serde(default = "Vec::new")]
+    result: Vec<S>,
 }
 
+/// A series over a range of time.
 #[derive(Debug, Deserialize)]
 struct Series {
     metric: Labels,
     values: Vec<(f64, String)>,
+}
+
+/// A series at an instant.
+#[derive(Debug, Deserialize)]
+struct Sample {
+    value: (f64, String),
 }
 
 impl Store {
@@ -97,17 +105,27 @@ impl Store {
         Ok(Answer { recording: recorder.finish(), warnings, placeless, refused })
     }
 
+    /// When the newest sample of the bytes that ports sent was taken; a store repeats the last one of a series for minutes, so
+    /// that a range of values does not tell. Nothing if there is none.
+    pub fn newest(&self, fabric: Option<&str>) -> Result<Option<Timestamp>, StoreError> {
+        let url = format!("{}/api/v1/query", self.base);
+        let query = format!("max(timestamp({}))", selector(Metric::TxBytes, fabric));
+        let answer: Envelope<Sample> =
+            self.get(self.agent.get(&url).query("query", &query), &url)?;
+        let samples = answer.data.map(|data| data.result).unwrap_or_default();
+        let seconds = samples.first().and_then(|sample| sample.value.1.parse().ok());
+        let seconds = seconds.filter(|seconds: &f64| seconds.is_finite());
+        Ok(seconds.map(|seconds| Timestamp::from_ms((seconds * 1e3) as i64)))
+    }
+
     fn range(
         &self,
         metric: Metric,
         fabric: Option<&str>,
         steps: Steps,
-    ) -> Result<Envelope, StoreError> {
+    ) -> Result<Envelope<Series>, StoreError> {
         let url = format!("{}/api/v1/query_range", self.base);
-        let query = match fabric {
-            Some(fabric) => format!("{}{{fabric=\"{}\"}}", metric.name(), escaped(fabric)),
-            None => metric.name().to_owned(),
-        };
+        let query = selector(metric, fabric);
         let seconds = |at: Timestamp| format!("{:.3}", at.ms() as f64 / 1e3);
         let request = self
             .agent
@@ -116,6 +134,15 @@ impl Store {
             .query("start", seconds(steps.begin(0)))
             .query("end", seconds(steps.begin(steps.count)))
             .query("step", format!("{:.3}", steps.seconds()));
+        self.get(request, &url)
+    }
+
+    fn get<S: DeserializeOwned>(
+        &self,
+        request: ureq::RequestBuilder<ureq::typestate::WithoutBody>,
+        url: &str,
+    ) -> Result<Envelope<S>, StoreError> {
+        let url = url.to_owned();
         let unreachable = |error: ureq::Error| StoreError::Unreachable {
             url: url.clone(),
             reason: error.to_string(),
@@ -124,13 +151,14 @@ impl Store {
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(MOST).read_to_vec();
         let body = body.map_err(unreachable)?;
-        let envelope: Envelope = serde_json::from_slice(&body).map_err(|error| match status {
-            200 => StoreError::Odd { url: url.clone(), reason: error.to_string() },
-            _ => {
-                let text = short(&String::from_utf8_lossy(&body));
-                StoreError::Refused { url: url.clone(), status, text }
-            }
-        })?;
+        let envelope: Envelope<S> =
+            serde_json::from_slice(&body).map_err(|error| match status {
+                200 => StoreError::Odd { url: url.clone(), reason: error.to_string() },
+                _ => {
+                    let text = short(&String::from_utf8_lossy(&body));
+                    StoreError::Refused { url: url.clone(), status, text }
+                }
+            })?;
         if envelope.status != "success" {
             return Err(StoreError::Refused { url, status, text: short(&envelope.error) });
         }
@@ -148,6 +176,14 @@ fn read(recorder: &mut Recorder, key: Key, values: &[(f64, String)]) {
     }
 }
 
+/// All series of a metric, of one fabric or of all.
+fn selector(metric: Metric, fabric: Option<&str>) -> String {
+    match fabric {
+        Some(fabric) => format!("{}{{fabric=\"{}\"}}", metric.name(), escaped(fabric)),
+        None => metric.name().to_owned(),
+    }
+}
+
 /// A value of a label within quotes.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
@@ -162,15 +198,27 @@ mod tests {
         let text = r#"{"status":"success","warnings":["one store is down"],"data":{"resultType":"matrix","result":[
             {"metric":{"__name__":"xoff_link_down_events_total","device":"leaf0","port":"p"},
              "values":[[1700000000,"3"],[1700000015.5,"NaN"]]}]}}"#;
-        let envelope: Envelope = serde_json::from_str(text).expect("an answer");
+        let envelope: Envelope<Series> = serde_json::from_str(text).expect("an answer");
         assert_eq!(envelope.warnings, ["one store is down"]);
         let data = envelope.data.expect("data");
         assert_eq!(data.result[0].values[0], (1_700_000_000.0, "3".to_owned()));
         assert!(place(&data.result[0].metric).is_some());
         let error =
             r#"{"status":"error","errorType":"bad_data","error":"exceeded maximum resolution"}"#;
-        let envelope: Envelope = serde_json::from_str(error).expect("an answer");
+        let envelope: Envelope<Series> = serde_json::from_str(error).expect("an answer");
         assert_eq!((envelope.status.as_str(), envelope.data.is_none()), ("error", true));
+    }
+
+    #[test]
+    fn an_instant_has_one_value_of_each_series() {
+        let text = r#"{"status":"success","data":{"resultType":"vector","result":[
+            {"metric":{},"value":[1700000020.1,"1700000015.5"]}]}}"#;
+        let envelope: Envelope<Sample> = serde_json::from_str(text).expect("an answer");
+        assert_eq!(envelope.data.expect("data").result[0].value.1, "1700000015.5");
+        assert_eq!(
+            selector(Metric::TxBytes, Some("pod")),
+            "xoff_transmit_bytes_total{fabric=\"pod\"}"
+        );
     }
 
     #[test]
