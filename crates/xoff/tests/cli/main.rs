@@ -26,6 +26,7 @@ mod trace;
 mod traffic;
 mod validate;
 mod validator;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

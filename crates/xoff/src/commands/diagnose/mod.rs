@@ -1,7 +1,7 @@
 //! `xoff diagnose`: from counters to the cause and its place.
 
 mod page;
-mod store;
+pub(crate) mod store;
 mod window;
 
 use crate::exit::{Exit, Failure};
@@ -107,7 +107,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 /// A diagnosis of a run's counters.
 fn of_folder(args: &Args) -> Result<Diagnosis, Failure> {
     let (recording, unread) = recording(&args.source)?;
-    let setup = fabric(args)?;
+    let setup = fabric(&args.source, args.fabric.as_deref())?.0;
     let other = match &args.usual {
         Some(text) if Path::new(text).is_dir() => Some(self::recording(Path::new(text))?.0),
         _ => None,
@@ -149,7 +149,7 @@ fn refuse_empty(window: &Range<usize>) -> Result<(), Failure> {
 }
 
 /// The counters of a run, a step for each time they were read; and how many rows were not understood.
-fn recording(folder: &Path) -> Result<(Recording, u64), Failure> {
+pub(crate) fn recording(folder: &Path) -> Result<(Recording, u64), Failure> {
     let path = folder.join(xoff_telemetry::CounterRow::TABLE).with_extension("parquet");
     if !path.exists() {
         return Err(Failure::input(format!(
@@ -174,23 +174,28 @@ fn steps(readings: &Readings) -> Steps {
     Steps { start, step: Span::from_ns(ns.unsigned_abs()), count }
 }
 
-/// The fabric as it was planned.
-fn fabric(args: &Args) -> Result<Box<FabricSetup>, Failure> {
-    if let Some(path) = &args.fabric {
-        return crate::input::fabric(path).map(Box::new);
+/// The fabric as it was planned, by the file that is named or by the one that the run was made with; and its name.
+pub(crate) fn fabric(
+    source: &Path,
+    named: Option<&Path>,
+) -> Result<(Box<FabricSetup>, String), Failure> {
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(path) = named {
+        return Ok((Box::new(crate::input::fabric(path)?), stem(path)));
     }
-    let summary = RunFolder::read_summary(&args.source).map_err(|error| {
-        Failure::input(format!("`{}` is no run folder: {error}", args.source.display()))
+    let summary = RunFolder::read_summary(source).map_err(|error| {
+        Failure::input(format!("`{}` is no run folder: {error}", source.display()))
     })?;
-    let copies = summary.inputs.iter().map(|input| args.source.join(&input.copy));
+    let copies = summary.inputs.iter().map(|input| source.join(&input.copy));
     let mut fabrics = copies.filter_map(|copy| {
-        let text = std::fs::read_to_string(copy).ok()?;
-        xoff_fabric::load_fabric(&text).into_result().ok()
+        let text = std::fs::read_to_string(&copy).ok()?;
+        let setup = xoff_fabric::load_fabric(&text).into_result().ok()?;
+        Some((Box::new(setup), stem(&copy)))
     });
-    fabrics.next().map(Box::new).ok_or_else(|| {
+    fabrics.next().ok_or_else(|| {
         Failure::input(format!(
             "there is no fabric file in `{}`; name it with --fabric",
-            args.source.display()
+            source.display()
         ))
     })
 }
