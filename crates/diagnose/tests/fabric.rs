@@ -1,6 +1,6 @@
 //! What a diagnosis says of recordings made by hand: what is known, what is not, and what follows from it.
 
-use xoff_diagnose::fabric::{Cause, Confidence, Diagnosis, Scene, diagnose};
+use xoff_diagnose::fabric::{Cause, Confidence, Diagnosis, Root, Scene, diagnose, spreads};
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_telemetry::Metric;
 use xoff_telemetry::recording::{Key, Place, Recorder, Recording, Steps, Timestamp};
@@ -331,4 +331,50 @@ fn ranks_speak_for_their_job() {
     assert_eq!(first(&diagnose(&scene)), (Cause::Straggler, "77"));
     let scene = Scene::new(&fabric, &usual, 0..STEPS.count).with_usual(&usual, 0..STEPS.count);
     assert!(diagnose(&scene).findings.is_empty());
+}
+
+#[test]
+fn pauses_are_followed_hop_by_hop() {
+    let fabric = fabric();
+    let nic = fabric.nics[0].name.clone();
+    let other = fabric.nics[7].name.clone();
+    let way = [
+        format!("leaf0→{nic}"),
+        "spine0→leaf0".to_owned(),
+        "leaf1→spine0".to_owned(),
+        format!("{other}→leaf1"),
+    ];
+    let mut made = Made::sound(&fabric);
+    for (name, share) in way.iter().zip([1.0, 0.9, 0.8, 0.5]) {
+        made.named(name, Metric::PausedTime, Some(3), 15.0 * share);
+    }
+    let recording = made.finish();
+    let scene = Scene::new(&fabric, &recording, 0..STEPS.count);
+    let spreads = spreads(&scene);
+    assert_eq!(spreads.len(), 1, "{spreads:?}");
+    assert_eq!(spreads[0].root, Root::Nic(port(&fabric, &way[0])));
+    let told: Vec<(String, usize)> =
+        spreads[0].victims.iter().map(|v| (fabric.port_name(v.port), v.hops)).collect();
+    assert_eq!(told, way.into_iter().zip(0..).collect::<Vec<_>>());
+    assert!((spreads[0].victims[3].share - 0.5).abs() < 1e-6);
+}
+
+#[test]
+fn ports_that_wait_for_each_other_are_all_told_once() {
+    let fabric = fabric();
+    let ring = ["leaf0→spine0", "spine0→leaf1", "leaf1→spine1", "spine1→leaf0"];
+    let mut made = Made::sound(&fabric);
+    for name in ring {
+        made.named(name, Metric::PausedTime, Some(3), 15.0);
+    }
+    let recording = made.finish();
+    let spreads = spreads(&Scene::new(&fabric, &recording, 0..STEPS.count));
+    assert_eq!(spreads.len(), 1, "{spreads:?}");
+    assert!(matches!(&spreads[0].root, Root::Ring(ports) if ports.len() == 4));
+    let mut told: Vec<String> =
+        spreads[0].victims.iter().map(|victim| fabric.port_name(victim.port)).collect();
+    told.sort();
+    let mut expected = ring.map(str::to_owned).to_vec();
+    expected.sort();
+    assert_eq!(told, expected);
 }

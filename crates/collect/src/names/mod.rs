@@ -94,17 +94,23 @@ impl Names {
     /// What an entry is asked for as, of one fabric or of all.
     pub fn query(&self, entry: &Entry, fabric: Option<&str>) -> String {
         let mut matchers = Vec::new();
-        match entry.name.split_once("{p}") {
-            Some((before, after)) => matchers.push(format!("__name__=~\"{before}[0-7]{after}\"")),
-            None => matchers.push(format!("__name__=\"{}\"", entry.name)),
-        }
+        let name = match entry.name.split_once("{p}") {
+            Some((before, after)) => {
+                matchers.push(format!("__name__=~\"{before}[0-7]{after}\""));
+                ""
+            }
+            None => &entry.name,
+        };
         if let (Some(fabric), Meaning::Own) = (fabric, &entry.labels) {
             matchers.push(format!("fabric=\"{}\"", escaped(fabric)));
         }
         if !self.select.is_empty() {
             matchers.push(self.select.clone());
         }
-        format!("{{{}}}", matchers.join(","))
+        match matchers.is_empty() {
+            true => name.to_owned(),
+            false => format!("{name}{{{}}}", matchers.join(",")),
+        }
     }
 
     /// The place that a series of an entry belongs to, as the fabric file calls it, and its priority.

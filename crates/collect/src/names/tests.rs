@@ -100,7 +100,9 @@ fn queries_ask_for_all_priorities_at_once() {
         of("site_pause_us_prio{p}"),
         "{__name__=~\"site_pause_us_prio[0-7]\",cluster=\"a1\"}"
     );
-    assert_eq!(of("xoff_port_up"), "{__name__=\"xoff_port_up\",fabric=\"a\\\"b\",cluster=\"a1\"}");
+    assert_eq!(of("xoff_port_up"), "xoff_port_up{fabric=\"a\\\"b\",cluster=\"a1\"}");
+    let own = Names::own();
+    assert_eq!(own.query(&own.entries()[0], None), "xoff_transmit_bytes_total");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::labels::Labels;
 use crate::names::Names;
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use xoff_telemetry::Metric;
 use xoff_telemetry::recording::{Key, Reading, Recorder, Steps, Timestamp};
 
 /// Warnings that are kept.
@@ -34,29 +35,35 @@ pub struct Answer {
     pub twice: u64,
 }
 
-/// An answer of `/api/v1/query_range`. Values borrow from its text: there are millions of them.
+/// An answer of `/api/v1/query_range` or `/api/v1/query`, with series of `S`.
 #[derive(Debug, Deserialize)]
-struct Envelope<'a> {
+struct Envelope<S> {
     status: String,
     #[serde(default)]
     error: String,
     #[serde(default)]
     warnings: Vec<String>,
-    #[serde(borrow)]
-    data: Option<Data<'a>>,
+    data: Option<Data<S>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Data<'a> {
-    #[serde(borrow, default)]
-    result: Vec<Series<'a>>,
+struct Data<S> {
+    #[serde(default = "Vec::new")]
+    result: Vec<S>,
 }
 
+/// A series over a range of time. Values borrow from the text of the answer: there are millions of them.
 #[derive(Debug, Deserialize)]
 struct Series<'a> {
     metric: Labels,
     #[serde(borrow)]
     values: Vec<(f64, &'a str)>,
+}
+
+/// A series at an instant.
+#[derive(Debug, Deserialize)]
+struct Sample {
+    value: (f64, String),
 }
 
 impl Store {
@@ -88,7 +95,7 @@ impl Store {
                 break;
             }
             let body = self.range(&names.query(entry, fabric), steps)?;
-            let envelope = body.read()?;
+            let envelope: Envelope<Series<'_>> = body.read()?;
             for warning in envelope.warnings {
                 let warning = short(&warning);
                 if !warnings.contains(&warning) && warnings.len() < MOST_WARNINGS {
@@ -115,6 +122,26 @@ impl Store {
         Ok(Answer { recorder, warnings, placeless, twice })
     }
 
+    /// When the newest sample of the bytes that ports sent was taken; a store repeats the last one of a series for minutes, so
+    /// that a range of values does not tell. Nothing if there is none.
+    pub fn newest(
+        &self,
+        names: &Names,
+        fabric: Option<&str>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let url = format!("{}/api/v1/query", self.base);
+        let entries = names.entries().iter().filter(|entry| entry.metric == Metric::TxBytes);
+        let times: Vec<String> = entries
+            .map(|entry| format!("max(timestamp({}))", names.query(entry, fabric)))
+            .collect();
+        let body = self.get(self.agent.get(&url).query("query", times.join(" or ")), url)?;
+        let answer: Envelope<Sample> = body.read()?;
+        let samples = answer.data.map(|data| data.result).unwrap_or_default();
+        let seconds = samples.iter().filter_map(|sample| sample.value.1.parse().ok());
+        let newest = seconds.filter(|seconds: &f64| seconds.is_finite()).reduce(f64::max);
+        Ok(newest.map(moment))
+    }
+
     fn range(&self, query: &str, steps: Steps) -> Result<Body, StoreError> {
         let url = format!("{}/api/v1/query_range", self.base);
         let seconds = |at: Timestamp| format!("{:.3}", at.ms() as f64 / 1e3);
@@ -125,6 +152,14 @@ impl Store {
             .query("start", seconds(steps.begin(0)))
             .query("end", seconds(steps.begin(steps.count)))
             .query("step", format!("{:.3}", steps.seconds()));
+        self.get(request, url)
+    }
+
+    fn get(
+        &self,
+        request: ureq::RequestBuilder<ureq::typestate::WithoutBody>,
+        url: String,
+    ) -> Result<Body, StoreError> {
         let unreachable = |error: ureq::Error| StoreError::Unreachable {
             url: url.clone(),
             reason: error.to_string(),
@@ -145,9 +180,9 @@ struct Body {
 
 impl Body {
     /// What it says, unless it says that it will not.
-    fn read(&self) -> Result<Envelope<'_>, StoreError> {
+    fn read<'a, S: Deserialize<'a>>(&'a self) -> Result<Envelope<S>, StoreError> {
         let (url, status) = (self.url.clone(), self.status);
-        let envelope: Envelope<'_> = match (serde_json::from_slice(&self.text), status) {
+        let envelope: Envelope<S> = match (serde_json::from_slice(&self.text), status) {
             (Ok(envelope), _) => envelope,
             (Err(error), 200) => return Err(StoreError::Odd { url, reason: error.to_string() }),
             (Err(_), _) => {
@@ -167,11 +202,14 @@ fn read(recorder: &mut Recorder, key: Key, scale: f64, values: &[(f64, &str)]) {
     for (seconds, text) in values {
         // What is no number becomes one that the recorder refuses and counts.
         let value = text.parse().unwrap_or(f64::NAN) * scale;
-        // A century and more on either side: differences of two times are still numbers.
-        let ms = (seconds * 1e3).round().clamp(-4e12, 4e12);
-        let at = Timestamp::from_ms(ms as i64);
+        let at = moment(*seconds);
         recorder.read(Reading { key, at, value });
     }
+}
+
+/// So many seconds since 1970, at most a century and more on either side: differences of two times are still numbers.
+fn moment(seconds: f64) -> Timestamp {
+    Timestamp::from_ms((seconds * 1e3).round().clamp(-4e12, 4e12) as i64)
 }
 
 #[cfg(test)]
@@ -183,14 +221,22 @@ mod tests {
         let text = r#"{"status":"success","warnings":["one store is down"],"data":{"resultType":"matrix","result":[
             {"metric":{"__name__":"xoff_link_down_events_total","device":"leaf0","port":"p"},
              "values":[[1700000000,"3"],[1700000015.5,"NaN"]]}]}}"#;
-        let envelope: Envelope<'_> = serde_json::from_str(text).expect("an answer");
+        let envelope: Envelope<Series<'_>> = serde_json::from_str(text).expect("an answer");
         assert_eq!(envelope.warnings, ["one store is down"]);
         let data = envelope.data.expect("data");
         assert_eq!(data.result[0].values[0], (1_700_000_000.0, "3"));
         assert!(crate::labels::place(&data.result[0].metric).is_some());
         let error =
             r#"{"status":"error","errorType":"bad_data","error":"exceeded maximum resolution"}"#;
-        let envelope: Envelope<'_> = serde_json::from_str(error).expect("an answer");
+        let envelope: Envelope<Series<'_>> = serde_json::from_str(error).expect("an answer");
         assert_eq!((envelope.status.as_str(), envelope.data.is_none()), ("error", true));
+    }
+
+    #[test]
+    fn an_instant_has_one_value_of_each_series() {
+        let text = r#"{"status":"success","data":{"resultType":"vector","result":[
+            {"metric":{},"value":[1700000020.1,"1700000015.5"]}]}}"#;
+        let envelope: Envelope<Sample> = serde_json::from_str(text).expect("an answer");
+        assert_eq!(envelope.data.expect("data").result[0].value.1, "1700000015.5");
     }
 }

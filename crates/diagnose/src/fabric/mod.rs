@@ -30,6 +30,7 @@ use std::fmt;
 
 pub use cause::Cause;
 pub use finding::{Confidence, Diagnosis, Finding, Missing};
+pub use pause::{Root, Spread, Victim, spreads};
 pub use scene::{Scene, Unknown};
 
 /// What is usual, where that is known.

@@ -6,7 +6,7 @@
 
 use super::finding::{Confidence, Finding};
 use super::{Cause, Scene, usually};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::PortId;
 use xoff_telemetry::Metric;
 
@@ -22,7 +22,7 @@ const UNUSUAL: f64 = 3.0;
 
 /// Where pauses come from.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Root {
+pub enum Root {
     /// A NIC pauses the switch's port that leads to it.
     Nic(PortId),
     /// A switch's port that is not paused itself and holds up others.
@@ -31,13 +31,33 @@ pub(super) enum Root {
     Ring(Vec<PortId>),
 }
 
-/// A root, and the ports that wait for it, the nearest first.
+/// A root, and the ports that wait for it, those that were paused most first.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: Root,
     pub(super) victims: Vec<PortId>,
     /// Shares of time for which they were paused, together.
     pub(super) weight: f64,
+}
+
+/// A pause tree hop by hop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// Where the pauses come from.
+    pub root: Root,
+    /// The ports that wait for it: every port after the one that it waits for, its nearest kin first.
+    pub victims: Vec<Victim>,
+}
+
+/// A port that waits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Victim {
+    /// The port.
+    pub port: PortId,
+    /// Hops from the root: the port that a root NIC pauses has none.
+    pub hops: usize,
+    /// The share of its worst step for which it was paused.
+    pub share: f64,
 }
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
@@ -51,11 +71,49 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     found.collect()
 }
 
+/// How pauses spread from their roots, hop by hop, the worst root first.
+pub fn spreads(scene: &Scene<'_>) -> Vec<Spread> {
+    let map = Map::of(scene);
+    let spread = |tree: Tree| {
+        let held: BTreeSet<PortId> = tree.victims.iter().copied().collect();
+        // By the port they wait for; those of a ring wait for each other, so that there is no first one.
+        let mut waiting: BTreeMap<Option<PortId>, Vec<PortId>> = BTreeMap::new();
+        for port in &tree.victims {
+            let before = match map.next(*port) {
+                Next::Port(next) if held.contains(&next) => Some(next),
+                _ => None,
+            };
+            waiting.entry(before.filter(|_| !tree.root.holds(*port))).or_default().push(*port);
+        }
+        let mut victims = Vec::new();
+        let roots = waiting.remove(&None).unwrap_or_default();
+        let mut todo: Vec<(PortId, usize)> =
+            roots.into_iter().rev().map(|port| (port, 0)).collect();
+        while let Some((port, hops)) = todo.pop() {
+            victims.push(Victim { port, hops, share: map.paused(port) });
+            let behind = waiting.remove(&Some(port)).unwrap_or_default();
+            todo.extend(behind.into_iter().rev().map(|port| (port, hops + 1)));
+        }
+        Spread { root: tree.root, victims }
+    };
+    trees_of(&map).into_iter().map(spread).collect()
+}
+
+impl Root {
+    /// Whether a port is part of the root itself, and waits for nothing but that.
+    fn holds(&self, port: PortId) -> bool {
+        matches!(self, Root::Ring(ports) if ports.contains(&port))
+    }
+}
+
 /// The roots of all pauses that are worth following, the worst first.
 pub(super) fn trees(scene: &Scene<'_>) -> Vec<Tree> {
-    let map = Map::of(scene);
+    trees_of(&Map::of(scene))
+}
+
+fn trees_of(map: &Map<'_>) -> Vec<Tree> {
     let mut trees: BTreeMap<PortId, Tree> = BTreeMap::new();
-    for port in scene.ports().filter(|port| map.is_held(*port)) {
+    for port in map.scene.ports().filter(|port| map.is_held(*port)) {
         let root = map.root(port);
         let key = match &root {
             Root::Nic(port) | Root::Port(port) => *port,
@@ -72,6 +130,12 @@ pub(super) fn trees(scene: &Scene<'_>) -> Vec<Tree> {
     }
     trees.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     trees
+}
+
+/// What a paused port waits for: another one that is paused, or the end of the way.
+enum Next {
+    Port(PortId),
+    Root(Root),
 }
 
 /// What is asked of ports again and again, computed once for each.
@@ -107,19 +171,27 @@ impl<'a> Map<'a> {
     fn root(&self, victim: PortId) -> Root {
         let mut way = vec![victim];
         loop {
-            let port = way[way.len() - 1];
-            let pausing = self.scene.peer(port);
-            if self.scene.is_nic(pausing) {
-                return Root::Nic(port);
-            }
-            let Some(next) = self.blocked(pausing) else { return Root::Port(port) };
+            let next = match self.next(way[way.len() - 1]) {
+                Next::Root(root) => return root,
+                Next::Port(next) => next,
+            };
             if let Some(at) = way.iter().position(|seen| *seen == next) {
                 return Root::Ring(way.split_off(at));
             }
-            if self.paused(next) <= HELD {
-                return Root::Port(next);
-            }
             way.push(next);
+        }
+    }
+
+    /// What a paused port waits for.
+    fn next(&self, port: PortId) -> Next {
+        let pausing = self.scene.peer(port);
+        if self.scene.is_nic(pausing) {
+            return Next::Root(Root::Nic(port));
+        }
+        match self.blocked(pausing) {
+            None => Next::Root(Root::Port(port)),
+            Some(next) if self.paused(next) <= HELD => Next::Root(Root::Port(next)),
+            Some(next) => Next::Port(next),
         }
     }
 

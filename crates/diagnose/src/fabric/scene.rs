@@ -261,6 +261,12 @@ impl Window {
             unknown: Unknown::default(),
         };
         let mut ranks: BTreeMap<(String, Metric), Vec<Vec<f32>>> = BTreeMap::new();
+        // A place has dozens of series, and is looked up once.
+        let found = |place: &Place| match place {
+            Place::Port { device, port } => names.find(device, port),
+            Place::Rank { .. } | Place::Job { .. } => None,
+        };
+        let ports: Vec<Option<PortId>> = recording.places().all().iter().map(found).collect();
         for (key, values) in recording.series() {
             let (device, port) = match recording.places().get(key.place) {
                 Place::Port { device, port } => (device, port),
@@ -275,7 +281,7 @@ impl Window {
                     continue;
                 }
             };
-            match names.find(device, port) {
+            match ports[key.place.0 as usize] {
                 Some(found) => {
                     let values = values[steps.clone()].to_vec();
                     window.ports[found.index()].insert((key.metric, key.priority), values);

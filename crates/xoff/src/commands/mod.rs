@@ -19,6 +19,7 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod trace;
 pub(crate) mod validate;
+pub(crate) mod watch;
 
 use crate::exit::{CODES, Exit, Failure};
 use clap::{Parser, Subcommand};
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     Audit(audit::Args),
     /// Find the cause of what is wrong with a fabric, and its place, from counters
     Diagnose(diagnose::Args),
+    /// Watch a fabric on the terminal: its map, hot links, pauses that spread, what is wrong
+    Watch(watch::Args),
     /// Write alerting rules for Prometheus, and what to do for each, from a fabric file
     Alerts(alerts::Args),
     /// Measure a network with real packets, against another xoff or a stock perftest tool
@@ -106,6 +109,7 @@ impl Command {
             Command::Config(args) => config::execute(args),
             Command::Audit(args) => audit::execute(args),
             Command::Diagnose(args) => diagnose::execute(args),
+            Command::Watch(args) => watch::execute(args),
             Command::Alerts(args) => alerts::execute(args),
             Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),

@@ -27,6 +27,7 @@ mod trace;
 mod traffic;
 mod validate;
 mod validator;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,7 +1,7 @@
 //! `xoff diagnose`: from counters to the cause and its place.
 
 mod page;
-mod store;
+pub(crate) mod store;
 mod window;
 
 use crate::exit::{Exit, Failure};
@@ -125,7 +125,7 @@ fn of_folder(args: &Args) -> Result<Diagnosis, Failure> {
         ));
     }
     let (recording, unread) = recording(&args.source)?;
-    let setup = fabric(args)?;
+    let setup = fabric(&args.source, args.fabric.as_deref())?.0;
     let other = match &args.usual {
         Some(text) if Path::new(text).is_dir() => Some(self::recording(Path::new(text))?.0),
         _ => None,
@@ -174,7 +174,7 @@ fn refuse_empty(window: &Range<usize>) -> Result<(), Failure> {
 }
 
 /// The counters of a run, a step for each time they were read; and how many rows were not understood.
-fn recording(folder: &Path) -> Result<(Recording, u64), Failure> {
+pub(crate) fn recording(folder: &Path) -> Result<(Recording, u64), Failure> {
     let path = folder.join(xoff_telemetry::CounterRow::TABLE).with_extension("parquet");
     if !path.exists() {
         return Err(Failure::input(format!(
@@ -200,25 +200,33 @@ fn steps(readings: &Readings) -> Steps {
     Steps { start, step: Span::from_ns(ns.unsigned_abs()), count }
 }
 
-/// The fabric as it was planned: with the settings of the run's scenario, without its faults.
-fn fabric(args: &Args) -> Result<Box<FabricSetup>, Failure> {
-    if let Some(path) = &args.fabric {
-        return crate::input::fabric(path).map(Box::new);
+/// The fabric as it was planned, and its name: by the file that is named, or with the settings of the run's scenario and without its
+/// faults.
+pub(crate) fn fabric(
+    source: &Path,
+    named: Option<&Path>,
+) -> Result<(Box<FabricSetup>, String), Failure> {
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(path) = named {
+        return Ok((Box::new(crate::input::fabric(path)?), stem(path)));
     }
-    let summary = RunFolder::read_summary(&args.source).map_err(|error| {
-        Failure::input(format!("`{}` is no run folder: {error}", args.source.display()))
+    let summary = RunFolder::read_summary(source).map_err(|error| {
+        Failure::input(format!("`{}` is no run folder: {error}", source.display()))
     })?;
     // A run keeps its scenario first, then the fabric file that it names, if it names one.
-    let mut copies = summary.inputs.iter().map(|input| args.source.join(&input.copy));
-    let mut text = || copies.next().and_then(|copy| std::fs::read_to_string(copy).ok());
-    let (scenario, fabric) = (text().unwrap_or_default(), text().unwrap_or_default());
-    let planned = load_planned(&scenario, &fabric)
-        .into_result()
-        .or_else(|_| load_planned(&scenario, "").into_result());
-    planned.map(|planned| Box::new(planned.setup)).map_err(|_| {
+    let mut copies = summary.inputs.iter().map(|input| source.join(&input.copy));
+    let mut copy = || {
+        let path = copies.next().unwrap_or_default();
+        (std::fs::read_to_string(&path).unwrap_or_default(), stem(&path))
+    };
+    let ((scenario, own), (fabric, name)) = (copy(), copy());
+    let planned = load_planned(&scenario, &fabric).into_result().map(|planned| (planned, name));
+    let planned = planned
+        .or_else(|_| load_planned(&scenario, "").into_result().map(|planned| (planned, own)));
+    planned.map(|(planned, name)| (Box::new(planned.setup), name)).map_err(|_| {
         Failure::input(format!(
             "there is no fabric file in `{}`; name it with --fabric",
-            args.source.display()
+            source.display()
         ))
     })
 }

@@ -16,7 +16,7 @@ use xoff_telemetry::recording::{Steps, Timestamp};
 use xoff_units::Span;
 
 /// The most steps that a store answers for, a few fewer than Prometheus' 11,000.
-const MOST_STEPS: u128 = 10_000;
+pub(crate) const MOST_STEPS: u128 = 10_000;
 
 /// Asks the store at `url` and says what is wrong.
 pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
@@ -61,7 +61,7 @@ fn step_log(path: &Path) -> Result<StepLog, Failure> {
 }
 
 /// What series are called: as in the schema, and as a file says.
-fn names(path: Option<&Path>) -> Result<Names, Failure> {
+pub(crate) fn names(path: Option<&Path>) -> Result<Names, Failure> {
     let Some(path) = path else { return Ok(Names::own()) };
     let wrong = |error: &dyn std::fmt::Display| {
         Failure::input(format!("cannot use the names of `{}`: {error}", path.display()))
@@ -142,7 +142,7 @@ fn nothing(args: &Args, url: &str, answer: &Answer) -> String {
 }
 
 /// What the store did not tell.
-fn left_out(answer: &Answer) -> Vec<Missing> {
+pub(crate) fn left_out(answer: &Answer) -> Vec<Missing> {
     let mut missing: Vec<Missing> = Vec::new();
     let mut say = |what: String| missing.push(Missing { what });
     answer.warnings.iter().for_each(|text| say(format!("the store answered in part: {text}")));
