@@ -11,6 +11,8 @@ pub enum Source {
     Rxe,
     /// `/sys/class/infiniband/*/ports/*/counters`.
     PortCounters,
+    /// `/sys/class/net/*/statistics`, and the carrier's counters beside it.
+    Netdev,
     /// Fields of SONiC's COUNTERS_DB.
     Sonic,
     /// node_exporter's collectors `infiniband` and `ethtool`.
@@ -27,11 +29,12 @@ pub enum Source {
 
 impl Source {
     /// All of them, in the order of tables.
-    pub const ALL: [Source; 10] = [
+    pub const ALL: [Source; 11] = [
         Source::Ethtool,
         Source::HwCounters,
         Source::Rxe,
         Source::PortCounters,
+        Source::Netdev,
         Source::Sonic,
         Source::NodeExporter,
         Source::OpenConfig,
@@ -47,6 +50,7 @@ impl Source {
             Source::HwCounters => "hw_counters (mlx5)",
             Source::Rxe => "hw_counters (rxe)",
             Source::PortCounters => "counters (sysfs)",
+            Source::Netdev => "netdev (sysfs)",
             Source::Sonic => "SONiC COUNTERS_DB",
             Source::NodeExporter => "node_exporter",
             Source::OpenConfig => "OpenConfig",
