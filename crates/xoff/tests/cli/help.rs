@@ -3,7 +3,7 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "compare",
     "validate",
     "plan",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 16] = [
     "trace",
     "config",
     "audit",
+    "exporter",
     "perf",
     "bench",
     "completions",
