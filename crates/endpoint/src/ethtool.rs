@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn names_that_are_none_are_refused() {
-        for name in ["", "a-name-of-16-byte", "0123456789abcdef", "eth\00"] {
+        for name in ["", "a-name-of-16-byte", "0123456789abcdef", "eth\x000"] {
             let error = statistics(name).expect_err(name);
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}: {error}");
         }
