@@ -20,6 +20,12 @@ use xoff_fabric::model::{Fabric, Switch, Tier};
 use xoff_fabric::rules::packet;
 use xoff_units::Bytes;
 
+/// The device and port name of every port of a fabric, by its number, where all switches run one system: what counters of
+/// devices call them. A port of a host is the RDMA device behind it.
+pub fn port_names(setup: &FabricSetup, system: SystemId) -> Vec<End> {
+    cabling::name_ports(setup, &|_: &Switch| system)
+}
+
 /// What a fabric file does not say about devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choices {

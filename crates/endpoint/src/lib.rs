@@ -37,7 +37,7 @@
 //! ```
 //!
 //! [`cm`] sets connections up as rdma_cm does, [`perftest`] speaks the protocol of the perftest
-//! tools, and [`bare`] measures the same sockets without RoCE.
+//! tools, [`bare`] measures the same sockets without RoCE, and [`ethtool`] reads a NIC's statistics.
 //!
 //! What it is not: authentication of peers, which RoCEv2 does not have. Read [`Device`] first, then
 //! [`Work`].
@@ -51,6 +51,7 @@ mod discard;
 mod driver;
 mod endpoint;
 mod error;
+pub mod ethtool;
 mod head;
 mod inbox;
 mod memory;

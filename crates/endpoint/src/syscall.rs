@@ -1,11 +1,11 @@
-//! The system calls that no safe crate offers as we need them, and all unsafe code there is.
+//! The system calls on sockets that no safe crate offers as we need them; all other unsafe code is in [`crate::ethtool`].
 //!
 //! Each takes and gives plain slices. The structures with pointers live only for the time of a
 //! call.
 
 #![allow(
     unsafe_code,
-    reason = "the only module with unsafe blocks, each of which says why it is sound"
+    reason = "one of two modules with unsafe blocks, each of which says why it is sound"
 )]
 
 use crate::name::{Control, Name};

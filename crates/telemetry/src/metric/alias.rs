@@ -11,6 +11,8 @@ pub enum Source {
     Rxe,
     /// `/sys/class/infiniband/*/ports/*/counters`.
     PortCounters,
+    /// `/sys/class/net/*/statistics`, and the carrier's counters beside it.
+    Netdev,
     /// Fields of SONiC's COUNTERS_DB.
     Sonic,
     /// Prometheus exporters on SONiC switches that read COUNTERS_DB, as `sonic-exporter` names it.
@@ -29,11 +31,12 @@ pub enum Source {
 
 impl Source {
     /// All of them, in the order of tables.
-    pub const ALL: [Source; 11] = [
+    pub const ALL: [Source; 12] = [
         Source::Ethtool,
         Source::HwCounters,
         Source::Rxe,
         Source::PortCounters,
+        Source::Netdev,
         Source::Sonic,
         Source::SonicExporter,
         Source::NodeExporter,
@@ -50,6 +53,7 @@ impl Source {
             Source::HwCounters => "hw_counters (mlx5)",
             Source::Rxe => "hw_counters (rxe)",
             Source::PortCounters => "counters (sysfs)",
+            Source::Netdev => "netdev (sysfs)",
             Source::Sonic => "SONiC COUNTERS_DB",
             Source::SonicExporter => "sonic-exporter",
             Source::NodeExporter => "node_exporter",

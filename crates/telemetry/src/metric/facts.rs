@@ -28,6 +28,10 @@ const fn port(name: &'static str) -> Alias {
     Alias::of(Source::PortCounters, name)
 }
 
+const fn netdev(name: &'static str) -> Alias {
+    Alias::of(Source::Netdev, name)
+}
+
 const fn sonic(name: &'static str) -> Alias {
     Alias::of(Source::Sonic, name)
 }
@@ -102,6 +106,7 @@ pub static METRICS: &[Facts] = &[
             ethtool("tx_prio{p}_bytes"),
             sonic("SAI_QUEUE_STAT_BYTES"),
             Alias::scaled(Source::PortCounters, "port_xmit_data", WORD),
+            netdev("tx_bytes"),
             node("node_ethtool_transmitted_prio{p}_bytes"),
             node("node_infiniband_port_data_transmitted_bytes_total"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/transmit-octets"),
@@ -117,6 +122,7 @@ pub static METRICS: &[Facts] = &[
         &[
             ethtool("rx_prio{p}_bytes"),
             Alias::scaled(Source::PortCounters, "port_rcv_data", WORD),
+            netdev("rx_bytes"),
             sonic("SAI_PORT_STAT_IF_IN_OCTETS"),
             node("node_ethtool_received_prio{p}_bytes"),
             node("node_infiniband_port_data_received_bytes_total"),
@@ -133,6 +139,7 @@ pub static METRICS: &[Facts] = &[
             ethtool("tx_prio{p}_packets"),
             sonic("SAI_QUEUE_STAT_PACKETS"),
             port("port_xmit_packets"),
+            netdev("tx_packets"),
             node("node_ethtool_transmitted_prio{p}_packets"),
             node("node_infiniband_port_packets_transmitted_total"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/transmit-pkts"),
@@ -148,6 +155,7 @@ pub static METRICS: &[Facts] = &[
         &[
             ethtool("rx_prio{p}_packets"),
             port("port_rcv_packets"),
+            netdev("rx_packets"),
             sonic("SAI_PORT_STAT_IF_IN_UCAST_PKTS"),
             node("node_ethtool_received_prio{p}_packets"),
             node("node_infiniband_port_packets_received_total"),
@@ -178,6 +186,7 @@ pub static METRICS: &[Facts] = &[
             ethtool("link_down_events_phy"),
             rxe("link_downed"),
             port("link_downed"),
+            netdev("carrier_down_count"),
             node("node_infiniband_link_downed_total"),
             openconfig("/interfaces/interface/state/counters/carrier-transitions"),
         ],
@@ -374,6 +383,7 @@ pub static METRICS: &[Facts] = &[
             ethtool("rx_crc_errors_phy"),
             sonic("SAI_PORT_STAT_IF_IN_ERRORS"),
             port("port_rcv_errors"),
+            netdev("rx_crc_errors"),
             node("node_infiniband_port_errors_received_total"),
             node("node_ethtool_received_crc_errors_phy"),
             openconfig("/interfaces/interface/ethernet/state/counters/in-crc-errors"),

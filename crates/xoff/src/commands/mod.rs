@@ -10,6 +10,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod diagnose;
+pub(crate) mod exporter;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod man;
@@ -81,6 +82,8 @@ pub(crate) enum Command {
     Watch(watch::Args),
     /// Write alerting rules for Prometheus, and what to do for each, from a fabric file
     Alerts(alerts::Args),
+    /// Export counters of NICs and switches for Prometheus to scrape
+    Exporter(exporter::Args),
     /// Measure a network with real packets, against another xoff or a stock perftest tool
     Perf(perf::Args),
     /// Measure the simulator's speed
@@ -111,6 +114,7 @@ impl Command {
             Command::Diagnose(args) => diagnose::execute(args),
             Command::Watch(args) => watch::execute(args),
             Command::Alerts(args) => alerts::execute(args),
+            Command::Exporter(args) => exporter::execute(args),
             Command::Perf(args) => perf::execute(args),
             Command::Bench(args) => bench::execute(args),
             Command::Completions(args) => completions::execute(args),

@@ -3,7 +3,7 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 20] = [
     "compare",
     "validate",
     "plan",
@@ -16,7 +16,10 @@ const COMMANDS: [&str; 17] = [
     "trace",
     "config",
     "audit",
+    "diagnose",
+    "alerts",
     "watch",
+    "exporter",
     "perf",
     "bench",
     "completions",

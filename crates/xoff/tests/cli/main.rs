@@ -6,6 +6,7 @@ mod compare;
 mod config;
 mod diagnose;
 mod disk;
+mod exporter;
 mod faults;
 mod files;
 mod help;
