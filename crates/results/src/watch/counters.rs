@@ -51,6 +51,8 @@ pub struct Counters {
     peers: Vec<usize>,
     /// By port: priorities that PFC protects there. A port that has no PFC has no counters of it.
     lossless: Vec<u8>,
+    /// By port: whether it is read.
+    kept: Vec<bool>,
     /// By port: packets received.
     received: Vec<u64>,
     /// By port: priorities whose counters have been read.
@@ -62,7 +64,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(super) fn new(fabric: &Fabric, timescale: Timescale) -> Self {
+    /// Of the ports that `keep` chooses.
+    pub(super) fn new(
+        fabric: &Fabric,
+        timescale: Timescale,
+        keep: impl Fn(PortId) -> bool,
+    ) -> Self {
         let mut readings = Readings::default();
         let ids = || (0..fabric.ports.len() as u32).map(PortId);
         let place = |port: PortId| Place::Port {
@@ -77,6 +84,7 @@ impl Counters {
             nics: ids().map(|port| is_nic(fabric, port)).collect(),
             peers: fabric.ports.iter().map(|port| port.peer.index()).collect(),
             lossless: fabric.ports.iter().map(|port| port.protected()).collect(),
+            kept: ids().map(keep).collect(),
             received: vec![0; fabric.ports.len()],
             seen: vec![0; fabric.ports.len()],
             scrapes: 0,
@@ -100,6 +108,9 @@ impl Counters {
         self.before = std::mem::replace(&mut self.last, self.timescale.at(scrape.at));
         self.scrapes += 1;
         for port in 0..scrape.ports.len() {
+            if !self.kept[port] {
+                continue;
+            }
             self.port(scrape, port);
             for class in 0..8 {
                 self.class(scrape, port, class);
