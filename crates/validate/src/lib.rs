@@ -16,6 +16,7 @@ pub mod blind;
 pub mod check;
 pub mod compare;
 pub mod configured;
+pub mod drill;
 pub mod experiment;
 pub mod judge;
 mod junit;

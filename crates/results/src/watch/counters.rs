@@ -54,6 +54,8 @@ pub struct Counters {
     lossless: Vec<u8>,
     /// By port of a NIC whose DSCPs stand for other classes than its own: the classes they stand for.
     written: BTreeMap<usize, [u8; 8]>,
+    /// By port: whether it is read.
+    kept: Vec<bool>,
     /// By port: packets received.
     received: Vec<u64>,
     /// By port: priorities whose counters have been read.
@@ -65,7 +67,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(super) fn new(fabric: &Fabric, timescale: Timescale) -> Self {
+    /// Of the ports that `keep` chooses.
+    pub(super) fn new(
+        fabric: &Fabric,
+        timescale: Timescale,
+        keep: impl Fn(PortId) -> bool,
+    ) -> Self {
         let mut readings = Readings::default();
         let ids = || (0..fabric.ports.len() as u32).map(PortId);
         let place = |port: PortId| Place::Port {
@@ -83,6 +90,7 @@ impl Counters {
             written: ids()
                 .filter_map(|port| Some((port.index(), written(fabric, port)?)))
                 .collect(),
+            kept: ids().map(keep).collect(),
             received: vec![0; fabric.ports.len()],
             seen: vec![0; fabric.ports.len()],
             scrapes: 0,
@@ -106,6 +114,9 @@ impl Counters {
         self.before = std::mem::replace(&mut self.last, self.timescale.at(scrape.at));
         self.scrapes += 1;
         for port in 0..scrape.ports.len() {
+            if !self.kept[port] {
+                continue;
+            }
             self.port(scrape, port);
             let counts = self.as_counted(scrape, port);
             for class in 0..8 {

@@ -114,8 +114,13 @@ impl<'a> Watcher<'a> {
     }
 
     /// Keeps all counters, too, as often as [`xoff_sim::Settings::scrape_period`] says.
-    pub fn keep_counters(mut self, timescale: Timescale) -> Self {
-        self.counters = Some(Counters::new(self.fabric, timescale));
+    pub fn keep_counters(self, timescale: Timescale) -> Self {
+        self.keep_counters_of(timescale, |_| true)
+    }
+
+    /// Keeps the counters of these ports only: those of a large fabric take much memory.
+    pub fn keep_counters_of(mut self, timescale: Timescale, keep: impl Fn(PortId) -> bool) -> Self {
+        self.counters = Some(Counters::new(self.fabric, timescale, keep));
         self
     }
 

@@ -1,5 +1,6 @@
 //! The built binary, used as people and scripts use it.
 
+mod alerts;
 mod case;
 mod catalogue;
 mod compare;
@@ -24,6 +25,7 @@ mod schema;
 mod shell;
 mod signals;
 mod simulate;
+mod store;
 mod trace;
 mod traffic;
 mod validate;

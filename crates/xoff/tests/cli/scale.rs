@@ -5,7 +5,7 @@
 //! cargo test --release -p xoff --test cli -- --ignored --nocapture thousand_hosts
 //! ```
 
-use super::prometheus::Prometheus;
+use super::store::Prometheus;
 use super::{json, output, stderr};
 use xoff_collect::labels::Labeller;
 use xoff_collect::prometheus::write;
