@@ -4,7 +4,7 @@ use super::wiring::{End, Wiring};
 use crate::catalogue::{Catalogue, Silicon};
 use crate::diagnostic::code;
 use crate::document::{Report, Step};
-use crate::model::{Fabric, PortId};
+use crate::model::{Fabric, PortId, Tier};
 use std::collections::BTreeMap;
 use xoff_units::Rate;
 
@@ -64,10 +64,10 @@ pub(super) fn check(wiring: &Wiring, report: &mut Report<'_>) {
         if reported[switch.kind] {
             continue;
         }
-        if let Some((message, help)) = complaint(silicon, &switch.name, &used[index]) {
+        let tier = wiring.tier(index as u32);
+        if let Some((message, help)) = complaint(silicon, &switch.name, tier, &used[index]) {
             reported[switch.kind] = true;
-            let tier = wiring.tier(index as u32).name();
-            let path = [Step::Key("fabric"), Step::Key(tier)];
+            let path = [Step::Key("fabric"), Step::Key(tier.name())];
             let fallback = [Step::Key("fabric"), Step::Key("kind")];
             let written = report.document().get(&path).is_some();
             report.error(code::PORTS, if written { &path } else { &fallback }, message, help);
@@ -75,7 +75,12 @@ pub(super) fn check(wiring: &Wiring, report: &mut Report<'_>) {
     }
 }
 
-fn complaint(silicon: &Silicon, switch: &str, used: &PortUse) -> Option<(String, String)> {
+fn complaint(
+    silicon: &Silicon,
+    switch: &str,
+    tier: Tier,
+    used: &PortUse,
+) -> Option<(String, String)> {
     let links: Vec<String> = used.iter().map(|(rate, count)| format!("{count} x {rate}")).collect();
     let links = links.join(" and ");
     let total: u64 = used.values().sum();
@@ -89,18 +94,26 @@ fn complaint(silicon: &Silicon, switch: &str, used: &PortUse) -> Option<(String,
             "`{switch}` needs {total} ports ({links}), and `{}` has {} at most",
             silicon.name, silicon.max_ports
         );
-        return Some((message, cure().to_owned()));
+        return Some((message, cure(tier).to_owned()));
     }
     if needed > u64::from(silicon.ports) && !silicon.unlimited() {
         let message = format!(
             "`{switch}` needs {needed} ports of {} for {links}, and `{}` has {}",
             silicon.port_rate, silicon.name, silicon.ports
         );
-        return Some((message, cure().to_owned()));
+        return Some((message, cure(tier).to_owned()));
     }
     None
 }
 
-const fn cure() -> &'static str {
-    "use fewer hosts per leaf, slower links, more oversubscription, a third tier, or larger silicon"
+/// What leaves a switch of a tier with fewer links.
+const fn cure(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Core => {
+            "use more core switches (`cores`), slower links, more oversubscription, or larger silicon"
+        }
+        Tier::Leaf | Tier::Spine => {
+            "use fewer hosts per leaf, slower links, more oversubscription, a third tier, or larger silicon"
+        }
+    }
 }

@@ -16,8 +16,10 @@ use xoff_validate::Choice;
 /// Three tiers: pods of so many servers with eight GPUs.
 fn three_tiers(gpus: u32, rails: bool) -> String {
     let text = rail(gpus, "connectx-7", "tomahawk-5", "");
+    // A core switch has 64 ports.
+    let cores = (gpus / 64).max(8);
     let shape = format!(
-        "kind = 'three-tier'\nrails = {rails}\nleaves-per-pod = 8\nhosts-per-leaf = 8\nspines = 8\ncores = 8"
+        "kind = 'three-tier'\nrails = {rails}\nleaves-per-pod = 8\nhosts-per-leaf = 8\nspines = 8\ncores = {cores}"
     );
     text.replace("kind = 'rail'", &shape) + TUNED
 }
