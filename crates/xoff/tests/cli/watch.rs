@@ -170,6 +170,39 @@ impl Drop for Tmux {
     }
 }
 
+/// Processes that were started with this argument.
+fn processes_with(argument: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let own = |line: &Vec<u8>| {
+        let mut arguments = line.split(|byte| *byte == 0);
+        arguments.next().is_some_and(|program| program.ends_with(b"xoff"))
+            && arguments.any(|one| one == argument.as_bytes())
+    };
+    lines.filter(own).count()
+}
+
+/// A window that is closed leaves no process behind that waits for keys for ever.
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), "storm.toml", "100us");
+    let name = format!("gone-{}", std::process::id());
+    std::fs::rename(folder.path().join("storm.toml"), folder.path().join(&name)).unwrap();
+    let arguments = format!("watch {name}");
+    let Some(tmux) = Tmux::start((80, 24), folder.path(), &arguments) else { return };
+    tmux.wait_for("b0: a pause storm from this NIC");
+    assert_eq!(processes_with(&name), 1);
+    drop(tmux);
+    for _ in 0..100 {
+        if processes_with(&name) == 0 {
+            return;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    panic!("it still runs, ten seconds after its terminal went away");
+}
+
 #[test]
 fn a_storm_is_followed_in_a_terminal() {
     let folder = tempfile::tempdir().unwrap();

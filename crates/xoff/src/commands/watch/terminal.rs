@@ -17,6 +17,8 @@ use xoff_watch::screen::{Action, Key, Screen};
 
 /// The longest wait for a key: ages move on, and news are looked for.
 const WAIT: Duration = Duration::from_millis(100);
+/// How long after a signal it ends by itself, where it can.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Shows a source until the user has seen enough.
 pub(crate) fn run(source: Source, colour: bool) -> Result<Exit, Failure> {
@@ -25,6 +27,7 @@ pub(crate) fn run(source: Source, colour: bool) -> Result<Exit, Failure> {
         Source::Stored(stored) => stored.header.clone(),
     };
     let interrupt = Interrupt::listen();
+    end_without_terminal(interrupt.clone());
     let worker = Worker::start(source);
     let mut watch = Watch { header, worker, screen: Screen::new(colour), view: None, shown: None };
     // It restores the terminal when anything panics, too.
@@ -33,6 +36,20 @@ pub(crate) fn run(source: Source, colour: bool) -> Result<Exit, Failure> {
     let outcome = watch.until_quit(&mut terminal, &interrupt);
     ratatui::restore();
     outcome
+}
+
+/// Ends the process if a signal did not: the wait for a key never returns once the terminal has gone away, which is when a
+/// signal says so.
+fn end_without_terminal(interrupt: Interrupt) {
+    std::thread::spawn(move || {
+        while !interrupt.requested() {
+            std::thread::sleep(WAIT);
+        }
+        std::thread::sleep(GRACE);
+        // There may be no terminal left to restore.
+        let _ = ratatui::try_restore();
+        std::process::exit(i32::from(Exit::Interrupted.code()));
+    });
 }
 
 /// All that a frame is made of.
