@@ -378,3 +378,22 @@ fn ports_that_wait_for_each_other_are_all_told_once() {
     expected.sort();
     assert_eq!(told, expected);
 }
+
+/// A pause that is on its way when counters are read is no sign of PFC that is off.
+#[test]
+fn a_pause_on_its_way_is_not_ignored() {
+    let fabric = fabric();
+    let sent_at = |steps: &[usize]| {
+        let mut made = Made::sound(&fabric);
+        let place = made.place(port(&fabric, "server0-nic0→leaf0"));
+        let place = made.recorder.place(place);
+        let key = Key { place, metric: Metric::PfcSent, priority: Some(3) };
+        steps.iter().for_each(|step| made.recorder.put(key, *step, 5.0));
+        of(&fabric, &made.finish())
+    };
+    let off = |diagnosis: &Diagnosis| {
+        diagnosis.findings.iter().any(|finding| finding.cause == Cause::PfcOff)
+    };
+    assert!(!off(&sent_at(&[STEPS.count - 1])), "in the last step");
+    assert!(off(&sent_at(&[1])), "long ago");
+}

@@ -87,7 +87,9 @@ fn dropped(scene: &Scene<'_>, port: PortId, class: ClassId) -> Option<Finding> {
 /// A port does not obey the pauses that its peer sends.
 fn deaf(scene: &Scene<'_>, port: PortId, class: ClassId) -> Option<Finding> {
     let peer = scene.peer(port);
-    let sent = of(scene, peer, Metric::PfcSent, class)?;
+    // What was sent just before the last scrape may be counted there and not yet here.
+    let (_, earlier) = scene.series_of(peer, Metric::PfcSent, class)?.split_last()?;
+    let sent: f64 = earlier.iter().filter(|count| !count.is_nan()).map(|n| f64::from(*n)).sum();
     let heard = of(scene, port, Metric::PfcReceived, class)?;
     if sent < 0.5 || heard > 0.01 * sent || scene.sum(port, Metric::LinkDowns)? > 0.5 {
         return None;
