@@ -14,8 +14,6 @@ const ENOUGH: f64 = 1_000.0;
 /// Where a neighbour usually gets less than this of its fair share, so few flows are spread that other flows alone would
 /// explain a difference.
 const FAIR: f64 = 0.25;
-/// A neighbour that gets less than this of its fair share is left out.
-const LEFT_OUT: f64 = 0.05;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     if !scene.has_usual() {
@@ -78,10 +76,7 @@ fn moved(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
     let taken = Shares::of(scene, node, |port| scene.sum(scene.peer(port), Metric::TxPackets));
     let took = Shares::of(scene, node, |port| scene.usual_sum(scene.peer(port), Metric::TxPackets));
     let moved = sent.distance(&usual) - taken.distance(&took);
-    // Switches that balance by load send elsewhere when loads differ: routes that lead around a neighbour leave it nothing.
-    let fair = 1.0 / usual.by.len().max(1) as f64;
-    let is_left_out = |node: &NodeId| sent.share(*node) < LEFT_OUT * fair;
-    if moved < MOVED || !usual.by.keys().any(is_left_out) {
+    if moved < MOVED {
         return None;
     }
     let most = sent.by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(node, _)| *node)?;

@@ -41,11 +41,11 @@ const CACHE_OF_NIC: u64 = 1 << 20;
 const TOKENS: u32 = 1_000;
 /// The share of the prefill servers' rate that caches take on average.
 const CACHE_LOAD: f64 = 0.2;
-/// Requests for each prefill server: so many that the 99th percentile is not the unluckiest one alone.
-const REQUESTS: usize = 48;
+/// Requests for each prefill server.
+const REQUESTS: usize = 16;
 /// What a decoding GPU exchanges in one step, and how many steps there are.
 const EXCHANGED: Bytes = Bytes::new(1 << 20);
-const STEPS: u32 = 12;
+const STEPS: u32 = 4;
 
 pub(super) fn experiments(fabric: &Fabric, quick: bool) -> Vec<Experiment> {
     let Some(cast) = Cast::new(fabric, if quick { QUICK } else { MOST }) else {
