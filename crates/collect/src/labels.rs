@@ -47,6 +47,10 @@ impl<'a> Labeller<'a> {
             Place::Job { job } => {
                 put("job_name", job);
             }
+            Place::Gpu { host, gpu } => {
+                put("host", host);
+                put("gpu", &gpu.to_string());
+            }
         }
         labels
     }
@@ -83,7 +87,7 @@ pub fn place(labels: &Labels) -> Option<(Place, Option<u8>)> {
             Some(rank) => Place::Rank { job, rank: rank.parse().ok()? },
             None => Place::Job { job },
         },
-        (None, None) => return None,
+        (None, None) => Place::Gpu { host: get("host")?, gpu: get("gpu")?.parse().ok()? },
     };
     Some((place, priority))
 }
@@ -110,6 +114,8 @@ mod tests {
         }
         let job = Place::Job { job: "train".into() };
         assert_eq!(place(&labeller.of(&job, None)), Some((job, None)));
+        let gpu = Place::Gpu { host: "server3".into(), gpu: 5 };
+        assert_eq!(place(&labeller.of(&gpu, None)), Some((gpu, None)));
     }
 
     #[test]
@@ -120,5 +126,6 @@ mod tests {
         assert_eq!(place(&of(&[("instance", "a:9100")])), None);
         assert_eq!(place(&of(&[("device", "leaf0"), ("priority", "9")])), None);
         assert_eq!(place(&of(&[("device", "leaf0"), ("priority", "x")])), None);
+        assert_eq!(place(&of(&[("host", "server3")])), None);
     }
 }

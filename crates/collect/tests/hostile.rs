@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use xoff_collect::names::Names;
 use xoff_collect::prometheus::query::{Answer, Store};
-use xoff_collect::prometheus::{Limits, StoreError};
+use xoff_collect::store::{Limits, StoreError};
 use xoff_telemetry::recording::{Steps, Timestamp};
 use xoff_units::Span;
 

@@ -397,3 +397,144 @@ fn a_pause_on_its_way_is_not_ignored() {
     assert!(!off(&sent_at(&[STEPS.count - 1])), "in the last step");
     assert!(off(&sent_at(&[1])), "long ago");
 }
+
+#[test]
+fn frames_that_are_too_long_are_the_cause_of_timeouts() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    let name = fabric.port_name(PortId(fabric.nics[5].ports.start));
+    let peer = fabric.ports[fabric.nics[5].ports.start as usize].peer;
+    let place = fabric.port_name(peer);
+    made.named(&name, Metric::Timeouts, None, 20.0);
+    made.named(&place, Metric::MtuDrops, None, 500.0);
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(first(&diagnosis), (Cause::MtuTooSmall, place.as_str()), "{diagnosis:#?}");
+    assert_eq!(diagnosis.findings[0].confidence, Confidence::Certain);
+}
+
+/// A queue beyond Kmax has marked what left it from there: a burst a few packets of millions, a long one many.
+#[test]
+fn marks_are_held_against_what_the_queue_must_have_marked() {
+    let fabric = fabric();
+    let port = fabric.ports[fabric.nics[5].ports.start as usize].peer;
+    let ecn = fabric.ports[port.index()].classes[3].ecn.expect("marking");
+    let name = fabric.port_name(port);
+    let with = |queue: f64, marked: f64| {
+        let mut made = Made::sound(&fabric);
+        made.named(&name, Metric::QueueWatermark, Some(3), queue * ecn.kmax.get() as f64);
+        made.named(&name, Metric::EcnMarked, Some(3), marked);
+        let diagnosis = of(&fabric, &made.finish());
+        diagnosis.findings.iter().any(|finding| finding.cause == Cause::EcnOff)
+    };
+    let packets = ecn.kmax.get() as f64 / 4_000.0;
+    assert!(with(2.0, 0.0));
+    assert!(with(100.0, packets), "a hundredth of what was to be marked");
+    assert!(!with(2.0, packets / 4.0), "as many as a single burst marks");
+    assert!(!with(1.2, 0.0), "hardly longer");
+}
+
+/// A value of a GPU in all steps.
+fn gpu(made: &mut Made<'_>, host: &str, gpu: u32, metric: Metric, value: f64) {
+    let place = made.recorder.place(Place::Gpu { host: host.into(), gpu });
+    let key = Key { place, metric, priority: None };
+    (0..STEPS.count).for_each(|step| made.recorder.put(key, step, value));
+}
+
+/// GPUs that idle or whose links send again are evidence where a job is slower and the network is not.
+#[test]
+fn gpus_say_which_host_holds_a_job_up() {
+    let fabric = fabric();
+    let recording = |step_time: f64, busy: f64, replays: f64| {
+        let mut made = Made::sound(&fabric);
+        let place = made.recorder.place(Place::Job { job: "train".into() });
+        let key = Key { place, metric: Metric::StepTime, priority: None };
+        (0..STEPS.count).for_each(|step| made.recorder.put(key, step, step_time));
+        for server in &fabric.servers {
+            gpu(&mut made, &server.name, 0, Metric::GpuBusyShare, 0.97);
+            gpu(&mut made, &server.name, 0, Metric::GpuNvlinkReplays, 0.0);
+        }
+        gpu(&mut made, "server3", 0, Metric::GpuBusyShare, busy);
+        gpu(&mut made, "server5", 0, Metric::GpuNvlinkReplays, replays);
+        gpu(&mut made, "elsewhere", 0, Metric::GpuBusyShare, 0.1);
+        made.finish()
+    };
+    let usual = recording(1.0, 0.97, 0.0);
+    let against = |now: &Recording| {
+        let scene = Scene::new(&fabric, now, 0..STEPS.count).with_usual(&usual, 0..STEPS.count);
+        diagnose(&scene)
+    };
+    let slower = against(&recording(1.5, 0.4, 250.0));
+    assert_eq!(first(&slower), (Cause::Straggler, "train"));
+    let evidence = slower.findings[0].evidence.join("\n");
+    let idle = "GPU 0 of server3 is busy for 40 % of the time, usually 97 %; most are as usual";
+    assert!(evidence.contains(idle), "{evidence}");
+    let again = "the NVLinks of GPU 0 of server5 sent 1000 packets again, usually 0";
+    assert!(evidence.contains(again), "{evidence}");
+    let unknown = slower.missing.iter().find(|missing| missing.what.contains("GPU 0 of elsewhere"));
+    assert!(unknown.is_some(), "{:?}", slower.missing);
+    // Where no job is slower, an idle GPU has nothing to do.
+    assert!(against(&recording(1.0, 0.4, 250.0)).findings.is_empty());
+    let plain = against(&recording(1.5, 0.9, 1.0));
+    assert!(!plain.findings[0].evidence.join("\n").contains("GPU"), "{:?}", plain.findings);
+}
+
+#[test]
+fn replays_of_a_gpu_are_evidence_of_a_slow_receiver() {
+    let fabric = fabric();
+    let nic = fabric.nics[0].name.clone();
+    let server = fabric.servers[fabric.nics[0].server.index()].name.clone();
+    let mut made = Made::sound(&fabric);
+    made.named(&format!("leaf0→{nic}"), Metric::PausedTime, Some(3), 8.0);
+    made.named(&format!("leaf0→{nic}"), Metric::PauseTransitions, Some(3), 900.0);
+    gpu(&mut made, &server, 0, Metric::GpuPcieReplays, 100.0);
+    gpu(&mut made, "server4", 0, Metric::GpuPcieReplays, 100.0);
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(first(&diagnosis), (Cause::SlowReceiver, nic.as_str()));
+    let evidence = diagnosis.findings[0].evidence.join("\n");
+    let own = format!("the PCIe link of GPU 0 of {server} sent 400 packets again");
+    assert!(evidence.contains(&own) && !evidence.contains("server4"), "{evidence}");
+}
+
+/// Collectives that have much less than the fabric gives are slow without a time to compare with, possibly not for the network.
+#[test]
+fn collectives_are_held_against_the_fabric_at_rest() {
+    let fabric = fabric();
+    let diagnosed = |now: f64, errors: f64| {
+        let mut made = Made::sound(&fabric);
+        let place = made.recorder.place(Place::Job { job: "test".into() });
+        let key = Key { place, metric: Metric::BusBandwidth, priority: None };
+        made.recorder.put(key, 3, now);
+        made.named("spine0→leaf0", Metric::CrcErrors, None, errors);
+        let recording = made.finish();
+        let scene = Scene::new(&fabric, &recording, 0..STEPS.count);
+        diagnose(&scene.with_at_rest([("test".to_owned(), 40e9), ("other".to_owned(), 1e9)]))
+    };
+    let slow = diagnosed(10e9, 0.0);
+    assert_eq!(first(&slow), (Cause::Straggler, "test"));
+    assert_eq!(slow.findings[0].confidence, Confidence::Possible);
+    let words =
+        "the collectives of `test` have 10.0 GB/s of bus bandwidth, 25 % of what the fabric";
+    assert!(slow.findings[0].evidence[0].starts_with(words), "{:?}", slow.findings);
+    assert_eq!(slow.measured.len(), 1);
+    let fine = diagnosed(36e9, 0.0);
+    assert!(fine.findings.is_empty() && fine.measured[0].contains("90 %"), "{fine:?}");
+    let broken = diagnosed(10e9, 500.0);
+    assert_eq!(first(&broken), (Cause::BadOptic, "leaf0→spine0"));
+    assert!(broken.findings[0].evidence.iter().any(|line| line.starts_with(words)));
+}
+
+/// A device that fell silent goes on sending as before, for all that is known; its link went down as often as was seen.
+#[test]
+fn events_are_not_made_up_for_gaps() {
+    let fabric = fabric();
+    let mut made = Made::sound(&fabric);
+    let port = PortId(fabric.nics[5].ports.start);
+    let place = made.place(port);
+    let place = made.recorder.place(place);
+    let key = Key { place, metric: Metric::LinkDowns, priority: None };
+    (1..STEPS.count).for_each(|step| made.recorder.put(key, step, f64::NAN));
+    made.recorder.put(key, 0, 3.0);
+    let diagnosis = of(&fabric, &made.finish());
+    assert_eq!(diagnosis.findings[0].cause, Cause::LinkFlaps, "{diagnosis:#?}");
+    assert!(diagnosis.findings[0].evidence[0].contains("link-down events: 3,"), "{diagnosis:#?}");
+}

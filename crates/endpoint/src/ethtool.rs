@@ -1,4 +1,5 @@
-//! Statistics of a network interface as `ethtool -S` prints them: the names a driver gave them and their values. No file has
+//! Statistics of a network interface as `ethtool -S` prints them, the names a driver gave them and their values; and the memory of
+//! its optical module as `ethtool -m raw on` does. No file has
 //! them, and no safe crate: they are read with the ioctl `SIOCETHTOOL`.
 //!
 //! The ioctl takes a pointer to a header, behind which the kernel writes as many items *as the driver has at that moment*. It
@@ -26,6 +27,8 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSTATS: u32 = 0x1d;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GMODULEINFO: u32 = 0x42;
+const ETHTOOL_GMODULEEEPROM: u32 = 0x43;
 /// The set of strings that names statistics.
 const ETH_SS_STATS: u32 = 1;
 
@@ -51,6 +54,31 @@ pub fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     let values = room.bytes()[8..].chunks_exact(8).take(count);
     let values = values.map(|value| u64::from_ne_bytes(value.try_into().expect("eight bytes")));
     Ok(names.into_iter().zip(values).collect())
+}
+
+/// Bytes of the memory of an interface's optical module or cable, from an offset on; fewer where it ends. `Unsupported` for a
+/// driver that does not show it, or a port without a module.
+pub fn module(interface: &str, offset: u32, length: u32) -> io::Result<Vec<u8>> {
+    let interface = Interface::named(interface)?;
+    let unsupported = |error: io::Error| match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EIO | libc::ENODEV) => {
+            io::ErrorKind::Unsupported.into()
+        }
+        _ => error,
+    };
+    // struct ethtool_modinfo: u32 cmd, type, eeprom_len, reserved[8].
+    let room = interface.ask(&[ETHTOOL_GMODULEINFO], 64).map_err(unsupported)?;
+    let whole = number(room.bytes(), 8);
+    let length = length.min(whole.saturating_sub(offset));
+    if length == 0 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // struct ethtool_eeprom: u32 cmd, magic, offset, len; u8 data[len].
+    let header = [ETHTOOL_GMODULEEEPROM, 0, offset, length];
+    let room = interface.ask(&header, length as usize).map_err(unsupported)?;
+    // The driver may have shortened it, and has no room for more.
+    let read = number(room.bytes(), 12).min(length) as usize;
+    Ok(room.bytes()[HEADER..HEADER + read].to_vec())
 }
 
 /// The number at an offset of an answer.
@@ -212,6 +240,13 @@ mod tests {
                 ),
             }
         }
+    }
+
+    #[test]
+    fn a_port_without_a_module_says_so() {
+        let error = module("lo", 0, 128).expect_err("loopback has no module");
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{error:?}");
+        assert!(module("", 0, 1).is_err());
     }
 
     /// The page behind a mapping is there: a read into it beyond the end fails instead of going on.

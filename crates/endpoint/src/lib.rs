@@ -37,7 +37,7 @@
 //! ```
 //!
 //! [`cm`] sets connections up as rdma_cm does, [`perftest`] speaks the protocol of the perftest
-//! tools, [`bare`] measures the same sockets without RoCE, and [`ethtool`] reads a NIC's statistics.
+//! tools, [`bare`] measures the same sockets without RoCE, [`ethtool`] reads a NIC's statistics and its module, [`dcb`] its PFC.
 //!
 //! What it is not: authentication of peers, which RoCEv2 does not have. Read [`Device`] first, then
 //! [`Work`].
@@ -46,6 +46,7 @@ pub mod bare;
 mod clock;
 pub mod cm;
 mod completion;
+pub mod dcb;
 mod device;
 mod discard;
 mod driver;

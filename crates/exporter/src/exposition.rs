@@ -167,6 +167,11 @@ impl Exposition {
         self.errors += 1;
     }
 
+    /// Counts so much more that could not be read.
+    pub fn skipped(&mut self, count: u64) {
+        self.errors += count;
+    }
+
     /// How much could not be read.
     pub fn errors(&self) -> u64 {
         self.errors

@@ -167,8 +167,12 @@ impl Naming {
         Ok(())
     }
 
-    /// Names a switch's ports as `xoff config` names them for SONiC.
-    pub fn match_ports(&mut self, setup: &FabricSetup) -> Result<(), NamingError> {
+    /// Names a switch's ports as `xoff config` names them for its system.
+    pub fn match_ports(
+        &mut self,
+        setup: &FabricSetup,
+        system: SystemId,
+    ) -> Result<(), NamingError> {
         let Fallback::Switch { device } = &self.fallback else { return Ok(()) };
         let (device, fabric) = (device.clone(), &setup.fabric);
         if !fabric.switches.iter().any(|switch| switch.name == device) {
@@ -176,7 +180,7 @@ impl Naming {
             return Err(NamingError::Switch(device, example.to_owned()));
         }
         let labeller = Labeller::new(fabric, &self.fabric);
-        for (port, end) in port_names(setup, SystemId::Sonic).iter().enumerate() {
+        for (port, end) in port_names(setup, system).iter().enumerate() {
             if end.device == device {
                 let target = self.labelled(&labeller, fabric, PortId(port as u32));
                 self.known.insert(end.port.as_str().to_owned(), target);
@@ -280,11 +284,11 @@ mod tests {
     fn ports_of_a_switch_are_those_of_its_configuration() {
         let setup = setup();
         let mut naming = Naming::switch("pod", "leaf0");
-        naming.match_ports(&setup).unwrap();
+        naming.match_ports(&setup, SystemId::Sonic).unwrap();
         let first = text(&naming.port(&["Ethernet0"]));
         assert!(first.contains("device='leaf0'") && first.contains("port='leaf0→"), "{first}");
         let mut other = Naming::switch("pod", "tor1");
-        let error = other.match_ports(&setup).unwrap_err().to_string();
+        let error = other.match_ports(&setup, SystemId::Sonic).unwrap_err().to_string();
         assert!(error.contains("no switch `tor1`") && error.contains("--device leaf0"), "{error}");
     }
 

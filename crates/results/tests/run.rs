@@ -1,9 +1,11 @@
 //! Cases from their files to verdicts, summaries and pages, without the binary.
 
 use xoff_fabric::{ScenarioSetup, load_scenario};
+use xoff_results::watch::Timescale;
 use xoff_results::{Case, Results, Verdict, Watched, Watcher, isolation, page, settings};
 use xoff_sim::{Outcome, Progress, Report, Settings, Silent};
-use xoff_telemetry::{RunFolder, Summary};
+use xoff_telemetry::recording::{Place, Reading};
+use xoff_telemetry::{Metric, RunFolder, Summary};
 use xoff_workload::{Flow, Job};
 
 /// Everything that a case refers to.
@@ -157,4 +159,35 @@ fn a_tenant_beside_another_takes_longer_than_alone() {
     assert_eq!(all, Ok(true));
     let training = rows.iter().find(|row| row.name == "training").expect("the training");
     assert!(training.slowdown.is_some_and(|slowdown| slowdown > 2.0), "{training:?}");
+}
+
+/// What a GPU computes and waits for adds up to the time of the steps; the stages of a pipeline differ.
+#[test]
+fn gpus_compute_or_wait() {
+    let fabric = "[cluster]\ngpus = 16\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\n";
+    let scenario = "fabric = 'f'\n[[workload]]\nkind = 'training-step'\nname = 'train'\nrepeat = 2\n\
+        model = { layers = 3, hidden = 512, heads = 8, ffn = 1024, vocabulary = 4096 }\nsequence = 512\n\
+        tp = 2\npp = 2\nmicro-batches = 2\n";
+    let scene = Scene::new(scenario, fabric);
+    let (case, settings) = (scene.case(), scene.settings());
+    let mut go_on = |_: &Progress| true;
+    let mut watcher = Watcher::new(case.fabric, &mut go_on).keep_counters(Timescale::OF_THE_RUN);
+    let report = case.run(&settings, &mut watcher).expect("a run");
+    let mut counters = watcher.finish().counters.expect("counters");
+    counters.add_jobs(&case, &report);
+    let steps: f64 = report.jobs[0].runs.iter().map(|run| run.time().unwrap().as_s_f64()).sum();
+    let readings = counters.readings();
+    let last = |rank: u32, metric: Metric| {
+        let of = |reading: &&Reading| {
+            let place = Place::Rank { job: "train".into(), rank };
+            *readings.places.get(reading.key.place) == place && reading.key.metric == metric
+        };
+        readings.list.iter().filter(of).map(|reading| reading.value).fold(0.0, f64::max)
+    };
+    for rank in 0..16 {
+        let (busy, wait) = (last(rank, Metric::GpuBusy), last(rank, Metric::GpuWait));
+        assert!(busy > 0.0 && wait > 0.0, "{rank}: {busy} {wait}");
+        assert!((busy + wait - steps).abs() < 1e-9 * steps, "{rank}: {busy} + {wait} of {steps}");
+    }
+    assert_ne!(last(0, Metric::GpuBusy), last(15, Metric::GpuBusy));
 }

@@ -18,9 +18,9 @@ pub struct CounterRow {
     pub at: Timestamp,
     /// The metric, by its name.
     pub metric: Name,
-    /// The switch or NIC, or the job.
+    /// The switch or NIC, the job, or the server of a GPU.
     pub device: Name,
-    /// The port, or the rank of the job; nothing where all of it is meant.
+    /// The port, the rank of the job, or the number of the GPU; nothing where all of it is meant.
     pub port: Option<Name>,
     /// The priority, where the counter has one.
     pub priority: Option<u8>,
@@ -58,6 +58,7 @@ impl Readings {
             Place::Port { device, port } => (device.as_str().into(), Some(port.as_str().into())),
             Place::Rank { job, rank } => (job.as_str().into(), Some(rank.to_string().into())),
             Place::Job { job } => (job.as_str().into(), None),
+            Place::Gpu { host, gpu } => (host.as_str().into(), Some(gpu.to_string().into())),
         });
         let names: Vec<(Name, Option<Name>)> = names.collect();
         self.list.iter().map(move |reading| {
@@ -107,6 +108,7 @@ fn place(metric: Metric, device: String, port: Option<String>) -> Option<Place> 
     Some(match metric.facts().scope {
         Scope::Job => Place::Job { job: device },
         Scope::Rank => Place::Rank { job: device, rank: port?.parse().ok()? },
+        Scope::Gpu => Place::Gpu { host: device, gpu: port?.parse().ok()? },
         Scope::Port | Scope::Priority | Scope::Nic => {
             Place::Port { device, port: port.unwrap_or_default() }
         }
@@ -128,6 +130,7 @@ mod tests {
             (port, Metric::LinkDowns, None),
             (rank, Metric::GpuWait, None),
             (Place::Job { job: "train".into() }, Metric::StepTime, None),
+            (Place::Gpu { host: "server3".into(), gpu: 5 }, Metric::GpuBusyShare, None),
         ] {
             let key = Key { place: readings.places.number(place), metric, priority };
             for second in 0..3 {

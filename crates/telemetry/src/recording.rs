@@ -92,6 +92,13 @@ pub enum Place {
         /// The job.
         job: String,
     },
+    /// A GPU.
+    Gpu {
+        /// The server it is in.
+        host: String,
+        /// Its number there.
+        gpu: u32,
+    },
 }
 
 /// The number of a place in a recording.

@@ -24,6 +24,7 @@ fn page() -> String {
         (Scope::Nic, "NICs"),
         (Scope::Rank, "Ranks of jobs"),
         (Scope::Job, "Jobs"),
+        (Scope::Gpu, "GPUs"),
     ] {
         let labels: Vec<String> = scope.labels().iter().map(|label| format!("`{label}`")).collect();
         let _ = write!(page, "\n## {title}\n\nLabels: {}.\n\n", labels.join(", "));

@@ -16,6 +16,7 @@ use crate::ideal::{self, IdealError, Paths};
 use crate::layout::{GpuId, Layout, LayoutError, Placement};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, Server};
+use xoff_fabric::scenario::{CostName, CostSetting};
 use xoff_units::{Bytes, Rate, Span};
 
 /// What is to be explained.
@@ -149,6 +150,12 @@ pub fn time(
     Bench::new(task)?.time(size, &Values::of(&cost, channels))
 }
 
+/// The microseconds that one size takes on the fabric at rest, with the costs that its file says.
+pub fn at_rest(task: &Task<'_>, size: Bytes) -> Result<f64, FitError> {
+    let cost = crate::job::cost(&CostSetting::Named(CostName::Fabric), task.fabric);
+    time(task, size, cost, None).map(|(time, _)| time)
+}
+
 /// What can be changed: times in picoseconds, rates in bits per second, channels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Values([f64; Self::NUMBER]);
@@ -220,6 +227,7 @@ impl Values {
             slice: time(1),
             copy_rate: Some(rate(copy)),
             proxy: time(2),
+            pair_rate: None,
             flags: Some(Flags { slice: time(4), proxy: time(5), rate: rate(flag) }),
             lines: Some(Flags { slice: time(7), proxy: time(8), rate: rate(line) }),
         }

@@ -310,6 +310,7 @@ impl Settings {
             ("pair-piece", self.pair_piece.get(), MOST_STEP),
             ("clear-to-send", self.clear_to_send.get(), MOST_STEP),
             ("copy-rate", self.cost.copy_rate.map_or(1, Rate::bps), u64::MAX),
+            ("pair-rate", self.cost.pair_rate.map_or(1, Rate::bps), u64::MAX),
             ("flag-rate", self.cost.flags.map_or(1, |flags| flags.rate.bps()), u64::MAX),
             ("ll128-rate", self.cost.lines.map_or(1, |lines| lines.rate.bps()), u64::MAX),
         ];

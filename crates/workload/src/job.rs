@@ -371,7 +371,7 @@ fn uneven(workload: &Workload, seed: u64, base: Option<&Path>) -> Result<Option<
 }
 
 /// The costs of a setting; what it does not say is as measured.
-fn cost(setting: &CostSetting, fabric: &Fabric) -> Cost {
+pub(crate) fn cost(setting: &CostSetting, fabric: &Fabric) -> Cost {
     let own = match setting {
         // That of a fabric is never that of a fabric.
         CostSetting::Named(CostName::Fabric) => match &fabric.collectives.cost {
@@ -400,6 +400,7 @@ fn cost(setting: &CostSetting, fabric: &Fabric) -> Cost {
         slice: own.slice.unwrap_or(usual.slice),
         copy_rate: own.copy_rate.or(usual.copy_rate),
         proxy: own.proxy.unwrap_or(usual.proxy),
+        pair_rate: own.pair_rate.or(usual.pair_rate),
         flags,
         lines,
     }

@@ -5,6 +5,7 @@ use super::{EXPORTERS, Entry, Meaning, Names};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use xoff_telemetry::Metric;
+use xoff_telemetry::metric::Scope;
 
 /// Why a names file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +86,8 @@ struct Series {
     priority: Option<String>,
     job: Option<String>,
     rank: Option<String>,
+    host: Option<String>,
+    gpu: Option<String>,
 }
 
 impl Names {
@@ -153,18 +156,23 @@ impl Series {
         }
         let of = |text: &Option<String>| text.as_deref().map(Template::new);
         let labels = match (&self.job, &self.device) {
+            (job, device) if metric.facts().scope == Scope::Gpu => {
+                if job.is_some() || device.is_some() || self.port.is_some() {
+                    return Err(value("metric", "of GPUs, which `host` and `gpu` name"));
+                }
+                let or = |own: &Option<String>, usual| of(own).unwrap_or(Template::new(usual));
+                Meaning::Gpu { host: or(&self.host, "{host}"), gpu: or(&self.gpu, "{gpu}") }
+            }
+            _ if self.host.is_some() || self.gpu.is_some() => {
+                return Err(value("metric", "not of GPUs, which alone have `host` and `gpu`"));
+            }
             (Some(_), Some(_)) => {
                 return Err(value("job", "given beside `device`; a series has one"));
             }
             (Some(job), None) => Meaning::Job { job: Template::new(job), rank: of(&self.rank) },
-            (None, Some(device)) => Meaning::Port {
-                device: Template::new(device),
-                port: of(&self.port).unwrap_or(Template::new("")),
-                priority: of(&self.priority),
-            },
-            // Only the name differs.
-            (None, None) => Meaning::Port {
-                device: Template::new("{device}"),
+            // Without a template only the name differs.
+            (None, device) => Meaning::Port {
+                device: Template::new(device.as_deref().unwrap_or("{device}")),
                 port: of(&self.port).unwrap_or(Template::new("")),
                 priority: of(&self.priority),
             },

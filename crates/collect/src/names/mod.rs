@@ -47,12 +47,15 @@ enum Meaning {
     Port { device: Template, port: Template, priority: Option<Template> },
     /// A job, and a rank of it.
     Job { job: Template, rank: Option<Template> },
+    /// A GPU of a host.
+    Gpu { host: Template, gpu: Template },
 }
 
 /// Exporters whose names are known, as a names file calls them, and what their labels mean.
-const EXPORTERS: [(&str, Source); 4] = [
+const EXPORTERS: [(&str, Source); 5] = [
     ("node-exporter", Source::NodeExporter),
     ("sonic-exporter", Source::SonicExporter),
+    ("dcgm", Source::Dcgm),
     ("nccl-inspector", Source::NcclInspector),
     ("amd", Source::Amd),
 ];
@@ -137,15 +140,25 @@ impl Names {
                 };
                 (place, None)
             }
+            Meaning::Gpu { host, gpu } => {
+                let gpu = gpu.of_labels(labels)?.parse().ok()?;
+                (Place::Gpu { host: host.of_labels(labels)?, gpu }, None)
+            }
         };
         Some((self.translated(place), priority))
     }
 
     /// A place as the fabric file calls it.
     fn translated(&self, place: Place) -> Place {
-        let Place::Port { device, port } = place else { return place };
         let renamed = |patterns: &[(Pattern, Template)], name: &str| {
             patterns.iter().find_map(|(pattern, to)| Some(to.of_parts(&pattern.parts(name)?)))
+        };
+        let (device, port) = match place {
+            Place::Port { device, port } => (device, port),
+            Place::Gpu { host, gpu } => {
+                return Place::Gpu { host: renamed(&self.devices, &host).unwrap_or(host), gpu };
+            }
+            Place::Rank { .. } | Place::Job { .. } => return place,
         };
         let device = renamed(&self.devices, &device).unwrap_or(device);
         let port = renamed(&self.ports, &format!("{device}/{port}")).unwrap_or(port);
@@ -156,7 +169,19 @@ impl Names {
     }
 }
 
+/// What DCGM gives where it has no value: this, or one to three more, which no double tells apart; as a double, another.
+const BLANK: f64 = 0x7fff_ffff_ffff_fff0_u64 as f64;
+const BLANK_DOUBLE: f64 = (1u64 << 47) as f64;
+
 impl Entry {
+    /// Whether a value of a series says that there is none.
+    pub(crate) fn is_blank(&self, value: f64) -> bool {
+        let of_gpu = matches!(self.labels, Meaning::Gpu { .. });
+        of_gpu
+            && value.is_finite()
+            && (value >= BLANK || (BLANK_DOUBLE..BLANK_DOUBLE + 4.0).contains(&value))
+    }
+
     /// The priority that is part of a series' name.
     fn priority_in_name(&self, labels: &Labels) -> Option<u8> {
         let (before, after) = self.name.split_once("{p}")?;
@@ -180,6 +205,10 @@ fn meaning(source: Source, scope: Scope, name: &str) -> Meaning {
     match (source, scope) {
         (Source::NcclInspector, _) => {
             Meaning::Job { job: of("{slurm_job_id}"), rank: Some(of("{rank}")) }
+        }
+        (_, Scope::Gpu) => {
+            // The label has a small letter from 4.8.3 on.
+            Meaning::Gpu { host: of("{Hostname|hostname|instance}"), gpu: of("{gpu}") }
         }
         (_, Scope::Rank | Scope::Job) => Meaning::Job { job: of("{job_name}"), rank: None },
         (Source::SonicExporter, _) => {

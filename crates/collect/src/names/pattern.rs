@@ -89,14 +89,15 @@ impl Template {
         all.collect()
     }
 
-    /// With the values of labels; nothing if one is missing.
+    /// With the values of labels; nothing if one is missing. Of `{a|b}` the first that is there.
     pub(super) fn of_labels(&self, labels: &Labels) -> Option<String> {
+        let value = |name: &str| match name {
+            "instance" => labels.get(name).map(|value| host(value).to_owned()),
+            _ => labels.get(name).cloned(),
+        };
         let all = self.0.iter().map(|piece| match piece {
             Piece::Text(text) => Some(text.clone()),
-            Piece::Name(name, _) if name == "instance" => {
-                labels.get(name).map(|value| host(value).to_owned())
-            }
-            Piece::Name(name, _) => labels.get(name).cloned(),
+            Piece::Name(names, _) => names.split('|').find_map(value),
         });
         all.collect()
     }
@@ -156,6 +157,8 @@ mod tests {
         let of = |text: &str| Template::new(text).of_labels(&labels);
         assert_eq!(of("{instance}/{device}"), Some("gpu1/mlx5_0".into()));
         assert_eq!(of("{instance}/{port}"), None);
+        assert_eq!(of("{port|device|instance}"), Some("mlx5_0".into()));
+        assert_eq!(of("{port|}"), None);
         assert_eq!(of("a{"), Some("a{".into()));
         assert_eq!((host("[::1]:9100"), host("a:b"), host("a")), ("[::1]", "a:b", "a"));
     }

@@ -123,3 +123,77 @@ fn mistakes_are_named() {
     assert!(of("[devcies]\n").contains("line 1"));
     assert!(of("devices = 3").contains("line 1"));
 }
+
+const DCGM: &str = r#"
+sources = ["dcgm"]
+[devices]
+"gpu-*" = "server{1-1}"
+"gpu-*/mlx5_*" = "server{1-1}-nic{2}"
+[[series]]
+metric = "xoff_gpu_busy_ratio"
+name = "site_gpu_active"
+host = "{node}"
+"#;
+
+fn gpu(host: &str, gpu: u32) -> Place {
+    Place::Gpu { host: host.into(), gpu }
+}
+
+/// Labels and names of dcgm-exporter, as 4.8.2 writes them and as 4.9.0 does.
+#[test]
+fn gpus_of_dcgm_find_their_server() {
+    let names = read(DCGM).expect("names");
+    let old = [
+        ("gpu", "5"),
+        ("UUID", "GPU-a6158b59-2c1e-1e63-0068-9178c4298abd"),
+        ("device", "nvidia5"),
+        ("modelName", "NVIDIA H100 80GB HBM3"),
+        ("Hostname", "gpu-012"),
+        ("instance", "10.0.0.7:9400"),
+    ];
+    let new = old.map(|(name, value)| (if name == "Hostname" { "hostname" } else { name }, value));
+    let busy = Some((Metric::GpuBusyShare, gpu("server11", 5), None));
+    assert_eq!(found(&names, "DCGM_FI_DEV_GPU_UTIL", &old), busy);
+    assert_eq!(found(&names, "DCGM_FI_DEV_GPU_UTIL_RATIO", &new), busy);
+    for (name, labels) in
+        [("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", &old), ("DCGM_FI_DEV_PCIE_REPLAY_TOTAL", &new)]
+    {
+        let replays = Some((Metric::GpuPcieReplays, gpu("server11", 5), None));
+        assert_eq!(found(&names, name, labels), replays);
+    }
+    // Without a name of its own a host is what was scraped.
+    let bare = [("gpu", "0"), ("instance", "gpu-001:9400")];
+    let replays = Some((Metric::GpuNvlinkReplays, gpu("server0", 0), None));
+    assert_eq!(found(&names, "DCGM_FI_DEV_NVLINK_REPLAY_TOTAL", &bare), replays);
+    let own = [("node", "gpu-003"), ("gpu", "1")];
+    assert_eq!(
+        found(&names, "site_gpu_active", &own),
+        Some((Metric::GpuBusyShare, gpu("server2", 1), None))
+    );
+    assert_eq!(found(&names, "DCGM_FI_DEV_GPU_UTIL", &[("Hostname", "gpu-012")]), None);
+}
+
+#[test]
+fn percent_and_shares_are_the_same_and_blanks_are_none() {
+    let names = read(DCGM).expect("names");
+    let of = |name: &str| names.entries().iter().find(|entry| entry.name == name).expect("one");
+    assert_eq!(of("DCGM_FI_DEV_GPU_UTIL").scale * 97.0, 0.97);
+    assert_eq!(of("DCGM_FI_DEV_GPU_UTIL_RATIO").scale, 1.0);
+    let replays = of("DCGM_FI_DEV_PCIE_REPLAY_COUNTER");
+    for blank in ["9223372036854775794", "9.223372036854775792e+18", "140737488355330"] {
+        assert!(replays.is_blank(blank.parse().expect("a number")), "{blank}");
+    }
+    for value in [0.0, 97.0, 1e12, f64::NAN, f64::INFINITY] {
+        assert!(!replays.is_blank(value), "{value}");
+    }
+    assert!(!of("xoff_transmit_bytes_total").is_blank(1e19));
+}
+
+#[test]
+fn mistakes_of_gpus_are_named() {
+    let of = |text: &str| read(text).expect_err("a mistake").to_string();
+    let busy = "[[series]]\nmetric = 'xoff_gpu_busy_ratio'\nname = 'a'\n";
+    assert!(of(&format!("{busy}device = '{{b}}'")).contains("`host` and `gpu` name"));
+    let up = "[[series]]\nmetric = 'xoff_port_up'\nname = 'a'\ngpu = '{b}'";
+    assert!(of(up).contains("not of GPUs"));
+}

@@ -3,11 +3,14 @@
 //! Every metric is asked for as it is, at the beginnings of all steps: what adds up is turned into increases here, so that
 //! counters that start again are recognised, whatever the store.
 
-use super::{Limits, StoreError, agent, short};
+use super::KIND;
 use crate::labels::Labels;
-use crate::names::Names;
+use crate::names::{Entry, Names};
+use crate::store::{Limits, StoreError, agent, short};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use xoff_telemetry::Metric;
 use xoff_telemetry::recording::{Key, Reading, Recorder, Steps, Timestamp};
 
@@ -86,40 +89,31 @@ impl Store {
         steps: Steps,
         go_on: &mut dyn FnMut(usize, usize) -> bool,
     ) -> Result<Answer, StoreError> {
-        let mut recorder = Recorder::new(steps);
-        let (mut warnings, mut placeless, mut twice) = (Vec::new(), 0, 0);
-        let mut seen: BTreeSet<Key> = BTreeSet::new();
         let all = names.entries();
-        for (done, entry) in all.iter().enumerate() {
-            if !go_on(done, all.len()) {
-                break;
-            }
-            let body = self.range(&names.query(entry, fabric), steps)?;
-            let envelope: Envelope<Series<'_>> = body.read()?;
-            for warning in envelope.warnings {
-                let warning = short(&warning);
-                if !warnings.contains(&warning) && warnings.len() < MOST_WARNINGS {
-                    warnings.push(warning);
+        let mut taker = Taker::new(names, steps, self.limits.series);
+        let (send, receive) = sync_channel(0);
+        thread::scope(|scope| {
+            // The next answer comes while this one is read.
+            scope.spawn(move || {
+                for entry in all {
+                    let body = self.range(&names.query(entry, fabric), steps);
+                    let failed = body.is_err();
+                    if send.send(body).is_err() || failed {
+                        return;
+                    }
                 }
-            }
-            for series in envelope.data.map(|data| data.result).unwrap_or_default() {
-                let Some((place, priority)) = names.place(entry, &series.metric) else {
-                    placeless += 1;
-                    continue;
-                };
-                let key = Key { place: recorder.place(place), metric: entry.metric, priority };
-                // Two collectors of the same thing: the first is as good as the second, and both are not twice as much.
-                if !seen.insert(key) {
-                    twice += 1;
-                    continue;
+            });
+            // Gone when the reader is, so that nobody sends to it in vain.
+            let receive = receive;
+            for (done, entry) in all.iter().enumerate() {
+                if !go_on(done, all.len()) {
+                    break;
                 }
-                if seen.len() > self.limits.series {
-                    return Err(StoreError::TooMany { url: body.url, most: self.limits.series });
-                }
-                read(&mut recorder, key, entry.scale, &series.values);
+                let Ok(body) = receive.recv() else { break };
+                taker.take(entry, &body?)?;
             }
-        }
-        Ok(Answer { recorder, warnings, placeless, twice })
+            Ok(taker.answer)
+        })
     }
 
     /// When the newest sample of the bytes that ports sent was taken; a store repeats the last one of a series for minutes, so
@@ -171,6 +165,51 @@ impl Store {
     }
 }
 
+/// Takes in one answer after the other.
+struct Taker<'a> {
+    names: &'a Names,
+    /// The most series.
+    most: usize,
+    seen: BTreeSet<Key>,
+    answer: Answer,
+}
+
+impl<'a> Taker<'a> {
+    fn new(names: &'a Names, steps: Steps, most: usize) -> Self {
+        let recorder = Recorder::new(steps);
+        let answer = Answer { recorder, warnings: Vec::new(), placeless: 0, twice: 0 };
+        Self { names, most, seen: BTreeSet::new(), answer }
+    }
+
+    fn take(&mut self, entry: &Entry, body: &Body) -> Result<(), StoreError> {
+        let envelope: Envelope<Series<'_>> = body.read()?;
+        let answer = &mut self.answer;
+        for warning in envelope.warnings {
+            let warning = short(&warning);
+            if !answer.warnings.contains(&warning) && answer.warnings.len() < MOST_WARNINGS {
+                answer.warnings.push(warning);
+            }
+        }
+        for series in envelope.data.map(|data| data.result).unwrap_or_default() {
+            let Some((place, priority)) = self.names.place(entry, &series.metric) else {
+                answer.placeless += 1;
+                continue;
+            };
+            let key = Key { place: answer.recorder.place(place), metric: entry.metric, priority };
+            // Two collectors of the same thing: the first is as good as the second, and both are not twice as much.
+            if !self.seen.insert(key) {
+                answer.twice += 1;
+                continue;
+            }
+            if self.seen.len() > self.most {
+                return Err(StoreError::TooMany { url: body.url.clone(), most: self.most });
+            }
+            read(&mut answer.recorder, key, entry, &series.values);
+        }
+        Ok(())
+    }
+}
+
 /// What a store answered.
 struct Body {
     url: String,
@@ -184,7 +223,9 @@ impl Body {
         let (url, status) = (self.url.clone(), self.status);
         let envelope: Envelope<S> = match (serde_json::from_slice(&self.text), status) {
             (Ok(envelope), _) => envelope,
-            (Err(error), 200) => return Err(StoreError::Odd { url, reason: error.to_string() }),
+            (Err(error), 200) => {
+                return Err(StoreError::Odd { url, kind: KIND, reason: error.to_string() });
+            }
             (Err(_), _) => {
                 let text = short(&String::from_utf8_lossy(&self.text));
                 return Err(StoreError::Refused { url, status, text });
@@ -198,12 +239,15 @@ impl Body {
 }
 
 /// Takes the values of a series in.
-fn read(recorder: &mut Recorder, key: Key, scale: f64, values: &[(f64, &str)]) {
+fn read(recorder: &mut Recorder, key: Key, entry: &Entry, values: &[(f64, &str)]) {
     for (seconds, text) in values {
         // What is no number becomes one that the recorder refuses and counts.
-        let value = text.parse().unwrap_or(f64::NAN) * scale;
-        let at = moment(*seconds);
-        recorder.read(Reading { key, at, value });
+        let value: f64 = text.parse().unwrap_or(f64::NAN);
+        // What has no value at a time is missing then, as if it had not been scraped.
+        if entry.is_blank(value) {
+            continue;
+        }
+        recorder.read(Reading { key, at: moment(*seconds), value: value * entry.scale });
     }
 }
 
@@ -230,6 +274,23 @@ mod tests {
             r#"{"status":"error","errorType":"bad_data","error":"exceeded maximum resolution"}"#;
         let envelope: Envelope<Series<'_>> = serde_json::from_str(error).expect("an answer");
         assert_eq!((envelope.status.as_str(), envelope.data.is_none()), ("error", true));
+    }
+
+    #[test]
+    fn a_blank_of_dcgm_is_a_missing_step() {
+        let names = Names::read("sources = ['dcgm']", &mut |_| Ok(String::new())).expect("names");
+        let of_percent = |entry: &&Entry| entry.metric == Metric::GpuBusyShare && entry.scale < 1.0;
+        let entry = names.entries().iter().find(of_percent).expect("an entry");
+        let step = xoff_units::Span::from_ms(60_000);
+        let mut recorder = Recorder::new(Steps { start: Timestamp(0), step, count: 3 });
+        let place = xoff_telemetry::recording::Place::Gpu { host: "server0".into(), gpu: 0 };
+        let key = Key { place: recorder.place(place), metric: entry.metric, priority: None };
+        let values = [(60.0, "97"), (120.0, "9223372036854775794"), (180.0, "95")];
+        read(&mut recorder, key, entry, &values);
+        assert_eq!(recorder.refused(), 0);
+        let recording = recorder.finish();
+        let (_, values) = recording.series().next().expect("a series");
+        assert_eq!((values[0], values[1].is_nan(), values[2]), (0.97, true, 0.95));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum Cause {
     EcnOff,
     /// Marking begins too early.
     EcnTooEarly,
+    /// Frames are longer than a port lets through.
+    MtuTooSmall,
     /// RDMA travels in another class than it should.
     WrongClass,
     /// A sender ignores congestion notifications.
@@ -60,6 +62,21 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Whether a device is configured otherwise than planned: its configuration can say so.
+    pub const fn is_a_setting(self) -> bool {
+        matches!(
+            self,
+            Cause::PfcOff
+                | Cause::HeadroomTooSmall
+                | Cause::EcnOff
+                | Cause::EcnTooEarly
+                | Cause::MtuTooSmall
+                | Cause::WrongClass
+                | Cause::CongestionControlOff
+                | Cause::NotificationOff
+        )
+    }
+
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -78,6 +95,7 @@ impl Cause {
             Cause::HeadroomTooSmall => "headroom is too small",
             Cause::EcnOff => "ECN marking is off or begins too late",
             Cause::EcnTooEarly => "ECN marking begins too early",
+            Cause::MtuTooSmall => "frames are longer than the MTU",
             Cause::WrongClass => "RDMA travels in the wrong class",
             Cause::CongestionControlOff => "the sender ignores congestion notifications",
             Cause::NotificationOff => "the receiver sends no congestion notifications",
@@ -111,6 +129,7 @@ impl Cause {
             Cause::HeadroomTooSmall => "headroom-too-small",
             Cause::EcnOff => "ecn-off",
             Cause::EcnTooEarly => "ecn-too-early",
+            Cause::MtuTooSmall => "mtu-too-small",
             Cause::WrongClass => "wrong-class",
             Cause::CongestionControlOff => "congestion-control-off",
             Cause::NotificationOff => "notification-off",

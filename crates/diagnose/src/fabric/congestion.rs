@@ -16,6 +16,13 @@ const MORE: f64 = 1.2;
 /// Or if so many times as many packets are marked on their way to it, and so large a share.
 const PILE: f64 = 4.0;
 const MOST: f64 = 0.75;
+/// Where the queue is known it must have grown to so many times Kmax, and a smaller share will do.
+const MANY: f64 = 0.5;
+const LONG: f64 = 6.0;
+/// Links up are full if they are for this share of the time: senders that slow down leave gaps.
+const OFTEN: f64 = 0.3;
+/// Or a port that is paused for this share of a step.
+const HELD: f64 = 0.1;
 /// Equal links are used unevenly if the busiest carries so many times their mean.
 const UNEVEN: f64 = 1.8;
 /// How much more uneven than usual.
@@ -40,7 +47,10 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
         }));
     }
     let switches = (0..scene.fabric.switches.len() as u32).map(xoff_fabric::model::SwitchId);
-    found.extend(switches.filter_map(|switch| uneven(scene, scene.fabric.switch_node(switch))));
+    for node in switches.map(|switch| scene.fabric.switch_node(switch)) {
+        found.extend(narrow(scene, node));
+        found.extend(uneven(scene, node));
+    }
     found
 }
 
@@ -95,14 +105,20 @@ fn incast(scene: &Scene<'_>, port: PortId, median: &Median) -> Option<Finding> {
     let marked = scene.sum(port, Metric::EcnMarked).unwrap_or(0.0);
     let usually_marked = scene.usual_sum(port, Metric::EcnMarked);
     let sent = scene.sum(port, Metric::TxPackets).unwrap_or(0.0);
+    let queue = scene.peak(port, Metric::QueueWatermark);
+    let share = match queue.zip(kmax(scene, port)) {
+        Some((queue, kmax)) if queue > LONG * kmax => MANY,
+        Some(_) => f64::INFINITY,
+        None => MOST,
+    };
+    let queue = queue.unwrap_or(0.0);
     let piles_up = marked > PILE * median.marks
-        && marked > MOST * sent
+        && marked > share * sent
         && usually_marked.is_none_or(|usual| marked > INCAST * usual);
     if !gets_more && !piles_up {
         return None;
     }
     let nic = scene.peer(port);
-    let queue = scene.peak(port, Metric::QueueWatermark).unwrap_or(0.0);
     let usual = usually(scene, format_args!("{:.0}", usually_marked.unwrap_or(0.0)));
     let times = match others > own / 1_000.0 {
         true => format!("it carries {:.1} times what the median NIC gets", own / others),
@@ -120,6 +136,55 @@ fn incast(scene: &Scene<'_>, port: PortId, median: &Median) -> Option<Finding> {
     Some(finding)
 }
 
+/// Where all packets of RDMA are to be marked, by the plan.
+fn kmax(scene: &Scene<'_>, port: PortId) -> Option<f64> {
+    let class = scene.fabric.data_class;
+    let ecn = scene.fabric.ports[port.index()].classes[class.index()].ecn?;
+    Some(ecn.kmax.get() as f64)
+}
+
+/// A switch with less rate up than down whose links up are all full.
+fn narrow(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
+    let up = uplinks(scene, node);
+    let rate = |ports: &[PortId]| -> f64 {
+        ports.iter().map(|port| scene.fabric.cable(*port).rate.bps() as f64).sum()
+    };
+    let down: Vec<PortId> =
+        scene.fabric.node_ports(node).filter(|port| !up.contains(port)).collect();
+    let ratio = rate(&down) / rate(&up);
+    if up.is_empty() || ratio <= 1.01 {
+        return None;
+    }
+    let mean = |of: &dyn Fn(PortId) -> Option<f64>| -> Option<f64> {
+        let all: Option<Vec<f64>> = up.iter().map(|port| of(*port)).collect();
+        all.map(|all| all.iter().sum::<f64>() / up.len() as f64)
+    };
+    let (now, usual) = (mean(&|port| load(scene, port))?, mean(&|port| usual_load(scene, port)));
+    let steps: Vec<f32> = up.iter().filter_map(|port| scene.utilisation(*port)).flatten().collect();
+    let full = steps.iter().filter(|load| f64::from(**load) > FULL).count() as f64;
+    let full = full / steps.len().max(1) as f64;
+    let congested = up.iter().filter(|port| is_congested(scene, **port, None)).count();
+    if full < OFTEN || 2 * congested <= up.len() {
+        return None;
+    }
+    // What was so when all was well is not what is wrong now.
+    if usual.is_some_and(|usual| now < MORE * usual) {
+        return None;
+    }
+    let words = usual.map_or(String::new(), |usual| format!(", usually {:.0} %", usual * 100.0));
+    let finding = Finding::new(Cause::Oversubscribed, scene.fabric.node_name(node), vec![node])
+        .because(format!(
+            "its {} links up are full for {:.0} % of the time, and {congested} of them mark; their mean load is \
+             {:.0} %{words}",
+            up.len(),
+            full * 100.0,
+            now * 100.0
+        ))
+        .because(format!("{ratio:.1} times their rate comes from below, by the plan"))
+        .weighing(full);
+    Some(finding)
+}
+
 /// A switch that uses some of its equal links up much more than others.
 fn uneven(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
     let links = uplinks(scene, node).into_iter();
@@ -133,6 +198,12 @@ fn uneven(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
         return None;
     }
     let busiest = links[loads.iter().position(|load| *load == most)?];
+    // Where nothing waits, nobody suffers from it.
+    let flows =
+        scene.sum(busiest, Metric::EcnMarked).is_some() && !is_congested(scene, busiest, None);
+    if flows && scene.paused(busiest).is_none_or(|share| share < HELD) {
+        return None;
+    }
     let idle = loads.iter().filter(|load| **load < 0.1 * mean).count();
     let usually = usual.map_or(String::new(), |usual| format!(", usually {usual:.1}"));
     let finding = Finding::new(Cause::UnevenLinks, scene.fabric.node_name(node), vec![node])

@@ -1,7 +1,7 @@
 //! [`Finding`]: a cause with its place and its evidence, and how findings are ranked.
 
 use super::scene::{Scene, is_expected};
-use super::{Cause, Unknown, group};
+use super::{Cause, Unknown, group, job};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use xoff_fabric::model::{NodeId, PortId};
@@ -104,15 +104,17 @@ pub struct Diagnosis {
     pub ruled_out: Vec<Cause>,
     /// What is not known.
     pub missing: Vec<Missing>,
+    /// What was measured of collectives, slow or not, in sentences.
+    pub measured: Vec<String>,
 }
 
 /// What a cause of this kind brings about: findings that need no cause of their own.
 fn explains(cause: Cause, other: Cause) -> bool {
     use Cause::{
         BadOptic, BlackHole, CongestionControlOff, Deadlock, Discards, EcnOff, EcnTooEarly,
-        HeadroomTooSmall, Incast, LinkDown, LinkFlaps, Miscabled, NoisyTenant, NotificationOff,
-        Oversubscribed, PauseStorm, PfcOff, Routes, ServerDown, SlowLink, SlowReceiver,
-        StorageBurst, SwitchDown, Timeouts, UnevenLinks, WrongClass,
+        HeadroomTooSmall, Incast, LinkDown, LinkFlaps, Miscabled, MtuTooSmall, NoisyTenant,
+        NotificationOff, Oversubscribed, PauseStorm, PfcOff, Routes, ServerDown, SlowLink,
+        SlowReceiver, StorageBurst, SwitchDown, Timeouts, UnevenLinks, WrongClass,
     };
     match cause {
         SwitchDown | LinkFlaps | LinkDown | ServerDown => matches!(
@@ -134,6 +136,7 @@ fn explains(cause: Cause, other: Cause) -> bool {
             other,
             Incast | UnevenLinks | Oversubscribed | Timeouts | EcnOff | Discards | Routes
         ),
+        MtuTooSmall => matches!(other, BlackHole | Timeouts | Discards),
         PfcOff | HeadroomTooSmall => matches!(other, Discards | Timeouts | UnevenLinks),
         WrongClass => matches!(other, Discards | Timeouts | Incast | NoisyTenant | StorageBurst),
         EcnOff | EcnTooEarly | CongestionControlOff | NotificationOff => {
@@ -173,18 +176,24 @@ fn settle(found: &mut Vec<Finding>) {
 }
 
 /// Orders findings, the likeliest first.
-pub(super) fn rank(scene: &Scene<'_>, mut found: Vec<Finding>) -> Diagnosis {
-    settle(&mut found);
-    found = group::grouped(scene, found);
+pub(super) fn order(found: &mut [Finding]) {
     found.sort_by(|a, b| {
         let key = |finding: &Finding| (Reverse(finding.confidence), finding.cause);
         let order = key(a).cmp(&key(b)).then_with(|| b.weight.total_cmp(&a.weight));
         order.then_with(|| a.place.cmp(&b.place))
     });
+}
+
+/// What is left of what was found, in order, and what is not known.
+pub(super) fn rank(scene: &Scene<'_>, mut found: Vec<Finding>) -> Diagnosis {
+    settle(&mut found);
+    found = group::grouped(scene, found);
+    order(&mut found);
     if let Some(first) = found.first_mut()
         && first.cause != Cause::Straggler
     {
-        first.evidence.extend(super::job::slower(scene).into_iter().map(|(_, words)| words));
+        let slower = job::slower(scene).into_iter().chain(job::slow(scene));
+        first.evidence.extend(slower.map(|(_, words)| words));
     }
     let seen: BTreeSet<Cause> = found.iter().map(|finding| finding.cause).collect();
     let ruled_out = TELLING
@@ -193,7 +202,12 @@ pub(super) fn rank(scene: &Scene<'_>, mut found: Vec<Finding>) -> Diagnosis {
             !seen.contains(cause) && metrics.iter().all(|m| known(scene, *m))
         })
         .map(|(cause, _)| *cause);
-    Diagnosis { ruled_out: ruled_out.collect(), missing: missing(scene), findings: found }
+    Diagnosis {
+        ruled_out: ruled_out.collect(),
+        missing: missing(scene),
+        measured: job::measured(scene),
+        findings: found,
+    }
 }
 
 /// The counters that show a cause.
@@ -205,6 +219,7 @@ const TELLING: &[(Cause, &[Metric])] = &[
     (Cause::PauseStorm, &[Metric::PausedTime]),
     (Cause::SlowReceiver, &[Metric::PfcReceived]),
     (Cause::HeadroomTooSmall, &[Metric::BufferDrops, Metric::PfcSent]),
+    (Cause::MtuTooSmall, &[Metric::MtuDrops]),
     (Cause::EcnOff, &[Metric::EcnMarked, Metric::QueueWatermark]),
     (Cause::CongestionControlOff, &[Metric::CnpIgnored]),
     (Cause::NotificationOff, &[Metric::EcnReceived, Metric::CnpSent]),
@@ -220,7 +235,8 @@ fn missing(scene: &Scene<'_>) -> Vec<Missing> {
     let mut missing = Vec::new();
     let Unknown { series, example } = scene.unknown();
     if *series > 0 {
-        let what = format!("{series} series belong to no port of the fabric, like {example}");
+        let what =
+            format!("{series} series belong to no port or GPU of the fabric, like {example}");
         missing.push(Missing { what });
     }
     for (nic, word) in [(true, "NIC"), (false, "switch")] {
@@ -244,6 +260,8 @@ fn missing(scene: &Scene<'_>) -> Vec<Missing> {
     let absent: Vec<&str> = TELLING
         .iter()
         .flat_map(|(_, metrics)| *metrics)
+        // Many switches do not say for which reason they drop.
+        .filter(|metric| **metric != Metric::MtuDrops)
         .filter(|metric| is_expected(**metric, true) && !known(scene, **metric))
         .map(|metric| metric.name())
         .collect::<BTreeSet<&str>>()

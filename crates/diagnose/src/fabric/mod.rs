@@ -7,14 +7,19 @@
 //! Detectors are pure functions of the scene, a module for each concern: `outage` (what is down), `cabling` (what is
 //! plugged in elsewhere), `wire` (what gets
 //! lost on the way), `pause` (which port holds others up, followed hop by hop), `congestion` (which port is
-//! full and why), `setting` (what is configured differently), `host` (what hosts do), `route`, `tenant` (whose traffic fills what is shared), and `job` (what got slower though nothing else shows why).
+//! full and why), `setting` (what is configured differently), `host` (what hosts do), `route`, `tenant` (whose traffic fills what is shared), and `job` (what got slower though nothing else shows why; `gpu` is
+//! what GPUs add to that).
+//!
+//! Configurations, where there are any, are held against what was found by [`configured`].
 //!
 //! What it is not: it knows no simulator and no experiment, and draws no conclusion from names.
 
 mod cabling;
 mod cause;
+pub mod configured;
 mod congestion;
 mod finding;
+mod gpu;
 mod group;
 mod host;
 mod job;
@@ -31,7 +36,7 @@ use std::fmt;
 pub use cause::Cause;
 pub use finding::{Confidence, Diagnosis, Finding, Missing};
 pub use pause::{Root, Spread, Victim, spreads};
-pub use scene::{Scene, Unknown};
+pub use scene::{Gpu, Scene, Unknown};
 
 /// What is usual, where that is known.
 fn usually(scene: &Scene<'_>, value: fmt::Arguments<'_>) -> String {

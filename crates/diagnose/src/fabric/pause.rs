@@ -5,7 +5,7 @@
 //! pauses is a root by itself.
 
 use super::finding::{Confidence, Finding};
-use super::{Cause, Scene, usually};
+use super::{Cause, Scene, gpu, usually};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::PortId;
 use xoff_telemetry::Metric;
@@ -234,6 +234,10 @@ fn nic(scene: &Scene<'_>, port: PortId, tree: &Tree) -> Option<Finding> {
     }
     if let Some(stalled) = scene.peak(nic, Metric::PcieStalled).filter(|share| *share > 0.05) {
         finding = finding.because(format!("PCIe stalled for {:.0} % of the time", stalled * 100.0));
+    }
+    let server = scene.fabric.nics[scene.node(nic).index()].server;
+    for words in gpu::pcie_replays(scene, server) {
+        finding = finding.because(words);
     }
     Some(spread(scene, finding, tree))
 }

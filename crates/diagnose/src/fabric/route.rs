@@ -14,6 +14,13 @@ const ENOUGH: f64 = 1_000.0;
 /// Where a neighbour usually gets less than this of its fair share, so few flows are spread that other flows alone would
 /// explain a difference.
 const FAIR: f64 = 0.25;
+/// A neighbour that gets less than this share of a step's packets is left out,
+const NONE: f64 = 0.01;
+/// and it is if so in this share of the steps: other flows may by chance take other links, but hardly leave out one that
+/// the same hash used before.
+const LEFT_OUT: f64 = 0.25;
+/// So few steps say nothing about when a neighbour was left out.
+const FEW_STEPS: usize = 3;
 
 pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
     if !scene.has_usual() {
@@ -65,6 +72,29 @@ impl Shares {
     }
 }
 
+/// Whether a switch sends nothing to a neighbour for some time, although it sends to others.
+fn leaves_out(scene: &Scene<'_>, node: NodeId) -> bool {
+    let mut by: BTreeMap<NodeId, Vec<f32>> = BTreeMap::new();
+    for port in scene.fabric.node_ports(node).filter(|port| !scene.leads_to_nic(*port)) {
+        let Some(series) = scene.series(port, Metric::TxPackets) else { continue };
+        let sum = by.entry(scene.node(scene.peer(port))).or_insert_with(|| vec![0.0; series.len()]);
+        sum.iter_mut().zip(series).for_each(|(sum, count)| *sum += count);
+    }
+    let steps = by.values().map(Vec::len).max().unwrap_or(0);
+    if steps < FEW_STEPS {
+        return true;
+    }
+    let total = |step: usize| -> f64 { by.values().map(|series| f64::from(series[step])).sum() };
+    // A step with a gap has no total.
+    let busy: Vec<usize> =
+        (0..steps).filter(|step| total(*step) * steps as f64 >= ENOUGH / 2.0).collect();
+    let left_out = |series: &Vec<f32>| {
+        let none = busy.iter().filter(|step| f64::from(series[**step]) < NONE * total(**step));
+        none.count() as f64 >= (LEFT_OUT * busy.len() as f64).max(2.0)
+    };
+    by.values().any(left_out)
+}
+
 /// A switch that sends to other neighbours, and gets from the same ones: what only passes on what others do differently
 /// is no cause.
 fn moved(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
@@ -77,6 +107,9 @@ fn moved(scene: &Scene<'_>, node: NodeId) -> Option<Finding> {
     let took = Shares::of(scene, node, |port| scene.usual_sum(scene.peer(port), Metric::TxPackets));
     let moved = sent.distance(&usual) - taken.distance(&took);
     if moved < MOVED {
+        return None;
+    }
+    if !leaves_out(scene, node) {
         return None;
     }
     let most = sent.by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(node, _)| *node)?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use xoff_fabric::model::{ClassId, Fabric, NodeId, PortId, Tier};
+use xoff_fabric::model::{ClassId, Fabric, NodeId, PortId, ServerId, Tier};
 use xoff_telemetry::Metric;
 use xoff_telemetry::metric::Kind;
 use xoff_telemetry::recording::{Place, Recording};
@@ -16,6 +16,8 @@ pub struct Scene<'a> {
     usual: Option<Window>,
     /// Whether all devices were read at the same instants.
     at_once: bool,
+    /// By job: the bus bandwidth that its collectives have on the fabric at rest, in bytes per second.
+    at_rest: BTreeMap<String, f64>,
 }
 
 /// Series of places that the fabric does not have.
@@ -25,6 +27,24 @@ pub struct Unknown {
     pub series: usize,
     /// One of the places.
     pub example: String,
+}
+
+impl Unknown {
+    fn add(&mut self, place: impl FnOnce() -> String) {
+        self.series += 1;
+        if self.example.is_empty() {
+            self.example = place();
+        }
+    }
+}
+
+/// A GPU of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gpu {
+    /// The server.
+    pub server: ServerId,
+    /// Its number there.
+    pub number: u32,
 }
 
 /// The series of a port: by metric and priority, values by step.
@@ -39,6 +59,7 @@ struct Window {
     ports: Vec<PortSeries>,
     /// By job: what it reports of itself.
     jobs: BTreeMap<String, BTreeMap<Metric, Vec<f32>>>,
+    gpus: BTreeMap<Gpu, BTreeMap<Metric, Vec<f32>>>,
     /// Ends of cables that the plan does not have.
     strays: BTreeSet<[NodeId; 2]>,
     unknown: Unknown,
@@ -47,7 +68,8 @@ struct Window {
 impl<'a> Scene<'a> {
     /// What these steps of a recording say.
     pub fn new(fabric: &'a Fabric, recording: &Recording, steps: Range<usize>) -> Self {
-        Self { fabric, now: Window::new(fabric, recording, steps), usual: None, at_once: false }
+        let now = Window::new(fabric, recording, steps);
+        Self { fabric, now, usual: None, at_once: false, at_rest: BTreeMap::new() }
     }
 
     /// All counters were read at the same instants, as only a simulation can.
@@ -65,6 +87,12 @@ impl<'a> Scene<'a> {
     pub fn with_usual(mut self, recording: &Recording, steps: Range<usize>) -> Self {
         let usual = Window::new(self.fabric, recording, steps);
         self.usual = (usual.steps > 0).then_some(usual);
+        self
+    }
+
+    /// With the bus bandwidth that collectives of jobs have on the fabric at rest, in bytes per second.
+    pub fn with_at_rest(mut self, jobs: impl IntoIterator<Item = (String, f64)>) -> Self {
+        self.at_rest.extend(jobs);
         self
     }
 
@@ -157,26 +185,26 @@ impl<'a> Scene<'a> {
 
     /// What adds up over the window, of one priority.
     pub fn sum_of(&self, port: PortId, metric: Metric, class: ClassId) -> Option<f64> {
-        Some(sum(self.series_of(port, metric, class)?))
+        Some(sum(metric, self.series_of(port, metric, class)?))
     }
 
     /// The same of a time as long in which nothing was wrong.
     pub fn usual_sum_of(&self, port: PortId, metric: Metric, class: ClassId) -> Option<f64> {
         let usual = self.usual.as_ref()?;
         let series = usual.ports[port.index()].get(&(metric, Some(class.0)))?;
-        Some(sum(series) * self.seconds() / usual.seconds().max(f64::MIN_POSITIVE))
+        Some(sum(metric, series) * self.seconds() / usual.seconds().max(f64::MIN_POSITIVE))
     }
 
     /// What adds up over the window.
     pub fn sum(&self, port: PortId, metric: Metric) -> Option<f64> {
-        Some(sum(&self.now.series(port, metric)?))
+        Some(sum(metric, &self.now.series(port, metric)?))
     }
 
     /// The same of a time as long in which nothing was wrong.
     pub fn usual_sum(&self, port: PortId, metric: Metric) -> Option<f64> {
         let usual = self.usual.as_ref()?;
         let scale = self.seconds() / usual.seconds().max(f64::MIN_POSITIVE);
-        Some(sum(&usual.series(port, metric)?) * scale)
+        Some(sum(metric, &usual.series(port, metric)?) * scale)
     }
 
     /// The greatest value of a step.
@@ -223,17 +251,45 @@ impl<'a> Scene<'a> {
         own.or_else(|| self.sum(self.peer(port), Metric::TxPackets))
     }
 
-    /// How many times as long as usual the steps or collectives of each job take, where both are known.
-    pub fn slowdowns(&self) -> Vec<(&str, f64)> {
+    /// How many times as long as usual the steps or collectives of each job take, where both are known; and which of them.
+    pub fn slowdowns(&self) -> Vec<(&str, Metric, f64)> {
         let Some(usual) = &self.usual else { return Vec::new() };
         let ratio = |job: &str, metric: Metric| {
             let mean = |window: &Window| mean(window.jobs.get(job)?.get(&metric)?);
-            Some(mean(&self.now)? / mean(usual)?.max(f64::MIN_POSITIVE))
+            Some((metric, mean(&self.now)? / mean(usual)?.max(f64::MIN_POSITIVE)))
         };
-        let slowdown = |job: &String| {
-            ratio(job, Metric::StepTime).or_else(|| ratio(job, Metric::CollectiveTime))
+        let slowdown =
+            |job: &str| ratio(job, Metric::StepTime).or_else(|| ratio(job, Metric::CollectiveTime));
+        let jobs = self.now.jobs.keys().filter_map(|job| Some((job, slowdown(job)?)));
+        jobs.map(|(job, (metric, ratio))| (job.as_str(), metric, ratio)).collect()
+    }
+
+    /// The bus bandwidth of each job's collectives, in bytes per second, where it is known what it is on the fabric at rest;
+    /// and that.
+    pub fn bandwidths(&self) -> Vec<(&str, f64, f64)> {
+        let mean = |job: &str| mean(self.now.jobs.get(job)?.get(&Metric::BusBandwidth)?);
+        let all = self.at_rest.iter();
+        all.filter_map(|(job, at_rest)| Some((job.as_str(), mean(job)?, *at_rest))).collect()
+    }
+
+    /// All GPUs that say anything.
+    pub fn gpus(&self) -> impl Iterator<Item = Gpu> {
+        self.now.gpus.keys().copied()
+    }
+
+    /// The mean of a GPU's gauge, and what it usually is.
+    pub fn mean_of_gpu(&self, gpu: Gpu, metric: Metric) -> Option<(f64, f64)> {
+        let mean = |window: &Window| mean(window.gpus.get(&gpu)?.get(&metric)?);
+        Some((mean(&self.now)?, mean(self.usual.as_ref()?)?))
+    }
+
+    /// How much a GPU's counter has grown, and how much it usually grows in a time as long.
+    pub fn sum_of_gpu(&self, gpu: Gpu, metric: Metric) -> Option<(f64, Option<f64>)> {
+        let sum = |window: &Window| {
+            let series = window.gpus.get(&gpu)?.get(&metric)?;
+            Some(sum(metric, series) * self.seconds() / window.seconds().max(f64::MIN_POSITIVE))
         };
-        self.now.jobs.keys().filter_map(|job| Some((job.as_str(), slowdown(job)?))).collect()
+        Some((sum(&self.now)?, self.usual.as_ref().and_then(sum)))
     }
 
     /// A metric of all ports together, and how much of it is usual.
@@ -257,6 +313,7 @@ impl Window {
             steps: steps.len(),
             ports: vec![BTreeMap::new(); fabric.ports.len()],
             jobs: BTreeMap::new(),
+            gpus: BTreeMap::new(),
             strays: BTreeSet::new(),
             unknown: Unknown::default(),
         };
@@ -264,7 +321,7 @@ impl Window {
         // A place has dozens of series, and is looked up once.
         let found = |place: &Place| match place {
             Place::Port { device, port } => names.find(device, port),
-            Place::Rank { .. } | Place::Job { .. } => None,
+            Place::Rank { .. } | Place::Job { .. } | Place::Gpu { .. } => None,
         };
         let ports: Vec<Option<PortId>> = recording.places().all().iter().map(found).collect();
         for (key, values) in recording.series() {
@@ -280,6 +337,16 @@ impl Window {
                     ranks.push(values[steps.clone()].to_vec());
                     continue;
                 }
+                Place::Gpu { host, gpu } => {
+                    let Some(server) = names.servers.get(host).copied() else {
+                        window.unknown.add(|| format!("GPU {gpu} of {host}"));
+                        continue;
+                    };
+                    let values = values[steps.clone()].to_vec();
+                    let gpu = window.gpus.entry(Gpu { server, number: *gpu }).or_default();
+                    gpu.insert(key.metric, values);
+                    continue;
+                }
             };
             match ports[key.place.0 as usize] {
                 Some(found) => {
@@ -288,10 +355,7 @@ impl Window {
                 }
                 None => {
                     window.strays.extend(names.stray(device, port));
-                    window.unknown.series += 1;
-                    if window.unknown.example.is_empty() {
-                        window.unknown.example = format!("{device} {port}");
-                    }
+                    window.unknown.add(|| format!("{device} {port}"));
                 }
             }
         }
@@ -333,10 +397,13 @@ impl Window {
     }
 }
 
-/// The sum of what is known; missing steps count as the mean of the others.
-fn sum(series: &[f32]) -> f64 {
+/// The sum of what is known; missing steps count as the mean of the others, but events that nobody saw are none.
+fn sum(metric: Metric, series: &[f32]) -> f64 {
     let known: Vec<f64> = series.iter().filter(|v| !v.is_nan()).map(|v| f64::from(*v)).collect();
     let total: f64 = known.iter().sum();
+    if metric.facts().kind == Kind::Events {
+        return total;
+    }
     if known.is_empty() { 0.0 } else { total * series.len() as f64 / known.len() as f64 }
 }
 
@@ -367,6 +434,7 @@ struct Names {
     /// By device and port.
     ports: BTreeMap<(String, String), PortId>,
     nodes: BTreeMap<String, NodeId>,
+    servers: BTreeMap<String, ServerId>,
 }
 
 impl Names {
@@ -385,7 +453,9 @@ impl Names {
         }
         let count = (fabric.nics.len() + fabric.switches.len()) as u32;
         let nodes = (0..count).map(NodeId).map(|node| (fabric.node_name(node).to_owned(), node));
-        Self { ports, nodes: nodes.collect() }
+        let servers = fabric.servers.iter().zip(0..);
+        let servers = servers.map(|(server, number)| (server.name.clone(), ServerId(number)));
+        Self { ports, nodes: nodes.collect(), servers: servers.collect() }
     }
 
     /// The two ends of a cable that is not planned, of a port that is called by the device it leads to.
@@ -408,7 +478,7 @@ pub(super) fn is_expected(metric: Metric, nic: bool) -> bool {
     let facts = metric.facts();
     match facts.scope {
         Scope::Nic => nic,
-        Scope::Rank | Scope::Job => false,
+        Scope::Rank | Scope::Job | Scope::Gpu => false,
         Scope::Port | Scope::Priority => nic || facts.kind != Kind::Gauge || metric == Metric::Up,
     }
 }

@@ -1,4 +1,4 @@
-//! What is configured differently from the plan, by its effect: PFC, headroom, marking, classes.
+//! What is configured differently from the plan, by its effect: PFC, headroom, marking, MTU, classes.
 
 use super::finding::{Confidence, Finding};
 use super::{Cause, Scene};
@@ -7,8 +7,10 @@ use xoff_telemetry::Metric;
 
 /// A queue this many times as long as where all packets are to be marked, and none was.
 const LONG: f64 = 1.5;
-/// Marks below this share are none.
-const UNMARKED: f64 = 1e-3;
+/// Fewer marks than this share of those that the queue must have brought are none.
+const UNMARKED: f64 = 0.1;
+/// A packet of RDMA where lengths are not known.
+const LONG_PACKET: f64 = 4_200.0;
 /// Marks above this share of a queue that stayed below Kmin are too many.
 const EARLY: f64 = 0.01;
 /// A NIC sends this share of its bytes in a class that is not to carry RDMA.
@@ -30,6 +32,7 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<Finding> {
         found.extend(marking(scene, class));
     }
     found.extend(scene.ports().filter_map(|port| discarded(scene, port)));
+    found.extend(scene.ports().filter_map(|port| too_long(scene, port)));
     let strays: Vec<(PortId, Stray)> =
         scene.ports().filter_map(|port| Some((port, Stray::of(scene, port)?))).collect();
     if !strays.is_empty() {
@@ -122,9 +125,13 @@ fn marking(scene: &Scene<'_>, class: ClassId) -> Vec<Finding> {
             kmax / 1e3
         );
         let share = marked / sent;
+        // Every packet that waits behind Kmax is marked when it leaves; some may not have left yet.
+        let bytes = of(scene, port, Metric::TxBytes, class).filter(|bytes| *bytes > 0.0);
+        let length = bytes.map_or(LONG_PACKET, |bytes| bytes / sent);
+        let expected = ((queue - kmax) / length).min(sent / 2.0);
         // What a paused port holds does not leave it, marked or not.
         let held = scene.paused(port).is_some_and(|share| share > HELD);
-        let cause = if queue > LONG * kmax && share < UNMARKED && !held {
+        let cause = if queue > LONG * kmax && marked < UNMARKED * expected && !held {
             Cause::EcnOff
         } else if queue < kmin && share > EARLY {
             Cause::EcnTooEarly
@@ -158,6 +165,17 @@ fn discarded(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
         false => Finding::at(Cause::Discards, scene, port),
     };
     Some(finding.because(format!("{drops:.0} packets dropped for want of buffer")).weighing(drops))
+}
+
+/// A port threw away frames for their length.
+fn too_long(scene: &Scene<'_>, port: PortId) -> Option<Finding> {
+    let drops = scene.sum(port, Metric::MtuDrops).filter(|drops| *drops >= 0.5)?;
+    let name = scene.fabric.port_name(port);
+    let finding = Finding::at(Cause::MtuTooSmall, scene, port)
+        .because(format!("{name} dropped {drops:.0} packets that are longer than its MTU"))
+        .sure(Confidence::Certain)
+        .weighing(drops);
+    Some(finding)
 }
 
 /// What a NIC sends in a class that the plan does not protect.

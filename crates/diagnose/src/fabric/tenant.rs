@@ -94,8 +94,9 @@ fn other_class(scene: &Scene<'_>, class: ClassId, data: ClassId) -> Option<Findi
 
 /// Servers that have begun to send much in the data's class while a job got slower.
 fn same_class(scene: &Scene<'_>, data: ClassId) -> Option<Finding> {
-    let slower = job::slower(scene);
-    slower.first()?;
+    if job::slower(scene).is_empty() {
+        return None;
+    }
     let nics: Vec<PortId> = scene.ports().filter(|port| scene.is_nic(*port)).collect();
     let surging: Vec<PortId> =
         nics.iter().copied().filter(|port| surges(scene, *port, data)).collect();

@@ -14,7 +14,7 @@ use super::settings::{Role, Settings};
 use super::stage::Stage;
 use super::window::window;
 use crate::cm::{ConnectionId, DatagramService, Event, Offer};
-use crate::{Completions, DatagramWork, PairSettings, Remote, WorkId, host_config};
+use crate::{Completions, DatagramWork, PairSettings, Remote, WorkId};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -116,7 +116,7 @@ impl Session {
 
     /// Makes the queue pairs; with rdma_cm they are connected then.
     fn make_lanes(&mut self, domain: ProtectionDomain) -> Result<(), PerfError> {
-        let config = QpConfig { mtu: Bytes::new(self.mtu.into()), ..host_config() };
+        let config = QpConfig { mtu: Bytes::new(self.mtu.into()), ..self.settings.transport() };
         let window = window(self.peer.kept, self.settings.pairs);
         let config = Arc::new(QpConfig { max_reads: READS, window, ..config });
         let qkey = if self.control.is_some() { CM_KEY } else { PLAIN_KEY };

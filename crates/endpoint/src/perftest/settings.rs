@@ -1,14 +1,19 @@
 //! What a test does.
 
-use crate::Waiting;
+use crate::{Waiting, host_config};
 use std::net::IpAddr;
 use std::time::Duration;
+use xoff_transport::config::QpConfig;
 use xoff_units::Span;
 use xoff_wire::Service;
 use xoff_wire::udp::Port;
 
 /// How long a test stays awake for what is not there yet.
 const LINGER: Span = Span::from_us(50);
+/// The exponent of the ACK timeout unless it is given: 67 ms.
+const USUAL_TIMEOUT: u8 = 14;
+/// The retries of a NIC.
+const NIC_RETRIES: u64 = 7;
 
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +115,8 @@ pub struct Settings {
     pub waiting: Waiting,
     /// The test fails when nothing has come from the peer for this long.
     pub patience: Duration,
+    /// How long a queue pair waits for an acknowledgement, 4.096 us x 2^n; 0 is for ever.
+    pub ack_timeout: u8,
 }
 
 impl Settings {
@@ -143,7 +150,23 @@ impl Settings {
             device_port: Port::ROCE_V2,
             waiting: Waiting::Linger(LINGER),
             patience: Duration::from_secs(20),
+            ack_timeout: USUAL_TIMEOUT,
         }
+    }
+
+    /// The transport settings of the data's queue pairs.
+    pub(super) fn transport(&self) -> QpConfig {
+        let usual = host_config();
+        if self.ack_timeout == USUAL_TIMEOUT {
+            return usual;
+        }
+        let nanoseconds = if self.ack_timeout == 0 { 0 } else { 4_096 << self.ack_timeout };
+        let timeout = Span::from_ns(nanoseconds);
+        // Gives up after the same time as usual if it can count so far, but not before a NIC would.
+        let whole = usual.timeout.as_ps() * u64::from(usual.retry_limit);
+        let retries = whole.div_ceil(timeout.as_ps().max(1)).max(NIC_RETRIES);
+        let retry_limit = retries.try_into().unwrap_or(u8::MAX);
+        QpConfig { timeout, retry_limit, ..usual }
     }
 
     /// Which end we are.
@@ -186,6 +209,7 @@ impl Settings {
             _ if self.size.saturating_mul(self.pairs as u64) > 1 << 30 => {
                 "the messages of all queue pairs together must not exceed 1 GiB"
             }
+            _ if self.ack_timeout > 31 => "the exponent of the ACK timeout must be 0 to 31",
             _ if self.depth == 0 || self.depth > 1 << 14 => {
                 "the number of messages in flight must be 1 to 16384"
             }
@@ -197,5 +221,25 @@ impl Settings {
             }
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_ack_timeout_gives_up_no_sooner_and_none_never() {
+        let with = |ack_timeout| {
+            let settings = Settings::new(Verb::Write, Measure::Bandwidth);
+            Settings { ack_timeout, ..settings }.transport()
+        };
+        assert_eq!(with(USUAL_TIMEOUT), host_config());
+        assert_eq!(with(17).timeout, Span::from_us(536_871) - Span::from_ns(88));
+        assert_eq!(with(0).silence_limit(), None);
+        let limits: Vec<_> = (1..=31).map(|n| with(n).silence_limit().unwrap()).collect();
+        assert!(limits.is_sorted(), "{limits:?}");
+        assert!(limits[9] < host_config().silence_limit().unwrap());
+        assert!(limits[19] > host_config().silence_limit().unwrap());
     }
 }

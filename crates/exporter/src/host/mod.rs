@@ -1,13 +1,15 @@
-//! A host's NICs: `/sys/class/infiniband`, `/sys/class/net` and `ethtool -S`.
+//! A host's NICs: `/sys/class/infiniband`, `/sys/class/net`, `ethtool -S`, optical modules and DCB.
 //!
 //! Everything that a NIC counts is exported. What the schema has a name for has that name; all else has the driver's name
 //! with `xoff_hw_` (hw_counters), `xoff_ib_` (port counters), `xoff_netdev_` or `xoff_ethtool_` before it. Where a NIC has a metric
 //! from several sources, the first in the order of the schema's names counts, and the others keep the driver's name.
 
 mod file;
+mod module;
 mod nic;
 mod sensors;
 
+pub use module::Extent;
 pub use nic::{Nic, RdmaPort, nics};
 
 use crate::exposition::{Exposition, Kind, Target, Value};
@@ -16,12 +18,23 @@ use crate::naming::Naming;
 use crate::scraper::{Origin, Unavailable};
 use std::io;
 use std::path::{Path, PathBuf};
+use xoff_endpoint::dcb::Pfc;
 use xoff_telemetry::metric::{Metric, Source};
 
-/// Where `ethtool -S` comes from. Not a file, so that a tree of files cannot stand for it.
+/// Where comes from what no file has, so that a tree of files cannot stand for it.
 pub trait Statistics: Send {
-    /// The statistics of a network interface.
+    /// The statistics of a network interface, as `ethtool -S` has them.
     fn of(&self, netdev: &str) -> io::Result<Vec<(String, u64)>>;
+
+    /// Some of the memory of its optical module.
+    fn module(&self, _netdev: &str, _extent: Extent) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Its PFC, as `dcb` has it.
+    fn pfc(&self, _netdev: &str) -> io::Result<Pfc> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// The statistics of this machine.
@@ -31,6 +44,14 @@ pub struct Kernel;
 impl Statistics for Kernel {
     fn of(&self, netdev: &str) -> io::Result<Vec<(String, u64)>> {
         xoff_endpoint::ethtool::statistics(netdev)
+    }
+
+    fn module(&self, netdev: &str, extent: Extent) -> io::Result<Vec<u8>> {
+        xoff_endpoint::ethtool::module(netdev, extent.offset, extent.length)
+    }
+
+    fn pfc(&self, netdev: &str) -> io::Result<Pfc> {
+        xoff_endpoint::dcb::pfc(netdev)
     }
 }
 
@@ -106,6 +127,11 @@ impl Host {
             sensors::read(&nic::interface(&self.sysfs, netdev), &target, out);
         }
         export(found, &target, out);
+        // After what the driver counts itself, which they may repeat.
+        if let Some((netdev, kernel)) = nic.netdev.as_deref().zip(self.statistics.as_deref()) {
+            optics(kernel, netdev, &target, out);
+            dcb(kernel, netdev, &target, out);
+        }
     }
 
     fn ethtool(&self, netdev: &str, found: &mut Vec<Found>, out: &mut Exposition) {
@@ -202,6 +228,47 @@ impl Host {
             let mut one = known(Source::Netdev, &name, value);
             one.meaning = one.meaning.filter(|_| !partial);
             found.push(one);
+        }
+    }
+}
+
+/// What the optical module says of itself, where the driver has not said it.
+fn optics(kernel: &dyn Statistics, netdev: &str, target: &Target, out: &mut Exposition) {
+    let sensors = match module::sensors(|extent| kernel.module(netdev, extent)) {
+        Ok(sensors) => sensors,
+        // A port without a module, or a driver that does not show it.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return,
+        Err(_) => return out.error(),
+    };
+    for (metric, value) in [
+        (Metric::ModuleTemperature, sensors.temperature),
+        (Metric::ModuleRxPower, sensors.received),
+    ] {
+        if let Some(value) = value {
+            out.metric(target, metric, None, Value::Real(value));
+        }
+    }
+}
+
+/// For which priorities PFC is on, and its frames where the driver has not counted them.
+fn dcb(kernel: &dyn Statistics, netdev: &str, target: &Target, out: &mut Exposition) {
+    let pfc = match kernel.pfc(netdev) {
+        Ok(pfc) => pfc,
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return,
+        Err(_) => return out.error(),
+    };
+    // Drivers that do not count have zeros there, which are no news of pauses.
+    let counts = pfc.sent.iter().chain(&pfc.received).any(|count| *count > 0);
+    for priority in 0..8_u8 {
+        let at = usize::from(priority);
+        let help = "Whether PFC is on for the priority, by DCB: 1 or 0.";
+        let labelled = target.with("priority", &priority.to_string());
+        let enabled = Value::Whole(pfc.enabled[at].into());
+        out.raw(&labelled, "xoff_dcb_pfc_enabled", Kind::Gauge, help, enabled);
+        if counts && (pfc.enabled[at] || pfc.sent[at] > 0 || pfc.received[at] > 0) {
+            let (sent, received) = (pfc.sent[at].into(), pfc.received[at].into());
+            out.metric(target, Metric::PfcSent, Some(priority), Value::Whole(sent));
+            out.metric(target, Metric::PfcReceived, Some(priority), Value::Whole(received));
         }
     }
 }

@@ -311,3 +311,56 @@ fn rates_and_queues_are_recognised() {
         assert!(!of_a_queue(port), "{port}");
     }
 }
+
+/// A NIC whose module and whose PFC the kernel shows.
+struct Shown;
+
+impl Statistics for Shown {
+    fn of(&self, _: &str) -> io::Result<Vec<(String, u64)>> {
+        Ok(vec![("rx_prio3_pause".into(), 7)])
+    }
+
+    fn module(&self, _: &str, extent: Extent) -> io::Result<Vec<u8>> {
+        let mut memory = vec![0; 256];
+        memory[0] = 0x11;
+        memory[22] = 43;
+        memory[34..42].copy_from_slice(&[0x27, 0x10, 0x27, 0x10, 0x27, 0x10, 0x13, 0x88]);
+        let begin = extent.offset as usize;
+        Ok(memory[begin..begin + extent.length as usize].to_vec())
+    }
+
+    fn pfc(&self, _: &str) -> io::Result<Pfc> {
+        let mut pfc = Pfc::default();
+        (pfc.enabled[3], pfc.sent[3], pfc.received[3]) = (true, 5, 7);
+        Ok(pfc)
+    }
+}
+
+#[test]
+fn modules_and_dcb_are_exported_where_the_driver_has_not_said_it() {
+    let root = tempfile::tempdir().unwrap();
+    mlx5(root.path(), 0);
+    let mut host = host(&root, None);
+    host.statistics = Some(Box::new(Shown));
+    let (text, errors) = scrape(&mut host);
+    assert_eq!(errors, 0);
+    let of = |family: &str| value(&text, family, "gpu7-mlx5_0");
+    assert_eq!(of("xoff_module_temperature_celsius"), Some("51.5"), "the driver's");
+    let power: f64 = of("xoff_module_receive_power_dbm").expect("a power").parse().unwrap();
+    assert!((power + 3.01).abs() < 0.01, "{power}");
+    let of_priority = |family: &str, priority: u8| {
+        let end = format!("priority=\"{priority}\"}} ");
+        let lines = text.lines().filter(|line| line.starts_with(family));
+        let values = lines.filter_map(|line| Some(line.split_once(&end)?.1));
+        values.collect::<Vec<_>>()
+    };
+    assert_eq!(of_priority("xoff_dcb_pfc_enabled", 3), ["1"]);
+    assert_eq!(of_priority("xoff_dcb_pfc_enabled", 4), ["0"]);
+    assert_eq!(of_priority("xoff_pfc_sent_frames_total", 3), ["5"]);
+    assert_eq!(of_priority("xoff_pfc_received_frames_total", 3), ["7"], "once");
+    assert!(of_priority("xoff_pfc_sent_frames_total", 4).is_empty());
+    // Without a temperature of the driver's, the module's.
+    fs::remove_dir_all(root.path().join("class/net/ens0np0/device/hwmon")).unwrap();
+    let (text, _) = scrape(&mut host);
+    assert_eq!(value(&text, "xoff_module_temperature_celsius", "gpu7-mlx5_0"), Some("43"));
+}

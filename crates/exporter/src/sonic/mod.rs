@@ -9,25 +9,22 @@
 //! in `COUNTERS` are cleared whenever they are polled; they stand in where there is no periodic one.
 
 mod database;
+mod field;
 
 pub use database::{Address, Database, Db, Hash, Redis};
 
-use crate::exposition::{Exposition, Kind, Target, Value};
-use crate::names::meaning;
+pub(crate) use field::{Field, Subject, Table, state, wanted};
+
+use crate::exposition::{Exposition, Target};
 use crate::naming::Naming;
 use crate::scraper::{Origin, Unavailable};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use xoff_telemetry::metric::{Metric, Source};
 
 /// Hashes that are asked for at once. A hundred ports' are a megabyte.
 const BATCH: usize = 128;
 /// Most ports, queues, groups and pools together.
 const MOST: usize = 65_536;
-
-const COUNTERS: &str = "COUNTERS";
-const PERIODIC: &str = "PERIODIC_WATERMARKS";
-const USER: &str = "USER_WATERMARKS";
 
 /// How much is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,17 +56,6 @@ pub fn hostname(database: &mut dyn Database) -> Result<Option<String>, Unavailab
     let hashes = database.hashes(Db::Config, &["DEVICE_METADATA|localhost".to_owned()])?;
     let mut fields = hashes.into_iter().flatten();
     Ok(fields.find(|(field, value)| field == "hostname" && !value.is_empty()).map(|field| field.1))
-}
-
-/// What a hash of counters is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Subject {
-    Port,
-    /// A queue that stands for a priority, or an ingress priority group.
-    Priority(u8),
-    /// A queue that stands for none: of multicast, or beyond seven.
-    Queue(String),
-    Pool(String),
 }
 
 /// A hash of counters.
@@ -110,9 +96,9 @@ impl Origin for Switch {
                 continue;
             };
             let Some(target) = known.get(port) else { continue };
-            let subject = match index.parse::<u8>() {
-                Ok(priority @ 0..8) if !multicast.contains(oid) => Subject::Priority(priority),
-                _ => Subject::Queue(index.to_owned()),
+            let subject = match Subject::queue(index) {
+                Subject::Priority(_) if multicast.contains(oid) => Subject::Queue(index.to_owned()),
+                subject => subject,
             };
             items.push(Item { oid: oid.clone(), target: target.clone(), subject });
         }
@@ -145,21 +131,7 @@ impl Switch {
             let hashes = self.database.hashes(Db::Appl, &keys)?;
             for ((_, target), hash) in batch.iter().zip(hashes) {
                 for (field, value) in hash {
-                    match field.as_str() {
-                        "oper_status" => {
-                            let up = Value::Whole((value == "up").into());
-                            out.metric(target, Metric::Up, None, up);
-                        }
-                        // In Mbit/s.
-                        "speed" => match value.parse::<u64>() {
-                            Ok(speed) => {
-                                let bits = Value::Whole(u128::from(speed) * 1_000_000);
-                                out.metric(target, Metric::Speed, None, bits);
-                            }
-                            Err(_) => out.error(),
-                        },
-                        _ => {}
-                    }
+                    field::state(target, &field, &value, out);
                 }
             }
         }
@@ -172,12 +144,12 @@ impl Switch {
             let mut what = Vec::new();
             for item in batch {
                 // Ports have no watermarks. Periodic ones come first, because the first of a name counts.
-                let tables: &[&'static str] = match item.subject {
-                    Subject::Port => &[COUNTERS],
-                    _ => &[PERIODIC, COUNTERS, USER],
+                let tables: &[Table] = match item.subject {
+                    Subject::Port => &[Table::Counters],
+                    _ => &[Table::Periodic, Table::Counters, Table::User],
                 };
                 for table in tables {
-                    keys.push(format!("{table}:{}", item.oid));
+                    keys.push(format!("{}:{}", table.name(), item.oid));
                     what.push((item, *table));
                 }
             }
@@ -185,88 +157,15 @@ impl Switch {
             for ((item, table), mut hash) in what.into_iter().zip(hashes) {
                 // What the switch counts comes before what it estimates: SAI_ before EST_.
                 hash.sort_by(|a, b| b.cmp(a));
-                for (field, value) in &hash {
-                    self.field(item, table, field, value, out);
+                let Item { target, subject, .. } = item;
+                for (name, value) in &hash {
+                    let field = Field { target, subject, table, name };
+                    field.export(value, self.detail, out);
                 }
             }
         }
         Ok(())
     }
-
-    fn field(&self, item: &Item, table: &str, field: &str, value: &str, out: &mut Exposition) {
-        if field == "PFC_WD_STATUS" {
-            return storm(item, value, out);
-        }
-        let watermark = field.contains("WATERMARK");
-        let watchdog = field.starts_with("PFC_WD_QUEUE_STATS_");
-        // The two other tables have watermarks only, and one that is not there says `N/A`.
-        if (table != COUNTERS && !watermark) || value == "N/A" {
-            return;
-        }
-        let schema = meaning(Source::Sonic, field).filter(|_| table != USER);
-        let priority = match item.subject {
-            Subject::Priority(priority) => Some(priority),
-            _ => None,
-        };
-        let placed = matches!(item.subject, Subject::Port | Subject::Priority(_));
-        let wanted = watermark || watchdog || self.detail == Detail::All;
-        if !wanted && (schema.is_none() || !placed) {
-            return;
-        }
-        let Some(number) = number(value) else {
-            // Words, like PFC_WD_ACTION's `drop`, are no counters that failed.
-            if schema.is_some() {
-                out.error();
-            }
-            return;
-        };
-        let Some(schema) = schema.filter(|_| placed) else {
-            return raw(item, table, field, number, out);
-        };
-        let value = Value::scaled(number, schema.scale);
-        let priority = schema.priority.or(priority);
-        match schema.metric {
-            // A queue and a priority group drop different packets.
-            Metric::BufferDrops => out.add(&item.target, schema.metric, priority, value),
-            _ => {
-                out.metric(&item.target, schema.metric, priority, value);
-            }
-        }
-    }
-}
-
-/// Whether the watchdog has stopped a queue.
-fn storm(item: &Item, value: &str, out: &mut Exposition) {
-    let help = "Whether the PFC watchdog has stopped the queue: 1 or 0.";
-    let stormed = Value::Whole((value == "stormed").into());
-    out.raw(&labelled(item), "xoff_sonic_pfc_wd_stormed", Kind::Gauge, help, stormed);
-}
-
-/// What the schema has no name for. It is there from a better table, if it is there already.
-fn raw(item: &Item, table: &str, field: &str, value: u64, out: &mut Exposition) {
-    let plain = field.strip_prefix("SAI_").unwrap_or(field).to_ascii_lowercase();
-    let plain = plain.replacen("_stat_", "_", 1);
-    let user = if table == USER { "user_" } else { "" };
-    let of_the_moment = ["WATERMARK", "CURR_OCCUPANCY", "DETECTION_TIME", "RESTORATION_TIME"];
-    let gauge = of_the_moment.iter().any(|word| field.contains(word));
-    let kind = if gauge { Kind::Gauge } else { Kind::Counter };
-    let help = format!("`{field}` of SONiC's {table}.");
-    let name = format!("xoff_sonic_{user}{plain}");
-    out.raw(&labelled(item), &name, kind, &help, Value::Whole(value.into()));
-}
-
-fn labelled(item: &Item) -> Target {
-    match &item.subject {
-        Subject::Port => Target::clone(&item.target),
-        Subject::Priority(priority) => item.target.with("priority", &priority.to_string()),
-        Subject::Queue(queue) => item.target.with("queue", queue),
-        Subject::Pool(pool) => item.target.with("pool", pool),
-    }
-}
-
-fn number(text: &str) -> Option<u64> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits)
 }
 
 #[cfg(test)]

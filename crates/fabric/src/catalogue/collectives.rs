@@ -65,9 +65,10 @@ pub(super) fn built_in() -> impl Iterator<Item = CollectiveProfile> {
         ),
         profile(
             "h100-efa",
-            "AllReduce of 16 and AllGather of 16 to 256 H100 with EFA of 3.2 Tb/s per server",
+            "AllReduce of 16, AllGather and AllToAll of 16 to 256 H100 with EFA of 3.2 Tb/s per server",
             CostValues {
                 nvls_launch: Some(Span::from_ns(70_000)),
+                pair_rate: Some(Rate::from_gbps(340)),
                 ..cost(
                     [8_400, 3_000, 20_000, 176_000],
                     [200, 16_000, 70_400],

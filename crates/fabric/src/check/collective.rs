@@ -109,6 +109,7 @@ pub(crate) fn costs(at: &[Step<'_>], cost: &CostValues, report: &mut Report<'_>)
     };
     for (key, rate) in [
         ("copy-rate", cost.copy_rate),
+        ("pair-rate", cost.pair_rate),
         ("flag-rate", cost.flag_rate),
         ("ll128-rate", cost.ll128_rate),
     ] {

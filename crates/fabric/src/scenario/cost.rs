@@ -47,6 +47,9 @@ pub struct CostValues {
     pub copy_rate: Option<Rate>,
     /// What the hosts' proxies add to a slice that crosses the network (default 8us).
     pub proxy: Option<Span>,
+    /// Rate at which a GPU takes in what pairs exchange over the network (AllToAll, sends), all its channels together
+    /// (default: as fast as it comes).
+    pub pair_rate: Option<Rate>,
     /// What a channel spends on a small slice whose data carries flags (default 0.2us).
     pub flag_slice: Option<Span>,
     /// What the proxies add to such a slice (default 1us).

@@ -7,7 +7,7 @@
 use crate::Case;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
-use xoff_sim::{ClassResult, Drop, LinkState, PortHealth, Report, Scrape};
+use xoff_sim::{ClassResult, Drop, JobRun, LinkState, PortHealth, Report, Scrape};
 use xoff_telemetry::Metric;
 use xoff_telemetry::metric::Kind;
 use xoff_telemetry::recording::{
@@ -138,10 +138,15 @@ impl Counters {
         counts
     }
 
-    /// Adds how long the collectives and training steps of a run's jobs took, as the jobs themselves would report it.
+    /// Adds how long the collectives and training steps of a run's jobs took and what their GPUs did in that time, as the jobs
+    /// themselves would report it.
     pub fn add_jobs(&mut self, case: &Case<'_>, report: &Report) {
         for (job, result) in case.jobs.iter().zip(&report.jobs) {
             let name = case.workload_name(job.workload).to_owned();
+            // Building a step's script can fail, but not for a step that has already run.
+            if let Some(Ok(busy)) = job.training.map(|run| run.step.compute_by_rank()) {
+                self.add_ranks(&name, &busy, &result.runs);
+            }
             let place = self.readings.places.number(Place::Job { job: name });
             let metric = match job.training {
                 Some(_) => Metric::StepTime,
@@ -152,6 +157,25 @@ impl Counters {
                 let (Some(end), Some(time)) = (run.end, run.time()) else { continue };
                 let value = time.as_ps() as f64 / 1e12;
                 self.readings.list.push(Reading { key, at: self.timescale.at(end), value });
+            }
+        }
+    }
+
+    /// Adds for how long the GPUs of a job computed and waited, at the end of each of its steps.
+    fn add_ranks(&mut self, job: &str, busy: &[Span], runs: &[JobRun]) {
+        for (rank, busy) in (0..).zip(busy) {
+            let place = Place::Rank { job: job.to_owned(), rank };
+            let place = self.readings.places.number(place);
+            let (mut computed, mut waited) = (Span::ZERO, Span::ZERO);
+            for run in runs {
+                let (Some(end), Some(time)) = (run.end, run.time()) else { continue };
+                computed += *busy;
+                waited += time.saturating_sub(*busy);
+                for (metric, span) in [(Metric::GpuBusy, computed), (Metric::GpuWait, waited)] {
+                    let key = Key { place, metric, priority: None };
+                    let (at, value) = (self.timescale.at(end), span.as_s_f64());
+                    self.readings.list.push(Reading { key, at, value });
+                }
             }
         }
     }

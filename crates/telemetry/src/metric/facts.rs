@@ -1,5 +1,6 @@
 //! The table of metrics. Names of mlx5 are those of the kernel's `Documentation/.../mlx5/counters.rst` and
-//! `drivers/infiniband/hw/mlx5/counters.c`, names of SONiC those of SAI, names of node_exporter those of its collectors.
+//! `drivers/infiniband/hw/mlx5/counters.c`, names of SONiC those of SAI, names of node_exporter those of its collectors, names of DCGM
+//! those of dcgm-exporter's `default-counters.csv` (4.8.2) and of the fields of DCGM 4.7.
 
 use super::{Alias, Facts, Kind, Metric, Scope, Source, Unit};
 
@@ -48,8 +49,18 @@ const fn openconfig(name: &'static str) -> Alias {
     Alias::of(Source::OpenConfig, name)
 }
 
+/// Names of dcgm-exporter before 4.9.0, which renamed what DCGM 4.7 had renamed and changed units, and from then on.
+const fn dcgm(name: &'static str) -> Alias {
+    Alias::of(Source::Dcgm, name)
+}
+
 const fn us(alias: Alias) -> Alias {
     Alias::scaled(alias.source, alias.name, US)
+}
+
+/// A link that goes down and up again changes its state twice.
+const fn half(alias: Alias) -> Alias {
+    Alias::scaled(alias.source, alias.name, 0.5)
 }
 
 const fn counter(
@@ -110,6 +121,7 @@ pub static METRICS: &[Facts] = &[
             node("node_ethtool_transmitted_prio{p}_bytes"),
             node("node_infiniband_port_data_transmitted_bytes_total"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/transmit-octets"),
+            openconfig("/interfaces/interface/state/counters/out-octets"),
             switch("sonic_queue_bytes_total"),
         ],
     ),
@@ -126,6 +138,7 @@ pub static METRICS: &[Facts] = &[
             sonic("SAI_PORT_STAT_IF_IN_OCTETS"),
             node("node_ethtool_received_prio{p}_bytes"),
             node("node_infiniband_port_data_received_bytes_total"),
+            openconfig("/interfaces/interface/state/counters/in-octets"),
             switch("sonic_interface_receive_bytes_total"),
         ],
     ),
@@ -143,6 +156,8 @@ pub static METRICS: &[Facts] = &[
             node("node_ethtool_transmitted_prio{p}_packets"),
             node("node_infiniband_port_packets_transmitted_total"),
             openconfig("/qos/interfaces/interface/output/queues/queue/state/transmit-pkts"),
+            openconfig("/interfaces/interface/state/counters/out-pkts"),
+            openconfig("/interfaces/interface/state/counters/out-unicast-pkts"),
             switch("sonic_queue_packets_total"),
         ],
     ),
@@ -159,6 +174,8 @@ pub static METRICS: &[Facts] = &[
             sonic("SAI_PORT_STAT_IF_IN_UCAST_PKTS"),
             node("node_ethtool_received_prio{p}_packets"),
             node("node_infiniband_port_packets_received_total"),
+            openconfig("/interfaces/interface/state/counters/in-pkts"),
+            openconfig("/interfaces/interface/state/counters/in-unicast-pkts"),
         ],
     ),
     gauge(
@@ -188,7 +205,8 @@ pub static METRICS: &[Facts] = &[
             port("link_downed"),
             netdev("carrier_down_count"),
             node("node_infiniband_link_downed_total"),
-            openconfig("/interfaces/interface/state/counters/carrier-transitions"),
+            half(openconfig("/interfaces/interface/state/counters/interface-transitions")),
+            half(openconfig("/interfaces/interface/state/counters/carrier-transitions")),
         ],
     ),
     counter(
@@ -341,7 +359,10 @@ pub static METRICS: &[Facts] = &[
         Unit::Packets,
         Scope::Port,
         "Packets dropped because they were longer than the port's MTU.",
-        &[ethtool("rx_oversize_pkts_phy")],
+        &[
+            ethtool("rx_oversize_pkts_phy"),
+            openconfig("/interfaces/interface/ethernet/state/counters/in-maxsize-exceeded"),
+        ],
     ),
     watermark(
         Metric::QueueWatermark,
@@ -387,6 +408,7 @@ pub static METRICS: &[Facts] = &[
             node("node_infiniband_port_errors_received_total"),
             node("node_ethtool_received_crc_errors_phy"),
             openconfig("/interfaces/interface/ethernet/state/counters/in-crc-errors"),
+            openconfig("/interfaces/interface/state/counters/in-fcs-errors"),
         ],
     ),
     counter(
@@ -399,6 +421,7 @@ pub static METRICS: &[Facts] = &[
             ethtool("rx_corrected_bits_phy"),
             sonic("SAI_PORT_STAT_IF_IN_FEC_CORRECTABLE_FRAMES"),
             node("node_ethtool_received_corrected_bits_phy"),
+            openconfig("/interfaces/interface/ethernet/state/counters/fec-corrected-blocks"),
         ],
     ),
     counter(
@@ -407,7 +430,10 @@ pub static METRICS: &[Facts] = &[
         Unit::Count,
         Scope::Port,
         "Code words that FEC could not correct.",
-        &[sonic("SAI_PORT_STAT_IF_IN_FEC_NOT_CORRECTABLE_FRAMES")],
+        &[
+            sonic("SAI_PORT_STAT_IF_IN_FEC_NOT_CORRECTABLE_FRAMES"),
+            openconfig("/interfaces/interface/ethernet/state/counters/fec-uncorrectable-blocks"),
+        ],
     ),
     counter(
         Metric::SymbolErrors,
@@ -544,5 +570,35 @@ pub static METRICS: &[Facts] = &[
         Scope::Job,
         "Time of the last training step.",
         &[],
+    ),
+    gauge(
+        Metric::GpuBusyShare,
+        "xoff_gpu_busy_ratio",
+        Unit::Ratio,
+        Scope::Gpu,
+        "Share of time for which the GPU ran kernels, those of collectives that wait included.",
+        &[
+            Alias::scaled(Source::Dcgm, "DCGM_FI_DEV_GPU_UTIL", PERCENT),
+            dcgm("DCGM_FI_DEV_GPU_UTIL_RATIO"),
+        ],
+    ),
+    counter(
+        Metric::GpuPcieReplays,
+        "xoff_gpu_pcie_replays_total",
+        Unit::Count,
+        Scope::Gpu,
+        "Packets that the GPU's PCIe link sent again.",
+        &[dcgm("DCGM_FI_DEV_PCIE_REPLAY_COUNTER"), dcgm("DCGM_FI_DEV_PCIE_REPLAY_TOTAL")],
+    ),
+    counter(
+        Metric::GpuNvlinkReplays,
+        "xoff_gpu_nvlink_replays_total",
+        Unit::Count,
+        Scope::Gpu,
+        "Packets that the GPU's NVLinks sent again.",
+        &[
+            dcgm("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"),
+            dcgm("DCGM_FI_DEV_NVLINK_REPLAY_TOTAL"),
+        ],
     ),
 ];

@@ -106,6 +106,12 @@ pub enum Metric {
     GpuWait,
     /// Time of a training step.
     StepTime,
+    /// Share of time for which a GPU ran kernels.
+    GpuBusyShare,
+    /// Packets that a GPU's PCIe link sent again.
+    GpuPcieReplays,
+    /// Packets that a GPU's NVLinks sent again.
+    GpuNvlinkReplays,
 }
 
 /// Whether values add up.
@@ -184,6 +190,8 @@ pub enum Scope {
     Rank,
     /// A job.
     Job,
+    /// A GPU of a host.
+    Gpu,
 }
 
 impl Scope {
@@ -199,6 +207,7 @@ impl Scope {
             // `job` is what Prometheus calls a group of targets.
             Scope::Rank => &["job_name", "rank"],
             Scope::Job => &["job_name"],
+            Scope::Gpu => &["host", "gpu"],
         }
     }
 }

@@ -5,7 +5,7 @@ use super::traffic::{Traffic, steps};
 use super::{Drill, FAULT, JOB, PERIOD};
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::{
-    ClassId, Fabric, NicId, NodeId, PortId, Threshold, Watchdog, WatchdogAction,
+    CableId, ClassId, Fabric, NicId, NodeId, PortId, Threshold, Watchdog, WatchdogAction,
 };
 use xoff_fabric::scenario::{
     Degraded, Fault, LinkChoice, LinkDegraded, LinkDown, LinkFlap, NodeRef, Reaction, RouteChange,
@@ -23,6 +23,8 @@ const LOAD: u64 = 30;
 
 /// When the port of a NIC pauses in drills that overflow it.
 const SMALL: Bytes = Bytes::new(100_000);
+/// The longest delay of a cable where timeouts are short.
+const NEAR: Span = Span::from_us(1);
 
 /// What is simulated, and what is to be seen of it.
 pub(super) struct Stage {
@@ -147,6 +149,13 @@ fn edited(plan: &Fabric, cast: &Cast, drill: Drill) -> Fabric {
             };
         }),
         _ => {}
+    }
+    if matches!(drill, Drill::Timeouts | Drill::QueuePairErrors) {
+        // These timeouts are shorter than the way to another site and back, and distance is not what is drilled.
+        for cable in (0..plan.cables.len() as u32).map(CableId) {
+            let edit = overlay.cable(cable, |cable| cable.delay = cable.delay.min(NEAR));
+            debug_assert!(edit.is_ok(), "{edit:?}");
+        }
     }
     if matches!(drill, Drill::PfcOff | Drill::HeadroomTooSmall) {
         for port in ports_to(plan, cast.neighbour()).into_iter().take(1) {

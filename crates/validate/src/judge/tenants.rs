@@ -92,34 +92,35 @@ fn checkpoint(evidence: &Evidence<'_>, measured: &Measurement) -> Option<Check> 
     Some(check)
 }
 
-/// The slowest of caches that come at random may take this many times what NICs with nothing else to do take: they
-/// meet at servers by chance, with 20 % load, and congestion
-/// control recovers from that slower than they are sent.
-const CACHE_PASSES: f64 = 25.0;
-const CACHE_FAILS: f64 = 60.0;
+/// All but one in twenty of caches that come at random may take at most this many times what a port with nothing else to
+/// do takes: they meet at servers by chance, with 20 % load, and congestion control recovers from that slower than they
+/// are sent. Fabrics that do not block have 2 to 12 times by their seed, those with a quarter of the uplinks 20 to 35.
+const CACHE_PASSES: f64 = 15.0;
+const CACHE_FAILS: f64 = 40.0;
 
 /// Caches are there in time although decode servers exchange tokens.
 fn caches(evidence: &Evidence<'_>, measured: &Measurement) -> Option<Check> {
     let (own, decoding) = (measured.owner(CACHES)?, measured.owner(DECODING)?);
     let left = evidence.setup.goals.intended_share();
     let ideal = time_of_a_cache(&evidence.setup.fabric).as_us_f64() / left;
-    let slowest = own.together.each_us.p99;
+    let slow = own.together.p95_us;
     let title = "Key-value caches arrive in time beside decoding";
     let check = Check::new(Phase::Workload, "kv-cache", title)
         .seen(
             format!(
-                "p99 of {} caches {}, {} without decoding, {:.1} times what a NIC takes for its part; \
-                 a step of decoding {}, {} without caches",
+                "p95 of {} caches {}, {} without decoding, {:.1} times what a port takes for its part, the \
+                 slowest {}; a step of decoding {}, {} without caches",
                 own.together.begun,
-                time(slowest),
-                time(own.alone.each_us.p99),
-                slowest / ideal.max(f64::MIN_POSITIVE),
+                time(slow),
+                time(own.alone.p95_us),
+                slow / ideal.max(f64::MIN_POSITIVE),
+                time(own.together.each_us.max),
                 time(decoding.together.each_us.mean),
                 time(decoding.alone.each_us.mean),
             ),
-            format!("p99 at most {CACHE_PASSES} times what a NIC takes for its part"),
+            format!("p95 at most {CACHE_PASSES} times what a port takes for its part"),
         )
-        .graded((ideal / slowest.max(f64::MIN_POSITIVE)).min(1.0), 1.0 / CACHE_PASSES, 1.0 / CACHE_FAILS)
+        .graded((ideal / slow.max(f64::MIN_POSITIVE)).min(1.0), 1.0 / CACHE_PASSES, 1.0 / CACHE_FAILS)
         .at_best(complete(&[own, decoding]));
     Some(check)
 }

@@ -5,7 +5,7 @@ use super::figures::{OwnerFigures, OwnerTimes};
 use std::collections::BTreeSet;
 use xoff_results::{Case, StartError, Watcher};
 use xoff_sim::{JobRun, Progress, Report, Settings};
-use xoff_telemetry::Distribution;
+use xoff_telemetry::{Distribution, nearest_rank};
 use xoff_units::{Instant, Span};
 use xoff_workload::{Flow, Job};
 
@@ -70,10 +70,14 @@ fn times(case: &Case<'_>, report: &Report, workload: u32) -> Option<OwnerTimes> 
     let first = all.iter().map(|run| run.start).min()?;
     let last = all.iter().filter_map(|run| run.end).max().unwrap_or(Instant::ZERO);
     let mut took: Vec<u64> = all.iter().filter_map(JobRun::time).map(Span::as_ps).collect();
+    let unit = Span::from_us(1).as_ps();
+    let each_us = Distribution::of(&mut took, unit).unwrap_or_default();
     Some(OwnerTimes {
         begun: all.len() as u64,
         finished: took.len() as u64,
         whole_us: last.since(first).as_us_f64(),
-        each_us: Distribution::of(&mut took, Span::from_us(1).as_ps()).unwrap_or_default(),
+        each_us,
+        // Sorted by the line above.
+        p95_us: nearest_rank(&took, 95).map_or(0.0, |time| time as f64 / unit as f64),
     })
 }

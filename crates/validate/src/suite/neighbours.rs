@@ -8,7 +8,7 @@ use super::layout::Layout;
 use super::load::queue_pairs;
 use crate::experiment::Experiment;
 use crate::phase::Phase;
-use xoff_fabric::model::{Fabric, NicId};
+use xoff_fabric::model::{Fabric, NicId, PortId};
 use xoff_fabric::scenario::{
     AlgorithmSetting, Checkpoint, Collective, Common, CostName, CostSetting, KvCache, NodeRef,
     PlacementSetting, ServerSet, TokenSetting, Workload, Writer,
@@ -208,9 +208,11 @@ pub(crate) fn time_to_write(fabric: &Fabric) -> Span {
     fabric.nic_rate(&fabric.nics[NicId(0).index()]).time_for(Bytes::new(bytes))
 }
 
-/// The time that a cache takes from NICs that do nothing else.
+/// The time that a cache takes from NICs that do nothing else: a NIC's part is one message, which keeps to one port
+/// however many the NIC has.
 pub(crate) fn time_of_a_cache(fabric: &Fabric) -> Span {
-    fabric.nic_rate(&fabric.nics[0]).time_for(Bytes::new(CACHE_OF_NIC))
+    let first = fabric.nics[NicId(0).index()].ports.start;
+    fabric.cable(PortId(first)).rate.time_for(Bytes::new(CACHE_OF_NIC))
 }
 
 #[cfg(test)]

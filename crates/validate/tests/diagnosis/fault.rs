@@ -33,6 +33,15 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    /// The fault of a seed.
+    pub(crate) fn of(seed: u64) -> Self {
+        Self::ALL[(seed / 2) as usize % Self::ALL.len()]
+    }
+
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}")
+    }
+
     pub(crate) const ALL: [Fault; 25] = [
         Fault::Nothing,
         Fault::PauseStorm,

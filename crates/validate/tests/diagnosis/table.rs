@@ -56,7 +56,7 @@ impl fmt::Display for Table {
             let instead = row.instead.iter().map(|(word, seeds)| format!("{word} {seeds:?}"));
             let instead: Vec<String> = instead.collect();
             let Row { first, third, all, .. } = row;
-            let name = format!("{fault:?}");
+            let name = fault.name();
             writeln!(f, "{name:24} {first:>5} {third:>6} {all:>5}  {}", instead.join(", "))?;
         }
         let sum = |of: fn(&Row) -> u32| self.0.values().map(of).sum::<u32>();

@@ -29,8 +29,11 @@ pub(crate) fn fabric(draw: &mut Draw, fault: Fault) -> String {
         _ => shape,
     };
     let classes = match fault {
-        Fault::StorageBurst => "[[class]]\nid = 4\nname = 'storage'\nlossless = true\n",
-        _ => "",
+        Fault::StorageBurst => {
+            let weight = draw.one(&[20, 50]);
+            format!("[[class]]\nid = 4\nname = 'storage'\nlossless = true\nscheduling = {weight}\n")
+        }
+        _ => String::new(),
     };
     format!("{shape}[switch.watchdog]\nenabled = true\n{balancing}{classes}")
 }

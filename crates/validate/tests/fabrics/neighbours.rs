@@ -1,10 +1,13 @@
 //! Owners of traffic side by side: closed forms on an idle fabric, and worse fabrics that come out worse.
 
 use super::experiments;
-use super::table::TUNED;
+use super::table::{TUNED, rail};
+use std::collections::BTreeMap;
 use xoff_fabric::load_fabric;
 use xoff_report::Verdict;
-use xoff_validate::{Check, Choice, Evidence, Experiment, Measurement, Phase, judge, suite};
+use xoff_validate::{
+    Check, Choice, Evidence, Experiment, Measurement, Phase, judge, measure, suite,
+};
 
 /// The experiments that different owners share, with what they measured and their checks.
 fn side_by_side(text: &str) -> (Vec<Measurement>, Vec<Check>) {
@@ -58,6 +61,37 @@ fn storage_and_collective_share_what_their_nics_have() {
         let ratio = own.together.each_us.mean / own.alone.each_us.mean;
         assert!((0.99..1.01).contains(&ratio), "{}: {ratio}", own.name);
     }
+}
+
+/// A part of a cache is one message on one port, and caches meet by chance: neither makes a sound fabric a bad one.
+#[test]
+fn caches_are_in_time_on_sound_fabrics_whatever_the_seed() {
+    let dual = rail(64, "bluefield-3", "tomahawk-5", "homing = 'dual'\n") + TUNED;
+    let single = rail(64, "connectx-7", "tomahawk-5", "") + TUNED;
+    for text in [dual, single, racks("")] {
+        for seed in 1..=4 {
+            let check = caches(&text, seed);
+            assert_eq!(check.verdict, Verdict::Pass, "seed {seed}: {check:?}");
+        }
+    }
+    for seed in 1..=4 {
+        let check = caches(&racks("oversubscription = '4:1'\n"), seed);
+        assert_ne!(check.verdict, Verdict::Pass, "seed {seed}: {check:?}");
+    }
+}
+
+/// What is said of key-value caches.
+fn caches(text: &str, seed: u64) -> Check {
+    let setup = load_fabric(text).into_result().unwrap();
+    let choice = Choice { phases: vec![Phase::Workload], quick: true };
+    let mut all = suite(&setup.fabric, &choice).into_iter();
+    let experiment = all.find(|one| one.id == "kv-cache").unwrap();
+    let measured = measure(&experiment, text, seed, &toml::Table::new(), &mut |_| true).unwrap();
+    let measured = BTreeMap::from([(experiment.id, measured)]);
+    let refused = BTreeMap::new();
+    let evidence = Evidence { setup: &setup, text, measured: &measured, refused: &refused };
+    let mut checks = judge(&evidence, &choice).into_iter();
+    checks.find(|one| one.id == "workload.kv-cache").unwrap()
 }
 
 #[test]

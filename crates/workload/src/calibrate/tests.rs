@@ -31,6 +31,7 @@ fn costs_that_made_the_times_are_found() {
         nvls_launch: Cost::MEASURED.nvls_launch,
         slice: Span::from_us(6),
         copy_rate: Some(Rate::from_gbps(100)),
+        pair_rate: None,
         proxy: Span::from_us(20),
         flags: Cost::MEASURED.flags,
         lines: Cost::MEASURED.lines,

@@ -443,7 +443,11 @@ impl Terms {
             let mut path = Span::ZERO;
             for round in exchange.rounds().of(rank, lane).filter(|round| round.pieces > 0) {
                 let piece = Bytes::new(round.piece(0));
-                let work = self.work(piece);
+                let channels = exchange.rounds().channels();
+                let work = match round.is_far() {
+                    true => self.settings.cost.pair_work(piece, channels),
+                    false => self.work(piece),
+                };
                 let (begin, wire, trip) = match round.is_far() {
                     true => (ask, self.nic.time_for(piece), self.flight(piece) + work),
                     false => (Span::ZERO, self.nvlink.time_for(piece), near + work),
@@ -473,6 +477,7 @@ impl Terms {
                     nvlink_latency: near,
                     ask,
                     cost: self.settings.cost,
+                    channels: exchange.rounds().channels(),
                     window: exchange.window(),
                     turns: exchange.rounds().is_symmetric(),
                 };

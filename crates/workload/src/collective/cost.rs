@@ -27,6 +27,9 @@ pub struct Cost {
     /// What the hosts' proxies add to every piece that crosses the network: doorbell, completion, the flush of the data
     /// into the GPU, the counter.
     pub proxy: Span,
+    /// How fast a GPU takes in what pairs exchange over the network (AllToAll, sends), all its channels together; without it
+    /// as fast as it comes.
+    pub pair_rate: Option<Rate>,
     /// With a flag beside every four bytes (LL), for small pieces.
     pub flags: Option<Flags>,
     /// With a flag in every 128 bytes (LL128), for pieces in between.
@@ -52,6 +55,7 @@ impl Cost {
         slice: Span::ZERO,
         copy_rate: None,
         proxy: Span::ZERO,
+        pair_rate: None,
         flags: None,
         lines: None,
     };
@@ -79,6 +83,7 @@ impl Cost {
         slice: Span::from_ns(3_000),
         copy_rate: Some(Rate::from_bps(23_500_000_000 * 8)),
         proxy: Span::from_ns(8_000),
+        pair_rate: None,
         flags: Some(Flags {
             slice: Span::from_ns(200),
             proxy: Span::from_ns(1_000),
@@ -104,6 +109,12 @@ impl Cost {
     pub fn work(&self, bytes: Bytes) -> Span {
         let polled = |flags: Flags| flags.slice + flags.rate.time_for(bytes);
         self.polled().map(polled).fold(self.fenced(bytes), Span::min)
+    }
+
+    /// The same of a pair's piece that crossed the network, where so many channels share what the GPU takes in.
+    pub fn pair_work(&self, bytes: Bytes, channels: u32) -> Span {
+        let shared = Bytes::new(bytes.get().saturating_mul(channels.into()));
+        self.work(bytes).max(self.pair_rate.map_or(Span::ZERO, |rate| rate.time_for(shared)))
     }
 
     /// The same where data carries no flags.
@@ -146,6 +157,17 @@ mod tests {
         assert!(near(cost.delay(Bytes::new(1 << 20)), 8.0));
         assert_eq!(Cost::NONE.work(Bytes::new(1 << 20)), Span::ZERO);
         assert_eq!(Cost::NONE.delay(Bytes::new(1 << 20)), Span::ZERO);
+    }
+
+    #[test]
+    fn channels_share_what_a_gpu_takes_in_from_pairs() {
+        let cost = Cost { pair_rate: Some(Rate::from_gbps(80)), ..Cost::NONE };
+        // 10 GB/s: 1 MB takes 100 us of a GPU, of one of four channels four times as long.
+        assert_eq!(cost.pair_work(Bytes::new(1_000_000), 1), Span::from_us(100));
+        assert_eq!(cost.pair_work(Bytes::new(1_000_000), 4), Span::from_us(400));
+        let slow = Cost { copy_rate: Some(Rate::from_gbps(8)), ..cost };
+        assert_eq!(slow.pair_work(Bytes::new(1_000_000), 4), Span::from_us(1_000));
+        assert_eq!(Cost::MEASURED.pair_work(Bytes::new(9), 4), Cost::MEASURED.work(Bytes::new(9)));
     }
 
     #[test]

@@ -341,7 +341,11 @@ impl Exchange {
         if copying || landed == arrived {
             return;
         }
-        let span = self.terms.cost.work(self.rounds.size(lane, target, landed));
+        let bytes = self.rounds.size(lane, target, landed);
+        let span = match self.rounds.exit(lane, target) {
+            Some(_) => self.terms.cost.pair_work(bytes, self.rounds.channels()),
+            None => self.terms.cost.work(bytes),
+        };
         if span.is_zero() {
             return self.copied(lane, out);
         }

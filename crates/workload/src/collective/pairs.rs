@@ -33,6 +33,8 @@ pub(super) struct Costs {
     pub(super) ask: Span,
     /// What the receiver and its proxy take.
     pub(super) cost: Cost,
+    /// Channels that carry what crosses the network.
+    pub(super) channels: u32,
     /// Pieces in a buffer.
     pub(super) window: u32,
     /// Lanes take turns at the port, as they do where it sends; a port that receives takes what comes
@@ -44,8 +46,8 @@ pub(super) struct Costs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Landed(usize),
-    /// A piece of so many bytes is in the receiver's hands.
-    Arrived(usize, u64),
+    /// A piece of so many bytes is in the receiver's hands, and whether it came over the network.
+    Arrived(usize, u64, bool),
     HandedOver(usize),
     Cleared(usize),
     /// A piece comes to the NIC.
@@ -140,9 +142,14 @@ pub(super) fn time(lanes: Vec<Vec<Round>>, costs: Costs) -> Span {
                 last = now;
                 all.land(lane, now);
             }
-            What::Arrived(lane, bytes) => {
+            What::Arrived(lane, bytes, far) => {
                 let lane_state = &mut all.lanes[lane];
-                let end = lane_state.copied.max(now) + costs.cost.work(Bytes::new(bytes));
+                let bytes = Bytes::new(bytes);
+                let work = match far {
+                    true => costs.cost.pair_work(bytes, costs.channels),
+                    false => costs.cost.work(bytes),
+                };
+                let end = lane_state.copied.max(now) + work;
                 lane_state.copied = end;
                 all.push(end, What::Landed(lane));
             }
@@ -275,7 +282,7 @@ impl Recurrence {
             true => {
                 let at = self.lanes[lane].passed.max(free + latency + delay);
                 self.lanes[lane].passed = at;
-                self.push(at, What::Arrived(lane, bytes));
+                self.push(at, What::Arrived(lane, bytes, !nvlink));
             }
             false => self.push(free + latency, What::HandedOver(lane)),
         }
@@ -296,6 +303,7 @@ mod tests {
         nvlink_latency: Span::from_us(1),
         ask: Span::from_us(4),
         cost: Cost::NONE,
+        channels: 1,
         window: 8,
         turns: true,
     };

@@ -139,6 +139,11 @@ impl Rounds {
         Self { channels, lanes, piece, by_rail, ..self }
     }
 
+    /// Channels that carry what crosses the network.
+    pub(super) fn channels(&self) -> u32 {
+        self.channels
+    }
+
     /// Lanes of all ranks.
     pub(super) fn lanes_in_all(&self) -> usize {
         self.seats.len() * self.lanes as usize

@@ -11,6 +11,8 @@ mod json;
 mod param;
 mod table;
 
+use crate::collective::Collective;
+use crate::layout::RankId;
 use std::collections::BTreeMap;
 use std::fmt;
 use xoff_units::Bytes;
@@ -177,6 +179,22 @@ impl Kind {
     /// As in a scenario, but for `all-to-all`.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
+    /// As it is simulated; what has a root has it at the first rank.
+    pub fn collective(self) -> Collective {
+        let root = RankId(0);
+        match self {
+            Kind::AllReduce => Collective::AllReduce,
+            Kind::AllGather => Collective::AllGather,
+            Kind::ReduceScatter => Collective::ReduceScatter,
+            Kind::AllToAll => Collective::AllToAll,
+            Kind::Broadcast => Collective::Broadcast { root },
+            Kind::Gather => Collective::Gather { root },
+            Kind::SendRecv => Collective::SendRecv,
+            Kind::Reduce => Collective::Reduce { root },
+            Kind::Scatter => Collective::Scatter { root },
+        }
     }
 
     /// By the name of a benchmark or of a collective, however it is written: `all_reduce_perf`, `AllReduce`, `alltoall`.

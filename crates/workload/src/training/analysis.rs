@@ -90,6 +90,15 @@ impl Step {
         Ok(Span::from_ps((sum / u128::from(stages)) as u64))
     }
 
+    /// What each GPU computes, by rank.
+    pub fn compute_by_rank(&self) -> Result<Vec<Span>, StepError> {
+        let stages = (0..self.parallelism.pipeline).map(|stage| Script::new(self, stage));
+        let stages: Vec<Span> =
+            stages.map(|script| Ok(script?.compute())).collect::<Result<_, StepError>>()?;
+        let stage = |rank| self.parallelism.position(rank).stage as usize;
+        Ok((0..self.gpus()).map(|rank| stages[stage(rank)]).collect())
+    }
+
     /// The pipeline's bubble by its formula: of p stages with v parts each and m micro-batches it
     /// is (p-1)/(v x m) of what they compute (D. Narayanan et al., 2021, section 2.2).
     pub fn bubble(&self) -> Result<Span, StepError> {

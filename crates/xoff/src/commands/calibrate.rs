@@ -15,7 +15,6 @@ use xoff_fabric::model::Fabric;
 use xoff_units::Bytes;
 use xoff_workload::calibrate::{self, Fit, FitError, Fitted, Task};
 use xoff_workload::collective::{Collective, Cost};
-use xoff_workload::layout::RankId;
 use xoff_workload::measured::{self, Kind, Series};
 
 const EXAMPLES: &str = "Examples:
@@ -99,18 +98,7 @@ impl What {
             kind.ok_or_else(|| missing("which collective ran", "--collective all-reduce"))?;
         let gpus = args.gpus.or(series.ranks);
         let gpus = gpus.ok_or_else(|| missing("how many GPUs took part", "--gpus N"))?;
-        let root = RankId(0);
-        let collective = match kind {
-            Kind::AllReduce => Collective::AllReduce,
-            Kind::AllGather => Collective::AllGather,
-            Kind::ReduceScatter => Collective::ReduceScatter,
-            Kind::AllToAll => Collective::AllToAll,
-            Kind::Broadcast => Collective::Broadcast { root },
-            Kind::Gather => Collective::Gather { root },
-            Kind::SendRecv => Collective::SendRecv,
-            Kind::Reduce => Collective::Reduce { root },
-            Kind::Scatter => Collective::Scatter { root },
-        };
+        let collective = kind.collective();
         let times = series.medians().into_iter().map(|(size, time, _)| (size, time)).collect();
         Ok(Self { kind, collective, gpus, hosts: series.hosts, times })
     }

@@ -10,17 +10,20 @@ use crate::output::number::time;
 use crate::output::progress::{Bar, Work};
 use crate::output::style::Style;
 use crate::output::{self, stdout_width, summary};
+use clap::ArgGroup;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use xoff_collect::labels::Labeller;
-use xoff_collect::prometheus::{StoreError, write};
+use xoff_collect::prometheus::write;
+use xoff_collect::store::StoreError;
+use xoff_collect::{Written, otlp};
 use xoff_fabric::model::{NicId, Tier};
 use xoff_results::watch::{Pauses, Series, Timescale};
 use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page};
 use xoff_sim::{Progress, Report, Settings};
-use xoff_telemetry::recording::Timestamp;
+use xoff_telemetry::recording::{Readings, Timestamp};
 use xoff_telemetry::{Outcome, RunError, RunFolder, Summary, TenantSummary};
 use xoff_units::Span;
 use xoff_workload::Flow;
@@ -34,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   xoff run examples/permutation.toml --json | jq .flows.fct_us
   xoff run examples/tenants-one-class.toml --alone
   xoff run examples/storm.toml --counters 50us --out storm && xoff diagnose storm
+  xoff run examples/storm.toml --counters 20us --otlp http://localhost:4318/v1/metrics
 
 The run folder holds summary.json, flows.parquet, ports.parquet,
 queues.parquet, events.parquet, report.html and copies of the input files. Ctrl-C stops
@@ -42,6 +46,7 @@ the run and writes what it has; a second Ctrl-C ends the program at once.";
 /// Arguments of `xoff run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
+#[command(group = ArgGroup::new("stores").args(["remote_write", "otlp"]).multiple(true))]
 pub(crate) struct Args {
     /// The scenario file
     scenario: PathBuf,
@@ -72,9 +77,13 @@ pub(crate) struct Args {
     /// the address of Prometheus' remote write, like http://localhost:9090/api/v1/write
     #[arg(long, value_name = "URL", requires = "counters")]
     remote_write: Option<String>,
+    /// Write the counters to a receiver of OTLP, in the same way: a collector of OpenTelemetry,
+    /// like http://localhost:4318/v1/metrics, or Prometheus, under /api/v1/otlp/v1/metrics
+    #[arg(long, value_name = "URL", requires = "counters")]
+    otlp: Option<String>,
     /// From one scrape to the next in the metric store; rates and shares of time stay those
     /// of the run
-    #[arg(long, value_name = "TIME", default_value = "15s", requires = "remote_write")]
+    #[arg(long, value_name = "TIME", default_value = "15s", requires = "stores")]
     interval: Span,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
@@ -102,6 +111,7 @@ impl Args {
             alone: false,
             counters: None,
             remote_write: None,
+            otlp: None,
             interval: Span::from_ms(15_000),
             check_wire: false,
             command: Some(command),
@@ -153,6 +163,9 @@ pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
     run.conclude(&settings, &interrupt)
 }
 
+/// How a kind of store is written to.
+type Send = fn(&str, &Labeller<'_>, &Readings) -> Result<Written, StoreError>;
+
 /// A run that is over, and where it is to be kept.
 struct Run<'a> {
     args: &'a Args,
@@ -178,7 +191,7 @@ impl Run<'_> {
         let verdict = Verdict::of(results, &self.scene.scenario.allow);
         errors.extend(failed.iter().map(RunError::to_string));
         errors.extend(self.write_counters().err().map(|error| error.to_string()));
-        errors.extend(self.write_remotely().err().map(|error| error.to_string()));
+        errors.extend(self.write_remotely().iter().map(StoreError::to_string));
         summary.outcome = verdict.outcome(results.case.fabric, results.report);
         summary.notes.extend(errors.iter().cloned());
         if let Some(series) = &self.watched.series {
@@ -204,11 +217,13 @@ impl Run<'_> {
         table.finish().map(drop)
     }
 
-    /// Writes the counters to a metric store, if one is named: the last scrape is now.
-    fn write_remotely(&self) -> Result<(), StoreError> {
-        let (Some(url), Some(counters)) = (&self.args.remote_write, &self.watched.counters) else {
-            return Ok(());
-        };
+    /// Writes the counters to the metric stores that are named: the last scrape is now.
+    fn write_remotely(&self) -> Vec<StoreError> {
+        let stores: [(&Option<String>, Send); 2] =
+            [(&self.args.remote_write, write::send), (&self.args.otlp, otlp::send)];
+        let mut stores = stores.iter().filter_map(|(url, send)| Some((url.as_ref()?, send)));
+        let Some(counters) = &self.watched.counters else { return Vec::new() };
+        let Some(first) = stores.next() else { return Vec::new() };
         let period = self.args.counters.unwrap_or(Span::ZERO);
         let stretch = Timescale::new(Timestamp(0), period, self.args.interval).stretch;
         let length = counters.length().as_ps() as f64 / 1e3 * stretch;
@@ -216,15 +231,19 @@ impl Run<'_> {
         let readings = counters.stretched(Timescale { start, stretch });
         let fabric = fabric_name(self.scene);
         let labeller = Labeller::new(self.results.case.fabric, &fabric);
-        let written = write::send(url, &labeller, &readings)?;
-        if !self.args.quiet && !self.args.json {
-            let text = format!(
-                "wrote {} samples of {} series of fabric `{fabric}` to {url}",
-                written.samples, written.series
-            );
-            say(Level::Note, &text);
+        let mut errors = Vec::new();
+        for (url, send) in std::iter::once(first).chain(stores) {
+            match send(url, &labeller, &readings) {
+                Ok(written) if !self.args.quiet && !self.args.json => {
+                    let Written { samples, series } = written;
+                    let what = format!("{samples} samples of {series} series");
+                    say(Level::Note, &format!("wrote {what} of fabric `{fabric}` to {url}"));
+                }
+                Ok(_) => {}
+                Err(error) => errors.push(error),
+            }
         }
-        Ok(())
+        errors
     }
 
     /// Runs every tenant alone.

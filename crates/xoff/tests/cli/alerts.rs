@@ -123,6 +123,19 @@ fn tests_of_the_rules_pass_on_every_kind_of_fabric() {
     }
 }
 
+/// Sites that are further apart than a drill's timeouts last.
+#[test]
+fn tests_of_the_rules_pass_between_sites() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = example("two-sites.toml");
+    let out = output(folder.path(), &["alerts", &plan, "--out", "a", "--tests"]);
+    assert_eq!(code(&out), Some(0), "{}", stderr(&out));
+    let Some(ran) = promtool(&["test", "rules"], &folder.path().join("a/rules_test.yml")) else {
+        return;
+    };
+    assert!(ran.status.success(), "{}{}", stdout(&ran), stderr(&ran));
+}
+
 /// How many seconds after the beginning of each fault its alert fired first, as promtool sees it: in the order of [`DRILLS`].
 fn times(folder: &Path, tests: &str) -> Vec<u32> {
     let mut blocks = tests.split("\n- name: ");

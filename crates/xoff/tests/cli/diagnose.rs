@@ -1,17 +1,6 @@
 //! `xoff diagnose`: from a run's counters to the cause.
 
-use super::{code, example, json, output, stderr, stdout};
-use std::path::Path;
-
-/// Runs an example with counters.
-fn run(folder: &Path, name: &str, period: &str) {
-    let scenario = example(name);
-    let out = output(
-        folder,
-        &["run", &scenario, "--counters", period, "--quiet", "--no-report", "--out", name],
-    );
-    assert!(folder.join(name).join("counters.parquet").exists(), "{}", stderr(&out));
-}
+use super::{code, example, json, output, run_with_counters, stderr, stdout};
 
 #[test]
 fn what_is_broken_is_found_with_its_place() {
@@ -22,7 +11,7 @@ fn what_is_broken_is_found_with_its_place() {
         ("flapping-link.toml", "50us", "link-flaps", "leaf0→spine0"),
         ("dirty-optic.toml", "200us", "bad-optic", "sender→switch"),
     ] {
-        run(folder.path(), name, period);
+        run_with_counters(folder.path(), name, period);
         let out = output(folder.path(), &["diagnose", name, "--json"]);
         assert_eq!(code(&out), Some(1), "{name}: {}", stderr(&out));
         let answer = json(&out);
@@ -38,7 +27,7 @@ fn what_is_broken_is_found_with_its_place() {
 #[test]
 fn a_sound_run_has_nothing_wrong() {
     let folder = tempfile::tempdir().unwrap();
-    run(folder.path(), "all-reduce.toml", "50us");
+    run_with_counters(folder.path(), "all-reduce.toml", "50us");
     let out = output(folder.path(), &["diagnose", "all-reduce.toml"]);
     assert_eq!(code(&out), Some(0), "{}", stdout(&out));
     assert!(stdout(&out).starts_with("Nothing wrong"), "{}", stdout(&out));
@@ -57,7 +46,7 @@ fn mistakes_say_what_would_be_right() {
     let scenario = example("incast.toml");
     let plain = ["run", &scenario, "--quiet", "--no-report", "--out", "plain"];
     output(folder.path(), &plain);
-    run(folder.path(), "incast.toml", "20us");
+    run_with_counters(folder.path(), "incast.toml", "20us");
     for (arguments, message) in [
         (vec!["diagnose", "plain"], "has no counters; make the run with"),
         (vec!["diagnose", "nowhere"], "has no counters"),
@@ -67,6 +56,7 @@ fn mistakes_say_what_would_be_right() {
         (vec!["diagnose", "incast.toml", "--usual", "0us.."], "no counters are left"),
         (vec!["diagnose", "incast.toml", "--fabric", "none.toml"], "none.toml"),
         (vec!["diagnose", "incast.toml", "--steps", "a.csv"], "are for metric stores"),
+        (vec!["diagnose", "incast.toml", "--nccl-tests", "a.log"], "are for metric stores"),
     ] {
         let out = output(folder.path(), &arguments);
         assert_eq!(code(&out), Some(2), "{arguments:?}: {}", stdout(&out));
@@ -78,16 +68,16 @@ fn mistakes_say_what_would_be_right() {
 fn the_planned_fabric_is_that_of_the_scenario() {
     let folder = tempfile::tempdir().unwrap();
     // The run ends with the deadlock, before a second period is over: counters stand still from then on.
-    run(folder.path(), "deadlock.toml", "50us");
+    run_with_counters(folder.path(), "deadlock.toml", "50us");
     let answer = json(&output(folder.path(), &["diagnose", "deadlock.toml", "--json"]));
     assert_eq!(answer["findings"][0]["cause"], "deadlock", "{answer}");
     // All NICs of a server are one place.
-    run(folder.path(), "pcie-gen4.toml", "50us");
+    run_with_counters(folder.path(), "pcie-gen4.toml", "50us");
     let answer = json(&output(folder.path(), &["diagnose", "pcie-gen4.toml", "--json"]));
     assert_eq!(answer["findings"][0]["place"], "server3", "{answer}");
     assert_eq!(answer["findings"].as_array().unwrap().len(), 1, "{answer}");
     // The scenario turns congestion control off: that is no fault of the NICs.
-    run(folder.path(), "tenants-one-class.toml", "50us");
+    run_with_counters(folder.path(), "tenants-one-class.toml", "50us");
     let answer = json(&output(folder.path(), &["diagnose", "tenants-one-class.toml", "--json"]));
     let findings = answer["findings"].as_array().unwrap();
     assert!(findings.iter().all(|found| found["cause"] != "congestion-control-off"), "{answer}");
@@ -170,6 +160,50 @@ fn step_times() -> String {
     format!("time,seconds\n{}", lines.collect::<String>())
 }
 
+/// An AllReduce of four servers with a GPU each, whose 16 MiB took so many microseconds.
+fn nccl_tests(time: f64) -> String {
+    let mut text = "# nThread 1 nGpus 1\n".to_owned();
+    for rank in 0..4 {
+        text += &format!("#  Rank  {rank} Group  0 Pid 1 on gpu-{rank} device 0 [0x0a] GPU\n");
+    }
+    text += "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+    for (size, time) in [(1 << 20, time / 10.0), (16 << 20, time)] {
+        let bandwidth = f64::from(size) / time / 1e3;
+        let figures = format!("{time} {bandwidth:.2} {:.2} 0", bandwidth * 1.5);
+        text += &format!("{size} {} float sum -1 {figures} {figures}\n", size / 4);
+    }
+    text
+}
+
+/// What nccl-tests measured before and after says what the flaps cost.
+fn measurements_are_evidence(folder: &std::path::Path, diagnose: &[&str]) {
+    let file = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    file("before.log", &nccl_tests(2_500.0));
+    file("after.log", &nccl_tests(10_000.0));
+    let files = ["--nccl-tests", "before.log", "--nccl-tests", "after.log"];
+    let answer = json(&output(folder, &[diagnose, &files].concat()));
+    let evidence = answer["findings"][0]["evidence"].to_string();
+    let slower = "the collectives of `nccl-tests all-reduce, 4 GPUs` take 4.00 times as long";
+    assert!(evidence.contains(slower), "{evidence}");
+    assert!(evidence.contains("have 2.5 GB/s of bus bandwidth, "), "{evidence}");
+    // Both were written just now, so that their order says which was before.
+    let missing = answer["missing"].to_string();
+    assert!(missing.contains("when `before.log` was measured; it counts as what is usual"));
+    let alone = json(&output(folder, &[diagnose, &files[..2]].concat()));
+    let measured = alone["measured"][0].as_str().unwrap();
+    assert!(measured.contains("have 10.1 GB/s of bus bandwidth, "), "{measured}");
+    assert!(!alone["findings"][0]["evidence"].to_string().contains("nccl-tests"), "{alone}");
+    let one = nccl_tests(2_500.0);
+    let torn = one.lines().take(6).collect::<Vec<_>>().join("\n")
+        + "\n1048576 262144 float sum\n1 1 float sum -1 1 9 9 0 1 9 9 0\n";
+    file("torn.log", &torn);
+    let refused = output(folder, &[diagnose, &["--nccl-tests", "torn.log"]].concat());
+    assert_eq!(code(&refused), Some(2));
+    let said = stderr(&refused);
+    assert!(said.contains("cannot use the measurements of `torn.log`: no measurements"), "{said}");
+    assert!(said.contains("line 7"), "{said}");
+}
+
 #[test]
 fn series_of_other_exporters_are_read_by_their_names() {
     use std::io::Write;
@@ -210,7 +244,78 @@ fn series_of_other_exporters_are_read_by_their_names() {
     let odd = output(folder.path(), &[&with("names.toml")[..], &["--steps", "odd.csv"]].concat());
     assert_eq!(code(&odd), Some(2));
     assert!(stderr(&odd).contains("line 2: `noon` is no time"), "{}", stderr(&odd));
+    measurements_are_evidence(folder.path(), &with("names.toml"));
     let stop = std::net::TcpStream::connect(address.trim_start_matches("http://")).unwrap();
     write!(&stop, "GET /stop HTTP/1.1\r\n\r\n").unwrap();
     server.join().unwrap();
+}
+
+/// Counters and configurations: each says what the other cannot.
+#[test]
+fn configurations_are_held_against_the_counters() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "plan.toml",
+        "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nkind = 'leaf-spine'\nleaf = 'tomahawk-5'\n\
+         hosts-per-leaf = 16\n",
+    );
+    write(
+        "slow.toml",
+        "fabric = 'plan.toml'\nduration = '1ms'\n[[workload]]\nkind = 'incast'\ntarget = 0\nsenders = 24\n\
+         size = '4MB'\n[[fault]]\nkind = 'setting'\nswitch = 'leaf0'\nkmin = '1GB'\nkmax = '2GB'\n\
+         [allow]\nunfinished = true\n",
+    );
+    let run = ["run", "slow.toml", "--counters", "50us", "--out", "slow", "--quiet", "--no-report"];
+    output(folder.path(), &run);
+    output(folder.path(), &["config", "plan.toml", "--out", "devices"]);
+    let first = || {
+        let out = output(folder.path(), &["diagnose", "slow", "--devices", "devices", "--json"]);
+        assert_eq!(code(&out), Some(1), "{}", stderr(&out));
+        let first = json(&out)["findings"][0].clone();
+        assert_eq!(first["cause"], "ecn-off", "{first}");
+        let evidence = first["evidence"].as_array().unwrap().last().unwrap().to_string();
+        (first["confidence"].as_str().unwrap().to_owned(), evidence)
+    };
+    let (confidence, evidence) = first();
+    assert_eq!(confidence, "likely");
+    assert!(evidence.contains("the configuration of leaf0 says otherwise"), "{evidence}");
+    // The queues of leaf0 lose their marking.
+    let path = folder.path().join("devices/leaf0.json");
+    let mut leaf: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for queue in leaf["QUEUE"].as_object_mut().unwrap().values_mut() {
+        queue.as_object_mut().unwrap().remove("wred_profile");
+    }
+    std::fs::write(&path, serde_json::to_string_pretty(&leaf).unwrap()).unwrap();
+    let (confidence, evidence) = first();
+    assert_eq!(confidence, "certain");
+    assert!(evidence.contains("does not mark (devices/leaf0.json:"), "{evidence}");
+    let out = output(folder.path(), &["diagnose", "slow", "--devices", "nowhere"]);
+    assert_eq!(code(&out), Some(2));
+    assert!(stderr(&out).contains("cannot read `nowhere`"), "{}", stderr(&out));
+}
+
+#[test]
+fn a_fabric_that_is_too_narrow_is_named_by_its_tier() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "f.toml",
+        "[cluster]\ngpus = 64\nnic = 'connectx-7'\n[fabric]\nkind = 'leaf-spine'\nleaf = 'tomahawk-5'\n\
+         hosts-per-leaf = 16\noversubscription = '4:1'\n[switch.balancing]\nkind = 'dlb'\nper = 'packet'\n\
+         [transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n",
+    );
+    write(
+        "narrow.toml",
+        "fabric = 'f.toml'\nduration = '1ms'\n[[workload]]\nkind = 'permutation'\nsize = '100MB'\n\
+         [allow]\nunfinished = true\n",
+    );
+    let run = ["run", "narrow.toml", "--counters", "50us", "--out", "n", "--quiet", "--no-report"];
+    let ran = output(folder.path(), &run);
+    let out = output(folder.path(), &["diagnose", "n", "--window", "500us..", "--json"]);
+    assert_eq!(code(&out), Some(1), "{}{}", stderr(&ran), stderr(&out));
+    let first = &json(&out)["findings"][0];
+    assert_eq!(first["cause"], "oversubscribed", "{first}");
+    assert_eq!(first["place"], "all 4 leaves", "{first}");
 }

@@ -1,6 +1,6 @@
 //! Disks that are full and folders that cannot be written.
 
-use super::{INCAST, code, folder_with, is_parquet, output, stderr};
+use super::{INCAST, code, folder_with, is_parquet, output, program, stderr};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -60,7 +60,7 @@ fn with_limit(folder: &Path, blocks: u32) -> Output {
     let script =
         format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" run s.toml --out run --quiet");
     let mut shell = Command::new("sh");
-    shell.current_dir(folder).args(["-c", &script, env!("CARGO_BIN_EXE_xoff")]);
+    shell.current_dir(folder).args(["-c", &script]).arg(program());
     shell.output().expect("sh runs")
 }
 

@@ -1,4 +1,5 @@
-//! The built binary, used as people and scripts use it.
+//! The built binary, used as people and scripts use it. `XOFF=/usr/bin/xoff` tests another one, which is taken for a release
+//! build: limits of time that only such a build keeps are asserted then.
 
 mod alerts;
 mod case;
@@ -10,10 +11,12 @@ mod disk;
 mod exporter;
 mod faults;
 mod files;
+mod gnmi;
 mod help;
 mod import;
 mod inspect;
 mod mutation;
+mod otlp;
 mod out;
 mod plan;
 mod prometheus;
@@ -35,9 +38,19 @@ mod watch;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// The program under test.
+fn program() -> PathBuf {
+    std::env::var_os("XOFF").map_or_else(|| env!("CARGO_BIN_EXE_xoff").into(), PathBuf::from)
+}
+
+/// Whether the program is built to be quick.
+fn is_release_build() -> bool {
+    !cfg!(debug_assertions) || std::env::var_os("XOFF").is_some()
+}
+
 /// The program, in `folder`, with an environment that does not depend on the terminal.
 fn xoff(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xoff"));
+    let mut command = Command::new(program());
     command.current_dir(folder).env_remove("COLUMNS").env_remove("NO_COLOR");
     command
 }
@@ -45,6 +58,23 @@ fn xoff(folder: &Path) -> Command {
 /// Runs it with these arguments.
 fn output(folder: &Path, arguments: &[&str]) -> Output {
     xoff(folder).args(arguments).output().expect("the binary runs")
+}
+
+/// The most memory that a process has had, in bytes; `None` once it has ended.
+fn peak(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
+}
+
+/// Runs an example with counters.
+fn run_with_counters(folder: &Path, name: &str, period: &str) {
+    let scenario = example(name);
+    let out = output(
+        folder,
+        &["run", &scenario, "--counters", period, "--quiet", "--no-report", "--out", name],
+    );
+    assert!(folder.join(name).join("counters.parquet").exists(), "{}", stderr(&out));
 }
 
 fn code(output: &Output) -> Option<i32> {

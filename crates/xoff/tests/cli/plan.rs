@@ -1,6 +1,6 @@
 //! `xoff plan`.
 
-use super::{code, json, output, stderr, stdout, xoff};
+use super::{code, json, output, program, stderr, stdout, xoff};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -304,7 +304,7 @@ fn a_full_disk_leaves_no_half_file() {
     let folder = tempfile::tempdir().unwrap();
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" plan 1024 --out pod";
     let mut shell = Command::new("sh");
-    shell.current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_xoff")]);
+    shell.current_dir(folder.path()).args(["-c", script]).arg(program());
     let made = shell.output().unwrap();
     assert_eq!(code(&made), Some(3), "{}", stderr(&made));
     assert!(stderr(&made).contains("cabling.csv"), "{}", stderr(&made));

@@ -1,6 +1,6 @@
 //! `report.html` in the run folder.
 
-use super::{INCAST, code, example, folder_with, json, output, stderr};
+use super::{INCAST, code, example, folder_with, json, output, program, stderr};
 use std::process::Command;
 
 #[test]
@@ -132,7 +132,7 @@ fn a_page_that_cannot_be_written_is_named() {
     // A limit on the size of files, which fails writes as a full disk does. The tables fit.
     let script = "trap '' XFSZ; ulimit -f 32; exec \"$0\" run s.toml --out run --quiet";
     let mut shell = Command::new("sh");
-    shell.current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_xoff")]);
+    shell.current_dir(folder.path()).args(["-c", script]).arg(program());
     let output = shell.output().expect("sh runs");
     assert_eq!(code(&output), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("report.html"), "{}", stderr(&output));

@@ -1,6 +1,8 @@
 //! `xoff watch`: printed once, in a real terminal, and over a store that goes away.
 
-use super::{code, example, json, output, repository, stderr, stdout, xoff};
+use super::{
+    code, example, json, output, program, repository, run_with_counters, stderr, stdout, xoff,
+};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -10,16 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// Runs an example with counters.
-fn run(folder: &Path, name: &str, period: &str) {
-    let scenario = example(name);
-    let out = output(
-        folder,
-        &["run", &scenario, "--counters", period, "--quiet", "--no-report", "--out", name],
-    );
-    assert!(folder.join(name).join("counters.parquet").exists(), "{}", stderr(&out));
-}
-
 #[test]
 fn once_says_what_is_wrong_and_its_exit_code_that_something_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -28,7 +20,7 @@ fn once_says_what_is_wrong_and_its_exit_code_that_something_is() {
         // It dies at 200 us, with which a step ends.
         ("dead-spine.toml", "50us", "spine0: the switch is down, since 150 us"),
     ] {
-        run(folder.path(), name, period);
+        run_with_counters(folder.path(), name, period);
         // Standard output is a pipe here, which is as good as --once.
         for arguments in [&["watch", name, "--once"][..], &["watch", name]] {
             let out = output(folder.path(), arguments);
@@ -62,7 +54,7 @@ fn once_says_what_is_wrong_and_its_exit_code_that_something_is() {
 #[test]
 fn a_sound_run_has_nothing_wrong() {
     let folder = tempfile::tempdir().unwrap();
-    run(folder.path(), "all-reduce.toml", "50us");
+    run_with_counters(folder.path(), "all-reduce.toml", "50us");
     let out = output(folder.path(), &["watch", "all-reduce.toml", "--once"]);
     assert_eq!(code(&out), Some(0), "{}", stdout(&out));
     assert!(stdout(&out).contains("Findings (0)"), "{}", stdout(&out));
@@ -71,7 +63,7 @@ fn a_sound_run_has_nothing_wrong() {
 #[test]
 fn mistakes_say_what_would_be_right() {
     let folder = tempfile::tempdir().unwrap();
-    run(folder.path(), "storm.toml", "100us");
+    run_with_counters(folder.path(), "storm.toml", "100us");
     let plan = example("three-leaves-100g.toml");
     for (arguments, message) in [
         (vec!["watch", "nowhere"], "has no counters; make the run with"),
@@ -102,7 +94,7 @@ impl Tmux {
         // What it prints after its end shows that the terminal is as it was.
         let command = format!(
             "'{}' {arguments}; echo ENDED $?; stty -a; exec sleep 600",
-            env!("CARGO_BIN_EXE_xoff")
+            program().display()
         );
         let (width, height) = (size.0.to_string(), size.1.to_string());
         let started = Command::new("tmux")
@@ -186,7 +178,7 @@ fn processes_with(argument: &str) -> usize {
 #[test]
 fn a_terminal_that_goes_away_ends_it() {
     let folder = tempfile::tempdir().unwrap();
-    run(folder.path(), "storm.toml", "100us");
+    run_with_counters(folder.path(), "storm.toml", "100us");
     let name = format!("gone-{}", std::process::id());
     std::fs::rename(folder.path().join("storm.toml"), folder.path().join(&name)).unwrap();
     let arguments = format!("watch {name}");
@@ -206,7 +198,7 @@ fn a_terminal_that_goes_away_ends_it() {
 #[test]
 fn a_storm_is_followed_in_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    run(folder.path(), "storm.toml", "20us");
+    run_with_counters(folder.path(), "storm.toml", "20us");
     let Some(tmux) = Tmux::start((80, 24), folder.path(), "watch storm.toml") else { return };
     let end = tmux.wait_for("b0: a pause storm from this NIC, since 100 us");
     for part in ["xoff watch  three-leaves-100g", "at its end", "Fabric", "» Links by heat"] {
@@ -244,7 +236,7 @@ fn a_storm_is_followed_in_a_terminal() {
 #[test]
 fn interrupts_leave_the_terminal_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    run(folder.path(), "storm.toml", "100us");
+    run_with_counters(folder.path(), "storm.toml", "100us");
     let Some(tmux) = Tmux::start((80, 24), folder.path(), "watch storm.toml --play") else {
         return;
     };

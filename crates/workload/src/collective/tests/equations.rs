@@ -146,6 +146,7 @@ fn any_costs(stream: &mut Stream) -> (Settings, Network) {
         nvls_launch: Span::ZERO,
         slice: Span::from_ns(u64::from(sometimes(stream)) * 1_700),
         copy_rate: sometimes(stream).then_some(Rate::from_gbps(188)),
+        pair_rate: sometimes(stream).then_some(Rate::from_gbps(90)),
         proxy: Span::from_ns(u64::from(sometimes(stream)) * 4_300),
         flags: sometimes(stream).then_some(Flags {
             slice: Span::from_ns(stream.below(900)),

@@ -81,20 +81,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         return explain(id);
     }
     let dir = args.dir.as_deref().unwrap_or(Path::new("."));
-    let mut files = Files::default();
-    collect(dir, 0, &mut files)?;
-    let Collection { devices, strange } = read(&files);
-    if devices.is_empty() {
-        return Err(Failure::input(format!(
-            "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
-             EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS and the output of host \
-             check scripts",
-            dir.display()
-        )));
-    }
-    for file in strange.iter().filter_map(|id| files.get(*id)) {
-        say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
-    }
+    let (files, devices) = read_folder(dir)?;
     let meant = intent(args, &devices)?;
     let mut report = xoff_config::audit(&devices, meant.as_ref().map(|(_, intent)| intent));
     if let Some(path) = &args.write_baseline {
@@ -130,12 +117,35 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     Ok(if report.has_errors() { Exit::BrokeARule } else { Exit::Fine })
 }
 
+/// The configurations in a folder; what looks like none is named.
+pub(super) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
+    let mut files = Files::default();
+    collect(dir, 0, &mut files)?;
+    let Collection { devices, strange } = read(&files);
+    if devices.is_empty() {
+        return Err(Failure::input(format!(
+            "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
+             EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS and the output of host \
+             check scripts",
+            dir.display()
+        )));
+    }
+    for file in strange.iter().filter_map(|id| files.get(*id)) {
+        say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
+    }
+    Ok((files, devices))
+}
+
+/// What a fabric wants of devices that are configured already.
+pub(super) fn intent_of(setup: &FabricSetup, balancing: Balancing, devices: &[Device]) -> Intent {
+    Intent::running(setup, balancing, devices, |switch: &Switch| usual_system(setup, switch))
+}
+
 /// The fabric and what it wants, if there is one.
 fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent)>, Failure> {
     let Some(path) = &args.fabric else { return Ok(None) };
     let setup = input::fabric(path)?;
-    let usual = |switch: &Switch| usual_system(&setup, switch);
-    let intent = Intent::running(&setup, args.balancing, devices, usual);
+    let intent = intent_of(&setup, args.balancing, devices);
     Ok(Some((setup, intent)))
 }
 

@@ -81,7 +81,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-fn switch_system(text: &str) -> Result<SystemId, String> {
+pub(super) fn switch_system(text: &str) -> Result<SystemId, String> {
     match text.parse()? {
         SystemId::Host => Err("`host` is no system of a switch".to_owned()),
         system => Ok(system),

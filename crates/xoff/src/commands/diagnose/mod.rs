@@ -1,5 +1,6 @@
 //! `xoff diagnose`: from counters to the cause and its place.
 
+mod devices;
 mod page;
 pub(crate) mod store;
 mod window;
@@ -13,7 +14,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use window::Window;
-use xoff_diagnose::fabric::{Diagnosis, Missing, Scene, diagnose};
+use xoff_diagnose::fabric::{Diagnosis, Missing, Scene, configured, diagnose};
 use xoff_fabric::{FabricSetup, load_planned};
 use xoff_telemetry::recording::{Place, Reading, Readings, Recording, Steps, Timestamp};
 use xoff_telemetry::{Row, RunFolder};
@@ -26,6 +27,9 @@ const EXAMPLES: &str = "Examples:
   xoff diagnose slow-run --usual good-run --json | jq '.findings[0]'
   xoff diagnose http://localhost:9090 --fabric pod.toml --last 10min --before 1h
   xoff diagnose http://localhost:9090 --fabric pod.toml --names names.toml
+  xoff diagnose http://localhost:9090 --fabric pod.toml --devices running-configs
+  xoff diagnose http://localhost:9090 --fabric pod.toml \\
+    --nccl-tests before.log --nccl-tests after.log
 
 A run folder holds counters if the run was made with --counters. What is usual
 is part of the same run, or another run; of a metric store it is the time
@@ -76,6 +80,13 @@ pub(crate) struct Args {
     /// Of a metric store: step times that a job logged, a table or Megatron-LM's lines
     #[arg(long, value_name = "FILE")]
     steps: Option<PathBuf>,
+    /// Configurations of the devices, as `xoff audit` reads them: they are held against what the counters show
+    #[arg(long, value_name = "DIR")]
+    devices: Option<PathBuf>,
+    /// Of a metric store: what nccl-tests, rccl-tests or PARAM printed; of several files of one
+    /// test the last is about now, the others about what is usual
+    #[arg(long, value_name = "FILE")]
+    nccl_tests: Vec<PathBuf>,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
@@ -93,6 +104,9 @@ struct Answer<'a> {
     findings: Vec<AnswerFinding<'a>>,
     ruled_out: Vec<&'static str>,
     missing: Vec<&'a str>,
+    /// What was measured of collectives.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    measured: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -109,19 +123,23 @@ struct AnswerFinding<'a> {
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let source = args.source.to_string_lossy();
-    let diagnosis = match source.starts_with("http://") || source.starts_with("https://") {
-        true => store::diagnose(args, &source)?,
-        false => of_folder(args)?,
-    };
+    let (mut diagnosis, setup) =
+        match source.starts_with("http://") || source.starts_with("https://") {
+            true => store::diagnose(args, &source)?,
+            false => of_folder(args)?,
+        };
+    if let Some(folder) = &args.devices {
+        configured::compare(&mut diagnosis, &setup.fabric, &devices::configured(folder, &setup)?);
+    }
     show(args, &diagnosis)?;
     Ok(if diagnosis.findings.is_empty() { Exit::Fine } else { Exit::BrokeARule })
 }
 
-/// A diagnosis of a run's counters.
-fn of_folder(args: &Args) -> Result<Diagnosis, Failure> {
-    if args.names.is_some() || args.steps.is_some() {
+/// A diagnosis of a run's counters, and the fabric as it was planned.
+fn of_folder(args: &Args) -> Result<(Diagnosis, Box<FabricSetup>), Failure> {
+    if args.names.is_some() || args.steps.is_some() || !args.nccl_tests.is_empty() {
         return Err(Failure::input(
-            "--names and --steps are for metric stores; a run knows its own names and step times",
+            "--names, --steps and --nccl-tests are for metric stores; a run knows its own names and times",
         ));
     }
     let (recording, unread) = recording(&args.source)?;
@@ -161,7 +179,8 @@ fn of_folder(args: &Args) -> Result<Diagnosis, Failure> {
         let what = format!("{unread} rows are of metrics that this version does not know");
         diagnosis.missing.push(Missing { what });
     }
-    Ok(diagnosis)
+    drop(scene);
+    Ok((diagnosis, setup))
 }
 
 fn refuse_empty(window: &Range<usize>) -> Result<(), Failure> {
@@ -254,5 +273,6 @@ fn answer<'a>(args: &'a Args, diagnosis: &'a Diagnosis) -> Answer<'a> {
         findings: findings.collect(),
         ruled_out: diagnosis.ruled_out.iter().map(|cause| cause.name()).collect(),
         missing: diagnosis.missing.iter().map(|missing| missing.what.as_str()).collect(),
+        measured: &diagnosis.measured,
     }
 }

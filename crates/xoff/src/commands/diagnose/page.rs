@@ -32,6 +32,9 @@ pub(super) fn render(diagnosis: &Diagnosis, all: bool, width: usize, style: Styl
         let names: Vec<&str> = diagnosis.ruled_out.iter().map(|cause| cause.name()).collect();
         paragraph(&mut page, &format!("Ruled out: {}.", names.join(", ")), 0, width);
     }
+    for measured in &diagnosis.measured {
+        paragraph(&mut page, &format!("Measured: {}.", printable(measured)), 0, width);
+    }
     for missing in &diagnosis.missing {
         paragraph(&mut page, &format!("Not known: {}.", missing.what), 0, width);
     }

@@ -2,24 +2,27 @@
 
 use super::Args;
 use crate::clock;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Level, say};
 use crate::interrupt::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+use xoff_collect::benchmark::{self, File};
 use xoff_collect::names::Names;
 use xoff_collect::prometheus::query::{Answer, Store};
 use xoff_collect::steplog::StepLog;
 use xoff_diagnose::fabric::{Diagnosis, Missing, Scene};
+use xoff_fabric::FabricSetup;
 use xoff_telemetry::recording::{Steps, Timestamp};
 use xoff_units::Span;
+use xoff_workload::measured;
 
 /// The most steps that a store answers for, a few fewer than Prometheus' 11,000.
 pub(crate) const MOST_STEPS: u128 = 10_000;
 
 /// Asks the store at `url` and says what is wrong.
-pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
+pub(super) fn diagnose(args: &Args, url: &str) -> Result<(Diagnosis, Box<FabricSetup>), Failure> {
     let Some(fabric) = &args.fabric else {
         return Err(Failure::input(
             "a metric store does not say how the fabric was planned; name its file with --fabric",
@@ -30,7 +33,7 @@ pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
             "--window and --usual are parts of a run; of a metric store say --last and --before",
         ));
     }
-    let setup = crate::input::fabric(fabric)?;
+    let setup = Box::new(crate::input::fabric(fabric)?);
     let (steps, usual) = steps(args, clock::now())?;
     let names = names(args.names.as_deref())?;
     let answer = ask(args, url, &names, steps)?;
@@ -43,12 +46,44 @@ pub(super) fn diagnose(args: &Args, url: &str) -> Result<Diagnosis, Failure> {
         let job = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
         step_log(path)?.add_to(&mut recorder, &job);
     }
+    let tests = benchmark::tests(&measurements(&args.nccl_tests)?);
+    let (mut at_rest, mut unknown) = (Vec::new(), Vec::new());
+    for test in &tests {
+        unknown.extend(test.add_to(&mut recorder, steps, usual));
+        match test.at_rest(&setup.fabric) {
+            Ok(bandwidth) => at_rest.push((test.job.clone(), bandwidth)),
+            Err(why) => unknown.push(why),
+        }
+    }
     let recording = &recorder.finish();
     let scene = Scene::new(&setup.fabric, recording, usual..steps.count);
-    let scene = scene.with_usual(recording, 0..usual);
+    let scene = scene.with_usual(recording, 0..usual).with_at_rest(at_rest);
     let mut diagnosis = xoff_diagnose::fabric::diagnose(&scene);
     diagnosis.missing.extend(missing);
-    Ok(diagnosis)
+    diagnosis.missing.extend(unknown.into_iter().map(|what| Missing { what }));
+    drop(scene);
+    Ok((diagnosis, setup))
+}
+
+/// What benchmarks printed into these files.
+fn measurements(paths: &[PathBuf]) -> Result<Vec<File>, Failure> {
+    let mut files = Vec::with_capacity(paths.len());
+    for path in paths {
+        let name = path.display();
+        let wrong = |error: &dyn std::fmt::Display| {
+            Failure::input(format!("cannot use the measurements of `{name}`: {error}"))
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let measured = measured::read(&text).map_err(|error| wrong(&error))?;
+        for note in &measured.notes {
+            say(Level::Warning, &format!("`{name}`: {note}"));
+        }
+        let written = std::fs::metadata(path).and_then(|about| about.modified()).ok();
+        let since = written.and_then(|written| written.duration_since(UNIX_EPOCH).ok());
+        let written = since.and_then(|since| i64::try_from(since.as_nanos()).ok()).map(Timestamp);
+        files.push(File { name: name.to_string(), written, measured });
+    }
+    Ok(files)
 }
 
 /// The step times that a job logged.

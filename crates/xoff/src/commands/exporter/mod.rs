@@ -1,5 +1,6 @@
-//! `xoff exporter`: counters of a host's NICs or of a SONiC switch, for Prometheus to scrape.
+//! `xoff exporter`: counters of a host's NICs or of a switch, for Prometheus to scrape.
 
+mod gnmi;
 mod serve;
 
 use crate::exit::{Exit, Failure};
@@ -7,6 +8,7 @@ use crate::input;
 use clap::{Subcommand, ValueEnum};
 use serve::Serving;
 use std::path::{Path, PathBuf};
+use xoff_config::SystemId;
 use xoff_exporter::host::{self, Host, Kernel, Statistics};
 use xoff_exporter::naming::{Assignment, Naming, NamingError};
 use xoff_exporter::sonic::{self, Address, Redis, Switch};
@@ -17,6 +19,8 @@ const EXAMPLES: &str = "Examples:
   xoff exporter host --fabric pod.toml
   xoff exporter host --once > /var/lib/node_exporter/xoff.prom
   xoff exporter sonic --redis unix:/var/run/redis/redis.sock
+  xoff exporter gnmi leaf0:8080 --ca ca.pem --username admin --password-file password
+  xoff exporter gnmi 127.0.0.1:6030 --insecure --dialect openconfig --sample 5s --once
   xoff exporter host --listen 0.0.0.0:9810 --tls-cert c.pem --tls-key k.pem --token-file token
 
 Series are those of docs/metrics.md, so that `xoff alerts` and `xoff diagnose`
@@ -45,9 +49,12 @@ enum Whose {
     /// Export the counters of a SONiC switch, from its Redis
     #[command(after_help = EXAMPLES)]
     Sonic(SonicArgs),
+    /// Export the counters of a switch by gNMI, with SONiC's or OpenConfig's paths
+    #[command(after_help = EXAMPLES)]
+    Gnmi(gnmi::Args),
 }
 
-/// What both need to name series.
+/// What all need to name series.
 #[derive(Debug, clap::Args)]
 struct Names {
     /// The fabric file, which says what ports are called
@@ -122,6 +129,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     match &args.whose {
         Whose::Host(args) => serve::run(host(args)?, &args.serving),
         Whose::Sonic(args) => serve::run(sonic(args)?, &args.serving),
+        Whose::Gnmi(args) => serve::run(gnmi::origin(args)?, &args.serving),
     }
 }
 
@@ -132,7 +140,6 @@ fn host(args: &HostArgs) -> Result<Box<dyn Origin>, Failure> {
         None => kernel_name()?,
     };
     let mut naming = Naming::host(&args.names.label(), &name);
-    let wrong = |error: NamingError| Failure::input(error.to_string());
     match &setup {
         Some(setup) if args.device.is_empty() => {
             let nics = host::nics(&args.sysfs);
@@ -174,10 +181,14 @@ fn sonic(args: &SonicArgs) -> Result<Box<dyn Origin>, Failure> {
     };
     let mut naming = Naming::switch(&args.names.label(), &device);
     if let Some(setup) = &setup {
-        naming.match_ports(setup).map_err(|error| Failure::input(error.to_string()))?;
+        naming.match_ports(setup, SystemId::Sonic).map_err(wrong)?;
     }
     let detail = if args.all { sonic::Detail::All } else { sonic::Detail::Schema };
     Ok(Box::new(Switch { database: Box::new(database), naming, detail }))
+}
+
+fn wrong(error: NamingError) -> Failure {
+    Failure::input(error.to_string())
 }
 
 fn unavailable(error: Unavailable) -> Failure {

@@ -79,6 +79,10 @@ pub(crate) struct Args {
     /// Messages in flight on each queue pair
     #[arg(short, long = "tx-depth", value_name = "COUNT")]
     tx_depth: Option<usize>,
+    /// ACK timeout of the queue pairs, 4.096 us x 2^N: 14 is 67 ms, 0 is for ever
+    #[arg(short = 'u', long = "qp-timeout", value_name = "N", default_value_t = 14)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=31))]
+    qp_timeout: u8,
     /// Never sleep: shorter latency for a whole core
     #[arg(long)]
     spin: bool,
@@ -182,6 +186,7 @@ impl Args {
         };
         settings.rendezvous = if self.rdma_cm { Rendezvous::Cm } else { Rendezvous::Tcp };
         settings.depth = self.tx_depth.unwrap_or(settings.depth);
+        settings.ack_timeout = self.qp_timeout;
         settings.gigabits = self.report_gbits;
         if self.spin {
             settings.waiting = Waiting::Spin;

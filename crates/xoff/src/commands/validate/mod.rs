@@ -9,7 +9,7 @@ mod progress;
 mod screen;
 mod work;
 
-use super::config::usual_system;
+use super::audit::{intent_of, read_folder};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::interrupt::Interrupt;
@@ -19,13 +19,12 @@ use crate::output::{self, stdout_width};
 use crate::pool;
 use folder::Folder;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use work::Worker;
+use xoff_config::Device;
 use xoff_config::device::Balancing;
-use xoff_config::{Device, Files, Intent};
 use xoff_fabric::diagnostic::Diagnostic;
-use xoff_fabric::model::Switch;
 use xoff_fabric::{FabricSetup, load_fabric};
 use xoff_report::Verdict;
 use xoff_validate::judge::{answers, is_a_rule, judge_broken, judge_devices};
@@ -157,7 +156,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         input::fabric(&args.fabric)?;
         return Err(Failure::shown());
     }
-    let devices = args.devices.as_deref().map(read_devices).transpose()?;
+    let devices = args.devices.as_deref().map(read_folder).transpose()?.map(|(_, devices)| devices);
     if let Some(path) = &args.junit {
         files::may_write_one(path, is_junit)?;
     }
@@ -278,8 +277,7 @@ impl Session<'_> {
         let choice = self.args.choice();
         let mut checks = judge(&evidence, &choice);
         if let Some(devices) = self.devices.filter(|_| choice.has(Phase::Laboratory)) {
-            let usual = |switch: &Switch| usual_system(setup, switch);
-            let intent = Intent::running(setup, Balancing::Hash, devices, usual);
+            let intent = intent_of(setup, Balancing::Hash, devices);
             let own = judge_devices(&xoff_config::audit(devices, Some(&intent)));
             let after = checks.iter().take_while(|check| check.phase == Phase::Laboratory).count();
             checks.splice(after..after, own);
@@ -297,17 +295,6 @@ fn is_junit(there: &str) -> bool {
 }
 
 /// The devices whose configurations lie in a folder.
-fn read_devices(folder: &Path) -> Result<Vec<Device>, Failure> {
-    let mut files = Files::default();
-    super::audit::collect(folder, 0, &mut files)?;
-    let devices = xoff_config::audit::read(&files).devices;
-    if devices.is_empty() {
-        let text = format!("nothing in `{}` looks like a configuration", folder.display());
-        return Err(Failure::input(text));
-    }
-    Ok(devices)
-}
-
 fn conclude(
     args: &Args,
     folder: &Folder,

@@ -158,11 +158,11 @@ impl<'a> Equations<'a> {
                 let mut free = 0;
                 for (piece, at) in round.pieces.clone().enumerate() {
                     let bytes = rounds.size(lane, round.target, piece as u32);
-                    let delay = match over_network.contains(&(lane, at)) {
-                        true => cost.delay(bytes).as_ps(),
-                        false => 0,
+                    let (delay, work) = match over_network.contains(&(lane, at)) {
+                        true => (cost.delay(bytes), cost.pair_work(bytes, rounds.channels())),
+                        false => (Span::ZERO, cost.work(bytes)),
                     };
-                    free = (arrived[at] + delay).max(free) + cost.work(bytes).as_ps();
+                    free = (arrived[at] + delay.as_ps()).max(free) + work.as_ps();
                     changed |= std::mem::replace(&mut self.landed[lane][at], free) != free;
                 }
             }
