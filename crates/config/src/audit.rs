@@ -6,14 +6,19 @@
 
 mod buffers;
 mod classify;
+mod consensus;
 mod cure;
+mod drift;
 mod finding;
 mod fleet;
+mod kind;
 mod link;
 mod nic;
 mod queues;
+mod reference;
 mod rule;
 mod scene;
+mod silence;
 mod tenants;
 
 pub use finding::{Finding, Report};
@@ -91,6 +96,14 @@ pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
     }
     link::check(&scene, &mut found);
     fleet::check(&scene, &mut found);
+    // Last, because what other rules reported is not reported again.
+    for (index, device) in scene.devices.iter().enumerate() {
+        for site in scene.sites_of(index, device) {
+            drift::port(&site, &mut found);
+        }
+        drift::device(&scene, index, device, &mut found);
+        silence::check(&scene, index, device, &mut found);
+    }
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
     Report {
         findings: found.into_findings(),
@@ -126,7 +139,6 @@ fn check_port(site: &Site<'_>, found: &mut Collector<'_>) {
             buffers::check(site, found);
         }
         buffers::watchdog(site, found);
-        classify::drift(site, found);
     }
     buffers::mtu(site, found);
 }

@@ -5,10 +5,11 @@ use crate::device::{Device, Port};
 use crate::place::Said;
 use crate::qos::{Levels, Reaction, Trust, Wred};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use xoff_fabric::model::{Scheduling, Threshold};
 
 /// What a device is configured to do.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Facts(BTreeMap<String, String>);
 
 /// A fact in which two devices differ.
@@ -35,6 +36,23 @@ impl Facts {
             facts.port(name.as_str(), port);
         }
         facts
+    }
+
+    /// The facts of one port, without its name.
+    pub(crate) fn of_port(port: &Port) -> Self {
+        let mut facts = Self::default();
+        facts.port("", port);
+        facts
+    }
+
+    /// What is known about something.
+    pub(crate) fn get(&self, about: &str) -> Option<&str> {
+        self.0.get(about).map(String::as_str)
+    }
+
+    /// What all facts are about, in order.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
     }
 
     fn add<T>(&mut self, port: &str, about: &str, said: &Said<T>, show: impl Fn(&T) -> String) {
@@ -115,6 +133,61 @@ impl Facts {
     }
 }
 
+/// Copies what a fact of [`Facts::of_port`] is about from one port to another.
+///
+/// # Panics
+/// If no fact of a port has this name.
+pub(crate) fn copy(about: &str, from: &Port, to: &mut Port) {
+    let words: Vec<&str> = about.split(' ').collect();
+    let index = |number: &str| -> usize { number.parse().expect("facts number their subjects") };
+    match words[..] {
+        ["mtu"] => to.mtu = from.mtu,
+        ["cable"] => to.cable = from.cable,
+        ["trust"] => to.trust = from.trust,
+        ["pfc"] => to.pfc = from.pfc,
+        ["balancing"] => to.balancing = from.balancing,
+        ["watchdog"] => to.watchdog.on = from.watchdog.on,
+        ["watchdog", "detect"] => to.watchdog.detect = from.watchdog.detect,
+        ["watchdog", "restore"] => to.watchdog.restore = from.watchdog.restore,
+        ["watchdog", "reaction"] => to.watchdog.reaction = from.watchdog.reaction,
+        ["data", "dscp"] => to.nic.data_dscp = from.nic.data_dscp,
+        ["cm", "dscp"] => to.nic.cm_dscp = from.nic.cm_dscp,
+        ["cnp", "dscp"] => to.nic.cnp_dscp = from.nic.cnp_dscp,
+        ["notifies"] => to.nic.notifies = from.nic.notifies,
+        ["reacts"] => to.nic.reacts = from.nic.reacts,
+        ["queue", number, what] => {
+            let (from, number) = (&from.queues, index(number));
+            let to = &mut Arc::make_mut(&mut to.queues)[number];
+            match what {
+                "turn" => to.scheduling = from[number].scheduling,
+                _ => to.wred = from[number].wred,
+            }
+        }
+        ["group", number, ..] => {
+            let (from, number) = (&from.groups[index(number)], index(number));
+            let to = &mut Arc::make_mut(&mut to.groups)[number];
+            match words[2..] {
+                ["reserved"] => to.reserved = from.reserved,
+                ["threshold"] => to.threshold = from.threshold,
+                ["xon", "offset"] => to.xon_offset = from.xon_offset,
+                _ => to.headroom = from.headroom,
+            }
+        }
+        [from_what, number, to_what] => {
+            let (from, number) = (&from.maps, index(number));
+            let to = Arc::make_mut(&mut to.maps);
+            match (from_what, to_what) {
+                ("dscp", _) => to.dscp_to_class[number] = from.dscp_to_class[number],
+                ("class", "queue") => to.class_to_queue[number] = from.class_to_queue[number],
+                ("class", _) => to.class_to_group[number] = from.class_to_group[number],
+                (_, "queue") => to.pfc_to_queue[number] = from.pfc_to_queue[number],
+                _ => to.pfc_to_group[number] = from.pfc_to_group[number],
+            }
+        }
+        _ => unreachable!("no port has a fact `{about}`"),
+    }
+}
+
 fn scheduling(turn: &Scheduling) -> String {
     match turn {
         Scheduling::Strict => "strict".to_owned(),
@@ -134,5 +207,31 @@ pub(crate) fn wred(wred: &Wred) -> String {
     match wred.levels {
         Levels::Sizes(ecn) => format!("{verb} {} to {}, {}", ecn.kmin, ecn.kmax, ecn.pmax),
         Levels::Fill { min, max, pmax } => format!("{verb} fill {min} to {max}, {pmax}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intent::{Choices, Intent};
+    use crate::system_id::SystemId;
+    use xoff_fabric::load_fabric;
+
+    #[test]
+    fn every_fact_can_be_copied() {
+        let file = "[cluster]\ngpus = 8\ngpus-per-server = 2\n[fabric]\nkind = 'leaf-spine'\n\
+                    leaves = 2\nspines = 2\n[switch.watchdog]\ndetect = '200ms'\nrestore = '400ms'\n";
+        let setup = load_fabric(file).into_result().expect("a fabric");
+        let intent = Intent::with(&setup, Choices::all(SystemId::Sonic));
+        for from in intent.devices.iter().flat_map(|device| device.ports.values()) {
+            let facts = Facts::of_port(from);
+            let mut to = Port::default();
+            for about in facts.subjects() {
+                assert_ne!(Facts::of_port(&to).get(about), facts.get(about), "{about} is there");
+                copy(about, from, &mut to);
+                assert_eq!(Facts::of_port(&to).get(about), facts.get(about), "{about}");
+            }
+            assert_eq!(Facts::of_port(&to), facts);
+        }
     }
 }

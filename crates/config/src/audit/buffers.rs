@@ -7,8 +7,9 @@ use super::scene::Site;
 use crate::number::Group;
 use crate::qos::Reaction;
 use crate::system::Topic;
+use xoff_fabric::model::Threshold;
 use xoff_fabric::rules::{packet, pause};
-use xoff_units::{Bytes, Length, Rate};
+use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
 pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
     let lossless = site.lossless().is_some_and(|set| !set.is_empty());
@@ -19,6 +20,7 @@ pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(dscp) = site.agreement().data_dscp else { return };
     let Some(group) = site.port.maps.group_of(dscp) else { return };
     headroom(site, found, group);
+    share(site, found, group);
     cable(site, found);
     pool(site, found);
 }
@@ -118,8 +120,35 @@ pub(super) fn watchdog(site: &Site<'_>, found: &mut Collector<'_>) {
             .at(watchdog.reaction.place())
             .cured_by(Aspect::Watchdog);
         found.port(site, fault);
+    } else if let Some(detect) = watchdog.detect.get().filter(|detect| *detect >= SLOW) {
+        let meant = site.intended.and_then(|port| port.watchdog.detect.get());
+        if site.scene.intent.is_some() && meant.is_some_and(|meant| meant >= detect) {
+            return;
+        }
+        let message = format!("the watchdog waits {detect} before it ends a pause");
+        let fault = Fault::new(&rule::WATCHDOG_SLOW, message)
+            .at(watchdog.detect.place())
+            .cured_by(Aspect::Watchdog);
+        found.port(site, fault);
     }
 }
+
+/// A share of the buffer that no box is run with: a priority group that may take all of it, or next to nothing.
+fn share(site: &Site<'_>, found: &mut Collector<'_>, group: Group) {
+    let own = &site.port.groups[group.index()].threshold;
+    let Some(Threshold::Dynamic(alpha)) = own.get() else { return };
+    let meant = site.meant.and_then(|m| m.groups[group.index()].threshold.get());
+    let usual = alpha >= Ratio::new(1, 256) && alpha <= Ratio::new(16, 1);
+    if usual || (site.scene.intent.is_some() && meant == own.get()) {
+        return;
+    }
+    let message = format!("an alpha of {alpha} for the buffer of RDMA data");
+    let fault = Fault::new(&rule::ALPHA_RANGE, message).at(own.place()).cured_by(Aspect::Buffers);
+    found.port(site, fault);
+}
+
+/// A watchdog that waits so long lets a storm stop the fabric first.
+const SLOW: Span = Span::from_ms(1000);
 
 pub(super) fn mtu(site: &Site<'_>, found: &mut Collector<'_>) {
     let own = &site.port.mtu;
@@ -133,7 +162,7 @@ pub(super) fn mtu(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(meant) = site.meant.and_then(|m| m.mtu.get()) else { return };
     // Whether a system counts Ethernet's own bytes makes no difference to RoCE.
     if mtu.get().abs_diff(meant.get()) > packet::ETHERNET.get() {
-        let message = format!("an MTU of {}; {} is meant", mtu.get(), meant.get());
+        let message = format!("an MTU of {}; {}", mtu.get(), site.instead("mtu", meant.get()));
         found.port(
             site,
             Fault::new(&rule::MTU_DRIFT, message).at(own.place()).cured_by(Aspect::Mtu),

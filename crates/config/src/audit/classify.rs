@@ -6,7 +6,6 @@ use super::rule;
 use super::scene::Site;
 use super::tenants;
 use crate::number::{Class, Dscp, Priorities};
-use crate::place::Said;
 use crate::system::SystemId;
 
 /// Whether a port has no QoS at all, which is then the one thing to say about it.
@@ -70,18 +69,19 @@ fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(wanted) = site.lossless() else { return };
     let on = site.port.pfc.get().unwrap_or(Priorities::NONE);
     let places = site.port.pfc.place().or(site.port.place);
+    let meant = site.instead("pfc", wanted);
     let fault = if on == Priorities::ALL && wanted != Priorities::ALL {
-        Fault::new(&rule::PFC_ALL, format!("PFC is on for all priorities; {wanted} is meant"))
+        Fault::new(&rule::PFC_ALL, format!("PFC is on for all priorities; {meant}"))
     } else if wanted.minus(on).is_empty() {
         let extra = on.minus(wanted);
         if extra.is_empty() {
             return;
         }
-        Fault::new(&rule::PFC_EXTRA, format!("PFC is on for {on}; {wanted} is meant"))
+        Fault::new(&rule::PFC_EXTRA, format!("PFC is on for {on}; {meant}"))
     } else if on.is_empty() {
-        Fault::new(&rule::PFC_MISSING, format!("PFC is off; {wanted} is meant"))
+        Fault::new(&rule::PFC_MISSING, format!("PFC is off; {meant}"))
     } else {
-        Fault::new(&rule::PFC_PRIORITY, format!("PFC is on for {on}; {wanted} is meant"))
+        Fault::new(&rule::PFC_PRIORITY, format!("PFC is on for {on}; {meant}"))
     };
     found.port(site, fault.at(places).cured_by(Aspect::Pfc));
 }
@@ -93,11 +93,10 @@ fn data_class(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     if said.get() == Some(wanted) {
         return true;
     }
+    let meant = site.instead(&format!("dscp {dscp} class"), format!("class {wanted}"));
     let message = match said.get() {
-        Some(class) => {
-            format!("DSCP {dscp} of RDMA data is in class {class}; class {wanted} is meant")
-        }
-        None => format!("DSCP {dscp} of RDMA data is in no class; class {wanted} is meant"),
+        Some(class) => format!("DSCP {dscp} of RDMA data is in class {class}; {meant}"),
+        None => format!("DSCP {dscp} of RDMA data is in no class; {meant}"),
     };
     let fault = Fault::new(&rule::DATA_CLASS, message)
         .at(said.place().or(site.port.place))
@@ -179,34 +178,5 @@ fn mixed(site: &Site<'_>, found: &mut Collector<'_>) {
                 .cured_by(Aspect::Maps);
             found.port(site, fault);
         }
-    }
-}
-
-/// Other differences from the intent. What breaks RDMA or its notifications has rules of its own,
-/// and may be the reason for these.
-pub(super) fn drift(site: &Site<'_>, found: &mut Collector<'_>) {
-    let Some(meant) = site.meant.filter(|_| !found.is_broken(site.index, site.name)) else {
-        return;
-    };
-    let (real, wanted) = (&site.port.maps, &meant.maps);
-    let data = site.agreement().data_dscp.and_then(|dscp| site.class(dscp));
-    let special = [site.agreement().data_dscp, site.agreement().cnp_dscp];
-    let differs = |dscp: &Dscp| {
-        let (own, other) = (&real.dscp_to_class[dscp.index()], &wanted.dscp_to_class[dscp.index()]);
-        own.get() != other.get() && !special.contains(&Some(*dscp)) && own.get() != data
-    };
-    let dscps: Vec<Dscp> = Dscp::all().filter(differs).collect();
-    let maps_differ = |own: &[Said<_>; 8], other: &[Said<_>; 8]| {
-        own.iter().zip(other).any(|(own, other)| own.get() != other.get())
-    };
-    if !dscps.is_empty() {
-        let list: Vec<String> = dscps.iter().map(|d| d.to_string()).collect();
-        let message = format!("DSCP {} is in another class than meant", list.join(", "));
-        let places = dscps.iter().filter_map(|d| real.dscp_to_class[d.index()].place());
-        found.port(site, Fault::new(&rule::MAP_DRIFT, message).at(places).cured_by(Aspect::Maps));
-    } else if maps_differ(&real.class_to_queue, &wanted.class_to_queue) {
-        let places = real.class_to_queue.iter().filter_map(Said::place);
-        let message = "classes are in other queues than meant";
-        found.port(site, Fault::new(&rule::MAP_DRIFT, message).at(places).cured_by(Aspect::Maps));
     }
 }

@@ -34,6 +34,42 @@ pub(super) enum Aspect {
     Nccl,
 }
 
+impl Aspect {
+    /// The part that a fact of a port belongs to.
+    pub(super) fn of(about: &str) -> Self {
+        match about.split(' ').next().unwrap_or_default() {
+            "mtu" => Self::Mtu,
+            "cable" | "group" => Self::Buffers,
+            "trust" | "dscp" | "class" => Self::Maps,
+            "pfc" | "pause" => Self::Pfc,
+            "balancing" => Self::Balancing,
+            "watchdog" => Self::Watchdog,
+            "queue" if about.ends_with("wred") => Self::Marking,
+            "queue" => Self::Turns,
+            _ => Self::Nic,
+        }
+    }
+
+    /// Both parts.
+    pub(super) fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::All }
+    }
+
+    /// Whether a mistake in this part explains a difference in what a fact is about.
+    pub(super) fn explains(self, about: &str, system: SystemId) -> bool {
+        // Where pauses and turns belong to classes, a wrong class takes them along.
+        let by_class = matches!(system.family(), SystemId::Junos | SystemId::PicOs);
+        let part = Self::of(about);
+        match self {
+            Self::All => true,
+            Self::Maps if by_class => !matches!(part, Self::Mtu | Self::Balancing | Self::Nic),
+            Self::Maps => matches!(part, Self::Maps | Self::Pfc),
+            Self::Pfc => matches!(part, Self::Pfc | Self::Buffers | Self::Maps | Self::Watchdog),
+            own => own == part,
+        }
+    }
+}
+
 /// The fix for some ports of a device. With an intent it is the intent's; without, what other ports
 /// of the same system have.
 pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: Aspect) -> String {

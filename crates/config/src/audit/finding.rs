@@ -100,11 +100,13 @@ pub(super) struct Collector<'a> {
     found: BTreeMap<Key, (Fault, Vec<PortName>)>,
     /// Devices and ports with an error about classes, queues or pauses.
     broken: BTreeMap<(usize, PortName), ()>,
+    /// The parts of ports, and of devices as a whole, about which something was reported.
+    reported: BTreeMap<(usize, Option<PortName>), Vec<Aspect>>,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(scene: &'a Scene<'a>) -> Self {
-        Self { scene, found: BTreeMap::new(), broken: BTreeMap::new() }
+        Self { scene, found: BTreeMap::new(), broken: BTreeMap::new(), reported: BTreeMap::new() }
     }
 
     /// A fault of a port.
@@ -121,12 +123,32 @@ impl<'a> Collector<'a> {
     }
 
     fn add(&mut self, index: usize, port: Option<&PortName>, fault: Fault) {
+        let reported = self.reported.entry((index, port.cloned())).or_default();
+        reported.extend(fault.aspect);
         let key = (index, fault.rule.id, fault.message.clone());
         let (known, ports) = self.found.entry(key).or_insert_with(|| (fault.clone(), Vec::new()));
         known.places.extend(fault.places);
         known.places.sort();
         known.places.dedup();
         ports.extend(port.cloned());
+    }
+
+    /// Whether something was reported that explains a difference of a port.
+    pub(super) fn covers(&self, site: &Site<'_>, about: &str) -> bool {
+        let own = self.reported.get(&(site.index, Some(site.name.clone())));
+        let device = self.reported.get(&(site.index, None));
+        let all = own.into_iter().chain(device).flatten();
+        all.into_iter().any(|aspect| aspect.explains(about, site.device.system))
+    }
+
+    /// Whether something was reported that explains a difference of a device.
+    pub(super) fn covers_device(&self, index: usize, about: &str) -> bool {
+        let part = match about {
+            "balancing" => Aspect::Balancing,
+            _ => Aspect::Buffers,
+        };
+        let all = self.reported.iter().filter(|((device, _), _)| *device == index);
+        all.flat_map(|(_, aspects)| aspects).any(|aspect| *aspect == part)
     }
 
     /// Whether a port has an error already.

@@ -35,9 +35,31 @@ fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
         let fault = Fault::new(&rule::ECN_OFF, message).at(said.place()).cured_by(Aspect::Marking);
         return found.port(site, fault);
     }
-    if !above_xoff(site, found, queue, &wred) {
+    if !out_of_range(site, found, queue, &wred) && !above_xoff(site, found, queue, &wred) {
         marking_drift(site, found, queue, &wred);
     }
+}
+
+/// Thresholds that mark nothing, or of which the upper is below the lower one: wrong whatever others have.
+fn out_of_range(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) -> bool {
+    let (kmin, kmax, crossed, pmax) = match wred.levels {
+        Levels::Sizes(Ecn { kmin, kmax, pmax }) => {
+            (kmin.to_string(), kmax.to_string(), kmax < kmin, pmax)
+        }
+        Levels::Fill { min, max, pmax } => (min.to_string(), max.to_string(), max < min, pmax),
+    };
+    let (rule, message) = if crossed {
+        let message = format!("queue {queue} marks from {kmin} to {kmax}, which is less");
+        (&rule::ECN_RANGE, message)
+    } else if pmax.is_zero() {
+        let message = format!("queue {queue} marks with a probability of 0 up to {kmax}");
+        (&rule::PMAX_ZERO, message)
+    } else {
+        return false;
+    };
+    let place = site.port.queues[queue.index()].wred.place();
+    found.port(site, Fault::new(rule, message).at(place).cured_by(Aspect::Marking));
+    true
 }
 
 /// Whether a queue is marked only after a single ingress that feeds it is paused, at the best XOFF point that
@@ -94,10 +116,7 @@ fn pause_limits(site: &Site<'_>) -> Option<(Bytes, Threshold, Bytes)> {
 
 fn marking_drift(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) {
     let place = site.port.queues[queue.index()].wred.place();
-    // What is usual depends on the speed: where that is not known, nothing is.
-    let comparable = site.meant.is_some() || site.rate().is_some();
-    let usual = site.usual_queues().filter(|_| comparable);
-    let usual = usual.and_then(|queues| queues[queue.index()].wred.get());
+    let usual = site.meant.and_then(|meant| meant.queues[queue.index()].wred.get());
     let Some(meant) = usual.filter(|meant| !close(wred, meant)) else {
         return copied(site, found, queue, wred);
     };
@@ -106,13 +125,13 @@ fn marking_drift(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred:
         Some(rate) => (&rule::ECN_SPEED, format!(", which is for {rate}")),
         None => (&rule::ECN_DRIFT, String::new()),
     };
-    let message =
-        format!("queue {queue} {}{about}; it {} is meant", facts::wred(wred), facts::wred(&meant));
+    let instead = site.instead(&format!("queue {queue} wred"), facts::wred(&meant));
+    let message = format!("queue {queue} {}{about}; {instead}", facts::wred(wred));
     found.port(site, Fault::new(rule, message).at(place).cured_by(Aspect::Marking));
 }
 
 /// Equal within what units and rounding do.
-fn close(a: &Wred, b: &Wred) -> bool {
+pub(super) fn close(a: &Wred, b: &Wred) -> bool {
     let (Levels::Sizes(a), Levels::Sizes(b)) = (a.levels, b.levels) else { return a == b };
     let near = |x: Bytes, y: Bytes| {
         let (low, high) = (x.min(y).get(), x.max(y).get());
@@ -216,6 +235,18 @@ fn turns(site: &Site<'_>, found: &mut Collector<'_>) {
     }
 }
 
+/// Whether a queue has the share of the link that it is meant to have, whatever the numbers are.
+pub(super) fn same_share(site: &Site<'_>, about: &str) -> bool {
+    let number = about.split(' ').nth(1).and_then(|number| number.parse::<usize>().ok());
+    let (Some(number), Some(meant)) = (number, site.meant) else { return false };
+    let share = |queues: &[QueueSettings; 8]| {
+        let total: u64 = queues.iter().filter_map(weight_of).sum();
+        Some((weight_of(&queues[number])? * 100).checked_div(total).unwrap_or(0))
+    };
+    let both = share(&site.port.queues).zip(share(&meant.queues));
+    both.is_some_and(|(own, meant)| own.abs_diff(meant) <= 3)
+}
+
 fn weight_of(queue: &QueueSettings) -> Option<u64> {
     match queue.scheduling.get()? {
         Scheduling::Weighted(weight) => Some(weight.into()),
@@ -256,13 +287,13 @@ pub(super) fn shares(site: &Site<'_>, found: &mut Collector<'_>) {
         let fault = Fault::new(&rule::SHARES, message).at(places).cured_by(Aspect::Turns);
         return found.port(site, fault);
     }
-    let Some(meant) = site.usual_queues() else { return };
+    let Some(meant) = site.meant.map(|meant| &meant.queues) else { return };
     let total: u64 = meant.iter().filter_map(weight_of).sum();
     let same = |(own, meant): (&QueueSettings, &QueueSettings)| {
         weight_of(own).is_some() == weight_of(meant).is_some()
     };
     // A queue that became strict changes all shares, and has a rule of its own.
-    if !site.port.queues.iter().zip(meant).all(same) {
+    if !site.port.queues.iter().zip(meant.iter()).all(same) {
         return;
     }
     for (queue, weight, place) in weights() {
@@ -270,7 +301,8 @@ pub(super) fn shares(site: &Site<'_>, found: &mut Collector<'_>) {
         let wanted = weight_of(&meant[queue.index()]).unwrap_or(0) * 100;
         let wanted = wanted.checked_div(total).unwrap_or(0);
         if share.abs_diff(wanted) > 3 {
-            let message = format!("queue {queue} has {share}% of the link; {wanted}% is meant");
+            let instead = site.instead(&format!("queue {queue} turn"), format!("{wanted}%"));
+            let message = format!("queue {queue} has {share}% of the link; {instead}");
             let fault = Fault::new(&rule::SHARE_DRIFT, message).at(place).cured_by(Aspect::Turns);
             found.port(site, fault);
         }

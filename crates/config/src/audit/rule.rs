@@ -75,10 +75,6 @@ rules! {
          other: the tenant that sends too much is no longer the only one that waits.",
         "Give each tenant the class, queue and priority group of the intent; or, if they may share, give \
          them one class in the fabric file.";
-    MAP_DRIFT = Warning "map-drift":
-        "a class or queue map differs from the intent",
-        "Traffic is treated differently on this device than on its neighbours.",
-        "Restore the map of the intent.";
     PFC_ALL = Error "pfc-all-priorities":
         "PFC is on for all priorities",
         "Every class can stop the link: one slow receiver of any traffic pauses whole rows of \
@@ -137,6 +133,16 @@ rules! {
         "thresholds differ from the intent",
         "Queues of one path mark at different lengths; flows get unequal shares.",
         "Restore the thresholds of the intent.";
+    ECN_RANGE = Error "ecn-range":
+        "marking ends below where it begins",
+        "The device refuses the thresholds, or marks everything or nothing: congestion control is not told what it \
+         needs to know.",
+        "Set the maximum threshold above the minimum.";
+    PMAX_ZERO = Error "pmax-zero":
+        "marking has a probability of zero",
+        "Nothing is marked until the queue is at its maximum threshold, and then everything is: senders hear of \
+         congestion late and all at once.",
+        "Set the marking probability of the fabric, 1 to 100 percent.";
     CNP_CLASS = Error "cnp-class":
         "notifications wait with RDMA data",
         "The packets that tell senders to slow down stand in the very queue that is too long.",
@@ -173,6 +179,16 @@ rules! {
         "the watchdog only raises an alert",
         "A stuck queue stays stuck until an operator acts on the alert.",
         "Let the watchdog drop or forward.";
+    WATCHDOG_SLOW = Warning "watchdog-slow":
+        "the watchdog waits for seconds",
+        "A NIC that pauses without end stops the switches behind it within milliseconds; until the watchdog acts the \
+         whole fabric may stand still.",
+        "Let the watchdog act after 100 to 400 ms.";
+    ALPHA_RANGE = Warning "alpha-range":
+        "the buffer share of the lossless class is out of range",
+        "With a very large alpha one congested port takes the whole buffer and other classes lose packets; with a very \
+         small one every burst is paused.",
+        "Use an alpha between 1/64 and 8, the same on all ports of a kind.";
     MTU_SMALL = Error "mtu-small":
         "the MTU is smaller than RDMA packets",
         "Packets of the configured RDMA MTU do not pass; connections come up and then hang.",
@@ -220,6 +236,27 @@ rules! {
         "no access list on RoCE where others have one",
         "Packets to UDP port 4791 from outside reach queue pairs; RoCE itself checks little.",
         "Apply the access list for UDP port 4791 here, too.";
+    DRIFT = Warning "intent-drift":
+        "a setting differs from the intent",
+        "Traffic is treated differently here than on the neighbours, or than it was planned and validated.",
+        "Restore the settings of the fabric file, or change the fabric file and approve it.";
+    FLEET_DRIFT = Warning "fleet-drift":
+        "a setting differs from that of most devices of its kind",
+        "Ports that do the same job are configured differently: one of them is wrong, or the difference is wanted and \
+         nothing says so.",
+        "Configure the port as the others of its kind, or describe the fabric in a fabric file.";
+    MALFORMED = Warning "value-unreadable":
+        "a statement about RoCE has a value that cannot be read",
+        "The device may refuse the statement, or mean something by it that was not checked.",
+        "Correct the value.";
+    NOTHING_CHECKED = Warning "nothing-checked":
+        "nothing was checked",
+        "What was not checked may be wrong: no finding here does not mean that all is well.",
+        "Collect the whole running configuration; if it is there, give a fabric file that says which ports carry RoCE.";
+    NOT_IN_FABRIC = Warning "not-in-fabric":
+        "a device is not in the fabric file",
+        "It was compared with nothing: if it carries RoCE, nobody knows whether it does so as meant.",
+        "Add the device to the fabric file, or leave its configuration out.";
     NOT_SEEN = Warning "not-seen":
         "no configuration of a device",
         "What was not seen was not checked.",

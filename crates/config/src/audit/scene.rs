@@ -1,19 +1,31 @@
 //! Everything an audit looks at: devices, what they are meant to be, and the cables between them.
 
+use super::reference::Reference;
+use super::{consensus, kind};
 use crate::device::{Device, Port, PortName};
 use crate::intent::{Agreement, Intent};
 use crate::number::{Class, Dscp, Priorities, Queue};
 use crate::qos::QueueSettings;
 use crate::system::{SystemId, Topic};
 use std::collections::{BTreeMap, BTreeSet};
-use xoff_fabric::rules::packet;
+use std::fmt;
+use std::ops::Deref;
+use std::rc::Rc;
 use xoff_units::{Bytes, Length, Rate};
 
-/// Everything an audit looks at.
+/// Everything an audit looks at: devices in their frame.
+#[derive(Clone)]
 pub(super) struct Scene<'a> {
-    pub(super) devices: &'a [Device],
+    pub(super) devices: Vec<&'a Device>,
+    frame: Rc<Frame<'a>>,
+}
+
+/// What does not change when a device is replaced by a better one: what is meant, and the cables.
+pub(super) struct Frame<'a> {
     pub(super) agreement: Agreement,
     pub(super) intent: Option<&'a Intent>,
+    /// What most devices have, where there is no intent.
+    pub(super) reference: Option<Reference>,
     /// Each device as meant, with what its system cannot say.
     intended: Vec<Option<&'a Device>>,
     /// Each device as meant and as its system can say it, where the intent has it.
@@ -23,7 +35,7 @@ pub(super) struct Scene<'a> {
     /// Devices of the intent that were not collected.
     pub(super) missing: Vec<&'a str>,
     /// What most ports of a system and speed have, where there is no intent.
-    usual: Vec<(Kind, [QueueSettings; 8])>,
+    usual: Vec<(Speed, [QueueSettings; 8])>,
     /// Systems whose ports usually say how much headroom they have.
     pub(super) sized: Vec<SystemId>,
     pub(super) wires: Vec<Wire>,
@@ -31,8 +43,15 @@ pub(super) struct Scene<'a> {
     at: BTreeMap<(usize, PortName), (usize, usize)>,
 }
 
-/// Ports that are comparable: of one system and one speed.
-type Kind = (SystemId, Option<Rate>);
+/// Ports of one system and one speed.
+type Speed = (SystemId, Option<Rate>);
+
+impl<'a> Deref for Scene<'a> {
+    type Target = Frame<'a>;
+    fn deref(&self) -> &Frame<'a> {
+        &self.frame
+    }
+}
 
 /// A cable between two devices that are there.
 #[derive(Debug, Clone)]
@@ -106,17 +125,13 @@ impl<'s> Site<'s> {
         self.port.maps.queue_of(self.agreement().data_dscp?)
     }
 
-    /// The queues as meant, or as most ports of this system and speed have them.
-    pub(super) fn usual_queues(&self) -> Option<&'s [QueueSettings; 8]> {
-        if let Some(meant) = self.meant {
-            return Some(&meant.queues);
+    /// What is meant instead, for a message: by the fabric file, or as most others have it.
+    pub(super) fn instead(&self, about: &str, value: impl fmt::Display) -> String {
+        let reference = self.scene.reference.as_ref();
+        match reference.and_then(|r| r.support(self.index, self.name, about)) {
+            Some(support) => format!("{support} have {value}"),
+            None => format!("{value} is meant"),
         }
-        if self.scene.intent.is_some() {
-            return None;
-        }
-        let key = (self.device.system, self.rate());
-        let found = self.scene.usual.iter().find(|(known, _)| *known == key)?;
-        Some(&found.1)
     }
 
     /// Rate of the port, from the intent or its own configuration.
@@ -126,13 +141,10 @@ impl<'s> Site<'s> {
     }
 }
 
-impl<'a> Scene<'a> {
-    pub(super) fn new(devices: &'a [Device], intent: Option<&'a Intent>) -> Self {
-        let by_name: BTreeMap<&str, &'a Device> = intent
-            .into_iter()
-            .flat_map(|intent| &intent.devices)
-            .map(|device| (device.name.as_str(), device))
-            .collect();
+impl<'a> Frame<'a> {
+    fn of_intent(devices: &[&'a Device], intent: &'a Intent) -> Self {
+        let by_name: BTreeMap<&str, &'a Device> =
+            intent.devices.iter().map(|device| (device.name.as_str(), device)).collect();
         let intended: Vec<_> =
             devices.iter().map(|device| by_name.get(device.name.as_str()).copied()).collect();
         let fitted = |meant: &Device| meant.system.system().fit(meant, &mut Vec::new());
@@ -143,47 +155,86 @@ impl<'a> Scene<'a> {
             .map(|(device, meant)| meant.as_ref().map(|m| match_ports(device, m)))
             .map(Option::unwrap_or_default)
             .collect();
-        let wires = match intent {
-            Some(intent) => wires_of_intent(devices, intent, &aliases),
-            None => wires_of_neighbours(devices),
-        };
-        let mut at = BTreeMap::new();
-        for (number, wire) in wires.iter().enumerate() {
-            for (side, end) in wire.ends.iter().enumerate() {
-                at.insert(end.clone(), (number, side));
-            }
-        }
-        let agreement = match intent {
-            Some(intent) => intent.agreement.clone(),
-            None => agreement_of(devices),
-        };
         let there: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-        let missing = by_name.keys().copied().filter(|name| !there.contains(name)).collect();
-        let sized = sized_systems(devices);
-        let usual = Vec::new();
-        let mut scene = Self {
-            devices,
-            agreement,
-            intent,
+        let wires = wires_of_intent(devices, intent, &aliases);
+        Self {
+            agreement: intent.agreement.clone(),
+            intent: Some(intent),
+            reference: None,
             intended,
             meant,
+            missing: by_name.keys().copied().filter(|name| !there.contains(name)).collect(),
+            usual: Vec::new(),
+            sized: sized_systems(devices),
+            at: ends(&wires),
             aliases,
-            missing,
-            usual,
-            sized,
             wires,
-            at,
+        }
+    }
+
+    fn of_fleet(devices: &[&'a Device]) -> Self {
+        let wires = wires_of_neighbours(devices);
+        let kinds = kind::of_members(devices, &wires);
+        let reference = Reference::of(devices, kinds);
+        Self {
+            agreement: consensus::agreement(devices, &reference),
+            intent: None,
+            reference: Some(reference),
+            intended: vec![None; devices.len()],
+            meant: vec![None; devices.len()],
+            aliases: vec![BTreeMap::new(); devices.len()],
+            missing: Vec::new(),
+            usual: Vec::new(),
+            sized: sized_systems(devices),
+            at: ends(&wires),
+            wires,
+        }
+    }
+}
+
+/// The wire at each port.
+fn ends(wires: &[Wire]) -> BTreeMap<(usize, PortName), (usize, usize)> {
+    let mut at = BTreeMap::new();
+    for (number, wire) in wires.iter().enumerate() {
+        for (side, end) in wire.ends.iter().enumerate() {
+            at.insert(end.clone(), (number, side));
+        }
+    }
+    at
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(devices: &'a [Device], intent: Option<&'a Intent>) -> Self {
+        let devices: Vec<&'a Device> = devices.iter().collect();
+        let frame = match intent {
+            Some(intent) => Frame::of_intent(&devices, intent),
+            None => Frame::of_fleet(&devices),
         };
+        let mut scene = Self { devices, frame: Rc::new(frame) };
         if intent.is_none() {
-            scene.usual = scene.common_queues();
+            let usual = scene.common_queues();
+            if let Some(frame) = Rc::get_mut(&mut scene.frame) {
+                frame.usual = usual;
+            }
         }
         scene
     }
 
+    /// The same scene with another device in the place of one: what is meant stays.
+    pub(super) fn with<'b>(&'b self, index: usize, device: &'b Device) -> Scene<'b>
+    where
+        'a: 'b,
+    {
+        let mut devices: Vec<&'b Device> = self.devices.clone();
+        devices[index] = device;
+        let frame: Rc<Frame<'b>> = Rc::clone(&self.frame);
+        Scene { devices, frame }
+    }
+
     /// The queues that most ports of a system and speed have, if more than half agree.
-    fn common_queues(&self) -> Vec<(Kind, [QueueSettings; 8])> {
+    fn common_queues(&self) -> Vec<(Speed, [QueueSettings; 8])> {
         type Counts = Vec<([QueueSettings; 8], usize)>;
-        let mut all: BTreeMap<Kind, Counts> = BTreeMap::new();
+        let mut all: BTreeMap<Speed, Counts> = BTreeMap::new();
         for site in self.sites() {
             let counts = all.entry((site.device.system, site.rate())).or_default();
             match counts.iter_mut().find(|(known, _)| same_queues(known, &site.port.queues)) {
@@ -221,6 +272,16 @@ impl<'a> Scene<'a> {
         *self.intended.get(index)?
     }
 
+    /// Ports that are meant to be there and are not.
+    pub(super) fn lacking_ports(&self, index: usize) -> Vec<&PortName> {
+        let (Some(device), Some(meant)) = (self.devices.get(index), self.fitted(index)) else {
+            return Vec::new();
+        };
+        let taken: BTreeSet<&PortName> = self.aliases[index].values().collect();
+        let there = |name: &&PortName| device.ports.contains_key(*name) || taken.contains(name);
+        meant.ports.keys().filter(|name| !there(name)).collect()
+    }
+
     /// The device as meant, as far as its system can say it.
     pub(super) fn fitted(&self, index: usize) -> Option<&Device> {
         self.meant.get(index)?.as_ref()
@@ -229,10 +290,17 @@ impl<'a> Scene<'a> {
     /// Ports that carry RoCE, of all devices.
     pub(super) fn sites(&self) -> impl Iterator<Item = Site<'_>> {
         let all = self.devices.iter().enumerate();
-        all.flat_map(move |(index, device)| {
-            device.ports.keys().filter_map(move |name| self.site(index, name))
-        })
-        .filter(|site| site.carries_roce())
+        all.flat_map(move |(index, device)| self.sites_of(index, device))
+    }
+
+    /// Ports of a device that carry RoCE.
+    pub(super) fn sites_of<'s>(
+        &'s self,
+        index: usize,
+        device: &'s Device,
+    ) -> impl Iterator<Item = Site<'s>> {
+        let all = device.ports.keys().filter_map(move |name| self.site(index, name));
+        all.filter(|site| site.carries_roce())
     }
 
     /// One port.
@@ -240,14 +308,17 @@ impl<'a> Scene<'a> {
         let device = self.devices.get(index)?;
         let (name, port) = device.ports.get_key_value(name)?;
         let alias = self.aliases[index].get(name).unwrap_or(name);
+        let usual = self.reference.as_ref().and_then(|r| r.devices[index].ports.get(name));
+        let meant = self.fitted(index).and_then(|meant| meant.ports.get(alias));
+        let intended = self.intended(index).and_then(|meant| meant.ports.get(alias));
         Some(Site {
             scene: self,
             index,
             device,
             name,
             port,
-            meant: self.meant[index].as_ref().and_then(|meant| meant.ports.get(alias)),
-            intended: self.intended(index).and_then(|meant| meant.ports.get(alias)),
+            meant: meant.or(usual),
+            intended: intended.or(usual),
             wire: self
                 .at
                 .get(&(index, name.clone()))
@@ -259,7 +330,7 @@ impl<'a> Scene<'a> {
     pub(super) fn model(&self, index: usize) -> Option<&'a Device> {
         let system = self.devices.get(index)?.system;
         let others = self.devices.iter().enumerate();
-        others.filter(|(other, d)| *other != index && d.system == system).map(|(_, d)| d).next()
+        others.filter(|(other, d)| *other != index && d.system == system).map(|(_, d)| *d).next()
     }
 
     /// A port as it should be: the intent's, or one of another device of the same system that
@@ -268,6 +339,9 @@ impl<'a> Scene<'a> {
         let alias = self.aliases.get(index)?.get(name).unwrap_or(name);
         if let Some(meant) = self.fitted(index).and_then(|meant| meant.ports.get(alias)) {
             return Some(meant);
+        }
+        if let Some(reference) = &self.reference {
+            return reference.devices.get(index)?.ports.get(name);
         }
         let own = self.devices.get(index)?.ports.get(name)?;
         let model = self.model(index)?;
@@ -278,15 +352,14 @@ impl<'a> Scene<'a> {
 }
 
 impl Site<'_> {
-    /// Whether RoCE is expected here: by intent, by a cable, or because it is configured.
+    /// Whether RoCE is expected here: by intent, or as far as the devices tell.
     fn carries_roce(&self) -> bool {
         if self.port.enabled.get() == Some(false) {
             return false;
         }
-        let configured = self.port.pfc.get().is_some_and(|set| !set.is_empty());
-        match self.scene.intent {
-            Some(_) => self.intended.is_some(),
-            None => self.wire.is_some() || configured || self.device.is_host(),
+        match &self.scene.reference {
+            Some(reference) => reference.is_member(self.index, self.name),
+            None => self.intended.is_some(),
         }
     }
 }
@@ -317,7 +390,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> + Clone {
 }
 
 fn wires_of_intent(
-    devices: &[Device],
+    devices: &[&Device],
     intent: &Intent,
     aliases: &[BTreeMap<PortName, PortName>],
 ) -> Vec<Wire> {
@@ -344,7 +417,7 @@ fn wires_of_intent(
 }
 
 /// Cables as descriptions and neighbour tables tell them.
-fn wires_of_neighbours(devices: &[Device]) -> Vec<Wire> {
+fn wires_of_neighbours(devices: &[&Device]) -> Vec<Wire> {
     let index: BTreeMap<&str, usize> =
         devices.iter().enumerate().map(|(i, device)| (device.name.as_str(), i)).collect();
     // Which device, and which of its ports where said, each port leads to.
@@ -409,7 +482,7 @@ pub(super) fn usual<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
 }
 
 /// Systems whose ports usually say how much headroom they have, of those that pause.
-fn sized_systems(devices: &[Device]) -> Vec<SystemId> {
+fn sized_systems(devices: &[&Device]) -> Vec<SystemId> {
     let says = |port: &Port| port.groups.iter().any(|group| group.headroom.get().is_some());
     let pauses = |port: &&Port| port.pfc.get().is_some_and(|set| !set.is_empty());
     let usually = |system: &SystemId| {
@@ -417,60 +490,4 @@ fn sized_systems(devices: &[Device]) -> Vec<SystemId> {
         usual(alike.flat_map(|device| device.ports.values()).filter(pauses).map(says)) == Some(true)
     };
     SystemId::ALL.into_iter().filter(usually).collect()
-}
-
-/// What most devices do, where there is no intent.
-fn agreement_of(devices: &[Device]) -> Agreement {
-    let ports = || devices.iter().flat_map(|device| device.ports.values());
-    let switch_ports = || {
-        devices.iter().filter(|device| !device.is_host()).flat_map(|device| device.ports.values())
-    };
-    let paused = ports().filter_map(|port| port.pfc.get()).filter(|set| !set.is_empty());
-    let lossless = usual(paused);
-    let written = ports().filter_map(|port| port.nic.data_dscp.get());
-    let told = devices.iter().filter_map(|device| device.nccl.traffic_class.get());
-    let data_dscp = usual(written).or_else(|| usual(told.map(Dscp::of_tos)));
-    let data_dscp = data_dscp.or_else(|| protected_dscp(switch_ports(), lossless));
-    let cnp_dscp =
-        usual(ports().filter_map(|port| port.nic.cnp_dscp.get())).or_else(|| Dscp::new(48));
-    let class = |port: &Port| port.maps.dscp_to_class[data_dscp?.index()].get();
-    let balancing = usual(
-        devices
-            .iter()
-            .filter(|device| !device.is_host())
-            .filter_map(|device| device.balancing.get().map(|b| b.name())),
-    );
-    let named = |name: &str| {
-        use crate::device::Balancing::{Flowlet, Packet};
-        [Flowlet, Packet].into_iter().find(|balancing| balancing.name() == name)
-    };
-    Agreement {
-        data_class: usual(switch_ports().filter_map(class)),
-        data_dscp,
-        cnp_dscp,
-        cnp_apart: true,
-        lossless,
-        marking: true,
-        watchdog: true,
-        packet: packet::default_largest_ip(),
-        balancing: balancing.and_then(named),
-        tenants: Vec::new(),
-    }
-}
-
-/// The DSCP that most ports put into a lossless class, 26 first: it is the usual one.
-fn protected_dscp<'p>(
-    ports: impl Iterator<Item = &'p Port>,
-    lossless: Option<Priorities>,
-) -> Option<Dscp> {
-    let lossless = lossless?;
-    let of_port = |port: &Port| {
-        let protected = |dscp: &Dscp| {
-            let Some(group) = port.maps.group_of(*dscp) else { return false };
-            lossless.iter().any(|p| port.maps.pfc_to_group[p.index()].get() == Some(group))
-        };
-        let first = Dscp::new(26).into_iter();
-        first.chain(Dscp::all()).find(protected)
-    };
-    usual(ports.filter_map(of_port))
 }

@@ -20,7 +20,7 @@ fn junos_alike() -> Vec<Mistake> {
             .all("flow-control-queue 3", "flow-control-queue 4"),
         m("no marking", "spine1", &["ecn-missing"]).without("drop-profile-map"),
         m("drops, not marks", "leaf0", &["ecn-off"]).without("explicit-congestion-notification"),
-        m("marks late", "spine0", &["ecn-drift"]).all("fill-level [ ", "fill-level [ 9"),
+        m("marks late", "spine0", &["ecn-range"]).all("fill-level [ ", "fill-level [ 9"),
         m("CNPs with data", "leaf1", &["cnp-class"])
             .all("code-points [ 110000 ]", "code-points [ 111111 ]")
             .all("code-points [ 011010 ]", "code-points [ 011010 110000 ]"),

@@ -43,9 +43,7 @@ fn line(finding: &Finding, files: &Files) -> String {
 fn causes(rule: &str) -> &'static [Cause] {
     match rule {
         "qos-not-applied" => &[Cause::PfcOff, Cause::EcnOff, Cause::WrongClass, Cause::Discards],
-        "trust" | "data-class" | "map-drift" => {
-            &[Cause::WrongClass, Cause::PfcOff, Cause::Discards]
-        }
+        "trust" | "data-class" => &[Cause::WrongClass, Cause::PfcOff, Cause::Discards],
         "nic-data-dscp" | "nccl-traffic-class" | "nccl-unset" => {
             &[Cause::WrongClass, Cause::Discards]
         }
@@ -57,8 +55,12 @@ fn causes(rule: &str) -> &'static [Cause] {
             &[Cause::PfcOff, Cause::Discards]
         }
         "pfc-all-priorities" => &[Cause::Deadlock, Cause::PauseStorm],
-        "watchdog-missing" | "watchdog-alert-only" => &[Cause::PauseStorm, Cause::Deadlock],
-        "ecn-missing" | "ecn-off" | "ecn-above-xoff" => &[Cause::EcnOff],
+        "watchdog-missing" | "watchdog-alert-only" | "watchdog-slow" => {
+            &[Cause::PauseStorm, Cause::Deadlock]
+        }
+        "ecn-missing" | "ecn-off" | "ecn-above-xoff" | "ecn-range" | "pmax-zero" => {
+            &[Cause::EcnOff]
+        }
         "ecn-speed" | "ecn-drift" => &[Cause::EcnOff, Cause::EcnTooEarly],
         "cnp-class" | "cnp-not-strict" | "nic-cnp-dscp" => &[Cause::NotificationOff],
         "nic-congestion-control" => &[Cause::CongestionControlOff, Cause::NotificationOff],

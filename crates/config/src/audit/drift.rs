@@ -1,0 +1,120 @@
+//! Whatever else differs from the intent, or from most devices of a kind: all that `xoff config --diff` sees.
+//!
+//! What breaks RDMA has rules of its own; a difference that such a rule reported, or that follows from it, is not
+//! reported again.
+
+use super::cure::Aspect;
+use super::finding::{Collector, Fault};
+use super::queues;
+use super::rule;
+use super::scene::{Scene, Site};
+use crate::device::Device;
+use crate::facts::Facts;
+use crate::place::Place;
+use crate::system::SystemId;
+use xoff_fabric::rules::packet;
+
+/// Settings that one finding names.
+const MOST: usize = 4;
+
+/// Differences of a port that no rule has reported.
+pub(super) fn port(site: &Site<'_>, found: &mut Collector<'_>) {
+    let Some(meant) = site.meant else { return };
+    let (own, wanted) = (Facts::of_port(site.port), Facts::of_port(meant));
+    let mut differences = Vec::new();
+    let mut aspects = Vec::new();
+    for difference in own.differences(&wanted) {
+        let about = difference.about.as_str();
+        // What a host was not asked for is not known.
+        let unknown = site.device.is_host() && difference.left.is_none();
+        if unknown || tolerable(site, about) || found.covers(site, about) {
+            continue;
+        }
+        let nothing = || "nothing".to_owned();
+        let right = difference.right.clone().unwrap_or_else(nothing);
+        let left = difference.left.clone().unwrap_or_else(nothing);
+        differences.push(format!("{about} is {left}, {}", site.instead(about, right)));
+        aspects.push(Aspect::of(about));
+    }
+    if differences.is_empty() {
+        return split(site, found);
+    }
+    let rule = if site.scene.intent.is_some() { &rule::DRIFT } else { &rule::FLEET_DRIFT };
+    let aspect = aspects.iter().skip(1).fold(aspects[0], |all, one| all.and(*one));
+    let fault = Fault::new(rule, listed(&differences)).at(places(site)).cured_by(aspect);
+    found.port(site, fault);
+}
+
+/// Facts on which as many devices differ as agree: nobody can say which are meant.
+fn split(site: &Site<'_>, found: &mut Collector<'_>) {
+    let Some(reference) = &site.scene.reference else { return };
+    let own = Facts::of_port(site.port);
+    // Where one side is wrong by another rule, the other is right.
+    let settled = |about: &str| {
+        let alike = reference.alike(site.index, site.name);
+        let mut others = alike.filter_map(|(index, name)| site.scene.site(index, name));
+        others.any(|other| found.covers(&other, about))
+    };
+    let open = reference.split(site.index, site.name).filter(|about| !settled(about));
+    let all: Vec<String> =
+        open.map(|about| format!("{about} is {}", own.get(about).unwrap_or("nothing"))).collect();
+    if all.is_empty() {
+        return;
+    }
+    let message = format!("{}, and as many devices have it otherwise", listed(&all));
+    found.port(site, Fault::new(&rule::FLEET_DRIFT, message).at(places(site)));
+}
+
+fn listed(all: &[String]) -> String {
+    let mut text = all[..all.len().min(MOST)].join("; ");
+    if all.len() > MOST {
+        text += &format!("; and {} more", all.len() - MOST);
+    }
+    text
+}
+
+fn places(site: &Site<'_>) -> Option<Place> {
+    site.port.place
+}
+
+/// Differences that units, rounding and headers make.
+fn tolerable(site: &Site<'_>, about: &str) -> bool {
+    let Some(meant) = site.meant else { return true };
+    if about == "mtu" {
+        let both = site.port.mtu.get().zip(meant.mtu.get());
+        return both
+            .is_some_and(|(own, meant)| own.get().abs_diff(meant.get()) <= packet::ETHERNET.get());
+    }
+    if about.ends_with("turn") {
+        return queues::same_share(site, about);
+    }
+    let Some(number) = about.strip_prefix("queue ").and_then(|rest| rest.strip_suffix(" wred"))
+    else {
+        return false;
+    };
+    let Ok(number) = number.parse::<usize>() else { return false };
+    let both = site.port.queues[number].wred.get().zip(meant.queues[number].wred.get());
+    both.is_some_and(|(own, meant)| queues::close(&own, &meant))
+}
+
+/// Differences of a device beside its ports.
+pub(super) fn device(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
+    let Some(meant) = scene.fitted(index) else { return };
+    let bare = |device: &Device| Device { ports: Default::default(), ..device.clone() };
+    let differences = Facts::of(&bare(device)).differences(&Facts::of(&bare(meant)));
+    let all: Vec<String> = differences
+        .iter()
+        .filter(|difference| !difference.about.starts_with("nccl"))
+        .filter(|difference| !found.covers_device(index, &difference.about))
+        .map(|difference| {
+            let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".into());
+            let (left, right) = (word(&difference.left), word(&difference.right));
+            format!("{} is {left}, {right} is meant", difference.about)
+        })
+        .collect();
+    if all.is_empty() || device.system == SystemId::Host {
+        return;
+    }
+    let fault = Fault::new(&rule::DRIFT, listed(&all)).cured_by(Aspect::Buffers);
+    found.device(index, fault);
+}

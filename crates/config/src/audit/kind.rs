@@ -1,0 +1,143 @@
+//! Which ports ought to be configured alike, and which carry RoCE, as far as devices themselves tell.
+//!
+//! Where no fabric file says it, ports are of one kind if their devices have the same system and are named
+//! alike but for numbers, if they lead to devices that are named alike, and if they have the same speed.
+
+use super::scene::Wire;
+use crate::device::{Device, Port, PortName};
+use crate::number::Priorities;
+use crate::qos::Trust;
+use crate::system::SystemId;
+use std::collections::{BTreeMap, BTreeSet};
+use xoff_fabric::rules::packet;
+use xoff_units::Rate;
+
+/// Ports that ought to be configured alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    /// The system of their devices.
+    pub(super) system: SystemId,
+    /// How their devices are named, without numbers.
+    pub(super) role: String,
+    /// How what they lead to is named, without numbers; empty if that is not known.
+    pub(super) peer: String,
+    /// Their speed, if known.
+    pub(super) rate: Option<Rate>,
+}
+
+/// A name without its numbers and its domain: `leaf01.pod2.example.net` is `leaf#`.
+pub(super) fn role(name: &str) -> String {
+    let own = name.split('.').next().unwrap_or(name);
+    let mut role = String::new();
+    for letter in own.chars() {
+        match letter.is_ascii_digit() {
+            true if role.ends_with('#') => {}
+            true => role.push('#'),
+            false => role.push(letter.to_ascii_lowercase()),
+        }
+    }
+    role
+}
+
+/// A role in words: `leaf switches`, `hosts`.
+pub(super) fn words(system: SystemId, role: &str) -> String {
+    let name = role.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    match (name, system) {
+        ("", SystemId::Host) => "hosts".to_owned(),
+        ("", _) => "switches".to_owned(),
+        (name, SystemId::Host) => format!("{name} hosts"),
+        (name, _) => format!("{name} switches"),
+    }
+}
+
+/// The kind of each port that carries RoCE, where no fabric file says which ports do.
+pub(super) fn of_members(devices: &[&Device], wires: &[Wire]) -> BTreeMap<(usize, PortName), Kind> {
+    let peers = peers(wires);
+    let told = Told::of(devices, &peers);
+    let mut members = BTreeMap::new();
+    for (index, device) in devices.iter().enumerate() {
+        for (name, port) in &device.ports {
+            let end = (index, name.clone());
+            let peer = peers.get(&end).map(|peer| *peer);
+            if told.carries_roce(device, port, peer.is_some()) {
+                let peer = peer.map(|peer| role(&devices[peer].name)).unwrap_or_default();
+                let rate = port.rate.get();
+                let kind = Kind { system: device.system, role: role(&device.name), peer, rate };
+                members.insert(end, kind);
+            }
+        }
+    }
+    members
+}
+
+/// The device that each port with a cable leads to.
+fn peers(wires: &[Wire]) -> BTreeMap<(usize, PortName), usize> {
+    let both = wires.iter().flat_map(|wire| {
+        let [a, b] = &wire.ends;
+        [(a.clone(), b.0), (b.clone(), a.0)]
+    });
+    both.collect()
+}
+
+/// What ports that pause tell about those that do not.
+struct Told {
+    /// Speeds of ports that pause or mark, by system.
+    rates: BTreeSet<(SystemId, Rate)>,
+    /// Whether nearly all ports that pause lead to devices that are there: then a port that leads elsewhere is
+    /// of another network.
+    wired: bool,
+}
+
+impl Told {
+    fn of(devices: &[&Device], peers: &BTreeMap<(usize, PortName), usize>) -> Self {
+        let (mut rates, mut all, mut wired) = (BTreeSet::new(), 0usize, 0usize);
+        for (index, device) in devices.iter().enumerate().filter(|(_, device)| !device.is_host()) {
+            for (name, port) in device.ports.iter().filter(|(_, port)| pauses(port)) {
+                rates.extend(port.rate.get().map(|rate| (device.system, rate)));
+                all += 1;
+                wired += usize::from(peers.contains_key(&(index, name.clone())));
+            }
+        }
+        Self { rates, wired: wired * 10 >= all * 8 && all > 0 }
+    }
+
+    /// Whether a port carries RoCE: it pauses, its cable leads to a device that is there, or two things
+    /// that ports of RoCE have and others rarely do.
+    fn carries_roce(&self, device: &Device, port: &Port, wired: bool) -> bool {
+        if port.enabled.get() == Some(false) {
+            return false;
+        }
+        if device.is_host() || pauses(port) || wired {
+            return true;
+        }
+        let elsewhere = self.wired && port.neighbour.is_said();
+        let rate = port.rate.get().map(|rate| self.rates.contains(&(device.system, rate)));
+        if elsewhere || rate == Some(false) {
+            return false;
+        }
+        let jumbo = port.mtu.said().is_some_and(|mtu| *mtu >= packet::default_largest_ip());
+        let trusts = matches!(port.trust.said(), Some(Trust::Dscp | Trust::Both));
+        let watched = port.watchdog.on.said() == Some(&true);
+        let told_off = port.pfc.is_said();
+        let signs = [jumbo, trusts, watched, told_off, rate == Some(true)];
+        signs.into_iter().filter(|sign| *sign).count() >= 2
+    }
+}
+
+fn pauses(port: &Port) -> bool {
+    port.pfc.get().is_some_and(|set: Priorities| !set.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_names_without_numbers() {
+        assert_eq!(role("leaf01"), role("leaf12.pod2.example.net"));
+        assert_eq!(role("dc1-Leaf-2"), "dc#-leaf-#");
+        assert_ne!(role("leaf1"), role("spine1"));
+        assert_eq!(words(SystemId::Eos, "leaf#"), "leaf switches");
+        assert_eq!(words(SystemId::Host, "#"), "hosts");
+    }
+}

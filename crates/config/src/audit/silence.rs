@@ -1,0 +1,60 @@
+//! What was not checked: devices and ports of which nothing was recognised. Nothing found and nothing looked at
+//! are different sentences.
+
+use super::finding::{Collector, Fault};
+use super::rule;
+use super::scene::Scene;
+use crate::device::{Device, RemarkKind};
+
+/// Statements of a device that are named by their lines.
+const MOST: usize = 8;
+
+pub(super) fn check(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
+    unreadable(index, device, found);
+    if scene.intent.is_some() && scene.intended(index).is_none() {
+        let message = "the fabric file has no device of this name: nothing was checked";
+        return found.device(index, Fault::new(&rule::NOT_IN_FABRIC, message));
+    }
+    missing_ports(scene, index, found);
+    let sites = scene.sites_of(index, device).count();
+    let nothing_known = scene.agreement.data_dscp.is_none() && scene.agreement.lossless.is_none();
+    if sites > 0 && !nothing_known {
+        return;
+    }
+    let message = match (sites, device.is_host()) {
+        (0, true) => "nothing checked: no RDMA settings of a NIC were recognised",
+        (0, false) => "nothing checked: no RoCE settings were recognised",
+        _ => "nothing checked: no device says which packets are RDMA data",
+    };
+    found.device(index, Fault::new(&rule::NOTHING_CHECKED, message));
+}
+
+/// Ports that the fabric file has and the configuration does not.
+fn missing_ports(scene: &Scene<'_>, index: usize, found: &mut Collector<'_>) {
+    let lacking = scene.lacking_ports(index);
+    if lacking.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = lacking.iter().take(MOST).map(|name| name.as_str()).collect();
+    let more = match lacking.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "the fabric file has {}{more}, and the configuration does not: nothing was checked there",
+        names.join(", ")
+    );
+    found.device(index, Fault::new(&rule::NOTHING_CHECKED, message));
+}
+
+/// Values that cannot be read.
+fn unreadable(index: usize, device: &Device, found: &mut Collector<'_>) {
+    let all = || device.remarks.iter().filter(|remark| remark.kind == RemarkKind::Malformed);
+    let message = match all().count() {
+        0 => return,
+        1 => "a value that cannot be read".to_owned(),
+        count => format!("{count} values that cannot be read"),
+    };
+    let places = all().take(MOST).map(|remark| remark.place);
+    found.device(index, Fault::new(&rule::MALFORMED, message).at(places));
+}
