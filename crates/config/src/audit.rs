@@ -10,6 +10,7 @@ mod consensus;
 mod cure;
 mod drift;
 mod finding;
+mod fix;
 mod fleet;
 mod kind;
 mod link;
@@ -19,9 +20,10 @@ mod reference;
 mod rule;
 mod scene;
 mod silence;
+mod statement;
 mod tenants;
 
-pub use finding::{Finding, Report};
+pub use finding::{Finding, Fix, Report};
 pub use rule::{RULES, Rule};
 
 use crate::device::{Device, RemarkKind};
@@ -55,7 +57,9 @@ pub fn read(files: &Files) -> Collection {
         match SystemId::recognise(&file.text) {
             Some(system) => {
                 let input = Input { name, file: id, text: &file.text };
-                found.add(system.system().parse(&input), &mut hosts);
+                let mut device = system.system().parse(&input);
+                device.files.push(id);
+                found.add(device, &mut hosts);
             }
             None => found.strange.push(id),
         }
@@ -84,29 +88,27 @@ impl Collection {
             old.gid_index = new.gid_index;
         }
         known.remarks.extend(device.remarks);
+        known.files.extend(device.files);
     }
 }
 
-/// Checks devices against an intent, or against each other.
+/// Checks devices against an intent, or against each other. Fixes need the texts: see [`with_fixes`].
 pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
+    report(devices, None, intent)
+}
+
+/// The same, with fixes: each was entered into the text of its device, which was read and audited again.
+pub fn with_fixes(devices: &[Device], files: &Files, intent: Option<&Intent>) -> Report {
+    report(devices, Some(files), intent)
+}
+
+fn report(devices: &[Device], files: Option<&Files>, intent: Option<&Intent>) -> Report {
     let scene = Scene::new(devices, intent);
-    let mut found = Collector::new(&scene);
-    for site in scene.sites() {
-        check_port(&site, &mut found);
-    }
-    link::check(&scene, &mut found);
+    let mut found = check(&scene, None);
     fleet::check(&scene, &mut found);
-    // Last, because what other rules reported is not reported again.
-    for (index, device) in scene.devices.iter().enumerate() {
-        for site in scene.sites_of(index, device) {
-            drift::port(&site, &mut found);
-        }
-        drift::device(&scene, index, device, &mut found);
-        silence::check(&scene, index, device, &mut found);
-    }
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
     Report {
-        findings: found.into_findings(),
+        findings: found.into_findings(files),
         devices: devices.len(),
         links: scene.wires.len(),
         unknown: remarks(RemarkKind::Unknown),
@@ -114,6 +116,39 @@ pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
         foreign: remarks(RemarkKind::Foreign),
         unchecked: unchecked(devices),
     }
+}
+
+/// The rules of every device and cable, or of one device and the cables at it. What needs all devices at once, and is not cured by
+/// configuring one, is not among them.
+fn check<'s>(scene: &'s Scene<'s>, only: Option<usize>) -> Collector<'s> {
+    let mut found = Collector::new(scene);
+    let wanted = |index: usize| only.is_none_or(|only| only == index);
+    let wires = || {
+        let ends = |wire: &&scene::Wire| wire.ends.iter().any(|(index, _)| wanted(*index));
+        scene.wires.iter().filter(ends)
+    };
+    let devices = || scene.devices.iter().enumerate().filter(|(index, _)| wanted(*index));
+    for site in devices().flat_map(|(index, device)| scene.sites_of(index, device)) {
+        check_port(&site, &mut found);
+    }
+    if only.is_some() {
+        // What is wrong at the other end of a cable decides what is said of the cable.
+        let far = wires().flat_map(|wire| &wire.ends).filter(|(index, _)| !wanted(*index));
+        for site in far.filter_map(|(index, name)| scene.site(*index, name)) {
+            check_port(&site, &mut found);
+        }
+    }
+    link::check(scene, wires(), &mut found);
+    for (index, device) in devices() {
+        fleet::check_device(scene, index, device, &mut found);
+        // Last, because what other rules reported is not reported again.
+        for site in scene.sites_of(index, device) {
+            drift::port(&site, &mut found);
+        }
+        drift::device(scene, index, device, &mut found);
+        silence::check(scene, index, device, &mut found);
+    }
+    found
 }
 
 fn unchecked(devices: &[Device]) -> Vec<(SystemId, Topic)> {

@@ -33,6 +33,14 @@ pub struct Change {
 }
 
 impl Change {
+    /// The patch that brings a device back to what it was, without fitting; `None` if nothing differs.
+    pub(crate) fn back(after: &Device, before: &Device) -> Option<Patch> {
+        let differences = Facts::of(after).differences(&Facts::of(before));
+        let mut back = Patch::between(after, before, Part::Back);
+        back.undone = Some(Box::new(Patch::between(before, after, Part::Change)));
+        (!differences.is_empty()).then_some(back)
+    }
+
     /// The change from a running device to the intent's device of that name; `None` if there is
     /// nothing to change. The intent's device is fitted to the system that runs.
     pub fn between(running: &Device, meant: &Device) -> Option<Self> {

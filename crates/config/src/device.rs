@@ -1,7 +1,7 @@
 //! One device as it is configured, of the same shape whatever its vendor.
 
 use crate::number::{Dscp, Group, Priorities, Queue};
-use crate::place::{Place, Said};
+use crate::place::{FileId, Place, Said};
 use crate::qos::{GroupSettings, Maps, QueueSettings, Trust, WatchdogSettings};
 use crate::system_id::SystemId;
 use std::cmp::Ordering;
@@ -37,6 +37,8 @@ pub struct Device {
     pub remarks: Vec<Remark>,
     /// Whether this is a whole device or a part of one.
     pub part: Part,
+    /// The files that describe it; none for a device of the intent.
+    pub files: Vec<FileId>,
 }
 
 impl Device {
@@ -55,6 +57,7 @@ impl Device {
             nccl: Nccl::default(),
             remarks: Vec::new(),
             part: Part::Whole,
+            files: Vec::new(),
         }
     }
 

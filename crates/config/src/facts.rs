@@ -2,7 +2,7 @@
 //! their systems and wherever things were said.
 
 use crate::device::{Device, Port};
-use crate::place::Said;
+use crate::place::{Place, Said};
 use crate::qos::{Levels, Reaction, Trust, Wred};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -185,6 +185,40 @@ pub(crate) fn copy(about: &str, from: &Port, to: &mut Port) {
             }
         }
         _ => unreachable!("no port has a fact `{about}`"),
+    }
+}
+
+/// Where a port says what a fact is about.
+pub(crate) fn place(about: &str, port: &Port) -> Option<Place> {
+    let words: Vec<&str> = about.split(' ').collect();
+    let index = |number: &str| number.parse::<usize>().ok();
+    match words[..] {
+        ["mtu"] => port.mtu.place(),
+        ["cable"] => port.cable.place(),
+        ["trust"] => port.trust.place(),
+        ["pfc"] => port.pfc.place(),
+        ["balancing"] => port.balancing.place(),
+        ["watchdog"] => port.watchdog.on.place(),
+        ["watchdog", "detect"] => port.watchdog.detect.place(),
+        ["watchdog", "restore"] => port.watchdog.restore.place(),
+        ["watchdog", "reaction"] => port.watchdog.reaction.place(),
+        ["data", "dscp"] => port.nic.data_dscp.place(),
+        ["cm", "dscp"] => port.nic.cm_dscp.place(),
+        ["cnp", "dscp"] => port.nic.cnp_dscp.place(),
+        ["notifies"] => port.nic.notifies.place(),
+        ["reacts"] => port.nic.reacts.place(),
+        ["queue", number, "turn"] => port.queues.get(index(number)?)?.scheduling.place(),
+        ["queue", number, _] => port.queues.get(index(number)?)?.wred.place(),
+        ["group", number, "reserved"] => port.groups.get(index(number)?)?.reserved.place(),
+        ["group", number, "threshold"] => port.groups.get(index(number)?)?.threshold.place(),
+        ["group", number, "headroom"] => port.groups.get(index(number)?)?.headroom.place(),
+        ["group", number, ..] => port.groups.get(index(number)?)?.xon_offset.place(),
+        ["dscp", number, _] => port.maps.dscp_to_class.get(index(number)?)?.place(),
+        ["class", number, "queue"] => port.maps.class_to_queue.get(index(number)?)?.place(),
+        ["class", number, _] => port.maps.class_to_group.get(index(number)?)?.place(),
+        ["pause", number, "queue"] => port.maps.pfc_to_queue.get(index(number)?)?.place(),
+        ["pause", number, _] => port.maps.pfc_to_group.get(index(number)?)?.place(),
+        _ => None,
     }
 }
 

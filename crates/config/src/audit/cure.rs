@@ -99,7 +99,11 @@ pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: A
     let system = device.system.system();
     let rendered = system.render(&system.fit(&wanted, &mut Vec::new()));
     let text = rendered.into_iter().next().map(|file| file.text).unwrap_or_default();
-    // The first comment names the whole file; a fix is a piece of one.
+    without_title(&text)
+}
+
+/// The first comment names the whole file; a fix is a piece of one.
+pub(super) fn without_title(text: &str) -> String {
     let comment =
         |line: &&str| !["! RoCE", "# RoCE", "/* RoCE"].iter().any(|start| line.starts_with(start));
     let lines: Vec<&str> = text.lines().filter(comment).collect();

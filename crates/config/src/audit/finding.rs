@@ -1,12 +1,14 @@
 //! Findings, gathered so that one mistake is one finding, however many ports it is on.
 
-use super::cure::{self, Aspect};
-use super::rule::Rule;
+use super::cure::Aspect;
+use super::fix::Fixer;
+use super::rule::{self, Rule};
 use super::scene::{Scene, Site};
 use crate::device::PortName;
-use crate::place::Place;
+use crate::place::{Files, Place};
 use crate::system::{SystemId, Topic};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::Severity;
 
 /// Something that is wrong.
@@ -24,8 +26,42 @@ pub struct Finding {
     pub places: Vec<Place>,
     /// What is wrong here.
     pub message: String,
-    /// The fix as configuration for the device's system; empty where there is none.
-    pub fix: String,
+    /// What cures it.
+    pub fix: Fix,
+}
+
+impl Finding {
+    /// Whether it says that something was not checked.
+    pub fn is_silence(&self) -> bool {
+        [&rule::NOTHING_CHECKED, &rule::NOT_IN_FABRIC].iter().any(|silent| *self.rule == **silent)
+    }
+}
+
+/// What cures a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fix {
+    /// The fix as configuration for the device's system; empty where there is none. It was entered into the
+    /// device's text and audited again.
+    pub apply: String,
+    /// What takes the fix back; empty where that was not seen to work.
+    pub undo: String,
+    /// Why there is no fix; empty where there is one, or where configuration is not what cures it.
+    pub reason: String,
+}
+
+impl Fix {
+    pub(super) fn none(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), ..Self::default() }
+    }
+}
+
+/// A finding without what it says: what it is about, for comparing two audits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) index: usize,
+    pub(super) rule: &'static str,
+    pub(super) port: Option<PortName>,
+    pub(super) message: String,
 }
 
 /// What an audit found.
@@ -92,12 +128,12 @@ impl Fault {
 }
 
 /// Device, rule and message: what makes two faults the same mistake.
-type Key = (usize, &'static str, String);
+type Mistake = (usize, &'static str, String);
 
 /// Gathers faults.
 pub(super) struct Collector<'a> {
     scene: &'a Scene<'a>,
-    found: BTreeMap<Key, (Fault, Vec<PortName>)>,
+    found: BTreeMap<Mistake, (Fault, Vec<PortName>)>,
     /// Devices and ports with an error about classes, queues or pauses.
     broken: BTreeMap<(usize, PortName), ()>,
     /// The parts of ports, and of devices as a whole, about which something was reported.
@@ -156,27 +192,42 @@ impl<'a> Collector<'a> {
         self.broken.contains_key(&(index, port.clone()))
     }
 
-    pub(super) fn into_findings(self) -> Vec<Finding> {
+    /// What all findings are about.
+    pub(super) fn into_keys(self) -> BTreeSet<Key> {
+        let mut keys = BTreeSet::new();
+        for ((index, rule, message), (_, ports)) in self.found {
+            let key = |port| Key { index, rule, port, message: message.clone() };
+            match ports.is_empty() {
+                true => keys.extend([key(None)]),
+                false => keys.extend(ports.into_iter().map(|port| key(Some(port)))),
+            }
+        }
+        keys
+    }
+
+    /// The findings, with fixes where the texts of devices are at hand.
+    pub(super) fn into_findings(self, files: Option<&Files>) -> Vec<Finding> {
         let scene = self.scene;
-        let mut findings: Vec<Finding> = self
-            .found
-            .into_iter()
-            .map(|((index, _, message), (fault, ports))| Finding {
+        let mut fixer = files.map(|files| Fixer::new(scene, files));
+        let mut findings: Vec<Finding> = Vec::new();
+        for ((index, rule, message), (fault, ports)) in self.found {
+            let fix = match (&mut fixer, fault.aspect) {
+                (Some(fixer), Some(aspect)) => fixer.fix(index, rule, &message, &ports, aspect),
+                _ => Fix::default(),
+            };
+            findings.push(Finding {
                 rule: fault.rule,
                 severity: fault.severity,
                 device: scene.name(index).to_owned(),
-                fix: fault
-                    .aspect
-                    .map(|aspect| cure::fix(scene, index, &ports, aspect))
-                    .unwrap_or_default(),
+                fix,
                 ports,
                 places: fault.places,
                 message,
-            })
-            .collect();
+            });
+        }
         findings.sort_by(|a, b| {
-            (std::cmp::Reverse(a.severity), &a.device, a.rule.id, &a.message).cmp(&(
-                std::cmp::Reverse(b.severity),
+            (Reverse(a.severity), &a.device, a.rule.id, &a.message).cmp(&(
+                Reverse(b.severity),
                 &b.device,
                 b.rule.id,
                 &b.message,

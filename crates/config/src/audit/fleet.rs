@@ -17,12 +17,19 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
         let fault = Fault::new(&rule::NOT_SEEN, "its configuration was not collected");
         found.device(scene.devices.len() + number, fault);
     }
-    for (index, device) in scene.devices.iter().enumerate() {
-        if device.is_host() {
-            nccl(scene, index, device, found);
-        } else {
-            balancing(scene, index, device, found);
-        }
+}
+
+/// What a device as a whole has, against the others.
+pub(super) fn check_device(
+    scene: &Scene<'_>,
+    index: usize,
+    device: &Device,
+    found: &mut Collector<'_>,
+) {
+    if device.is_host() {
+        nccl(scene, index, device, found);
+    } else {
+        balancing(scene, index, device, found);
     }
 }
 

@@ -111,41 +111,87 @@ fn unknown_speeds_are_not_compared() {
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
 }
 
-/// What a finding says would fix it does, when it is entered into the device: for systems whose
-/// configuration is a list of commands.
+/// What a finding says would fix it does, when it is entered into the device, and a finding without a fix says why.
+/// `XOFF_SYSTEM=eos` looks at one system, `XOFF_SHOW=1` prints the longer ones.
 #[test]
 fn fixes_fix() {
-    let systems = [
-        SystemId::Eos,
-        SystemId::NxOs,
-        SystemId::Cumulus,
-        SystemId::Junos,
-        SystemId::JunosSet,
-        SystemId::Os10,
-        SystemId::PicOs,
-    ];
-    for system in systems {
+    for system in SystemId::ALL.into_iter().filter(|system| *system != SystemId::Host) {
+        if std::env::var("XOFF_SYSTEM").is_ok_and(|only| only != system.name()) {
+            continue;
+        }
         let pod = Pod::of(system);
-        for mistake in mistakes::of(system) {
+        let (mut fixed, mut unfixed, mut lines, mut undone) = (0, Vec::new(), Vec::new(), 0);
+        for (mistake, with_fabric) in
+            mistakes::of(system).iter().flat_map(|m| [(m, true), (m, false)])
+        {
             let mut texts = pod.clean.clone();
             mistake.make(&mut texts);
-            let report = pod.audit(&texts, true);
-            let rules: Vec<&str> = report.findings.iter().map(|f| f.rule.id).collect();
-            // Software is not fixed by configuration, and what is below a deactivated statement
-            // stays off until somebody activates it.
-            if rules == ["versions-differ"] || mistake.name == "port deactivated" {
-                continue;
+            let report = pod.audit_with_fixes(&texts, with_fabric);
+            for finding in &report.findings {
+                let about = format!("{} ({with_fabric}): {}", mistake.name, finding.message);
+                if finding.fix.apply.is_empty() {
+                    unfixed.push(format!("{about}: {}", finding.fix.reason));
+                    continue;
+                }
+                fixed += 1;
+                undone += usize::from(!finding.fix.undo.is_empty());
+                lines.push(finding.fix.apply.lines().count());
+                if lines.last() > Some(&12) && std::env::var_os("XOFF_SHOW").is_some() {
+                    println!("{about}\n{}\n", finding.fix.apply);
+                }
+                let after = pod.audit(&entered(&texts, finding, system), with_fabric);
+                let left: Vec<&str> = after
+                    .findings
+                    .iter()
+                    .filter(|f| !report.findings.iter().any(|old| old.message == f.message))
+                    .map(|f| f.message.as_str())
+                    .collect();
+                assert!(left.is_empty(), "{system}, {about}: {left:?}\n{}", finding.fix.apply);
+                let same = |f: &&xoff_config::audit::Finding| f.message == finding.message;
+                assert!(after.findings.iter().all(|f| !same(&f)), "{system}, {about}");
+                assert_eq!((after.unknown, after.malformed), (0, 0), "{about}");
             }
-            let fixes: Vec<&str> = report.findings.iter().map(|f| f.fix.as_str()).collect();
-            assert!(fixes.iter().all(|fix| !fix.is_empty()), "{}: no fix", mistake.name);
-            let name = texts.keys().find(|name| name.starts_with(mistake.device)).unwrap().clone();
-            let text = texts.get_mut(&name).unwrap();
-            *text += &format!("{}\n", fixes.join("\n"));
-            let after = pod.audit(&texts, true);
-            let left: Vec<&str> = after.findings.iter().map(|f| f.message.as_str()).collect();
-            assert!(left.is_empty(), "{system}, {}: {left:?}\n{}", mistake.name, fixes.join("\n"));
-            assert_eq!((after.unknown, after.malformed), (0, 0), "{}", mistake.name);
         }
+        lines.sort_unstable();
+        println!(
+            "{system}: {fixed} fixes of {} to {} lines, {} in the median, {undone} with the way back",
+            lines.first().unwrap(),
+            lines.last().unwrap(),
+            lines[lines.len() / 2]
+        );
+        for one in &unfixed {
+            println!("  no fix: {one}");
+        }
+        assert!(unfixed.iter().all(|one| !one.is_empty()));
+    }
+}
+
+/// The texts after the fix of a finding was entered.
+fn entered(texts: &Texts, finding: &xoff_config::audit::Finding, system: SystemId) -> Texts {
+    let mut texts = texts.clone();
+    let own = format!("{}.", finding.device);
+    let name = texts.keys().find(|name| name.starts_with(&own)).expect("its file").clone();
+    let text = texts.get_mut(&name).expect("its text");
+    let fix = &finding.fix.apply;
+    if system == SystemId::Sonic && name.ends_with(".json") {
+        let body = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
+        let mut all: serde_json::Value = serde_json::from_str(body).unwrap();
+        merge(&mut all, serde_json::from_str(fix).unwrap());
+        *text = serde_json::to_string_pretty(&all).unwrap();
+    } else {
+        *text += &format!("\n{fix}\n");
+    }
+    texts
+}
+
+fn merge(into: &mut serde_json::Value, from: serde_json::Value) {
+    match (into, from) {
+        (serde_json::Value::Object(into), serde_json::Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(serde_json::Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
     }
 }
 

@@ -40,6 +40,15 @@ impl Pod {
 
     /// The findings on these texts, with the fabric file or without.
     pub(crate) fn audit(&self, texts: &Texts, with_fabric: bool) -> Report {
+        self.report(texts, with_fabric, false)
+    }
+
+    /// The same, with fixes.
+    pub(crate) fn audit_with_fixes(&self, texts: &Texts, with_fabric: bool) -> Report {
+        self.report(texts, with_fabric, true)
+    }
+
+    fn report(&self, texts: &Texts, with_fabric: bool, fixes: bool) -> Report {
         let mut files = Files::default();
         for (name, text) in texts {
             files.add(name.clone(), text.clone());
@@ -47,7 +56,11 @@ impl Pod {
         let audit::Collection { devices, strange } = audit::read(&files);
         assert!(strange.is_empty(), "not recognised: {strange:?}");
         let intent = common::intent_for(&self.setup, self.balancing, &devices);
-        xoff_config::audit(&devices, with_fabric.then_some(&intent))
+        let intent = with_fabric.then_some(&intent);
+        match fixes {
+            true => audit::with_fixes(&devices, &files, intent),
+            false => xoff_config::audit(&devices, intent),
+        }
     }
 }
 

@@ -36,7 +36,7 @@ cables, without against each other. If the fabric file was approved with
 
 Exit codes:
   0    nothing, or warnings only
-  1    a finding is an error
+  1    a finding is an error; with --strict: there is a finding
   2    bad usage, or nothing to read
   3    results could not be written";
 
@@ -71,6 +71,9 @@ pub(crate) struct Args {
     /// Run the fabric as it is configured and as it is meant, and show the difference
     #[arg(long, requires = "fabric")]
     simulate: bool,
+    /// End with 1 for warnings, too: a device on which nothing could be checked is one
+    #[arg(long)]
+    strict: bool,
     /// Explain a rule
     #[arg(long, value_name = "RULE", conflicts_with_all = ["dir", "fabric", "json", "unknown"])]
     explain: Option<String>,
@@ -83,7 +86,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let dir = args.dir.as_deref().unwrap_or(Path::new("."));
     let (files, devices) = read_folder(dir)?;
     let meant = intent(args, &devices)?;
-    let mut report = xoff_config::audit(&devices, meant.as_ref().map(|(_, intent)| intent));
+    let intent = meant.as_ref().map(|(_, intent)| intent);
+    let mut report = xoff_config::audit::with_fixes(&devices, &files, intent);
     if let Some(path) = &args.write_baseline {
         return baseline::write(path, &report);
     }
@@ -114,7 +118,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             simulate::show(effects)?;
         }
     }
-    Ok(if report.has_errors() { Exit::BrokeARule } else { Exit::Fine })
+    let broken = report.has_errors() || (args.strict && !report.findings.is_empty());
+    Ok(if broken { Exit::BrokeARule } else { Exit::Fine })
 }
 
 /// The configurations in a folder; what looks like none is named.
@@ -280,7 +285,14 @@ struct FindingEntry<'a> {
     lines: Vec<String>,
     message: &'a str,
     why: &'static str,
+    /// Statements that cure it; they were tried.
     fix: &'a str,
+    /// Statements that take the fix back; they were tried.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    undo: &'a str,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    no_fix: &'a str,
 }
 
 impl<'a> Answer<'a> {
@@ -299,7 +311,9 @@ impl<'a> Answer<'a> {
             lines: finding.places.iter().map(|place| files.label(*place)).collect(),
             message: &finding.message,
             why: finding.rule.why,
-            fix: &finding.fix,
+            fix: &finding.fix.apply,
+            undo: &finding.fix.undo,
+            no_fix: &finding.fix.reason,
         };
         let remarks = devices.iter().flat_map(|device| &device.remarks).filter(|_| unknown);
         let statements = remarks

@@ -31,6 +31,11 @@ pub(super) fn render(report: &Report, files: &Files, style: Style) -> String {
         counted(report.unknown as u64, "statement", "statements"),
         report.malformed
     );
+    let silent = report.findings.iter().filter(|finding| finding.is_silence()).count();
+    if silent > 0 {
+        let devices = counted(silent as u64, "device", "devices");
+        let _ = writeln!(text, "{} {devices}", style.yellow("nothing was checked on"));
+    }
     text
 }
 
@@ -64,13 +69,23 @@ fn write_finding(text: &mut String, finding: &Finding, files: &Files, style: Sty
         );
     }
     let _ = writeln!(text, "  {} {}", style.cyan("why:"), finding.rule.why);
-    if finding.fix.is_empty() {
-        let _ = writeln!(text, "  {} {}", style.green("fix:"), finding.rule.cure);
-    } else {
-        let _ = writeln!(text, "  {} {}", style.green("fix:"), finding.rule.cure);
-        for line in finding.fix.lines() {
+    let _ = writeln!(text, "  {} {}", style.green("fix:"), finding.rule.cure);
+    let device = printable(&finding.device);
+    let statements = |text: &mut String, statements: &str| {
+        for line in statements.lines() {
             let _ = writeln!(text, "    {}", printable(line));
         }
+    };
+    if !finding.fix.apply.is_empty() {
+        let _ = writeln!(text, "  on {device}:");
+        statements(text, &finding.fix.apply);
+    }
+    if !finding.fix.undo.is_empty() {
+        let _ = writeln!(text, "  to undo it on {device}:");
+        statements(text, &finding.fix.undo);
+    }
+    if !finding.fix.reason.is_empty() {
+        let _ = writeln!(text, "  no statements: {}", finding.fix.reason);
     }
     text.push('\n');
 }

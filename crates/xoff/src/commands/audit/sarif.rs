@@ -64,7 +64,7 @@ fn result(finding: &Finding, files: &Files) -> Value {
         "partialFingerprints": {
             "xoffFinding/v1": format!("{}|{}|{}", finding.rule.id, finding.device, finding.message),
         },
-        "properties": { "device": finding.device, "ports": ports, "fix": finding.fix },
+        "properties": { "device": finding.device, "ports": ports, "fix": finding.fix.apply },
     });
     if let Some(index) = index {
         value["ruleIndex"] = json!(index);

@@ -1,0 +1,288 @@
+//! Fixes that were tried: what is printed was entered into the device's own text, read again and audited again.
+//!
+//! The smallest change comes first: the statement of a port that is right, at the place where the wrong one
+//! stands. Where that does not cure it, the part of the port is rendered anew. A fix that does not cure its finding,
+//! or brings another, is not printed, and the finding says so.
+
+use super::cure::{self, Aspect};
+use super::finding::{Fix, Key};
+use super::scene::{Scene, Site};
+use super::statement::{Statement, entered, statements_of, written};
+use crate::change::Change;
+use crate::device::{Device, PortName, RemarkKind};
+use crate::facts::{self, Facts};
+use crate::place::{Files, Place};
+use crate::system::Input;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Ports that are looked at for a statement that is right.
+const MOST_MODELS: usize = 256;
+/// Fixes that are tried for one finding.
+const MOST_TRIES: usize = 6;
+/// Tries to make the fix of one finding shorter, and those of all.
+const MOST_CUTS: usize = 80;
+const MOST_CUTS_OF_ALL: usize = 4000;
+
+/// Makes and tries fixes.
+pub(super) struct Fixer<'a> {
+    scene: &'a Scene<'a>,
+    files: &'a Files,
+    /// What is found at a device and at its cables as they are.
+    before: BTreeMap<usize, Rc<BTreeSet<Key>>>,
+    facts: BTreeMap<(usize, PortName), Rc<Facts>>,
+    cuts: usize,
+}
+
+impl<'a> Fixer<'a> {
+    pub(super) fn new(scene: &'a Scene<'a>, files: &'a Files) -> Self {
+        let (before, facts) = (BTreeMap::new(), BTreeMap::new());
+        Self { scene, files, before, facts, cuts: MOST_CUTS_OF_ALL }
+    }
+
+    /// The fix of a finding: `message` of `rule` at some ports of a device.
+    pub(super) fn fix(
+        &mut self,
+        index: usize,
+        rule: &'static str,
+        message: &str,
+        ports: &[PortName],
+        aspect: Aspect,
+    ) -> Fix {
+        let Some(device) = self.scene.devices.get(index).copied() else {
+            return Fix::none("the configuration of the device was not collected");
+        };
+        let mut tries = self.edits(index, ports, aspect);
+        tries.extend([aspect, Aspect::All].map(|part| cure::fix(self.scene, index, ports, part)));
+        tries.retain(|text| !text.trim().is_empty());
+        tries.dedup();
+        if tries.is_empty() {
+            return Fix::none("no device or fabric file says how it should be");
+        }
+        let target = Target { index, rule, message, ports };
+        for text in tries.into_iter().take(MOST_TRIES) {
+            if self.tried(&target, device, &text).is_none() {
+                continue;
+            }
+            let text = self.shortened(&target, device, text);
+            let Some((after, text_after)) = self.applied(device, &text) else { continue };
+            let undo = self.undo(device, &after, text_after.as_deref());
+            return Fix { apply: text.trim_end().to_owned(), undo, reason: String::new() };
+        }
+        Fix::none("what xoff can write was tried and does not cure it alone")
+    }
+
+    /// Something, if these statements cure the finding.
+    fn tried(&mut self, target: &Target<'_>, device: &Device, text: &str) -> Option<()> {
+        let (after, _) = self.applied(device, text)?;
+        self.cures(target, &after).then_some(())
+    }
+
+    /// The same fix without the statements that it does not need: halves, quarters and at last single ones are
+    /// left out as long as it still cures.
+    fn shortened(&mut self, target: &Target<'_>, device: &Device, text: String) -> String {
+        let mut kept = statements_of(device.system, &text);
+        let mut left = MOST_CUTS.min(self.cuts);
+        let allowed = left;
+        let mut best = text;
+        let mut size = kept.len().div_ceil(2);
+        while size > 0 && kept.len() > 1 {
+            let mut at = 0;
+            while at < kept.len() && left > 0 {
+                left -= 1;
+                let mut fewer = kept.clone();
+                fewer.drain(at..(at + size).min(kept.len()));
+                let shorter = written(device.system, &fewer);
+                let some = !fewer.is_empty() && !shorter.trim().is_empty();
+                if some && self.tried(target, device, &shorter).is_some() {
+                    (kept, best) = (fewer, shorter);
+                } else {
+                    at += size;
+                }
+            }
+            size /= 2;
+        }
+        self.cuts -= allowed - left;
+        best
+    }
+
+    /// The device, and its text, after statements were entered.
+    fn applied(&self, device: &Device, statements: &str) -> Option<(Device, Option<String>)> {
+        let system = device.system.system();
+        if device.is_host() {
+            let file = device.files.first().copied()?;
+            let input = Input { name: &device.name, file, text: statements };
+            return Some((laid_over(device, &system.parse(&input)), None));
+        }
+        let file = *device.files.first()?;
+        let text = entered(device.system, &self.files.get(file)?.text, statements)?;
+        let input = Input { name: &device.name, file, text: &text };
+        let mut after = system.parse(&input);
+        after.files = device.files.clone();
+        let strange = |device: &Device| {
+            device.count(RemarkKind::Unknown) + device.count(RemarkKind::Malformed)
+        };
+        (strange(&after) <= strange(device) && after.name == device.name)
+            .then_some((after, Some(text)))
+    }
+
+    /// Whether the finding is gone with this device, and no other is there instead.
+    fn cures(&mut self, target: &Target<'_>, after: &Device) -> bool {
+        let index = target.index;
+        let scene = self.scene;
+        let before = self.before.entry(index);
+        let before = Rc::clone(
+            before.or_insert_with(|| Rc::new(super::check(scene, Some(index)).into_keys())),
+        );
+        let changed = scene.with(index, after);
+        let found = super::check(&changed, Some(index)).into_keys();
+        let target_port = |key: &Key| match &key.port {
+            Some(port) => target.ports.contains(port),
+            None => true,
+        };
+        // The same rule with other words is the same mistake in another form, unless it was there before.
+        let again = |key: &Key| {
+            let same = key.index == index && key.rule == target.rule && target_port(key);
+            same && (key.message == target.message || !before.contains(key))
+        };
+        let place = |key: &Key| (key.index, key.rule, key.port.clone());
+        let known: BTreeSet<_> = before.iter().map(place).collect();
+        found.iter().all(|key| known.contains(&place(key)) && !again(key))
+    }
+
+    /// Statements that differ from those of ports that are right, in their own context.
+    fn edits(&mut self, index: usize, ports: &[PortName], aspect: Aspect) -> Vec<String> {
+        let mut sets: [Vec<Statement>; 2] = [Vec::new(), Vec::new()];
+        for name in ports {
+            let Some(site) = self.scene.site(index, name) else { continue };
+            let Some(meant) = site.meant else { return Vec::new() };
+            let own = self.facts_of(index, name);
+            for difference in own.differences(&Facts::of_port(meant)) {
+                let about = difference.about.as_str();
+                if aspect != Aspect::All && Aspect::of(about) != aspect {
+                    continue;
+                }
+                let edit = match difference.right.as_deref() {
+                    Some(wanted) => self.edit(&site, about, wanted).map(|one| [one.clone(), one]),
+                    None => self.removal(&site, about),
+                };
+                // What one statement says may follow from another that is entered: trying tells.
+                for (set, one) in sets.iter_mut().zip(edit.into_iter().flatten()) {
+                    set.push(one);
+                }
+            }
+        }
+        let system = self.scene.devices[index].system;
+        let text = |mut set: Vec<Statement>| {
+            let mut seen = BTreeSet::new();
+            set.retain(|one| seen.insert(one.clone()));
+            written(system, &set)
+        };
+        sets.map(text).into_iter().collect()
+    }
+
+    /// The statement of a port that is right, at the place of the wrong one; at its own place where nothing is said.
+    fn edit(&mut self, site: &Site<'_>, about: &str, wanted: &str) -> Option<Statement> {
+        let (model, name) = self.model(site, about, wanted)?;
+        let theirs = self.statement(model, &name, about)?;
+        let own = facts::place(about, site.port).and_then(|place| self.line(site.index, place));
+        let moved = theirs.for_port(name.as_str(), site.name.as_str());
+        Some(match own {
+            Some(own) => own.saying(&moved),
+            None => moved,
+        })
+    }
+
+    /// What takes a statement away, with its value and without.
+    fn removal(&self, site: &Site<'_>, about: &str) -> Option<[Statement; 2]> {
+        let own = self.line(site.index, facts::place(about, site.port)?)?;
+        let mut all = own.removed(site.device.system).into_iter();
+        let first = all.next()?;
+        Some([first.clone(), all.next().unwrap_or(first)])
+    }
+
+    /// Another port of the same system that has the value, and says so.
+    fn model(&mut self, site: &Site<'_>, about: &str, wanted: &str) -> Option<(usize, PortName)> {
+        let scene = self.scene;
+        let own = [(site.index, site.device)].into_iter();
+        let others = scene.devices.iter().enumerate().map(|(index, device)| (index, *device));
+        let alike =
+            others.filter(|(index, d)| *index != site.index && d.system == site.device.system);
+        let ports = own.chain(alike).flat_map(|(index, device)| {
+            device.ports.iter().map(move |(name, port)| (index, name, port))
+        });
+        let said = ports.filter(|(_, _, port)| facts::place(about, port).is_some());
+        let near: Vec<_> = said.take(MOST_MODELS).collect();
+        let mut found = near
+            .into_iter()
+            .filter(|(index, name, _)| self.facts_of(*index, name).get(about) == Some(wanted));
+        found.next().map(|(index, name, _)| (index, name.clone()))
+    }
+
+    fn statement(&self, index: usize, name: &PortName, about: &str) -> Option<Statement> {
+        let place = facts::place(about, self.scene.devices.get(index)?.ports.get(name)?)?;
+        self.line(index, place)
+    }
+
+    /// The statement of a device at a place that is one line.
+    fn line(&self, index: usize, place: Place) -> Option<Statement> {
+        let file = self.files.get(place.file).filter(|_| place.first == place.last)?;
+        Statement::at(self.scene.devices[index].system, &file.text, place.first)
+    }
+
+    fn facts_of(&mut self, index: usize, name: &PortName) -> Rc<Facts> {
+        let scene = self.scene;
+        let entry = self.facts.entry((index, name.clone()));
+        Rc::clone(entry.or_insert_with(|| {
+            let port = scene.devices[index].ports.get(name);
+            Rc::new(port.map(Facts::of_port).unwrap_or_default())
+        }))
+    }
+
+    /// What brings a device back to what it was, if that was seen to do so.
+    fn undo(&self, device: &Device, after: &Device, text: Option<&str>) -> String {
+        let Some(change) = Change::back(after, device) else { return String::new() };
+        let file = change.render().into_iter().next();
+        let statements = file.map(|file| cure::without_title(&file.text)).unwrap_or_default();
+        let Some(entered) = text.and_then(|text| entered(device.system, text, &statements)) else {
+            return String::new();
+        };
+        let Some(file) = device.files.first().copied() else { return String::new() };
+        let input = Input { name: &device.name, file, text: &entered };
+        let again = device.system.system().parse(&input);
+        match Facts::of(&again) == Facts::of(device) {
+            true => statements.trim_end().to_owned(),
+            false => String::new(),
+        }
+    }
+}
+
+/// The finding that a fix is for.
+struct Target<'t> {
+    index: usize,
+    rule: &'static str,
+    message: &'t str,
+    ports: &'t [PortName],
+}
+
+/// A host with what commands set laid over what it had.
+fn laid_over(device: &Device, commands: &Device) -> Device {
+    let mut after = device.clone();
+    for (name, set) in &commands.ports {
+        let mut bare = crate::device::Port::default();
+        std::mem::swap(&mut bare, after.ports.entry(name.clone()).or_default());
+        for about in Facts::of_port(set).subjects() {
+            if facts::place(about, set).is_some() {
+                facts::copy(about, set, &mut bare);
+            }
+        }
+        after.ports.insert(name.clone(), bare);
+    }
+    if commands.nccl.traffic_class.is_said() {
+        after.nccl.traffic_class = commands.nccl.traffic_class;
+    }
+    if commands.nccl.gid_index.is_said() {
+        after.nccl.gid_index = commands.nccl.gid_index;
+    }
+    after
+}
