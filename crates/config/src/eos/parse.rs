@@ -230,7 +230,7 @@ impl Parser {
                 self.ports.insert(format!("Port-Channel{number}"), own.clone());
             }
         }
-        let mut told = BTreeSet::new();
+        let (mut told, mut missing) = (BTreeSet::new(), BTreeSet::new());
         let mut queues = Vec::new();
         for (name, own) in std::mem::take(&mut self.ports) {
             let own = match own.channel.and_then(|number| self.channels.get(&number)) {
@@ -242,7 +242,7 @@ impl Parser {
                     Some(section) => section.clone(),
                     None => {
                         // It applies nothing.
-                        if told.insert(place.first) {
+                        if missing.insert(profile.clone()) {
                             self.notes.mark(place.first, RemarkKind::Malformed);
                         }
                         Section::default()

@@ -217,12 +217,12 @@ impl Parser {
     fn finish(mut self) -> Device {
         self.device.balancing = self.device.balancing.or_default(Balancing::Hash);
         let mut told = BTreeSet::new();
-        let network = self.system.network.clone();
-        let pauses = network.as_ref().and_then(|(name, _)| self.policies.network.get(name));
-        let pauses = pauses.cloned().unwrap_or_default();
-        dangling(&network, !pauses.is_empty(), &mut self.notes, &mut told, |name| {
-            self.policies.network.contains_key(name)
-        });
+        let mut missing = Missing::default();
+        let applied = self.system.network.clone();
+        let network = applied.as_ref().and_then(|(name, _)| self.policies.network.get(name));
+        missing.remark(&applied, network.is_some(), &mut self.notes);
+        let network = network.cloned().unwrap_or_default();
+        let pauses = network.pauses;
         let priorities: Priorities =
             pauses.iter().filter_map(|pause| pause.priority.get()).collect();
         let pause_place = pauses.iter().find_map(|pause| pause.priority.place());
@@ -232,13 +232,13 @@ impl Parser {
                 Some(channel) => own.over(channel),
                 None => own,
             };
-            let mtu = own.mtu;
+            let mtu = if own.mtu.is_said() { own.mtu } else { network.mtu };
             let own = own.over(&self.system);
             let mut maps = Maps::default();
             let bound = own.classify.as_ref();
             let classified =
                 bound.and_then(|(name, place)| Some((self.policies.classified(name)?, *place)));
-            dangling(&own.classify, classified.is_some(), &mut self.notes, &mut told, |_| false);
+            missing.remark(&own.classify, classified.is_some(), &mut self.notes);
             let trust = match classified {
                 Some((classified, place)) => {
                     maps.dscp_to_class = classified.classes;
@@ -266,9 +266,9 @@ impl Parser {
                 .queuing
                 .as_ref()
                 .and_then(|(name, _)| self.policies.queues(name, rate, &mut self.notes, &mut told));
-            dangling(&own.queuing, queues.is_some(), &mut self.notes, &mut told, |_| false);
+            missing.remark(&own.queuing, queues.is_some(), &mut self.notes);
             let groups = own.input.as_ref().and_then(|(name, _)| self.policies.input.get(name));
-            dangling(&own.input, groups.is_some(), &mut self.notes, &mut told, |_| false);
+            missing.remark(&own.input, groups.is_some(), &mut self.notes);
             port.trust = trust;
             port.mtu = mtu.or_default(DEFAULT_MTU);
             port.maps = share(&mut maps_known, maps);
@@ -294,17 +294,17 @@ impl Parser {
     }
 }
 
-/// Remarks a policy that is applied and is not there: it does nothing. The box's own are not in the text.
-fn dangling(
-    applied: &Applied,
-    found: bool,
-    notes: &mut Notes,
-    told: &mut BTreeSet<u32>,
-    known: impl Fn(&str) -> bool,
-) {
-    let Some((name, place)) = applied.as_ref().filter(|_| !found) else { return };
-    if !name.starts_with("default-") && !known(name) && told.insert(place.first) {
-        notes.mark(place.first, RemarkKind::Malformed);
+/// Policies that are applied and are not there: they do nothing.
+#[derive(Default)]
+struct Missing(BTreeSet<String>);
+
+impl Missing {
+    /// Remarks the first place that applies one. The box's own are not in the text.
+    fn remark(&mut self, applied: &Applied, found: bool, notes: &mut Notes) {
+        let Some((name, place)) = applied.as_ref().filter(|_| !found) else { return };
+        if !name.starts_with("default-") && self.0.insert(name.clone()) {
+            notes.mark(place.first, RemarkKind::Malformed);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::text::outline::{Form, Statement};
 use crate::text::wred::Written;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::{Scheduling, Threshold};
-use xoff_units::Rate;
+use xoff_units::{Bytes, Rate};
 
 type Named<T> = BTreeMap<String, T>;
 
@@ -21,7 +21,7 @@ pub(super) struct Policies {
     network_classes: Named<Vec<u8>>,
     queuing_classes: Named<Vec<u8>>,
     pub(super) classify: Named<Vec<(String, Said<Class>)>>,
-    pub(super) network: Named<Vec<Pause>>,
+    pub(super) network: Named<Network>,
     queuing: Named<[Lines; 8]>,
     pub(super) input: Named<[GroupSettings; 8]>,
 }
@@ -31,6 +31,14 @@ pub(super) struct Policies {
 struct Match {
     dscps: Vec<Dscp>,
     cos: bool,
+}
+
+/// What a network-qos policy says.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Network {
+    pub(super) pauses: Vec<Pause>,
+    /// The MTU of ports, on boxes that have it here: those whose class is `class-default`.
+    pub(super) mtu: Said<Bytes>,
 }
 
 /// A class that a network-qos policy pauses.
@@ -182,7 +190,7 @@ impl Policies {
     }
 
     pub(super) fn network(&mut self, name: &str, statement: &Statement<'_>, notes: &mut Notes) {
-        let mut pauses = Vec::new();
+        let mut network = Network::default();
         for child in &statement.children {
             let class = match child.words()[..] {
                 ["class", "type", "network-qos", name] | ["class", name] => name,
@@ -193,11 +201,18 @@ impl Policies {
                 }
             };
             match numbers(&self.network_classes, class, "-nq") {
-                Some(numbers) => pauses.extend(paused(child, &numbers, notes)),
+                Some(numbers) => network.pauses.extend(paused(child, &numbers, notes)),
                 None => notes.mark(child.line, RemarkKind::Malformed),
             }
+            let mtu = |line: &Statement<'_>| match line.words()[..] {
+                ["mtu", mtu] => Some(Said::At(bytes(mtu)?, notes.line(line.line))),
+                _ => None,
+            };
+            if class == "class-default" {
+                network.mtu = child.children.iter().find_map(mtu).unwrap_or_default();
+            }
         }
-        self.network.insert(name.to_owned(), pauses);
+        self.network.insert(name.to_owned(), network);
     }
 
     pub(super) fn queuing(&mut self, name: &str, statement: &Statement<'_>, notes: &mut Notes) {

@@ -161,6 +161,17 @@ fn mtu_watchdog_and_names_of_ports() {
     assert_eq!(port(&off, "Ethernet1/1").watchdog.on, Said::Default(false));
 }
 
+/// Nexus 3000 and 5000 have the MTU of all ports in their network-qos policy.
+#[test]
+fn mtu_of_all_ports() {
+    let device = read(
+        "policy-map type network-qos N\n  class type network-qos class-default\n    mtu 9216\n\
+         system qos\n  service-policy type network-qos N\ninterface Ethernet1/1\n  no shutdown\n",
+    );
+    let said = port(&device, "Ethernet1/1").mtu;
+    assert_eq!((said.get(), said.place().map(|p| p.first)), (Some(Bytes::new(9216)), Some(3)));
+}
+
 #[test]
 fn what_it_cannot_say_is_said() {
     let mut device = Device::new("leaf0", super::NxOs.id());

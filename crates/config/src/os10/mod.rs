@@ -46,7 +46,7 @@ impl System for Os10 {
             ("\ninterface breakout 1/1/", 30),
             ("interface mgmt1/1/1", 30),
             ("\ninterface range ", 15),
-            ("Ethernet 1/1/", 10),
+            ("Ethernet 1/1/", 20),
             ("\nport-group 1/1/", 15),
             ("vlt-domain ", 15),
             ("\nsystem-user linuxadmin ", 30),

@@ -169,7 +169,8 @@ impl Parser {
             for (kind, applied) in bound.applied() {
                 // What is not there does nothing.
                 let missing = applied.as_ref().filter(|(name, _)| !self.policies.has(kind, name));
-                if let Some((_, place)) = missing.filter(|(_, place)| told.insert(place.first)) {
+                let first = missing.filter(|(name, _)| told.insert((kind, name.clone())));
+                if let Some((_, place)) = first {
                     self.notes.mark(place.first, RemarkKind::Malformed);
                 }
             }
