@@ -236,7 +236,14 @@ impl Patch {
             let mut away = String::new();
             if !taken.is_empty() {
                 let entered = undone.render().into_iter().next().map(|file| file.text);
-                away = undo::statements(self.system, &entered.unwrap_or_default(), &taken);
+                let entered = entered.unwrap_or_default();
+                away = undo::statements(self.system, &entered, &taken);
+                let watched = |own: &PortPatch| {
+                    own.qos.as_ref().is_some_and(|qos| qos.watchdog.on.get() == Some(true))
+                };
+                if !self.ports.values().any(watched) {
+                    away += undo::watchdog(self.system, &entered);
+                }
             }
             if undone.balances() && !self.balances() {
                 away += undo::balancing(self.system);

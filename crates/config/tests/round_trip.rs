@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use xoff_config::device::{Balancing, RemarkKind};
 use xoff_config::intent::{Choices, Intent};
 use xoff_config::system::{Input, SystemId};
-use xoff_config::{Device, Facts};
+use xoff_config::{Device, Facts, Said};
+use xoff_units::Bytes;
 
 fn check(device: &Device) {
     let system = device.system.system();
@@ -72,6 +73,43 @@ proptest! {
         ],
     ) {
         check_all(&file, balancing);
+    }
+}
+
+/// What is written says where cables lead, and is read back so.
+#[test]
+fn cables_survive_the_round_trip() {
+    let setup = setup(common::POD);
+    for system in [SystemId::Eos, SystemId::NxOs, SystemId::Os10] {
+        let intent = Intent::with(&setup, Choices::all(system));
+        for device in intent.devices.iter().filter(|device| !device.is_host()) {
+            let rendered = system.system().render(&system.system().fit(device, &mut Vec::new()));
+            let text = &rendered[0].text;
+            let input = Input { name: "", file: xoff_config::place::FileId(0), text };
+            let read = system.system().parse(&input);
+            for (name, port) in &device.ports {
+                let found = read.ports.get(name).and_then(|port| port.neighbour.value());
+                assert_eq!(found, port.neighbour.value(), "{} {name}", device.name);
+            }
+        }
+    }
+}
+
+/// A port that says no MTU has the system's, and is found to be too small.
+#[test]
+fn a_missing_mtu_is_the_system_s() {
+    let setup = setup(common::POD);
+    for (system, mtu) in [(SystemId::Eos, 1500), (SystemId::NxOs, 1500), (SystemId::Os10, 1532)] {
+        let intent = Intent::with(&setup, Choices::all(system));
+        let leaf = intent.device("leaf0").expect("a leaf");
+        let rendered = system.system().render(&system.system().fit(leaf, &mut Vec::new()));
+        let lines = rendered[0].text.lines().filter(|line| !line.trim().starts_with("mtu "));
+        let text = lines.fold(String::new(), |all, line| all + line + "\n");
+        let input = Input { name: "leaf0", file: xoff_config::place::FileId(0), text: &text };
+        let read = system.system().parse(&input);
+        assert!(read.ports.values().all(|p| p.mtu == Said::Default(Bytes::new(mtu))), "{system}");
+        let report = xoff_config::audit::audit(&[read], Some(&intent));
+        assert!(report.findings.iter().any(|f| f.rule.id == "mtu-small"), "{system}");
     }
 }
 

@@ -51,6 +51,17 @@ pub(super) const fn balancing(system: SystemId) -> &'static str {
     }
 }
 
+/// What turns off the watchdog of all ports, where it was turned on.
+pub(super) fn watchdog(system: SystemId, entered: &str) -> &'static str {
+    let on = |line: &str| line == "priority-flow-control watch-dog-interval on";
+    match system {
+        SystemId::NxOs if entered.lines().any(on) => {
+            "no priority-flow-control watch-dog-interval on\n"
+        }
+        _ => "",
+    }
+}
+
 fn each(ports: &[&PortName], line: impl Fn(&PortName) -> String) -> String {
     ports.iter().map(|port| line(port)).collect()
 }

@@ -5,8 +5,10 @@
 //! have the number of the traffic class. Buffers are the box's, too: reservations and thresholds
 //! hold for all ports, and headroom is one pool.
 
+mod maps;
 mod parse;
 mod render;
+mod section;
 
 use crate::device::{Balancing, Device};
 use crate::place::Said;
@@ -22,6 +24,13 @@ pub(crate) struct Eos;
 
 /// Exponents of buffer thresholds: 1/64 to 8.
 const ALPHA: (i32, i32) = (-6, 3);
+/// MTU of a port that says none. What is routed may have 1500 bytes; what is switched passes at 9214
+/// (`show interfaces` prints `IP MTU 1500` and `Ethernet MTU 9214`). A port that says neither is taken for
+/// a routed one, as those of RoCE fabrics are: too small is the safe error.
+fn default_mtu(routed: Option<bool>) -> Bytes {
+    Bytes::new(if routed == Some(false) { 9214 } else { 1500 })
+}
+
 /// Shortest and longest times of the watchdog, in milliseconds.
 const WATCHDOG_MS: (u64, u64) = (10, 60_000);
 
@@ -33,6 +42,20 @@ impl System for Eos {
     fn marks(&self) -> &'static [(&'static str, u32)] {
         &[
             ("EOS-", 20),
+            ("RANCID-CONTENT-TYPE: arista", 40),
+            ("service routing protocols model", 20),
+            ("management api http-commands", 20),
+            ("management api gnmi", 15),
+            ("\nvrf instance ", 10),
+            ("peer group ", 6),
+            ("\nmlag configuration", 10),
+            ("\nqueue-monitor ", 10),
+            ("spanning-tree mode mstp", 3),
+            ("\ninterface Management", 12),
+            ("\ninterface Vxlan1", 10),
+            ("\n   vrf ", 3),
+            ("\n   no switchport", 3),
+            ("type quality-of-service", 20),
             ("uc-tx-queue ", 20),
             ("qos profile ", 20),
             ("service-profile ", 10),
@@ -56,6 +79,9 @@ impl System for Eos {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9214), limits);
         fit::queues(&mut device, fit::whole_percent);
+        for port in device.ports.values_mut() {
+            port.mtu = port.mtu.or_default(default_mtu(None));
+        }
         self.fit_buffers(&mut device, limits);
         device.balancing = match device.balancing.get() {
             None | Some(Balancing::Hash) => Said::Default(Balancing::Hash),
@@ -65,14 +91,18 @@ impl System for Eos {
                 Said::meant(Balancing::Flowlet)
             }
         };
-        let mut forwards = false;
+        let (mut forwards, mut clamped) = (false, false);
         for port in device.ports.values_mut() {
             port.cable = Said::Absent;
             port.balancing = Said::Absent;
             let watchdog = &mut port.watchdog;
-            let ms = |span| Span::from_ms(fit::millis(span, WATCHDOG_MS.0, WATCHDOG_MS.1));
-            watchdog.detect = watchdog.detect.map(ms);
-            watchdog.restore = watchdog.restore.map(ms);
+            let mut ms = |span| {
+                let fitting = Span::from_ms(fit::millis(span, WATCHDOG_MS.0, WATCHDOG_MS.1));
+                clamped |= fitting != span;
+                fitting
+            };
+            watchdog.detect = watchdog.detect.map(&mut ms);
+            watchdog.restore = watchdog.restore.map(&mut ms);
             watchdog.reaction = watchdog.reaction.map(|reaction| match reaction {
                 Reaction::Act(WatchdogAction::Forward) => {
                     forwards = true;
@@ -84,6 +114,10 @@ impl System for Eos {
         }
         if forwards {
             limits.push("the watchdog drops a stuck queue; it cannot forward it".to_owned());
+        }
+        if clamped {
+            let (low, high) = WATCHDOG_MS;
+            limits.push(format!("times of the watchdog are whole milliseconds, {low} to {high}"));
         }
         device
     }
@@ -109,6 +143,10 @@ impl Eos {
             device.headroom_pool = Said::meant(headroom);
         }
         device.shared_buffer = Said::Absent;
+        let resumes = |group: &GroupSettings| group.xon_offset.is_said();
+        if device.ports.values().any(|port| port.groups.iter().any(resumes)) {
+            limits.push("when a paused group resumes is left to the box".to_owned());
+        }
         let Some(first) = device.ports.values().next() else { return };
         let mut common = first.groups.map(|group| {
             let dynamic = matches!(group.threshold.get(), Some(Threshold::Dynamic(_)));
@@ -118,11 +156,23 @@ impl Eos {
                 ..GroupSettings::default()
             }
         });
+        let wanted = common.map(|group| group.threshold.get());
         common.iter_mut().for_each(|group| fit::power_of_two(group, ALPHA.0, ALPHA.1));
+        if wanted != common.map(|group| group.threshold.get()) {
+            limits.push("a dynamic threshold (alpha) is a power of two, 1/64 to 8".to_owned());
+        }
         let fixed =
             |group: &GroupSettings| matches!(group.threshold.get(), Some(Threshold::Static(_)));
         if first.groups.iter().any(fixed) {
             limits.push("a fixed pause threshold cannot be set: the box keeps its own".to_owned());
+        }
+        let differs = |group: (&GroupSettings, &GroupSettings)| {
+            (group.0.reserved.get(), group.0.threshold.get())
+                != (group.1.reserved.get(), group.1.threshold.get())
+        };
+        let other = |groups: &[GroupSettings; 8]| groups.iter().zip(&*first.groups).any(differs);
+        if device.ports.values().any(|port| other(&port.groups)) {
+            limits.push("buffers are the box's: all ports have those of the first".to_owned());
         }
         let common = Arc::new(common);
         for port in device.ports.values_mut() {

@@ -6,6 +6,7 @@ use crate::place::Said;
 use crate::qos::{Levels, Maps, QueueSettings, Reaction, Trust, WatchdogSettings};
 use crate::text::fit;
 use crate::text::notes::{as_seconds, sized};
+use crate::text::ports::description;
 use crate::text::profiles::{Names, joined, leads_to, number_of, said_queues};
 use std::fmt::Write;
 use xoff_fabric::model::{Scheduling, Threshold};
@@ -54,6 +55,9 @@ pub(super) fn render(device: &Device) -> String {
             let _ = writeln!(ports, "! to {peer}");
         }
         let _ = writeln!(ports, "interface {name}");
+        if let Some(text) = description(port).filter(|_| !device.part.is_partial()) {
+            let _ = writeln!(ports, "   description {text}");
+        }
         if let Some(mtu) = port.mtu.said() {
             let _ = writeln!(ports, "   mtu {}", mtu.get());
         }

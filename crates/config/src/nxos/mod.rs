@@ -11,16 +11,19 @@ mod render;
 
 use crate::device::{Device, Port};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Maps};
+use crate::qos::{GroupSettings, Maps, QueueSettings};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 use crate::text::fit;
 use std::sync::Arc;
-use xoff_fabric::model::Threshold;
+use xoff_fabric::model::{Scheduling, Threshold};
 use xoff_fabric::rules::buffer;
 use xoff_units::{Bytes, Length};
 
 /// Cisco NX-OS.
 pub(crate) struct NxOs;
+
+/// MTU of a port that says none, switched or routed.
+const DEFAULT_MTU: Bytes = Bytes::new(1500);
 
 /// Up to here the box sizes headroom well enough by itself.
 const OWN_HEADROOM: Length = Length::from_m(100);
@@ -32,9 +35,18 @@ impl System for NxOs {
 
     fn marks(&self) -> &'static [(&'static str, u32)] {
         &[
+            ("RANCID-CONTENT-TYPE: cisco-nx", 40),
+            ("\nvrf context ", 15),
+            ("\ninterface mgmt0", 12),
+            ("\ninterface nve1", 12),
+            ("\nvpc domain ", 12),
+            ("vdc ", 2),
+            ("\n  no switchport", 3),
+            ("\n  vrf member ", 10),
+            ("NXOS", 10),
             ("type network-qos", 30),
             ("policy-map type qos", 20),
-            ("class-map type qos", 20),
+            ("class-map type qos", 10),
             ("type queuing", 15),
             ("set qos-group", 10),
             ("priority-flow-control mode", 10),
@@ -57,14 +69,37 @@ impl System for NxOs {
         let shared = device.shared_buffer.get();
         let ports = device.ports.len() as u64;
         let timed = fit::untimed_watchdogs(&mut device);
+        let (mut own, mut fixed) = (false, false);
         for port in device.ports.values_mut() {
+            port.mtu = port.mtu.or_default(DEFAULT_MTU);
             let groups = fit_groups(port, shared, ports);
+            for (wanted, fitting) in port.groups.iter().zip(&groups) {
+                own |= wanted.headroom.is_said() && !fitting.headroom.is_said();
+                fixed |= wanted.threshold.get() != fitting.threshold.get()
+                    && fitting.threshold.is_said();
+            }
             port.groups = Arc::new(groups);
             port.cable = Said::Absent;
             own_numbers(Arc::make_mut(&mut port.maps));
         }
         if timed {
-            limits.push("the watchdog keeps the times of the box".to_owned());
+            limits.push("the watchdog keeps the times and the action of the box".to_owned());
+        }
+        if own {
+            let reach = OWN_HEADROOM;
+            limits.push(format!(
+                "pause thresholds and headroom of cables up to {reach} are left to the box"
+            ));
+        }
+        if fixed {
+            let why =
+                "a dynamic threshold (alpha) becomes a fixed one, for all ports paused at once";
+            limits.push(why.to_owned());
+        }
+        if device.ports.values().any(|port| strict_below_weighted(&port.queues)) {
+            let why = "a strict queue below a weighted one: published configurations have strict \
+                       queues at the top (q7, priority level 1); that a box takes this is not verified";
+            limits.push(why.to_owned());
         }
         if device.headroom_pool.is_said() {
             limits.push("headroom is per port: no pool is configured".to_owned());
@@ -84,6 +119,13 @@ impl System for NxOs {
             _ => format!("Ethernet1/{}/{}", cage.cage + 1, cage.link + 1),
         }
     }
+}
+
+/// Whether a weighted queue stands above a strict one.
+fn strict_below_weighted(queues: &[QueueSettings; 8]) -> bool {
+    let mut turns = queues.iter().rev().filter_map(|queue| queue.scheduling.said());
+    let weighted = |turn: &&Scheduling| matches!(turn, Scheduling::Weighted(_));
+    turns.by_ref().any(|turn| weighted(&turn)) && turns.any(|turn| *turn == Scheduling::Strict)
 }
 
 /// Queues, groups and pauses have the number of the qos-group.

@@ -6,6 +6,7 @@ use crate::place::Said;
 use crate::qos::{GroupSettings, Levels, Maps, QueueSettings};
 use crate::text::fit;
 use crate::text::notes::sized;
+use crate::text::ports::description;
 use crate::text::profiles::{joined, leads_to, number_of, said_queues};
 use std::fmt::Write;
 use xoff_fabric::model::{Scheduling, Threshold};
@@ -16,13 +17,17 @@ use xoff_units::Bytes;
 struct Policies {
     /// Only some ports of a device: names of their own, and nothing applied to all.
     part: Part,
+    /// Whether the watchdog is turned on for all ports.
+    watched: bool,
     classify: Vec<Vec<Vec<usize>>>,
     queuing: Vec<[QueueSettings; 8]>,
     input: Vec<[GroupSettings; 8]>,
 }
 
 pub(super) fn render(device: &Device) -> String {
-    let mut policies = Policies { part: device.part, ..Policies::default() };
+    let watches = |port: &Port| port.watchdog.on.said() == Some(&true);
+    let watched = device.ports.values().any(watches);
+    let mut policies = Policies { part: device.part, watched, ..Policies::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut policies);
@@ -45,8 +50,7 @@ pub(super) fn render(device: &Device) -> String {
             text += "  service-policy type queuing output ROCE-QUEUING\n";
         }
     }
-    let watches = |port: &Port| port.watchdog.on.said() == Some(&true);
-    if device.ports.values().any(watches) {
+    if watched {
         text += "! frees a queue that stays paused\npriority-flow-control watch-dog-interval on\n";
     }
     balancing(&mut text, device);
@@ -67,14 +71,19 @@ impl Policies {
 
 fn interface(text: &mut String, name: &str, port: &Port, policies: &mut Policies) {
     let mut lines = String::new();
+    let partial = policies.part.is_partial();
     if let Some(mtu) = port.mtu.said() {
         let _ = writeln!(lines, "  mtu {}", mtu.get());
     }
     if port.pfc.said().is_some_and(|set| !set.is_empty()) {
         lines += "  priority-flow-control mode on\n";
     }
-    if port.watchdog.on.said() == Some(&true) {
-        lines += "  priority-flow-control watch-dog-interval on\n";
+    match port.watchdog.on.said() {
+        Some(true) => lines += "  priority-flow-control watch-dog-interval on\n",
+        Some(false) if policies.watched || partial => {
+            lines += "  priority-flow-control watch-dog-interval off\n";
+        }
+        _ => {}
     }
     let classes = dscps(&port.maps);
     if classes.iter().any(|dscps| !dscps.is_empty()) {
@@ -101,7 +110,11 @@ fn interface(text: &mut String, name: &str, port: &Port, policies: &mut Policies
     if let Some(peer) = leads_to(port) {
         let _ = writeln!(text, "! to {peer}");
     }
-    let _ = write!(text, "interface {name}\n{lines}");
+    let _ = writeln!(text, "interface {name}");
+    if let Some(said) = description(port).filter(|_| !partial) {
+        let _ = writeln!(text, "  description {said}");
+    }
+    *text += &lines;
 }
 
 /// DSCPs of every qos-group but 0, which has what no class matches.

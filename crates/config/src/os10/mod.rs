@@ -10,12 +10,16 @@ mod parse;
 mod policy;
 mod render;
 
-use crate::device::Device;
+use crate::device::{Device, Port};
 use crate::qos::QueueSettings;
 use crate::system::{Cage, Input, Rendered, System, SystemId, Topic};
 use crate::text::fit;
 use std::sync::Arc;
 use xoff_units::Bytes;
+
+/// MTU of a port that says none: 1532 bytes with the headers, of which IP gets 1500 (`show interface`
+/// prints both).
+const DEFAULT_MTU: Bytes = Bytes::new(1532);
 
 /// Dell OS10.
 pub(crate) struct Os10;
@@ -33,7 +37,21 @@ impl System for Os10 {
             ("service-policy input type network-qos", 30),
             ("service-policy output type queuing", 20),
             ("ets mode on", 10),
-            ("! Version 10.5", 30),
+            ("! Version 10.", 30),
+            ("\ntrust dot1p-map ", 30),
+            ("trust-map dot1p", 30),
+            ("\nwred ", 15),
+            ("class-map type application class-iscsi", 30),
+            ("\niscsi target port ", 20),
+            ("\ninterface breakout 1/1/", 30),
+            ("interface mgmt1/1/1", 30),
+            ("\ninterface range ", 15),
+            ("Ethernet 1/1/", 20),
+            ("\nport-group 1/1/", 15),
+            ("vlt-domain ", 15),
+            ("\nsystem-user linuxadmin ", 30),
+            ("match queue ", 20),
+            ("\ninterface ethernet 1/1/", 20),
             ("SmartFabric OS10", 30),
             ("\ninterface ethernet1/1/", 20),
             ("class-map type network-qos", 5),
@@ -47,12 +65,23 @@ impl System for Os10 {
     fn fit(&self, device: &Device, limits: &mut Vec<String>) -> Device {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
+        let rounded = std::cell::Cell::new(false);
         fit::queues(&mut device, |queue| {
             fit::whole_percent(queue);
+            let wanted = queue.wred.get();
             whole_kilobytes(queue);
+            rounded.set(rounded.get() || queue.wred.get() != wanted);
         });
+        if rounded.get() {
+            limits.push("ECN thresholds are whole kilobytes".to_owned());
+        }
+        let buffered = |port: &Port| port.groups.iter().any(|group| !group.is_absent());
+        if device.ports.values().any(buffered) {
+            limits.push("pause thresholds (alpha) and headroom are left to the box".to_owned());
+        }
         let watched = fit::bare_ports(&mut device);
         for port in device.ports.values_mut() {
+            port.mtu = port.mtu.or_default(DEFAULT_MTU);
             Arc::make_mut(&mut port.maps).pause_by_class();
         }
         if watched {

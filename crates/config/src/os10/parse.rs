@@ -1,25 +1,34 @@
 //! Reading OS10 configuration.
 
-use super::Os10;
 use super::policy::Policies;
-use crate::device::{Balancing, Device, Neighbour};
+use super::{DEFAULT_MTU, Os10};
+use crate::device::{Balancing, Device, Port, PortName, RemarkKind};
 use crate::number::{Class, Dscp, Group, Priorities};
 use crate::place::{Place, Said};
 use crate::qos::{Maps, Trust};
 use crate::system::{Input, System};
 use crate::text::notes::{Notes, access_list, bytes, share, speed};
-use crate::text::outline::{Statement, outline};
-use std::collections::BTreeMap;
+use crate::text::outline::{Form, Statement, outline};
+use crate::text::ports::{self, Named};
+use std::collections::{BTreeMap, BTreeSet};
+use xoff_units::Bytes;
 
-/// What a port, or the box, refers to.
+/// A policy or map that is applied, and where that is said.
+type Applied = Option<(String, Place)>;
+
+/// What a port, a bundle of ports or the box refers to.
 #[derive(Debug, Clone, Default)]
 struct Bound {
     pfc: Said<bool>,
-    trust: Option<(String, Place)>,
+    mtu: Said<Bytes>,
+    trust: Applied,
     vlan: Option<Place>,
-    traffic_class: Option<String>,
-    network: Option<(String, Place)>,
-    queuing: Option<String>,
+    classify: Applied,
+    traffic_class: Applied,
+    network: Applied,
+    queuing: Applied,
+    /// The bundle it belongs to.
+    channel: Option<u32>,
 }
 
 pub(super) fn parse(input: &Input<'_>) -> Device {
@@ -29,7 +38,9 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         notes: Notes::new(input.file),
         policies: Policies::default(),
         ports: BTreeMap::new(),
+        channels: BTreeMap::new(),
         system: Bound::default(),
+        mtu: Said::Absent,
     };
     if let Some((_, host)) = outline.prompts.first() {
         parser.device.name = (*host).to_owned();
@@ -51,129 +62,118 @@ struct Parser {
     notes: Notes,
     policies: Policies,
     ports: BTreeMap<String, Bound>,
+    channels: BTreeMap<u32, Bound>,
     /// What `system qos` applies to all ports that do not say otherwise.
     system: Bound,
+    /// The MTU of ports that say none, where `default mtu` says one.
+    mtu: Said<Bytes>,
 }
 
 impl Parser {
     fn top(&mut self, statement: &Statement<'_>) {
         let (policies, notes) = (&mut self.policies, &mut self.notes);
-        match statement.words()[..] {
-            ["hostname", name] => self.device.name = name.to_owned(),
-            ["trust", "dscp-map", name] => policies.trust_map(name, statement, notes),
-            ["trust", "dot1p-map", _] => {}
-            ["qos-map", "traffic-class", name] => policies.traffic_map(name, statement, notes),
-            ["class-map", "type", "network-qos" | "queuing", name]
-            | ["class-map", "type", "network-qos" | "queuing", _, name] => {
+        let (form, words) = statement.form();
+        match (form, &words[..]) {
+            (Form::Plain, ["hostname", name]) => self.device.name = (*name).to_owned(),
+            (Form::Default, ["mtu", mtu]) => self.mtu = notes.said(statement.line, bytes(mtu)),
+            (Form::Plain, ["trust", "dscp-map", name]) => {
+                policies.trust_map(name, statement, notes);
+            }
+            (Form::Plain, ["trust", "dot1p-map", _]) => Policies::vlan_map(statement, notes),
+            (Form::Plain, ["qos-map", "traffic-class", name]) => {
+                policies.traffic_map(name, statement, notes);
+            }
+            (Form::Plain, ["class-map", "type", "network-qos" | "queuing" | "qos", name])
+            | (Form::Plain, ["class-map", "type", "network-qos" | "queuing" | "qos", _, name]) => {
                 policies.class_map(name, statement, notes);
             }
-            ["policy-map", "type", "network-qos", name] => {
+            (Form::Plain, ["policy-map", "type", "qos", name]) => {
+                policies.classify(name, statement, notes);
+            }
+            (Form::Plain, ["policy-map", "type", "network-qos", name]) => {
                 policies.network(name, statement, notes);
             }
-            ["policy-map", "type", "queuing", name] => policies.queuing(name, statement, notes),
-            ["wred", name] => policies.wred(name, statement, notes),
-            ["system", "qos"] => {
-                let mut bound = std::mem::take(&mut self.system);
+            (Form::Plain, ["policy-map", "type", "queuing", name]) => {
+                policies.queuing(name, statement, notes);
+            }
+            (_, ["class-map" | "policy-map", "type", "application" | "control-plane", ..]) => {
+                notes.foreign(statement);
+            }
+            (Form::Plain, ["wred", name]) => policies.wred(name, statement, notes),
+            // What was defined above it is gone with it already.
+            (Form::No, ["class-map" | "policy-map" | "wred" | "qos-map" | "trust", ..]) => {}
+            (Form::Plain, ["system", "qos"]) => {
                 for child in &statement.children {
-                    if !self.bind(child, &mut bound) {
-                        self.notes.unknown(child);
+                    if !self.system.read(child, notes) {
+                        notes.unknown(child);
                     }
                 }
-                self.system = bound;
             }
-            ["dcbx", ..] => {}
-            ["ip", "access-list", name] => {
-                access_list(name, statement, &mut self.device, &mut self.notes);
+            (_, ["dcbx", ..]) => {}
+            (Form::Plain, ["ip", "access-list", name]) => {
+                access_list(name, statement, &mut self.device, notes);
             }
-            ["interface", name] if name.starts_with("ethernet") => self.interface(name, statement),
-            [
-                "class-map"
-                | "policy-map"
-                | "qos-map"
-                | "trust"
-                | "priority-flow-control"
-                | "pfc-watchdog",
-                ..,
-            ] => self.notes.unknown(statement),
-            _ => self.notes.foreign(statement),
+            (form, ["interface", names @ ..]) => self.interface(form, names, statement),
+            (_, ["class-map" | "policy-map" | "qos-map" | "trust" | "wred", ..])
+            | (_, ["priority-flow-control" | "pfc-watchdog", ..]) => notes.unknown(statement),
+            _ => notes.foreign(statement),
         }
     }
 
-    /// What may stand at a port and in `system qos` alike; false if it is something else.
-    fn bind(&mut self, statement: &Statement<'_>, bound: &mut Bound) -> bool {
-        let place = self.notes.line(statement.line);
-        match statement.words()[..] {
-            ["priority-flow-control", "mode", word] => {
-                bound.pfc = Said::At(word == "on", place);
+    fn interface(&mut self, form: Form, names: &[&str], statement: &Statement<'_>) {
+        match (ports::named(names, "ethernet"), form) {
+            (Named::Ports(names), Form::Plain) => {
+                for (index, name) in names.into_iter().enumerate() {
+                    // What a range says is remarked once.
+                    let mut again = Notes::new(self.notes.file);
+                    let notes = if index == 0 { &mut self.notes } else { &mut again };
+                    let place = notes.whole(statement);
+                    let port = self.device.port(&name);
+                    port.place = Some(place);
+                    self.ports.entry(name).or_default().read_port(statement, port, notes);
+                }
             }
-            ["trust-map", "dscp", name] => bound.trust = Some((name.to_owned(), place)),
-            ["trust-map", "dot1p", _] => bound.vlan = Some(place),
-            ["qos-map", "traffic-class", name] => bound.traffic_class = Some(name.to_owned()),
-            ["service-policy", "input", "type", "network-qos", name] => {
-                bound.network = Some((name.to_owned(), place));
+            (Named::Ports(names), Form::No | Form::Default) => {
+                for name in names {
+                    self.ports.remove(&name);
+                    self.device.ports.remove(&PortName::new(name));
+                }
             }
-            ["service-policy", "output", "type", "queuing", name] => {
-                bound.queuing = Some(name.to_owned());
-            }
-            ["ets", "mode", _]
-            | ["buffer-statistics-tracking"]
-            | [
-                "pfc-max-buffer-size"
-                | "pfc-shared-buffer-size"
-                | "pfc-shared-headroom-buffer-size",
-                _,
-            ] => {}
-            _ => return false,
-        }
-        true
-    }
-
-    fn interface(&mut self, name: &str, statement: &Statement<'_>) {
-        let mut bound = self.ports.remove(name).unwrap_or_default();
-        let whole = self.notes.whole(statement);
-        self.device.port(name).place = Some(whole);
-        for child in &statement.children {
-            let place = self.notes.line(child.line);
-            let port = self.device.port(name);
-            match child.words()[..] {
-                ["mtu", mtu] => port.mtu = self.notes.said(child.line, bytes(mtu)),
-                ["speed", word] => {
-                    if let Some(rate) = speed(word) {
-                        port.rate = Said::At(rate, place);
+            (Named::Channel(number), Form::Plain) => {
+                let own = self.channels.entry(number).or_default();
+                for child in &statement.children {
+                    if !own.read(child, &mut self.notes) {
+                        self.notes.foreign(child);
                     }
                 }
-                ["description", ..] => {
-                    let text = child.text["description".len()..].trim().trim_matches('"');
-                    let peer = Neighbour { device: text.to_owned(), port: None };
-                    port.neighbour = Said::At(peer, place);
-                }
-                ["shutdown"] => port.enabled = Said::At(false, place),
-                ["no", "shutdown"] => port.enabled = Said::At(true, place),
-                ["flowcontrol", "receive" | "transmit", "off"] => {}
-                [
-                    "service-policy"
-                    | "priority-flow-control"
-                    | "qos-map"
-                    | "trust-map"
-                    | "ets"
-                    | "pfc-watchdog",
-                    ..,
-                ] => {
-                    if !self.bind(child, &mut bound) {
-                        self.notes.unknown(child);
-                    }
-                }
-                _ => self.notes.foreign(child),
             }
+            (Named::Channel(number), Form::No | Form::Default) => {
+                self.channels.remove(&number);
+            }
+            (Named::Malformed, _) => self.notes.mark(statement.line, RemarkKind::Malformed),
+            (Named::Other, _) => self.notes.foreign(statement),
         }
-        self.ports.insert(name.to_owned(), bound);
     }
 
     fn finish(mut self) -> Device {
         self.device.balancing = Said::Default(Balancing::Hash);
-        let (mut maps_known, mut queues_known) = (Vec::new(), Vec::new());
+        let (mut maps_known, mut queues_known, mut groups_known) = (vec![], vec![], vec![]);
+        let mut told = BTreeSet::new();
         for (name, own) in std::mem::take(&mut self.ports) {
+            let own = match own.channel.and_then(|number| self.channels.get(&number)) {
+                Some(channel) => own.over(channel),
+                None => own,
+            };
+            let mtu = if own.mtu.is_said() { own.mtu } else { self.mtu };
             let bound = own.over(&self.system);
+            for (kind, applied) in bound.applied() {
+                // What is not there does nothing.
+                let missing = applied.as_ref().filter(|(name, _)| !self.policies.has(kind, name));
+                let first = missing.filter(|(name, _)| told.insert((kind, name.clone())));
+                if let Some((_, place)) = first {
+                    self.notes.mark(place.first, RemarkKind::Malformed);
+                }
+            }
             let (trust, mut maps) = self.maps(&bound);
             let network = bound.network.as_ref();
             let pauses = network.map(|(name, _)| self.policies.pauses(name)).unwrap_or_default();
@@ -190,7 +190,8 @@ impl Parser {
                     maps.pfc_to_queue[priority.index()] = Said::At(queue, place);
                 }
             }
-            let queues = bound.queuing.as_deref().map(|name| self.policies.queues(name));
+            let queues = bound.queuing.as_ref().map(|(name, _)| self.policies.queues(name));
+            let groups = network.map(|(name, _)| self.policies.groups(name)).unwrap_or_default();
             let port = self.device.port(&name);
             port.pfc = match (bound.pfc, network) {
                 (Said::At(true, place), Some(_)) => Said::At(set, first.unwrap_or(place)),
@@ -198,9 +199,12 @@ impl Parser {
                 _ => Said::Default(Priorities::NONE),
             };
             port.trust = trust;
+            port.mtu = mtu.or_default(DEFAULT_MTU);
+            port.groups = share(&mut groups_known, groups);
             port.maps = share(&mut maps_known, maps);
             port.queues = share(&mut queues_known, queues.unwrap_or_default());
         }
+        self.notes.remarks.sort_by_key(|remark| remark.place);
         self.device.remarks = self.notes.remarks;
         self.device
     }
@@ -210,6 +214,15 @@ impl Parser {
         let mut trust = Said::Default(Trust::Nothing);
         if let Some(place) = bound.vlan {
             trust = Said::At(Trust::Pcp, place);
+        }
+        if let Some((name, place)) = &bound.classify {
+            let (map, believed) = self.policies.classified(name);
+            maps.dscp_to_class = map;
+            if map.iter().any(Said::is_said) {
+                trust = Said::At(Trust::Dscp, *place);
+            } else if let Some(believed) = believed.get() {
+                trust = Said::At(believed, *place);
+            }
         }
         if let Some((name, place)) = &bound.trust {
             trust = Said::At(Trust::Dscp, *place);
@@ -224,7 +237,7 @@ impl Parser {
         }
         maps.unmatched_in_class_0();
         let queues = bound.traffic_class.as_ref();
-        if let Some(map) = queues.and_then(|name| self.policies.traffic_class.get(name)) {
+        if let Some(map) = queues.and_then(|(name, _)| self.policies.traffic_class.get(name)) {
             maps.class_to_queue = *map;
         }
         maps.pause_by_class();
@@ -233,15 +246,120 @@ impl Parser {
 }
 
 impl Bound {
-    /// What a port says comes before what the box says.
-    fn over(&self, system: &Self) -> Self {
+    /// The statements of a port.
+    fn read_port(&mut self, statement: &Statement<'_>, port: &mut Port, notes: &mut Notes) {
+        for child in &statement.children {
+            let place = notes.line(child.line);
+            let (form, words) = child.form();
+            match (form, &words[..]) {
+                (Form::Plain, ["speed", word]) => {
+                    if let Some(rate) = speed(word) {
+                        port.rate = Said::At(rate, place);
+                    }
+                }
+                (_, ["speed", ..]) => port.rate = Said::Absent,
+                (Form::Plain, ["description", ..]) => {
+                    let said = ports::neighbour(&child.text["description".len()..]);
+                    port.neighbour = Said::At(said, place);
+                }
+                (_, ["description", ..]) => port.neighbour = Said::Absent,
+                (Form::Plain, ["shutdown"]) => port.enabled = Said::At(false, place),
+                (_, ["shutdown"]) => port.enabled = Said::At(true, place),
+                // Pauses of the whole port, and what is told to the other end.
+                (_, ["flowcontrol", "receive" | "transmit", ..] | ["dcbx", ..]) => {}
+                _ if self.read(child, notes) => {}
+                (_, ["service-policy" | "priority-flow-control" | "qos-map" | "trust-map", ..])
+                | (_, ["ets" | "pfc" | "pfc-watchdog" | "trust", ..]) => notes.unknown(child),
+                _ => notes.foreign(child),
+            }
+        }
+    }
+
+    /// What may stand at a port, at a bundle and in `system qos` alike; false if it is something else.
+    fn read(&mut self, statement: &Statement<'_>, notes: &mut Notes) -> bool {
+        let (line, place) = (statement.line, notes.line(statement.line));
+        let (form, words) = statement.form();
+        match (form, &words[..]) {
+            (Form::Plain, ["mtu", mtu]) => self.mtu = notes.said(line, bytes(mtu)),
+            (_, ["mtu", ..]) => self.mtu = Said::Absent,
+            (Form::Plain, ["channel-group", number, ..]) => {
+                self.channel = number.parse().ok();
+                return false;
+            }
+            (_, ["channel-group", ..]) => self.channel = None,
+            // What is negotiated is on only if the other end wants it.
+            (
+                Form::Plain,
+                ["priority-flow-control" | "pfc", "mode", word @ ("on" | "off" | "auto")],
+            ) => {
+                self.pfc = Said::At(*word == "on", place);
+            }
+            (
+                Form::No,
+                ["priority-flow-control"] | ["priority-flow-control" | "pfc", "mode", ..],
+            ) => {
+                self.pfc = Said::At(false, place);
+            }
+            (Form::Default, ["priority-flow-control", ..]) => self.pfc = Said::Absent,
+            (Form::No | Form::Default, ["trust-map"]) => (self.trust, self.vlan) = (None, None),
+            (Form::Plain, ["trust-map", "dot1p", _]) => self.vlan = Some(place),
+            (_, ["trust-map", "dot1p", ..]) => self.vlan = None,
+            (_, ["ets", "mode", ..] | ["buffer-statistics-tracking"])
+            | (_, ["pfc-max-buffer-size" | "pfc-shared-buffer-size", ..])
+            | (_, ["pfc-shared-headroom-buffer-size", ..]) => {}
+            _ => return self.apply(form, &words, place),
+        }
+        true
+    }
+
+    /// A policy or map that is applied or taken away; false if it is something else.
+    fn apply(&mut self, form: Form, words: &[&str], place: Place) -> bool {
+        let (applied, name) = match words {
+            ["trust-map", "dscp", name @ ..] => (&mut self.trust, name),
+            ["qos-map", "traffic-class", name @ ..] => (&mut self.traffic_class, name),
+            ["service-policy", "input", "type", "network-qos", name @ ..] => {
+                (&mut self.network, name)
+            }
+            ["service-policy", "input", "type", "qos", name @ ..] => (&mut self.classify, name),
+            ["service-policy", "output", "type", "queuing", name @ ..] => (&mut self.queuing, name),
+            _ => return false,
+        };
+        *applied = match (form, name) {
+            (Form::Plain, [name]) => Some(((*name).to_owned(), place)),
+            (Form::No | Form::Default, [] | [_]) => None,
+            _ => return false,
+        };
+        true
+    }
+
+    /// What is applied, by kind.
+    fn applied(&self) -> [(&'static str, &Applied); 5] {
+        [
+            ("qos", &self.classify),
+            ("network-qos", &self.network),
+            ("queuing", &self.queuing),
+            ("dscp", &self.trust),
+            ("traffic-class", &self.traffic_class),
+        ]
+    }
+
+    /// What a port says comes before what its bundle or the box says.
+    fn over(self, base: &Self) -> Self {
+        let over = |own: Applied, base: &Applied| own.or_else(|| base.clone());
         Self {
-            pfc: if self.pfc.is_said() { self.pfc } else { system.pfc },
-            trust: self.trust.clone().or_else(|| system.trust.clone()),
-            vlan: self.vlan.or(system.vlan),
-            traffic_class: self.traffic_class.clone().or_else(|| system.traffic_class.clone()),
-            network: self.network.clone().or_else(|| system.network.clone()),
-            queuing: self.queuing.clone().or_else(|| system.queuing.clone()),
+            pfc: if self.pfc.is_said() { self.pfc } else { base.pfc },
+            mtu: if self.mtu.is_said() { self.mtu } else { base.mtu },
+            trust: over(self.trust, &base.trust),
+            vlan: self.vlan.or(base.vlan),
+            classify: over(self.classify, &base.classify),
+            traffic_class: over(self.traffic_class, &base.traffic_class),
+            network: over(self.network, &base.network),
+            queuing: over(self.queuing, &base.queuing),
+            channel: self.channel,
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

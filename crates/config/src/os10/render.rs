@@ -4,6 +4,7 @@ use crate::device::{Device, Port};
 use crate::number::Priorities;
 use crate::qos::{Levels, QueueSettings, Wred};
 use crate::text::fit;
+use crate::text::ports::description;
 use crate::text::profiles::{Names, Pairs, leads_to, lists, number_of, pairs, said_queues};
 use std::fmt::Write;
 use xoff_fabric::model::Scheduling;
@@ -12,6 +13,8 @@ use xoff_fabric::model::Scheduling;
 #[derive(Default)]
 struct Profiles {
     names: Names,
+    /// Only some ports of a device.
+    partial: bool,
     trust: Vec<Pairs>,
     traffic_class: Vec<Pairs>,
     /// Priorities with the group that each pauses.
@@ -22,7 +25,8 @@ struct Profiles {
 
 pub(super) fn render(device: &Device) -> String {
     let names = Names::of(device.part, "-");
-    let mut profiles = Profiles { names, ..Profiles::default() };
+    let partial = device.part.is_partial();
+    let mut profiles = Profiles { names, partial, ..Profiles::default() };
     let mut ports = String::new();
     for (name, port) in &device.ports {
         interface(&mut ports, name.as_str(), port, &mut profiles);
@@ -77,7 +81,12 @@ fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles
     if let Some(peer) = leads_to(port) {
         let _ = writeln!(text, "! to {peer}");
     }
-    let _ = writeln!(text, "interface {name}\n{lines}!");
+    let _ = writeln!(text, "interface {name}");
+    if let Some(said) = description(port).filter(|_| !profiles.partial) {
+        // With a space in it, it needs quotation marks.
+        let _ = writeln!(text, " description \"{said}\"");
+    }
+    let _ = writeln!(text, "{lines}!");
 }
 
 fn paused(port: &Port, set: Priorities) -> Pairs {

@@ -5,4 +5,6 @@ pub(crate) mod json;
 pub(crate) mod notes;
 pub(crate) mod outline;
 pub(crate) mod paths;
+pub(crate) mod ports;
 pub(crate) mod profiles;
+pub(crate) mod wred;

@@ -1,4 +1,4 @@
-//! Statements and what is indented below them, as EOS and NX-OS print them. Whatever people collect
+//! Statements and what is indented below them, as EOS, NX-OS and OS10 print them. Whatever people collect
 //! along with a configuration (prompts, banners, comments) is recognised and not read as statements.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,10 +20,33 @@ impl<'a> Statement<'a> {
         self.text.split_whitespace().collect()
     }
 
+    /// Its words, without what takes it back.
+    pub(crate) fn form(&self) -> (Form, Vec<&'a str>) {
+        let mut words = self.words();
+        let form = match words.first() {
+            Some(&"no") => Form::No,
+            Some(&"default") => Form::Default,
+            _ => return (Form::Plain, words),
+        };
+        words.remove(0);
+        (form, words)
+    }
+
     /// The last line that belongs to it.
     pub(crate) fn last_line(&self) -> u32 {
         self.children.last().map_or(self.line, Statement::last_line)
     }
+}
+
+/// Whether a statement says something or takes it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// It says it.
+    Plain,
+    /// `no`: it is off, or said no longer.
+    No,
+    /// `default`: it is said no longer.
+    Default,
 }
 
 /// A text taken apart.

@@ -59,8 +59,10 @@ fn structured(device: &Device, ours: &str) -> String {
         let profile = ours.split(&format!("interface {name}\n")).nth(1).unwrap();
         let profile = profile.split("service-profile ").nth(1).unwrap().lines().next().unwrap();
         let mtu = port.mtu.get().unwrap().get();
+        let peer = port.neighbour.value().unwrap();
+        let described = format!("{} {}", peer.device, peer.port.as_deref().unwrap());
         interfaces.push(format!(
-            "{{\"name\":\"{name}\",\"mtu\":{mtu},\"service_profile\":\"{profile}\"}}"
+            "{{\"name\":\"{name}\",\"description\":\"{described}\",\"mtu\":{mtu},\"service_profile\":\"{profile}\"}}"
         ));
         if profiles.iter().any(|(known, _)| known == profile) {
             continue;
