@@ -1,0 +1,13 @@
+//! The templates of all systems.
+
+use crate::case::Template;
+use crate::eos;
+use xoff_config::SystemId;
+
+/// The template of a system, where there is one.
+pub(crate) fn template(system: SystemId) -> Option<Template> {
+    match system {
+        SystemId::Eos => Some(eos::TEMPLATE),
+        _ => None,
+    }
+}
