@@ -68,7 +68,7 @@ pub(crate) fn text(plan: &Plan) -> String {
         dscps.sort_by_key(|dscp| !first.contains(dscp));
         let turn = match class {
             c if c == plan.cnp => "'strict'".to_owned(),
-            c if c == plan.data => plan.share.to_string(),
+            c if c == plan.data || plan.second == Some(c) => plan.share.to_string(),
             c if c == best => (100 - plan.share).to_string(),
             _ if plan.strict_rest => "'strict'".to_owned(),
             _ => "1".to_owned(),

@@ -14,9 +14,12 @@ mod fixes;
 mod host_mistakes;
 mod hosts;
 mod lldp;
+mod nxos;
 mod other_hosts;
 mod plan;
 mod score;
+mod sonic;
+mod sonic_mistakes;
 mod systems;
 
 use case::{Case, Subject};

@@ -306,9 +306,9 @@ impl Plan {
 
     /// Bytes of headroom that suffice for a port, with room to spare.
     pub(crate) fn headroom(&self, port: &Port) -> u64 {
-        // Twice the cable, the longest pause response, and packets at both ends, doubled.
+        // Twice the cable, the longest pause response, and packets at both ends, five times: cells of small packets are badly filled.
         let flight = 2 * port.length * 5 * port.rate / 8 + 905 * 64 + 4 * 9216;
-        (2 * flight).div_ceil(1024) * 1024
+        (5 * flight).div_ceil(1024) * 1024
     }
 }
 

@@ -1,13 +1,15 @@
 //! The templates of all systems.
 
 use crate::case::Template;
-use crate::eos;
+use crate::{eos, nxos, sonic};
 use xoff_config::SystemId;
 
 /// The template of a system, where there is one.
 pub(crate) fn template(system: SystemId) -> Option<Template> {
     match system {
         SystemId::Eos => Some(eos::TEMPLATE),
+        SystemId::NxOs => Some(nxos::TEMPLATE),
+        SystemId::Sonic => Some(sonic::TEMPLATE),
         _ => None,
     }
 }
