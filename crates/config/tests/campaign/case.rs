@@ -68,7 +68,7 @@ impl Case {
             Subject::Hosts => {
                 let forms =
                     [HostForm::Folder, HostForm::Session, HostForm::Broadcom, HostForm::Intel];
-                let systems = [SystemId::Eos, SystemId::Sonic, SystemId::NxOs];
+                let systems = [SystemId::Eos, SystemId::Sonic, SystemId::NxOs, SystemId::Cumulus];
                 (systems[seed as usize / 4 % systems.len()], Some(forms[seed as usize % 4]))
             }
         };

@@ -6,6 +6,8 @@
 //! `XOFF_SHOW=1` lists misses and false findings, `XOFF_WRITE=dir` writes the files of the case.
 
 mod case;
+mod cumulus;
+mod cumulus_mistakes;
 mod draw;
 mod edit;
 mod eos;
@@ -16,6 +18,7 @@ mod hosts;
 mod lldp;
 mod nxos;
 mod other_hosts;
+mod paths;
 mod plan;
 mod score;
 mod sonic;
