@@ -59,6 +59,9 @@ pub(crate) fn text(plan: &Plan) -> String {
         plan.data,
         plan.cnp
     );
+    if let Some(bytes) = plan.xoff {
+        let _ = writeln!(text, "[pfc]\nxoff = '{bytes}B'");
+    }
     let best = plan.classes[0];
     for class in 0..8u8 {
         let of = |dscp: &u8| plan.classes[usize::from(*dscp)] == class;

@@ -15,6 +15,8 @@ mod fabric_file;
 mod fixes;
 mod host_mistakes;
 mod hosts;
+mod junos;
+mod junos_mistakes;
 mod lldp;
 mod nxos;
 mod other_hosts;

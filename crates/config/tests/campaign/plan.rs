@@ -55,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) classes: [u8; 64],
     /// Whether classes that carry neither RDMA nor best effort are strict by default.
     pub(crate) strict_rest: bool,
+    /// A fixed pause threshold in bytes, in the fabric file only.
+    pub(crate) xoff: Option<u64>,
     /// Share of RDMA in percent; best effort has the rest.
     pub(crate) share: u64,
     pub(crate) host_rate: u64,
@@ -155,6 +157,7 @@ impl Plan {
             second,
             classes: [0; 64],
             strict_rest: false,
+            xoff: None,
             share: draw.pick(&[50, 60, 70, 80]),
             host_rate,
             up_rate,

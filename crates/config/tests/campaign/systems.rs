@@ -1,7 +1,7 @@
 //! The templates of all systems.
 
 use crate::case::Template;
-use crate::{cumulus, eos, nxos, sonic};
+use crate::{cumulus, eos, junos, nxos, sonic};
 use xoff_config::SystemId;
 
 /// The template of a system, where there is one.
@@ -11,6 +11,7 @@ pub(crate) fn template(system: SystemId) -> Option<Template> {
         SystemId::NxOs => Some(nxos::TEMPLATE),
         SystemId::Sonic => Some(sonic::TEMPLATE),
         SystemId::Cumulus | SystemId::CumulusYaml => Some(cumulus::TEMPLATE),
+        SystemId::Junos | SystemId::JunosSet => Some(junos::TEMPLATE),
         _ => None,
     }
 }
