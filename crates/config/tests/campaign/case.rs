@@ -99,6 +99,15 @@ impl Case {
 
     /// All files, clean or with a mistake.
     pub(crate) fn texts(&self, mistake: Option<&Mistake>) -> Texts {
+        self.patched(mistake, |_, source| source)
+    }
+
+    /// All files, with a change of the sources of switches on top of a mistake.
+    pub(crate) fn patched(
+        &self,
+        mistake: Option<&Mistake>,
+        patch: impl Fn(&str, String) -> String,
+    ) -> Texts {
         let mut texts = self.files.clone();
         for switch in &self.plan.switches {
             let name = &switch.name;
@@ -107,6 +116,7 @@ impl Case {
             if let Some(Edit::Switch(edit)) = own.map(|mistake| &mistake.edit) {
                 source = changed(&source, edit);
             }
+            source = patch(name, source);
             let mut text = (self.template.finish)(&self.plan, switch, &source);
             if let Some(Edit::Collected(edit)) = own.map(|mistake| &mistake.edit) {
                 text = changed(&text, edit);

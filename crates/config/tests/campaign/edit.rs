@@ -99,8 +99,11 @@ pub(crate) fn block(text: &str, head: &str, change: impl Fn(&str) -> String) -> 
         let inside = |line: &&&str| line.trim().is_empty() || indent(line) > depth;
         let body: Vec<&str> = all[next..].iter().take_while(inside).copied().collect();
         next += body.len();
-        done += &change(&lines(&body));
-        found = true;
+        // The same words may be a reference to the block elsewhere.
+        if !body.is_empty() {
+            done += &change(&lines(&body));
+            found = true;
+        }
     }
     assert!(found, "no block `{head}` in\n{text}");
     done

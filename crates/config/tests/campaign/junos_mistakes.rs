@@ -58,9 +58,11 @@ fn ports(plan: &Plan) -> Vec<Mistake> {
         changes.push(("pauses missing on a port", &["pfc-missing", "qos-not-applied"], {
             Box::new(|t, p| without(t, &format!("{COS}|interfaces|{}|congestion", p.name)))
         }));
-        changes.push(("scheduler map missing on a port", &["ecn-missing", "qos-not-applied"], {
-            Box::new(|t, p| without(t, &format!("{COS}|interfaces|{}|scheduler-map", p.name)))
-        }));
+        changes.push((
+            "scheduler map missing on a port",
+            &["ecn-missing", "qos-not-applied", "cnp-not-strict"],
+            { Box::new(|t, p| without(t, &format!("{COS}|interfaces|{}|scheduler-map", p.name))) },
+        ));
         changes.push((
             "classifier missing on a port",
             &["trust", "data-class", "qos-not-applied"],

@@ -180,14 +180,16 @@ fn ports(plan: &Plan) -> Vec<Mistake> {
         }),
         ("mtu of a port missing", mtu_rules, Box::new(|t| without(t, "mtu "))),
         ("mtu of a port too small", mtu_rules, Box::new(move |t| swap(t, &mtu, &small))),
-        ("nothing of qos on a port", &["qos-not-applied", "pfc-missing"], {
+        ("nothing of qos on a port", &["qos-not-applied", "pfc-missing", "trust"], {
             Box::new(|t| without(&without(t, "priority-flow-control"), "service-policy"))
         }),
     ];
     if per_port(plan) {
-        changes.push(("queuing missing on a port", &["ecn-missing", "qos-not-applied"], {
-            Box::new(|t| without(t, "service-policy type queuing"))
-        }));
+        changes.push((
+            "queuing missing on a port",
+            &["ecn-missing", "qos-not-applied", "cnp-not-strict"],
+            { Box::new(|t| without(t, "service-policy type queuing")) },
+        ));
     }
     let mut all = Vec::new();
     for (name, rules, change) in changes {

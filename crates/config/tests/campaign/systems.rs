@@ -1,7 +1,7 @@
 //! The templates of all systems.
 
 use crate::case::Template;
-use crate::{cumulus, eos, junos, nxos, sonic};
+use crate::{cumulus, eos, junos, nxos, os10, picos, sonic};
 use xoff_config::SystemId;
 
 /// The template of a system, where there is one.
@@ -12,6 +12,8 @@ pub(crate) fn template(system: SystemId) -> Option<Template> {
         SystemId::Sonic => Some(sonic::TEMPLATE),
         SystemId::Cumulus | SystemId::CumulusYaml => Some(cumulus::TEMPLATE),
         SystemId::Junos | SystemId::JunosSet => Some(junos::TEMPLATE),
-        _ => None,
+        SystemId::Os10 => Some(os10::TEMPLATE),
+        SystemId::PicOs => Some(picos::TEMPLATE),
+        SystemId::Host => None,
     }
 }
