@@ -67,6 +67,10 @@ fn source(plan: &Plan, switch: &Switch) -> String {
          interface|swp61|link|speed|100G\ninterface|swp61|type|swp\ninterface|swp62|link|state|down|{{}}\n\
          interface|swp62|type|swp\n"
     );
+    if roce_mode(plan) {
+        // The mode is on everywhere, also where no GPU is.
+        text += "interface|swp61|qos|pfc-watchdog|state|enable\n";
+    }
     qos(plan, &mut text);
     routing(plan, switch, &mut text);
     text
@@ -205,7 +209,9 @@ fn finish(plan: &Plan, switch: &Switch, source: &str) -> String {
 }
 
 fn yaml(tree: &Tree, depth: usize, text: &mut String) {
-    for (word, below) in &tree.children {
+    // An empty entry is not empty where something else is in it.
+    let empty = |word: &str| word == "{}" && tree.children.len() > 1;
+    for (word, below) in tree.children.iter().filter(|(word, _)| !empty(word)) {
         let number = word.chars().all(|c| c.is_ascii_digit());
         let key = if number { format!("'{word}'") } else { word.clone() };
         let blanks = " ".repeat(depth);

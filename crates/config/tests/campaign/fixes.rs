@@ -47,7 +47,8 @@ pub(crate) fn check(subject: Subject, seeds: &[u64]) -> Tally {
                 let report = case.audit(&case.texts(Some(mistake)), with_fabric);
                 // What the clean fabric has as well is not about the mistake.
                 for finding in report.findings.iter().filter(|f| !has(&clean, f)) {
-                    one(&case, mistake, finding, &report, with_fabric, &mut tally);
+                    let around = Around { clean: &clean, before: &report, with_fabric };
+                    one(&case, mistake, finding, &around, &mut tally);
                 }
             }
         }
@@ -62,14 +63,15 @@ fn has(report: &Report, finding: &Finding) -> bool {
     report.findings.iter().any(same)
 }
 
-fn one(
-    case: &Case,
-    mistake: &Mistake,
-    finding: &Finding,
-    before: &Report,
+/// What was found around a finding.
+struct Around<'r> {
+    clean: &'r Report,
+    before: &'r Report,
     with_fabric: bool,
-    tally: &mut Tally,
-) {
+}
+
+fn one(case: &Case, mistake: &Mistake, finding: &Finding, around: &Around<'_>, tally: &mut Tally) {
+    let Around { clean, before, with_fabric } = *around;
     if finding.fix.is_empty() {
         tally.without += 1;
         return;
@@ -88,11 +90,15 @@ fn one(
             first.join(" / ")
         )
     };
+    if std::env::var("XOFF_SHOW").is_ok_and(|level| level == "2") {
+        println!("{} {}: {}\n{}", mistake.name, finding.device, finding.message, finding.fix);
+    }
     if has(&after, finding) {
         return tally.fail(format!("{how}: {} stays", finding.rule.id), example());
     }
     let known = |f: &&Finding| {
-        before.findings.iter().any(|old| old.device == f.device && old.rule.id == f.rule.id)
+        let all = before.findings.iter().chain(&clean.findings);
+        all.into_iter().any(|old| old.device == f.device && old.rule.id == f.rule.id)
     };
     if let Some(new) = after.findings.iter().find(|f| !known(f)) {
         let reason = format!("{how}: {} gone, {} new", finding.rule.id, new.rule.id);

@@ -157,7 +157,7 @@ fn nvidia(plan: &Plan, draw: &mut Draw) -> Vec<Mistake> {
             }
             false => swap(t, &format!("{path}:{old}\n"), &format!("{path}:{new}\n")),
         };
-        let command = match plan.seed % 2 == 0 {
+        let command = match plan.seed.is_multiple_of(2) {
             true => {
                 "grep -r . /sys/class/infiniband/*/tc /sys/class/net/*/ecn /sys/class/net/*/mtu"
             }
@@ -180,7 +180,7 @@ fn nvidia(plan: &Plan, draw: &mut Draw) -> Vec<Mistake> {
 }
 
 fn nccl_at(plan: &Plan) -> (String, String) {
-    match plan.seed % 2 == 0 {
+    match plan.seed.is_multiple_of(2) {
         true => ("nccl.conf".into(), "cat /etc/nccl.conf".into()),
         false => ("env.txt".into(), "env".into()),
     }

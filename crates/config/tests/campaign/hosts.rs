@@ -12,7 +12,9 @@ pub(crate) fn files(plan: &Plan, server: &Server) -> Vec<(String, String)> {
         HostForm::Intel => other_hosts::intel(plan, server),
     };
     let name = &server.name;
-    if plan.form == HostForm::Folder || (plan.form != HostForm::Session && plan.seed % 3 == 0) {
+    if plan.form == HostForm::Folder
+        || (plan.form != HostForm::Session && plan.seed.is_multiple_of(3))
+    {
         let path = |file: &str| format!("hosts/{name}/{file}");
         return commands.into_iter().map(|(file, _, text)| (path(&file), text)).collect();
     }
@@ -38,13 +40,11 @@ fn nvidia(plan: &Plan, server: &Server) -> Vec<Output> {
             format!("cma_roce_tos -d {device}"),
             format!("{tos}\n"),
         ));
-        let text = format!(
-            "driver: mlx5_core\nversion: 24.10-1.1.4\nfirmware-version: 28.43.2026 (MT_0000000838)\n\
+        let text = "driver: mlx5_core\nversion: 24.10-1.1.4\nfirmware-version: 28.43.2026 (MT_0000000838)\n\
              expansion-rom-version: \nbus-info: 0000:18:00.0\nsupports-statistics: yes\n\
              supports-test: yes\nsupports-eeprom-access: no\nsupports-register-dump: no\n\
-             supports-priv-flags: yes\n"
-        );
-        all.push((format!("ethtool-i_{net}.txt"), format!("ethtool -i {net}"), text));
+             supports-priv-flags: yes\n";
+        all.push((format!("ethtool-i_{net}.txt"), format!("ethtool -i {net}"), text.to_owned()));
     }
     all.push(sysfs(plan, server));
     all.push(show_gids(server));
@@ -153,7 +153,7 @@ fn sysfs(plan: &Plan, server: &Server) -> Output {
         entries.push((format!("/sys/class/net/{net}/mtu"), plan.host_mtu.to_string()));
     }
     let mut text = String::new();
-    let plain = plan.seed % 2 == 0;
+    let plain = plan.seed.is_multiple_of(2);
     for (path, value) in entries {
         let _ = match plain {
             true => writeln!(text, "{path}:{value}"),
@@ -210,7 +210,7 @@ pub(crate) fn nccl(plan: &Plan, server: &Server) -> Output {
     let devices: Vec<&str> = server.nics.iter().map(|nic| nic.device.as_str()).collect();
     let tos = tos(plan);
     let hca = devices.join(",");
-    if plan.seed % 2 == 0 {
+    if plan.seed.is_multiple_of(2) {
         let text = format!(
             "NCCL_IB_HCA={hca}\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TC={tos}\nNCCL_SOCKET_IFNAME=eno1\n\
              NCCL_IB_QPS_PER_CONNECTION=4\nNCCL_DEBUG=WARN\n"

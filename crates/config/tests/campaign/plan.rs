@@ -204,7 +204,7 @@ impl Plan {
                 let port = Port {
                     name: String::new(),
                     peer: name.clone(),
-                    peer_port: if names % 2 == 0 { device.clone() } else { net.clone() },
+                    peer_port: if names.is_multiple_of(2) { device.clone() } else { net.clone() },
                     up: false,
                     rate: self.host_rate,
                     length: self.host_length,

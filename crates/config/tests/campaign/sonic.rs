@@ -180,7 +180,7 @@ fn ports(plan: &Plan, switch: &Switch, root: &mut Map<String, Value>) {
     );
     root.insert("PORT".into(), Value::Object(all));
     root.insert("INTERFACE".into(), Value::Object(interfaces));
-    if matches!(plan.cabling, Cabling::Described(form) if form % 2 == 0) {
+    if matches!(plan.cabling, Cabling::Described(form) if form.is_multiple_of(2)) {
         root.insert("DEVICE_NEIGHBOR".into(), Value::Object(neighbours));
     }
 }
