@@ -9,6 +9,10 @@ use std::fmt::Write;
 pub(crate) const TEMPLATE: Template =
     Template { adjust, source, finish: |_, _, source| source.to_owned(), mistakes, ending: ".cfg" };
 
+/// The pool that headroom of all ports comes from, where it is set.
+const POOL: &str = "platform trident mmu headroom-pool limit bytes";
+const POOL_BYTES: u64 = 25_165_824;
+
 /// DSCP 0 to 7 is in class 1, 8 to 15 in class 0, of the rest the upper bits count.
 fn adjust(plan: &mut Plan) {
     plan.mtu = 9214;
@@ -92,6 +96,9 @@ fn source(plan: &Plan, switch: &Switch) -> String {
     }
     text += "spanning-tree mode none\n!\naaa authorization exec default local\n!\nvlan 10\n   name oob\n!\nvlan 20\n   \
              name storage\n!\nvrf instance MGMT\n!\n";
+    if plan.style == 2 {
+        let _ = writeln!(text, "{POOL} {POOL_BYTES}\n!");
+    }
     let (detect, restore) = plan.watchdog;
     let _ = writeln!(
         text,
@@ -252,8 +259,11 @@ fn port_mistakes(plan: &Plan) -> Vec<Mistake> {
                 swap(&t, "max-mark-probability", "drop-probability")
             })
         }),
-        ("watchdog missing on a port", &["watchdog-missing"], {
-            Box::new(|t: &str| without(t, "priority-flow-control pause watchdog"))
+        ("watchdog off on a port", &["watchdog-missing"], {
+            Box::new(|t: &str| {
+                let line = "   priority-flow-control pause watchdog\n";
+                swap(t, line, "   no priority-flow-control pause watchdog\n")
+            })
         }),
         ("cnp queue has a weight", &["cnp-not-strict", "weights-sum"], {
             Box::new(move |t: &str| {
@@ -425,6 +435,12 @@ fn device_mistakes(plan: &Plan) -> Vec<Mistake> {
         &["versions-differ"],
         Box::new(|t: &str| swap(t, "4.32.2F", "4.30.1F")),
     );
+    if plan.style == 2 {
+        plain("headroom pool too small", &["headroom-small", "fleet-drift"], {
+            let own = format!("{POOL} {POOL_BYTES}");
+            Box::new(move |t: &str| swap(t, &own, &format!("{POOL} 65536")))
+        });
+    }
     if plan.dynamic {
         plain("load balancing off", &["balancing-missing", "fleet-drift"], {
             Box::new(|t: &str| without(t, "ip hardware fib load-balance"))
