@@ -67,8 +67,8 @@ fn source(plan: &Plan, switch: &Switch) -> String {
          interface|swp61|link|speed|100G\ninterface|swp61|type|swp\ninterface|swp62|link|state|down|{{}}\n\
          interface|swp62|type|swp\n"
     );
-    if roce_mode(plan) {
-        // The mode is on everywhere, also where no GPU is.
+    if plan.style != 1 {
+        // The mode and global profiles are on everywhere, also where no GPU is.
         text += "interface|swp61|qos|pfc-watchdog|state|enable\n";
     }
     qos(plan, &mut text);
