@@ -1,7 +1,7 @@
 //! Fixes of findings, applied as an operator would: the finding must be gone and nothing new be there.
 
 use crate::case::{Case, Subject, Texts};
-use crate::edit::Mistake;
+use crate::edit::{Edit, Mistake};
 use crate::paths::{add, set};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,7 +43,10 @@ pub(crate) fn check(subject: Subject, seeds: &[u64]) -> Tally {
         let case = Case::new(subject, *seed);
         for with_fabric in [false, true] {
             let clean = case.audit(&case.texts(None), with_fabric);
-            for mistake in case.mistakes.iter().filter(|m| with_fabric || !m.planned_only) {
+            // What is cut off is collected again, not configured.
+            let whole = |m: &&Mistake| !matches!(m.edit, Edit::Collected(_));
+            let wanted = case.mistakes.iter().filter(|m| with_fabric || !m.planned_only);
+            for mistake in wanted.filter(whole) {
                 let report = case.audit(&case.texts(Some(mistake)), with_fabric);
                 // What the clean fabric has as well is not about the mistake.
                 for finding in report.findings.iter().filter(|f| !has(&clean, f)) {
