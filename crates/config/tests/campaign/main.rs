@@ -1,0 +1,202 @@
+//! An independent campaign: whole running configurations and raw outputs of hosts, written by templates
+//! that share nothing with the renderers and rules, each with one mistake made by editing text.
+//!
+//! `cargo test -p xoff-config --test campaign -- --nocapture` prints a short table, `whole_table -- --ignored --nocapture`
+//! that of all seeds; `goal` names the tests that assert what is aimed at. Even seeds are for
+//! tuning, odd ones are held out. Switches of the environment: `XOFF_SYSTEM=eos` and `XOFF_SEED=3` look at one case,
+//! `XOFF_SHOW=1` lists misses and false findings (2: fixes, too), `XOFF_WRITE=dir` writes the files of the case.
+
+mod case;
+mod cumulus;
+mod cumulus_mistakes;
+mod draw;
+mod edit;
+mod eos;
+mod fabric_file;
+mod fixes;
+mod host_mistakes;
+mod hosts;
+mod junos;
+mod junos_mistakes;
+mod lldp;
+mod nxos;
+mod os10;
+mod other_hosts;
+mod paths;
+mod picos;
+mod plan;
+mod score;
+mod sonic;
+mod sonic_mistakes;
+mod systems;
+
+use case::{Case, Subject};
+use score::{Score, judge};
+use std::fs;
+use std::path::Path;
+
+/// Seeds that rules may be tuned on.
+const TUNED: [u64; 3] = [0, 2, 4];
+/// Seeds that are held out.
+const HELD_OUT: [u64; 3] = [1, 3, 5];
+
+fn subjects() -> Vec<Subject> {
+    let wanted = std::env::var("XOFF_SYSTEM").ok();
+    let chosen: Vec<Subject> =
+        Subject::all().filter(|s| wanted.as_deref().is_none_or(|name| name == s.name())).collect();
+    assert!(!chosen.is_empty(), "XOFF_SYSTEM names no system: {wanted:?}");
+    chosen
+}
+
+fn seeds(usual: &[u64]) -> Vec<u64> {
+    match std::env::var("XOFF_SEED") {
+        Ok(seed) => vec![seed.parse().expect("XOFF_SEED is a number")],
+        Err(_) => usual.to_vec(),
+    }
+}
+
+fn shown() -> bool {
+    std::env::var("XOFF_SHOW").is_ok()
+}
+
+/// Scores of all systems on some seeds; prints them.
+fn scores(label: &str, usual: &[u64], with_fabric: bool) -> Vec<(Subject, Score)> {
+    let seeds = seeds(usual);
+    let how = if with_fabric { "with fabric" } else { "without" };
+    let mut all = Vec::new();
+    for subject in subjects() {
+        let score = judge(subject, &seeds, with_fabric);
+        let row = score.row(&format!("{} {how}, {label}", subject.name()));
+        let details = if shown() { score.details() } else { String::new() };
+        print!("{row}\n{details}");
+        all.push((subject, score));
+    }
+    all
+}
+
+fn assert_goal(scores: &[(Subject, Score)], recall: f64, precision: f64) {
+    let failed: Vec<String> = scores
+        .iter()
+        .filter(|(_, s)| s.recall() < recall || s.precision() < precision || s.clean_errors > 0)
+        .map(|(subject, score)| score.row(subject.name()))
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "goal: recall {recall}%, precision {precision}%, no errors on clean fabrics\n{}\n{}",
+        Score::header(),
+        failed.join("\n")
+    );
+}
+
+/// Every mistake of many seeds changes the text it is about, there are enough of them, and seeds differ.
+#[test]
+fn mistakes_are_made() {
+    for subject in subjects() {
+        let least = if subject == Subject::Hosts { 8 } else { 15 };
+        let mut seen: Vec<case::Texts> = Vec::new();
+        for seed in 0..6 {
+            let case = Case::new(subject, seed);
+            let clean = case.texts(None);
+            assert!(case.mistakes.len() >= least, "{} seed {seed}", subject.name());
+            for mistake in &case.mistakes {
+                let changed = case.texts(Some(mistake));
+                let files = clean.iter().filter(|(name, text)| changed[*name] != **text).count();
+                assert_eq!(files, 1, "{} seed {seed}: {}", subject.name(), mistake.name);
+            }
+            assert!(!seen.contains(&clean), "{} seed {seed} is another seed again", subject.name());
+            seen.push(clean);
+        }
+    }
+}
+
+/// A short table, one seed without the fabric file and one with it: never fails on a score.
+#[test]
+fn table() {
+    println!("{}   (*on clean fabrics)", Score::header());
+    scores("tuned", &TUNED[..1], false);
+    scores("held out", &HELD_OUT[..1], true);
+}
+
+/// The table of all seeds.
+#[test]
+#[ignore = "takes minutes; a short table is printed always"]
+fn whole_table() {
+    print_table(&TUNED, &HELD_OUT);
+}
+
+fn print_table(tuned: &[u64], held_out: &[u64]) {
+    println!("{}   (*on clean fabrics)", Score::header());
+    for with_fabric in [false, true] {
+        for (label, seeds) in [("tuned", tuned), ("held out", held_out)] {
+            scores(label, seeds, with_fabric);
+        }
+    }
+}
+
+#[test]
+#[ignore = "the goal; rules and readers do not reach it yet"]
+fn goal_without_fabric() {
+    assert_goal(&scores("tuned", &TUNED, false), 95.0, 90.0);
+}
+
+#[test]
+#[ignore = "the goal; rules and readers do not reach it yet"]
+fn goal_without_fabric_held_out() {
+    assert_goal(&scores("held out", &HELD_OUT, false), 95.0, 90.0);
+}
+
+#[test]
+#[ignore = "the goal; rules and readers do not reach it yet"]
+fn goal_with_fabric() {
+    assert_goal(&scores("tuned", &TUNED, true), 100.0, 98.0);
+}
+
+#[test]
+#[ignore = "the goal; rules and readers do not reach it yet"]
+fn goal_with_fabric_held_out() {
+    assert_goal(&scores("held out", &HELD_OUT, true), 100.0, 98.0);
+}
+
+#[test]
+#[ignore = "the goal; some fixes do not fix yet"]
+fn goal_fixes() {
+    let mut failed = 0;
+    for subject in subjects() {
+        let tally = fixes::check(subject, &seeds(&[0, 1]));
+        let (tried, wrong, without) = (tally.tried, tally.failed, tally.without);
+        println!(
+            "{:<14} {tried:>4} fixes, {wrong:>4} do not fix, {without:>4} findings without",
+            subject.name()
+        );
+        if shown() {
+            print!("{}", tally.details());
+        }
+        failed += wrong;
+    }
+    assert_eq!(failed, 0, "fixes that do not fix");
+}
+
+/// Writes the files of one case, clean and with each mistake, to `XOFF_WRITE`.
+#[test]
+fn written() {
+    let Ok(dir) = std::env::var("XOFF_WRITE") else { return };
+    for subject in subjects() {
+        for seed in seeds(&[0]) {
+            let case = Case::new(subject, seed);
+            let root = Path::new(&dir).join(format!("{}-{seed}", subject.name()));
+            write(&root.join("clean"), &case.texts(None));
+            fs::write(root.join("fabric.toml"), fabric_file::text(&case.plan)).expect("a folder");
+            for mistake in &case.mistakes {
+                write(&root.join(mistake.name.replace(' ', "-")), &case.texts(Some(mistake)));
+            }
+        }
+    }
+}
+
+fn write(dir: &Path, texts: &case::Texts) {
+    for (name, text) in texts {
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder that can be made");
+        fs::write(path, text).expect("a file that can be written");
+    }
+}
