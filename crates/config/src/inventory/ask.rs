@@ -17,23 +17,28 @@ pub struct Ask {
     pub input: Option<&'static str>,
     /// How the file with the answer is called behind the device's name.
     pub ending: &'static str,
-    /// Whether the audit reads the answer. Without it there is nothing to audit: the device failed.
+    /// Whether there is nothing to audit without the answer: the device failed.
     pub needed: bool,
+    /// Whether the audit reads the answer; another one is marked, so that it is not taken for a strange configuration.
+    pub read: bool,
 }
 
 impl Ask {
     /// What there is nothing to audit without.
     const fn running(commands: &'static [&'static str], ending: &'static str) -> Self {
-        Self { what: "running", commands, input: None, ending, needed: true }
+        Self { what: "running", commands, input: None, ending, needed: true, read: true }
+    }
+
+    /// The neighbours of its ports.
+    const fn lldp(commands: &'static [&'static str]) -> Self {
+        let ending = ".lldp.txt";
+        Self { what: "lldp", commands, input: None, ending, needed: false, read: true }
     }
 
     /// What people look up beside it.
-    const fn beside(
-        what: &'static str,
-        commands: &'static [&'static str],
-        ending: &'static str,
-    ) -> Self {
-        Self { what, commands, input: None, ending, needed: false }
+    const fn version(commands: &'static [&'static str]) -> Self {
+        let ending = ".version.txt";
+        Self { what: "version", commands, input: None, ending, needed: false, read: false }
     }
 }
 
@@ -47,26 +52,26 @@ const SONIC: [Ask; 3] = [
         ],
         ".json",
     ),
-    Ask::beside("lldp", &["show lldp table", "sudo -n show lldp table"], ".lldp.txt"),
-    Ask::beside("version", &["show version"], ".version.txt"),
+    Ask::lldp(&["show lldp table", "sudo -n show lldp table"]),
+    Ask::version(&["show version"]),
 ];
 
 const EOS: [Ask; 3] = [
     Ask::running(&["show running-config | no-more"], ".cfg"),
-    Ask::beside("lldp", &["show lldp neighbors detail | no-more"], ".lldp.txt"),
-    Ask::beside("version", &["show version | no-more"], ".version.txt"),
+    Ask::lldp(&["show lldp neighbors detail | no-more"]),
+    Ask::version(&["show version | no-more"]),
 ];
 
 const NX_OS: [Ask; 3] = [
     Ask::running(&["terminal length 0 ; show running-config"], ".cfg"),
-    Ask::beside("lldp", &["terminal length 0 ; show lldp neighbors detail"], ".lldp.txt"),
-    Ask::beside("version", &["terminal length 0 ; show version"], ".version.txt"),
+    Ask::lldp(&["terminal length 0 ; show lldp neighbors detail"]),
+    Ask::version(&["terminal length 0 ; show version"]),
 ];
 
 const CUMULUS: [Ask; 3] = [
     Ask::running(&["nv config show -o commands"], ".nv"),
-    Ask::beside("lldp", &["lldpctl -f json", "sudo -n lldpctl -f json"], ".lldp.txt"),
-    Ask::beside("version", &["nv show system"], ".version.txt"),
+    Ask::lldp(&["lldpctl -f json", "sudo -n lldpctl -f json"]),
+    Ask::version(&["nv show system"]),
 ];
 
 const JUNOS: [Ask; 3] = [
@@ -78,22 +83,14 @@ const JUNOS: [Ask; 3] = [
         ],
         ".set",
     ),
-    Ask::beside(
-        "lldp",
-        &["show lldp neighbors | no-more", "cli -c \"show lldp neighbors | no-more\""],
-        ".lldp.txt",
-    ),
-    Ask::beside(
-        "version",
-        &["show version | no-more", "cli -c \"show version | no-more\""],
-        ".version.txt",
-    ),
+    Ask::lldp(&["show lldp neighbors | no-more", "cli -c \"show lldp neighbors | no-more\""]),
+    Ask::version(&["show version | no-more", "cli -c \"show version | no-more\""]),
 ];
 
 const OS10: [Ask; 3] = [
     Ask::running(&["show running-configuration | no-more"], ".cfg"),
-    Ask::beside("lldp", &["show lldp neighbors | no-more"], ".lldp.txt"),
-    Ask::beside("version", &["show version | no-more"], ".version.txt"),
+    Ask::lldp(&["show lldp neighbors | no-more"]),
+    Ask::version(&["show version | no-more"]),
 ];
 
 const PIC_OS: [Ask; 3] = [
@@ -102,12 +99,8 @@ const PIC_OS: [Ask; 3] = [
         &["/pica/bin/pica_sh -c \"configure;show | display set\"", "show running-config | no-more"],
         ".set",
     ),
-    Ask::beside(
-        "lldp",
-        &["/pica/bin/pica_sh -c \"show lldp neighbor\"", "show lldp neighbor"],
-        ".lldp.txt",
-    ),
-    Ask::beside("version", &["version", "show version"], ".version.txt"),
+    Ask::lldp(&["/pica/bin/pica_sh -c \"show lldp neighbor\"", "show lldp neighbor"]),
+    Ask::version(&["version", "show version"]),
 ];
 
 const HOST: [Ask; 1] = [Ask {
@@ -116,6 +109,7 @@ const HOST: [Ask; 1] = [Ask {
     input: Some(include_str!("host.sh")),
     ending: ".txt",
     needed: true,
+    read: true,
 }];
 
 /// What a system is asked, in this order.

@@ -8,7 +8,7 @@ command -v timeout >/dev/null 2>&1 && limit="timeout 20"
 # Runs a program if it is there. The script comes by standard input, which no program may read.
 run() {
   command -v "$1" >/dev/null 2>&1 || return 0
-  echo "# $*"
+  echo "\$ $*"
   $limit "$@" 2>/dev/null </dev/null || echo "# $* ended with code $?"
 }
 
@@ -20,6 +20,7 @@ run rdma link show
 run ip -d link show
 run show_gids
 grep -h "^[[:space:]]*NCCL_" /etc/nccl.conf /etc/environment 2>/dev/null
+echo "\$ env"
 env | grep "^NCCL_"
 
 for path in /sys/class/infiniband/*; do

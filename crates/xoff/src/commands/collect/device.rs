@@ -168,11 +168,9 @@ impl Asking<'_> {
         }
         if ask.needed {
             look(target, &text, &mut result.collected);
-            result.files.push((name, text));
-        } else {
-            // No configuration: the audit would take it for a strange one.
-            result.files.push((name, format!("# {NOT_READ}\n{text}")));
         }
+        let text = if ask.read { text } else { format!("# {NOT_READ}\n{text}") };
+        result.files.push((name, text));
     }
 }
 
