@@ -105,7 +105,7 @@ fn is_gap(c: char) -> bool {
 
 fn announces(word: &str) -> bool {
     let word = word.trim_end_matches("-sha256").trim_end_matches("-md5");
-    if HARMLESS.iter().any(|harmless| word == *harmless) {
+    if HARMLESS.contains(&word) {
         return false;
     }
     ANNOUNCE.iter().any(|known| {

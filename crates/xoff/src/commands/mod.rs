@@ -34,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   xoff catalogue silicon
   xoff inspect slow.pcap
   xoff config examples/pod-256.toml --out devices
+  xoff collect inventory.toml --out running
   xoff audit devices --fabric examples/pod-256.toml";
 
 /// Design, run and explain RoCEv2 lossless Ethernet for GPU clusters.
