@@ -123,6 +123,10 @@ impl Found {
 /// Reads an inventory; `name` is that of its file, whose ending may say the form.
 pub fn read(name: &str, text: &str, defaults: &Defaults) -> Result<Inventory, Vec<Mistake>> {
     let form = Form::of(name, text).map_err(|mistake| vec![mistake])?;
+    if let Some(Err((message, cure))) = defaults.user.as_deref().map(|user| Field::User.check(user))
+    {
+        return Err(vec![Mistake::new(0, message, cure)]);
+    }
     let mut found = match form {
         Form::Ours => ours::read(text),
         Form::AnsibleIni => ansible::read_ini(text),
@@ -217,6 +221,10 @@ fn target(raw: &Raw, defaults: &Defaults, form: Form) -> Result<Target, Vec<Mist
 fn alike(targets: &[Target]) -> Vec<String> {
     let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for target in targets.iter().filter(|target| target.system == SystemId::Host) {
+        // The audit knows a host by what it calls itself; an address says nothing of that.
+        if target.name.parse::<std::net::IpAddr>().is_ok() {
+            continue;
+        }
         hosts.entry(target.short_name()).or_default().push(&target.name);
     }
     let several = hosts.into_iter().filter(|(_, names)| names.len() > 1);

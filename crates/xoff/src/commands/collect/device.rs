@@ -63,8 +63,10 @@ pub(super) struct Result {
     pub(super) state: State,
     pub(super) cause: Option<Cause>,
     pub(super) collected: Collected,
-    /// Files and what belongs into them, if it was collected.
+    /// Files and what belongs into them, until they are written.
     pub(super) files: Vec<(String, String)>,
+    /// How many files were written, and of what size together.
+    pub(super) written: (usize, usize),
 }
 
 /// How devices are asked.
@@ -85,13 +87,14 @@ impl Asking<'_> {
             cause: None,
             collected: Collected::default(),
             files: Vec::new(),
+            written: (0, 0),
         };
         let mut bytes = self.bytes;
         for ask in asks(target.system) {
             let answer = self.ask(target, ask, &clock, &mut bytes, &mut result.collected.asked);
             match answer {
                 Ok(text) => self.keep(target, ask, &text, &mut result),
-                Err((end, _)) if matches!(end, End::Interrupted) => {
+                Err((End::Interrupted, _)) => {
                     result.state = State::Interrupted;
                     break;
                 }
@@ -187,7 +190,9 @@ fn look(target: &Target, text: &str, collected: &mut Collected) {
     let input = Input { name: &target.name, file: FileId(0), text };
     let device: Device = system.system().parse(&input);
     let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-    if short(&device.name) != short(&target.name) {
+    // One that the inventory knows by its address has no other name there.
+    let address = target.name.parse::<std::net::IpAddr>().is_ok();
+    if !address && short(&device.name) != short(&target.name) {
         collected.calls_itself = Some(device.name);
     }
 }

@@ -257,7 +257,9 @@ fn collect(
             }
         };
         progress.done(target, answer.state != State::Collected);
-        // What was written is on the disk: only its size is needed now.
+        // What was written is on the disk: only its size is needed now, and devices may be thousands.
+        let files = std::mem::take(&mut answer.files);
+        answer.written = (files.len(), files.iter().map(|(_, text)| text.len()).sum());
         let stop = written.is_err() || interrupt.requested();
         if let Err(failure) = written {
             answer.state = State::Interrupted;
@@ -301,8 +303,10 @@ fn record<'a>(
 ) -> folder::Record<'a> {
     static NOTHING: Collected =
         Collected { asked: Vec::new(), calls_itself: None, looks_like: None, kept: Vec::new() };
+    // Results are in the order of the inventory; those that were not begun are missing.
+    let mut rest = results.iter().peekable();
     let entry = |target: &'a Target| {
-        let found = results.iter().find(|(other, _)| std::ptr::eq(*other, target));
+        let found = rest.next_if(|(other, _)| other.name == target.name);
         let cause = found.and_then(|(_, answer)| answer.cause.as_ref());
         folder::Entry {
             name: &target.name,
@@ -343,7 +347,7 @@ fn say_notes(args: &Args, inventory: &Inventory, out: &Path, results: &[(&Target
             &format!("{many} of no device of this inventory, and audited all the same: {names}"),
         );
     }
-    if !args.redact && results.iter().any(|(_, answer)| !answer.files.is_empty()) {
+    if !args.redact && results.iter().any(|(_, answer)| answer.written.0 > 0) {
         say(
             Level::Note,
             "configurations have hashes of passwords and communities: only you can read the files; --redact \

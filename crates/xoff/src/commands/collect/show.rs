@@ -103,14 +103,14 @@ pub(super) fn summary(
 ) -> String {
     let of = |state| results.iter().filter(move |(_, result)| result.state == state);
     let collected = of(State::Collected).count();
-    let files = || results.iter().flat_map(|(_, result)| &result.files);
-    let size: usize = files().map(|(_, text)| text.len()).sum();
+    let files: usize = results.iter().map(|(_, result)| result.written.0).sum();
+    let size: usize = results.iter().map(|(_, result)| result.written.1).sum();
     let word = format!("collected {collected} of {devices}");
     let word = if collected == devices { style.green(&word) } else { style.yellow(&word) };
     let mut text = format!(
         "{}  {word} devices: {}, {} in {seconds:.1} s\n",
         style.bold(&printable(&folder.display().to_string())),
-        counted(files().count() as u64, "file", "files"),
+        counted(files as u64, "file", "files"),
         bytes(Bytes::new(size as u64)),
     );
     let mut failed = of(State::Failed).peekable();
@@ -136,16 +136,12 @@ pub(super) fn summary(
 
 /// What else is worth a sentence.
 pub(super) fn notes(results: &[(&Target, Result)]) -> Vec<String> {
-    let mut notes = Vec::new();
+    let (mut notes, mut otherwise) = (Vec::new(), Vec::new());
     let mut missing: BTreeMap<(&str, SystemId, String), Vec<&str>> = BTreeMap::new();
     for (target, result) in results.iter().filter(|(_, result)| result.state == State::Collected) {
         let collected = &result.collected;
         if let Some(name) = &collected.calls_itself {
-            notes.push(format!(
-                "`{}` calls itself `{}`: the audit does so, too",
-                target.name,
-                printable(name)
-            ));
+            otherwise.push(format!("`{}` calls itself `{name}`", target.name));
         }
         if let Some(like) = collected.looks_like {
             notes.push(format!(
@@ -161,6 +157,9 @@ pub(super) fn notes(results: &[(&Target, Result)]) -> Vec<String> {
                 missing.entry((ask.what, target.system, why)).or_default().push(&target.name);
             }
         }
+    }
+    if !otherwise.is_empty() {
+        notes.push(format!("the audit takes the devices' own names: {}", some(&otherwise)));
     }
     for ((what, system, why), names) in missing {
         notes.push(format!("no {what} of {} ({system}): {}", some(&names), printable(&why)));
