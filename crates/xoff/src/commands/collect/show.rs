@@ -6,7 +6,7 @@ use crate::output::number::{bytes, counted};
 use crate::output::printable;
 use crate::output::style::Style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn bar(devices: u64) -> ProgressBar {
     bar
 }
 
-/// What came of it: the numbers, then every failure with its cause and cure.
+/// What came of it: the numbers, then every failure with its cause, and what helps the first of each.
 pub(super) fn summary(
     folder: &Path,
     results: &[(&Target, Result)],
@@ -117,11 +117,15 @@ pub(super) fn summary(
     if failed.peek().is_some() {
         text.push('\n');
     }
+    let mut told: BTreeSet<&str> = BTreeSet::new();
     for (target, result) in failed {
         let Some(cause) = &result.cause else { continue };
         let (name, message) = (style.red(&target.name), printable(&cause.message));
         let _ = writeln!(text, "  {name} ({} at {}) {message}", target.system, target.address);
-        let _ = writeln!(text, "      {}", printable(&cause.cure));
+        // What helps one device helps the next: hundreds that refuse a key are read once.
+        if told.insert(&cause.message) {
+            let _ = writeln!(text, "      {}", printable(&cause.cure));
+        }
         if !result.collected.kept.is_empty() {
             let _ =
                 writeln!(text, "      of an earlier time: {}", result.collected.kept.join(", "));
