@@ -8,7 +8,8 @@
 //!
 //! Modules use each other one way. Values: [`number`], [`place`], [`qos`], [`device`]. Above them what
 //! reads and writes text, and one module per operating system behind [`system`]. Above those
-//! [`intent`], [`change`], [`audit`](mod@audit) and [`approval`].
+//! [`intent`], [`change`], [`audit`](mod@audit) and [`approval`]. [`inventory`] says which devices configurations are
+//! fetched from, and by which commands.
 //!
 //! What it is not: it configures nothing but RoCE (no addresses, no routing), it talks to no device,
 //! and it never refuses a file: what is not understood is kept, counted and listed. Read [`device`]
@@ -20,6 +21,7 @@ pub mod change;
 pub mod device;
 mod facts;
 pub mod intent;
+pub mod inventory;
 pub mod number;
 pub mod place;
 pub mod qos;

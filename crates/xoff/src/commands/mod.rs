@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod catalogue;
 pub(crate) mod check;
+pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -33,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   xoff catalogue silicon
   xoff inspect slow.pcap
   xoff config examples/pod-256.toml --out devices
+  xoff collect inventory.toml --out running
   xoff audit devices --fabric examples/pod-256.toml";
 
 /// Design, run and explain RoCEv2 lossless Ethernet for GPU clusters.
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     Trace(trace::Args),
     /// Write the RoCE configuration of every switch and host of a fabric
     Config(config::Args),
+    /// Fetch running configurations and host states by ssh into a folder that audit reads
+    Collect(collect::Args),
     /// Check device configurations: each, along every cable, and end to end
     Audit(audit::Args),
     /// Find the cause of what is wrong with a fabric, and its place, from counters
@@ -110,6 +114,7 @@ impl Command {
             Command::Inspect(args) => inspect::execute(args),
             Command::Trace(args) => trace::execute(args),
             Command::Config(args) => config::execute(args),
+            Command::Collect(args) => collect::execute(args),
             Command::Audit(args) => audit::execute(args),
             Command::Diagnose(args) => diagnose::execute(args),
             Command::Watch(args) => watch::execute(args),

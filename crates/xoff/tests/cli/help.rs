@@ -3,7 +3,7 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "compare",
     "validate",
     "plan",
@@ -15,6 +15,7 @@ const COMMANDS: [&str; 20] = [
     "inspect",
     "trace",
     "config",
+    "collect",
     "audit",
     "diagnose",
     "alerts",

@@ -4,6 +4,7 @@
 mod alerts;
 mod case;
 mod catalogue;
+mod collect;
 mod compare;
 mod config;
 mod diagnose;
