@@ -1,18 +1,18 @@
 //! `xoff audit`: what is wrong with the configurations of devices.
 
+mod approval;
 mod baseline;
 mod page;
 mod sarif;
 mod simulate;
 
-use super::config::{approve, balancing, usual_system};
+use super::config::{balancing, usual_system};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::output::{self, style::Style};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
-use xoff_config::approval::{Approval, Drift, drift, intent_hash};
 use xoff_config::audit::{Collection, RULES, Report, read};
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
@@ -91,7 +91,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Some(path) => baseline::accept(path, &mut report)?,
         None => 0,
     };
-    let approval = approval(args, &devices)?;
+    let approved = approval::of(args, &devices)?;
     let effects = match &meant {
         Some((setup, intent)) if args.simulate => Some(simulate::effects(setup, intent, &devices)?),
         _ => None,
@@ -101,12 +101,15 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     } else if args.json {
         let mut answer = Answer::of(&report, &devices, &files, args.unknown);
         answer.accepted = accepted;
-        answer.approval = approval.as_ref().map(ApprovalEntry::of);
+        answer.approval = approved.as_ref().map(approval::Entry::of);
         answer.effects = effects.as_ref();
         output::stdout_json(&answer)?;
     } else {
         output::stdout(&page::render(&report, &files, Style::stdout()))?;
-        output::stdout(&page::footer(&report, accepted, approval.as_ref(), Style::stdout()))?;
+        output::stdout(&page::footer(&report, accepted))?;
+        if let Some(approved) = &approved {
+            output::stdout(&approval::show(approved, Style::stdout()))?;
+        }
         if args.unknown {
             output::stdout(&page::unknown(&devices, &files, Style::stdout()))?;
         }
@@ -147,28 +150,6 @@ fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent
     let setup = input::fabric(path)?;
     let intent = intent_of(&setup, args.balancing, devices);
     Ok(Some((setup, intent)))
-}
-
-/// The last approval of the fabric file, and what is not as it was approved.
-struct Approved {
-    approval: Approval,
-    /// Whether the fabric file is still the approved one.
-    same_file: bool,
-    drift: Vec<Drift>,
-}
-
-fn approval(args: &Args, devices: &[Device]) -> Result<Option<Approved>, Failure> {
-    let Some(path) = &args.fabric else { return Ok(None) };
-    let Some(approval) = approve::last(path)? else { return Ok(None) };
-    let Some(intent) = approval.approved(devices) else {
-        return Err(Failure::input(format!(
-            "`{}` was changed after it was written: its hash is not that of its fabric",
-            approve::file(path).display()
-        )));
-    };
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let same_file = intent_hash(&text, args.balancing) == approval.intent;
-    Ok(Some(Approved { drift: drift(&intent, devices), same_file, approval }))
 }
 
 /// Reads a file, or all files below a folder in the order of their names.
@@ -224,43 +205,12 @@ struct Answer<'a> {
     accepted: usize,
     unchecked: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<ApprovalEntry<'a>>,
+    approval: Option<approval::Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     statements: Vec<String>,
     /// What it does, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<&'a simulate::Effects>,
-}
-
-#[derive(Debug, Serialize)]
-struct ApprovalEntry<'a> {
-    who: &'a str,
-    when: &'a str,
-    intent: &'a str,
-    same_file: bool,
-    drifted: Vec<DriftEntry<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct DriftEntry<'a> {
-    device: &'a str,
-    changed: Vec<String>,
-}
-
-impl<'a> ApprovalEntry<'a> {
-    fn of(approved: &'a Approved) -> Self {
-        let entry = |drift: &'a Drift| DriftEntry {
-            device: &drift.device,
-            changed: drift.changed.iter().map(page::difference).collect(),
-        };
-        Self {
-            who: &approved.approval.who,
-            when: &approved.approval.when,
-            intent: &approved.approval.intent,
-            same_file: approved.same_file,
-            drifted: approved.drift.iter().map(entry).collect(),
-        }
-    }
 }
 
 #[derive(Debug, Serialize)]
