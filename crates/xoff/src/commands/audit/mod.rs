@@ -32,12 +32,14 @@ NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
 `xoff config` print on hosts, mixed as they come; what each file is, is seen
 from what is in it. With a fabric file devices are held against it and its
 cables, without against each other. If the fabric file was approved with
-`xoff config --approve`, devices that drifted from what was approved are reported.
+`xoff config --approve`, devices that drifted from what was approved are reported,
+and signatures are checked against approvers.toml or FABRIC.approvers.
 
 Exit codes:
   0    nothing, or warnings only
-  1    a finding is an error
-  2    bad usage, or nothing to read
+  1    a finding is an error; or devices drifted from what was approved, the
+       fabric file is not the approved one, or an approval does not count
+  2    bad usage, nothing to read, or a file of approvals that was tampered with
   3    results could not be written";
 
 /// Arguments of `xoff audit`.
@@ -53,6 +55,10 @@ pub(crate) struct Args {
     /// How flows are meant to be spread: hash, flowlet or per-packet
     #[arg(long, default_value = "hash", value_parser = balancing, requires = "fabric")]
     balancing: Balancing,
+    /// Who may approve: a file of roles (.toml) or of allowed signers [default: FABRIC.approvers,
+    /// or approvers.toml beside it]
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    approvers: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -117,7 +123,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             simulate::show(effects)?;
         }
     }
-    Ok(if report.has_errors() { Exit::BrokeARule } else { Exit::Fine })
+    let found = if report.has_errors() { Exit::BrokeARule } else { Exit::Fine };
+    Ok(approved.map_or(found, |approved| approved.exit(found)))
 }
 
 /// The configurations in a folder; what looks like none is named.
