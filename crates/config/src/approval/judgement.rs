@@ -116,7 +116,13 @@ impl fmt::Display for Reason {
             Reason::Future => f.write_str("it is dated in the future"),
             Reason::Stranger => f.write_str("nobody of this name may approve"),
             Reason::Left(until) => write!(f, "this name could approve until {until}"),
-            Reason::Role(roles) => write!(f, "this name has the role {}", list(roles)),
+            Reason::Role(roles) => {
+                write!(
+                    f,
+                    "it is given in a role that this name does not have; it has {}",
+                    list(roles)
+                )
+            }
             Reason::Right(parts) => {
                 write!(f, "its role has no right to approve changes of {}", list(parts))
             }
@@ -152,8 +158,9 @@ pub enum Standing {
 pub struct Verdict {
     /// What it is worth.
     pub standing: Standing,
-    /// What it changes against the intent that was in force before.
-    pub changed: BTreeSet<Part>,
+    /// What it changes against the intent that was in force before; not worked out of records that
+    /// are refused or left out for another reason.
+    pub changed: Option<BTreeSet<Part>>,
 }
 
 /// The intent that is in force.
@@ -224,22 +231,30 @@ struct State<'a> {
 
 impl State<'_> {
     fn verdict(&mut self, index: usize, check: &Check) -> Verdict {
+        let breaks = self.breaks(index, check);
+        if !breaks.is_empty() {
+            return Verdict { standing: Standing::Broken(breaks), changed: None };
+        }
         let record = &self.records[index];
+        let date = match self.credible(record, check) {
+            Ok(date) => date,
+            Err(reason) => return Verdict { standing: Standing::Idle(reason), changed: None },
+        };
+        // Only now: comparing large fabrics takes time, which strangers are not given.
         let before = self.in_force.as_ref().map(|in_force| &self.records[in_force.index]);
         let changed = changed(before, record);
-        let breaks = self.breaks(index, check);
-        let standing = if !breaks.is_empty() {
-            Standing::Broken(breaks)
-        } else {
-            match self.allowed(record, check, &changed) {
-                Ok((date, needed)) => {
-                    self.last = Some(date);
-                    self.count(index, needed)
-                }
-                Err(reason) => Standing::Idle(reason),
-            }
+        let needed = match self.policy {
+            Policy::Nobody | Policy::Keys => Ok(1),
+            Policy::Roles(approvers) => of_role(approvers, record, date, &changed),
         };
-        Verdict { standing, changed }
+        let standing = match needed {
+            Ok(needed) => {
+                self.last = Some(date);
+                self.count(index, needed)
+            }
+            Err(reason) => Standing::Idle(reason),
+        };
+        Verdict { standing, changed: Some(changed) }
     }
 
     fn breaks(&self, index: usize, check: &Check) -> Vec<Break> {
@@ -264,13 +279,8 @@ impl State<'_> {
         breaks
     }
 
-    /// Whether an intact record counts: its date, and how many of its kind are needed.
-    fn allowed(
-        &self,
-        record: &Approval,
-        check: &Check,
-        changed: &BTreeSet<Part>,
-    ) -> Result<(Date, usize), Reason> {
+    /// Whether an intact record was given by the one it names, and when.
+    fn credible(&self, record: &Approval, check: &Check) -> Result<Date, Reason> {
         let date: Date = record.when.parse().map_err(|_| Reason::NoDate)?;
         if let Some(last) = self.last.filter(|last| date < *last) {
             return Err(Reason::Before(last));
@@ -278,24 +288,17 @@ impl State<'_> {
         if date > self.now.plus(SKEW) {
             return Err(Reason::Future);
         }
-        let signed = |check: &Check| match check {
+        match (self.policy, check) {
+            (Policy::Nobody, _) => Ok(date),
             _ if record.signature.is_none() => Err(Reason::Unsigned),
-            Check::Good => Ok(()),
-            Check::NotAllowed(key) => Err(Reason::Key(key.clone())),
-            Check::NotChecked(why) => Err(Reason::NotChecked(why.clone())),
-            Check::Forged => unreachable!("a forged signature breaks the file"),
-        };
-        match self.policy {
-            Policy::Nobody => Ok((date, 1)),
-            Policy::Keys => signed(check).map(|()| (date, 1)),
-            Policy::Roles(approvers) => {
-                let needed = of_role(approvers, record, date, changed);
-                // Who may not approve at all is told so, whatever the key.
-                match needed {
-                    Err(Reason::Stranger) if record.signature.is_some() => Err(Reason::Stranger),
-                    _ => signed(check).and(needed).map(|needed| (date, needed)),
-                }
+            // Who may not approve at all is told so, whatever the key.
+            (Policy::Roles(approvers), _) if approvers.principal(&record.who).is_none() => {
+                Err(Reason::Stranger)
             }
+            (_, Check::Good) => Ok(date),
+            (_, Check::NotAllowed(key)) => Err(Reason::Key(key.clone())),
+            (_, Check::NotChecked(why)) => Err(Reason::NotChecked(why.clone())),
+            (_, Check::Forged) => unreachable!("a forged signature breaks the file"),
         }
     }
 

@@ -6,6 +6,8 @@ use serde_json::{Value, json as value};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{SystemTime, UNIX_EPOCH};
+use xoff_config::approval::Date;
 
 const RECORDS: &str = "f.toml.approved.json";
 
@@ -437,4 +439,19 @@ fn without_ssh_keygen_nothing_is_taken_for_checked() {
     assert_eq!(code(&out), Some(0), "{}", stderr(&out));
     assert!(stdout(&out).contains("signed, not checked"), "{}", stdout(&out));
     assert!(stderr(&out).contains("signatures were not checked"), "{}", stderr(&out));
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a clock that is behind is one that is not this one")]
+fn a_clock_that_is_behind_approves_nothing() {
+    let site = Site(tempfile::tempdir().unwrap());
+    fs::copy(example("leaf-spine-64.toml"), site.path().join("f.toml")).unwrap();
+    site.approve("Ada");
+    // A few minutes ahead, as clocks are: it counts, but what comes after it has to be later.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut records = site.records();
+    records[0]["when"] = value!(Date::from_unix(now + 200).to_string());
+    site.put_records(&records);
+    assert_eq!(code(&site.run("config f.toml --approvals")), Some(0));
+    site.refuse("Grace", 1, "it is dated before an earlier approval");
 }

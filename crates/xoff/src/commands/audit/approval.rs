@@ -60,10 +60,12 @@ impl Approved {
         for remark in self.book.remarks() {
             say(Level::Warning, &remark);
         }
-        if let Some(in_force) = &self.book.judgement.in_force
-            && self.book.signed(in_force.index) == "unsigned"
-        {
-            say(Level::Warning, &format!("{} is unsigned", self.book.label(in_force.index)));
+        if let Some(in_force) = &self.book.judgement.in_force {
+            let (label, signed) =
+                (self.book.label(in_force.index), self.book.signed(in_force.index));
+            if signed != "signed" {
+                say(Level::Warning, &format!("{label} is {signed}"));
+            }
         }
         let mut troubles = Vec::new();
         if self.book.in_force().is_none() {

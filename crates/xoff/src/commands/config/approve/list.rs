@@ -53,14 +53,13 @@ fn standing(book: &Book, index: usize) -> (&'static str, String) {
     }
 }
 
-/// What a record changes, in words.
-fn changes(book: &Book, index: usize) -> Vec<&'static str> {
-    let parts = book.judgement.verdicts.get(index).map(|verdict| &verdict.changed);
-    match parts {
-        Some(parts) if *parts == Part::all() => vec!["everything"],
-        Some(parts) => parts.iter().map(|part| part.name()).collect(),
-        None => Vec::new(),
-    }
+/// What a record changes, in words; `None` of a record that was not looked at that far.
+fn changes(book: &Book, index: usize) -> Option<Vec<&'static str>> {
+    let parts = book.judgement.verdicts.get(index)?.changed.as_ref()?;
+    Some(match *parts == Part::all() {
+        true => vec!["everything"],
+        false => parts.iter().map(|part| part.name()).collect(),
+    })
 }
 
 fn page(book: &Book, same_file: bool, style: Style) -> String {
@@ -78,7 +77,11 @@ fn page(book: &Book, same_file: bool, style: Style) -> String {
             printable(&record.balancing),
             book.signed(index)
         );
-        let changes = changes(book, index);
+        let changes = match changes(book, index) {
+            None => String::new(),
+            Some(parts) if parts.is_empty() => "changes no value; ".to_owned(),
+            Some(parts) => format!("changes {}; ", parts.join(", ")),
+        };
         let (word, sentence) = standing(book, index);
         let sentence = printable(&sentence);
         let sentence = match word {
@@ -86,8 +89,7 @@ fn page(book: &Book, same_file: bool, style: Style) -> String {
             "left-out" | "pending" => style.yellow(&sentence),
             _ => style.green(&sentence),
         };
-        let changes = if changes.is_empty() { "nothing".to_owned() } else { changes.join(", ") };
-        let _ = writeln!(text, "   changes {changes}; {sentence}");
+        let _ = writeln!(text, "   {changes}{sentence}");
     }
     let _ = writeln!(text, "{}", summary(book, same_file));
     text
@@ -141,7 +143,7 @@ struct Entry<'a> {
     intent: &'a str,
     balancing: &'a str,
     signature: &'static str,
-    changes: Vec<&'static str>,
+    changes: Option<Vec<&'static str>>,
     standing: &'static str,
     message: String,
 }
