@@ -24,7 +24,7 @@ const CHECKING: u64 = 20;
 const MOST_OUTPUT: u64 = 64 << 10;
 /// How `ssh-keygen` ends if a signature does not hold.
 const NOT_VERIFIED: i32 = 255;
-const POLL: Duration = Duration::from_millis(5);
+const POLL: Duration = Duration::from_millis(1);
 
 /// Why `ssh-keygen` gave no answer.
 #[derive(Debug, Clone)]
