@@ -2,6 +2,7 @@
 //! build: limits of time that only such a build keeps are asserted then.
 
 mod alerts;
+mod approval;
 mod case;
 mod catalogue;
 mod collect;

@@ -1,18 +1,18 @@
 //! `xoff audit`: what is wrong with the configurations of devices.
 
+mod approval;
 mod baseline;
 mod page;
 mod sarif;
 mod simulate;
 
-use super::config::{approve, balancing, usual_system};
+use super::config::{balancing, usual_system};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
 use crate::output::{self, style::Style};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
-use xoff_config::approval::{Approval, Drift, drift, intent_hash};
 use xoff_config::audit::{Collection, RULES, Report, read};
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
@@ -32,12 +32,15 @@ NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
 `xoff config` print on hosts, mixed as they come; what each file is, is seen
 from what is in it. With a fabric file devices are held against it and its
 cables, without against each other. If the fabric file was approved with
-`xoff config --approve`, devices that drifted from what was approved are reported.
+`xoff config --approve`, devices that drifted from what was approved are reported,
+and signatures are checked against approvers.toml or FABRIC.approvers.
 
 Exit codes:
   0    nothing, or warnings only
-  1    a finding is an error; with --strict: there is a finding
-  2    bad usage, or nothing to read
+  1    a finding is an error; with --strict: there is a finding; or devices
+       drifted from what was approved, the fabric file is not the approved
+       one, or an approval does not count
+  2    bad usage, nothing to read, or a file of approvals that was tampered with
   3    results could not be written";
 
 /// Arguments of `xoff audit`.
@@ -53,6 +56,10 @@ pub(crate) struct Args {
     /// How flows are meant to be spread: hash, flowlet or per-packet
     #[arg(long, default_value = "hash", value_parser = balancing, requires = "fabric")]
     balancing: Balancing,
+    /// Who may approve: a file of roles (.toml) or of allowed signers [default: FABRIC.approvers,
+    /// or approvers.toml beside it]
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    approvers: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -95,7 +102,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Some(path) => baseline::accept(path, &mut report)?,
         None => 0,
     };
-    let approval = approval(args, &devices)?;
+    let approved = approval::of(args, &devices)?;
     let effects = match &meant {
         Some((setup, intent)) if args.simulate => Some(simulate::effects(setup, intent, &devices)?),
         _ => None,
@@ -105,12 +112,15 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     } else if args.json {
         let mut answer = Answer::of(&report, &devices, &files, args.unknown);
         answer.accepted = accepted;
-        answer.approval = approval.as_ref().map(ApprovalEntry::of);
+        answer.approval = approved.as_ref().map(approval::Entry::of);
         answer.effects = effects.as_ref();
         output::stdout_json(&answer)?;
     } else {
         output::stdout(&page::render(&report, &files, Style::stdout()))?;
-        output::stdout(&page::footer(&report, accepted, approval.as_ref(), Style::stdout()))?;
+        output::stdout(&page::footer(&report, accepted))?;
+        if let Some(approved) = &approved {
+            output::stdout(&approval::show(approved, Style::stdout()))?;
+        }
         if args.unknown {
             output::stdout(&page::unknown(&devices, &files, Style::stdout()))?;
         }
@@ -119,7 +129,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         }
     }
     let broken = report.has_errors() || (args.strict && !report.findings.is_empty());
-    Ok(if broken { Exit::BrokeARule } else { Exit::Fine })
+    let found = if broken { Exit::BrokeARule } else { Exit::Fine };
+    Ok(approved.map_or(found, |approved| approved.exit(found)))
 }
 
 /// The configurations in a folder; what looks like none is named.
@@ -152,28 +163,6 @@ fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent
     let setup = input::fabric(path)?;
     let intent = intent_of(&setup, args.balancing, devices);
     Ok(Some((setup, intent)))
-}
-
-/// The last approval of the fabric file, and what is not as it was approved.
-struct Approved {
-    approval: Approval,
-    /// Whether the fabric file is still the approved one.
-    same_file: bool,
-    drift: Vec<Drift>,
-}
-
-fn approval(args: &Args, devices: &[Device]) -> Result<Option<Approved>, Failure> {
-    let Some(path) = &args.fabric else { return Ok(None) };
-    let Some(approval) = approve::last(path)? else { return Ok(None) };
-    let Some(intent) = approval.approved(devices) else {
-        return Err(Failure::input(format!(
-            "`{}` was changed after it was written: its hash is not that of its fabric",
-            approve::file(path).display()
-        )));
-    };
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let same_file = intent_hash(&text, args.balancing) == approval.intent;
-    Ok(Some(Approved { drift: drift(&intent, devices), same_file, approval }))
 }
 
 /// Reads a file, or all files below a folder in the order of their names.
@@ -229,43 +218,12 @@ struct Answer<'a> {
     accepted: usize,
     unchecked: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<ApprovalEntry<'a>>,
+    approval: Option<approval::Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     statements: Vec<String>,
     /// What it does, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<&'a simulate::Effects>,
-}
-
-#[derive(Debug, Serialize)]
-struct ApprovalEntry<'a> {
-    who: &'a str,
-    when: &'a str,
-    intent: &'a str,
-    same_file: bool,
-    drifted: Vec<DriftEntry<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct DriftEntry<'a> {
-    device: &'a str,
-    changed: Vec<String>,
-}
-
-impl<'a> ApprovalEntry<'a> {
-    fn of(approved: &'a Approved) -> Self {
-        let entry = |drift: &'a Drift| DriftEntry {
-            device: &drift.device,
-            changed: drift.changed.iter().map(page::difference).collect(),
-        };
-        Self {
-            who: &approved.approval.who,
-            when: &approved.approval.when,
-            intent: &approved.approval.intent,
-            same_file: approved.same_file,
-            drifted: approved.drift.iter().map(entry).collect(),
-        }
-    }
 }
 
 #[derive(Debug, Serialize)]

@@ -1,13 +1,12 @@
 //! Findings as people read them.
 
-use super::Approved;
 use crate::output::number::counted;
 use crate::output::style::Style;
 use crate::output::{printable, wrap};
 use std::fmt::Write;
+use xoff_config::Files;
 use xoff_config::audit::{Finding, Report, Rule};
 use xoff_config::device::{Device, PortName, RemarkKind};
-use xoff_config::{Difference, Files};
 use xoff_fabric::Severity;
 
 /// Lines of a configuration that are shown for one finding.
@@ -108,24 +107,8 @@ pub(super) fn unchecked(report: &Report) -> Vec<String> {
     report.unchecked.iter().map(topic).collect()
 }
 
-/// A difference from what was approved, in words.
-pub(super) fn difference(difference: &Difference) -> String {
-    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-    format!(
-        "{}: {} was approved, {} is there",
-        difference.about,
-        value(&difference.left),
-        value(&difference.right)
-    )
-}
-
-/// What stands below the findings: what was left out, and who approved what.
-pub(super) fn footer(
-    report: &Report,
-    accepted: usize,
-    approved: Option<&Approved>,
-    style: Style,
-) -> String {
+/// What stands below the findings: what was left out.
+pub(super) fn footer(report: &Report, accepted: usize) -> String {
     let mut text = String::new();
     if accepted > 0 {
         let findings = counted(accepted as u64, "finding", "findings");
@@ -138,30 +121,6 @@ pub(super) fn footer(
             "not checked, because how it is configured is not verified: {}",
             unchecked.join(", ")
         );
-    }
-    let Some(approved) = approved else { return text };
-    let approval = &approved.approval;
-    let _ = writeln!(
-        text,
-        "approved by {} at {} (intent {}){}",
-        style.bold(&printable(&approval.who)),
-        printable(&approval.when),
-        approval.intent.get(..12).unwrap_or(&approval.intent),
-        if approved.same_file { "" } else { "; the fabric file has changed since" }
-    );
-    for drift in &approved.drift {
-        let _ = writeln!(
-            text,
-            "  {} drifted in {} settings",
-            style.bold(&printable(&drift.device)),
-            drift.changed.len()
-        );
-        for change in drift.changed.iter().take(MOST_LINES) {
-            let _ = writeln!(text, "    {}", printable(&difference(change)));
-        }
-        if drift.changed.len() > MOST_LINES {
-            let _ = writeln!(text, "    …");
-        }
     }
     text
 }

@@ -22,6 +22,8 @@ const EXAMPLES: &str = "Examples:
   xoff config examples/pod-256.toml --diff running
   xoff config examples/pod-256.toml --diff running --rollback --out change
   xoff config examples/pod-256.toml --approve 'Ada Lovelace'
+  xoff config examples/pod-256.toml --approve --key ~/.ssh/id_ed25519
+  xoff config examples/pod-256.toml --approvals
 
 Writes a file per switch, and per host a script, a systemd unit, the
 environment of NCCL and a check script whose output `xoff audit` reads. Only
@@ -35,10 +37,18 @@ with --out written, with --rollback the way back too.
 
 With --approve a record of who approved this fabric file, and when, is added to
 FABRIC.approved.json; `xoff audit --fabric` then tells devices that drifted.
+With --key it is signed by ssh-keygen, with keys in files, agents and hardware.
+Who may approve what is said by approvers.toml beside the fabric file (roles
+with rights to parts of it, and how many approvals are needed), or by
+FABRIC.approvers (allowed signers); unsigned approvals do not count then. --approvals
+lists all of them and says which hold (docs/approvals.md).
 
 Exit codes:
-  0    fine; with --diff: nothing would change
-  1    with --diff: something would change
+  0    fine; with --diff: nothing would change; with --approvals: the fabric
+       file is the approved one
+  1    with --diff: something would change; with --approve: whoever it is may
+       not approve this; with --approvals: the fabric file is not the approved
+       one, or an approval since does not count
   2    bad usage or a bad file
   3    results could not be written";
 
@@ -49,7 +59,7 @@ pub(crate) struct Args {
     /// The fabric file
     fabric: PathBuf,
     /// Folder for the files
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["diff", "approve"])]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["diff", "approving"])]
     out: Option<PathBuf>,
     /// Show what would change against the running configurations in a folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["system", "leaf", "spine", "core"])]
@@ -57,9 +67,6 @@ pub(crate) struct Args {
     /// Write the way back as well
     #[arg(long, requires_all = ["diff", "out"])]
     rollback: bool,
-    /// Record that NAME approved this fabric file
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "diff"])]
-    approve: Option<String>,
     /// System of all switches: sonic, eos, nx-os, cumulus, cumulus-yaml, junos, junos-set, os10 or
     /// picos
     #[arg(long, value_parser = switch_system)]
@@ -79,6 +86,8 @@ pub(crate) struct Args {
     /// Replace files that are there and differ
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    approval: approve::Options,
 }
 
 pub(super) fn switch_system(text: &str) -> Result<SystemId, String> {
@@ -117,9 +126,12 @@ impl Args {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    if args.approval.approvals {
+        return approve::list(&args.fabric, &args.approval);
+    }
     let setup = input::fabric(&args.fabric)?;
-    if let Some(who) = &args.approve {
-        return approve::record(&args.fabric, who, args.balancing);
+    if args.approval.approve.is_some() {
+        return approve::record(&args.fabric, &args.approval, args.balancing);
     }
     if let Some(running) = &args.diff {
         return change::execute(args, &setup, running);
