@@ -97,7 +97,7 @@ pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
         devices: devices.len(),
         links: scene.wires.len(),
         unknown: remarks(RemarkKind::Unknown),
-        malformed: remarks(RemarkKind::Malformed),
+        malformed: remarks(RemarkKind::Malformed) + remarks(RemarkKind::Truncated),
         foreign: remarks(RemarkKind::Foreign),
         unchecked: unchecked(devices),
     }

@@ -283,6 +283,8 @@ pub enum RemarkKind {
     Unknown,
     /// It is known, but its value cannot be read.
     Malformed,
+    /// The text ends in the middle of it: what would follow is not there.
+    Truncated,
 }
 
 impl RemarkKind {
@@ -292,6 +294,7 @@ impl RemarkKind {
             RemarkKind::Foreign => "foreign",
             RemarkKind::Unknown => "unknown",
             RemarkKind::Malformed => "malformed",
+            RemarkKind::Truncated => "truncated",
         }
     }
 }
