@@ -58,6 +58,7 @@ pub(super) fn parse(input: &Input<'_>, system: SystemId) -> Device {
         policies: Policies::default(),
         bound: BTreeMap::new(),
         used: BTreeSet::new(),
+        bundled: BTreeSet::new(),
         split: BTreeSet::new(),
     };
     if let Some(host) = found.prompts.first() {
@@ -98,6 +99,8 @@ struct Parser {
     bound: BTreeMap<String, Bound>,
     /// Ports that are configured for more than their speed.
     used: BTreeSet<PortName>,
+    /// Ports of an aggregate, which has their MTU.
+    bundled: BTreeSet<PortName>,
     /// Ports that are split into channels: cages, not ports.
     split: BTreeSet<PortName>,
 }
@@ -197,6 +200,9 @@ impl Parser {
         if !idle {
             self.used.insert(PortName::new(name));
         }
+        if rest.contains(&"802.3ad") {
+            self.bundled.insert(PortName::new(name));
+        }
         match rest {
             ["number-of-sub-ports", _] => drop(self.split.insert(PortName::new(name))),
             ["mtu", mtu] => port.mtu = self.notes.said(line, bytes(mtu)),
@@ -242,7 +248,7 @@ impl Parser {
                 port.watchdog = watchdog(profile);
             }
             port.watchdog.on = port.watchdog.on.or_default(false);
-            if described && self.used.contains(&name) {
+            if described && self.used.contains(&name) && !self.bundled.contains(&name) {
                 port.mtu = port.mtu.or_default(USUAL_MTU);
             }
             port.trust = trust;

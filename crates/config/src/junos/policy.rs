@@ -240,7 +240,7 @@ impl Policies {
             match *word {
                 "queue-num" => {
                     let number = words.next().and_then(|word| word.parse::<u8>().ok());
-                    entry.multicast = number.is_some_and(|n| n >= 8 && n < QUEUES);
+                    entry.multicast = number.is_some_and(|n| (8..QUEUES).contains(&n));
                     // What is in a queue for multicast cannot be lossless.
                     let lossless = rest.iter().any(|w| ["no-loss", "pfc-priority"].contains(w));
                     if !entry.multicast || lossless {

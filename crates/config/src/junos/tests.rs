@@ -126,6 +126,9 @@ fn channels_are_ports_and_their_cage_is_none() {
     // A port that carries nothing has no MTU to be judged by.
     assert_eq!(port(&device, "et-0/0/1").mtu, Said::Absent);
     assert_eq!(port(&device, "et-0/0/2").mtu, Said::Default(Bytes::new(1514)));
+    // That of a port of an aggregate stands at the aggregate.
+    let bundled = read("set interfaces et-0/0/3 ether-options 802.3ad ae0\n");
+    assert_eq!(port(&bundled, "et-0/0/3").mtu, Said::Absent);
 }
 
 #[test]

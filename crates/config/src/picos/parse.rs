@@ -47,6 +47,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         granularity: Said::Absent,
         polls: Said::Absent,
         described: BTreeSet::new(),
+        bundled: BTreeSet::new(),
     };
     if let Some(host) = found.prompts.first() {
         parser.device.name = (*host).to_owned();
@@ -81,6 +82,7 @@ struct Parser {
     polls: Said<u64>,
     /// Ports of which more is said than what they refer to.
     described: BTreeSet<PortName>,
+    bundled: BTreeSet<PortName>,
 }
 
 impl Parser {
@@ -198,6 +200,10 @@ impl Parser {
 
     fn interface(&mut self, name: &str, rest: &[&str], line: u32) {
         let place = self.notes.line(line);
+        // The MTU of a port of an aggregate stands at the aggregate.
+        if rest.contains(&"802.3ad") {
+            self.bundled.insert(PortName::new(name));
+        }
         self.described.insert(PortName::new(name));
         let port = self.device.port(name);
         port.place = port.place.or(Some(place));
@@ -239,7 +245,7 @@ impl Parser {
             if port.watchdog.on.get() == Some(true) {
                 port.watchdog = WatchdogSettings { on: port.watchdog.on, ..watchdog };
             }
-            if self.described.contains(&name) {
+            if self.described.contains(&name) && !self.bundled.contains(&name) {
                 port.mtu = port.mtu.or_default(USUAL_MTU);
             }
             port.trust = trust;
