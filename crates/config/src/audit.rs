@@ -112,7 +112,7 @@ fn report(devices: &[Device], files: Option<&Files>, intent: Option<&Intent>) ->
         devices: devices.len(),
         links: scene.wires.len(),
         unknown: remarks(RemarkKind::Unknown),
-        malformed: remarks(RemarkKind::Malformed),
+        malformed: remarks(RemarkKind::Malformed) + remarks(RemarkKind::Truncated),
         foreign: remarks(RemarkKind::Foreign),
         unchecked: unchecked(devices),
     }

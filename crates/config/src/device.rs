@@ -286,6 +286,8 @@ pub enum RemarkKind {
     Unknown,
     /// It is known, but its value cannot be read.
     Malformed,
+    /// The text ends in the middle of it: what would follow is not there.
+    Truncated,
 }
 
 impl RemarkKind {
@@ -295,6 +297,7 @@ impl RemarkKind {
             RemarkKind::Foreign => "foreign",
             RemarkKind::Unknown => "unknown",
             RemarkKind::Malformed => "malformed",
+            RemarkKind::Truncated => "truncated",
         }
     }
 }

@@ -2,20 +2,23 @@
 //! command: one is read and written by way of the other.
 //!
 //! Settings stand in profiles that ports refer to; `default-global` holds for ports that refer to
-//! none, but for congestion control and PFC, which are off without a profile. `nv set qos roce`
+//! none, and alone says which queue a class waits in: a box has that map once. `nv set qos roce`
 //! stands for a whole configuration, which is read as what it stands for. Switch priorities,
 //! priority groups and pauses have one number; headroom follows from the cable length, whose
 //! default of 10 m is short for a row of racks.
 
+mod buffers;
 mod parse;
 mod render;
+mod roce;
 mod yaml;
 
 use crate::device::{Balancing, Device};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Reaction};
+use crate::qos::{Levels, Reaction, Wred};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 use crate::text::fit;
+use crate::text::profiles::one_alpha;
 use std::sync::Arc;
 use xoff_fabric::model::WatchdogAction;
 use xoff_units::{Bytes, Length, Span};
@@ -30,6 +33,11 @@ pub(crate) enum Cumulus {
 
 /// Cable length that headroom is sized for when nothing is said.
 const USUAL_CABLE: Length = Length::from_m(10);
+/// The MTU of a port that says none: ifupdown2 sets it (NVIDIA's Cumulus Linux guide, Switch Port
+/// Attributes).
+const USUAL_MTU: Bytes = Bytes::new(9216);
+/// How queue 0 of a port that refers to no profile marks.
+const USUAL_MARKING: Wred = Wred { levels: Levels::Sizes(roce::USUAL_ECN), marks: true };
 /// Polls of the watchdog after which a queue is stuck, when nothing is said.
 const USUAL_ROBUSTNESS: u64 = 3;
 /// Milliseconds between two polls, when nothing is said.
@@ -64,8 +72,6 @@ impl System for Cumulus {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
         fit::queues(&mut device, fit::whole_percent);
-        // Headroom follows from the cable; the rest is the box's.
-        fit::groups(&mut device, |group| *group = GroupSettings::default());
         fit::own_buffers(&mut device);
         let mut timed = false;
         for port in device.ports.values_mut() {
@@ -74,6 +80,10 @@ impl System for Cumulus {
                 port.cable = Said::Absent;
             } else {
                 port.cable = port.cable.or_default(USUAL_CABLE);
+            }
+            if !port.queues.iter().any(|queue| queue.wred.is_said()) {
+                let first = &mut Arc::make_mut(&mut port.queues)[0];
+                first.wred = first.wred.or_default(USUAL_MARKING);
             }
             let watchdog = &mut port.watchdog;
             timed |= watchdog.restore.is_said();
@@ -85,6 +95,7 @@ impl System for Cumulus {
                 port.balancing = Said::Default(false);
             }
         }
+        one_alpha(&mut device, buffers::ALPHA, limits);
         if timed {
             limits.push("the watchdog drops until pauses end; no restore time is set".to_owned());
         }

@@ -1,12 +1,16 @@
 //! Reading NVUE, command by command.
 
-use super::{Cumulus, USUAL_CABLE, USUAL_POLL_MS, USUAL_ROBUSTNESS};
-use crate::device::{Balancing, Device, Neighbour, RemarkKind};
+use super::buffers::Buffers;
+use super::roce::{self, Mode, USUAL_ECN};
+use super::{Cumulus, USUAL_CABLE, USUAL_MTU, USUAL_POLL_MS, USUAL_ROBUSTNESS};
+use crate::device::{Balancing, Device, Port, RemarkKind};
 use crate::number::{Class, Dscp, Priorities, Priority, Queue, ranges};
 use crate::place::{Place, Said};
-use crate::qos::{Levels, Maps, QueueSettings, Reaction, Trust, Wred};
+use crate::qos::{GroupSettings, Levels, Maps, QueueSettings, Reaction, Trust, Wred};
 use crate::system::{Input, System, SystemId};
+use crate::text::description;
 use crate::text::notes::{Notes, bytes, share, speed};
+use crate::text::profiles::lossless;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Ecn, Scheduling, WatchdogAction};
 use xoff_units::{Bytes, Length, Ratio, Span};
@@ -30,8 +34,13 @@ impl Default for Mapping {
 #[derive(Debug, Clone, Copy, Default)]
 struct Marking {
     on: Said<bool>,
+    red: Said<bool>,
     kmin: Said<Bytes>,
     kmax: Said<Bytes>,
+    /// Whether thresholds are shares of what the queue may hold, and which.
+    relative: Said<bool>,
+    fill_min: Said<u64>,
+    fill_max: Said<u64>,
     percent: Said<u64>,
 }
 
@@ -45,7 +54,6 @@ struct Pausing {
 #[derive(Debug, Clone, Default)]
 struct Bound {
     mapping: Option<String>,
-    queue_mapping: Option<String>,
     scheduler: Option<String>,
     congestion: Option<String>,
     pfc: Option<String>,
@@ -55,14 +63,17 @@ struct Parser {
     device: Device,
     notes: Notes,
     mapping: Profiles<Mapping>,
-    queue_mapping: Profiles<[Said<Queue>; 8]>,
+    queue_mapping: [Said<Queue>; 8],
     scheduler: Profiles<[(Said<bool>, Said<u32>); 8]>,
     congestion: Profiles<[Marking; 8]>,
     pfc: Profiles<Pausing>,
     bound: BTreeMap<String, Bound>,
     poll: Said<u64>,
     robustness: Said<u64>,
-    roce: Option<Place>,
+    roce: Option<(Mode, Place)>,
+    roce_off: bool,
+    roce_cable: Said<Length>,
+    buffers: Buffers,
 }
 
 /// Reads commands, as `nv config show -o commands` prints them.
@@ -95,6 +106,9 @@ pub(super) fn yaml(input: &Input<'_>) -> Device {
     for (line, text) in found.strange {
         parser.strange(line, text);
     }
+    if let Some(line) = found.cut {
+        parser.notes.mark(line, RemarkKind::Truncated);
+    }
     if let Some((line, version)) = found.version {
         parser.device.version = Said::At(version.to_owned(), parser.notes.line(line));
     }
@@ -111,7 +125,7 @@ impl Parser {
             device: Device::new(input.name, system),
             notes: Notes::new(input.file),
             mapping: BTreeMap::new(),
-            queue_mapping: BTreeMap::new(),
+            queue_mapping: [Said::Absent; 8],
             scheduler: BTreeMap::new(),
             congestion: BTreeMap::new(),
             pfc: BTreeMap::new(),
@@ -119,6 +133,9 @@ impl Parser {
             poll: Said::Absent,
             robustness: Said::Absent,
             roce: None,
+            roce_off: false,
+            roce_cable: Said::Absent,
+            buffers: Buffers::default(),
         }
     }
 
@@ -144,17 +161,25 @@ impl Parser {
             [
                 "qos",
                 "egress-queue-mapping",
-                profile,
+                GLOBAL,
                 "switch-priority",
                 from,
                 "traffic-class",
                 to,
-            ] => {
-                let entry = self.queue_mapping.entry((*profile).to_owned()).or_default();
-                match (Class::read(from), Queue::read(to)) {
-                    (Some(class), Some(queue)) => entry[class.index()] = Said::At(queue, place),
-                    _ => self.notes.mark(line, RemarkKind::Malformed),
+            ] => match (ranges(from, 8), Queue::read(to)) {
+                (Some(classes), Some(queue)) => {
+                    for class in classes {
+                        self.queue_mapping[usize::from(class)] = Said::At(queue, place);
+                    }
                 }
+                _ => self.notes.mark(line, RemarkKind::Malformed),
+            },
+            ["qos", "traffic-pool", rest @ ..] => self.buffers.pool(line, rest, &mut self.notes),
+            ["qos", "advance-buffer-config", _, rest @ ..] => {
+                self.buffers.advanced(line, rest, &mut self.notes);
+            }
+            ["qos", "remark" | "egress-shaper" | "link-pause", ..] => {
+                self.notes.mark(line, RemarkKind::Foreign);
             }
             ["qos", "egress-scheduler", profile, "traffic-class", list, rest @ ..] => {
                 self.turn(line, profile, list, rest);
@@ -196,6 +221,7 @@ impl Parser {
                 }
             }
             ["router", "adaptive-routing"] => self.device.balancing = Said::Absent,
+            ["qos", "roce"] => (self.roce, self.roce_cable) = (None, Said::Absent),
             ["qos", ..] | ["interface", _, "qos", ..] => {
                 self.notes.mark(line, RemarkKind::Unknown);
             }
@@ -204,15 +230,21 @@ impl Parser {
     }
 
     fn roce_mode(&mut self, line: u32, rest: &[&str]) {
+        let place = self.notes.line(line);
         match rest {
-            []
-            | ["mode", "lossless" | "lossless-single-ipool"]
-            | ["enable", "on"]
-            | ["state", "enabled"] => self.roce = Some(self.notes.line(line)),
+            // A mode that was chosen before stays.
+            [] | ["enable", "on"] | ["state", "enabled"] => {
+                self.roce_off = false;
+                self.roce = self.roce.or(Some((Mode::Lossless, place)));
+            }
+            ["enable", "off"] | ["state", "disabled"] => self.roce_off = true,
+            ["mode", word] => match Mode::read(word) {
+                Some(mode) => self.roce = Some((mode, place)),
+                None => self.notes.mark(line, RemarkKind::Malformed),
+            },
             ["cable-length", metres] => {
                 let cable = metres.parse().ok().map(Length::from_m);
-                let entry = self.pfc.entry(GLOBAL.to_owned()).or_default();
-                entry.cable = self.notes.said(line, cable);
+                self.roce_cable = self.notes.said(line, cable);
             }
             _ => self.notes.mark(line, RemarkKind::Unknown),
         }
@@ -252,6 +284,7 @@ impl Parser {
         let Some(queues) = ranges(list, 8) else {
             return self.notes.mark(line, RemarkKind::Malformed);
         };
+        let before = self.notes.remarks.len();
         let entry = self.scheduler.entry(profile.to_owned()).or_default();
         for queue in queues.into_iter().map(usize::from) {
             match rest {
@@ -263,34 +296,45 @@ impl Parser {
                 _ => self.notes.mark(line, RemarkKind::Unknown),
             }
         }
+        self.once(before);
     }
 
     fn marking(&mut self, line: u32, profile: &str, list: &str, rest: &[&str]) {
         let Some(queues) = ranges(list, 8) else {
             return self.notes.mark(line, RemarkKind::Malformed);
         };
+        let before = self.notes.remarks.len();
         let entry = self.congestion.entry(profile.to_owned()).or_default();
         for queue in queues.into_iter().map(usize::from) {
             let marking = &mut entry[queue];
             match rest {
-                ["ecn", word] => {
-                    let on = matches!(*word, "enabled" | "enable" | "on");
-                    marking.on = Said::At(on, self.notes.line(line));
-                }
+                ["ecn", word] => marking.on = self.notes.said(line, switch(word)),
+                ["red", word] => marking.red = self.notes.said(line, switch(word)),
                 ["min-threshold" | "min-threshold-bytes", size] => {
                     marking.kmin = self.notes.said(line, bytes(size));
                 }
                 ["max-threshold" | "max-threshold-bytes", size] => {
                     marking.kmax = self.notes.said(line, bytes(size));
                 }
-                ["probability", percent] => {
-                    let percent = percent.parse().ok().filter(|percent| *percent <= 100);
-                    marking.percent = self.notes.said(line, percent);
+                ["mode", word @ ("absolute" | "relative")] => {
+                    marking.relative = Said::At(*word == "relative", self.notes.line(line));
                 }
-                ["red", _] => {}
+                ["min-threshold-percent", share] => {
+                    marking.fill_min = self.notes.said(line, percent(share));
+                }
+                ["max-threshold-percent", share] => {
+                    marking.fill_max = self.notes.said(line, percent(share));
+                }
+                ["probability", share] => marking.percent = self.notes.said(line, percent(share)),
                 _ => self.notes.mark(line, RemarkKind::Unknown),
             }
         }
+        self.once(before);
+    }
+
+    /// A statement about many ports or queues is remarked once.
+    fn once(&mut self, before: usize) {
+        self.notes.remarks.truncate(before + 1);
     }
 
     fn pausing(&mut self, line: u32, profile: &str, rest: &[&str]) {
@@ -316,12 +360,14 @@ impl Parser {
             ["port-buffer" | "xoff-threshold" | "xon-threshold", size] => {
                 let _ = self.notes.said(line, bytes(size));
             }
+            ["small-packet-probability", share] => drop(self.notes.said(line, percent(share))),
             _ => self.notes.mark(line, RemarkKind::Unknown),
         }
     }
 
     fn interface(&mut self, line: u32, list: &str, rest: &[&str]) {
         let place = self.notes.line(line);
+        let before = self.notes.remarks.len();
         for name in names(list) {
             let port = name.starts_with("swp");
             match rest {
@@ -341,24 +387,29 @@ impl Parser {
                     self.device.port(&name).enabled = Said::At(*word == "up", place);
                 }
                 ["description", words @ ..] => {
-                    let device = words.join(" ").trim_matches(['\'', '"']).to_owned();
-                    self.device.port(&name).neighbour =
-                        Said::At(Neighbour { device, port: None }, place);
+                    let neighbour = description::neighbour(&words.join(" "));
+                    self.device.port(&name).neighbour = Said::At(neighbour, place);
                 }
                 ["qos", kind, "profile", profile] => {
                     let bound = self.bound.entry(name.clone()).or_default();
                     let slot = match *kind {
-                        "mapping" => &mut bound.mapping,
-                        "egress-queue-mapping" => &mut bound.queue_mapping,
-                        "egress-scheduler" => &mut bound.scheduler,
-                        "congestion-control" => &mut bound.congestion,
-                        "pfc" => &mut bound.pfc,
+                        "mapping" => Some(&mut bound.mapping),
+                        "egress-scheduler" => Some(&mut bound.scheduler),
+                        "congestion-control" => Some(&mut bound.congestion),
+                        "pfc" => Some(&mut bound.pfc),
+                        "remark" | "egress-shaper" | "link-pause" => {
+                            self.notes.mark(line, RemarkKind::Foreign);
+                            None
+                        }
+                        // Among them `egress-queue-mapping`, which a box has once.
                         _ => {
                             self.notes.mark(line, RemarkKind::Unknown);
-                            continue;
+                            None
                         }
                     };
-                    *slot = Some((*profile).to_owned());
+                    if let Some(slot) = slot {
+                        *slot = Some((*profile).to_owned());
+                    }
                 }
                 ["qos", "pfc-watchdog"] => {
                     self.device.port(&name).watchdog.on = Said::At(true, place);
@@ -371,16 +422,23 @@ impl Parser {
                     let on = matches!(*word, "enabled" | "on");
                     self.device.port(&name).balancing = Said::At(on, place);
                 }
+                ["qos", "headroom" | "shared-headroom-pool", ..] => {
+                    self.notes.mark(line, RemarkKind::Foreign);
+                }
                 ["qos", ..] => self.notes.mark(line, RemarkKind::Unknown),
                 _ => self.notes.mark(line, RemarkKind::Foreign),
             }
             let port = self.device.port(&name);
             port.place = Some(port.place.map_or(place, |old| Place { last: line, ..old }));
         }
+        self.once(before);
     }
 
     fn finish(mut self) -> Device {
         self.device.balancing = self.device.balancing.or_default(Balancing::Hash);
+        if self.roce_off {
+            self.roce = None;
+        }
         let poll = self.poll.get().unwrap_or(USUAL_POLL_MS);
         let robustness = self.robustness.get().unwrap_or(USUAL_ROBUSTNESS);
         let detect = Span::from_ms(poll * robustness);
@@ -390,6 +448,7 @@ impl Parser {
         };
         let names: Vec<String> = self.device.ports.keys().map(ToString::to_string).collect();
         let (mut maps_known, mut queues_known) = (Vec::new(), Vec::new());
+        let mut groups_known = Vec::new();
         for name in names {
             let bound = self.bound.remove(&name).unwrap_or_default();
             let (trust, maps) = self.maps(&bound);
@@ -403,6 +462,9 @@ impl Parser {
             if port.pfc.get().is_some_and(|set| !set.is_empty()) {
                 port.cable = pausing.cable.or_default(USUAL_CABLE);
             }
+            port.mtu = port.mtu.or_default(USUAL_MTU);
+            let groups = groups(port, &self.buffers, self.roce.is_some());
+            port.groups = share(&mut groups_known, groups);
             port.watchdog.on = port.watchdog.on.or_default(false);
             if port.watchdog.on.get() == Some(true) {
                 port.watchdog.detect = detect;
@@ -424,17 +486,15 @@ impl Parser {
             }
             maps.dscp_to_class = mapping.classes;
         }
+        maps.class_to_queue = self.queue_mapping;
+        if let Some((mode, place)) = self.roce {
+            mode.fill_maps(place, &mut maps);
+        }
         for dscp in Dscp::all() {
             if let Some(class) = Class::new(dscp.get() >> 3) {
                 let entry = &mut maps.dscp_to_class[dscp.index()];
                 *entry = entry.or_default(class);
             }
-        }
-        if let Some(queues) = pick(&self.queue_mapping, bound.queue_mapping.as_ref()) {
-            maps.class_to_queue = *queues;
-        }
-        if let Some(place) = self.roce {
-            self.roce_queues(place, &mut maps);
         }
         for (number, entry) in (0u8..).zip(&mut maps.class_to_queue) {
             if let Some(queue) = Queue::new(number) {
@@ -445,26 +505,16 @@ impl Parser {
         (trust, maps)
     }
 
-    /// RoCE mode puts all but data and notifications into queue 0.
-    fn roce_queues(&self, place: Place, maps: &mut Maps) {
-        for (number, entry) in (0u8..).zip(&mut maps.class_to_queue) {
-            let queue = Queue::new(if matches!(number, 3 | 6) { number } else { 0 });
-            if let (Said::Absent, Some(queue)) = (*entry, queue) {
-                *entry = Said::At(queue, place);
-            }
-        }
-    }
-
     fn queues(&self, bound: &Bound) -> [QueueSettings; 8] {
         let mut queues = [QueueSettings::default(); 8];
-        if let Some(place) = self.roce {
-            let half = Said::At(Scheduling::Weighted(50), place);
-            let ecn =
-                Ecn { kmin: Bytes::new(150_000), kmax: Bytes::new(1_500_000), pmax: Ratio::ONE };
-            let wred = Said::At(Wred { levels: Levels::Sizes(ecn), marks: true }, place);
-            queues[0] = QueueSettings { scheduling: half, wred };
-            queues[3] = QueueSettings { scheduling: half, wred };
-            queues[6].scheduling = Said::At(Scheduling::Strict, place);
+        let congestion = pick(&self.congestion, bound.congestion.as_ref());
+        match self.roce {
+            Some((mode, place)) => queues = mode.queues(place),
+            // The profile for all marks queue 0 until it says something else.
+            None if bound.congestion.is_none() && congestion.is_none() => {
+                queues[0].wred = Said::Default(super::USUAL_MARKING);
+            }
+            None => {}
         }
         if let Some(turns) = pick(&self.scheduler, bound.scheduler.as_ref()) {
             for (queue, (strict, share)) in queues.iter_mut().zip(turns) {
@@ -475,7 +525,7 @@ impl Parser {
                 };
             }
         }
-        if let Some(markings) = pick(&self.congestion, bound.congestion.as_ref()) {
+        if let Some(markings) = congestion {
             for (queue, marking) in queues.iter_mut().zip(markings) {
                 if let Some(said) = marking.settle() {
                     queue.wred = said;
@@ -490,24 +540,68 @@ impl Parser {
         if pausing.off {
             pausing.priorities = pausing.priorities.map(|_| Priorities::NONE);
         }
-        if let (Some(place), Said::Absent, Some(three)) =
-            (self.roce, pausing.priorities, Priority::new(3))
+        if let (Some((mode, place)), Said::Absent) = (self.roce, pausing.priorities)
+            && let Some(priorities) = mode.pauses()
         {
-            pausing.priorities = Said::At(Priorities::only(three), place);
+            pausing.priorities = Said::At(priorities, place);
+            if let Said::Absent = pausing.cable {
+                pausing.cable = self.roce_cable.or_default(roce::USUAL_CABLE);
+            }
         }
         pausing
     }
 }
 
-impl Marking {
-    fn settle(&self) -> Option<Said<Wred>> {
-        let (kmin, kmax) = (self.kmin.get()?, self.kmax.get()?);
-        let place = self.on.place().or(self.kmin.place())?;
-        let place = Place { last: self.kmax.place()?.last.max(place.last), ..place };
-        let ecn = Ecn { kmin, kmax, pmax: Ratio::new(self.percent.get().unwrap_or(100), 100) };
-        let marks = self.on.get().unwrap_or(false);
-        Some(Said::At(Wred { levels: Levels::Sizes(ecn), marks }, place))
+/// Groups that pause: their threshold is the box's. Without a lossless pool they have no headroom.
+fn groups(port: &Port, buffers: &Buffers, roce: bool) -> [GroupSettings; 8] {
+    let mut groups = [GroupSettings::default(); 8];
+    for group in lossless(port) {
+        groups[group].threshold = buffers.threshold;
+        if let (false, false, Some(place)) = (roce, buffers.has_lossless(), port.pfc.place()) {
+            groups[group].headroom = Said::At(Bytes::ZERO, place);
+        }
     }
+    groups
+}
+
+impl Marking {
+    /// What it comes to. A class that is named in a profile is marked, at the usual thresholds, unless
+    /// it says otherwise: `nv show qos congestion-control` of a profile with thresholds alone shows
+    /// `ecn enable` (NVIDIA's Cumulus Linux guide, Congestion Control).
+    fn settle(&self) -> Option<Said<Wred>> {
+        let sizes = [self.kmin.place(), self.kmax.place()];
+        let shares = [self.fill_min, self.fill_max, self.percent].map(|said| said.place());
+        let switches = [self.on, self.red, self.relative].map(|said| said.place());
+        let places = || sizes.iter().chain(&shares).chain(&switches).flatten();
+        let place = *places().min()?;
+        let place = Place { last: places().map(|p| p.last).max().unwrap_or(place.last), ..place };
+        // A class that is switched off drops, with RED or when its buffer is full.
+        let marks = self.on.get().unwrap_or(true);
+        let pmax = Ratio::new(self.percent.get().unwrap_or(100), 100);
+        let share = |percent: u64| Ratio::new(percent, 100);
+        let levels = if self.relative.get() == Some(true) {
+            let (min, max) = (self.fill_min.get()?, self.fill_max.get()?);
+            Levels::Fill { min: share(min), max: share(max), pmax }
+        } else {
+            let kmin = self.kmin.get().unwrap_or(USUAL_ECN.kmin);
+            let kmax = self.kmax.get().unwrap_or(USUAL_ECN.kmax);
+            Levels::Sizes(Ecn { kmin, kmax, pmax })
+        };
+        Some(Said::At(Wred { levels, marks }, place))
+    }
+}
+
+/// `enable` or `disable`, as releases spell them.
+fn switch(word: &str) -> Option<bool> {
+    match word {
+        "enabled" | "enable" | "on" => Some(true),
+        "disabled" | "disable" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn percent(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|percent| *percent <= 100)
 }
 
 /// The profile a port is bound to, or the one for all.
@@ -518,20 +612,25 @@ fn pick<'a, T>(profiles: &'a Profiles<T>, bound: Option<&String>) -> Option<&'a 
     }
 }
 
-/// Interfaces of a list like `swp1,swp3-5`; at most as many as a box can have.
+/// Interfaces of a list like `swp1,swp3-5`, `swp1s0-3` or `swp1-2,51`; at most as many as a box can have.
 fn names(list: &str) -> Vec<String> {
     const MOST: usize = 1024;
     let mut names = Vec::new();
-    for part in list.split(',').take(MOST) {
-        let range = part.split_once('-').and_then(|(from, to)| {
-            let digits = from.find(|c: char| c.is_ascii_digit())?;
-            let (stem, first) = from.split_at(digits);
-            let first: u32 = first.parse().ok()?;
-            let last: u32 = to.trim_start_matches(stem).parse().ok()?;
-            (first <= last && last - first < MOST as u32).then_some((stem, first, last))
-        });
-        match range {
-            Some((stem, first, last)) => {
+    let mut before = "";
+    for part in list.split(',').map(str::trim).take(MOST) {
+        let (from, to) = match part.split_once('-') {
+            Some((from, to)) => (from, Some(to)),
+            None => (part, None),
+        };
+        let cut = from.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, first) = from.split_at(cut);
+        // A number alone goes on with the kind of port that came before.
+        let stem = if stem.is_empty() { before } else { stem };
+        before = stem;
+        let last = to.map(|to| to.strip_prefix(stem).unwrap_or(to));
+        let range = first.parse::<u32>().ok().zip(last.unwrap_or(first).parse::<u32>().ok());
+        match range.filter(|(first, last)| first <= last && last - first < MOST as u32) {
+            Some((first, last)) => {
                 names.extend((first..=last).map(|number| format!("{stem}{number}")));
             }
             None => names.push(part.to_owned()),
@@ -543,3 +642,6 @@ fn names(list: &str) -> Vec<String> {
     names.truncate(MOST);
     names
 }
+
+#[cfg(test)]
+mod tests;

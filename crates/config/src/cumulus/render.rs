@@ -1,14 +1,14 @@
 //! Writing NVUE commands.
 
-use super::{USUAL_POLL_MS, USUAL_ROBUSTNESS};
+use super::{USUAL_POLL_MS, USUAL_ROBUSTNESS, buffers};
 use crate::device::{Balancing, Device, Port};
 use crate::number::Priorities;
 use crate::place::Said;
-use crate::qos::{Levels, QueueSettings, Trust};
-use crate::text::fit;
+use crate::qos::{GroupSettings, Levels, QueueSettings, Trust};
 use crate::text::profiles::{Names, Pairs, leads_to, lists, number_of, pairs};
+use crate::text::{description, fit};
 use std::fmt::Write;
-use xoff_fabric::model::Scheduling;
+use xoff_fabric::model::{Scheduling, Threshold};
 use xoff_units::{Length, Span};
 
 /// What ports refer to, in the order of their numbers.
@@ -16,7 +16,6 @@ use xoff_units::{Length, Span};
 struct Profiles {
     names: Names,
     mapping: Vec<(Option<Trust>, Pairs)>,
-    queue_mapping: Vec<Pairs>,
     scheduler: Vec<Vec<(usize, Scheduling)>>,
     congestion: Vec<[QueueSettings; 8]>,
     pfc: Vec<(Priorities, Option<Length>)>,
@@ -31,8 +30,10 @@ pub(super) fn render(device: &Device) -> String {
     }
     let mut text = format!("# RoCE configuration of {} for Cumulus Linux (NVUE)\n", device.name);
     mappings(&mut text, &profiles);
+    queue_mapping(&mut text, device);
     schedulers(&mut text, &profiles);
     congestion(&mut text, &profiles);
+    pools(&mut text, device, &profiles);
     pauses(&mut text, &profiles);
     let watching = device.ports.values().find(|port| port.watchdog.on.said() == Some(&true));
     if let Some(detect) = watching.and_then(|port| port.watchdog.detect.get()) {
@@ -63,6 +64,9 @@ fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles
         let _ = writeln!(text, "# {name} to {peer}");
     }
     let set = format!("nv set interface {name}");
+    if let Some(words) = description::of(port) {
+        let _ = writeln!(text, "{set} description '{words}'");
+    }
     if let Some(mtu) = port.mtu.said() {
         let _ = writeln!(text, "{set} link mtu {}", mtu.get());
     }
@@ -71,11 +75,6 @@ fn interface(text: &mut String, name: &str, port: &Port, profiles: &mut Profiles
     if trust.is_some() || !dscps.is_empty() {
         let number = number_of(&mut profiles.mapping, &(trust, dscps));
         let _ = writeln!(text, "{set} qos mapping profile {}", profiles.name(number));
-    }
-    let queues = pairs(&port.maps.class_to_queue, |queue| queue.index());
-    if !queues.is_empty() {
-        let number = number_of(&mut profiles.queue_mapping, &queues);
-        let _ = writeln!(text, "{set} qos egress-queue-mapping profile {}", profiles.name(number));
     }
     let turns: Vec<(usize, Scheduling)> = turns(&port.queues);
     if !turns.is_empty() {
@@ -120,11 +119,37 @@ fn mappings(text: &mut String, profiles: &Profiles) {
             let _ = writeln!(text, "{set} dscp {dscps} switch-priority {class}");
         }
     }
-    for (number, queues) in profiles.queue_mapping.iter().enumerate() {
-        let set = format!("nv set qos egress-queue-mapping {}", profiles.name(number));
-        for (class, queue) in queues {
-            let _ = writeln!(text, "{set} switch-priority {class} traffic-class {queue}");
-        }
+}
+
+/// The map is the box's: that of the first port that says one.
+fn queue_mapping(text: &mut String, device: &Device) {
+    let queues = |port: &Port| pairs(&port.maps.class_to_queue, |queue| queue.index());
+    let said = device.ports.values().map(queues).find(|queues| !queues.is_empty());
+    for (class, queue) in said.unwrap_or_default() {
+        let set = "nv set qos egress-queue-mapping default-global";
+        let _ = writeln!(text, "{set} switch-priority {class} traffic-class {queue}");
+    }
+}
+
+/// Percent of the memory for what is lossless: half, as NVIDIA's guide has it.
+const LOSSLESS_PERCENT: u32 = 50;
+
+/// Memory for what is lossless, without which PFC protects nothing, and when it pauses.
+fn pools(text: &mut String, device: &Device, profiles: &Profiles) {
+    if profiles.pfc.is_empty() {
+        return;
+    }
+    if device.part.is_partial() {
+        *text += "# unless there is a lossless pool with memory already\n";
+    }
+    for pool in ["default-lossless", "default-lossy"] {
+        let _ = writeln!(text, "nv set qos traffic-pool {pool} memory-percent {LOSSLESS_PERCENT}");
+    }
+    let mut groups = device.ports.values().flat_map(|port| port.groups.iter());
+    let said = |group: &GroupSettings| group.threshold.said().copied();
+    if let Some(Threshold::Dynamic(alpha)) = groups.find_map(said) {
+        let set = "nv set qos advance-buffer-config default-global ingress-lossless-buffer";
+        let _ = writeln!(text, "{set} shared-alpha {}", buffers::name(alpha));
     }
 }
 

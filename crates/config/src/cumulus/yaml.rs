@@ -15,6 +15,8 @@ pub(super) struct Read<'a> {
     pub(super) paths: Vec<(u32, Words<'a>)>,
     /// Lines that are no keys.
     pub(super) strange: Vec<(u32, &'a str)>,
+    /// The last line, if it is no key, or one with nothing behind it: NVUE prints `{}` there.
+    pub(super) cut: Option<u32>,
     /// The version in the header.
     pub(super) version: Option<(u32, &'a str)>,
 }
@@ -50,7 +52,14 @@ pub(super) fn read(text: &str) -> Read<'_> {
             Some(rest) => (line.len() - rest.len(), rest.trim_start()),
             None => (line.len() - body.len(), body),
         };
-        let Some((key, value)) = entry(body) else {
+        let entry = entry(body);
+        let whole = match entry {
+            Some((_, value)) => value.is_some(),
+            // A prompt stands at the margin.
+            None => indent == 0,
+        };
+        found.cut = (!whole).then_some(number);
+        let Some((key, value)) = entry else {
             found.strange.push((number, line));
             continue;
         };
@@ -131,7 +140,12 @@ pub(super) fn of_commands(commands: &str) -> String {
     let mut text = String::new();
     let mut root = Node::default();
     for line in commands.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        // Only a description has spaces, within quotation marks, and it is the last word.
+        let (plain, quoted) = match line.split_once('\'') {
+            Some((plain, quoted)) => (plain, Some(quoted.trim_end_matches('\''))),
+            None => (line, None),
+        };
+        let words: Vec<&str> = plain.split_whitespace().chain(quoted).collect();
         match words[..] {
             ["nv", "set", ref path @ ..] => root.add(path),
             _ if line.starts_with("# RoCE") => text += &format!("{line}\n"),
@@ -165,7 +179,8 @@ impl Node {
                 below.0.len() == 1 && leaf.0.is_empty() && !(keyed && key == "switch-priority")
             });
             if let Some((value, _)) = single {
-                let _ = writeln!(text, "{indent}{quoted}: {value}");
+                let mark = if value.contains([' ', ':']) { "'" } else { "" };
+                let _ = writeln!(text, "{indent}{quoted}: {mark}{value}{mark}");
             } else if below.0.is_empty() {
                 let _ = writeln!(text, "{indent}{quoted}: {{}}");
             } else {

@@ -8,18 +8,25 @@
 //! Forwarding classes have names, and the model has numbers: `best-effort` is 0, `TC3` is 3, a class
 //! with a pause has the number of its priority, and any other that of its queue.
 
+mod inherit;
 mod parse;
 mod policy;
 mod render;
+mod resolve;
 
 use crate::device::{Device, Port};
 use crate::place::Said;
-use crate::qos::{GroupSettings, Levels, Wred};
+use crate::qos::{Levels, Reaction, Wred};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 use crate::text::fit;
+use crate::text::profiles::one_alpha;
 use std::sync::Arc;
+use xoff_fabric::model::WatchdogAction;
 use xoff_fabric::rules::buffer;
-use xoff_units::{Bytes, Ratio};
+use xoff_units::{Bytes, Ratio, Span};
+
+/// Exponents of the shares that `dynamic-threshold` 0 to 10 stands for.
+const ALPHA: (i32, i32) = (-7, 3);
 
 /// Juniper Junos, in one of its two forms.
 pub(crate) enum Junos {
@@ -68,11 +75,10 @@ impl System for Junos {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
         let shared = device.shared_buffer.get();
-        let timed = fit::untimed_watchdogs(&mut device);
-        let mut sized = false;
+        let (mut sized, mut clamped) = (false, false);
         for port in device.ports.values_mut() {
             sized |= fill_levels(port, shared);
-            port.groups = Arc::new([GroupSettings::default(); 8]);
+            clamped |= watchdog_times(port);
             if port.pfc.get().is_none_or(|set| set.is_empty()) {
                 port.cable = Said::Absent;
             }
@@ -82,9 +88,10 @@ impl System for Junos {
         if sized {
             limits.push("marking thresholds are shares of what a queue may hold".to_owned());
         }
-        if timed {
-            limits.push("the watchdog keeps the times of the box".to_owned());
+        if clamped {
+            limits.push("times of the watchdog are cut to what boxes take".to_owned());
         }
+        one_alpha(&mut device, ALPHA, limits);
         fit::own_buffers(&mut device);
         fit::hash_by_default(&mut device);
         device
@@ -105,6 +112,34 @@ impl System for Junos {
             _ => format!("et-0/0/{}:{}", cage.cage, cage.link),
         }
     }
+}
+
+/// Polls of the watchdog that make a queue stuck, and milliseconds between them: around what boxes have
+/// by default, since no document at hand says how far they go.
+fn polls(detect: Span) -> (u64, u64) {
+    let ms = fit::millis(detect, 200, 10_000);
+    let poll = (ms / 2).clamp(100, 1_000);
+    (poll, (ms / poll).clamp(2, 10))
+}
+
+/// Times of the watchdog that a box takes; true if others were wanted.
+fn watchdog_times(port: &mut Port) -> bool {
+    let watchdog = &mut port.watchdog;
+    if watchdog.on.get() != Some(true) {
+        *watchdog = crate::qos::WatchdogSettings { on: watchdog.on, ..Default::default() };
+        return false;
+    }
+    let wanted = *watchdog;
+    watchdog.detect = watchdog.detect.map(|detect| {
+        let (poll, count) = polls(detect);
+        Span::from_ms(poll * count)
+    });
+    watchdog.restore = watchdog.restore.map(|span| Span::from_ms(fit::millis(span, 200, 10_000)));
+    watchdog.reaction = watchdog.reaction.map(|reaction| match reaction {
+        Reaction::Act(_) => reaction,
+        Reaction::Alert => Reaction::Act(WatchdogAction::Drop),
+    });
+    *watchdog != wanted
 }
 
 /// Thresholds as shares in whole percent; true if sizes had to become shares.
@@ -152,3 +187,6 @@ fn limit(port: &Port, queue: usize, shared: Option<Bytes>) -> Option<Bytes> {
     let reserved = settings.reserved.get().unwrap_or(Bytes::ZERO);
     Some(reserved + buffer::xoff(threshold, shared.unwrap_or(Bytes::ZERO), 1))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,38 @@
 //! Reading Junos configuration, in either form.
 
+use super::inherit::{inherit, is_pattern, is_port, matches};
 use super::policy::Policies;
-use crate::device::{Balancing, Device, Guard, Neighbour, Port, PortName, RemarkKind};
-use crate::number::{Class, Group, Priorities, Queue};
+use super::resolve::Resolved;
+use crate::device::{Balancing, Device, Guard, Port, PortName, RemarkKind};
+use crate::number::Priorities;
 use crate::place::{Place, Said};
-use crate::qos::{Maps, Trust};
+use crate::qos::{GroupSettings, Reaction, WatchdogSettings};
 use crate::system::{Input, SystemId};
+use crate::text::description;
 use crate::text::notes::{Notes, bytes, share, speed};
 use crate::text::paths::read;
-use std::collections::BTreeMap;
+use crate::text::profiles::lossless;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use xoff_fabric::model::WatchdogAction;
+use xoff_units::{Bytes, Span};
+
+/// The MTU of a port that says none, Ethernet's header included (Juniper's interface guides: 1514 bytes
+/// on every Ethernet interface).
+const USUAL_MTU: Bytes = Bytes::new(1514);
+/// Watchdog of a profile that says no times: two polls of 100 ms, 200 ms until the queue is back
+/// (Juniper's CoS guide, PFC watchdog).
+const USUAL_POLL_MS: u64 = 100;
+const USUAL_POLLS: u64 = 2;
+const USUAL_RECOVERY_MS: u64 = 200;
 
 /// What a port, or all ports of a pattern, refer to.
 #[derive(Debug, Clone, Default)]
-struct Bound {
-    classifier: Option<(String, Place)>,
-    vlan: Option<Place>,
+pub(super) struct Bound {
+    pub(super) classifier: Option<(String, Place)>,
+    pub(super) vlan: Option<Place>,
+    /// The class of everything that arrives.
+    pub(super) fixed: Option<(String, Place)>,
     scheduler_map: Option<String>,
     pausing: Option<(String, Place)>,
 }
@@ -25,6 +43,7 @@ impl Bound {
         Self {
             classifier: self.classifier.clone().or_else(|| base.classifier.clone()),
             vlan: self.vlan.or(base.vlan),
+            fixed: self.fixed.clone().or_else(|| base.fixed.clone()),
             scheduler_map: self.scheduler_map.clone().or_else(|| base.scheduler_map.clone()),
             pausing: self.pausing.clone().or_else(|| base.pausing.clone()),
         }
@@ -38,6 +57,9 @@ pub(super) fn parse(input: &Input<'_>, system: SystemId) -> Device {
         notes: Notes::new(input.file),
         policies: Policies::default(),
         bound: BTreeMap::new(),
+        used: BTreeSet::new(),
+        bundled: BTreeSet::new(),
+        split: BTreeSet::new(),
     };
     if let Some(host) = found.prompts.first() {
         parser.device.name = (*host).to_owned();
@@ -45,8 +67,27 @@ pub(super) fn parse(input: &Input<'_>, system: SystemId) -> Device {
     for line in found.strange.iter().chain(&found.inactive) {
         parser.notes.mark(*line, RemarkKind::Foreign);
     }
-    for path in &found.statements {
-        parser.statement(&path.words, path.line);
+    if let Some(line) = found.cut {
+        parser.notes.mark(line, RemarkKind::Truncated);
+    }
+    let inherited = inherit(&found.statements);
+    for line in &inherited.idle {
+        parser.notes.mark(*line, RemarkKind::Foreign);
+    }
+    for line in &inherited.unknown {
+        parser.notes.mark(*line, RemarkKind::Unknown);
+    }
+    let statements: Vec<(u32, Vec<&str>)> = (inherited.statements.iter())
+        .map(|(line, words)| (*line, words.iter().map(AsRef::as_ref).collect()))
+        .collect();
+    // Classifiers may use names of code points that are defined behind them.
+    for (_, words) in &statements {
+        if let ["class-of-service", "code-point-aliases", "dscp", name, bits] = words[..] {
+            parser.policies.alias(name, bits);
+        }
+    }
+    for (line, words) in &statements {
+        parser.statement(words, *line);
     }
     parser.finish()
 }
@@ -56,11 +97,12 @@ struct Parser {
     notes: Notes,
     policies: Policies,
     bound: BTreeMap<String, Bound>,
-}
-
-/// Ports that carry traffic, not management or loopback.
-fn is_port(name: &str) -> bool {
-    ["et-", "xe-", "ge-"].iter().any(|kind| name.starts_with(kind))
+    /// Ports that are configured for more than their speed.
+    used: BTreeSet<PortName>,
+    /// Ports of an aggregate, which has their MTU.
+    bundled: BTreeSet<PortName>,
+    /// Ports that are split into channels: cages, not ports.
+    split: BTreeSet<PortName>,
 }
 
 impl Parser {
@@ -104,7 +146,7 @@ impl Parser {
 
     fn bind(&mut self, name: &str, rest: &[&str], line: u32) {
         let place = self.notes.line(line);
-        if is_port(name) && !name.contains('*') {
+        if is_port(name) && !is_pattern(name) {
             touch(self.device.port(name), place);
         }
         let bound = self.bound.entry(name.to_owned()).or_default();
@@ -119,7 +161,18 @@ impl Parser {
             ["unit", _, "classifiers", "ieee-802.1", _] | ["classifiers", "ieee-802.1", _] => {
                 bound.vlan = Some(place);
             }
+            ["unit", _, "forwarding-class", class] | ["forwarding-class", class] => {
+                bound.fixed = Some(((*class).to_owned(), place));
+            }
             ["unit", _, "rewrite-rules", ..] | ["rewrite-rules", ..] => {}
+            ["unit", _, "classifiers", kind, ..] | ["classifiers", kind, ..]
+                if ["dscp-ipv6", "exp", "inet-precedence", "no-default"].contains(kind) =>
+            {
+                self.notes.mark(line, RemarkKind::Foreign);
+            }
+            ["unit", _, kind, ..] | [kind, ..] if ELSEWHERE.contains(kind) => {
+                self.notes.mark(line, RemarkKind::Foreign);
+            }
             _ => self.notes.mark(line, RemarkKind::Unknown),
         }
     }
@@ -139,7 +192,19 @@ impl Parser {
         let place = self.notes.line(line);
         let port = self.device.port(name);
         touch(port, place);
+        // A port that has nothing but a speed and an empty family carries nothing.
+        let idle = matches!(
+            rest,
+            [] | ["speed", _] | ["unit", _] | ["unit", _, "family", _] | ["disable"]
+        );
+        if !idle {
+            self.used.insert(PortName::new(name));
+        }
+        if rest.contains(&"802.3ad") {
+            self.bundled.insert(PortName::new(name));
+        }
         match rest {
+            ["number-of-sub-ports", _] => drop(self.split.insert(PortName::new(name))),
             ["mtu", mtu] => port.mtu = self.notes.said(line, bytes(mtu)),
             ["speed", word] | ["ether-options", "speed", word] => {
                 if let Some(rate) = speed(word) {
@@ -147,8 +212,7 @@ impl Parser {
                 }
             }
             ["description", text @ ..] => {
-                let device = text.join(" ");
-                port.neighbour = Said::At(Neighbour { device, port: None }, place);
+                port.neighbour = Said::At(description::neighbour(&text.join(" ")), place);
             }
             ["disable"] => port.enabled = Said::At(false, place),
             _ => self.notes.mark(line, RemarkKind::Foreign),
@@ -157,10 +221,14 @@ impl Parser {
 
     fn finish(mut self) -> Device {
         self.device.balancing = self.device.balancing.or_default(Balancing::Hash);
+        self.cages();
+        self.policies.settle(&mut self.notes);
+        let described = !self.used.is_empty();
         let names: Vec<PortName> = self.device.ports.keys().cloned().collect();
         let (mut maps_known, mut queues_known) = (Vec::new(), Vec::new());
+        let mut groups_known: Vec<Arc<[GroupSettings; 8]>> = Vec::new();
         let numbers = self.policies.numbers();
-        let resolved = Resolved { policies: &self.policies, numbers };
+        let resolved = Resolved::new(&self.policies, numbers);
         for name in names {
             let bound = self.bound_of(name.as_str());
             let queues = bound.scheduler_map.as_deref().map(|map| self.policies.queues(map));
@@ -177,12 +245,17 @@ impl Parser {
                 if port.pfc.get().is_some_and(|set| !set.is_empty()) {
                     port.cable = profile.cable;
                 }
-                port.watchdog.on = profile.watchdog;
+                port.watchdog = watchdog(profile);
             }
             port.watchdog.on = port.watchdog.on.or_default(false);
+            if described && self.used.contains(&name) && !self.bundled.contains(&name) {
+                port.mtu = port.mtu.or_default(USUAL_MTU);
+            }
             port.trust = trust;
             port.maps = share(&mut maps_known, maps);
             port.queues = share(&mut queues_known, queues.unwrap_or_default());
+            let groups = groups(port, &self.policies);
+            port.groups = share(&mut groups_known, groups);
         }
         self.device.remarks = self.notes.remarks;
         self.device
@@ -190,13 +263,71 @@ impl Parser {
 
     fn bound_of(&self, name: &str) -> Bound {
         let mut bound = self.bound.get(name).cloned().unwrap_or_default();
-        for (pattern, base) in &self.bound {
-            let stem = pattern.split_once('*').map(|(stem, _)| stem);
-            if stem.is_some_and(|stem| name.starts_with(stem)) {
-                bound = bound.over(base);
-            }
+        let patterns = self.bound.iter().filter(|(pattern, _)| is_pattern(pattern));
+        for (_, base) in patterns.filter(|(pattern, _)| matches(pattern, name)) {
+            bound = bound.over(base);
         }
         bound
+    }
+
+    /// A port that is split is no port any more: its channels have its speed.
+    fn cages(&mut self) {
+        let channel = |name: &PortName| Some(PortName::new(name.as_str().split_once(':')?.0));
+        let parents: Vec<PortName> = self.device.ports.keys().filter_map(channel).collect();
+        self.split.extend(parents);
+        for name in &self.split {
+            let Some(cage) = self.device.ports.remove(name) else { continue };
+            let Some(rate) = cage.rate.get() else { continue };
+            let channels = self.device.ports.iter_mut();
+            for (_, port) in channels.filter(|(own, _)| channel(own).as_ref() == Some(name)) {
+                port.rate = port.rate.or_default(rate);
+            }
+        }
+    }
+}
+
+/// What a port can say of class of service that is not about RoCE.
+const ELSEWHERE: [&str; 9] = [
+    "output-traffic-control-profile",
+    "output-traffic-control-profile-remaining",
+    "input-traffic-control-profile",
+    "forwarding-class-set",
+    "dedicated-buffer-profile",
+    "shaping-rate",
+    "exclude-queue-overhead-bytes",
+    "translation-table",
+    "loss-priority-maps",
+];
+
+/// What the box has once for all that is lossless: the threshold, and no headroom where its part of
+/// the buffer is nothing.
+fn groups(port: &Port, policies: &Policies) -> [GroupSettings; 8] {
+    let mut groups = [GroupSettings::default(); 8];
+    for group in lossless(port) {
+        groups[group].threshold = policies.threshold;
+        if policies.headroom.get() == Some(0) {
+            groups[group].headroom = policies.headroom.map(Bytes::new);
+        }
+    }
+    groups
+}
+
+fn watchdog(profile: &super::policy::Pausing) -> WatchdogSettings {
+    let on = profile.watchdog;
+    if on.get() != Some(true) {
+        return WatchdogSettings { on, ..WatchdogSettings::default() };
+    }
+    let poll = profile.poll.get().unwrap_or(USUAL_POLL_MS);
+    let polls = profile.polls.get().unwrap_or(USUAL_POLLS);
+    let detect = Span::from_ms(poll * polls);
+    WatchdogSettings {
+        on,
+        detect: match profile.poll.place().or(profile.polls.place()) {
+            Some(place) => Said::At(detect, place),
+            None => Said::Default(detect),
+        },
+        restore: profile.recovery.or_default(USUAL_RECOVERY_MS).map(Span::from_ms),
+        reaction: profile.action.or_default(Reaction::Act(WatchdogAction::Drop)),
     }
 }
 
@@ -207,82 +338,4 @@ fn touch(port: &mut Port, place: Place) {
         Some(old) => old,
         None => place,
     });
-}
-
-struct Resolved<'p> {
-    policies: &'p Policies,
-    numbers: BTreeMap<&'p str, Class>,
-}
-
-impl Resolved<'_> {
-    fn maps(&self, bound: &Bound) -> (Said<Trust>, Maps) {
-        let mut maps = Maps::default();
-        let list = bound.classifier.as_ref();
-        let list =
-            list.and_then(|(name, place)| Some((self.policies.classifiers.get(name)?, place)));
-        for (dscp, class, place) in list.into_iter().flat_map(|(list, _)| list) {
-            let number = match self.numbers.get(class.as_str()) {
-                Some(number) => Some(*number),
-                None if class == "best-effort" => Class::new(0),
-                None => None,
-            };
-            if let Some(number) = number {
-                maps.dscp_to_class[dscp.index()] = Said::At(number, *place);
-            }
-        }
-        maps.unmatched_in_class_0();
-        for (name, number) in &self.numbers {
-            if let Some(class) = self.policies.classes.get(*name).filter(|c| c.queue.is_said()) {
-                maps.class_to_queue[number.index()] = class.queue;
-            }
-        }
-        maps.pause_by_class();
-        for (name, number) in &self.numbers {
-            let class = self.policies.classes.get(*name);
-            let Some((class, priority)) = class.and_then(|c| Some((c, c.pause.get()?))) else {
-                continue;
-            };
-            let place = class.pause.place().unwrap_or(Place::INTENT);
-            if let Some(group) = Group::new(number.get()) {
-                maps.pfc_to_group[priority.index()] = Said::At(group, place);
-            }
-            let queue: Said<Queue> = maps.class_to_queue[number.index()];
-            if let Some(queue) = queue.get() {
-                maps.pfc_to_queue[priority.index()] = Said::Default(queue);
-            }
-        }
-        let trust = match (list, bound.vlan) {
-            (Some((_, place)), _) => Said::At(Trust::Dscp, *place),
-            (None, Some(place)) => Said::At(Trust::Pcp, place),
-            (None, None) => Said::Default(Trust::Nothing),
-        };
-        (trust, maps)
-    }
-
-    /// The priorities a profile pauses: those of the classes that its code points are in.
-    fn pauses(
-        &self,
-        profile: &super::policy::Pausing,
-        maps: &Maps,
-        bound: Place,
-    ) -> Said<Priorities> {
-        let of_class = |number: Class| {
-            let named = self.numbers.iter().find(|(_, other)| **other == number)?;
-            self.policies.classes.get(*named.0)?.pause.get()
-        };
-        let mut set = Priorities::NONE;
-        let mut first = None;
-        for (dscp, place) in &profile.dscps {
-            let class = maps.dscp_to_class[dscp.index()].get();
-            if let Some(priority) = class.and_then(of_class) {
-                set = set.with(priority);
-                first = first.or(Some(*place));
-            }
-        }
-        for (priority, place) in &profile.priorities {
-            set = set.with(*priority);
-            first = first.or(Some(*place));
-        }
-        Said::At(set, first.unwrap_or(bound))
-    }
 }

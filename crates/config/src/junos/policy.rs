@@ -3,10 +3,11 @@
 use crate::device::RemarkKind;
 use crate::number::{Class, Dscp, Priority, Queue};
 use crate::place::{Place, Said};
-use crate::qos::{Levels, QueueSettings, Wred};
+use crate::qos::{Levels, QueueSettings, Reaction, Wred};
+use crate::text::fit::power;
 use crate::text::notes::Notes;
 use std::collections::BTreeMap;
-use xoff_fabric::model::Scheduling;
+use xoff_fabric::model::{Scheduling, Threshold, WatchdogAction};
 use xoff_units::{Length, Ratio};
 
 /// By name.
@@ -17,6 +18,8 @@ type Named<T> = BTreeMap<String, T>;
 pub(super) struct ForwardingClass {
     pub(super) queue: Said<Queue>,
     pub(super) pause: Said<Priority>,
+    /// It has a queue for multicast, 8 to 11, which is not in the model.
+    multicast: bool,
 }
 
 /// A scheduler, with the name of its drop profile.
@@ -42,6 +45,12 @@ pub(super) struct Pausing {
     pub(super) queues: Vec<(Priority, Queue, Place)>,
     pub(super) cable: Said<Length>,
     pub(super) watchdog: Said<bool>,
+    /// Milliseconds between two polls, and how many of them make a queue stuck.
+    pub(super) poll: Said<u64>,
+    pub(super) polls: Said<u64>,
+    /// Milliseconds until a stuck queue is back.
+    pub(super) recovery: Said<u64>,
+    pub(super) action: Said<Reaction>,
 }
 
 /// All of it.
@@ -53,7 +62,48 @@ pub(super) struct Policies {
     schedulers: Named<Scheduler>,
     pub(super) maps: Named<Vec<(String, String)>>,
     pub(super) pausing: Named<Pausing>,
+    /// Names of code points.
+    aliases: Named<Dscp>,
+    /// When a lossless class pauses: a share of the free buffer, for all of them.
+    pub(super) threshold: Said<Threshold>,
+    /// Percent of the buffer that is headroom.
+    pub(super) headroom: Said<u64>,
 }
+
+/// Classes that boxes have without any statement, with the queue and the pause of each on QFX (Juniper's
+/// CoS guide, default forwarding classes).
+const BUILT_IN: [(&str, u8, Option<u8>); 6] = [
+    ("best-effort", 0, None),
+    ("expedited-forwarding", 1, None),
+    ("assured-forwarding", 2, None),
+    ("fcoe", 3, Some(3)),
+    ("no-loss", 4, Some(4)),
+    ("network-control", 7, None),
+];
+/// What names of classes of multicast start with.
+const MULTICAST: &str = "mcast";
+/// Queues of a port, those for multicast included.
+const QUEUES: u8 = 12;
+
+/// Parts of class of service that are not about RoCE.
+const ELSEWHERE: [&str; 16] = [
+    "adaptive-shapers",
+    "dedicated-buffer-profile",
+    "forwarding-class-sets",
+    "forwarding-policy",
+    "fragmentation-maps",
+    "host-outbound-traffic",
+    "loss-priority-maps",
+    "multi-destination",
+    "non-strict-priority-scheduling",
+    "restricted-queues",
+    "rewrite-rules",
+    "routing-instances",
+    "system-defaults",
+    "traffic-control-profiles",
+    "translation-table",
+    "tri-color",
+];
 
 impl Policies {
     /// A statement of `class-of-service`; false if it is not known.
@@ -71,7 +121,7 @@ impl Policies {
             ] => {
                 let list = self.classifiers.entry((*name).to_owned()).or_default();
                 for word in rest.iter().filter(|word| **word != "code-points") {
-                    match code_point(word) {
+                    match self.aliases.get(*word).copied().or_else(|| code_point(word)) {
                         Some(dscp) => list.push((dscp, (*class).to_owned(), notes.line(line))),
                         None => notes.mark(line, RemarkKind::Malformed),
                     }
@@ -96,10 +146,91 @@ impl Policies {
             ["congestion-notification-profile", name, rest @ ..] => {
                 return self.pause(name, rest, line, notes);
             }
-            ["shared-buffer" | "rewrite-rules" | "host-outbound-traffic", ..] => {}
+            ["shared-buffer", direction @ ("ingress" | "egress"), rest @ ..] => {
+                return self.shared_buffer(*direction == "ingress", rest, line, notes);
+            }
+            ["dedicated-buffer", "ingress" | "egress", "percent", share] => {
+                let _ = notes.said(line, percent(share));
+            }
+            ["code-point-aliases", ..] => {}
+            [part, ..] if ELSEWHERE.contains(part) => notes.mark(line, RemarkKind::Foreign),
             _ => return false,
         }
         true
+    }
+
+    /// A name for a code point.
+    pub(super) fn alias(&mut self, name: &str, bits: &str) {
+        if let Some(dscp) = code_point(bits) {
+            self.aliases.insert(name.to_owned(), dscp);
+        }
+    }
+
+    /// How the buffer is divided; what is lossless may take a share of what is free.
+    fn shared_buffer(
+        &mut self,
+        ingress: bool,
+        rest: &[&str],
+        line: u32,
+        notes: &mut Notes,
+    ) -> bool {
+        match rest {
+            ["percent", share] => drop(notes.said(line, percent(share))),
+            ["buffer-partition", part, "percent", share] => {
+                let share = notes.said(line, percent(share));
+                if ingress && *part == "lossless-headroom" {
+                    self.headroom = share;
+                }
+            }
+            ["buffer-partition", part, "dynamic-threshold", step] => {
+                let step = step.parse::<i32>().ok().filter(|step| (0..=10).contains(step));
+                let threshold = step.map(|step| Threshold::Dynamic(power(step - 7)));
+                let said = notes.said(line, threshold);
+                if ingress && *part == "lossless" {
+                    self.threshold = said;
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Adds the classes that a box has by itself, where they are used, and remarks those that it has
+    /// not.
+    pub(super) fn settle(&mut self, notes: &mut Notes) {
+        let classified = self.classifiers.values().flatten();
+        let mut used: BTreeMap<String, Option<u32>> = BTreeMap::new();
+        for (_, class, place) in classified {
+            used.entry(class.clone()).or_insert(Some(place.first));
+        }
+        for (class, _) in self.maps.values().flatten() {
+            used.entry(class.clone()).or_insert(None);
+        }
+        let (partial, mut first) = (self.classes.is_empty(), None);
+        for (name, line) in used {
+            if self.classes.contains_key(&name) || name.starts_with(MULTICAST) {
+                continue;
+            }
+            match (BUILT_IN.iter().find(|(known, ..)| *known == name), line) {
+                (Some((_, queue, pause)), _) => {
+                    let class = ForwardingClass {
+                        queue: Queue::new(*queue).map_or(Said::Absent, Said::Default),
+                        pause: pause.and_then(Priority::new).map_or(Said::Absent, Said::Default),
+                        multicast: false,
+                    };
+                    self.classes.insert(name, class);
+                }
+                // Where no class is defined at all, the text is a part: one remark says so.
+                (None, Some(line)) if partial => {
+                    first = Some(first.map_or(line, |old: u32| old.min(line)));
+                }
+                (None, Some(line)) => notes.mark(line, RemarkKind::Malformed),
+                (None, None) => {}
+            }
+        }
+        if let Some(line) = first {
+            notes.mark(line, RemarkKind::Malformed);
+        }
     }
 
     fn class(&mut self, name: &str, rest: &[&str], line: u32, notes: &mut Notes) {
@@ -108,8 +239,13 @@ impl Policies {
         while let Some(word) = words.next() {
             match *word {
                 "queue-num" => {
-                    let read = words.next().and_then(|word| Queue::read(word));
-                    entry.queue = notes.said(line, read);
+                    let number = words.next().and_then(|word| word.parse::<u8>().ok());
+                    entry.multicast = number.is_some_and(|n| (8..QUEUES).contains(&n));
+                    // What is in a queue for multicast cannot be lossless.
+                    let lossless = rest.iter().any(|w| ["no-loss", "pfc-priority"].contains(w));
+                    if !entry.multicast || lossless {
+                        entry.queue = notes.said(line, number.and_then(Queue::new));
+                    }
                 }
                 "pfc-priority" => {
                     let read = words.next().and_then(|word| Priority::read(word));
@@ -157,7 +293,16 @@ impl Policies {
             ["drop-profile-map", .., "drop-profile", profile] => {
                 entry.profile = Some(((*profile).to_owned(), place));
             }
-            ["priority", _] | ["buffer-size" | "shaping-rate" | "transmit-rate", ..] => {}
+            ["priority", _] => {}
+            [
+                "buffer-size"
+                | "buffer-dynamic-threshold"
+                | "shaping-rate"
+                | "transmit-rate"
+                | "excess-rate"
+                | "excess-priority",
+                ..,
+            ] => {}
             _ => return false,
         }
         true
@@ -167,7 +312,10 @@ impl Policies {
         let place = notes.line(line);
         let entry = self.pausing.entry(name.to_owned()).or_default();
         match rest {
-            ["pfc-watchdog", ..] => entry.watchdog = Said::At(true, place),
+            ["pfc-watchdog", rest @ ..] => {
+                entry.watchdog = Said::At(true, place);
+                return entry.watch(rest, line, notes);
+            }
             ["input", "cable-length", metres] => {
                 entry.cable = notes.said(line, metres.parse().ok().map(Length::from_m));
             }
@@ -194,10 +342,13 @@ impl Policies {
         true
     }
 
-    /// The number of every forwarding class.
+    /// The number of every forwarding class: that of its name, of its pause or of its queue. A class whose
+    /// number another one has gets the queue of that one, or any but 0: there is what no classifier
+    /// names.
     pub(super) fn numbers(&self) -> BTreeMap<&str, Class> {
         let mut numbers: BTreeMap<&str, Class> = BTreeMap::new();
         let mut taken = [false; 8];
+        let free = |taken: &[bool; 8], number: &Class| !taken[number.index()];
         let fixed = |name: &str| match name {
             "best-effort" => Class::new(0),
             _ => name.strip_prefix("TC").and_then(Class::read),
@@ -207,7 +358,7 @@ impl Policies {
         let by_queue =
             |class: &ForwardingClass| class.queue.get().and_then(|q| Class::new(q.get()));
         for pass in 0..4 {
-            for (name, class) in &self.classes {
+            for (name, class) in self.classes.iter().filter(|(_, class)| !class.multicast) {
                 if numbers.contains_key(name.as_str()) {
                     continue;
                 }
@@ -215,7 +366,15 @@ impl Policies {
                     0 => fixed(name),
                     1 => by_pause(class).filter(|c| !taken[c.index()]),
                     2 => by_queue(class).filter(|c| !taken[c.index()]),
-                    _ => Class::all().find(|c| !taken[c.index()]).or(by_queue(class)),
+                    _ => {
+                        let holder =
+                            numbers.iter().find(|(_, number)| Some(**number) == by_queue(class));
+                        let swapped =
+                            holder.and_then(|(name, _)| by_queue(self.classes.get(*name)?));
+                        let others = Class::all().skip(1).chain(Class::new(0));
+                        let mut wanted = swapped.into_iter().chain(others);
+                        wanted.find(|number| free(&taken, number)).or(by_queue(class))
+                    }
                 };
                 if let Some(number) = wanted {
                     taken[number.index()] = true;
@@ -252,6 +411,34 @@ impl Policies {
         let levels = Levels::Fill { min: share(min), max: share(max), pmax: share(pmax) };
         Said::At(Wred { levels, marks: scheduler.marks }, *place)
     }
+}
+
+impl Pausing {
+    fn watch(&mut self, rest: &[&str], line: u32, notes: &mut Notes) -> bool {
+        // Longer than any box waits, and within the clock.
+        let number = |text: &str| text.parse::<u64>().ok().filter(|n| *n > 0 && *n < 100_000);
+        match rest {
+            [] => {}
+            ["poll-interval", ms] => self.poll = notes.said(line, number(ms)),
+            ["detection", polls] => self.polls = notes.said(line, number(polls)),
+            ["recovery", ms] => self.recovery = notes.said(line, number(ms)),
+            ["watchdog-action", word] => {
+                let action = match *word {
+                    "drop" => Some(Reaction::Act(WatchdogAction::Drop)),
+                    "forward" => Some(Reaction::Act(WatchdogAction::Forward)),
+                    _ => None,
+                };
+                self.action = notes.said(line, action);
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Whole percent.
+fn percent(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|percent| *percent <= 100)
 }
 
 /// A code point as six bits or by its name.

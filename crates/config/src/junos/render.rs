@@ -3,11 +3,12 @@
 use crate::device::{Balancing, Device, Port};
 use crate::number::{Class, Priorities, Priority, Queue};
 use crate::place::Said;
+use crate::qos::{GroupSettings, WatchdogSettings};
 use crate::qos::{Levels, Maps, QueueSettings, Wred};
-use crate::text::fit;
 use crate::text::paths::Tree;
 use crate::text::profiles::{Names, number_of, owners, said_queues};
-use xoff_fabric::model::Scheduling;
+use crate::text::{description, fit};
+use xoff_fabric::model::{Scheduling, Threshold};
 use xoff_units::Length;
 
 const COS: &str = "class-of-service";
@@ -24,7 +25,15 @@ struct Pausing {
     dscps: Vec<(Priority, Vec<usize>)>,
     queues: Vec<(Priority, Queue)>,
     cable: Option<Length>,
-    watchdog: bool,
+    watchdog: Option<Watchdog>,
+}
+
+/// Milliseconds between polls and their number, milliseconds until a queue is back, the action.
+#[derive(Clone, Copy, PartialEq)]
+struct Watchdog {
+    polls: Option<(u64, u64)>,
+    recovery: Option<u64>,
+    action: Option<&'static str>,
 }
 
 /// Queues, and the class that each belongs to.
@@ -56,10 +65,11 @@ pub(super) fn tree(device: &Device) -> Tree {
         device.ports.iter().map(|(name, port)| profiles.bind(name.as_str(), port)).collect();
     let mut tree = Tree::default();
     tree.comment(format!("RoCE configuration of {} for Junos on QFX, to be merged", device.name));
-    mtus(&mut tree, &ports);
+    interfaces(&mut tree, &ports);
     balancing(&mut tree, device);
     profiles.write_classifiers(&mut tree);
     profiles.write_drops(&mut tree);
+    shared_buffer(&mut tree, device);
     classes(&mut tree, device);
     profiles.write_pausing(&mut tree);
     bindings(&mut tree, &profiles, &ports);
@@ -117,8 +127,8 @@ impl Profiles {
     fn write_pausing(&self, tree: &mut Tree) {
         for (number, pausing) in self.pausing.iter().enumerate() {
             let name = self.name(number);
-            if pausing.watchdog {
-                tree.add(&[COS, CNP, &name, "pfc-watchdog"]);
+            if let Some(watchdog) = &pausing.watchdog {
+                write_watchdog(tree, &name, watchdog);
             }
             if let Some(cable) = pausing.cable {
                 let length = format!("cable-length {}", cable.as_mm().div_ceil(1000));
@@ -206,8 +216,44 @@ fn pausing(port: &Port) -> Option<Pausing> {
         dscps: priorities.iter().map(dscps).collect(),
         queues: priorities.iter().filter_map(queue).collect(),
         cable: port.cable.said().copied(),
-        watchdog: port.watchdog.on.said() == Some(&true),
+        watchdog: watchdog(&port.watchdog),
     })
+}
+
+fn watchdog(watchdog: &WatchdogSettings) -> Option<Watchdog> {
+    watchdog.on.said().filter(|on| **on)?;
+    Some(Watchdog {
+        polls: watchdog.detect.said().map(|detect| super::polls(*detect)),
+        recovery: watchdog.restore.said().map(|span| fit::millis(*span, 200, 10_000)),
+        action: watchdog.reaction.said().map(|reaction| reaction.name()),
+    })
+}
+
+fn write_watchdog(tree: &mut Tree, name: &str, watchdog: &Watchdog) {
+    const WATCHDOG: &str = "pfc-watchdog";
+    let mut steps = Vec::new();
+    if let Some((poll, count)) = watchdog.polls {
+        steps.push(format!("poll-interval {poll}"));
+        steps.push(format!("detection {count}"));
+    }
+    steps.extend(watchdog.recovery.map(|ms| format!("recovery {ms}")));
+    steps.extend(watchdog.action.map(|action| format!("watchdog-action {action}")));
+    if steps.is_empty() {
+        tree.add(&[COS, CNP, name, WATCHDOG]);
+    }
+    for step in &steps {
+        tree.add(&[COS, CNP, name, WATCHDOG, step]);
+    }
+}
+
+/// The share of the free buffer at which the box pauses what is lossless.
+fn shared_buffer(tree: &mut Tree, device: &Device) {
+    let mut groups = device.ports.values().flat_map(|port| port.groups.iter());
+    let said = |group: &GroupSettings| group.threshold.said().copied();
+    let Some(Threshold::Dynamic(alpha)) = groups.find_map(said) else { return };
+    let (low, high) = super::ALPHA;
+    let step = format!("dynamic-threshold {}", fit::exponent(alpha, low, high) - low);
+    tree.add(&[COS, "shared-buffer", "ingress", "buffer-partition lossless", &step]);
 }
 
 /// The classes are the box's: those of the first port that says any.
@@ -247,8 +293,11 @@ fn bindings(tree: &mut Tree, profiles: &Profiles, ports: &[Bindings<'_>]) {
     }
 }
 
-fn mtus(tree: &mut Tree, ports: &[Bindings<'_>]) {
+fn interfaces(tree: &mut Tree, ports: &[Bindings<'_>]) {
     for bound in ports {
+        if let Some(text) = description::of(bound.port) {
+            tree.add(&["interfaces", bound.name, &format!("description \"{text}\"")]);
+        }
         if let Some(mtu) = bound.port.mtu.said() {
             tree.add(&["interfaces", bound.name, &format!("mtu {}", mtu.get())]);
         }

@@ -2,19 +2,22 @@
 //!
 //! A classifier sorts DSCPs into forwarding classes, whose local priority is their queue; a PFC
 //! profile names the priorities that pause. How sure we are: classifier, classes, schedulers, PFC
-//! profile and their binding to ports were read in one operator's configuration, none was accepted by a
-//! box here. For marking, the PFC watchdog and load balancing no verified statement is known: they are
-//! left out, and the rendered text says so. Headroom is left to the box.
+//! profile and their binding to ports were read in one operator's configuration, the PFC watchdog in
+//! Pica8's guides (granularity times detect-interval); none was accepted by a box here. WRED's
+//! statements stand in those guides without a word on marking or on the unit of thresholds, and Easy ECN
+//! chooses thresholds itself: marking and load balancing are left out, and the rendered text says so.
+//! Headroom is left to the box.
 
 mod parse;
 mod render;
 
 use crate::device::Device;
 use crate::place::Said;
+use crate::qos::WatchdogSettings;
 use crate::system::{Cage, Input, Rendered, System, SystemId, Topic};
 use crate::text::fit;
 use std::sync::Arc;
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Span};
 
 /// FS PicOS.
 pub(crate) struct PicOs;
@@ -47,17 +50,32 @@ impl System for PicOs {
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
         let marks = device.ports.values().any(|p| p.queues.iter().any(|q| q.wred.is_said()));
         fit::queues(&mut device, |queue| queue.wred = Said::Absent);
-        let watched = fit::bare_ports(&mut device);
-        for port in device.ports.values_mut() {
+        let watchdogs: Vec<WatchdogSettings> =
+            device.ports.values().map(|port| port.watchdog).collect();
+        let sized = device.ports.values().any(|p| p.groups.iter().any(|g| !g.is_absent()));
+        fit::bare_ports(&mut device);
+        let mut timed = false;
+        for (port, wanted) in device.ports.values_mut().zip(watchdogs) {
+            // It watches what pauses.
+            let pauses = port.pfc.get().is_some_and(|set| !set.is_empty());
+            let on = if pauses { wanted.on.or_default(false) } else { Said::Default(false) };
+            port.watchdog = WatchdogSettings { on, ..WatchdogSettings::default() };
+            if on.get() == Some(true) {
+                let ms = |span| Span::from_ms(render::polls(span).0 * render::polls(span).1);
+                port.watchdog.detect = wanted.detect.map(ms).or_default(Span::from_ms(1500));
+                timed |= port.watchdog.detect != wanted.detect || wanted.restore.is_said();
+            }
             // A pause stops the queue of its number, whichever class waits in it.
             Arc::make_mut(&mut port.maps).number_by_class();
         }
         if marks {
             limits.push("how ECN marking is configured is not verified: it is left out".to_owned());
         }
-        if watched {
-            limits
-                .push("how the PFC watchdog is configured is not verified: it is left out".into());
+        if timed {
+            limits.push("the watchdog detects within 10 ms to 1.5 s and restores by itself".into());
+        }
+        if sized {
+            limits.push("headroom and pause thresholds are the box's".to_owned());
         }
         let unverified = "how flows are balanced dynamically is not verified: left out";
         fit::hash_only(&mut device, unverified, limits);
@@ -70,7 +88,7 @@ impl System for PicOs {
     }
 
     fn unsaid(&self) -> &'static [Topic] {
-        &[Topic::Marking, Topic::Watchdog, Topic::Balancing]
+        &[Topic::Marking, Topic::Balancing]
     }
 
     fn port_name(&self, cage: Cage) -> String {
@@ -80,3 +98,6 @@ impl System for PicOs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,20 @@
 //! Reading PicOS configuration.
 
 use super::PicOs;
-use crate::device::{Balancing, Device, Guard, Neighbour, PortName, RemarkKind};
+use crate::device::{Balancing, Device, Guard, PortName, RemarkKind};
 use crate::number::{Class, Dscp, Group, Priorities, Priority, Queue};
 use crate::place::{Place, Said};
-use crate::qos::{Maps, QueueSettings, Trust};
+use crate::qos::{Maps, QueueSettings, Trust, WatchdogSettings};
 use crate::system::{Input, System};
+use crate::text::description;
 use crate::text::notes::{Notes, bytes, share, speed};
 use crate::text::paths::read;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::Scheduling;
+use xoff_units::{Bytes, Span};
+
+/// The MTU of a port that says none: that of a plain Ethernet frame. No guide of PicOS at hand says so.
+const USUAL_MTU: Bytes = Bytes::new(1514);
 
 type Named<T> = BTreeMap<String, T>;
 
@@ -24,6 +29,8 @@ struct Bound {
     classifier: Option<(String, Place)>,
     scheduler: Option<String>,
     pfc: Option<(String, Place)>,
+    /// Polls of the watchdog on this port.
+    polls: Said<u64>,
 }
 
 pub(super) fn parse(input: &Input<'_>) -> Device {
@@ -37,12 +44,19 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         profiles: BTreeMap::new(),
         pfc: BTreeMap::new(),
         bound: BTreeMap::new(),
+        granularity: Said::Absent,
+        polls: Said::Absent,
+        described: BTreeSet::new(),
+        bundled: BTreeSet::new(),
     };
     if let Some(host) = found.prompts.first() {
         parser.device.name = (*host).to_owned();
     }
     for line in found.strange.iter().chain(&found.inactive) {
         parser.notes.mark(*line, RemarkKind::Foreign);
+    }
+    if let Some(line) = found.cut {
+        parser.notes.mark(line, RemarkKind::Truncated);
     }
     for path in &found.statements {
         // With braces, a key that has a value ends in a colon.
@@ -63,6 +77,12 @@ struct Parser {
     profiles: Named<Vec<(String, String)>>,
     pfc: Named<(Priorities, Option<Place>)>,
     bound: Named<Bound>,
+    /// Milliseconds that the watchdog counts in, and how many of them make a queue stuck.
+    granularity: Said<u64>,
+    polls: Said<u64>,
+    /// Ports of which more is said than what they refer to.
+    described: BTreeSet<PortName>,
+    bundled: BTreeSet<PortName>,
 }
 
 impl Parser {
@@ -136,6 +156,24 @@ impl Parser {
                     _ => self.notes.mark(line, RemarkKind::Malformed),
                 }
             }
+            ["pfc-watchdog", "granularity", ms @ ("10" | "100")] => {
+                self.granularity = self.notes.said(line, ms.parse().ok());
+            }
+            ["pfc-watchdog", "code-point", _, "detect-interval", count] => {
+                self.polls = self.notes.said(line, polls(count));
+            }
+            // When a queue is back, and what is done about one that keeps being stuck.
+            [
+                "pfc-watchdog",
+                "code-point" | "restore-mode" | "restore-action" | "threshold",
+                ..,
+            ] => {
+                self.notes.mark(line, RemarkKind::Foreign);
+            }
+            // Marks at thresholds that the box chooses.
+            ["easy-ecn", "mode", "throughput-first" | "latency-first"] => {
+                self.notes.mark(line, RemarkKind::Foreign);
+            }
             _ => self.notes.mark(line, RemarkKind::Unknown),
         }
     }
@@ -149,12 +187,24 @@ impl Parser {
             ["classifier", name] => bound.classifier = Some(((*name).to_owned(), place)),
             ["scheduler-profile", name] => bound.scheduler = Some((*name).to_owned()),
             ["pfc-profile", name] => bound.pfc = Some(((*name).to_owned(), place)),
+            ["pfc-watchdog", "code-point", _, "enable", word @ ("true" | "false")] => {
+                let on = *word == "true" || port.watchdog.on.get() == Some(true);
+                port.watchdog.on = Said::At(on, place);
+            }
+            ["pfc-watchdog", "code-point", _, "detect-interval", count] => {
+                bound.polls = self.notes.said(line, polls(count));
+            }
             _ => self.notes.mark(line, RemarkKind::Unknown),
         }
     }
 
     fn interface(&mut self, name: &str, rest: &[&str], line: u32) {
         let place = self.notes.line(line);
+        // The MTU of a port of an aggregate stands at the aggregate.
+        if rest.contains(&"802.3ad") {
+            self.bundled.insert(PortName::new(name));
+        }
+        self.described.insert(PortName::new(name));
         let port = self.device.port(name);
         port.place = port.place.or(Some(place));
         match rest {
@@ -165,8 +215,7 @@ impl Parser {
                 }
             }
             ["description", text @ ..] => {
-                let device = text.join(" ");
-                port.neighbour = Said::At(Neighbour { device, port: None }, place);
+                port.neighbour = Said::At(description::neighbour(&text.join(" ")), place);
             }
             ["disable", word] => port.enabled = Said::At(*word != "true", place),
             _ => self.notes.mark(line, RemarkKind::Foreign),
@@ -189,14 +238,34 @@ impl Parser {
                 }
                 None => Said::Default(Priorities::NONE),
             };
+            let watchdog = self.watchdog(&bound);
             let Some(port) = self.device.ports.get_mut(&name) else { continue };
             port.pfc = pfc;
+            port.watchdog.on = port.watchdog.on.or_default(false);
+            if port.watchdog.on.get() == Some(true) {
+                port.watchdog = WatchdogSettings { on: port.watchdog.on, ..watchdog };
+            }
+            if self.described.contains(&name) && !self.bundled.contains(&name) {
+                port.mtu = port.mtu.or_default(USUAL_MTU);
+            }
             port.trust = trust;
             port.maps = share(&mut maps_known, maps);
             port.queues = share(&mut queues_known, queues);
         }
         self.device.remarks = self.notes.remarks;
         self.device
+    }
+
+    /// A queue is stuck after so many times the granularity: 15 times 100 ms where nothing is said
+    /// (Pica8's command reference, pfc-watchdog).
+    fn watchdog(&self, bound: &Bound) -> WatchdogSettings {
+        let polls = if bound.polls.is_said() { bound.polls } else { self.polls };
+        let ms = self.granularity.get().unwrap_or(100) * polls.get().unwrap_or(15);
+        let detect = match polls.place().or(self.granularity.place()) {
+            Some(place) => Said::At(Span::from_ms(ms), place),
+            None => Said::Default(Span::from_ms(ms)),
+        };
+        WatchdogSettings { detect, ..WatchdogSettings::default() }
     }
 
     /// The number of each forwarding class: of its name `TC3`, or of its queue.
@@ -260,4 +329,9 @@ impl Parser {
         }
         queues
     }
+}
+
+/// A number of polls that the watchdog takes.
+fn polls(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|count| (1..=15).contains(count))
 }

@@ -6,7 +6,9 @@ use crate::place::Said;
 use crate::qos::{QueueSettings, Trust};
 use crate::text::paths::Tree;
 use crate::text::profiles::{Names, Pairs, leads_to, number_of, owners, pairs};
+use crate::text::{description, fit};
 use xoff_fabric::model::Scheduling;
+use xoff_units::Span;
 
 const COS: &str = "class-of-service";
 
@@ -34,12 +36,13 @@ pub(super) fn render(device: &Device) -> String {
     tree.comment(format!("RoCE configuration of {} for FS PicOS, to be merged", device.name));
     if !device.part.is_partial() {
         tree.comment("not verified on a box: read in an operator's configuration");
-        tree.comment("not here, because not verified: ECN marking, PFC watchdog, load balancing");
+        tree.comment("not here, because not verified: ECN marking, load balancing");
     }
     classes(&mut tree, device);
     profiles.write_classifiers(&mut tree);
     profiles.write_schedulers(&mut tree);
     profiles.write_pfc(&mut tree);
+    watchdog(&mut tree, device);
     tree.as_commands() + &ports.as_commands()
 }
 
@@ -50,6 +53,10 @@ fn class_name(class: usize) -> String {
 fn interface(tree: &mut Tree, name: &str, port: &Port, profiles: &mut Profiles) {
     if let Some(peer) = leads_to(port) {
         tree.comment(format!("{name} to {peer}"));
+    }
+    if let Some(text) = description::of(port) {
+        let step = format!("description \"{text}\"");
+        tree.add(&["interface gigabit-ethernet", name, &step]);
     }
     if let Some(mtu) = port.mtu.said() {
         tree.add(&["interface gigabit-ethernet", name, &format!("mtu {}", mtu.get())]);
@@ -71,6 +78,32 @@ fn interface(tree: &mut Tree, name: &str, port: &Port, profiles: &mut Profiles) 
         let number = number_of(&mut profiles.pfc, set);
         let step = format!("pfc-profile \"{}\"", profiles.name(number));
         tree.add(&[COS, "interface", name, &step]);
+        if port.watchdog.on.said() == Some(&true) {
+            for priority in set.iter() {
+                let step = format!("pfc-watchdog code-point {priority} enable true");
+                tree.add(&[COS, "interface", name, &step]);
+            }
+        }
+    }
+}
+
+/// Milliseconds that the watchdog counts in, and how many of them make a queue stuck.
+pub(super) fn polls(detect: Span) -> (u64, u64) {
+    let ms = fit::millis(detect, 10, 1_500);
+    let granularity = if ms <= 150 { 10 } else { 100 };
+    (granularity, (ms / granularity).clamp(1, 15))
+}
+
+/// The times of the watchdog are the box's: those of the first port that it watches.
+fn watchdog(tree: &mut Tree, device: &Device) {
+    let watched = |port: &&Port| port.watchdog.on.said() == Some(&true);
+    let Some(port) = device.ports.values().find(watched) else { return };
+    let Some(detect) = port.watchdog.detect.said() else { return };
+    let (granularity, count) = polls(*detect);
+    tree.add(&[COS, "pfc-watchdog", &format!("granularity {granularity}")]);
+    for priority in port.pfc.get().unwrap_or(Priorities::NONE).iter() {
+        let step = format!("code-point {priority} detect-interval {count}");
+        tree.add(&[COS, "pfc-watchdog", &step]);
     }
 }
 

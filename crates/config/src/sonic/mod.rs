@@ -7,6 +7,7 @@
 
 mod parse;
 mod render;
+mod tables;
 
 use crate::device::{Device, Port};
 use crate::place::Said;
@@ -28,11 +29,11 @@ impl System for Sonic {
     }
 
     fn likeness(&self, text: &str) -> u32 {
-        let tables = ["\"DSCP_TO_TC_MAP\"", "\"PORT_QOS_MAP\"", "\"PORT\"", "\"DEVICE_METADATA\""];
+        let main = ["\"DSCP_TO_TC_MAP\"", "\"PORT_QOS_MAP\"", "\"PORT\"", "\"DEVICE_METADATA\""];
         let shape = text.contains('{') && text.contains('"');
-        let known = tables.iter().filter(|table| text.contains(**table)).count() as u32;
-        let qos = ["\"BUFFER_PG\"", "\"QUEUE\"", "\"WRED_PROFILE\"", "\"SCHEDULER\"", "\"PFC_WD\""];
-        let more = qos.iter().filter(|table| text.contains(**table)).count() as u32;
+        let known = main.iter().filter(|table| text.contains(**table)).count() as u32;
+        let names = tables::KNOWN.iter().chain(&tables::OTHERS);
+        let more = names.filter(|name| text.contains(&format!("\"{name}\":"))).count() as u32;
         if shape { 10 * known + 5 * more } else { 0 }
     }
 
@@ -45,6 +46,7 @@ impl System for Sonic {
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
         fit::queues(&mut device, fit::whole_percent);
         let included = headroom_included(&device);
+        let wanted = steps(&device);
         fit::groups(&mut device, |group| {
             fit::power_of_two(group, ALPHA.0, ALPHA.1);
             if let (false, Some(headroom)) = (included, group.headroom.get()) {
@@ -68,6 +70,16 @@ impl System for Sonic {
             watchdog.detect = watchdog.detect.map(|span| ms(span, 100, 5_000));
             watchdog.restore = watchdog.restore.map(|span| ms(span, 100, 60_000));
         }
+        let said = [
+            "pause thresholds are powers of two from 1/256 to 128",
+            "the reserved buffer of a lossless group is below its headroom",
+            "the watchdog detects within 100 ms to 5 s and restores within 100 ms to 60 s",
+        ];
+        for ((sentence, before), after) in said.into_iter().zip(wanted).zip(steps(&device)) {
+            if before != after {
+                limits.push(sentence.to_owned());
+            }
+        }
         device
     }
 
@@ -78,6 +90,18 @@ impl System for Sonic {
     fn port_name(&self, cage: Cage) -> String {
         format!("Ethernet{}", cage.cage * 8 + cage.link * (8 / cage.links.clamp(1, 8)))
     }
+}
+
+/// What has steps or ranges here: thresholds, reserved buffers, times of the watchdog.
+fn steps(device: &Device) -> [Vec<String>; 3] {
+    let groups = || device.ports.values().flat_map(|port| port.groups.iter());
+    let watchdogs = device.ports.values().map(|port| port.watchdog);
+    let times = watchdogs.map(|watchdog| (watchdog.detect.get(), watchdog.restore.get()));
+    [
+        groups().filter_map(|group| group.threshold.get()).map(|t| format!("{t:?}")).collect(),
+        groups().filter_map(|group| group.reserved.get()).map(|size| size.to_string()).collect(),
+        times.map(|times| format!("{times:?}")).collect(),
+    ]
 }
 
 /// Whether `size` of a lossless profile includes its headroom.
@@ -100,3 +124,6 @@ const fn mode(threshold: Threshold) -> &'static str {
         Threshold::Static(_) => "static",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,43 +1,23 @@
 //! Reading `config_db.json`.
 
 use super::Sonic;
+use super::tables::{self, KNOWN};
 use crate::device::{Balancing, Device, Guard, Neighbour, PortName, Remark, RemarkKind};
 use crate::number::{Class, Dscp, Group, Priorities, Priority, Queue, ranges};
 use crate::place::{Place, Said};
 use crate::qos::{GroupSettings, Levels, Maps, QueueSettings, Reaction, Trust, Wred};
 use crate::system::{Input, System};
+use crate::text::description;
 use crate::text::fit::power;
 use crate::text::json::{self, Key, Node};
 use crate::text::notes::share;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use xoff_fabric::model::{Ecn, Scheduling, Threshold, WatchdogAction};
 use xoff_units::{Bytes, Length, Rate, Ratio, Span};
 
-/// Tables that are read here.
-const KNOWN: [&str; 21] = [
-    "ACL_RULE",
-    "BUFFER_PG",
-    "BUFFER_POOL",
-    "BUFFER_PROFILE",
-    "BUFFER_QUEUE",
-    "CABLE_LENGTH",
-    "DEVICE_METADATA",
-    "DEVICE_NEIGHBOR",
-    "DOT1P_TO_TC_MAP",
-    "DSCP_TO_TC_MAP",
-    "MAP_PFC_PRIORITY_TO_QUEUE",
-    "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
-    "PFC_WD",
-    "PORT",
-    "PORT_QOS_MAP",
-    "QUEUE",
-    "SCHEDULER",
-    "TC_TO_PRIORITY_GROUP_MAP",
-    "TC_TO_QUEUE_MAP",
-    "VERSIONS",
-    "WRED_PROFILE",
-];
+/// The MTU of a port that says none (SONiC's port manager sets 9100).
+const USUAL_MTU: Bytes = Bytes::new(9100);
 
 pub(super) fn parse(input: &Input<'_>) -> Device {
     let read = json::read(input.text);
@@ -48,15 +28,20 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         maps: Vec::new(),
         queues: Vec::new(),
         groups: Vec::new(),
+        dangling: BTreeSet::new(),
     };
     parser.device.balancing = Said::Default(Balancing::Hash);
     for line in &read.around {
         parser.remark(*line, *line, RemarkKind::Foreign);
     }
     if let Some(line) = read.broken {
-        parser.remark(line, line, RemarkKind::Malformed);
+        // What stands behind it was not read.
+        let last = input.text.trim_end().lines().count() as u32;
+        let kind = if read.cut { RemarkKind::Truncated } else { RemarkKind::Malformed };
+        parser.remark(line, last.max(line), kind);
     }
     parser.foreign();
+    parser.fields();
     parser.metadata();
     parser.ports();
     parser.bindings();
@@ -75,6 +60,8 @@ struct Parser<'a> {
     maps: Vec<Arc<Maps>>,
     queues: Vec<Arc<[QueueSettings; 8]>>,
     groups: Vec<Arc<[GroupSettings; 8]>>,
+    /// References to entries that are not there: each is remarked once.
+    dangling: BTreeSet<String>,
 }
 
 impl<'a> Parser<'a> {
@@ -95,6 +82,20 @@ impl<'a> Parser<'a> {
         for (key, node) in self.root.map_or(&[][..], Node::entries) {
             if !KNOWN.contains(&key.text.as_str()) {
                 self.remark(key.line, node.last, RemarkKind::Foreign);
+            }
+        }
+    }
+
+    /// Remarks fields that entries of their table do not have, but for tables that remark them where
+    /// they are read.
+    fn fields(&mut self) {
+        for (table, known) in tables::FIELDS {
+            for (_, entry) in self.table(table) {
+                for (name, value) in entry.entries() {
+                    if !known.contains(&name.text.as_str()) {
+                        self.unknown(name, value);
+                    }
+                }
             }
         }
     }
@@ -146,7 +147,9 @@ impl<'a> Parser<'a> {
     fn ports(&mut self) {
         for (key, node) in self.table("PORT") {
             let place = self.place(node);
-            self.device.port(&key.text).place = Some(place);
+            let port = self.device.port(&key.text);
+            port.place = Some(place);
+            port.mtu = Said::Default(USUAL_MTU);
             for (name, value) in node.entries() {
                 match name.text.as_str() {
                     "mtu" => self.device.port(&key.text).mtu = self.value(value, bytes),
@@ -156,9 +159,7 @@ impl<'a> Parser<'a> {
                         self.device.port(&key.text).enabled = up;
                     }
                     "description" => {
-                        let said = self.value(value, |text| {
-                            Some(Neighbour { device: text.to_owned(), port: None })
-                        });
+                        let said = self.value(value, |text| Some(description::neighbour(text)));
                         self.device.port(&key.text).neighbour = said;
                     }
                     // Lanes, FEC, names: the port's own business.
@@ -180,7 +181,7 @@ impl<'a> Parser<'a> {
         let name = text.trim_matches(['[', ']']);
         let name = name.rsplit_once('|').map_or(name, |(_, name)| name);
         let found = self.table(table).iter().rev().find(|(key, _)| key.text == name);
-        if found.is_none() {
+        if found.is_none() && self.dangling.insert(format!("{table}|{name}")) {
             self.remark(node.first, node.last, RemarkKind::Malformed);
         }
         found.map(|(_, entry)| entry)
@@ -188,11 +189,14 @@ impl<'a> Parser<'a> {
 
     fn bindings(&mut self) {
         let mut known: BTreeMap<Vec<String>, Arc<Maps>> = BTreeMap::new();
+        let all = self.table("PORT_QOS_MAP").iter().rev().find(|(key, _)| key.text == "global");
+        // A map of DSCPs for the whole switch holds at ports that bind none.
+        let global = all.and_then(|(_, node)| node.get("dscp_to_tc_map"));
         for (key, node) in self.table("PORT_QOS_MAP") {
-            if key.text == "global" {
-                continue;
-            }
-            let mut trust = Said::Default(Trust::Nothing);
+            let mut trust = match global {
+                Some(value) => Said::At(Trust::Dscp, self.place(value)),
+                None => Said::Default(Trust::Nothing),
+            };
             let mut pfc = Said::Default(Priorities::NONE);
             let mut names = Vec::new();
             for (name, value) in node.entries() {
@@ -202,7 +206,7 @@ impl<'a> Parser<'a> {
                         let _ = self.value(value, Priorities::read);
                     }
                     "dscp_to_tc_map" => trust = Said::At(Trust::Dscp, self.place(value)),
-                    "dot1p_to_tc_map" if !trust.is_said() => {
+                    "dot1p_to_tc_map" if !trust.is_said() && global.is_none() => {
                         trust = Said::At(Trust::Pcp, self.place(value));
                     }
                     "dot1p_to_tc_map" | "tc_to_queue_map" | "tc_to_pg_map" => {}
@@ -211,11 +215,14 @@ impl<'a> Parser<'a> {
                 }
                 names.push(format!("{}={}", name.text, value.text().unwrap_or_default()));
             }
+            if key.text == "global" {
+                continue;
+            }
             names.retain(|name| name.contains("_map="));
             let maps = match known.get(&names) {
                 Some(maps) => Arc::clone(maps),
                 None => {
-                    let read = self.maps(node);
+                    let read = self.maps(node, global);
                     let shared = share(&mut self.maps, read);
                     known.insert(names, Arc::clone(&shared));
                     shared
@@ -232,9 +239,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn maps(&mut self, binding: &'a Node) -> Maps {
+    fn maps(&mut self, binding: &'a Node, global: Option<&'a Node>) -> Maps {
         let mut maps = Maps::default();
-        if let Some(node) = binding.get("dscp_to_tc_map") {
+        if let Some(node) = binding.get("dscp_to_tc_map").or(global) {
             self.map("DSCP_TO_TC_MAP", node, &mut maps.dscp_to_class, Dscp::COUNT, Class::read);
         }
         if let Some(node) = binding.get("tc_to_queue_map") {
@@ -281,7 +288,10 @@ impl<'a> Parser<'a> {
         };
         // A chassis puts its own name before the port's.
         let ports = ports.split(',').map(|port| port.rsplit('|').next().unwrap_or(port).trim());
-        // Multicast queues above 7 are not in the model.
+        // Queues above 7 are for multicast, and not in the model.
+        if numbers.iter().any(|number| *number >= 8) {
+            self.remark(key.line, key.line, RemarkKind::Foreign);
+        }
         let numbers: Vec<usize> =
             numbers.into_iter().map(usize::from).filter(|number| *number < 8).collect();
         ports
@@ -414,10 +424,14 @@ impl<'a> Parser<'a> {
 
     fn pools(&mut self) {
         let pools = self.table("BUFFER_POOL");
-        let Some((_, pool)) = pools.iter().find(|(key, _)| key.text == "ingress_lossless_pool")
-        else {
-            return;
-        };
+        // A box with one pool for all that arrives calls it otherwise.
+        let profiles = self.table("BUFFER_PROFILE").iter();
+        let mut lossless = profiles.filter(|(_, profile)| profile.get("xoff").is_some());
+        let named = lossless.find_map(|(_, profile)| profile.get("pool")?.text());
+        let named = named.map(|name| name.trim_matches(['[', ']']));
+        let named = named.map(|name| name.rsplit_once('|').map_or(name, |(_, name)| name));
+        let wanted = named.unwrap_or("ingress_lossless_pool");
+        let Some((_, pool)) = pools.iter().find(|(key, _)| key.text == wanted) else { return };
         if let Some(size) = pool.get("size") {
             self.device.shared_buffer = self.value(size, bytes);
         }
@@ -445,7 +459,9 @@ impl<'a> Parser<'a> {
                     _ => self.unknown(name, value),
                 }
             }
-            self.device.port(&key.text).watchdog = found;
+            for name in key.text.split(',') {
+                self.device.port(name.trim()).watchdog = found;
+            }
         }
         for port in self.device.ports.values_mut() {
             port.watchdog.on = port.watchdog.on.or_default(false);

@@ -4,14 +4,14 @@ use super::{action, headroom_included, mode};
 use crate::device::{Device, Port};
 use crate::place::Said;
 use crate::qos::{GroupSettings, Levels, Maps, WatchdogSettings, Wred};
-use crate::text::fit;
+use crate::text::{description, fit};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use xoff_fabric::model::{Scheduling, Threshold};
 use xoff_units::Bytes;
 
 /// Tables in the order they are written: what is referred to comes first.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "DSCP_TO_TC_MAP",
     "TC_TO_QUEUE_MAP",
     "TC_TO_PRIORITY_GROUP_MAP",
@@ -23,6 +23,7 @@ const ORDER: [&str; 16] = [
     "BUFFER_PROFILE",
     "CABLE_LENGTH",
     "PORT",
+    "DEVICE_NEIGHBOR",
     "PORT_QOS_MAP",
     "QUEUE",
     "BUFFER_PG",
@@ -106,9 +107,11 @@ pub(super) fn render(device: &Device) -> String {
     let included = headroom_included(device);
     for (name, port) in &device.ports {
         let name = name.as_str();
-        if let Some(mtu) = port.mtu.said() {
-            document.entry("PORT", name, vec![field("mtu", mtu.get())]);
-        }
+        let mut fields: Fields = Vec::new();
+        fields.extend(description::of(port).map(|text| field("description", text)));
+        fields.extend(port.mtu.said().map(|mtu| field("mtu", mtu.get())));
+        document.entry("PORT", name, fields);
+        neighbour(&mut document, name, port);
         qos_map(&mut document, name, port);
         queues(&mut document, name, port);
         groups(&mut document, name, port, included);
@@ -116,6 +119,13 @@ pub(super) fn render(device: &Device) -> String {
     }
     cables(&mut document, device);
     document.write()
+}
+
+fn neighbour(document: &mut Document, name: &str, port: &Port) {
+    let Some(neighbour) = port.neighbour.said() else { return };
+    let mut fields = vec![field("name", &neighbour.device)];
+    fields.extend(neighbour.port.as_ref().map(|port| field("port", port)));
+    document.entry("DEVICE_NEIGHBOR", name, fields);
 }
 
 fn field(name: &str, value: impl Display) -> (String, String) {

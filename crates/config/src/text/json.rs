@@ -56,6 +56,8 @@ pub(crate) struct Read {
     pub(crate) root: Option<Node>,
     /// The line at which reading stopped early.
     pub(crate) broken: Option<u32>,
+    /// Whether it stopped because the text ends there.
+    pub(crate) cut: bool,
     /// Lines around the value that are not empty.
     pub(crate) around: Vec<u32>,
 }
@@ -67,18 +69,18 @@ pub(crate) fn read(text: &str) -> Read {
     // A text that is cut off behind a line's end stops at that line, not at one after it.
     let text = text.trim_end();
     let Some(start) = text.find('{') else {
-        return Read { root: None, broken: None, around: lines_of(text, 1) };
+        return Read { root: None, broken: None, cut: false, around: lines_of(text, 1) };
     };
     let before = &text[..start];
     let line = 1 + before.matches('\n').count() as u32;
-    let mut reader = Reader { bytes: text.as_bytes(), at: start, line, broken: None };
+    let mut reader = Reader { bytes: text.as_bytes(), at: start, line, broken: None, cut: false };
     let root = reader.value(0);
     let mut around = lines_of(before, 1);
     around.extend(lines_of(text.get(reader.at..).unwrap_or(""), reader.line));
     if let Some(broken) = reader.broken {
         around.retain(|line| *line < broken);
     }
-    Read { root, broken: reader.broken, around }
+    Read { root, broken: reader.broken, cut: reader.cut, around }
 }
 
 fn lines_of(text: &str, first: u32) -> Vec<u32> {
@@ -91,6 +93,7 @@ struct Reader<'a> {
     at: usize,
     line: u32,
     broken: Option<u32>,
+    cut: bool,
 }
 
 impl Reader<'_> {
@@ -107,7 +110,10 @@ impl Reader<'_> {
     }
 
     fn fail<T>(&mut self) -> Option<T> {
-        self.broken = self.broken.or(Some(self.line));
+        if self.broken.is_none() {
+            self.broken = Some(self.line);
+            self.cut = self.at >= self.bytes.len();
+        }
         None
     }
 
@@ -241,6 +247,20 @@ mod tests {
     fn a_text_that_is_cut_off_stops_at_its_last_line() {
         for text in ["{\n\"a\": {\n", "{\n\"a\": {\r\n  \n", "{\n\"a\": {"] {
             assert_eq!(read(text).broken, Some(2), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_text_is_told_from_a_mistake_in_it() {
+        let whole = "{\"a\": {\"b\": \"12\", \"c\": [1, true]}}";
+        for end in 1..whole.len() {
+            let read = read(&whole[..end]);
+            assert!(read.broken.is_some() && read.cut, "{}", &whole[..end]);
+        }
+        assert!(read(whole).broken.is_none());
+        for wrong in ["{\"a\" 1}", "{\"a\": }", "{\"a\": \"b\n\"}", "{a: 1}"] {
+            let read = read(wrong);
+            assert!(read.broken.is_some() && !read.cut, "{wrong}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The shapes of configuration text: indented statements, `set` commands, braces, JSON.
 
+pub(crate) mod description;
 pub(crate) mod fit;
 pub(crate) mod json;
 pub(crate) mod notes;

@@ -22,6 +22,8 @@ pub(crate) struct Paths<'a> {
     pub(crate) inactive: Vec<u32>,
     /// Host names that prompts show.
     pub(crate) prompts: Vec<&'a str>,
+    /// The last line, where the text ends within braces, a statement or a comment.
+    pub(crate) cut: Option<u32>,
 }
 
 /// Words of the levels around a statement, and of a statement itself: more than any system has, so
@@ -40,6 +42,9 @@ pub(crate) fn read(text: &str) -> Paths<'_> {
     }
     if let Some((line, _)) = reader.pending.first() {
         reader.found.strange.push(*line);
+    }
+    if !reader.pending.is_empty() || !reader.levels.is_empty() || reader.comment {
+        reader.found.cut = Some(text.trim_end().lines().count().max(1) as u32);
     }
     let off = std::mem::take(&mut reader.off);
     let Paths { statements, inactive, .. } = &mut reader.found;
@@ -359,6 +364,17 @@ mod tests {
         assert_eq!(read.prompts, ["leaf0"]);
         assert_eq!(read.strange, [1, 3, 14, 16]);
         assert_eq!(read.inactive, [8, 10]);
+        assert_eq!(read.cut, Some(16));
+    }
+
+    #[test]
+    fn braces_that_do_not_close_are_the_end_of_a_text() {
+        for whole in ["a { b; }\n", "set a b\n", "a { b; } }\n", "/* c */\n\n"] {
+            assert_eq!(read(whole).cut, None, "{whole}");
+        }
+        for (part, line) in [("a {\n b;\n", 2), ("a {\n b", 2), ("a { b; }\n/* c", 2)] {
+            assert_eq!(read(part).cut, Some(line), "{part}");
+        }
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! What renderers have in common: profiles that ports refer to, and lists of numbers.
 
-use crate::device::{Part, Port};
+use crate::device::{Device, Part, Port};
 use crate::place::Said;
-use crate::qos::{Maps, QueueSettings};
+use crate::qos::{GroupSettings, Maps, QueueSettings};
+use crate::text::fit;
 use std::fmt::Display;
+use std::sync::Arc;
+use xoff_fabric::model::Threshold;
+use xoff_units::Ratio;
 
 /// From one number to another: DSCP to class, class to queue.
 pub(crate) type Pairs = Vec<(usize, usize)>;
@@ -81,6 +85,61 @@ pub(crate) fn owners(maps: &Maps) -> [usize; 8] {
             |class: &usize| maps.class_to_queue[*class].get().map(|q| q.index()) == Some(queue);
         (0..8).find(owns).unwrap_or(queue)
     })
+}
+
+/// Groups of a system whose box has one dynamic threshold for all that is lossless, a power of two
+/// between `low` and `high`, and sizes everything else of a group itself. `limits` gets what had to
+/// change.
+pub(crate) fn one_alpha(device: &mut Device, (low, high): (i32, i32), limits: &mut Vec<String>) {
+    let mut wanted: Vec<Threshold> = Vec::new();
+    let mut sized = false;
+    for (port, group) in
+        device.ports.values().flat_map(|port| lossless(port).map(move |g| (port, g)))
+    {
+        let group: &GroupSettings = &port.groups[group];
+        wanted.extend(group.threshold.get().filter(|threshold| !wanted.contains(threshold)));
+        let others = [group.reserved, group.xon_offset, group.headroom];
+        sized |= others.iter().any(Said::is_said);
+    }
+    let dynamic = |threshold: &Threshold| match threshold {
+        Threshold::Dynamic(alpha) => Some(*alpha),
+        Threshold::Static(_) => None,
+    };
+    let first = wanted.iter().find_map(dynamic);
+    let alpha = first.map(|alpha| fit::power(fit::exponent(alpha, low, high)));
+    for port in device.ports.values_mut() {
+        let mut groups = [GroupSettings::default(); 8];
+        for group in lossless(port) {
+            groups[group].threshold =
+                alpha.map_or(Said::Absent, |alpha| Said::meant(Threshold::Dynamic(alpha)));
+        }
+        port.groups = Arc::new(groups);
+    }
+    alpha_limits(&wanted, alpha, limits);
+    if sized {
+        let own = "headroom, reserved buffer and resume offset follow from the cable length";
+        limits.push(own.to_owned());
+    }
+}
+
+fn alpha_limits(wanted: &[Threshold], alpha: Option<Ratio>, limits: &mut Vec<String>) {
+    if wanted.iter().any(|threshold| matches!(threshold, Threshold::Static(_))) {
+        limits.push("a pause threshold is a share of the free buffer, not a size".to_owned());
+    }
+    let dynamic = wanted.iter().filter(|threshold| matches!(threshold, Threshold::Dynamic(_)));
+    let other = |threshold: &&Threshold| Some(**threshold) != alpha.map(Threshold::Dynamic);
+    if let (Some(Threshold::Dynamic(lost)), Some(alpha)) = (dynamic.clone().find(other), alpha) {
+        limits.push(format!(
+            "the box has one pause threshold, a power of two: {lost} becomes {alpha}"
+        ));
+    }
+}
+
+/// The groups that a port pauses for.
+pub(crate) fn lossless(port: &Port) -> impl Iterator<Item = usize> + use<> {
+    let groups = port.maps.pfc_to_group;
+    let set = port.pfc.get().unwrap_or_default();
+    set.iter().filter_map(move |priority| groups[priority.index()].get()).map(|g| g.index())
 }
 
 #[cfg(test)]

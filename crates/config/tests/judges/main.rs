@@ -1,12 +1,16 @@
-//! Other programs as judges of what is rendered: Arista's own generator, and SONiC's YANG models. Where
-//! they cannot be had the tests say so and are skipped.
+//! Other programs as judges of what is rendered: Arista's own generator, SONiC's and Juniper's YANG
+//! models, NVIDIA's list of commands. Where they cannot be had the tests say so and are skipped.
 //!
 //! - EOS: `pip install pyavd`; `XOFF_PYTHON` names the interpreter that has it, otherwise `python3`.
 //! - SONiC: `yanglint` (Debian's `libyang-tools`) and a folder with SONiC's models in
 //!   `XOFF_SONIC_YANG`, which no registry has.
+//! - Junos: `yanglint`, and a folder with Juniper's models for QFX in `XOFF_JUNOS_YANG`.
+//! - NVUE: a file with its commands in `XOFF_NVUE_COMMANDS`.
 
 #[path = "../common/mod.rs"]
 mod common;
+mod junos;
+mod nvue;
 mod sonic;
 
 use std::collections::BTreeSet;

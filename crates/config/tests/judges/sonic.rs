@@ -24,7 +24,7 @@ enum Shape {
 }
 
 /// Every table that we render, with its model.
-const TABLES: [(&str, &str, Shape); 16] = [
+const TABLES: [(&str, &str, Shape); 17] = [
     ("DSCP_TO_TC_MAP", "sonic-dscp-tc-map", Shape::Rows("dscp", "tc")),
     ("TC_TO_QUEUE_MAP", "sonic-tc-queue-map", Shape::Rows("tc", "qindex")),
     ("TC_TO_PRIORITY_GROUP_MAP", "sonic-tc-priority-group-map", Shape::Rows("tc", "pg")),
@@ -44,6 +44,7 @@ const TABLES: [(&str, &str, Shape); 16] = [
     ("BUFFER_PROFILE", "sonic-buffer-profile", Shape::Entries(&["name"])),
     ("CABLE_LENGTH", "sonic-cable-length", Shape::Rows("port", "length")),
     ("PORT", "sonic-port", Shape::Entries(&["name"])),
+    ("DEVICE_NEIGHBOR", "sonic-device_neighbor", Shape::Entries(&["peer_name"])),
     ("PORT_QOS_MAP", "sonic-port-qos-map", Shape::Entries(&["ifname"])),
     ("QUEUE", "sonic-queue", Shape::Entries(&["ifname", "qindex"])),
     ("BUFFER_PG", "sonic-buffer-pg", Shape::Entries(&["port", "pg_num"])),

@@ -31,7 +31,6 @@ fn junos_alike() -> Vec<Mistake> {
             .all("code-points [ 110000 ]", "code-points [ 111110 ]")
             .all("code-points [ 000000 ", "code-points [ 110000 000000 "),
         m("a believed 5 m", "spine0", &["headroom-small"]).all("cable-length 40", "cable-length 5"),
-        m("no watchdog", "leaf0", &["watchdog-missing"]).without("pfc-watchdog"),
         m("standard MTU", "leaf1", &["mtu-small"]).first("mtu 9216", "mtu 1500"),
         m("smaller MTU on an uplink", "spine0", MTU).first("mtu 9216", "mtu 6000"),
         m("best effort in the class", "leaf1", &["mixed-queue"])
@@ -55,6 +54,8 @@ pub(crate) fn junos() -> Vec<Mistake> {
     let second = format!("{point}{}", point.replace("011010", "100000"));
     let mut all = junos_alike();
     all.extend([
+        m("no watchdog", "leaf0", &["watchdog-missing"])
+            .all("pfc-watchdog {", "inactive: pfc-watchdog {"),
         m("two lossless priorities", "spine0", &["pfc-extra"])
             .all(point, &second)
             .all("class TC4 queue-num 4", "class TC4 queue-num 4 no-loss pfc-priority 4"),
@@ -78,6 +79,7 @@ pub(crate) fn junos_set() -> Vec<Mistake> {
     let second = format!("{point}{}", point.replace("011010", "100000"));
     let mut all = junos_alike();
     all.extend([
+        m("no watchdog", "leaf0", &["watchdog-missing"]).without("pfc-watchdog"),
         m("two lossless priorities", "spine0", &["pfc-extra"])
             .all(point, &second)
             .all("class TC4 queue-num 4", "class TC4 queue-num 4 no-loss pfc-priority 4"),

@@ -1,0 +1,160 @@
+use super::*;
+use crate::device::PortName;
+use crate::number::Group;
+use crate::place::FileId;
+use xoff_fabric::model::Threshold;
+
+fn read(text: &str) -> Device {
+    commands(&Input { name: "leaf0", file: FileId(0), text })
+}
+
+fn port<'d>(device: &'d Device, name: &str) -> &'d Port {
+    &device.ports[&PortName::new(name)]
+}
+
+fn remarks(device: &Device) -> Vec<(u32, RemarkKind)> {
+    device.remarks.iter().map(|remark| (remark.place.first, remark.kind)).collect()
+}
+
+const BOUND: &str = "nv set interface swp1 qos congestion-control profile E\n";
+
+#[test]
+fn thresholds_alone_turn_marking_on() {
+    let text = "nv set qos congestion-control E traffic-class 3 min-threshold 40000\n\
+                nv set qos congestion-control E traffic-class 3 max-threshold 200000\n";
+    let device = read(&format!("{text}{BOUND}"));
+    let wred = port(&device, "swp1").queues[3].wred.get().unwrap();
+    assert!(wred.marks);
+    let wanted = Ecn { kmin: Bytes::new(40_000), kmax: Bytes::new(200_000), pmax: Ratio::ONE };
+    assert_eq!(wred.levels, Levels::Sizes(wanted));
+    // What is not said is as usual.
+    let device = read(&format!("{}{BOUND}", text.lines().next().unwrap().to_owned() + "\n"));
+    let wred = port(&device, "swp1").queues[3].wred.get().unwrap();
+    assert_eq!(wred.levels.sizes(None).unwrap().kmax, USUAL_ECN.kmax);
+    // RED changes nothing about it, and off is off.
+    let red = "nv set qos congestion-control E traffic-class 3 red enable\n";
+    let device = read(&format!("{text}{red}{BOUND}"));
+    assert!(port(&device, "swp1").queues[3].wred.get().unwrap().marks);
+    let off = "nv set qos congestion-control E traffic-class 3 ecn disable\n";
+    let device = read(&format!("{text}{off}{BOUND}"));
+    assert!(!port(&device, "swp1").queues[3].wred.get().unwrap().marks);
+}
+
+#[test]
+fn thresholds_can_be_shares_of_the_queue() {
+    let text = "nv set qos congestion-control E traffic-class 3 mode relative\n\
+                nv set qos congestion-control E traffic-class 3 min-threshold-percent 20\n\
+                nv set qos congestion-control E traffic-class 3 max-threshold-percent 80\n";
+    let device = read(&format!("{text}{BOUND}"));
+    let wred = port(&device, "swp1").queues[3].wred.get().unwrap();
+    let share = |percent| Ratio::new(percent, 100);
+    let wanted = Levels::Fill { min: share(20), max: share(80), pmax: share(100) };
+    assert_eq!((wred.levels, remarks(&device)), (wanted, vec![]));
+}
+
+#[test]
+fn pfc_has_headroom_when_a_lossless_pool_has_memory() {
+    let pfc = "nv set qos pfc P switch-priority 3\nnv set interface swp1 qos pfc profile P\n";
+    let bare = read(pfc);
+    assert_eq!(port(&bare, "swp1").groups[3].headroom.get(), Some(Bytes::ZERO));
+    let pool = "nv set qos traffic-pool default-lossless memory-percent 50\n";
+    let device = read(&format!("{pool}{pfc}"));
+    assert_eq!(port(&device, "swp1").groups[3].headroom, Said::Absent);
+    assert_eq!(remarks(&device), []);
+    let empty = pool.replace("50", "0");
+    let device = read(&format!("{empty}{pfc}"));
+    assert_eq!(port(&device, "swp1").groups[3].headroom.get(), Some(Bytes::ZERO));
+    let wrong = read(&pool.replace("50", "150"));
+    assert_eq!(remarks(&wrong), [(1, RemarkKind::Malformed)]);
+}
+
+#[test]
+fn the_map_of_queues_is_the_box_s() {
+    let text = "nv set qos egress-queue-mapping default-global switch-priority 3 traffic-class 5\n\
+                nv set qos egress-queue-mapping ROCE switch-priority 4 traffic-class 6\n\
+                nv set interface swp1-2 qos egress-queue-mapping profile ROCE\n";
+    let device = read(text);
+    assert_eq!(remarks(&device), [(2, RemarkKind::Unknown), (3, RemarkKind::Unknown)]);
+    for name in ["swp1", "swp2"] {
+        let maps = &port(&device, name).maps;
+        assert_eq!(maps.class_to_queue[3].get(), Queue::new(5));
+        assert_eq!(maps.class_to_queue[4].get(), Queue::new(4));
+    }
+}
+
+#[test]
+fn modes_of_roce() {
+    let paused = |text: &str| {
+        let device = read(&format!("{text}\nnv set interface swp1 link state up\n"));
+        assert_eq!(remarks(&device), [], "{text}");
+        let port = port(&device, "swp1");
+        let marks = port.queues[3].wred.get().is_some_and(|wred| wred.marks);
+        (port.pfc.get().unwrap().to_string(), marks, port.cable.get())
+    };
+    let of =
+        |set: &str, marks, cable: Option<u64>| (set.to_owned(), marks, cable.map(Length::from_m));
+    assert_eq!(paused("nv set qos roce"), of("3", true, Some(100)));
+    assert_eq!(paused("nv set qos roce mode lossless-single-ipool"), of("3", true, Some(100)));
+    assert_eq!(paused("nv set qos roce mode lossy"), of("none", true, None));
+    assert_eq!(paused("nv set qos roce mode lossy\nnv set qos roce"), of("none", true, None));
+    assert_eq!(paused("nv set qos roce mode dci-1"), of("3", true, Some(100)));
+    assert_eq!(paused("nv set qos roce mode lossy-multi-tc"), of("none", true, None));
+    assert_eq!(paused("nv set qos roce\nnv set qos roce cable-length 40"), of("3", true, Some(40)));
+    assert_eq!(paused("nv set qos roce\nnv set qos roce state disabled"), of("none", false, None));
+    let device = read("nv set qos roce mode fast\n");
+    assert_eq!(remarks(&device), [(1, RemarkKind::Malformed)]);
+}
+
+#[test]
+fn a_mode_with_trimming_has_maps_of_its_own() {
+    let device = read("nv set qos roce mode lossy-multi-tc\nnv set interface swp1 link state up\n");
+    let maps = &port(&device, "swp1").maps;
+    let class = |dscp: usize| maps.dscp_to_class[dscp].get().map(Class::get);
+    assert_eq!([0, 2, 26, 48, 63].map(class), [0, 1, 4, 5, 0].map(Some));
+}
+
+#[test]
+fn the_pause_threshold_is_the_box_s() {
+    let text = "nv set qos advance-buffer-config default-global ingress-lossless-buffer shared-alpha alpha_8\n\
+                nv set qos roce\nnv set interface swp1 link state up\n";
+    let device = read(text);
+    let groups = &port(&device, "swp1").groups;
+    let alpha = Threshold::Dynamic(Ratio::new(8, 1));
+    assert_eq!(groups[3].threshold.get(), Some(alpha));
+    assert_eq!(groups[0].threshold, Said::Absent);
+    assert_eq!(port(&device, "swp1").maps.group_of(Dscp::new(26).unwrap()), Group::new(3));
+    let wrong = read(&text.replace("alpha_8", "alpha_9"));
+    assert_eq!(remarks(&wrong), [(1, RemarkKind::Malformed)]);
+}
+
+#[test]
+fn what_a_port_does_by_itself() {
+    let device = read("nv set interface swp1 link state up\n");
+    let port = port(&device, "swp1");
+    assert_eq!(port.mtu, Said::Default(Bytes::new(9216)));
+    assert_eq!(port.queues[0].wred, Said::Default(super::super::USUAL_MARKING));
+    assert_eq!(port.queues[3].wred, Said::Absent);
+}
+
+#[test]
+fn lists_of_ports() {
+    assert_eq!(names("swp1,swp3-4"), ["swp1", "swp3", "swp4"]);
+    assert_eq!(names("swp1s0-1,swp2"), ["swp1s0", "swp1s1", "swp2"]);
+    assert_eq!(names("swp1-2,51"), ["swp1", "swp2", "swp51"]);
+    assert_eq!(names("swp1-swp2"), ["swp1", "swp2"]);
+    assert_eq!(names("swp1-99999999"), ["swp1-99999999"]);
+    let device = read("nv set interface swp1-32 qos fast on\n");
+    assert_eq!(remarks(&device), [(1, RemarkKind::Unknown)]);
+}
+
+#[test]
+fn yaml_that_ends_in_the_middle() {
+    let whole = "- set:\n    interface:\n      swp1:\n        qos:\n          pfc-watchdog: {}\n";
+    let cut =
+        |text: &str| yaml(&Input { name: "x", file: FileId(0), text }).count(RemarkKind::Truncated);
+    assert_eq!(cut(whole), 0);
+    assert_eq!(cut(&format!("{whole}cumulus@leaf0:mgmt:~$\n")), 0);
+    for end in [whole.len() - 4, whole.len() - 6, whole.len() - 24, whole.len() - 30, 20] {
+        assert_eq!(cut(&whole[..end]), 1, "{}", &whole[..end]);
+    }
+}

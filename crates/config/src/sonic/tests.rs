@@ -1,0 +1,119 @@
+use super::*;
+use crate::device::{PortName, RemarkKind};
+use crate::number::Class;
+use crate::place::FileId;
+
+fn read(text: &str) -> Device {
+    Sonic.parse(&Input { name: "leaf0", file: FileId(0), text })
+}
+
+fn port<'d>(device: &'d Device, name: &str) -> &'d Port {
+    &device.ports[&PortName::new(name)]
+}
+
+const MAPS: &str = "\"DSCP_TO_TC_MAP\": {\"AZURE\": {\"26\": \"3\", \"48\": \"6\"}},\n";
+
+#[test]
+fn a_text_that_is_cut_off_is_told_from_a_broken_one() {
+    let whole = format!("{{{MAPS}\"PORT\": {{\"Ethernet0\": {{\"mtu\": \"9100\"}}}}}}\n");
+    assert_eq!(read(&whole).remarks, []);
+    for end in 1..whole.trim_end().len() {
+        let device = read(&whole[..end]);
+        assert_eq!(device.count(RemarkKind::Truncated), 1, "{}", &whole[..end]);
+        assert_eq!(device.count(RemarkKind::Malformed), 0, "{}", &whole[..end]);
+    }
+    let broken = whole.replace("\"mtu\":", "\"mtu\"");
+    let device = read(&broken);
+    assert_eq!((device.count(RemarkKind::Truncated), device.count(RemarkKind::Malformed)), (0, 1));
+}
+
+#[test]
+fn classes_out_of_range_are_remarked() {
+    let text = "{\"DSCP_TO_TC_MAP\": {\"A\": {\"26\": \"3\",\n\"33\": \"8\"}},\n\
+                \"TC_TO_QUEUE_MAP\": {\"A\": {\"3\": \"3\",\n\"8\": \"1\",\n\"4\": \"9\"}},\n\
+                \"PORT_QOS_MAP\": {\"Ethernet0\": {\"dscp_to_tc_map\": \"A\", \"tc_to_queue_map\": \"A\"}}}";
+    let device = read(text);
+    let lines: Vec<u32> = device.remarks.iter().map(|remark| remark.place.first).collect();
+    assert_eq!((lines, device.count(RemarkKind::Malformed)), (vec![2, 4, 5], 3));
+}
+
+#[test]
+fn a_map_for_the_whole_switch_holds_at_ports_without_one() {
+    let text = format!(
+        "{{{MAPS}\"PORT_QOS_MAP\": {{\"global\": {{\"dscp_to_tc_map\": \"AZURE\"}}, \
+         \"Ethernet0,Ethernet4\": {{\"pfc_enable\": \"3,4\"}}}}}}"
+    );
+    let device = read(&text);
+    for name in ["Ethernet0", "Ethernet4"] {
+        let port = port(&device, name);
+        assert_eq!(port.trust.get(), Some(Trust::Dscp));
+        assert_eq!(port.maps.dscp_to_class[26].get(), Class::new(3));
+        assert_eq!(port.pfc.get().unwrap().to_string(), "3,4");
+    }
+    assert_eq!((device.ports.len(), device.remarks.len()), (2, 0));
+}
+
+#[test]
+fn lists_and_ranges_in_keys() {
+    let text = "{\"SCHEDULER\": {\"s\": {\"type\": \"STRICT\"}},\n\
+                \"QUEUE\": {\"Ethernet0,Ethernet4|3-4\": {\"scheduler\": \"s\"},\n\
+                \"Ethernet0|10\": {\"scheduler\": \"s\"}},\n\
+                \"PFC_WD\": {\"Ethernet0,Ethernet4\": {\"action\": \"drop\", \"detection_time\": \"200\"}}}";
+    let device = read(text);
+    for name in ["Ethernet0", "Ethernet4"] {
+        assert!(port(&device, name).queues[4].scheduling.is_said());
+        assert_eq!(port(&device, name).watchdog.on.get(), Some(true));
+    }
+    // A queue for multicast is counted, not dropped.
+    assert_eq!((device.count(RemarkKind::Foreign), device.remarks.len()), (1, 1));
+}
+
+#[test]
+fn what_a_port_does_by_itself_and_what_it_leads_to() {
+    let text = "{\"PORT\": {\"Ethernet0\": {\"description\": \"facing_spine1:Ethernet8\"},\n\
+                \"Ethernet4\": {\"mtu\": \"9216\"}},\n\
+                \"DEVICE_NEIGHBOR\": {\"Ethernet4\": {\"name\": \"spine2\", \"port\": \"Ethernet16\"}},\n\
+                \"PORT_QOS_MAP\": {\"Ethernet8\": {\"pfc_enable\": \"3\"}}}";
+    let device = read(text);
+    assert_eq!(port(&device, "Ethernet0").mtu, Said::Default(Bytes::new(9100)));
+    assert_eq!(port(&device, "Ethernet4").mtu.said(), Some(&Bytes::new(9216)));
+    // A part of a configuration says nothing of ports that it only binds.
+    assert_eq!(port(&device, "Ethernet8").mtu, Said::Absent);
+    let peer = |name: &str| {
+        let found = port(&device, name).neighbour.value().unwrap();
+        (found.device.clone(), found.port.clone().unwrap())
+    };
+    assert_eq!(peer("Ethernet0"), ("spine1".to_owned(), "Ethernet8".to_owned()));
+    assert_eq!(peer("Ethernet4"), ("spine2".to_owned(), "Ethernet16".to_owned()));
+}
+
+#[test]
+fn the_lossless_pool_is_the_one_that_profiles_name() {
+    let text = "{\"BUFFER_POOL\": {\"ingress_pool\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \
+                \"size\": \"1000\", \"xoff\": \"50\", \"colour\": \"x\"}},\n\
+                \"BUFFER_PROFILE\": {\"p\": {\"pool\": \"[BUFFER_POOL|ingress_pool]\", \"xoff\": \"10\", \
+                \"size\": \"20\", \"dynamic_th\": \"0\"}}}";
+    let device = read(text);
+    assert_eq!(device.shared_buffer.get(), Some(Bytes::new(1000)));
+    assert_eq!(device.headroom_pool.get(), Some(Bytes::new(50)));
+    assert_eq!((device.count(RemarkKind::Unknown), device.remarks.len()), (1, 1));
+}
+
+#[test]
+fn what_cannot_be_said_is_a_limit() {
+    use crate::qos::GroupSettings;
+    use std::sync::Arc;
+    let mut device = Device::new("leaf0", SystemId::Sonic);
+    let mut limits = Vec::new();
+    let third = Threshold::Dynamic(xoff_units::Ratio::new(1, 3));
+    let port = device.port("Ethernet0");
+    let group = GroupSettings { threshold: Said::meant(third), ..GroupSettings::default() };
+    port.groups = Arc::new([group; 8]);
+    port.watchdog.on = Said::meant(true);
+    port.watchdog.detect = Said::meant(Span::from_ms(50));
+    let fitted = Sonic.fit(&device, &mut limits);
+    assert_eq!(limits.len(), 2, "{limits:?}");
+    limits.clear();
+    Sonic.fit(&fitted, &mut limits);
+    assert_eq!(limits, [""; 0]);
+}
