@@ -63,6 +63,8 @@ fn nccl(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<
             let message = format!("NCCL_IB_TC={tos} is DSCP {dscp}; {wanted} is meant");
             Fault::new(&rule::NCCL, message).at(said.place())
         }
+        // No environment of this host was collected.
+        None if device.nccl.shown.is_none() => return,
         None => Fault::new(&rule::NCCL_MISSING, "NCCL_IB_TC is not set"),
     };
     found.device(index, fault.cured_by(Aspect::Nccl));

@@ -17,7 +17,8 @@ fn marks(site: &Site<'_>, found: &mut Collector<'_>) {
     let place = site.port.place;
     let meant = site.intended.map(|port| &port.nic);
     if let Some(wanted) = meant.and_then(|nic| nic.data_dscp.get()).or(agreement.data_dscp) {
-        if nic.data_dscp.get() != Some(wanted) {
+        let unknown = nic.data_dscp.value().is_none() && !nic.shown;
+        if nic.data_dscp.get() != Some(wanted) && !unknown {
             let message = match nic.data_dscp.get() {
                 Some(dscp) => format!("RDMA data leaves with DSCP {dscp}; {wanted} is meant"),
                 None => format!("RDMA data leaves with DSCP 0; {wanted} is meant"),
@@ -55,6 +56,9 @@ fn control(site: &Site<'_>, found: &mut Collector<'_>) {
     let nic = &site.port.nic;
     let lists = [("answer marks", nic.notifies), ("obey notifications", nic.reacts)];
     for (what, said) in lists {
+        if said.value().is_none() && !nic.shown {
+            continue;
+        }
         let on = said.get().unwrap_or(Priorities::NONE);
         if !on.has(priority) {
             let message = format!("the NIC does not {what} in priority {priority}");

@@ -119,6 +119,11 @@ impl<'s> Site<'s> {
         Some(&found.1)
     }
 
+    /// Whether what is absent here is unknown, not off: of a host, only what was shown is known.
+    pub(super) fn unknown(&self, absent: bool) -> bool {
+        absent && self.device.is_host()
+    }
+
     /// Rate of the port, from the intent or its own configuration.
     pub(super) fn rate(&self) -> Option<Rate> {
         let wired = self.wire.and_then(|(wire, _)| wire.rate);

@@ -29,6 +29,7 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
         // NCCL writes what its variable says into the packets of all NICs: that of the first.
         traffic_class: said(data_dscp(fabric, server).map(Dscp::tos_with_ecn)),
         gid_index: Said::meant(USUAL_GID_INDEX),
+        ..Nccl::default()
     };
     let mut maps = Maps::default();
     let first = fabric.nics.get(fabric.servers[server.index()].nics.start as usize);
@@ -71,6 +72,8 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
                 cnp_dscp: said(writes(fabric.cnp_class.unwrap_or(fabric.data_class))),
                 notifies: controlled,
                 reacts: controlled,
+                maker: cabling::maker(setup, nic),
+                shown: true,
             },
             ..Port::default()
         };
