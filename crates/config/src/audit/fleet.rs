@@ -2,6 +2,7 @@
 
 use super::cure::Aspect;
 use super::finding::{Collector, Fault};
+use super::nic;
 use super::rule;
 use super::scene::{Scene, usual};
 use crate::device::{Balancing, Device};
@@ -20,6 +21,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     for (index, device) in scene.devices.iter().enumerate() {
         if device.is_host() {
             nccl(scene, index, device, found);
+            nic::gid(index, device, found);
         } else {
             balancing(scene, index, device, found);
         }

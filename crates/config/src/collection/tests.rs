@@ -108,3 +108,36 @@ fn pages_programs_and_our_own_files_are_no_devices() {
         .collect();
     assert_eq!(names, ["docs/a.md", "docs/b.html", "docs/c.rs", "docs/readme", "docs/empty.txt"]);
 }
+
+/// The address that NCCL uses, and parameters that make no sense.
+#[test]
+fn addresses_and_parameters() {
+    let rules = |texts: &[(&str, &str)]| {
+        let (_, found) = collect(texts);
+        let report = audit(&found.devices, None);
+        let name =
+            |finding: &crate::audit::Finding| format!("{} {:?}", finding.rule.id, finding.severity);
+        report.findings.iter().map(name).collect::<Vec<_>>()
+    };
+    let gids = "mlx5_0  1  2  fe80:0000:0000:0000:ee0d:9aff:fed9:8d8a  v1  eth2\n\
+                mlx5_0  1  3  0000:0000:0000:0000:0000:ffff:0a00:0001 10.0.0.1 v2  eth2\n";
+    let with = |env: &str, more: &[(&str, &str)]| {
+        let env = format!("NCCL_IB_TC=106\n{env}\n");
+        let mut texts = vec![("d/hgx1.env", env.as_str())];
+        texts.extend(more);
+        rules(&texts)
+    };
+    let table = [("d/hgx1.show_gids", gids)];
+    assert_eq!(with("NCCL_IB_GID_INDEX=3", &table), [""; 0]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=2", &table), ["nccl-gid-index Error"]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=7", &table), ["nccl-gid-index Error"]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=7\nNCCL_IB_HCA=mlx5_1", &table), [""; 0]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=1", &[("d/hgx1.sysfs", SYS)]), ["nccl-gid-index Warning"]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=-1", &[("d/hgx1.sysfs", SYS)]), [""; 0]);
+    let amd = "NIC : 1\nROCE device : ionic_0\n  Status : Enabled\n";
+    assert_eq!(with("NCCL_IB_GID_INDEX=1", &[("d/hgx1.nicctl_show_dcqcn", amd)]), [""; 0]);
+    let parameters = "/sys/class/net/eth2/ecn/roce_rp/rpg_gd:7\n/sys/class/net/eth2/ecn/roce_rp/rpg_ai_rate:50\n\
+                      /sys/class/net/eth2/ecn/roce_rp/rpg_hai_rate:5\n/sys/class/net/eth2/ecn/roce_rp/dce_tcp_g:1019\n";
+    let found = rules(&[("d/hgx1.sysfs", parameters)]);
+    assert_eq!(found, ["nic-congestion-range Warning", "nic-congestion-range Warning"]);
+}
