@@ -6,6 +6,7 @@ use common::{fabric_files, facts_of, setup};
 use proptest::prelude::*;
 use xoff_config::device::{Balancing, Maker, PortName, RemarkKind};
 use xoff_config::intent::{Choices, Intent};
+use xoff_config::number::Priorities;
 use xoff_config::system::{Input, SystemId};
 use xoff_config::{Device, Facts};
 
@@ -180,6 +181,20 @@ fn hosts_of_every_maker_survive_the_round_trip() {
         assert_eq!((found.devices.len(), found.strange.len()), (intent.devices.len(), 0), "{nic}");
         let report = xoff_config::audit(&found.devices, Some(&intent));
         assert!(report.findings.is_empty(), "{nic}: {:#?}", report.findings);
+        // udev may have named the devices otherwise.
+        let renamed =
+            |name: &PortName| PortName::new(format!("rocep{}", name.as_str().replace('_', "x")));
+        let mut other =
+            found.devices.iter().find(|device| device.name == "server0").unwrap().clone();
+        other.ports =
+            other.ports.iter().map(|(name, port)| (renamed(name), port.clone())).collect();
+        other
+            .ports
+            .values_mut()
+            .for_each(|port| port.pfc = xoff_config::Said::meant(Priorities::NONE));
+        let report = xoff_config::audit(&[other], Some(&intent));
+        let rules: Vec<&str> = report.findings.iter().map(|finding| finding.rule.id).collect();
+        assert!(rules.contains(&"pfc-missing"), "{nic}: {rules:?}");
         assert_eq!(limits.is_empty(), matches!(nic, "connectx-7" | "thor-2"), "{nic}: {limits:?}");
     }
 }

@@ -313,6 +313,15 @@ fn match_ports(device: &Device, meant: &Device) -> BTreeMap<PortName, PortName> 
             aliases.insert(name.clone(), free.remove(position).0.clone());
         }
     }
+    // RDMA devices go by other names where udev renames them: as many as are meant are those, in their order.
+    let strangers = device.ports.keys().all(|name| !meant.ports.contains_key(name));
+    if device.is_host()
+        && aliases.is_empty()
+        && strangers
+        && device.ports.len() == meant.ports.len()
+    {
+        return device.ports.keys().cloned().zip(meant.ports.keys().cloned()).collect();
+    }
     aliases
 }
 

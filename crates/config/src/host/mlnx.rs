@@ -12,7 +12,7 @@ pub(super) fn line(parser: &mut Parser, number: u32, line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         ["DCBX", "mode:", ..] | ["default", "priority:", ..] => {}
-        ["Receive", "buffer", "size", ..] | ["tc:", _, "ratelimit:", "0", ..] => {}
+        ["Receive", "buffer", "size", ..] => {}
         ["Priority", "trust", "state:", word] | ["Priority", "trust", "mode:", word] => {
             parser.shows_qos(&nic);
             let said = parser.notes.said(number, trust(word));

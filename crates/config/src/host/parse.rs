@@ -174,7 +174,10 @@ impl Parser {
 
     /// A value whose name stood on the line before.
     fn expected(&mut self, number: u32, line: &str) -> bool {
-        if let Some(path) = self.path.take() {
+        // A file that was empty has no value: what follows is the next head or prompt.
+        let next =
+            line.starts_with("==> ") || label::prompt(line).is_some_and(|p| p.host.is_some());
+        if let Some(path) = self.path.take().filter(|_| !next) {
             sysfs::value(self, number, &path, line);
             return true;
         }

@@ -29,7 +29,9 @@ pub(super) const PARAMETERS: [&str; 13] = [
 /// Reads a line with a path and its value, or the head of one; whether it was one.
 pub(super) fn line(parser: &mut Parser, number: u32, line: &str) -> bool {
     if let Some(path) = line.strip_prefix("==> ").and_then(|rest| rest.strip_suffix(" <==")) {
-        parser.path = Some(path.trim().to_owned());
+        let path = path.trim();
+        beside(parser, &parts_of(path));
+        parser.path = Some(path.to_owned());
         return true;
     }
     let Some((path, text)) = path_and_value(line) else { return false };
@@ -71,8 +73,7 @@ pub(super) fn written(parser: &mut Parser, number: u32, path: &str, text: &str) 
 
 /// A path and its value, whether written or read.
 pub(super) fn value(parser: &mut Parser, number: u32, path: &str, text: &str) {
-    let parts: Vec<&str> =
-        path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let parts = parts_of(path);
     beside(parser, &parts);
     let known = match parts[..] {
         [.., device, "tc", _, "traffic_class"] => traffic_class(parser, number, device, text),
@@ -140,6 +141,10 @@ pub(super) fn value(parser: &mut Parser, number: u32, path: &str, text: &str) {
     if !known {
         parser.notes.mark(number, RemarkKind::Foreign);
     }
+}
+
+fn parts_of(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
 }
 
 /// What a path says by itself: which names are those of one NIC.
@@ -345,6 +350,19 @@ mod tests {
             "/sys/devices/pci0000:15/0000:18:00.0/infiniband/mlx5_0/tc/1/traffic_class:106\n";
         let device = read(&[("hgx1.sysfs", text)]);
         assert_eq!(device.ports[&PortName::new("mlx5_0")].nic.data_dscp.get().unwrap().get(), 26);
+    }
+
+    #[test]
+    fn empty_files_have_no_value() {
+        let text = "==> /sys/class/infiniband/mlx5_0/tc/1/traffic_class <==\n\n\
+            ==> /sys/class/infiniband/mlx5_1/tc/1/traffic_class <==\n106\n";
+        let device = read(&[("hgx1.sysfs", text)]);
+        assert_eq!(device.ports[&PortName::new("mlx5_0")].nic.data_dscp.value(), None);
+        assert_eq!(device.ports[&PortName::new("mlx5_1")].nic.data_dscp.get().unwrap().get(), 26);
+        let text = "root@h:~# cat /sys/class/infiniband/mlx5_0/tc/1/traffic_class\nroot@h:~# cma_roce_tos\n106\n";
+        let device = read(&[("s.log", text)]);
+        assert_eq!(device.ports[&PortName::new("mlx5_0")].nic.cm_dscp.get().unwrap().get(), 26);
+        assert_eq!(device.remarks, []);
     }
 
     #[test]

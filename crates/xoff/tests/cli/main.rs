@@ -4,6 +4,7 @@
 mod alerts;
 mod case;
 mod catalogue;
+mod collected;
 mod compare;
 mod config;
 mod diagnose;
