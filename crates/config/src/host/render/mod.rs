@@ -32,6 +32,10 @@ pub(super) fn render(device: &Device) -> Vec<Rendered> {
 /// One NIC after the other, each in a shell of its own: a failure ends the settings of that NIC, not those of the
 /// next. With an argument only the NIC of that name is set.
 fn script(device: &Device) -> String {
+    // A part without NICs is about jobs alone, and is nothing to run.
+    if device.part.is_partial() && device.ports.is_empty() {
+        return of_jobs(device);
+    }
     let mut text = format!(
         "#!/bin/sh\n# RoCE configuration of {}: run as root, at every boot\nfailed=0\n",
         device.name
@@ -60,12 +64,16 @@ fn script(device: &Device) -> String {
             }
         });
     }
-    let nccl = environment(device);
-    for line in nccl.lines().filter(|line| !line.starts_with('#')) {
-        let _ = writeln!(text, "# in the environment of jobs: {line}");
-    }
+    text += &of_jobs(device);
     text += "exit $failed\n";
     text
+}
+
+/// The environment of jobs, as comments of a script.
+fn of_jobs(device: &Device) -> String {
+    let nccl = environment(device);
+    let lines = nccl.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| format!("# in the environment of jobs: {line}\n")).collect()
 }
 
 /// Commands that end at the first that fails. A list with `||` would not: there `set -e` has no effect.
