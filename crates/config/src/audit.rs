@@ -23,74 +23,17 @@ mod silence;
 mod statement;
 mod tenants;
 
+pub use crate::collection::{Collection, read};
 pub use finding::{Finding, Fix, Report};
 pub use rule::{RULES, Rule};
 
 use crate::device::{Device, RemarkKind};
-use crate::host::NOT_READ;
 use crate::intent::Intent;
-use crate::place::{FileId, Files};
-use crate::system::{Input, SystemId, Topic};
+use crate::system::{SystemId, Topic};
 use finding::Collector;
 use scene::{Scene, Site};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What files describe.
-#[derive(Debug, Default)]
-pub struct Collection {
-    /// The devices. A host may be described by several files.
-    pub devices: Vec<Device>,
-    /// Files that look like no system's.
-    pub strange: Vec<FileId>,
-}
-
-/// The devices that files describe.
-pub fn read(files: &Files) -> Collection {
-    let mut found = Collection::default();
-    let mut hosts = BTreeMap::new();
-    for (id, file) in files.iter() {
-        if file.text.lines().take(5).any(|line| line.contains(NOT_READ)) {
-            continue;
-        }
-        let stem = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
-        let name = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-        match SystemId::recognise(&file.text) {
-            Some(system) => {
-                let input = Input { name, file: id, text: &file.text };
-                let mut device = system.system().parse(&input);
-                device.files.push(id);
-                found.add(device, &mut hosts);
-            }
-            None => found.strange.push(id),
-        }
-    }
-    found
-}
-
-impl Collection {
-    /// Adds a device; what is said of a host elsewhere stays. `hosts` says where each host is.
-    fn add(&mut self, device: Device, hosts: &mut BTreeMap<String, usize>) {
-        if !device.is_host() {
-            return self.devices.push(device);
-        }
-        let Some(known) = hosts.get(&device.name).and_then(|at| self.devices.get_mut(*at)) else {
-            hosts.insert(device.name.clone(), self.devices.len());
-            return self.devices.push(device);
-        };
-        for (name, port) in device.ports {
-            known.ports.entry(name).or_insert(port);
-        }
-        let (old, new) = (&mut known.nccl, device.nccl);
-        if new.traffic_class.is_said() {
-            old.traffic_class = new.traffic_class;
-        }
-        if new.gid_index.is_said() {
-            old.gid_index = new.gid_index;
-        }
-        known.remarks.extend(device.remarks);
-        known.files.extend(device.files);
-    }
-}
+use crate::place::Files;
+use std::collections::BTreeSet;
 
 /// Checks devices against an intent, or against each other. Fixes need the texts: see [`with_fixes`].
 pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {

@@ -7,7 +7,7 @@
 
 mod undo;
 
-use crate::device::{Balancing, Device, Nccl, Nic, Part, Port, PortName};
+use crate::device::{Balancing, Device, Maker, Nccl, Nic, Part, Port, PortName};
 use crate::facts::{Difference, Facts};
 use crate::number::Priorities;
 use crate::place::{Place, Said};
@@ -64,7 +64,8 @@ impl Change {
     }
 }
 
-/// The running device with the ports of the intent only; ports it lacks are there and empty.
+/// The running device with the ports of the intent only; ports it lacks are there and empty. What nobody showed of a
+/// host is not known to differ.
 fn restricted(running: &Device, meant: &Device) -> Device {
     let mut known = running.clone();
     known.ports = meant
@@ -72,7 +73,52 @@ fn restricted(running: &Device, meant: &Device) -> Device {
         .keys()
         .map(|name| (name.clone(), running.ports.get(name).cloned().unwrap_or_default()))
         .collect();
+    if running.is_host() {
+        if running.nccl.shown.is_none() {
+            known.nccl = meant.nccl.clone();
+        }
+        for (name, port) in
+            known.ports.iter_mut().filter(|(name, _)| running.ports.contains_key(name))
+        {
+            if let Some(meant) = meant.ports.get(name) {
+                presume(port, meant);
+            }
+        }
+    }
     known
+}
+
+/// Takes what was not shown of a NIC to be as it is meant.
+fn presume(port: &mut Port, meant: &Port) {
+    fn fill<T: Copy>(said: &mut Said<T>, meant: Said<T>) {
+        if said.value().is_none() {
+            *said = meant;
+        }
+    }
+    fill(&mut port.mtu, meant.mtu);
+    fill(&mut port.cable, meant.cable);
+    if port.trust.value().is_none() {
+        port.trust = meant.trust;
+        let maps = Arc::make_mut(&mut port.maps);
+        for (own, meant) in maps.dscp_to_class.iter_mut().zip(&meant.maps.dscp_to_class) {
+            fill(own, *meant);
+        }
+    }
+    if port.maps.class_to_queue.iter().all(|queue| queue.value().is_none()) {
+        let dscp_to_class = port.maps.dscp_to_class;
+        port.maps = Arc::new(Maps { dscp_to_class, ..Maps::clone(&meant.maps) });
+    }
+    if port.queues.iter().all(|queue| queue.scheduling.value().is_none()) {
+        port.queues = Arc::clone(&meant.queues);
+    }
+    fill(&mut port.pfc, meant.pfc);
+    if !port.nic.shown {
+        fill(&mut port.nic.data_dscp, meant.nic.data_dscp);
+        fill(&mut port.nic.cm_dscp, meant.nic.cm_dscp);
+        fill(&mut port.nic.cnp_dscp, meant.nic.cnp_dscp);
+        fill(&mut port.nic.notifies, meant.nic.notifies);
+        fill(&mut port.nic.reacts, meant.nic.reacts);
+    }
 }
 
 /// What is set on a device: only what differs.
@@ -97,6 +143,8 @@ struct PortPatch {
     qos: Option<PortQos>,
     balancing: Option<Said<bool>>,
     nic: Option<Nic>,
+    /// Who made the NIC: its tools are needed whatever changes.
+    maker: Option<Maker>,
 }
 
 /// Everything that stands in policies.
@@ -151,7 +199,7 @@ impl Patch {
             balancing: changed(&from.balancing, &to.balancing),
             shared_buffer: changed(&from.shared_buffer, &to.shared_buffer),
             headroom_pool: changed(&from.headroom_pool, &to.headroom_pool),
-            nccl: (from.nccl != to.nccl).then_some(to.nccl),
+            nccl: (from.nccl != to.nccl).then(|| to.nccl.clone()),
             undone: None,
         };
         for (name, old) in &from.ports {
@@ -161,6 +209,7 @@ impl Patch {
                 qos: (!same_qos(old, new)).then(|| PortQos::of(new)),
                 balancing: changed(&old.balancing, &new.balancing),
                 nic: (!same_nic(&old.nic, &new.nic)).then_some(new.nic),
+                maker: new.nic.maker,
             };
             if own.mtu.is_some()
                 || own.qos.is_some()
@@ -184,7 +233,7 @@ impl Patch {
         put(&mut device.balancing, self.balancing);
         put(&mut device.shared_buffer, self.shared_buffer);
         put(&mut device.headroom_pool, self.headroom_pool);
-        put(&mut device.nccl, self.nccl);
+        put(&mut device.nccl, self.nccl.clone());
         for (name, own) in &self.ports {
             let port = device.ports.entry(name.clone()).or_default();
             put(&mut port.mtu, own.mtu);
@@ -205,7 +254,7 @@ impl Patch {
         part.balancing = said_again(self.balancing.unwrap_or_default());
         part.shared_buffer = said_again(self.shared_buffer.unwrap_or_default());
         part.headroom_pool = said_again(self.headroom_pool.unwrap_or_default());
-        part.nccl = self.nccl.unwrap_or_default();
+        part.nccl = self.nccl.clone().unwrap_or_default();
         let bare = |own: &PortPatch| own.qos.as_ref().is_some_and(PortQos::is_bare);
         for (name, own) in &self.ports {
             let mut port = Port {
@@ -214,6 +263,7 @@ impl Patch {
                 nic: own.nic.unwrap_or_default(),
                 ..Port::default()
             };
+            port.nic.maker = own.maker;
             match &own.qos {
                 Some(qos) if !bare(own) => {
                     qos.put(&mut port);

@@ -202,6 +202,56 @@ pub struct Port {
     pub balancing: Said<bool>,
     /// What a NIC writes into packets and answers to.
     pub nic: Nic,
+    /// The address table of a NIC: what each index that was shown stands for.
+    pub gids: BTreeMap<u8, Gid>,
+    /// Parameters of a NIC's congestion control by the name that the driver gives them, like `rpg_ai_rate`.
+    pub congestion: BTreeMap<&'static str, Said<u32>>,
+}
+
+/// What an entry of a NIC's address table stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gid {
+    /// RoCEv1: Ethernet frames that no router forwards.
+    V1,
+    /// RoCEv2: UDP.
+    V2,
+}
+
+/// Who made a NIC: its settings are written with the maker's tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Maker {
+    /// NVIDIA: `mlnx_qos`, `cma_roce_tos`, sysfs.
+    Nvidia,
+    /// Broadcom: `dcb`, configfs of `bnxt_re`.
+    Broadcom,
+    /// AMD: `nicctl`.
+    Amd,
+    /// Intel: `dcb`, configfs of `irdma`.
+    Intel,
+}
+
+impl Maker {
+    /// The maker that a catalogue names, if its tools are known.
+    pub fn named(vendor: &str) -> Option<Self> {
+        match vendor {
+            "NVIDIA" => Some(Self::Nvidia),
+            "Broadcom" => Some(Self::Broadcom),
+            "AMD" => Some(Self::Amd),
+            "Intel" => Some(Self::Intel),
+            _ => None,
+        }
+    }
+
+    /// The maker whose driver gives RDMA devices such names.
+    pub fn of_device(name: &str) -> Option<Self> {
+        let drivers = [
+            ("mlx", Self::Nvidia),
+            ("bnxt_re", Self::Broadcom),
+            ("ionic_", Self::Amd),
+            ("irdma", Self::Intel),
+        ];
+        drivers.iter().find(|(start, _)| name.starts_with(start)).map(|(_, maker)| *maker)
+    }
 }
 
 /// What a NIC writes into packets and answers to.
@@ -217,6 +267,10 @@ pub struct Nic {
     pub notifies: Said<Priorities>,
     /// Priorities on which CNPs slow the sender.
     pub reacts: Said<Priorities>,
+    /// Who made it, where that was said or shown.
+    pub maker: Option<Maker>,
+    /// Whether all of it was shown, so that what is absent is off. Otherwise it is unknown.
+    pub shown: bool,
 }
 
 /// What is at the other end of a cable.
@@ -260,12 +314,32 @@ pub struct Guard {
 }
 
 /// The environment of the collective library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Nccl {
     /// `NCCL_IB_TC`: ToS byte of its packets.
     pub traffic_class: Said<u8>,
     /// `NCCL_IB_GID_INDEX`.
     pub gid_index: Said<u8>,
+    /// `NCCL_IB_HCA`: the NICs that it may use.
+    pub ib_hca: Said<String>,
+    /// Where an environment was shown, if it was: what is absent is then not set. Otherwise it is unknown.
+    pub shown: Option<Place>,
+}
+
+impl Nccl {
+    /// Whether it may use a NIC, as far as `NCCL_IB_HCA` says: a list of names or their beginnings, after `=` of
+    /// whole names, after `^` of those it must not use.
+    pub fn may_use(&self, nic: &str) -> bool {
+        let Some(list) = self.ib_hca.value() else { return true };
+        let (not, list) =
+            list.strip_prefix('^').map_or((false, list.as_str()), |rest| (true, rest));
+        let (whole, list) = list.strip_prefix('=').map_or((false, list), |rest| (true, rest));
+        let named = list.split(',').any(|entry| {
+            let name = entry.split(':').next().unwrap_or(entry).trim();
+            !name.is_empty() && if whole { nic == name } else { nic.starts_with(name) }
+        });
+        named != not
+    }
 }
 
 /// A statement that is not in the model.
@@ -305,6 +379,18 @@ impl RemarkKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nccl_uses_what_its_list_names() {
+        let of = |list: &str| Nccl { ib_hca: Said::meant(list.to_owned()), ..Nccl::default() };
+        assert!(Nccl::default().may_use("mlx5_0"));
+        assert!(of("mlx5").may_use("mlx5_3"));
+        assert!(of("mlx5_1").may_use("mlx5_10"));
+        assert!(!of("=mlx5_1:1,mlx5_2").may_use("mlx5_10"));
+        assert!(of("=mlx5_1:1,mlx5_2").may_use("mlx5_2"));
+        assert!(!of("^mlx5_0").may_use("mlx5_0"));
+        assert!(of("^=mlx5_0").may_use("mlx5_01"));
+    }
 
     #[test]
     fn ports_sort_as_people_count() {

@@ -115,6 +115,26 @@ proptest! {
     }
 
     #[test]
+    fn files_of_any_name_are_read(
+        files in prop::collection::vec((
+            prop_oneof![
+                "[a-zé./_-]{0,30}",
+                "(sosreport-|)[a-z0-9-]{0,12}/(sys/class/(net|infiniband)|etc|sos_commands)/[a-z0-9_/.]{0,20}",
+                "[a-z]{1,4}[._-](mlnx_qos|cma_roce_tos|dcb_pfc|env|ethtool_-i)[._-](eth2|mlx5_0|é|)",
+            ],
+            prop_oneof!["(?s).{0,80}", Just("106\n".to_owned()), Just("prio-pfc 0:on 9:on\n".to_owned())],
+        ), 0..12),
+    ) {
+        let mut all = Files::default();
+        for (name, text) in &files {
+            all.add(name.clone(), text.clone());
+        }
+        let found = audit::read(&all);
+        prop_assert!(found.devices.len() + found.strange.len() <= files.len());
+        let _ = xoff_config::audit(&found.devices, None);
+    }
+
+    #[test]
     fn words_of_configurations_in_any_order(
         words in prop::collection::vec(prop::sample::select(vec![
             "qos", "map", "dscp", "to", "traffic-class", "nv", "set", "interface", "swp1-99999999",
@@ -125,6 +145,12 @@ proptest! {
             "description", "uc-tx-queue", "class-of-service", "forwarding-class", "TC3", ";", "code-points", "et-0/0/1",
             "congestion-notification-profile", "input", "fill-level", "trust", "dscp-map", "qos-group",
             "- set:", "qos:", "'26':", "wred", "pfc-profile", "[", "]", "unit", "*", "inactive:", "8", "pfc", "switch-priority", "0-7", "7-0", "tc:", "bw:",
+            "==>", "<==", "dcb", "pfc", "show", "set", "dev", "prio-pfc", "3:on", "dscp-prio", "AF31:3", "tc-bw", "9:9",
+            "nicctl", "update", "--dscp", "63-0", "--priority", "scheduling", "--dwrr", "NIC :", "Port : a-b-c-d-e", "==> priority : 3",
+            "DSCP :", "niccli", "--dev", "qos", "--app", "3,5,26", "IEEE 8021QAZ", "TSA_MAP:", "0:ets", "Sel:", "lldptool", "-T",
+            "NCCL_IB_TC=", "name: NCCL_IB_HCA", "value:", "cat", "/sys/class/infiniband/mlx5_0/tc/1/traffic_class:", "/a:b/c:d",
+            "hca_id:", "root@h:~#", "port 1 ==> eth2 (Up)", "link", "mlx5_0/1", "netdev", "bnxt_setupcc.sh", "-r", "-b", "100",
+            "CNP_DSCP_P1", "Settings for eth0:", "Cable assembly length : 1e99m", "firmware-version:", "bus-info:", "DEV=", "nic",
         ]), 0..60),
     ) {
         let text = words.join(" ");
@@ -182,7 +208,7 @@ fn a_thousand_devices() {
         files.add(rendered.name, rendered.text);
     }
     assert!(intent.devices.len() > 500, "{}", intent.devices.len());
-    let audit::Collection { devices, strange } = audit::read(&files);
+    let audit::Collection { devices, strange, .. } = audit::read(&files);
     assert!(strange.is_empty());
     let intent = common::intent_for(&setup, Balancing::Hash, &devices);
     let report = xoff_config::audit(&devices, Some(&intent));

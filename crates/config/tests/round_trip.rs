@@ -4,8 +4,9 @@ mod common;
 
 use common::{fabric_files, facts_of, setup};
 use proptest::prelude::*;
-use xoff_config::device::{Balancing, RemarkKind};
+use xoff_config::device::{Balancing, Maker, PortName, RemarkKind};
 use xoff_config::intent::{Choices, Intent};
+use xoff_config::number::Priorities;
 use xoff_config::system::{Input, SystemId};
 use xoff_config::{Device, Facts, Said};
 use xoff_units::Bytes;
@@ -95,6 +96,30 @@ fn cables_survive_the_round_trip() {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn random_hosts_of_every_maker_survive_the_round_trip(file in fabric_files()) {
+        let intent = Intent::with(&setup(&file), Choices::all(SystemId::Eos));
+        let host = intent.device("server0").unwrap();
+        for (maker, name) in [
+            (Maker::Nvidia, "mlx5_"), (Maker::Broadcom, "bnxt_re"), (Maker::Amd, "ionic_"), (Maker::Intel, "irdma"),
+            // As udev names the devices of any maker.
+            (Maker::Broadcom, "rocep1s"),
+        ] {
+            let mut host = host.clone();
+            let ports = std::mem::take(&mut host.ports).into_values().enumerate();
+            host.ports = ports
+                .map(|(number, mut port)| {
+                    port.nic.maker = Some(maker);
+                    (PortName::new(format!("{name}{number}")), port)
+                })
+                .collect();
+            check(&host);
+        }
+    }
+}
+
 /// A port that says no MTU has the system's, and is found to be too small.
 #[test]
 fn a_missing_mtu_is_the_system_s() {
@@ -157,5 +182,57 @@ fn rules_of_single_devices_survive_the_round_trip_and_their_audit() {
             ports.values().any(|port| port.queues[3].wred.is_said())
         };
         assert_eq!(["leaf0", "leaf1", "spine0"].map(marks), [true, true, false], "{system}");
+    }
+}
+
+/// A host of each maker: what is written with its tools is read as it was meant, and nothing of it is unknown.
+#[test]
+fn hosts_of_every_maker_survive_the_round_trip() {
+    for (nic, device, tool) in [
+        ("connectx-7", "mlx5_0", "mlnx_qos -i $NET"),
+        ("thor-2", "bnxt_re0", "/sys/kernel/config/bnxt_re/"),
+        ("pollara-400", "ionic_0", "nicctl update qos"),
+        ("e810", "irdma0", "/sys/kernel/config/irdma/"),
+    ] {
+        let file = common::POD.replacen("connectx-7", nic, 1);
+        let file = if nic == "e810" { file.replacen("400Gbps", "100Gbps", 1) } else { file };
+        let intent = Intent::with(&setup(&file), Choices::all(SystemId::Eos));
+        let host = intent.device("server0").unwrap();
+        check(host);
+        let mut limits = Vec::new();
+        let files = intent.files(host, &mut limits);
+        assert!(files[0].text.contains(tool), "{nic}: {}", files[0].text);
+        assert!(
+            nic == "connectx-7" || !files.iter().any(|file| file.text.contains("mlnx_qos")),
+            "{nic}"
+        );
+        let first = host.ports.keys().next().unwrap();
+        assert_eq!(first.as_str(), device);
+        // All that is written for the fabric, read and held against it.
+        let mut all = xoff_config::Files::default();
+        for device in &intent.devices {
+            for file in intent.files(device, &mut Vec::new()) {
+                all.add(file.name, file.text);
+            }
+        }
+        let found = xoff_config::audit::read(&all);
+        assert_eq!((found.devices.len(), found.strange.len()), (intent.devices.len(), 0), "{nic}");
+        let report = xoff_config::audit(&found.devices, Some(&intent));
+        assert!(report.findings.is_empty(), "{nic}: {:#?}", report.findings);
+        // udev may have named the devices otherwise.
+        let renamed =
+            |name: &PortName| PortName::new(format!("rocep{}", name.as_str().replace('_', "x")));
+        let mut other =
+            found.devices.iter().find(|device| device.name == "server0").unwrap().clone();
+        other.ports =
+            other.ports.iter().map(|(name, port)| (renamed(name), port.clone())).collect();
+        other
+            .ports
+            .values_mut()
+            .for_each(|port| port.pfc = xoff_config::Said::meant(Priorities::NONE));
+        let report = xoff_config::audit(&[other], Some(&intent));
+        let rules: Vec<&str> = report.findings.iter().map(|finding| finding.rule.id).collect();
+        assert!(rules.contains(&"pfc-missing"), "{nic}: {rules:?}");
+        assert_eq!(limits.is_empty(), matches!(nic, "connectx-7" | "thor-2"), "{nic}: {limits:?}");
     }
 }

@@ -14,6 +14,9 @@ pub(super) fn not_applied(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
     let reads = site.port.trust.get().is_some_and(|trust| trust.reads_dscp());
     let turns = site.port.queues.iter().any(|queue| queue.scheduling.is_said());
+    if site.unknown(site.port.trust.value().is_none() && site.port.pfc.value().is_none()) {
+        return false;
+    }
     if !lossless || pauses || site.port.trust.is_said() || (reads && turns) {
         return false;
     }
@@ -55,6 +58,9 @@ fn trust(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     if trust.get().is_some_and(|trust| trust.reads_dscp()) {
         return true;
     }
+    if site.unknown(trust.value().is_none()) {
+        return false;
+    }
     let word = match trust.get() {
         Some(trust) => format!("the port trusts {}, not DSCP", trust.name()),
         None => "nothing says what the port trusts".to_owned(),
@@ -67,6 +73,9 @@ fn trust(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
 
 fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(wanted) = site.lossless() else { return };
+    if site.unknown(site.port.pfc.value().is_none()) {
+        return;
+    }
     let on = site.port.pfc.get().unwrap_or(Priorities::NONE);
     let places = site.port.pfc.place().or(site.port.place);
     let meant = site.instead("pfc", wanted);
@@ -92,6 +101,9 @@ fn data_class(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     let said = &site.port.maps.dscp_to_class[dscp.index()];
     if said.get() == Some(wanted) {
         return true;
+    }
+    if site.unknown(said.value().is_none()) {
+        return false;
     }
     let meant = site.instead(&format!("dscp {dscp} class"), format!("class {wanted}"));
     let message = match said.get() {

@@ -85,7 +85,7 @@ pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: A
         wanted.balancing = model.map_or(Said::Absent, |model| meant_again(&model.balancing));
     }
     if aspect == Aspect::Nccl {
-        wanted.nccl = model.map(|model| model.nccl).unwrap_or_default();
+        wanted.nccl = model.map(|model| model.nccl.clone()).unwrap_or_default();
     }
     if aspect == Aspect::Buffers {
         let model = model.filter(|_| meant.is_some());
@@ -94,7 +94,11 @@ pub(super) fn fix(scene: &Scene<'_>, index: usize, ports: &[PortName], aspect: A
     }
     for name in ports {
         let Some(good) = scene.good_port(index, name) else { continue };
-        wanted.ports.insert(name.clone(), part(good, aspect, device.system));
+        let mut part = part(good, aspect, device.system);
+        // A fix is written with the tools of the NIC that is there.
+        let own = device.ports.get(name).and_then(|port| port.nic.maker);
+        part.nic.maker = own.or(good.nic.maker);
+        wanted.ports.insert(name.clone(), part);
     }
     let system = device.system.system();
     let rendered = system.render(&system.fit(&wanted, &mut Vec::new()));

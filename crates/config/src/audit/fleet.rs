@@ -2,6 +2,7 @@
 
 use super::cure::Aspect;
 use super::finding::{Collector, Fault};
+use super::nic;
 use super::rule;
 use super::scene::{Scene, usual};
 use crate::device::{Balancing, Device};
@@ -28,6 +29,7 @@ pub(super) fn check_device(
 ) {
     if device.is_host() {
         nccl(scene, index, device, found);
+        nic::gid(index, device, found);
     } else {
         balancing(scene, index, device, found);
     }
@@ -70,6 +72,8 @@ fn nccl(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<
             let message = format!("NCCL_IB_TC={tos} is DSCP {dscp}; {wanted} is meant");
             Fault::new(&rule::NCCL, message).at(said.place())
         }
+        // No environment of this host was collected.
+        None if device.nccl.shown.is_none() => return,
         None => Fault::new(&rule::NCCL_MISSING, "NCCL_IB_TC is not set"),
     };
     found.device(index, fault.cured_by(Aspect::Nccl));

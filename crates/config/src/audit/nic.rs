@@ -4,11 +4,95 @@ use super::cure::Aspect;
 use super::finding::{Collector, Fault};
 use super::rule;
 use super::scene::Site;
+use crate::device::{Device, Gid, Maker};
 use crate::number::{Priorities, Priority};
+
+/// Parameters of DCQCN on NVIDIA's NICs, with the least and the most that makes sense and what is beyond. Ranges of
+/// `rpg_gd` and the meaning of 100 are in NVIDIA's description of the parameters; `rpg_byte_reset` has 15 bits,
+/// shares of 1024 have ten.
+const RANGES: [(&str, u32, u32, &str); 9] = [
+    ("dce_tcp_g", 1, 1023, "it is the weight of the old estimate, in 1024ths"),
+    ("initial_alpha_value", 1, 1023, "it is a share of 1024"),
+    ("rpg_gd", 10, 11, "a cut is the rate times alpha, shifted by it"),
+    (
+        "rpg_min_dec_fac",
+        1,
+        99,
+        "it is the percentage that a cut leaves at least, and 100 forbids cuts",
+    ),
+    ("rpg_threshold", 1, 31, "it counts the steps of each stage of recovery"),
+    ("rpg_ai_rate", 1, 100_000, "it is the step of recovery in Mb/s"),
+    ("rpg_hai_rate", 1, 100_000, "it is the step of fast recovery in Mb/s"),
+    ("rpg_byte_reset", 1, 32_767, "it counts what is sent between two steps"),
+    ("rate_reduce_monitor_period", 1, 10_000, "it is the time between two cuts in us"),
+];
+
+/// The last index of a NIC's address table that is not RoCEv2 over IPv4 on most machines with NICs of NVIDIA.
+const LAST_EARLY_INDEX: u8 = 2;
 
 pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
     marks(site, found);
     control(site, found);
+    ranges(site, found);
+}
+
+fn ranges(site: &Site<'_>, found: &mut Collector<'_>) {
+    let of = |name: &str| site.port.congestion.get(name);
+    for (name, least, most, what) in RANGES {
+        let Some(said) = of(name) else { continue };
+        let Some(value) = said.get().filter(|value| !(least..=most).contains(value)) else {
+            continue;
+        };
+        let message = format!("{name} is {value}; {least} to {most} is its range: {what}");
+        found.port(site, Fault::new(&rule::NIC_RANGE, message).at(said.place()));
+    }
+    let (Some(slow), Some(fast)) = (of("rpg_ai_rate"), of("rpg_hai_rate")) else { return };
+    if slow.get() > fast.get() {
+        let (slow_rate, fast_rate) = (slow.get().unwrap_or(0), fast.get().unwrap_or(0));
+        let message = format!(
+            "rpg_ai_rate {slow_rate} is above rpg_hai_rate {fast_rate}: recovery slows down as it goes on"
+        );
+        let places = [slow.place(), fast.place()].into_iter().flatten();
+        found.port(site, Fault::new(&rule::NIC_RANGE, message).at(places));
+    }
+}
+
+/// The address that NCCL uses on each NIC.
+pub(super) fn gid(index: usize, device: &Device, found: &mut Collector<'_>) {
+    let said = &device.nccl.gid_index;
+    let Some(number) = said.get() else { return };
+    let used = || device.ports.iter().filter(|(name, _)| device.nccl.may_use(name.as_str()));
+    let mut wrong: Vec<String> = Vec::new();
+    for (name, port) in used().filter(|(_, port)| !port.gids.is_empty()) {
+        match port.gids.get(&number) {
+            Some(Gid::V2) => {}
+            Some(Gid::V1) => wrong.push(format!("{name} has RoCEv1 there")),
+            None => wrong.push(format!("{name} has no such entry")),
+        }
+    }
+    let shown = used().any(|(_, port)| !port.gids.is_empty());
+    let nvidia = |name: &str, port: &crate::device::Port| {
+        port.nic.maker.or(Maker::of_device(name)) == Some(Maker::Nvidia)
+    };
+    let early =
+        number <= LAST_EARLY_INDEX && used().any(|(name, port)| nvidia(name.as_str(), port));
+    let fault = if !wrong.is_empty() {
+        let more = wrong.len().saturating_sub(2);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        wrong.truncate(2);
+        Fault::new(
+            &rule::NCCL_GID,
+            format!("NCCL_IB_GID_INDEX={number}: {}{more}", wrong.join(", ")),
+        )
+    } else if early && !shown {
+        let message = format!(
+            "NCCL_IB_GID_INDEX={number} is usually RoCEv1 or a link-local address; RoCEv2 over IPv4 is usually 3"
+        );
+        Fault::new(&rule::NCCL_GID, message).warning()
+    } else {
+        return;
+    };
+    found.device(index, fault.at(said.place()).cured_by(Aspect::Nccl));
 }
 
 fn marks(site: &Site<'_>, found: &mut Collector<'_>) {
@@ -17,7 +101,8 @@ fn marks(site: &Site<'_>, found: &mut Collector<'_>) {
     let place = site.port.place;
     let meant = site.intended.map(|port| &port.nic);
     if let Some(wanted) = meant.and_then(|nic| nic.data_dscp.get()).or(agreement.data_dscp) {
-        if nic.data_dscp.get() != Some(wanted) {
+        let unknown = nic.data_dscp.value().is_none() && !nic.shown;
+        if nic.data_dscp.get() != Some(wanted) && !unknown {
             let message = match nic.data_dscp.get() {
                 Some(dscp) => format!("RDMA data leaves with DSCP {dscp}; {wanted} is meant"),
                 None => format!("RDMA data leaves with DSCP 0; {wanted} is meant"),
@@ -55,6 +140,9 @@ fn control(site: &Site<'_>, found: &mut Collector<'_>) {
     let nic = &site.port.nic;
     let lists = [("answer marks", nic.notifies), ("obey notifications", nic.reacts)];
     for (what, said) in lists {
+        if said.value().is_none() && !nic.shown {
+            continue;
+        }
         let on = said.get().unwrap_or(Priorities::NONE);
         if !on.has(priority) {
             let message = format!("the NIC does not {what} in priority {priority}");

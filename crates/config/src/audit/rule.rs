@@ -214,6 +214,12 @@ rules! {
         "NCCL has no traffic class",
         "Queue pairs that bypass the NIC's default go out as best effort.",
         "Set NCCL_IB_TC in the environment of jobs.";
+    NCCL_GID = Error "nccl-gid-index":
+        "NCCL uses an address that is not RoCEv2",
+        "The index chooses the entry of a NIC's address table, and with it the protocol. RoCEv1 frames have no IP \
+         header: no router forwards them, no switch marks them, and their class is not that of a DSCP.",
+        "Set NCCL_IB_GID_INDEX to a RoCEv2 entry over IP (`show_gids` lists them), or leave it out: NCCL from 2.21 on \
+         finds one itself.";
     NIC_CNP = Error "nic-cnp-dscp":
         "the NIC sends CNPs with another DSCP than the switches expect",
         "Notifications are queued as best effort and arrive late, or not at all; each device alone \
@@ -223,6 +229,11 @@ rules! {
         "congestion control is off for the priority of RDMA",
         "Marked packets cause no notifications, or notifications do not slow the sender.",
         "Enable roce_np and roce_rp for the priority.";
+    NIC_RANGE = Warning "nic-congestion-range":
+        "a parameter of the NIC's congestion control is out of its range",
+        "Outside of what the algorithm is made for it does not react, or never recovers: senders keep their rate \
+         until pauses stop them, or stay slow after congestion is gone.",
+        "Restore the value that the firmware ships with, or one within the range.";
     BALANCING = Warning "balancing-missing":
         "dynamic load balancing is off",
         "Few large flows hashed onto equal paths collide: some links are full and others idle.",

@@ -134,6 +134,11 @@ impl<'s> Site<'s> {
         }
     }
 
+    /// Whether what is absent here is unknown, not off: of a host, only what was shown is known.
+    pub(super) fn unknown(&self, absent: bool) -> bool {
+        absent && self.device.is_host()
+    }
+
     /// Rate of the port, from the intent or its own configuration.
     pub(super) fn rate(&self) -> Option<Rate> {
         let wired = self.wire.and_then(|(wire, _)| wire.rate);
@@ -380,6 +385,15 @@ fn match_ports(device: &Device, meant: &Device) -> BTreeMap<PortName, PortName> 
         if let Some(position) = found {
             aliases.insert(name.clone(), free.remove(position).0.clone());
         }
+    }
+    // RDMA devices go by other names where udev renames them: as many as are meant are those, in their order.
+    let strangers = device.ports.keys().all(|name| !meant.ports.contains_key(name));
+    if device.is_host()
+        && aliases.is_empty()
+        && strangers
+        && device.ports.len() == meant.ports.len()
+    {
+        return device.ports.keys().cloned().zip(meant.ports.keys().cloned()).collect();
     }
     aliases
 }

@@ -1,21 +1,31 @@
-//! Linux hosts with NVIDIA NICs: a script, a unit that runs it at every boot, the environment of
-//! NCCL, and a check script whose output the auditor reads.
+//! Linux hosts with NICs of NVIDIA, Broadcom, AMD and Intel.
 //!
-//! Ports have the name of their RDMA device (`mlx5_0`). Priorities, buffers and pauses have one
-//! number. `mlnx_qos` forgets at reboot, hence the unit.
+//! Written are a script, units and a udev rule that run it at every boot and whenever a driver is loaded, the
+//! environment of NCCL, and a check script whose output the auditor reads. Read is that, and what people collect:
+//! output of tools, files of sysfs, environments, logs of sessions, any number of files for one host.
+//!
+//! Ports have the name of their RDMA device (`mlx5_0`). Priorities, buffers and pauses have one number. What no file
+//! of a host shows is unknown, which is not the same as off.
 
+mod command;
+mod dcb;
+mod environment;
+mod fit;
+mod join;
+pub(crate) mod label;
+mod links;
+mod lldp;
+mod mlnx;
+mod mlxconfig;
+mod nicctl;
 mod parse;
-mod readback;
 mod render;
+mod sysfs;
 
-use crate::device::Device;
-use crate::number::{Class, Dscp};
-use crate::place::Said;
-use crate::qos::{GroupSettings, Maps, WatchdogSettings};
+pub(crate) use parse::{HostFile, read};
+
+use crate::device::{Device, Maker};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
-use crate::text::fit;
-use std::sync::Arc;
-use xoff_units::Bytes;
 
 /// A comment in files that belong to a host and do not describe it.
 pub(crate) const NOT_READ: &str = "xoff: not read by the audit";
@@ -32,11 +42,51 @@ impl System for Host {
         &[
             ("mlnx_qos", 30),
             ("/sys/class/infiniband/", 30),
+            ("/infiniband/mlx5", 30),
             ("NCCL_IB_", 20),
             ("Priority trust state", 30),
+            ("PFC configuration:", 20),
+            ("/sys/class/net/", 20),
             ("roce_np", 20),
+            ("roce_rp", 20),
             ("cma_roce_tos", 20),
+            ("nicctl ", 30),
+            ("Classification type ", 20),
+            ("ROCE device ", 20),
+            ("niccli ", 30),
+            ("bnxt_setupcc.sh", 30),
+            ("bnxtqos", 30),
+            ("/sys/kernel/config/bnxt_re/", 30),
+            ("/sys/kernel/config/irdma/", 30),
+            ("/sys/kernel/config/rdma_cm/", 30),
+            ("lldptool ", 20),
+            ("IEEE 8021QAZ ", 30),
+            ("prio-pfc ", 30),
+            ("dcb pfc ", 20),
+            ("dcb app ", 20),
+            ("dcb ets ", 20),
+            ("dscp-prio ", 20),
+            ("tc-tsa ", 20),
+            ("\"prio_pfc\"", 30),
+            ("\"dscp_prio\"", 30),
+            ("CNP_DSCP_P1", 30),
+            ("ROCE_CC_PRIO_MASK_P1", 30),
+            (" port 1 ==> ", 30),
+            ("physical_state LINK_UP", 30),
+            ("PORT\tINDEX\tGID", 30),
+            ("n_gids_found", 30),
+            ("hca_id:", 20),
+            ("NIC statistics:", 20),
+            ("firmware-version:", 20),
+            ("Settings for e", 20),
+            ("rx_prio3_pause", 10),
         ]
+    }
+
+    fn likeness(&self, text: &str) -> u32 {
+        let marks = self.marks().iter().filter(|(mark, _)| text.contains(mark));
+        let dump = u32::from(environment::looks_like_dump(text));
+        marks.map(|(_, weight)| weight).sum::<u32>() + 20 * dump
     }
 
     fn parse(&self, input: &Input<'_>) -> Device {
@@ -44,18 +94,7 @@ impl System for Host {
     }
 
     fn fit(&self, device: &Device, limits: &mut Vec<String>) -> Device {
-        let mut device = device.clone();
-        fit::mtu_at_most(&mut device, Bytes::new(9978), limits);
-        fit::queues(&mut device, |queue| queue.wred = Said::Absent);
-        fit::groups(&mut device, |group| *group = GroupSettings::default());
-        device.balancing = Said::Absent;
-        fit::own_buffers(&mut device);
-        for port in device.ports.values_mut() {
-            port.watchdog = WatchdogSettings::default();
-            port.balancing = Said::Absent;
-            own_numbers(Arc::make_mut(&mut port.maps));
-        }
-        device
+        fit::fit(device, limits)
     }
 
     fn render(&self, device: &Device) -> Vec<Rendered> {
@@ -63,17 +102,45 @@ impl System for Host {
     }
 
     fn port_name(&self, cage: Cage) -> String {
-        format!("mlx5_{}", cage.cage)
+        device_name(Maker::Nvidia, cage.cage)
     }
 }
 
-/// A NIC's own map takes the upper three bits of the DSCP; the rest has one number.
-fn own_numbers(maps: &mut Maps) {
-    for dscp in Dscp::all() {
-        if let Some(class) = Class::new(dscp.get() >> 3) {
-            let entry = &mut maps.dscp_to_class[dscp.index()];
-            *entry = entry.or_default(class);
-        }
+/// The name that a maker's driver gives RDMA devices.
+pub(crate) fn device_name(maker: Maker, number: u32) -> String {
+    match maker {
+        Maker::Nvidia => format!("mlx5_{number}"),
+        Maker::Broadcom => format!("bnxt_re{number}"),
+        Maker::Amd => format!("ionic_{number}"),
+        Maker::Intel => format!("irdma{number}"),
     }
-    maps.pause_by_class();
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::device::Port;
+    use crate::place::Files;
+
+    /// The one host that files describe.
+    pub(crate) fn read(texts: &[(&str, &str)]) -> Device {
+        let mut files = Files::default();
+        for (name, text) in texts {
+            files.add(*name, *text);
+        }
+        let mut found = crate::collection::read(&files);
+        assert_eq!(found.strange, [], "{texts:?}");
+        assert_eq!(
+            found.devices.len(),
+            1,
+            "{:?}",
+            found.devices.iter().map(|d| &d.name).collect::<Vec<_>>()
+        );
+        found.devices.remove(0)
+    }
+
+    /// The class that a port has a DSCP in.
+    pub(crate) fn class(port: &Port, dscp: usize) -> Option<u8> {
+        port.maps.dscp_to_class[dscp].get().map(|class| class.get())
+    }
 }

@@ -1,9 +1,10 @@
 //! Names of ports, and the cables between them.
 
-use crate::device::PortName;
+use crate::device::{Maker, PortName};
+use crate::host;
 use crate::system::{Cage, SystemId};
 use xoff_fabric::FabricSetup;
-use xoff_fabric::model::{Fabric, NodeId, PortId, ServerId, Switch};
+use xoff_fabric::model::{Fabric, Nic, NodeId, PortId, ServerId, Switch};
 use xoff_units::{Bytes, Length, Rate};
 
 /// A cable between two devices.
@@ -36,8 +37,8 @@ pub(super) fn name_ports(setup: &FabricSetup, choose: &impl Fn(&Switch) -> Syste
         let server = &fabric.servers[nic.server.index()];
         let slot = index as u32 - server.nics.start;
         for port in 0..nic.ports.len() as u32 {
-            let cage = Cage { cage: slot + port, link: 0, links: 1 };
-            let name = SystemId::Host.system().port_name(cage);
+            let maker = maker(setup, nic).unwrap_or(Maker::Nvidia);
+            let name = host::device_name(maker, slot + port);
             names.push(End { device: server.name.clone(), port: PortName::new(name) });
         }
     }
@@ -52,6 +53,11 @@ pub(super) fn name_ports(setup: &FabricSetup, choose: &impl Fn(&Switch) -> Syste
         }
     }
     names
+}
+
+/// Who made a NIC, as the catalogue says; unknown for generic ones.
+pub(super) fn maker(setup: &FabricSetup, nic: &Nic) -> Option<Maker> {
+    Maker::named(&setup.catalogue.nics.get(&nic.model)?.vendor)
 }
 
 /// Links fill cages in order; one cage has links of one rate.

@@ -2,7 +2,7 @@
 
 use super::switches::{queues, whole_metres};
 use super::{Agreement, End, cabling};
-use crate::device::{Device, Nccl, Neighbour, Nic, Port};
+use crate::device::{Device, Maker, Nccl, Neighbour, Nic, Port};
 use crate::number::{Class, Dscp, Priorities, Priority};
 use crate::place::Said;
 use crate::qos::{Maps, Trust};
@@ -14,8 +14,10 @@ use xoff_units::{Bytes, Length};
 
 /// The usual MTU of hosts; a smaller one of the switches comes first.
 const USUAL_MTU: Bytes = Bytes::new(9000);
-/// The entry of a NIC's address table for RoCEv2 over IPv4, on most machines.
+/// The entry of a NIC's address table for RoCEv2 over IPv4, on most machines; those of AMD have no entries of RoCEv1
+/// between.
 const USUAL_GID_INDEX: u8 = 3;
+const AMD_GID_INDEX: u8 = 1;
 
 pub(super) fn devices(setup: &FabricSetup, ports: &[End], agreement: &Agreement) -> Vec<Device> {
     let servers = (0..setup.fabric.servers.len() as u32).map(ServerId);
@@ -25,13 +27,15 @@ pub(super) fn devices(setup: &FabricSetup, ports: &[End], agreement: &Agreement)
 fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: ServerId) -> Device {
     let fabric = &setup.fabric;
     let mut device = Device::new(&fabric.servers[server.index()].name, SystemId::Host);
+    let first = fabric.nics.get(fabric.servers[server.index()].nics.start as usize);
+    let amd = first.and_then(|nic| cabling::maker(setup, nic)) == Some(Maker::Amd);
     device.nccl = Nccl {
         // NCCL writes what its variable says into the packets of all NICs: that of the first.
         traffic_class: said(data_dscp(fabric, server).map(Dscp::tos_with_ecn)),
-        gid_index: Said::meant(USUAL_GID_INDEX),
+        gid_index: Said::meant(if amd { AMD_GID_INDEX } else { USUAL_GID_INDEX }),
+        ..Nccl::default()
     };
     let mut maps = Maps::default();
-    let first = fabric.nics.get(fabric.servers[server.index()].nics.start as usize);
     for class in Class::all() {
         let usual = fabric.classes[class.index()].dscp;
         if let Some(dscp) = Dscp::new(first.map_or(usual, |nic| nic.dscp[class.index()])) {
@@ -71,6 +75,8 @@ fn device(setup: &FabricSetup, ports: &[End], agreement: &Agreement, server: Ser
                 cnp_dscp: said(writes(fabric.cnp_class.unwrap_or(fabric.data_class))),
                 notifies: controlled,
                 reacts: controlled,
+                maker: cabling::maker(setup, nic),
+                shown: true,
             },
             ..Port::default()
         };

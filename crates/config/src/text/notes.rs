@@ -107,6 +107,11 @@ pub(crate) fn as_seconds(ms: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Whether a text is an address, not a name.
+pub(crate) fn is_address(text: &str) -> bool {
+    text.parse::<std::net::IpAddr>().is_ok()
+}
+
 /// A link speed as switches write it: `400g`, `100gfull`, `400gauto`, `400g-4`, `400000`, `100G`.
 pub(crate) fn speed(text: &str) -> Option<Rate> {
     let lower = text.to_ascii_lowercase();

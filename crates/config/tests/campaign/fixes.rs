@@ -75,7 +75,7 @@ struct Around<'r> {
 
 fn one(case: &Case, mistake: &Mistake, finding: &Finding, around: &Around<'_>, tally: &mut Tally) {
     let Around { clean, before, with_fabric } = *around;
-    if finding.fix.is_empty() {
+    if finding.fix.apply.is_empty() {
         tally.without += 1;
         return;
     }
@@ -84,7 +84,7 @@ fn one(case: &Case, mistake: &Mistake, finding: &Finding, around: &Around<'_>, t
     let after = case.audit(&texts, with_fabric);
     let how = if with_fabric { "with fabric" } else { "without" };
     let example = || {
-        let first: Vec<&str> = finding.fix.lines().take(3).collect();
+        let first: Vec<&str> = finding.fix.apply.lines().take(3).collect();
         format!(
             "seed {} `{}` {} {:?}",
             case.plan.seed,
@@ -94,7 +94,7 @@ fn one(case: &Case, mistake: &Mistake, finding: &Finding, around: &Around<'_>, t
         )
     };
     if std::env::var("XOFF_SHOW").is_ok_and(|level| level == "2") {
-        println!("{} {}: {}\n{}", mistake.name, finding.device, finding.message, finding.fix);
+        println!("{} {}: {}\n{}", mistake.name, finding.device, finding.message, finding.fix.apply);
     }
     if has(&after, finding) {
         return tally.fail(format!("{how}: {} stays", finding.rule.id), example());
@@ -119,23 +119,23 @@ fn applied(case: &Case, mistake: &Mistake, finding: &Finding) -> Option<Texts> {
         let name = format!("hosts/{}.txt", finding.device);
         let mut texts = case.texts(Some(mistake));
         let text = texts.get_mut(&name)?;
-        *text = format!("{text}{}\n", finding.fix);
+        *text = format!("{text}{}\n", finding.fix.apply);
         return Some(texts);
     }
     let own = |name: &str| name == finding.device;
     Some(match case.plan.system {
         SystemId::Sonic => case.patched(Some(mistake), |name, source| match own(name) {
-            true => merge_json(&source, &finding.fix),
+            true => merge_json(&source, &finding.fix.apply),
             false => source,
         }),
         SystemId::CumulusYaml => case.patched(Some(mistake), |name, source| match own(name) {
-            true => merge_yaml(&source, &finding.fix),
+            true => merge_yaml(&source, &finding.fix.apply),
             false => source,
         }),
         _ => {
             let mut texts = case.texts(Some(mistake));
             let text = texts.get_mut(&case.file_of(&finding.device))?;
-            *text = format!("{text}\n{}\n", finding.fix);
+            *text = format!("{text}\n{}\n", finding.fix.apply);
             texts
         }
     })

@@ -111,7 +111,25 @@ pub(crate) fn write(
     for (name, text) in files {
         let path = folder.join(name);
         file::put(&path, text.as_bytes()).map_err(|error| failed(&path, &error))?;
+        if text.starts_with("#!") {
+            make_executable(&path).map_err(|error| failed(&path, &error))?;
+        }
     }
+    Ok(())
+}
+
+/// Lets those run a script who may read it.
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = fs::metadata(path)?.permissions();
+    let mode = permissions.mode();
+    permissions.set_mode(mode | (mode & 0o444) >> 2);
+    fs::set_permissions(path, permissions)
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod approval;
 mod case;
 mod catalogue;
 mod collect;
+mod collected;
 mod compare;
 mod config;
 mod diagnose;

@@ -2,18 +2,20 @@
 
 mod approval;
 mod baseline;
+mod folder;
 mod page;
 mod sarif;
 mod simulate;
 
+pub(super) use folder::{collect, devices, read_folder};
+
 use super::config::{balancing, usual_system};
-use crate::exit::{Exit, Failure, Level, say};
+use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, style::Style};
 use serde::Serialize;
-use std::fs;
 use std::path::{Path, PathBuf};
-use xoff_config::audit::{Collection, RULES, Report, read};
+use xoff_config::audit::{RULES, Report};
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
 use xoff_fabric::model::Switch;
@@ -28,9 +30,11 @@ const EXAMPLES: &str = "Examples:
 
 Reads running configurations of SONiC (config_db.json), Arista EOS, Cisco
 NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
-`display set`), Dell OS10 and FS PicOS, and what the check scripts of
-`xoff config` print on hosts, mixed as they come; what each file is, is seen
-from what is in it. With a fabric file devices are held against it and its
+`display set`), Dell OS10 and FS PicOS, mixed as they come; what each file is,
+is seen from what is in it. Of hosts: check scripts of `xoff config`, output of
+mlnx_qos, cma_roce_tos, ethtool, dcb, lldptool, niccli, nicctl and the like,
+sysfs, environments, logs of sessions, sosreports; files of one host are one
+device. With a fabric file devices are held against it and its
 cables, without against each other. If the fabric file was approved with
 `xoff config --approve`, devices that drifted from what was approved are reported,
 and signatures are checked against approvers.toml or FABRIC.approvers.
@@ -133,25 +137,6 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     Ok(approved.map_or(found, |approved| approved.exit(found)))
 }
 
-/// The configurations in a folder; what looks like none is named.
-pub(super) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
-    let mut files = Files::default();
-    collect(dir, 0, &mut files)?;
-    let Collection { devices, strange } = read(&files);
-    if devices.is_empty() {
-        return Err(Failure::input(format!(
-            "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
-             EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS and the output of host \
-             check scripts",
-            dir.display()
-        )));
-    }
-    for file in strange.iter().filter_map(|id| files.get(*id)) {
-        say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
-    }
-    Ok((files, devices))
-}
-
 /// What a fabric wants of devices that are configured already.
 pub(super) fn intent_of(setup: &FabricSetup, balancing: Balancing, devices: &[Device]) -> Intent {
     Intent::running(setup, balancing, devices, |switch: &Switch| usual_system(setup, switch))
@@ -163,33 +148,6 @@ fn intent(args: &Args, devices: &[Device]) -> Result<Option<(FabricSetup, Intent
     let setup = input::fabric(path)?;
     let intent = intent_of(&setup, args.balancing, devices);
     Ok(Some((setup, intent)))
-}
-
-/// Reads a file, or all files below a folder in the order of their names.
-pub(super) fn collect(path: &Path, depth: usize, files: &mut Files) -> Result<(), Failure> {
-    /// Larger files are not configurations.
-    const MOST_BYTES: u64 = 64 << 20;
-    const DEEPEST: usize = 8;
-    let failed = |error: std::io::Error| {
-        Failure::input(format!("cannot read `{}`: {error}", path.display()))
-    };
-    let metadata = fs::metadata(path).map_err(failed)?;
-    if metadata.is_dir() {
-        let entries = fs::read_dir(path).map_err(failed)?;
-        let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
-        paths.sort();
-        for path in paths.iter().filter(|_| depth < DEEPEST) {
-            collect(path, depth + 1, files)?;
-        }
-        return Ok(());
-    }
-    if metadata.len() > MOST_BYTES {
-        say(Level::Warning, &format!("`{}` is too large for a configuration", path.display()));
-        return Ok(());
-    }
-    let bytes = fs::read(path).map_err(failed)?;
-    files.add(path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
-    Ok(())
 }
 
 fn explain(id: &str) -> Result<Exit, Failure> {

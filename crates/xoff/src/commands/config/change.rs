@@ -1,13 +1,12 @@
 //! `xoff config --diff`: what would change on devices as they run, and the way back.
 
-use super::super::audit::collect;
+use super::super::audit::{self, collect};
 use super::{Args, usual_system, write};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::output::number::counted;
 use crate::output::{self, printable, style::Style};
 use std::fmt::Write;
 use std::path::Path;
-use xoff_config::audit::{Collection, read};
 use xoff_config::system::Rendered;
 use xoff_config::{Change, Files, Intent, SystemId};
 use xoff_fabric::FabricSetup;
@@ -18,11 +17,8 @@ const MOST_DIFFERENCES: usize = 12;
 
 pub(super) fn execute(args: &Args, setup: &FabricSetup, running: &Path) -> Result<Exit, Failure> {
     let mut files = Files::default();
-    collect(running, 0, &mut files)?;
-    let Collection { devices, strange } = read(&files);
-    for file in strange.iter().filter_map(|id| files.get(*id)) {
-        say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
-    }
+    collect(running, &mut files)?;
+    let devices = audit::devices(&files);
     if devices.is_empty() {
         return Err(Failure::input(format!(
             "nothing in `{}` looks like a configuration",

@@ -1,0 +1,143 @@
+use super::*;
+use crate::audit::audit;
+use crate::device::PortName;
+
+fn collect(texts: &[(&str, &str)]) -> (Files, Collection) {
+    let mut files = Files::default();
+    for (name, text) in texts {
+        files.add(*name, *text);
+    }
+    let found = read(&files);
+    (files, found)
+}
+
+const QOS: &str = "Priority trust state: dscp\ndscp2prio mapping:\n\tprio:3 dscp:26,\n\tprio:6 dscp:48,\nPFC configuration:\n\
+    \tpriority 0 1 2 3 4 5 6 7\n\tenabled 0 0 0 1 0 0 0 0\n";
+const SYS: &str = "/sys/class/infiniband/mlx5_2/tc/1/traffic_class:Global tclass=106\n\
+    /sys/class/infiniband/mlx5_2/ports/1/gid_attrs/ndevs/3:eth2\n";
+
+/// Files of one host are one device, and what none of them shows is nobody's mistake.
+#[test]
+fn files_of_one_host_are_one_device() {
+    let texts = [
+        ("d/hgx1.mlnx_qos.eth2", QOS),
+        ("d/hgx1.sysfs", SYS),
+        ("d/hgx1.cma_roce_tos.mlx5_2", "106\n"),
+    ];
+    let (_, found) = collect(&texts);
+    assert_eq!(found.strange, []);
+    assert_eq!(found.devices.len(), 1);
+    let device = &found.devices[0];
+    assert_eq!(device.name, "hgx1");
+    let port = &device.ports[&PortName::new("mlx5_2")];
+    assert_eq!(port.nic.data_dscp.get().map(|dscp| dscp.get()), Some(26));
+    assert_eq!(port.nic.cm_dscp.get().map(|dscp| dscp.get()), Some(26));
+    let report = audit(&found.devices, None);
+    assert_eq!(report.findings, [], "{:#?}", report.findings);
+    // Each file alone is nobody's mistake, either.
+    for one in texts {
+        let (_, found) = collect(&[one]);
+        let report = audit(&found.devices, None);
+        assert_eq!(report.findings, [], "{}: {:#?}", one.0, report.findings);
+    }
+}
+
+#[test]
+fn a_mistake_in_one_of_them_is_still_found() {
+    let rules = |texts: &[(&str, &str)]| {
+        let (_, found) = collect(texts);
+        let report = audit(&found.devices, None);
+        report.findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>()
+    };
+    let bare = QOS.replace("0 0 0 1", "0 0 0 0").replace("state: dscp", "state: pcp");
+    let good = [("d/hgx2.mlnx_qos.eth2", QOS), ("d/hgx1.mlnx_qos.eth2", bare.as_str())];
+    assert_eq!(rules(&good), ["pfc-missing", "trust"]);
+    let env = [("d/hgx1.sysfs", SYS), ("d/hgx1.env", "PATH=/bin\n")];
+    assert_eq!(rules(&env), ["nccl-unset"]);
+    let other = SYS.replace("=106", "=0").replace("mlx5_2", "mlx5_3");
+    let both = [("d/hgx1.sysfs", SYS), ("d/hgx2.sysfs", SYS), ("d/hgx3.sysfs", other.as_str())];
+    assert_eq!(rules(&both), ["nic-data-dscp"]);
+}
+
+#[test]
+fn hosts_by_prompt_folder_and_tree() {
+    let session = format!(
+        "root@hgx7:~# mlnx_qos -i eth2\n{QOS}root@hgx7:~# cma_roce_tos -d mlx5_2\n106\nroot@hgx7:~# exit\n"
+    );
+    let (_, found) = collect(&[
+        ("in/a.log", &session),
+        ("in/hgx8/mlnx_qos_eth2.txt", QOS),
+        ("in/hgx8/etc/nccl.conf", "NCCL_IB_TC=106\n"),
+        (
+            "in/sosreport-hgx9-2026-11-17-abcdefg/sys/class/infiniband/mlx5_0/tc/1/traffic_class",
+            "106\n",
+        ),
+        ("in/sosreport-hgx9-2026-11-17-abcdefg/sos_commands/host/uptime", " 10:00 up 3 days\n"),
+        ("in/HGX8.mlnx_qos.eth3", QOS),
+    ]);
+    let names: Vec<&str> = found.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["hgx7", "hgx8", "hgx9"]);
+    assert_eq!(found.devices[1].ports.len(), 2);
+    assert_eq!(found.devices[1].nccl.traffic_class.get(), Some(106));
+    assert_eq!(found.strange, []);
+    assert_eq!(found.remarks.len(), 1, "{:?}", found.remarks);
+}
+
+#[test]
+fn pages_programs_and_our_own_files_are_no_devices() {
+    let page = "# PFC\n\nRun `mlnx_qos -i eth2 --pfc 0,0,0,1,0,0,0,0` on each host, then `nv set qos roce` on the switch.\n";
+    let prose =
+        "This is a text about class-of-service classifier and mlnx_qos for people who read a lot of the text\n"
+            .repeat(9);
+    let (files, found) = collect(&[
+        ("docs/a.md", page),
+        ("docs/b.html", "<!DOCTYPE html><pre>uc-tx-queue 1\nqos profile X</pre>"),
+        ("docs/c.rs", "const A: &str = \"mlnx_qos\";\n"),
+        ("docs/readme", &prose),
+        ("docs/empty.txt", ""),
+        ("docs/.git", "mlnx_qos\n"),
+        ("docs/pod.approved.json", "{}"),
+        ("docs/pod.toml", "[cluster]\ngpus = 8\n"),
+    ]);
+    assert_eq!(found.devices.len(), 0);
+    let names: Vec<&str> = found
+        .strange
+        .iter()
+        .filter_map(|id| files.get(*id))
+        .map(|file| file.name.as_str())
+        .collect();
+    assert_eq!(names, ["docs/a.md", "docs/b.html", "docs/c.rs", "docs/readme", "docs/empty.txt"]);
+}
+
+/// The address that NCCL uses, and parameters that make no sense.
+#[test]
+fn addresses_and_parameters() {
+    let rules = |texts: &[(&str, &str)]| {
+        let (_, found) = collect(texts);
+        let report = audit(&found.devices, None);
+        let name =
+            |finding: &crate::audit::Finding| format!("{} {:?}", finding.rule.id, finding.severity);
+        report.findings.iter().map(name).collect::<Vec<_>>()
+    };
+    let gids = "mlx5_0  1  2  fe80:0000:0000:0000:ee0d:9aff:fed9:8d8a  v1  eth2\n\
+                mlx5_0  1  3  0000:0000:0000:0000:0000:ffff:0a00:0001 10.0.0.1 v2  eth2\n";
+    let with = |env: &str, more: &[(&str, &str)]| {
+        let env = format!("NCCL_IB_TC=106\n{env}\n");
+        let mut texts = vec![("d/hgx1.env", env.as_str())];
+        texts.extend(more);
+        rules(&texts)
+    };
+    let table = [("d/hgx1.show_gids", gids)];
+    assert_eq!(with("NCCL_IB_GID_INDEX=3", &table), [""; 0]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=2", &table), ["nccl-gid-index Error"]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=7", &table), ["nccl-gid-index Error"]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=7\nNCCL_IB_HCA=mlx5_1", &table), [""; 0]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=1", &[("d/hgx1.sysfs", SYS)]), ["nccl-gid-index Warning"]);
+    assert_eq!(with("NCCL_IB_GID_INDEX=-1", &[("d/hgx1.sysfs", SYS)]), [""; 0]);
+    let amd = "NIC : 1\nROCE device : ionic_0\n  Status : Enabled\n";
+    assert_eq!(with("NCCL_IB_GID_INDEX=1", &[("d/hgx1.nicctl_show_dcqcn", amd)]), [""; 0]);
+    let parameters = "/sys/class/net/eth2/ecn/roce_rp/rpg_gd:7\n/sys/class/net/eth2/ecn/roce_rp/rpg_ai_rate:50\n\
+                      /sys/class/net/eth2/ecn/roce_rp/rpg_hai_rate:5\n/sys/class/net/eth2/ecn/roce_rp/dce_tcp_g:1019\n";
+    let found = rules(&[("d/hgx1.sysfs", parameters)]);
+    assert_eq!(found, ["nic-congestion-range Warning", "nic-congestion-range Warning"]);
+}

@@ -1,0 +1,154 @@
+//! The configurations in a folder: every file below it, and a word on each that could not be read.
+
+use crate::exit::{Failure, Level, say};
+use crate::output::number::counted;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use xoff_config::audit::{Collection, read};
+use xoff_config::collection::decode;
+use xoff_config::{Device, Files};
+
+/// Larger files are not configurations.
+const MOST_BYTES: u64 = 64 << 20;
+/// Folders in each other: an unpacked sosreport has a dozen.
+const DEEPEST: usize = 24;
+/// Warnings that are printed one by one.
+const MOST_NAMED: usize = 40;
+
+/// The configurations in a folder; what looks like none is named.
+pub(crate) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
+    let mut files = Files::default();
+    collect(dir, &mut files)?;
+    let found = devices(&files);
+    if found.is_empty() {
+        return Err(Failure::input(format!(
+            "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
+             EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS, and of hosts the \
+             output of mlnx_qos, dcb, lldptool, niccli, nicctl and check scripts, sysfs and environments",
+            dir.display()
+        )));
+    }
+    Ok((files, found))
+}
+
+/// The devices that files describe, with a word on those that describe none.
+pub(crate) fn devices(files: &Files) -> Vec<Device> {
+    let Collection { devices, strange, remarks } = read(files);
+    let strange = strange.iter().filter_map(|id| files.get(*id));
+    let unknown = strange.map(|file| format!("`{}` looks like no known configuration", file.name));
+    warn(unknown.collect());
+    for remark in remarks {
+        say(Level::Note, &remark);
+    }
+    devices
+}
+
+/// Reads a file, or all files below a folder in the order of their names. What cannot be read is named, and is not
+/// the end, unless it is the place that was asked for.
+pub(crate) fn collect(path: &Path, files: &mut Files) -> Result<(), Failure> {
+    let failed =
+        |error: io::Error| Failure::input(format!("cannot read `{}`: {error}", path.display()));
+    let metadata = fs::metadata(path).map_err(failed)?;
+    let mut walk =
+        Walk { files, above: Vec::new(), seen: BTreeSet::new(), again: 0, left_out: Vec::new() };
+    if metadata.is_dir() {
+        fs::read_dir(path).map_err(failed)?;
+        walk.folder(path);
+    } else if let Err(why) = walk.file(path) {
+        return Err(Failure::input(format!("cannot read `{}`: {why}", path.display())));
+    }
+    warn(walk.left_out);
+    if walk.again > 0 {
+        let folders = counted(walk.again as u64, "folder", "folders");
+        say(Level::Note, &format!("links lead to {folders} once more; they are read once"));
+    }
+    Ok(())
+}
+
+/// Some warnings, and how many more there were.
+fn warn(sentences: Vec<String>) {
+    for sentence in sentences.iter().take(MOST_NAMED) {
+        say(Level::Warning, sentence);
+    }
+    if sentences.len() > MOST_NAMED {
+        say(Level::Warning, &format!("and {} more files like these", sentences.len() - MOST_NAMED));
+    }
+}
+
+struct Walk<'a> {
+    files: &'a mut Files,
+    /// The folders that the walk is in, as they really are: a link back to one of them has no end.
+    above: Vec<PathBuf>,
+    /// All folders that were read: links can lead to one folder on more ways than could ever be walked.
+    seen: BTreeSet<PathBuf>,
+    /// Folders that were reached again.
+    again: usize,
+    /// Why something was left out.
+    left_out: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, path: &Path) {
+        let shown = path.display();
+        let entries = fs::canonicalize(path).and_then(|real| Ok((real, fs::read_dir(path)?)));
+        let (real, entries) = match entries {
+            Ok(entries) => entries,
+            Err(error) => return self.left_out.push(format!("cannot read `{shown}`: {error}")),
+        };
+        if self.above.contains(&real) {
+            return self.left_out.push(format!("`{shown}` leads back to a folder that it is in"));
+        }
+        if !self.seen.insert(real.clone()) {
+            self.again += 1;
+            return;
+        }
+        if self.above.len() >= DEEPEST {
+            return self.left_out.push(format!("`{shown}` is more than {DEEPEST} folders deep"));
+        }
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.sort();
+        self.above.push(real);
+        for path in paths {
+            match fs::metadata(&path) {
+                // Hidden folders are those of tools, like `.git`.
+                Ok(found) if found.is_dir() && is_hidden(&path) => {}
+                Ok(found) if found.is_dir() => self.folder(&path),
+                Ok(_) => {
+                    if let Err(why) = self.file(&path) {
+                        self.left_out.push(format!("`{}` is not read: {why}", path.display()));
+                    }
+                }
+                Err(error) => {
+                    self.left_out.push(format!("`{}` is not read: {error}", path.display()));
+                }
+            }
+        }
+        self.above.pop();
+    }
+
+    /// Reads a file, or says why not. Pipes and devices would wait for ever.
+    fn file(&mut self, path: &Path) -> Result<(), String> {
+        let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+        if !metadata.is_file() {
+            return Err("it is a pipe, a socket or a device, not a file".to_owned());
+        }
+        if metadata.len() > MOST_BYTES {
+            return Err("it is too large for a configuration".to_owned());
+        }
+        let mut bytes = Vec::new();
+        // It may grow while it is read; files of sysfs say they have 4096 bytes.
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        let text = decode(&bytes).map_err(|what| format!("it is {what}"))?;
+        self.files.add(path.display().to_string(), text);
+        Ok(())
+    }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.is_some_and(|name| name.starts_with('.'))
+}
