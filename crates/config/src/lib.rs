@@ -8,7 +8,7 @@
 //!
 //! Modules use each other one way. Values: [`number`], [`place`], [`qos`], [`device`]. Above them what
 //! reads and writes text, and one module per operating system behind [`system`]. Above those
-//! [`intent`], [`change`], [`audit`](mod@audit) and [`approval`].
+//! [`intent`], [`change`], [`audit`](mod@audit), [`approval`] and [`delivery`].
 //!
 //! What it is not: it configures nothing but RoCE (no addresses, no routing), it talks to no device,
 //! and it never refuses a file: what is not understood is kept, counted and listed. Read [`device`]
@@ -17,6 +17,7 @@
 pub mod approval;
 pub mod audit;
 pub mod change;
+pub mod delivery;
 pub mod device;
 mod facts;
 pub mod intent;

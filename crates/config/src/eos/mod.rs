@@ -23,7 +23,7 @@ pub(crate) struct Eos;
 /// Exponents of buffer thresholds: 1/64 to 8.
 const ALPHA: (i32, i32) = (-6, 3);
 /// Shortest and longest times of the watchdog, in milliseconds.
-const WATCHDOG_MS: (u64, u64) = (10, 60_000);
+pub(crate) const WATCHDOG_MS: (u64, u64) = (10, 60_000);
 
 impl System for Eos {
     fn id(&self) -> SystemId {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use xoff_units::Bytes;
 
 /// A comment in files that belong to a host and do not describe it.
-pub(crate) const NOT_READ: &str = "xoff: not read by the audit";
+pub const NOT_READ: &str = "xoff: not read by the audit";
 
 /// A Linux host.
 pub(crate) struct Host;

@@ -6,6 +6,7 @@ mod case;
 mod catalogue;
 mod compare;
 mod config;
+mod deliver;
 mod diagnose;
 mod disk;
 mod exporter;

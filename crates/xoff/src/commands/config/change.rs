@@ -1,7 +1,8 @@
 //! `xoff config --diff`: what would change on devices as they run, and the way back.
 
 use super::super::audit::collect;
-use super::{Args, usual_system, write};
+use super::folder::{self, Made};
+use super::{Args, usual_system};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::output::number::counted;
 use crate::output::{self, printable, style::Style};
@@ -43,10 +44,13 @@ pub(super) fn execute(args: &Args, setup: &FabricSetup, running: &Path) -> Resul
             None => same += 1,
         }
     }
+    let mut told = String::new();
     if let Some(out) = &args.out {
-        write(out, &patches(&changes, args.rollback), args.force)?;
+        let plan =
+            folder::fill(out, &patches(&changes, args.rollback), args.intent_hash()?, args.force)?;
+        told = folder::told(&plan);
     }
-    output::stdout(&page(&changes, same, Style::stdout()))?;
+    output::stdout(&(page(&changes, same, Style::stdout()) + &told))?;
     if args.rollback && changes.iter().any(|change| change.system == SystemId::Sonic) {
         say(
             Level::Note,
@@ -57,12 +61,13 @@ pub(super) fn execute(args: &Args, setup: &FabricSetup, running: &Path) -> Resul
 }
 
 /// `leaf0.change.cfg`, and `leaf0.back.cfg`.
-fn patches(changes: &[Change], rollback: bool) -> Vec<Rendered> {
+fn patches(changes: &[Change], rollback: bool) -> Vec<Made> {
     let mut files = Vec::new();
     for change in changes {
         let name = |file: Rendered, kind: &str| {
             let end = file.name.rsplit_once('.').map_or("txt", |(_, end)| end);
-            Rendered { name: format!("{}.{kind}.{end}", change.device), text: file.text }
+            let name = format!("{}.{kind}.{end}", change.device);
+            Made::of(&change.device, change.system, Rendered { name, text: file.text })
         };
         files.extend(change.forward.render().into_iter().map(|file| name(file, "change")));
         if rollback {
