@@ -70,7 +70,9 @@ impl System for Eos {
             port.cable = Said::Absent;
             port.balancing = Said::Absent;
             let watchdog = &mut port.watchdog;
-            let ms = |span| Span::from_ms(fit::millis(span, WATCHDOG_MS.0, WATCHDOG_MS.1));
+            // EOS takes hundredths of a second.
+            let ms =
+                |span| Span::from_ms(fit::millis(span, WATCHDOG_MS.0, WATCHDOG_MS.1) / 10 * 10);
             watchdog.detect = watchdog.detect.map(ms);
             watchdog.restore = watchdog.restore.map(ms);
             watchdog.reaction = watchdog.reaction.map(|reaction| match reaction {
