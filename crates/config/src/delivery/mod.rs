@@ -7,6 +7,7 @@
 
 pub mod ansible;
 pub mod avd;
+pub mod gnmi;
 pub mod manifest;
 pub mod patches;
 mod yaml;

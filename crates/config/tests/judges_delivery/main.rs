@@ -12,6 +12,7 @@ mod ansible;
 mod avd;
 #[path = "../common/mod.rs"]
 mod common;
+mod openconfig;
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
