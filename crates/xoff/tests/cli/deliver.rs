@@ -84,3 +84,71 @@ fn a_manifest_that_was_tampered_with_removes_nothing() {
         assert!(folder.path().join("secret").exists());
     }
 }
+
+#[test]
+fn files_for_tools_stand_beside_those_of_devices_and_the_audit_does_not_read_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let fabric = example("leaf-spine-64.toml");
+    let config = ["config", &fabric, "--system", "eos", "--out", "d"];
+    let all = [&config[..], &["--ansible", "--avd", "--gnmi"]].concat();
+    let written = output(folder.path(), &all);
+    assert_eq!(code(&written), Some(0), "{}", stderr(&written));
+    assert!(stderr(&written).contains("gnmi: OpenConfig has no PFC"), "{}", stderr(&written));
+    let d = folder.path().join("d");
+    let now = files(&d);
+    for name in [
+        "ansible/deliver.yml",
+        "ansible/inventory.yml",
+        "ansible/tasks/eos.yml",
+        "ansible/tasks/host.yml",
+        "avd/structured_configs/leaf0.yml",
+        "gnmi/leaf0.json",
+        "gnmi/README.md",
+        "leaf0.cfg",
+    ] {
+        assert!(now.iter().any(|own| own == name), "{name} is not in {now:?}");
+    }
+    // Every file that the inventory names is there.
+    let inventory = fs::read_to_string(d.join("ansible/inventory.yml")).unwrap();
+    let named = inventory.lines().filter_map(|line| line.trim().strip_prefix("xoff_file: "));
+    let named: Vec<&str> = named.collect();
+    assert!(named.len() > 10 && named.iter().all(|name| d.join(name).is_file()), "{named:?}");
+    let audited = output(folder.path(), &["audit", "d", "--fabric", &fabric]);
+    assert_eq!(code(&audited), Some(0), "{}", stdout(&audited));
+    assert!(stdout(&audited).contains("0 errors, 0 warnings"), "{}", stdout(&audited));
+    assert!(!stderr(&audited).contains("looks like no known"), "{}", stderr(&audited));
+    // Without the options their files go again, folders and all.
+    assert_eq!(code(&output(folder.path(), &config)), Some(0));
+    assert!(!d.join("ansible").exists() && !d.join("avd").exists() && !d.join("gnmi").exists());
+    let none = ["config", &fabric, "--system", "sonic", "--avd", "--out", "e"];
+    let refused = output(folder.path(), &none);
+    assert_eq!(code(&refused), Some(2));
+    assert!(stderr(&refused).contains("--system eos"), "{}", stderr(&refused));
+}
+
+#[test]
+fn patches_of_sonic_lead_there_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let fabric = example("leaf-spine-64.toml");
+    let config = ["config", &fabric, "--system", "sonic", "--out", "d"];
+    assert_eq!(code(&output(folder.path(), &config)), Some(0));
+    let leaf = folder.path().join("d/leaf0.json");
+    let text = fs::read_to_string(&leaf).unwrap();
+    fs::write(&leaf, text.replacen("\"mtu\": \"9216\"", "\"mtu\": \"1500\"", 1)).unwrap();
+    let diff = ["config", &fabric, "--diff", "d", "--patches", "--out", "c"];
+    let differs = output(folder.path(), &diff);
+    assert_eq!(code(&differs), Some(1), "{}", stderr(&differs));
+    let read = |name: &str| -> serde_json::Value {
+        let text = fs::read_to_string(folder.path().join("c").join(name)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let (there, back) = (read("leaf0.patch.json"), read("leaf0.patch-back.json"));
+    assert_eq!(there.as_array().unwrap().len(), 1, "{there}");
+    assert_eq!((&there[0]["op"], &there[0]["value"]), (&"replace".into(), &"9216".into()));
+    assert_eq!(back[0]["value"], "1500");
+    assert!(!folder.path().join("c/leaf0.change.json").exists());
+    fs::write(&leaf, &text[..text.len() - 30].replacen("9216", "1500", 1)).unwrap();
+    let broken = output(folder.path(), &diff);
+    assert_eq!(code(&broken), Some(2), "{}", stdout(&broken));
+    assert!(stderr(&broken).contains("leaf0.json` cannot be patched: line"), "{}", stderr(&broken));
+}

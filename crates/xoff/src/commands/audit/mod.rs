@@ -5,6 +5,7 @@ mod page;
 mod sarif;
 mod simulate;
 
+use super::config::folder::carriers;
 use super::config::{approve, balancing, usual_system};
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
@@ -184,9 +185,16 @@ pub(super) fn collect(path: &Path, depth: usize, files: &mut Files) -> Result<()
         let entries = fs::read_dir(path).map_err(failed)?;
         let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
         paths.sort();
+        let mut found = Files::default();
         for path in paths.iter().filter(|_| depth < DEEPEST) {
-            collect(path, depth + 1, files)?;
+            collect(path, depth + 1, &mut found)?;
         }
+        // What `xoff config` wrote for other tools says of devices what their own files say.
+        let carriers = carriers(path);
+        let own = found.iter().filter(|(_, file)| !carriers.contains(Path::new(&file.name)));
+        own.for_each(|(_, file)| {
+            files.add(file.name.clone(), file.text.clone());
+        });
         return Ok(());
     }
     if metadata.len() > MOST_BYTES {

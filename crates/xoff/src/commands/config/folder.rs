@@ -6,8 +6,9 @@ use crate::exit::{Failure, Level, say};
 use crate::output::files::failed;
 use crate::output::number::counted;
 use crate::output::printable;
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xoff_config::delivery::NOT_READ;
 use xoff_config::delivery::manifest::{self, Entry, Manifest, Plan, is_inside};
 use xoff_config::system::Rendered;
@@ -76,9 +77,9 @@ pub(super) fn fill(
     for name in &plan.removed {
         let path = folder.join(name);
         fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
-        // A folder that is empty now was for these files; one that is not stays.
-        let above = path.parent().filter(|above| *above != folder);
-        let _ = above.map(fs::remove_dir);
+        // Folders that are empty now were for these files; one that is not stays, with those above.
+        let above = path.ancestors().skip(1).take_while(|above| *above != folder);
+        let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
     }
     let manifest = Manifest::new(env!("CARGO_PKG_VERSION"), intent, entries);
     let mut text = serde_json::to_string_pretty(&manifest)
@@ -89,9 +90,21 @@ pub(super) fn fill(
     Ok(plan)
 }
 
+/// Files below a folder that its manifest lists for no device: they carry what other files say.
+pub(in super::super) fn carriers(folder: &Path) -> BTreeSet<PathBuf> {
+    let text = fs::read_to_string(folder.join(manifest::NAME)).unwrap_or_default();
+    // What is no manifest lists nothing.
+    let manifest: Option<Manifest> = serde_json::from_str(&text).ok();
+    let entries = manifest.into_iter().flat_map(|manifest| manifest.files);
+    entries
+        .filter(|entry| entry.device.is_none() && is_inside(&entry.name))
+        .map(|entry| folder.join(entry.name))
+        .collect()
+}
+
 /// Refuses names that lead out of the folder, and two files of one name.
 fn check_names(made: &[Made]) -> Result<(), Failure> {
-    let mut seen = std::collections::BTreeSet::from([manifest::NAME]);
+    let mut seen = BTreeSet::from([manifest::NAME]);
     for made in made {
         let name = made.file.name.as_str();
         if !is_inside(name) {
@@ -146,7 +159,7 @@ fn name_strangers(folder: &Path, manifest: &Manifest) {
     if collect(folder, 0, &mut files).is_err() {
         return;
     }
-    let own: std::collections::BTreeSet<String> =
+    let own: BTreeSet<String> =
         manifest.files.iter().map(|entry| folder.join(&entry.name).display().to_string()).collect();
     for (_, file) in files.iter().filter(|(_, file)| !own.contains(&file.name)) {
         if file.text.lines().take(5).any(|line| line.contains(NOT_READ)) {

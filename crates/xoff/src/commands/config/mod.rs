@@ -2,7 +2,8 @@
 
 pub(super) mod approve;
 mod change;
-mod folder;
+mod deliver;
+pub(super) mod folder;
 
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
@@ -23,6 +24,8 @@ const EXAMPLES: &str = "Examples:
   xoff config examples/pod-256.toml --leaf eos --spine nx-os --out devices
   xoff config examples/pod-256.toml --diff running
   xoff config examples/pod-256.toml --diff running --rollback --out change
+  xoff config examples/pod-256.toml --diff running --patches --out change
+  xoff config examples/pod-256.toml --system eos --ansible --avd --gnmi --out devices
   xoff config examples/pod-256.toml --approve 'Ada Lovelace'
 
 Writes a file per switch, and per host a script, a systemd unit, the
@@ -36,7 +39,13 @@ of others are never removed.
 
 With --diff nothing is configured: what would change on the devices whose
 configurations are in a folder is printed, as statements of their systems, and
-with --out written, with --rollback the way back too.
+with --out written, with --rollback the way back too. With --patches a device
+with SONiC gets JSON patches for `config apply-patch`, there and back.
+
+--ansible, --avd and --gnmi add folders for these tools to the files of the
+devices: a playbook that delivers those files to one leaf first and then to one
+device at a time, structured configurations of EOS, and OpenConfig JSON. What
+a tool has no words for is noted.
 
 With --approve a record of who approved this fabric file, and when, is added to
 FABRIC.approved.json; `xoff audit --fabric` then tells devices that drifted.
@@ -62,6 +71,18 @@ pub(crate) struct Args {
     /// Write the way back as well
     #[arg(long, requires_all = ["diff", "out"])]
     rollback: bool,
+    /// Write JSON patches for SONiC, there and back, instead of statements
+    #[arg(long, requires_all = ["diff", "out"])]
+    patches: bool,
+    /// Write an Ansible playbook, its inventory and tasks
+    #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
+    ansible: bool,
+    /// Write structured configurations for Arista's AVD
+    #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
+    avd: bool,
+    /// Write OpenConfig JSON for gNMI
+    #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
+    gnmi: bool,
     /// Record that NAME approved this fabric file
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "diff"])]
     approve: Option<String>,
@@ -153,6 +174,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             *limits.entry((device.system, limit)).or_default() += 1;
         }
     }
+    files.extend(deliver::files(args, &setup, &intent)?);
     let plan = folder::fill(out, &files, args.intent_hash()?, args.force)?;
     for ((system, limit), devices) in &limits {
         let devices = counted(*devices as u64, "device", "devices");
