@@ -11,6 +11,7 @@ pub mod gnmi;
 pub mod manifest;
 pub mod patches;
 mod yaml;
+pub mod ztp;
 
 pub use crate::host::NOT_READ;
 pub use manifest::Manifest;
