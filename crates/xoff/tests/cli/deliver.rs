@@ -152,3 +152,54 @@ fn patches_of_sonic_lead_there_and_back() {
     assert_eq!(code(&broken), Some(2), "{}", stdout(&broken));
     assert!(stderr(&broken).contains("leaf0.json` cannot be patched: line"), "{}", stderr(&broken));
 }
+
+#[test]
+fn a_bundle_is_by_serial_number_and_mistakes_have_their_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let fabric = example("leaf-spine-64.toml");
+    let config = ["config", &fabric, "--system", "eos", "--out", "d"];
+    let plain = output(folder.path(), &config);
+    assert_eq!(code(&plain), Some(0), "{}", stderr(&plain));
+    let d = folder.path().join("d");
+    let mut switches = files(&d);
+    switches.retain(|name| name.ends_with(".cfg"));
+    let lines = switches.iter().enumerate();
+    let lines = lines.map(|(i, name)| format!("{},SN{i}\n", name.trim_end_matches(".cfg")));
+    let lines: String = lines.collect();
+    let serials = folder.path().join("serials.csv");
+    let more = ["--ztp", "--serials", "serials.csv", "--server", "http://192.0.2.1/"];
+    let ztp = [&config[..], &more].concat();
+
+    fs::write(&serials, format!("{lines}leaf0,SN9999\nnobody,X1\n")).unwrap();
+    let refused = output(folder.path(), &ztp);
+    assert_eq!(code(&refused), Some(2), "{}", stdout(&refused));
+    let said = stderr(&refused);
+    let last = switches.len();
+    for line in [
+        format!("line {}: `leaf0` is already", last + 1),
+        format!("line {}: the fabric has no", last + 2),
+    ] {
+        assert!(said.contains(&line), "{line} is not in {said}");
+    }
+    assert!(!d.join("ztp").exists(), "nothing is written");
+
+    fs::write(&serials, &lines).unwrap();
+    let written = output(folder.path(), &ztp);
+    assert_eq!(code(&written), Some(0), "{}", stderr(&written));
+    assert!(stderr(&written).contains("RoCE part only"), "{}", stderr(&written));
+    let bundled = fs::read_to_string(d.join("ztp/eos/SN0.cfg")).unwrap();
+    assert_eq!(bundled, fs::read_to_string(d.join(&switches[0])).unwrap());
+    assert!(d.join("ztp/eos/bootstrap").exists() && d.join("ztp/dhcp/dnsmasq.conf").exists());
+    // The audit reads every device once.
+    let audited = output(folder.path(), &["audit", "d", "--fabric", &fabric]);
+    assert!(stdout(&audited).contains("0 errors, 0 warnings"), "{}", stdout(&audited));
+
+    fs::create_dir(folder.path().join("base")).unwrap();
+    fs::write(folder.path().join("base/leaf0.txt"), "hostname leaf0\nend\n").unwrap();
+    let lacking = output(folder.path(), &[&ztp[..], &["--base", "base"]].concat());
+    assert_eq!(code(&lacking), Some(2));
+    assert!(stderr(&lacking).contains("`leaf1` has no base configuration"), "{}", stderr(&lacking));
+    let quoted =
+        [&config[..], &["--ztp", "--serials", "serials.csv", "--server", "http://x'$(id)"]];
+    assert_eq!(code(&output(folder.path(), &quoted.concat())), Some(2));
+}

@@ -26,6 +26,8 @@ const EXAMPLES: &str = "Examples:
   xoff config examples/pod-256.toml --diff running --rollback --out change
   xoff config examples/pod-256.toml --diff running --patches --out change
   xoff config examples/pod-256.toml --system eos --ansible --avd --gnmi --out devices
+  xoff config examples/pod-256.toml --system eos --ztp --serials serials.csv \
+    --server http://192.0.2.1 --base base --out devices
   xoff config examples/pod-256.toml --approve 'Ada Lovelace'
 
 Writes a file per switch, and per host a script, a systemd unit, the
@@ -45,7 +47,8 @@ with SONiC gets JSON patches for `config apply-patch`, there and back.
 --ansible, --avd and --gnmi add folders for these tools to the files of the
 devices: a playbook that delivers those files to one leaf first and then to one
 device at a time, structured configurations of EOS, and OpenConfig JSON. What
-a tool has no words for is noted.
+a tool has no words for is noted. --ztp adds a bundle from which boxes find
+their configurations by serial number, with what a DHCP server has to say.
 
 With --approve a record of who approved this fabric file, and when, is added to
 FABRIC.approved.json; `xoff audit --fabric` then tells devices that drifted.
@@ -83,6 +86,18 @@ pub(crate) struct Args {
     /// Write OpenConfig JSON for gNMI
     #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
     gnmi: bool,
+    /// Write a bundle for zero-touch provisioning
+    #[arg(long, requires_all = ["out", "serials", "server"], conflicts_with_all = ["diff", "approve"])]
+    ztp: bool,
+    /// Lines of DEVICE,SERIAL or DEVICE,SERIAL,MAC for the bundle
+    #[arg(long, value_name = "FILE", requires = "ztp")]
+    serials: Option<PathBuf>,
+    /// Where boxes load the bundle from
+    #[arg(long, value_name = "URL", requires = "ztp", value_parser = deliver::server)]
+    server: Option<String>,
+    /// Folder with a base configuration per switch, before the RoCE part in the bundle
+    #[arg(long, value_name = "DIR", requires = "ztp")]
+    base: Option<PathBuf>,
     /// Record that NAME approved this fabric file
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "diff"])]
     approve: Option<String>,
