@@ -147,7 +147,7 @@ fn patches_of_sonic_lead_there_and_back() {
     assert_eq!((&there[0]["op"], &there[0]["value"]), (&"replace".into(), &"9216".into()));
     assert_eq!(back[0]["value"], "1500");
     assert!(!folder.path().join("c/leaf0.change.json").exists());
-    fs::write(&leaf, &text[..text.len() - 30].replacen("9216", "1500", 1)).unwrap();
+    fs::write(&leaf, text[..text.len() - 30].replacen("9216", "1500", 1)).unwrap();
     let broken = output(folder.path(), &diff);
     assert_eq!(code(&broken), Some(2), "{}", stdout(&broken));
     assert!(stderr(&broken).contains("leaf0.json` cannot be patched: line"), "{}", stderr(&broken));
