@@ -8,7 +8,7 @@
 //!
 //! Modules use each other one way. Values: [`number`], [`place`], [`qos`], [`device`]. Above them what
 //! reads and writes text, and one module per operating system behind [`system`]. Above those
-//! [`intent`], [`change`], [`collection`], [`audit`](mod@audit) and [`approval`]. [`inventory`] says which devices configurations are
+//! [`intent`], [`change`], [`collection`], [`audit`](mod@audit), [`approval`] and [`delivery`]. [`inventory`] says which devices configurations are
 //! fetched from, and by which commands.
 //!
 //! What it is not: it configures nothing but RoCE (no addresses, no routing), it talks to no device,
@@ -19,6 +19,7 @@ pub mod approval;
 pub mod audit;
 pub mod change;
 pub mod collection;
+pub mod delivery;
 pub mod device;
 mod facts;
 pub mod intent;

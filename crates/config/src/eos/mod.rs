@@ -32,7 +32,7 @@ fn default_mtu(routed: Option<bool>) -> Bytes {
 }
 
 /// Shortest and longest times of the watchdog, in milliseconds.
-const WATCHDOG_MS: (u64, u64) = (10, 60_000);
+pub(crate) const WATCHDOG_MS: (u64, u64) = (10, 60_000);
 
 impl System for Eos {
     fn id(&self) -> SystemId {
@@ -96,8 +96,10 @@ impl System for Eos {
             port.cable = Said::Absent;
             port.balancing = Said::Absent;
             let watchdog = &mut port.watchdog;
+            // EOS takes hundredths of a second.
             let mut ms = |span| {
-                let fitting = Span::from_ms(fit::millis(span, WATCHDOG_MS.0, WATCHDOG_MS.1));
+                let ms = fit::millis(span, WATCHDOG_MS.0, WATCHDOG_MS.1) / 10 * 10;
+                let fitting = Span::from_ms(ms);
                 clamped |= fitting != span;
                 fitting
             };

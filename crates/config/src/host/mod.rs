@@ -28,7 +28,7 @@ use crate::device::{Device, Maker};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
 
 /// A comment in files that belong to a host and do not describe it.
-pub(crate) const NOT_READ: &str = "xoff: not read by the audit";
+pub const NOT_READ: &str = "xoff: not read by the audit";
 
 /// A Linux host.
 pub(crate) struct Host;

@@ -120,7 +120,7 @@ pub(crate) fn write(
 
 /// Lets those run a script who may read it.
 #[cfg(unix)]
-fn make_executable(path: &Path) -> io::Result<()> {
+pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mut permissions = fs::metadata(path)?.permissions();
     let mode = permissions.mode();
@@ -129,7 +129,7 @@ fn make_executable(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn make_executable(_: &Path) -> io::Result<()> {
+pub(crate) fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod collect;
 mod collected;
 mod compare;
 mod config;
+mod deliver;
 mod diagnose;
 mod disk;
 mod exporter;

@@ -1,5 +1,6 @@
 //! The configurations in a folder: every file below it, and a word on each that could not be read.
 
+use super::super::config::folder::carriers;
 use crate::exit::{Failure, Level, say};
 use crate::output::number::counted;
 use std::collections::BTreeSet;
@@ -111,7 +112,9 @@ impl Walk<'_> {
             entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.sort();
         self.above.push(real);
-        for path in paths {
+        // What `xoff config` wrote for other tools says of devices what their own files say.
+        let carriers = carriers(path);
+        for path in paths.into_iter().filter(|path| !carriers.contains(path)) {
             match fs::metadata(&path) {
                 // Hidden folders are those of tools, like `.git`.
                 Ok(found) if found.is_dir() && is_hidden(&path) => {}

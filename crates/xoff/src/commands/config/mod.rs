@@ -2,16 +2,19 @@
 
 pub(super) mod approve;
 mod change;
+mod deliver;
+pub(super) mod folder;
 
 use crate::exit::{Exit, Failure, Level, say};
 use crate::input;
-use crate::output::files::Replace;
 use crate::output::number::counted;
 use crate::output::{self, printable, style::Style};
+use folder::Made;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
+use xoff_config::approval::intent_hash;
 use xoff_config::device::Balancing;
-use xoff_config::system::Rendered;
 use xoff_config::{Intent, SystemId};
 use xoff_fabric::FabricSetup;
 use xoff_fabric::model::{Switch, Tier};
@@ -21,6 +24,10 @@ const EXAMPLES: &str = "Examples:
   xoff config examples/pod-256.toml --leaf eos --spine nx-os --out devices
   xoff config examples/pod-256.toml --diff running
   xoff config examples/pod-256.toml --diff running --rollback --out change
+  xoff config examples/pod-256.toml --diff running --patches --out change
+  xoff config examples/pod-256.toml --system eos --ansible --avd --gnmi --out devices
+  xoff config examples/pod-256.toml --system eos --ztp --serials serials.csv \
+    --server http://192.0.2.1 --base base --out devices
   xoff config examples/pod-256.toml --approve 'Ada Lovelace'
   xoff config examples/pod-256.toml --approve --key ~/.ssh/id_ed25519
   xoff config examples/pod-256.toml --approvals
@@ -29,11 +36,21 @@ Writes a file per switch, and per host a script, a systemd unit, the
 environment of NCCL and a check script whose output `xoff audit` reads. Only
 RoCE is configured: merge the files into what the devices have. The same
 fabric file gives the same bytes. Without a system, silicon of NVIDIA runs
-cumulus, of Cisco nx-os, and any other sonic.
+cumulus, of Cisco nx-os, and any other sonic. The folder is listed in its
+xoff-config.json: files of an earlier run that are not made any more are
+removed, files that were edited are not replaced without --force, and files
+of others are never removed.
 
 With --diff nothing is configured: what would change on the devices whose
 configurations are in a folder is printed, as statements of their systems, and
-with --out written, with --rollback the way back too.
+with --out written, with --rollback the way back too. With --patches a device
+with SONiC gets JSON patches for `config apply-patch`, there and back.
+
+--ansible, --avd and --gnmi add folders for these tools to the files of the
+devices: a playbook that delivers those files to one leaf first and then to one
+device at a time, structured configurations of EOS, and OpenConfig JSON. What
+a tool has no words for is noted. --ztp adds a bundle from which boxes find
+their configurations by serial number, with what a DHCP server has to say.
 
 With --approve a record of who approved this fabric file, and when, is added to
 FABRIC.approved.json; `xoff audit --fabric` then tells devices that drifted.
@@ -67,6 +84,30 @@ pub(crate) struct Args {
     /// Write the way back as well
     #[arg(long, requires_all = ["diff", "out"])]
     rollback: bool,
+    /// Write JSON patches for SONiC, there and back, instead of statements
+    #[arg(long, requires_all = ["diff", "out"])]
+    patches: bool,
+    /// Write an Ansible playbook, its inventory and tasks
+    #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
+    ansible: bool,
+    /// Write structured configurations for Arista's AVD
+    #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
+    avd: bool,
+    /// Write OpenConfig JSON for gNMI
+    #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
+    gnmi: bool,
+    /// Write a bundle for zero-touch provisioning
+    #[arg(long, requires_all = ["out", "serials", "server"], conflicts_with_all = ["diff", "approve"])]
+    ztp: bool,
+    /// Lines of DEVICE,SERIAL or DEVICE,SERIAL,MAC for the bundle
+    #[arg(long, value_name = "FILE", requires = "ztp")]
+    serials: Option<PathBuf>,
+    /// Where boxes load the bundle from
+    #[arg(long, value_name = "URL", requires = "ztp", value_parser = deliver::server)]
+    server: Option<String>,
+    /// Folder with a base configuration per switch, before the RoCE part in the bundle
+    #[arg(long, value_name = "DIR", requires = "ztp")]
+    base: Option<PathBuf>,
     /// System of all switches: sonic, eos, nx-os, cumulus, cumulus-yaml, junos, junos-set, os10 or
     /// picos
     #[arg(long, value_parser = switch_system)]
@@ -83,7 +124,7 @@ pub(crate) struct Args {
     /// How flows are spread over equal paths: hash, flowlet or per-packet
     #[arg(long, default_value = "hash", value_parser = balancing)]
     balancing: Balancing,
-    /// Replace files that are there and differ
+    /// Replace or remove files that were edited since they were written
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -123,6 +164,14 @@ impl Args {
         };
         own.or(self.system).unwrap_or_else(|| usual_system(setup, switch))
     }
+
+    /// The hash of what the files are made of.
+    fn intent_hash(&self) -> Result<String, Failure> {
+        let text = fs::read_to_string(&self.fabric).map_err(|error| {
+            Failure::input(format!("cannot read `{}`: {error}", self.fabric.display()))
+        })?;
+        Ok(intent_hash(&text, self.balancing))
+    }
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
@@ -145,31 +194,26 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let mut counts: BTreeMap<SystemId, usize> = BTreeMap::new();
     for device in &intent.devices {
         let mut changed = Vec::new();
-        files.extend(intent.files(device, &mut changed));
+        let own = intent.files(device, &mut changed).into_iter();
+        files.extend(own.map(|file| Made::of(&device.name, device.system, file)));
         *counts.entry(device.system).or_default() += 1;
         for limit in changed {
             *limits.entry((device.system, limit)).or_default() += 1;
         }
     }
-    let written: Vec<_> =
-        files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
-    output::files::write(out, &written, Replace::forced(args.force))?;
+    files.extend(deliver::files(args, &setup, &intent)?);
+    let plan = folder::fill(out, &files, args.intent_hash()?, args.force)?;
     for ((system, limit), devices) in &limits {
         let devices = counted(*devices as u64, "device", "devices");
         say(Level::Note, &format!("{system}: {limit} ({devices})"));
     }
     let style = Style::stdout();
-    let folder = printable(&out.display().to_string());
+    let shown = printable(&out.display().to_string());
     let number = counted(files.len() as u64, "file", "files");
-    let mut text = format!("{}  {number}\n", style.bold(&folder));
+    let mut text = format!("{}  {number}\n", style.bold(&shown));
     for (system, count) in counts {
         text += &format!("{system:<12} {:>14}\n", counted(count as u64, "device", "devices"));
     }
-    output::stdout(&text)?;
+    output::stdout(&(text + &folder::told(&plan)))?;
     Ok(Exit::Fine)
-}
-
-fn write(folder: &Path, files: &[Rendered], force: bool) -> Result<(), Failure> {
-    let files: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
-    output::files::write(folder, &files, Replace::forced(force))
 }
