@@ -15,6 +15,7 @@ mod queues;
 mod rule;
 mod scene;
 mod tenants;
+mod wiring;
 
 pub use finding::{Finding, Report};
 pub use rule::{RULES, Rule};
