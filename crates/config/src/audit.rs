@@ -7,8 +7,11 @@
 mod buffers;
 mod classify;
 mod cure;
+mod describe;
 mod finding;
 mod fleet;
+mod known;
+mod leads;
 mod link;
 mod nic;
 mod queues;
@@ -20,6 +23,7 @@ mod wiring;
 pub use finding::{Finding, Report};
 pub use rule::{RULES, Rule};
 
+use crate::cabling::{self, Cables};
 use crate::device::{Device, RemarkKind};
 use crate::host::NOT_READ;
 use crate::intent::Intent;
@@ -36,6 +40,8 @@ pub struct Collection {
     pub devices: Vec<Device>,
     /// Files that look like no system's.
     pub strange: Vec<FileId>,
+    /// What tables say about cables.
+    pub cables: Cables,
 }
 
 /// The devices that files describe.
@@ -48,13 +54,19 @@ pub fn read(files: &Files) -> Collection {
         }
         let stem = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
         let name = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-        match SystemId::recognise(&file.text) {
+        let scan = cabling::scan(id, &file.text);
+        let text = scan.rest.as_deref().unwrap_or(&file.text);
+        let (none, mut owner) = (scan.is_empty(), cabling::device_of_file(&file.name));
+        match SystemId::recognise(text) {
             Some(system) => {
-                let input = Input { name, file: id, text: &file.text };
-                found.add(system.system().parse(&input), &mut hosts);
+                let device = system.system().parse(&Input { name, file: id, text });
+                owner.clone_from(&device.name);
+                found.add(device, &mut hosts);
             }
-            None => found.strange.push(id),
+            None if none => found.strange.push(id),
+            None => {}
         }
+        found.cables.add(scan, &owner);
     }
     found
 }
@@ -85,7 +97,12 @@ impl Collection {
 
 /// Checks devices against an intent, or against each other.
 pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
-    let scene = Scene::new(devices, intent);
+    audit_with(devices, &Cables::default(), intent)
+}
+
+/// Checks devices and the cables between them against an intent, or against each other.
+pub fn audit_with(devices: &[Device], cables: &Cables, intent: Option<&Intent>) -> Report {
+    let scene = Scene::new(devices, cables, intent);
     let mut found = Collector::new(&scene);
     for site in scene.sites() {
         check_port(&site, &mut found);
@@ -96,8 +113,8 @@ pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
     Report {
         findings: found.into_findings(),
         devices: devices.len(),
-        links: scene.wires.len(),
-        unknown: remarks(RemarkKind::Unknown),
+        links: scene.wiring.wires.len(),
+        unknown: remarks(RemarkKind::Unknown) + cables.remarks.len(),
         malformed: remarks(RemarkKind::Malformed),
         foreign: remarks(RemarkKind::Foreign),
         unchecked: unchecked(devices),

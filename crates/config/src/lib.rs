@@ -16,6 +16,7 @@
 
 pub mod approval;
 pub mod audit;
+pub mod cabling;
 pub mod change;
 pub mod device;
 mod facts;

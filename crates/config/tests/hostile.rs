@@ -182,7 +182,7 @@ fn a_thousand_devices() {
         files.add(rendered.name, rendered.text);
     }
     assert!(intent.devices.len() > 500, "{}", intent.devices.len());
-    let audit::Collection { devices, strange } = audit::read(&files);
+    let audit::Collection { devices, strange, .. } = audit::read(&files);
     assert!(strange.is_empty());
     let intent = common::intent_for(&setup, Balancing::Hash, &devices);
     let report = xoff_config::audit(&devices, Some(&intent));

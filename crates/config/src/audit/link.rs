@@ -11,7 +11,7 @@ use xoff_units::Bytes;
 
 pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     let mtus = UsualMtus::of(scene);
-    for wire in &scene.wires {
+    for wire in &scene.wiring.wires {
         let ends = (scene.site(wire.ends[0].0, &wire.ends[0].1))
             .zip(scene.site(wire.ends[1].0, &wire.ends[1].1));
         let Some((a, b)) = ends else { continue };

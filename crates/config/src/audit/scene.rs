@@ -1,6 +1,9 @@
 //! Everything an audit looks at: devices, what they are meant to be, and the cables between them.
 
-use super::wiring::{self, Wire};
+use super::known::Known;
+use super::leads::Leads;
+use super::wiring::{Wire, Wiring};
+use crate::cabling::Cables;
 use crate::device::{Device, Port, PortName};
 use crate::intent::{Agreement, Intent};
 use crate::number::{Class, Dscp, Priorities, Queue};
@@ -19,15 +22,13 @@ pub(super) struct Scene<'a> {
     intended: Vec<Option<&'a Device>>,
     /// Each device as meant and as its system can say it, where the intent has it.
     meant: Vec<Option<Device>>,
-    /// Names of ports in the intent, where they differ from the device's.
-    aliases: Vec<BTreeMap<PortName, PortName>>,
     /// Devices of the intent that were not collected.
     pub(super) missing: Vec<&'a str>,
     /// What most ports of a system and speed have, where there is no intent.
     usual: Vec<(Kind, [QueueSettings; 8])>,
     /// Systems whose ports usually say how much headroom they have.
     pub(super) sized: Vec<SystemId>,
-    pub(super) wires: Vec<Wire>,
+    pub(super) wiring: Wiring<'a>,
     /// The wire at each port.
     at: BTreeMap<(usize, PortName), (usize, usize)>,
 }
@@ -119,7 +120,7 @@ impl<'s> Site<'s> {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(devices: &'a [Device], intent: Option<&'a Intent>) -> Self {
+    pub(super) fn new(devices: &'a [Device], cables: &Cables, intent: Option<&'a Intent>) -> Self {
         let by_name: BTreeMap<&str, &'a Device> = intent
             .into_iter()
             .flat_map(|intent| &intent.devices)
@@ -129,18 +130,11 @@ impl<'a> Scene<'a> {
             devices.iter().map(|device| by_name.get(device.name.as_str()).copied()).collect();
         let fitted = |meant: &Device| meant.system.system().fit(meant, &mut Vec::new());
         let meant: Vec<_> = intended.iter().map(|meant| meant.map(fitted)).collect();
-        let aliases: Vec<_> = devices
-            .iter()
-            .zip(&meant)
-            .map(|(device, meant)| meant.as_ref().map(|m| wiring::match_ports(device, m)))
-            .map(Option::unwrap_or_default)
-            .collect();
-        let wires = match intent {
-            Some(intent) => wiring::wires_of_intent(devices, intent, &aliases),
-            None => wiring::wires_of_neighbours(devices),
-        };
+        let known = Known::new(devices, cables, intent);
+        let leads = Leads::new(&known, devices, cables);
+        let wiring = Wiring::new(&known, leads, devices, intent);
         let mut at = BTreeMap::new();
-        for (number, wire) in wires.iter().enumerate() {
+        for (number, wire) in wiring.wires.iter().enumerate() {
             for (side, end) in wire.ends.iter().enumerate() {
                 at.insert(end.clone(), (number, side));
             }
@@ -153,19 +147,8 @@ impl<'a> Scene<'a> {
         let missing = by_name.keys().copied().filter(|name| !there.contains(name)).collect();
         let sized = sized_systems(devices);
         let usual = Vec::new();
-        let mut scene = Self {
-            devices,
-            agreement,
-            intent,
-            intended,
-            meant,
-            aliases,
-            missing,
-            usual,
-            sized,
-            wires,
-            at,
-        };
+        let mut scene =
+            Self { devices, agreement, intent, intended, meant, missing, usual, sized, wiring, at };
         if intent.is_none() {
             scene.usual = scene.common_queues();
         }
@@ -231,7 +214,7 @@ impl<'a> Scene<'a> {
     pub(super) fn site<'s>(&'s self, index: usize, name: &'s PortName) -> Option<Site<'s>> {
         let device = self.devices.get(index)?;
         let (name, port) = device.ports.get_key_value(name)?;
-        let alias = self.aliases[index].get(name).unwrap_or(name);
+        let alias = self.wiring.aliases[index].get(name).unwrap_or(name);
         Some(Site {
             scene: self,
             index,
@@ -243,7 +226,7 @@ impl<'a> Scene<'a> {
             wire: self
                 .at
                 .get(&(index, name.clone()))
-                .and_then(|(number, side)| Some((self.wires.get(*number)?, *side))),
+                .and_then(|(number, side)| Some((self.wiring.wires.get(*number)?, *side))),
         })
     }
 
@@ -257,7 +240,7 @@ impl<'a> Scene<'a> {
     /// A port as it should be: the intent's, or one of another device of the same system that
     /// leads to the same kind of device.
     pub(super) fn good_port(&self, index: usize, name: &PortName) -> Option<&Port> {
-        let alias = self.aliases.get(index)?.get(name).unwrap_or(name);
+        let alias = self.wiring.aliases.get(index)?.get(name).unwrap_or(name);
         if let Some(meant) = self.fitted(index).and_then(|meant| meant.ports.get(alias)) {
             return Some(meant);
         }

@@ -44,7 +44,7 @@ impl Pod {
         for (name, text) in texts {
             files.add(name.clone(), text.clone());
         }
-        let audit::Collection { devices, strange } = audit::read(&files);
+        let audit::Collection { devices, strange, .. } = audit::read(&files);
         assert!(strange.is_empty(), "not recognised: {strange:?}");
         let intent = common::intent_for(&self.setup, self.balancing, &devices);
         xoff_config::audit(&devices, with_fabric.then_some(&intent))
