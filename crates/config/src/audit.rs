@@ -5,6 +5,7 @@
 //! they can come by. One mistake is reported once: what follows from it is not.
 
 mod buffers;
+mod cabling;
 mod classify;
 mod cure;
 mod describe;
@@ -23,7 +24,7 @@ mod wiring;
 pub use finding::{Finding, Report};
 pub use rule::{RULES, Rule};
 
-use crate::cabling::{self, Cables};
+use crate::cabling::{Cables, device_of_file, scan};
 use crate::device::{Device, RemarkKind};
 use crate::host::NOT_READ;
 use crate::intent::Intent;
@@ -54,9 +55,9 @@ pub fn read(files: &Files) -> Collection {
         }
         let stem = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
         let name = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-        let scan = cabling::scan(id, &file.text);
+        let scan = scan(id, &file.text);
         let text = scan.rest.as_deref().unwrap_or(&file.text);
-        let (none, mut owner) = (scan.is_empty(), cabling::device_of_file(&file.name));
+        let (none, mut owner) = (scan.is_empty(), device_of_file(&file.name));
         match SystemId::recognise(text) {
             Some(system) => {
                 let device = system.system().parse(&Input { name, file: id, text });
@@ -108,6 +109,7 @@ pub fn audit_with(devices: &[Device], cables: &Cables, intent: Option<&Intent>) 
         check_port(&site, &mut found);
     }
     link::check(&scene, &mut found);
+    cabling::check(&scene, &mut found);
     fleet::check(&scene, &mut found);
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
     Report {

@@ -67,10 +67,6 @@ impl<'a> Known<'a> {
         self.ports.push(keys);
     }
 
-    pub(super) fn device(&self, index: usize) -> &'a Device {
-        self.devices[index]
-    }
-
     /// The device of that name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.names.find(name)

@@ -13,7 +13,8 @@ use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use xoff_config::approval::{Approval, Drift, drift, intent_hash};
-use xoff_config::audit::{Collection, RULES, Report, read};
+use xoff_config::audit::{Collection, RULES, Report, audit_with, read};
+use xoff_config::cabling::Cables;
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
 use xoff_fabric::model::Switch;
@@ -31,8 +32,11 @@ NX-OS, NVIDIA Cumulus (NVUE commands and YAML), Juniper Junos (braces and
 `display set`), Dell OS10 and FS PicOS, and what the check scripts of
 `xoff config` print on hosts, mixed as they come; what each file is, is seen
 from what is in it. With a fabric file devices are held against it and its
-cables, without against each other. If the fabric file was approved with
-`xoff config --approve`, devices that drifted from what was approved are reported.
+cables, without against each other. Cables also come from neighbour tables
+(`lldpctl`, `show lldp neighbors`, as text or JSON) and from lists of cables
+(cabling.csv of `xoff plan`, NetBox, other CSV) in the folder. If the fabric
+file was approved with `xoff config --approve`, devices that drifted from what
+was approved are reported.
 
 Exit codes:
   0    nothing, or warnings only
@@ -81,9 +85,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         return explain(id);
     }
     let dir = args.dir.as_deref().unwrap_or(Path::new("."));
-    let (files, devices) = read_folder(dir)?;
+    let (files, Collection { devices, cables, .. }) = read_collection(dir)?;
     let meant = intent(args, &devices)?;
-    let mut report = xoff_config::audit(&devices, meant.as_ref().map(|(_, intent)| intent));
+    let mut report = audit_with(&devices, &cables, meant.as_ref().map(|(_, intent)| intent));
     if let Some(path) = &args.write_baseline {
         return baseline::write(path, &report);
     }
@@ -99,7 +103,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if args.sarif {
         output::stdout_json(&sarif::log(&report, &files))?;
     } else if args.json {
-        let mut answer = Answer::of(&report, &devices, &files, args.unknown);
+        let mut answer = Answer::of(&report, &devices, &cables, &files, args.unknown);
         answer.accepted = accepted;
         answer.approval = approval.as_ref().map(ApprovalEntry::of);
         answer.effects = effects.as_ref();
@@ -108,7 +112,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         output::stdout(&page::render(&report, &files, Style::stdout()))?;
         output::stdout(&page::footer(&report, accepted, approval.as_ref(), Style::stdout()))?;
         if args.unknown {
-            output::stdout(&page::unknown(&devices, &files, Style::stdout()))?;
+            output::stdout(&page::unknown(&devices, &cables, &files, Style::stdout()))?;
         }
         if let Some(effects) = &effects {
             simulate::show(effects)?;
@@ -119,10 +123,15 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 
 /// The configurations in a folder; what looks like none is named.
 pub(super) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
+    read_collection(dir).map(|(files, found)| (files, found.devices))
+}
+
+/// All that is in a folder: configurations, and tables of cables.
+fn read_collection(dir: &Path) -> Result<(Files, Collection), Failure> {
     let mut files = Files::default();
     collect(dir, 0, &mut files)?;
-    let Collection { devices, strange } = read(&files);
-    if devices.is_empty() {
+    let found = read(&files);
+    if found.devices.is_empty() {
         return Err(Failure::input(format!(
             "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
              EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS and the output of host \
@@ -130,10 +139,10 @@ pub(super) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
             dir.display()
         )));
     }
-    for file in strange.iter().filter_map(|id| files.get(*id)) {
+    for file in found.strange.iter().filter_map(|id| files.get(*id)) {
         say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
     }
-    Ok((files, devices))
+    Ok((files, found))
 }
 
 /// What a fabric wants of devices that are configured already.
@@ -284,7 +293,13 @@ struct FindingEntry<'a> {
 }
 
 impl<'a> Answer<'a> {
-    fn of(report: &'a Report, devices: &'a [Device], files: &Files, unknown: bool) -> Self {
+    fn of(
+        report: &'a Report,
+        devices: &'a [Device],
+        cables: &Cables,
+        files: &Files,
+        unknown: bool,
+    ) -> Self {
         let entry = |device: &'a Device| DeviceEntry {
             name: &device.name,
             system: SystemId::name(device.system),
@@ -301,9 +316,9 @@ impl<'a> Answer<'a> {
             why: finding.rule.why,
             fix: &finding.fix,
         };
-        let remarks = devices.iter().flat_map(|device| &device.remarks).filter(|_| unknown);
+        let remarks = devices.iter().flat_map(|device| &device.remarks).chain(&cables.remarks);
         let statements = remarks
-            .filter(|remark| remark.kind != RemarkKind::Foreign)
+            .filter(|remark| unknown && remark.kind != RemarkKind::Foreign)
             .map(|remark| files.label(remark.place))
             .collect();
         Self {

@@ -19,7 +19,7 @@ const MOST_DIFFERENCES: usize = 12;
 pub(super) fn execute(args: &Args, setup: &FabricSetup, running: &Path) -> Result<Exit, Failure> {
     let mut files = Files::default();
     collect(running, 0, &mut files)?;
-    let Collection { devices, strange } = read(&files);
+    let Collection { devices, strange, .. } = read(&files);
     for file in strange.iter().filter_map(|id| files.get(*id)) {
         say(Level::Warning, &format!("`{}` looks like no known configuration", file.name));
     }
