@@ -245,56 +245,63 @@ impl<'s> Plan<'s> {
 
     /// A device with names of its own: its cables are counted, device by device.
     fn count(&self, index: usize, found: &mut Collector<'_>) {
+        let counts = self.counts(index);
+        let more: Vec<&Count> = counts.iter().filter(|c| c.seen.len() > c.meant).collect();
+        let fewer: Vec<&Count> = counts.iter().filter(|c| c.seen.len() < c.meant).collect();
+        let message = |all: &[&Count]| {
+            let texts: Vec<String> = all.iter().map(|count| self.counted(count)).collect();
+            listed(texts.iter().map(String::as_str), texts.len())
+        };
+        if !more.is_empty() {
+            let all: Vec<&Count> = more.iter().chain(&fewer).copied().collect();
+            let message = message(&all);
+            for (port, place) in more.iter().flat_map(|count| &count.seen) {
+                let fault = Fault::new(&rule::CABLE_MISMATCH, &message).at([*place]);
+                found.port_named(index, port, fault);
+            }
+            return;
+        }
+        let leads = &self.scene.wiring.leads;
+        let collected = leads.tables.contains(&index) || leads.listed.contains(&index);
+        let absent: Vec<&Count> = fewer.into_iter().filter(|c| self.speaks(c.peer)).collect();
+        if collected && !absent.is_empty() {
+            found.device(index, Fault::new(&rule::CABLE_MISSING, message(&absent)));
+        }
+    }
+
+    fn counts(&self, index: usize) -> Vec<Count> {
         let wiring = &self.scene.wiring;
-        let mut counts: BTreeMap<usize, (Vec<(PortName, Place)>, usize)> = BTreeMap::new();
+        let mut counts: BTreeMap<usize, Count> = BTreeMap::new();
+        let new = |peer| Count { peer, seen: Vec::new(), meant: 0 };
         for (_, planned) in wiring.planned_of(index) {
-            counts.entry(planned.other.0).or_default().1 += 1;
+            let peer = planned.other.0;
+            counts.entry(peer).or_insert_with(|| new(peer)).meant += 1;
         }
         for (port, ways) in wiring.leads.of(index) {
             let Some(lead) = ways.seen() else { continue };
             let planned = |peer: &usize| wiring.planned_of(*peer).next().is_some();
-            if let Some(peer) = lead.known().filter(planned) {
-                counts.entry(peer).or_default().0.push((port.clone(), lead.place));
-            }
+            let Some(peer) = lead.known().filter(planned) else { continue };
+            let count = counts.entry(peer).or_insert_with(|| new(peer));
+            count.seen.push((port.clone(), lead.place));
         }
-        let cables = |count: usize| match count {
-            1 => "1 cable leads".to_owned(),
-            count => format!("{count} cables lead"),
-        };
-        let sentence = |peer: usize, seen: usize, meant: usize| {
-            format!("{} to {}; {} has {meant}", cables(seen), self.scene.name(peer), self.source)
-        };
-        let collected =
-            wiring.leads.tables.contains(&index) || wiring.leads.listed.contains(&index);
-        let differ = |more: bool| {
-            let of = move |(_, (seen, meant)): &(&usize, &(Vec<_>, usize))| match more {
-                true => seen.len() > *meant,
-                false => seen.len() < *meant,
-            };
-            counts.iter().filter(of).collect::<Vec<_>>()
-        };
-        let (more, fewer) = (differ(true), differ(false));
-        let texts = |all: &[(&usize, &(Vec<(PortName, Place)>, usize))]| -> Vec<String> {
-            all.iter().map(|(peer, (seen, meant))| sentence(**peer, seen.len(), *meant)).collect()
-        };
-        if !more.is_empty() {
-            let mut all = texts(&more);
-            all.extend(texts(&fewer));
-            let message = listed(all.iter().map(String::as_str), all.len());
-            for (port, place) in more.iter().flat_map(|(_, (seen, _))| seen) {
-                let fault = Fault::new(&rule::CABLE_MISMATCH, &message).at([*place]);
-                found.port_named(index, port, fault);
-            }
-        } else {
-            let absent: Vec<_> =
-                fewer.into_iter().filter(|(peer, _)| self.speaks(**peer)).collect();
-            if collected && !absent.is_empty() {
-                let all = texts(&absent);
-                let message = listed(all.iter().map(String::as_str), all.len());
-                found.device(index, Fault::new(&rule::CABLE_MISSING, message));
-            }
-        }
+        counts.into_values().collect()
     }
+
+    /// `2 cables lead to spine1; the fabric file has 1`
+    fn counted(&self, count: &Count) -> String {
+        let cables = match count.seen.len() {
+            1 => "1 cable leads".to_owned(),
+            many => format!("{many} cables lead"),
+        };
+        format!("{cables} to {}; {} has {}", self.scene.name(count.peer), self.source, count.meant)
+    }
+}
+
+/// Cables between a device and another one.
+struct Count {
+    peer: usize,
+    seen: Vec<(PortName, Place)>,
+    meant: usize,
 }
 
 /// Descriptions that contradict what was heard. Of a cable that is in the wrong place, it is the cable that is wrong.

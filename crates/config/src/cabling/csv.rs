@@ -114,7 +114,7 @@ fn meaning(heading: &str) -> Option<(Option<usize>, usize)> {
             || PORTS.contains(word)
             || FILL.contains(word)
     };
-    if words.is_empty() || !words.iter().all(|word| known(word)) {
+    if words.is_empty() || !words.iter().all(known) {
         return None;
     }
     let kind = match (has(&DEVICES), has(&PORTS)) {
