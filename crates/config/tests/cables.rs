@@ -382,3 +382,24 @@ fn a_neighbour_that_nobody_knows_is_a_warning() {
     );
     assert!(told.iter().any(|text| text.starts_with(&wanted)), "{told:#?}");
 }
+
+/// Many ports, many neighbours, no name that means anything: it ends, and joins nothing that it should not.
+#[test]
+fn many_cables_between_two_devices() {
+    let mut lab = Lab::new(common::POD, SystemId::Cumulus);
+    let port = |device: &str, peer: &str, at: usize| {
+        format!(
+            "nv set interface swp{at} description 'to {peer}'\nnv set interface swp{at} qos pfc on # {device}\n"
+        )
+    };
+    let ports = |device: &str, peer: &str| -> String {
+        (0..2_000).map(|at| port(device, peer, at)).collect()
+    };
+    lab.files.clear();
+    lab.files.insert("a.txt".to_owned(), ports("a", "b"));
+    lab.files.insert("b.txt".to_owned(), ports("b", "a"));
+    let rows = (0..2_000).map(|at| format!("swp{at}  400G  swp  b  0{at}:00:00:00:00:00\n"));
+    let head = "Interface  Speed  Type  Remote Host  Remote Port\n".to_owned();
+    lab.files.insert("a-lldp.txt".to_owned(), head + &rows.collect::<String>());
+    assert_eq!(lab.audit(false).links, 2_000);
+}

@@ -8,7 +8,7 @@ use super::finding::{Collector, Fault};
 use super::leads::{End, Lead, Peer, Ways};
 use super::rule;
 use super::scene::Scene;
-use crate::device::PortName;
+use crate::device::{Device, PortName};
 use crate::place::Place;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_NAMED: usize = 16;
 
 pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
-    let plan = Plan { scene, source: if scene.intent.is_some() { FILE } else { LIST } };
+    let plan = Plan::new(scene);
     let mut wrong: BTreeSet<End> = BTreeSet::new();
     for index in 0..scene.devices.len() {
         if scene.intent.is_some() && !scene.wiring.is_named(index) {
@@ -27,7 +27,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
         plan.missing(index, found);
     }
     for index in 0..scene.devices.len() {
-        stale(scene, index, &wrong, found);
+        stale(&plan, index, &wrong, found);
     }
 }
 
@@ -39,6 +39,8 @@ struct Plan<'s> {
     scene: &'s Scene<'s>,
     /// What it is called.
     source: &'static str,
+    /// Whether any host was heard.
+    hosts_speak: bool,
 }
 
 /// Where one port is meant to lead.
@@ -63,6 +65,14 @@ enum Degree {
 }
 
 impl<'s> Plan<'s> {
+    fn new(scene: &'s Scene<'s>) -> Self {
+        let source = if scene.intent.is_some() { FILE } else { LIST };
+        let leads = &scene.wiring.leads;
+        let mut heard = leads.heard.iter().chain(&leads.tables);
+        let hosts_speak = heard.any(|index| is_host(scene, *index));
+        Self { scene, source, hosts_speak }
+    }
+
     fn wanted(&self, end: &End) -> Option<Wanted> {
         let wiring = &self.scene.wiring;
         if self.scene.intent.is_some() {
@@ -223,15 +233,7 @@ impl<'s> Plan<'s> {
 
     /// Whether a device is expected to be heard: switches are, hosts where any host is.
     fn speaks(&self, index: usize) -> bool {
-        let leads = &self.scene.wiring.leads;
-        let is_host = |index: usize| {
-            let device = self.scene.devices.get(index).or_else(|| {
-                let name = self.scene.name(index);
-                self.scene.intent?.device(name)
-            });
-            device.is_some_and(crate::Device::is_host)
-        };
-        !is_host(index) || leads.heard.iter().chain(&leads.tables).any(|heard| is_host(*heard))
+        self.hosts_speak || !is_host(self.scene, index)
     }
 
     /// Whether a cable between two devices was seen from the other end, and its port here cannot be made out.
@@ -305,9 +307,8 @@ struct Count {
 }
 
 /// Descriptions that contradict what was heard. Of a cable that is in the wrong place, it is the cable that is wrong.
-fn stale(scene: &Scene<'_>, index: usize, wrong: &BTreeSet<End>, found: &mut Collector<'_>) {
-    let plan = Plan { scene, source: FILE };
-    for (port, ways) in scene.wiring.leads.of(index) {
+fn stale(plan: &Plan<'_>, index: usize, wrong: &BTreeSet<End>, found: &mut Collector<'_>) {
+    for (port, ways) in plan.scene.wiring.leads.of(index) {
         let (Some(heard), Some(said)) = (&ways.heard, &ways.described) else { continue };
         let near = (index, port.clone());
         let as_planned = || {
@@ -327,6 +328,14 @@ fn stale(scene: &Scene<'_>, index: usize, wrong: &BTreeSet<End>, found: &mut Col
         let fault = Fault::new(&rule::STALE, message).at([said.place, heard.place]);
         found.port_named(index, port, fault);
     }
+}
+
+fn is_host(scene: &Scene<'_>, index: usize) -> bool {
+    let device = match scene.devices.get(index) {
+        Some(device) => Some(device),
+        None => scene.intent.and_then(|intent| intent.device(scene.name(index))),
+    };
+    device.is_some_and(Device::is_host)
 }
 
 /// Sentences in a row, the first ones of many.

@@ -7,7 +7,8 @@
 use super::known::Known;
 use crate::device::PortName;
 
-/// Longest description that is searched, and most words of a name.
+/// How much of a description is searched, and how many words a name may have.
+const MOST_BYTES: usize = 512;
 const MOST_WORDS: usize = 64;
 const LONGEST_NAME: usize = 10;
 
@@ -35,6 +36,8 @@ pub(super) fn named(
     own: usize,
     text: &str,
 ) -> Option<(usize, Option<PortName>)> {
+    let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    let text = &text[..end.unwrap_or(0)];
     let words = words(text);
     let mut best: Option<(usize, usize, usize)> = None;
     for first in 0..words.len() {

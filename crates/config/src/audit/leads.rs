@@ -213,16 +213,16 @@ impl Leads {
             if ended.contains(end) || index == peer {
                 continue;
             }
-            let Some(other) = waiting.get_mut(&(peer, index)).and_then(VecDeque::pop_front) else {
-                continue;
-            };
-            let other = (peer, other);
-            ended.insert(end);
-            ended.extend(self.ports.get_key_value(&other).map(|(end, _)| end));
-            if let Some(own) = waiting.get_mut(&(index, peer)) {
-                own.retain(|waiting| *waiting != port);
-            }
-            joined.push(Joined { ends: [(index, port), other], sure: false });
+            let Some(back) = waiting.get_mut(&(peer, index)) else { continue };
+            let free = std::iter::from_fn(|| back.pop_front()).find_map(|port| {
+                self.ports
+                    .get_key_value(&(peer, port))
+                    .map(|(end, _)| end)
+                    .filter(|end| !ended.contains(end))
+            });
+            let Some(other) = free else { continue };
+            ended.extend([end, other]);
+            joined.push(Joined { ends: [(index, port), other.clone()], sure: false });
         }
     }
 }

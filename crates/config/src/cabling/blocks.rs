@@ -34,9 +34,12 @@ fn starts(lines: &[&str]) -> bool {
     }
     local_port(line).is_some()
         || line.starts_with("LLDP Neighbor Information:")
-        || key_value(line).is_some_and(|(key, _)| {
-            key == "chassis id" || key == "remote chassis id" || key == "remote chassis id subtype"
-        })
+        || (line.contains("hassis")
+            && key_value(line).is_some_and(|(key, _)| {
+                key == "chassis id"
+                    || key == "remote chassis id"
+                    || key == "remote chassis id subtype"
+            }))
 }
 
 /// A line of a configuration: the neighbours are over.

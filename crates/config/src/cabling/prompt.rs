@@ -113,7 +113,10 @@ pub(super) fn device_of_file(path: &str) -> String {
 
 /// What a host calls its NICs: lines of the check script, of `ibdev2netdev` and of `rdma link`.
 pub(super) fn interface(reader: &mut Reader, line: &str) {
-    let words: Vec<&str> = line.split_whitespace().take(12).collect();
+    if !["nic ", "==>", "netdev"].iter().any(|mark| line.contains(mark)) {
+        return;
+    }
+    let words: Vec<&str> = line.split_whitespace().take(16).collect();
     let named =
         |nic: &str| nic.contains('_') && nic.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let (nic, name) = match words[..] {
