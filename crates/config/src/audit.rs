@@ -5,14 +5,18 @@
 //! they can come by. One mistake is reported once: what follows from it is not.
 
 mod buffers;
+mod cabling;
 mod classify;
 mod consensus;
 mod cure;
+mod describe;
 mod drift;
 mod finding;
 mod fix;
 mod fleet;
 mod kind;
+mod known;
+mod leads;
 mod link;
 mod nic;
 mod queues;
@@ -22,39 +26,58 @@ mod scene;
 mod silence;
 mod statement;
 mod tenants;
+mod wiring;
 
 pub use crate::collection::{Collection, read};
 pub use finding::{Finding, Fix, Report};
 pub use rule::{RULES, Rule};
 
+use crate::cabling::Cables;
 use crate::device::{Device, RemarkKind};
 use crate::intent::Intent;
+use crate::place::Files;
 use crate::system::{SystemId, Topic};
 use finding::Collector;
 use scene::{Scene, Site};
-use crate::place::Files;
 use std::collections::BTreeSet;
 
-/// Checks devices against an intent, or against each other. Fixes need the texts: see [`with_fixes`].
+/// Checks devices against an intent, or against each other.
 pub fn audit(devices: &[Device], intent: Option<&Intent>) -> Report {
-    report(devices, None, intent)
+    report(devices, &Cables::default(), None, intent)
+}
+
+/// Checks devices and the cables between them against an intent, or against each other. Fixes need the texts: see
+/// [`with_fixes`].
+pub fn audit_with(devices: &[Device], cables: &Cables, intent: Option<&Intent>) -> Report {
+    report(devices, cables, None, intent)
 }
 
 /// The same, with fixes: each was entered into the text of its device, which was read and audited again.
-pub fn with_fixes(devices: &[Device], files: &Files, intent: Option<&Intent>) -> Report {
-    report(devices, Some(files), intent)
+pub fn with_fixes(
+    devices: &[Device],
+    cables: &Cables,
+    files: &Files,
+    intent: Option<&Intent>,
+) -> Report {
+    report(devices, cables, Some(files), intent)
 }
 
-fn report(devices: &[Device], files: Option<&Files>, intent: Option<&Intent>) -> Report {
-    let scene = Scene::new(devices, intent);
+fn report(
+    devices: &[Device],
+    cables: &Cables,
+    files: Option<&Files>,
+    intent: Option<&Intent>,
+) -> Report {
+    let scene = Scene::new(devices, cables, intent);
     let mut found = check(&scene, None);
+    cabling::check(&scene, &mut found);
     fleet::check(&scene, &mut found);
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
     Report {
         findings: found.into_findings(files),
         devices: devices.len(),
-        links: scene.wires.len(),
-        unknown: remarks(RemarkKind::Unknown),
+        links: scene.wiring.wires.len(),
+        unknown: remarks(RemarkKind::Unknown) + cables.remarks.len(),
         malformed: remarks(RemarkKind::Malformed) + remarks(RemarkKind::Truncated),
         foreign: remarks(RemarkKind::Foreign),
         unchecked: unchecked(devices),
@@ -67,8 +90,8 @@ fn check<'s>(scene: &'s Scene<'s>, only: Option<usize>) -> Collector<'s> {
     let mut found = Collector::new(scene);
     let wanted = |index: usize| only.is_none_or(|only| only == index);
     let wires = || {
-        let ends = |wire: &&scene::Wire| wire.ends.iter().any(|(index, _)| wanted(*index));
-        scene.wires.iter().filter(ends)
+        let ends = |wire: &&wiring::Wire| wire.ends.iter().any(|(index, _)| wanted(*index));
+        scene.wiring.wires.iter().filter(ends)
     };
     let devices = || scene.devices.iter().enumerate().filter(|(index, _)| wanted(*index));
     for site in devices().flat_map(|(index, device)| scene.sites_of(index, device)) {

@@ -10,6 +10,7 @@ mod tests;
 
 pub use decode::decode;
 
+use crate::cabling::{Cables, device_of_file, scan};
 use crate::device::Device;
 use crate::host::label::{self, Named};
 use crate::host::{self, HostFile, NOT_READ};
@@ -24,6 +25,8 @@ pub struct Collection {
     pub devices: Vec<Device>,
     /// Files that look like no system's.
     pub strange: Vec<FileId>,
+    /// What tables say about cables.
+    pub cables: Cables,
     /// Sentences on what was read in part or not at all.
     pub remarks: Vec<String>,
 }
@@ -48,18 +51,24 @@ pub fn read(files: &Files) -> Collection {
             continue;
         }
         let label = label::of(&file.name);
-        let system = SystemId::recognise(&file.text).filter(|_| !is_document(file));
+        let scan = scan(id, &file.text);
+        let tables = !scan.is_empty();
+        let mut owner = device_of_file(&file.name);
+        let text = scan.rest.as_deref().unwrap_or(&file.text);
+        let system = SystemId::recognise(text).filter(|_| !is_document(file));
         match system {
             Some(system) if system != SystemId::Host && label.copy_of.is_none() => {
                 let stem = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
                 let name = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-                let input = Input { name, file: id, text: &file.text };
+                let input = Input { name, file: id, text };
                 let mut device = system.system().parse(&input);
                 device.files.push(id);
+                owner.clone_from(&device.name);
                 found.devices.push(device);
             }
             _ if system == Some(SystemId::Host) || is_of_host(&label, file) => {
                 let name = host_name(&label, &file.text);
+                owner.clone_from(&name);
                 let key = label::short(&name).to_ascii_lowercase();
                 let next = hosts.len() + found.devices.len();
                 let host = hosts.entry(key).or_insert_with(|| Gathered {
@@ -69,11 +78,13 @@ pub fn read(files: &Files) -> Collection {
                 });
                 host.files.push(HostFile { file: id, text: &file.text, label });
             }
+            _ if tables => {}
             _ => match tree_of(&file.name, &trees) {
                 Some(tree) => *unread.entry(tree).or_default() += 1,
                 None => found.strange.push(id),
             },
         }
+        found.cables.add(scan, &owner);
     }
     let mut hosts: Vec<Gathered<'_>> = hosts.into_values().collect();
     hosts.sort_by_key(|host| host.place);

@@ -17,6 +17,7 @@
 
 pub mod approval;
 pub mod audit;
+pub mod cabling;
 pub mod change;
 pub mod collection;
 pub mod delivery;

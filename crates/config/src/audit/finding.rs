@@ -153,6 +153,11 @@ impl<'a> Collector<'a> {
         self.add(site.index, Some(site.name), fault);
     }
 
+    /// A fault of a cable at a port: what the port is configured to do may be right.
+    pub(super) fn port_named(&mut self, index: usize, port: &PortName, fault: Fault) {
+        self.add(index, Some(port), fault);
+    }
+
     /// A fault of a device.
     pub(super) fn device(&mut self, index: usize, fault: Fault) {
         self.add(index, None, fault);

@@ -8,6 +8,7 @@ use super::cure::{self, Aspect};
 use super::finding::{Fix, Key};
 use super::scene::{Scene, Site};
 use super::statement::{Statement, entered, statements_of, written};
+use crate::cabling::scan;
 use crate::change::Change;
 use crate::device::{Device, PortName, RemarkKind};
 use crate::facts::{self, Facts};
@@ -116,6 +117,8 @@ impl<'a> Fixer<'a> {
         }
         let file = *device.files.first()?;
         let text = entered(device.system, &self.files.get(file)?.text, statements)?;
+        // Tables of cables may stand in the same file.
+        let text = scan(file, &text).rest.unwrap_or(text);
         let input = Input { name: &device.name, file, text: &text };
         let mut after = system.parse(&input);
         after.files = device.files.clone();

@@ -3,7 +3,7 @@
 //! Where no fabric file says it, ports are of one kind if their devices have the same system and are named
 //! alike but for numbers, if they lead to devices that are named alike, and if they have the same speed.
 
-use super::scene::Wire;
+use super::wiring::Wire;
 use crate::device::{Device, Port, PortName};
 use crate::number::Priorities;
 use crate::qos::Trust;

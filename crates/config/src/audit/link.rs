@@ -3,7 +3,8 @@
 use super::cure::Aspect;
 use super::finding::{Collector, Fault};
 use super::rule;
-use super::scene::{Scene, Site, Wire, usual};
+use super::scene::{Scene, Site, usual};
+use super::wiring::Wire;
 use crate::number::Priorities;
 use std::collections::BTreeMap;
 use xoff_units::Bytes;

@@ -234,6 +234,21 @@ rules! {
         "Outside of what the algorithm is made for it does not react, or never recovers: senders keep their rate \
          until pauses stop them, or stay slow after congestion is gone.",
         "Restore the value that the firmware ships with, or one within the range.";
+    CABLE_MISMATCH = Error "cable-mismatch":
+        "a cable leads elsewhere than planned",
+        "Routes, rails and headroom are made for the cables of the plan. A NIC on the wrong rail sends through the \
+         spines what should stay on its leaf, a pair of devices with a cable less is congested while another is idle.",
+        "Move the cables that the finding names to the ports where the plan has them; or, if they are meant to be \
+         like that, correct the fabric file or the list of cables.";
+    CABLE_MISSING = Warning "cable-missing":
+        "a cable of the plan is not seen",
+        "The neighbour tables of the device were collected and show nothing at this port: the cable is not plugged in, \
+         broken, or the other end is off or does not speak LLDP.",
+        "Check link and LLDP at both ends of the cables that the finding names, and plug in what is missing.";
+    STALE = Warning "description-stale":
+        "the description of a port contradicts LLDP",
+        "At the next fault somebody will pull the cable that the description names.",
+        "Correct the description, or move the cable to where the description has it.";
     BALANCING = Warning "balancing-missing":
         "dynamic load balancing is off",
         "Few large flows hashed onto equal paths collide: some links are full and others idle.",

@@ -1,7 +1,11 @@
 //! Everything an audit looks at: devices, what they are meant to be, and the cables between them.
 
+use super::known::Known;
+use super::leads::Leads;
 use super::reference::Reference;
+use super::wiring::{Wire, Wiring};
 use super::{consensus, kind};
+use crate::cabling::Cables;
 use crate::device::{Device, Port, PortName};
 use crate::intent::{Agreement, Intent};
 use crate::number::{Class, Dscp, Priorities, Queue};
@@ -11,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
-use xoff_units::{Bytes, Length, Rate};
+use xoff_units::Rate;
 
 /// Everything an audit looks at: devices in their frame.
 #[derive(Clone)]
@@ -30,15 +34,13 @@ pub(super) struct Frame<'a> {
     intended: Vec<Option<&'a Device>>,
     /// Each device as meant and as its system can say it, where the intent has it.
     meant: Vec<Option<Device>>,
-    /// Names of ports in the intent, where they differ from the device's.
-    aliases: Vec<BTreeMap<PortName, PortName>>,
     /// Devices of the intent that were not collected.
     pub(super) missing: Vec<&'a str>,
     /// What most ports of a system and speed have, where there is no intent.
     usual: Vec<(Speed, [QueueSettings; 8])>,
     /// Systems whose ports usually say how much headroom they have.
     pub(super) sized: Vec<SystemId>,
-    pub(super) wires: Vec<Wire>,
+    pub(super) wiring: Wiring<'a>,
     /// The wire at each port.
     at: BTreeMap<(usize, PortName), (usize, usize)>,
 }
@@ -51,15 +53,6 @@ impl<'a> Deref for Scene<'a> {
     fn deref(&self) -> &Frame<'a> {
         &self.frame
     }
-}
-
-/// A cable between two devices that are there.
-#[derive(Debug, Clone)]
-pub(super) struct Wire {
-    pub(super) ends: [(usize, PortName); 2],
-    pub(super) rate: Option<Rate>,
-    pub(super) length: Option<Length>,
-    pub(super) headroom: [Option<Bytes>; 2],
 }
 
 /// One port and what is known about it.
@@ -147,21 +140,14 @@ impl<'s> Site<'s> {
 }
 
 impl<'a> Frame<'a> {
-    fn of_intent(devices: &[&'a Device], intent: &'a Intent) -> Self {
+    fn of_intent(devices: &'a [Device], wiring: Wiring<'a>, intent: &'a Intent) -> Self {
         let by_name: BTreeMap<&str, &'a Device> =
             intent.devices.iter().map(|device| (device.name.as_str(), device)).collect();
         let intended: Vec<_> =
             devices.iter().map(|device| by_name.get(device.name.as_str()).copied()).collect();
         let fitted = |meant: &Device| meant.system.system().fit(meant, &mut Vec::new());
         let meant: Vec<_> = intended.iter().map(|meant| meant.map(fitted)).collect();
-        let aliases: Vec<_> = devices
-            .iter()
-            .zip(&meant)
-            .map(|(device, meant)| meant.as_ref().map(|m| match_ports(device, m)))
-            .map(Option::unwrap_or_default)
-            .collect();
         let there: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-        let wires = wires_of_intent(devices, intent, &aliases);
         Self {
             agreement: intent.agreement.clone(),
             intent: Some(intent),
@@ -171,28 +157,26 @@ impl<'a> Frame<'a> {
             missing: by_name.keys().copied().filter(|name| !there.contains(name)).collect(),
             usual: Vec::new(),
             sized: sized_systems(devices),
-            at: ends(&wires),
-            aliases,
-            wires,
+            at: ends(&wiring.wires),
+            wiring,
         }
     }
 
-    fn of_fleet(devices: &[&'a Device]) -> Self {
-        let wires = wires_of_neighbours(devices);
-        let kinds = kind::of_members(devices, &wires);
-        let reference = Reference::of(devices, kinds);
+    fn of_fleet(devices: &'a [Device], wiring: Wiring<'a>) -> Self {
+        let all: Vec<&Device> = devices.iter().collect();
+        let kinds = kind::of_members(&all, &wiring.wires);
+        let reference = Reference::of(&all, kinds);
         Self {
-            agreement: consensus::agreement(devices, &reference),
+            agreement: consensus::agreement(&all, &reference),
             intent: None,
             reference: Some(reference),
             intended: vec![None; devices.len()],
             meant: vec![None; devices.len()],
-            aliases: vec![BTreeMap::new(); devices.len()],
             missing: Vec::new(),
             usual: Vec::new(),
             sized: sized_systems(devices),
-            at: ends(&wires),
-            wires,
+            at: ends(&wiring.wires),
+            wiring,
         }
     }
 }
@@ -209,13 +193,15 @@ fn ends(wires: &[Wire]) -> BTreeMap<(usize, PortName), (usize, usize)> {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(devices: &'a [Device], intent: Option<&'a Intent>) -> Self {
-        let devices: Vec<&'a Device> = devices.iter().collect();
+    pub(super) fn new(devices: &'a [Device], cables: &Cables, intent: Option<&'a Intent>) -> Self {
+        let known = Known::new(devices, cables, intent);
+        let leads = Leads::new(&known, devices, cables);
+        let wiring = Wiring::new(&known, leads, devices, intent);
         let frame = match intent {
-            Some(intent) => Frame::of_intent(&devices, intent),
-            None => Frame::of_fleet(&devices),
+            Some(intent) => Frame::of_intent(devices, wiring, intent),
+            None => Frame::of_fleet(devices, wiring),
         };
-        let mut scene = Self { devices, frame: Rc::new(frame) };
+        let mut scene = Self { devices: devices.iter().collect(), frame: Rc::new(frame) };
         if intent.is_none() {
             let usual = scene.common_queues();
             if let Some(frame) = Rc::get_mut(&mut scene.frame) {
@@ -282,7 +268,7 @@ impl<'a> Scene<'a> {
         let (Some(device), Some(meant)) = (self.devices.get(index), self.fitted(index)) else {
             return Vec::new();
         };
-        let taken: BTreeSet<&PortName> = self.aliases[index].values().collect();
+        let taken: BTreeSet<&PortName> = self.wiring.aliases[index].values().collect();
         let there = |name: &&PortName| device.ports.contains_key(*name) || taken.contains(name);
         meant.ports.keys().filter(|name| !there(name)).collect()
     }
@@ -312,7 +298,7 @@ impl<'a> Scene<'a> {
     pub(super) fn site<'s>(&'s self, index: usize, name: &'s PortName) -> Option<Site<'s>> {
         let device = self.devices.get(index)?;
         let (name, port) = device.ports.get_key_value(name)?;
-        let alias = self.aliases[index].get(name).unwrap_or(name);
+        let alias = self.wiring.aliases[index].get(name).unwrap_or(name);
         let usual = self.reference.as_ref().and_then(|r| r.devices[index].ports.get(name));
         let meant = self.fitted(index).and_then(|meant| meant.ports.get(alias));
         let intended = self.intended(index).and_then(|meant| meant.ports.get(alias));
@@ -327,7 +313,7 @@ impl<'a> Scene<'a> {
             wire: self
                 .at
                 .get(&(index, name.clone()))
-                .and_then(|(number, side)| Some((self.wires.get(*number)?, *side))),
+                .and_then(|(number, side)| Some((self.wiring.wires.get(*number)?, *side))),
         })
     }
 
@@ -341,7 +327,7 @@ impl<'a> Scene<'a> {
     /// A port as it should be: the intent's, or one of another device of the same system that
     /// leads to the same kind of device.
     pub(super) fn good_port(&self, index: usize, name: &PortName) -> Option<&Port> {
-        let alias = self.aliases.get(index)?.get(name).unwrap_or(name);
+        let alias = self.wiring.aliases.get(index)?.get(name).unwrap_or(name);
         if let Some(meant) = self.fitted(index).and_then(|meant| meant.ports.get(alias)) {
             return Some(meant);
         }
@@ -369,114 +355,6 @@ impl Site<'_> {
     }
 }
 
-/// Ports of the device against ports of the intent: by name, else by what they lead to.
-fn match_ports(device: &Device, meant: &Device) -> BTreeMap<PortName, PortName> {
-    let mut aliases = BTreeMap::new();
-    if meant.ports.keys().all(|name| device.ports.contains_key(name)) {
-        return aliases;
-    }
-    let mut free: Vec<(&PortName, &Port)> = meant.ports.iter().collect();
-    for (name, port) in &device.ports {
-        let Some(said) = port.neighbour.value() else { continue };
-        let words: Vec<&str> = words(&said.device).collect();
-        let found = free.iter().position(|(_, meant)| {
-            meant.neighbour.value().is_some_and(|peer| words.contains(&peer.device.as_str()))
-        });
-        if let Some(position) = found {
-            aliases.insert(name.clone(), free.remove(position).0.clone());
-        }
-    }
-    // RDMA devices go by other names where udev renames them: as many as are meant are those, in their order.
-    let strangers = device.ports.keys().all(|name| !meant.ports.contains_key(name));
-    if device.is_host()
-        && aliases.is_empty()
-        && strangers
-        && device.ports.len() == meant.ports.len()
-    {
-        return device.ports.keys().cloned().zip(meant.ports.keys().cloned()).collect();
-    }
-    aliases
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> + Clone {
-    let part = |c: char| !(c.is_ascii_alphanumeric() || "_-./".contains(c));
-    text.split(part).filter(|word| !word.is_empty())
-}
-
-fn wires_of_intent(
-    devices: &[&Device],
-    intent: &Intent,
-    aliases: &[BTreeMap<PortName, PortName>],
-) -> Vec<Wire> {
-    let index: BTreeMap<&str, usize> =
-        devices.iter().enumerate().map(|(i, device)| (device.name.as_str(), i)).collect();
-    let real: Vec<BTreeMap<&PortName, &PortName>> = aliases
-        .iter()
-        .map(|names| names.iter().map(|(own, meant)| (meant, own)).collect())
-        .collect();
-    let end = |end: &crate::intent::End| {
-        let device = *index.get(end.device.as_str())?;
-        let port = real[device].get(&end.port).map_or(&end.port, |own| *own);
-        devices[device].ports.contains_key(port).then(|| (device, port.clone()))
-    };
-    let joined = intent.links.iter().filter_map(|link| {
-        Some(Wire {
-            ends: [end(&link.ends[0])?, end(&link.ends[1])?],
-            rate: link.rate,
-            length: link.length,
-            headroom: link.headroom,
-        })
-    });
-    joined.collect()
-}
-
-/// Cables as descriptions and neighbour tables tell them.
-fn wires_of_neighbours(devices: &[&Device]) -> Vec<Wire> {
-    let index: BTreeMap<&str, usize> =
-        devices.iter().enumerate().map(|(i, device)| (device.name.as_str(), i)).collect();
-    // Which device, and which of its ports where said, each port leads to.
-    type Leads = BTreeMap<PortName, (usize, Option<PortName>)>;
-    let mut leads: Vec<Leads> = vec![Leads::new(); devices.len()];
-    for (number, device) in devices.iter().enumerate() {
-        for (name, port) in &device.ports {
-            let Some(said) = port.neighbour.value() else { continue };
-            let mut all = words(&said.device).chain(said.port.as_deref());
-            let Some(peer) = all.clone().find_map(|word| index.get(word)) else { continue };
-            let far = all.find_map(|word| devices[*peer].ports.get_key_value(&PortName::new(word)));
-            leads[number].insert(name.clone(), (*peer, far.map(|(name, _)| name.clone())));
-        }
-    }
-    let mut taken: BTreeMap<(usize, PortName), ()> = BTreeMap::new();
-    let mut wires = Vec::new();
-    let all = leads.iter().enumerate().flat_map(|(number, ports)| {
-        ports.iter().map(move |(name, lead)| ((number, name.clone()), lead))
-    });
-    for (near, (peer, far)) in all {
-        if taken.contains_key(&near) {
-            continue;
-        }
-        let mutual = || {
-            let free = |port: &PortName| {
-                let end = (*peer, port.clone());
-                !taken.contains_key(&end) && end != near
-            };
-            let mut back = leads[*peer].iter().filter(|(_, (to, _))| *to == near.0);
-            back.find(|(port, _)| free(port)).map(|(port, _)| port.clone())
-        };
-        let Some(port) = far.clone().or_else(mutual) else { continue };
-        let other = (*peer, port);
-        if taken.contains_key(&other) || other == near {
-            continue;
-        }
-        taken.insert(near.clone(), ());
-        taken.insert(other.clone(), ());
-        let of = |end: &(usize, PortName)| devices[end.0].ports.get(&end.1);
-        let rate = of(&near).and_then(|p| p.rate.get()).or(of(&other).and_then(|p| p.rate.get()));
-        wires.push(Wire { ends: [near, other], rate, length: None, headroom: [None, None] });
-    }
-    wires
-}
-
 /// The same settings, wherever they were said.
 fn same_queues(a: &[QueueSettings; 8], b: &[QueueSettings; 8]) -> bool {
     let same = |(a, b): (&QueueSettings, &QueueSettings)| {
@@ -496,7 +374,7 @@ pub(super) fn usual<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
 }
 
 /// Systems whose ports usually say how much headroom they have, of those that pause.
-fn sized_systems(devices: &[&Device]) -> Vec<SystemId> {
+fn sized_systems(devices: &[Device]) -> Vec<SystemId> {
     let says = |port: &Port| port.groups.iter().any(|group| group.headroom.get().is_some());
     let pauses = |port: &&Port| port.pfc.get().is_some_and(|set| !set.is_empty());
     let usually = |system: &SystemId| {

@@ -18,6 +18,8 @@ pub struct Link {
     pub length: Option<Length>,
     /// Headroom below which the lossless class can lose packets, at each end that is a switch.
     pub headroom: [Option<Bytes>; 2],
+    /// The rail of the NIC at one of its ends, in a design with rails.
+    pub rail: Option<u32>,
 }
 
 /// One end of a cable.
@@ -95,6 +97,7 @@ pub(super) fn links(fabric: &Fabric, ports: &[End]) -> Vec<Link> {
             rate: Some(cable.rate),
             length,
             headroom: [a, b].map(|end| needed(fabric, end)),
+            rail: [a, b].into_iter().find_map(|end| rail(fabric, end)),
         }
     })
     .collect()
@@ -103,6 +106,11 @@ pub(super) fn links(fabric: &Fabric, ports: &[End]) -> Vec<Link> {
 fn needed(fabric: &Fabric, port: PortId) -> Option<Bytes> {
     use xoff_fabric::rules::headroom::{Situation, needed};
     Situation::at(fabric, port).map(|situation| needed(&situation))
+}
+
+/// The rail that a port of a NIC is meant to be on.
+fn rail(fabric: &Fabric, port: PortId) -> Option<u32> {
+    fabric.nics.get(fabric.ports[port.index()].node.index())?.rail
 }
 
 /// What a port leads to.

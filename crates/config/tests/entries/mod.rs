@@ -39,5 +39,5 @@ pub(crate) fn audit(bytes: &[u8]) {
         files.add(format!("{number}.cfg"), part);
     }
     let found = xoff_config::audit::read(&files);
-    let _ = xoff_config::audit(&found.devices, None);
+    let _ = xoff_config::audit::audit_with(&found.devices, &found.cables, None);
 }

@@ -53,13 +53,13 @@ impl Pod {
         for (name, text) in texts {
             files.add(name.clone(), text.clone());
         }
-        let audit::Collection { devices, strange, .. } = audit::read(&files);
+        let audit::Collection { devices, strange, cables, .. } = audit::read(&files);
         assert!(strange.is_empty(), "not recognised: {strange:?}");
         let intent = common::intent_for(&self.setup, self.balancing, &devices);
         let intent = with_fabric.then_some(&intent);
         match fixes {
-            true => audit::with_fixes(&devices, &files, intent),
-            false => xoff_config::audit(&devices, intent),
+            true => audit::with_fixes(&devices, &cables, &files, intent),
+            false => audit::audit_with(&devices, &cables, intent),
         }
     }
 }

@@ -20,10 +20,15 @@ const MOST_NAMED: usize = 40;
 
 /// The configurations in a folder; what looks like none is named.
 pub(crate) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
+    read_collection(dir).map(|(files, found)| (files, found.devices))
+}
+
+/// All that is in a folder: configurations, and tables of cables.
+pub(super) fn read_collection(dir: &Path) -> Result<(Files, Collection), Failure> {
     let mut files = Files::default();
     collect(dir, &mut files)?;
-    let found = devices(&files);
-    if found.is_empty() {
+    let found = collection(&files);
+    if found.devices.is_empty() {
         return Err(Failure::input(format!(
             "nothing in `{}` looks like a configuration; known are SONiC's config_db.json, Arista \
              EOS, Cisco NX-OS, NVUE commands and YAML, Junos, Dell OS10, PicOS, and of hosts the \
@@ -36,14 +41,18 @@ pub(crate) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
 
 /// The devices that files describe, with a word on those that describe none.
 pub(crate) fn devices(files: &Files) -> Vec<Device> {
-    let Collection { devices, strange, remarks } = read(files);
-    let strange = strange.iter().filter_map(|id| files.get(*id));
+    collection(files).devices
+}
+
+fn collection(files: &Files) -> Collection {
+    let found = read(files);
+    let strange = found.strange.iter().filter_map(|id| files.get(*id));
     let unknown = strange.map(|file| format!("`{}` looks like no known configuration", file.name));
     warn(unknown.collect());
-    for remark in remarks {
-        say(Level::Note, &remark);
+    for remark in &found.remarks {
+        say(Level::Note, remark);
     }
-    devices
+    found
 }
 
 /// Reads a file, or all files below a folder in the order of their names. What cannot be read is named, and is not

@@ -9,13 +9,16 @@ mod simulate;
 
 pub(super) use folder::{collect, devices, read_folder};
 
+use folder::read_collection;
+
 use super::config::{balancing, usual_system};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, style::Style};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use xoff_config::audit::{RULES, Report};
+use xoff_config::audit::{Collection, RULES, Report, with_fixes};
+use xoff_config::cabling::Cables;
 use xoff_config::device::{Balancing, Device, RemarkKind};
 use xoff_config::{Files, Intent, SystemId};
 use xoff_fabric::model::Switch;
@@ -35,7 +38,9 @@ is seen from what is in it. Of hosts: check scripts of `xoff config`, output of
 mlnx_qos, cma_roce_tos, ethtool, dcb, lldptool, niccli, nicctl and the like,
 sysfs, environments, logs of sessions, sosreports; files of one host are one
 device. With a fabric file devices are held against it and its
-cables, without against each other. If the fabric file was approved with
+cables, without against each other. Cables also come from neighbour tables
+(`lldpctl`, `show lldp neighbors`, as text or JSON) and from lists of cables
+(cabling.csv of `xoff plan`, NetBox, other CSV) in the folder. If the fabric file was approved with
 `xoff config --approve`, devices that drifted from what was approved are reported,
 and signatures are checked against approvers.toml or FABRIC.approvers.
 
@@ -95,10 +100,10 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         return explain(id);
     }
     let dir = args.dir.as_deref().unwrap_or(Path::new("."));
-    let (files, devices) = read_folder(dir)?;
+    let (files, Collection { devices, cables, .. }) = read_collection(dir)?;
     let meant = intent(args, &devices)?;
     let intent = meant.as_ref().map(|(_, intent)| intent);
-    let mut report = xoff_config::audit::with_fixes(&devices, &files, intent);
+    let mut report = with_fixes(&devices, &cables, &files, intent);
     if let Some(path) = &args.write_baseline {
         return baseline::write(path, &report);
     }
@@ -114,7 +119,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if args.sarif {
         output::stdout_json(&sarif::log(&report, &files))?;
     } else if args.json {
-        let mut answer = Answer::of(&report, &devices, &files, args.unknown);
+        let mut answer = Answer::of(&report, &devices, &cables, &files, args.unknown);
         answer.accepted = accepted;
         answer.approval = approved.as_ref().map(approval::Entry::of);
         answer.effects = effects.as_ref();
@@ -126,7 +131,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             output::stdout(&approval::show(approved, Style::stdout()))?;
         }
         if args.unknown {
-            output::stdout(&page::unknown(&devices, &files, Style::stdout()))?;
+            output::stdout(&page::unknown(&devices, &cables, &files, Style::stdout()))?;
         }
         if let Some(effects) = &effects {
             simulate::show(effects)?;
@@ -212,7 +217,13 @@ struct FindingEntry<'a> {
 }
 
 impl<'a> Answer<'a> {
-    fn of(report: &'a Report, devices: &'a [Device], files: &Files, unknown: bool) -> Self {
+    fn of(
+        report: &'a Report,
+        devices: &'a [Device],
+        cables: &Cables,
+        files: &Files,
+        unknown: bool,
+    ) -> Self {
         let entry = |device: &'a Device| DeviceEntry {
             name: &device.name,
             system: SystemId::name(device.system),
@@ -231,9 +242,9 @@ impl<'a> Answer<'a> {
             undo: &finding.fix.undo,
             no_fix: &finding.fix.reason,
         };
-        let remarks = devices.iter().flat_map(|device| &device.remarks).filter(|_| unknown);
+        let remarks = devices.iter().flat_map(|device| &device.remarks).chain(&cables.remarks);
         let statements = remarks
-            .filter(|remark| remark.kind != RemarkKind::Foreign)
+            .filter(|remark| unknown && remark.kind != RemarkKind::Foreign)
             .map(|remark| files.label(remark.place))
             .collect();
         Self {

@@ -6,6 +6,7 @@ use crate::output::{printable, wrap};
 use std::fmt::Write;
 use xoff_config::Files;
 use xoff_config::audit::{Finding, Report, Rule};
+use xoff_config::cabling::Cables;
 use xoff_config::device::{Device, PortName, RemarkKind};
 use xoff_fabric::Severity;
 
@@ -126,20 +127,19 @@ pub(super) fn footer(report: &Report, accepted: usize) -> String {
 }
 
 /// Statements that were not understood, with their lines.
-pub(super) fn unknown(devices: &[Device], files: &Files, style: Style) -> String {
+pub(super) fn unknown(devices: &[Device], cables: &Cables, files: &Files, style: Style) -> String {
     let mut text = String::new();
-    for device in devices {
-        for remark in device.remarks.iter().filter(|remark| remark.kind != RemarkKind::Foreign) {
-            let label = files.label(remark.place);
-            let line = files.lines(remark.place, 1).first().map_or("", |(_, line)| line.trim());
-            let _ = writeln!(
-                text,
-                "{} {} {}",
-                style.dim(&printable(&label)),
-                remark.kind.name(),
-                printable(line)
-            );
-        }
+    let remarks = devices.iter().flat_map(|device| &device.remarks).chain(&cables.remarks);
+    for remark in remarks.filter(|remark| remark.kind != RemarkKind::Foreign) {
+        let label = files.label(remark.place);
+        let line = files.lines(remark.place, 1).first().map_or("", |(_, line)| line.trim());
+        let _ = writeln!(
+            text,
+            "{} {} {}",
+            style.dim(&printable(&label)),
+            remark.kind.name(),
+            printable(line)
+        );
     }
     text
 }
