@@ -37,7 +37,7 @@ use crate::device::{Device, RemarkKind};
 use crate::intent::Intent;
 use crate::place::Files;
 use crate::system::{SystemId, Topic};
-use finding::Collector;
+use finding::{Collector, Fault};
 use scene::{Scene, Site};
 use std::collections::BTreeSet;
 
@@ -73,7 +73,9 @@ fn report(
     cabling::check(&scene, &mut found);
     fleet::check(&scene, &mut found);
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
+    let notes = found.take_notes();
     Report {
+        notes,
         findings: found.into_findings(files),
         devices: devices.len(),
         links: scene.wiring.wires.len(),
@@ -94,6 +96,17 @@ fn check<'s>(scene: &'s Scene<'s>, only: Option<usize>) -> Collector<'s> {
         scene.wiring.wires.iter().filter(ends)
     };
     let devices = || scene.devices.iter().enumerate().filter(|(index, _)| wanted(*index));
+    // What is missing from a text that is cut off is no mistake of the device.
+    let cut = &scene.cut;
+    for (index, (message, place)) in cut.iter().filter(|(index, _)| wanted(**index)) {
+        found.device(*index, Fault::new(&rule::TRUNCATED, message).at([*place]));
+    }
+    let wires = || {
+        let whole =
+            |wire: &&wiring::Wire| wire.ends.iter().all(|(index, _)| !cut.contains_key(index));
+        wires().filter(whole)
+    };
+    let devices = || devices().filter(|(index, _)| !cut.contains_key(index));
     for site in devices().flat_map(|(index, device)| scene.sites_of(index, device)) {
         check_port(&site, &mut found);
     }

@@ -11,7 +11,7 @@ mod tests;
 pub use decode::decode;
 
 use crate::cabling::{Cables, device_of_file, scan};
-use crate::device::Device;
+use crate::device::{Device, Ending};
 use crate::host::label::{self, Named};
 use crate::host::{self, HostFile, NOT_READ};
 use crate::place::{File, FileId, Files};
@@ -63,6 +63,7 @@ pub fn read(files: &Files) -> Collection {
                 let input = Input { name, file: id, text };
                 let mut device = system.system().parse(&input);
                 device.files.push(id);
+                device.ending = Ending::of(&file.text);
                 owner.clone_from(&device.name);
                 found.devices.push(device);
             }

@@ -79,6 +79,8 @@ pub struct Report {
     pub malformed: usize,
     /// Statements about something else.
     pub foreign: usize,
+    /// What holds for many devices alike, and is no mistake of one.
+    pub notes: Vec<String>,
     /// What was not checked, because no verified statement of that system is known for it.
     pub unchecked: Vec<(SystemId, Topic)>,
 }
@@ -138,11 +140,18 @@ pub(super) struct Collector<'a> {
     broken: BTreeMap<(usize, PortName), ()>,
     /// The parts of ports, and of devices as a whole, about which something was reported.
     reported: BTreeMap<(usize, Option<PortName>), Vec<Aspect>>,
+    notes: BTreeSet<String>,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(scene: &'a Scene<'a>) -> Self {
-        Self { scene, found: BTreeMap::new(), broken: BTreeMap::new(), reported: BTreeMap::new() }
+        Self {
+            scene,
+            found: BTreeMap::new(),
+            broken: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            notes: BTreeSet::new(),
+        }
     }
 
     /// A fault of a port.
@@ -156,6 +165,16 @@ impl<'a> Collector<'a> {
     /// A fault of a cable at a port: what the port is configured to do may be right.
     pub(super) fn port_named(&mut self, index: usize, port: &PortName, fault: Fault) {
         self.add(index, Some(port), fault);
+    }
+
+    /// Something that holds for many devices.
+    pub(super) fn note(&mut self, sentence: String) {
+        self.notes.insert(sentence);
+    }
+
+    /// What was noted.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes).into_iter().collect()
     }
 
     /// A fault of a device.

@@ -59,7 +59,7 @@ pub(super) fn of_members(devices: &[&Device], wires: &[Wire]) -> BTreeMap<(usize
         for (name, port) in &device.ports {
             let end = (index, name.clone());
             let peer = peers.get(&end).map(|peer| *peer);
-            if told.carries_roce(device, port, peer.is_some()) {
+            if told.carries_roce(index, device, port, peer.is_some()) {
                 let peer = peer.map(|peer| role(&devices[peer].name)).unwrap_or_default();
                 let rate = port.rate.get();
                 let kind = Kind { system: device.system, role: role(&device.name), peer, rate };
@@ -86,11 +86,16 @@ struct Told {
     /// Whether nearly all ports that pause lead to devices that are there: then a port that leads elsewhere is
     /// of another network.
     wired: bool,
+    /// Devices on which all ports pause: PFC was turned on for the box, and says nothing of a port.
+    everywhere: BTreeSet<usize>,
 }
 
 impl Told {
     fn of(devices: &[&Device], peers: &BTreeMap<(usize, PortName), usize>) -> Self {
         let (mut rates, mut all, mut wired) = (BTreeSet::new(), 0usize, 0usize);
+        let used = |port: &&Port| port.enabled.get() != Some(false);
+        let boxed = |device: &Device| device.ports.values().filter(used).all(pauses);
+        let everywhere = (0..devices.len()).filter(|index| boxed(devices[*index])).collect();
         for (index, device) in devices.iter().enumerate().filter(|(_, device)| !device.is_host()) {
             for (name, port) in device.ports.iter().filter(|(_, port)| pauses(port)) {
                 rates.extend(port.rate.get().map(|rate| (device.system, rate)));
@@ -98,17 +103,22 @@ impl Told {
                 wired += usize::from(peers.contains_key(&(index, name.clone())));
             }
         }
-        Self { rates, wired: wired * 10 >= all * 8 && all > 0 }
+        Self { rates, wired: wired * 10 >= all * 6 && all > 0, everywhere }
     }
 
     /// Whether a port carries RoCE: it pauses, its cable leads to a device that is there, or two things
     /// that ports of RoCE have and others rarely do.
-    fn carries_roce(&self, device: &Device, port: &Port, wired: bool) -> bool {
+    fn carries_roce(&self, index: usize, device: &Device, port: &Port, wired: bool) -> bool {
         if port.enabled.get() == Some(false) {
             return false;
         }
-        if device.is_host() || pauses(port) || wired {
+        let own = pauses(port) && !self.everywhere.contains(&index);
+        if device.is_host() || own || wired {
             return true;
+        }
+        if pauses(port) {
+            let small = port.mtu.get().is_some_and(|mtu| mtu < packet::default_largest_ip());
+            return !(small || (self.wired && port.neighbour.is_said()));
         }
         let elsewhere = self.wired && port.neighbour.is_said();
         let rate = port.rate.get().map(|rate| self.rates.contains(&(device.system, rate)));

@@ -68,6 +68,10 @@ fn pause(sender: &Site<'_>, receiver: &Site<'_>, found: &mut Collector<'_>) {
 
 /// One cable cannot be of two lengths: the end that believes in less has less headroom.
 fn cable(site: &Site<'_>, other: &Site<'_>, found: &mut Collector<'_>) {
+    // A NIC says the length that its driver starts with, whatever the cable is.
+    if site.device.is_host() || other.device.is_host() {
+        return;
+    }
     let (Some(own), Some(far)) = (site.port.cable.get(), other.port.cable.get()) else { return };
     if own < far && other.port.cable.is_said() {
         let how = if site.port.cable.is_said() { "" } else { " by default" };

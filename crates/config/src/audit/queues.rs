@@ -159,16 +159,19 @@ fn other_speed(site: &Site<'_>, queue: Queue, wred: &Wred) -> Option<Rate> {
     meant.or_else(usual)
 }
 
-/// Without an intent: thresholds that a whole fabric has copied from another speed.
+/// Without an intent: thresholds that a whole fabric has for several speeds. No device is wrong for that.
 fn copied(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) {
     if site.scene.intent.is_some() {
         return;
     }
     let faster = other_speed(site, queue, wred).zip(site.rate());
     let Some((faster, rate)) = faster.filter(|(faster, rate)| faster > rate) else { return };
-    let message = format!("queue {queue} {} at {rate} and at {faster} alike", facts::wred(wred));
-    let place = site.port.queues[queue.index()].wred.place();
-    found.port(site, Fault::new(&rule::ECN_SPEED, message).at(place));
+    found.note(format!(
+        "{} switches mark alike at {rate} and at {faster} ({}): a threshold is a queueing time, and what is right \
+         for one speed is early or late for the other",
+        site.device.system,
+        facts::wred(wred)
+    ));
 }
 
 fn notifications(site: &Site<'_>, found: &mut Collector<'_>) {
@@ -279,9 +282,12 @@ pub(super) fn shares(site: &Site<'_>, found: &mut Collector<'_>) {
         })
     };
     let sum: u64 = weights().map(|(_, weight, _)| u64::from(weight)).sum();
-    // The weights of SONiC and PicOS are relative; the others are percentages.
+    // The weights of SONiC and PicOS are relative; the others are percentages. `mlnx_qos` and NVUE refuse what is
+    // not 100, others share out what is left.
     let relative = matches!(site.device.system, SystemId::Sonic | SystemId::PicOs);
-    if !relative && sum != 100 && weights().next().is_some() {
+    let exact = matches!(site.device.system.family(), SystemId::Host | SystemId::Cumulus);
+    let wrong = sum > 100 || (exact && sum < 100 && sum > 0);
+    if !relative && wrong {
         let places = weights().filter_map(|(_, _, place)| place);
         let message = format!("the weights add up to {sum}%");
         let fault = Fault::new(&rule::SHARES, message).at(places).cured_by(Aspect::Turns);

@@ -57,6 +57,7 @@ enum Reach {
 impl Reach {
     fn of(about: &str) -> Self {
         match about.split(' ').next().unwrap_or_default() {
+            "group" if about.ends_with("threshold") || about.ends_with("reserved") => Self::Speed,
             "cable" | "group" => Self::Cable,
             "mtu" | "watchdog" | "queue" | "balancing" => Self::Speed,
             _ => Self::Fabric,
@@ -244,6 +245,7 @@ impl Poll<'_> {
             for (value, (_, ports)) in &values {
                 *votes.by_port.entry(*value).or_default() += ports;
             }
+            votes.mixed += usize::from(values.len() > 1);
             let most = values.values().map(|(_, ports)| *ports).max().unwrap_or(0);
             let mut leading = values.iter().filter(|(_, (_, ports))| *ports == most);
             let (Some((value, (number, _))), None) = (leading.next(), leading.next()) else {
@@ -268,6 +270,8 @@ struct Votes<'a> {
     values: BTreeMap<Option<&'a str>, (usize, usize)>,
     by_port: BTreeMap<Option<&'a str>, usize>,
     devices: usize,
+    /// Devices whose own ports differ.
+    mixed: usize,
     ports: usize,
     what: String,
 }
@@ -292,7 +296,9 @@ impl Votes<'_> {
     fn unanimous(&self) -> Choice {
         let most = self.by_port.iter().max_by_key(|(_, ports)| **ports);
         let found = most.filter(|(_, ports)| self.ports > 2 && **ports + 1 >= self.ports.max(3));
-        let device = most.filter(|_| self.devices > 2).and_then(|(value, _)| {
+        // A device as a whole, if the ports of each device are alike.
+        let alike = self.devices > 2 && self.mixed == 0;
+        let device = most.filter(|_| alike).and_then(|(value, _)| {
             let (number, count) = self.values.get(value)?;
             (*count + 1 >= self.devices).then_some((value, number))
         });

@@ -275,6 +275,11 @@ rules! {
         "a statement about RoCE has a value that cannot be read",
         "The device may refuse the statement, or mean something by it that was not checked.",
         "Correct the value.";
+    TRUNCATED = Error "truncated":
+        "the text of a device is cut off",
+        "What stands behind the cut was not read: what is missing there looks like a mistake, and what is wrong there is \
+         not found.",
+        "Collect the configuration again, whole; turn paging off, and look at limits of lines and time.";
     NOTHING_CHECKED = Warning "nothing-checked":
         "nothing was checked",
         "What was not checked may be wrong: no finding here does not mean that all is well.",

@@ -3,6 +3,7 @@
 use super::known::Known;
 use super::leads::Leads;
 use super::reference::Reference;
+use super::silence::{self, Cut};
 use super::wiring::{Wire, Wiring};
 use super::{consensus, kind};
 use crate::cabling::Cables;
@@ -38,6 +39,8 @@ pub(super) struct Frame<'a> {
     pub(super) missing: Vec<&'a str>,
     /// What most ports of a system and speed have, where there is no intent.
     usual: Vec<(Speed, [QueueSettings; 8])>,
+    /// Devices whose text is cut off.
+    pub(super) cut: Cut,
     /// Systems whose ports usually say how much headroom they have.
     pub(super) sized: Vec<SystemId>,
     pub(super) wiring: Wiring<'a>,
@@ -156,6 +159,7 @@ impl<'a> Frame<'a> {
             meant,
             missing: by_name.keys().copied().filter(|name| !there.contains(name)).collect(),
             usual: Vec::new(),
+            cut: silence::cut(devices),
             sized: sized_systems(devices),
             at: ends(&wiring.wires),
             wiring,
@@ -174,6 +178,7 @@ impl<'a> Frame<'a> {
             meant: vec![None; devices.len()],
             missing: Vec::new(),
             usual: Vec::new(),
+            cut: silence::cut(devices),
             sized: sized_systems(devices),
             at: ends(&wiring.wires),
             wiring,

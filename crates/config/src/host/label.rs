@@ -192,7 +192,7 @@ fn word(text: &str, word: &str) -> Option<usize> {
 
 /// The length of the name of a NIC that a text begins with: `eth2`, `ens1f0np0`, `mlx5_2`.
 fn port_at(text: &str) -> Option<usize> {
-    const STARTS: [&str; 15] = [
+    const STARTS: [&str; 20] = [
         "mlx5_bond_",
         "mlx5_",
         "mlx4_",
@@ -202,6 +202,11 @@ fn port_at(text: &str) -> Option<usize> {
         "benic",
         "rocep",
         "rdmap",
+        "rdma",
+        "roce",
+        "hca",
+        "nic",
+        "enx",
         "bond",
         "eth",
         "enp",

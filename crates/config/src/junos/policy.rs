@@ -18,6 +18,8 @@ type Named<T> = BTreeMap<String, T>;
 pub(super) struct ForwardingClass {
     pub(super) queue: Said<Queue>,
     pub(super) pause: Said<Priority>,
+    /// It is `no-loss`: without that, a pause priority protects nothing.
+    pub(super) lossless: bool,
     /// It has a queue for multicast, 8 to 11, which is not in the model.
     multicast: bool,
 }
@@ -216,6 +218,7 @@ impl Policies {
                     let class = ForwardingClass {
                         queue: Queue::new(*queue).map_or(Said::Absent, Said::Default),
                         pause: pause.and_then(Priority::new).map_or(Said::Absent, Said::Default),
+                        lossless: pause.is_some(),
                         multicast: false,
                     };
                     self.classes.insert(name, class);
@@ -251,7 +254,7 @@ impl Policies {
                     let read = words.next().and_then(|word| Priority::read(word));
                     entry.pause = notes.said(line, read);
                 }
-                "no-loss" => {}
+                "no-loss" => entry.lossless = true,
                 _ => notes.mark(line, RemarkKind::Unknown),
             }
         }

@@ -2,7 +2,7 @@
 
 use super::parse::Bound;
 use super::policy::{Pausing, Policies};
-use crate::number::{Class, Group, Priorities, Queue};
+use crate::number::{Class, Group, Priorities, Priority, Queue};
 use crate::place::{Place, Said};
 use crate::qos::{Maps, Trust};
 use std::collections::BTreeMap;
@@ -75,16 +75,22 @@ impl<'p> Resolved<'p> {
             let named = self.numbers.iter().find(|(_, other)| **other == number)?;
             self.policies.classes.get(*named.0)?.pause.get()
         };
+        // A class that may lose is not made lossless by a pause.
+        let may_lose = |priority: Priority| {
+            let mut own =
+                self.policies.classes.values().filter(|c| c.pause.get() == Some(priority));
+            own.next().is_some_and(|first| !first.lossless && own.all(|other| !other.lossless))
+        };
         let mut set = Priorities::NONE;
         let mut first = None;
         for (dscp, place) in &profile.dscps {
             let class = maps.dscp_to_class[dscp.index()].get();
-            if let Some(priority) = class.and_then(of_class) {
+            if let Some(priority) = class.and_then(of_class).filter(|p| !may_lose(*p)) {
                 set = set.with(priority);
                 first = first.or(Some(*place));
             }
         }
-        for (priority, place) in &profile.priorities {
+        for (priority, place) in profile.priorities.iter().filter(|(p, _)| !may_lose(*p)) {
             set = set.with(*priority);
             first = first.or(Some(*place));
         }

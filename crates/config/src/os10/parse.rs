@@ -11,7 +11,7 @@ use crate::text::notes::{Notes, access_list, bytes, share, speed};
 use crate::text::outline::{Form, Statement, outline};
 use crate::text::ports::{self, Named};
 use std::collections::{BTreeMap, BTreeSet};
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Rate};
 
 /// A policy or map that is applied, and where that is said.
 type Applied = Option<(String, Place)>;
@@ -39,6 +39,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         policies: Policies::default(),
         ports: BTreeMap::new(),
         channels: BTreeMap::new(),
+        cages: Vec::new(),
         system: Bound::default(),
         mtu: Said::Absent,
     };
@@ -62,6 +63,8 @@ struct Parser {
     notes: Notes,
     policies: Policies,
     ports: BTreeMap<String, Bound>,
+    /// Cages that are broken out, with the speed of their ports.
+    cages: Vec<(String, Said<Rate>)>,
     channels: BTreeMap<u32, Bound>,
     /// What `system qos` applies to all ports that do not say otherwise.
     system: Bound,
@@ -121,6 +124,13 @@ impl Parser {
     }
 
     fn interface(&mut self, form: Form, names: &[&str], statement: &Statement<'_>) {
+        // `interface breakout 1/1/5 map 200g-2x`: the speed of the ports of a cage.
+        if let (["breakout", cage, "map", map], Form::Plain) = (names, form) {
+            let word = map.split_once('-').map_or(*map, |(speed, _)| speed);
+            let rate = self.notes.said(statement.line, speed(word));
+            self.cages.push(((*cage).to_owned(), rate));
+            return;
+        }
         match (ports::named(names, "ethernet"), form) {
             (Named::Ports(names), Form::Plain) => {
                 for (index, name) in names.into_iter().enumerate() {
@@ -159,6 +169,18 @@ impl Parser {
         self.device.balancing = Said::Default(Balancing::Hash);
         let (mut maps_known, mut queues_known, mut groups_known) = (vec![], vec![], vec![]);
         let mut told = BTreeSet::new();
+        for (cage, rate) in std::mem::take(&mut self.cages) {
+            let whole = format!("ethernet{cage}");
+            let inside = |name: &PortName| {
+                let rest = name.as_str().strip_prefix(whole.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+            };
+            for (_, port) in self.device.ports.iter_mut().filter(|(name, _)| inside(name)) {
+                if !port.rate.is_said() {
+                    port.rate = rate;
+                }
+            }
+        }
         for (name, own) in std::mem::take(&mut self.ports) {
             let own = match own.channel.and_then(|number| self.channels.get(&number)) {
                 Some(channel) => own.over(channel),

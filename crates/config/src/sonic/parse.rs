@@ -116,6 +116,11 @@ impl<'a> Parser<'a> {
     }
 
     fn metadata(&mut self) {
+        // The version of the database follows the release: the image is in no table.
+        let database = self.table("VERSIONS").iter().find(|(key, _)| key.text == "DATABASE");
+        if let Some(version) = database.and_then(|(_, node)| node.get("VERSION")) {
+            self.device.version = self.value(version, |text| Some(text.to_owned()));
+        }
         let Some((_, local)) =
             self.table("DEVICE_METADATA").iter().find(|(key, _)| key.text == "localhost")
         else {

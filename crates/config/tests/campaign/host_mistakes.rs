@@ -175,7 +175,14 @@ fn nvidia(plan: &Plan, draw: &mut Draw) -> Vec<Mistake> {
     all.push(mistake("rdma_cm writes dscp 0", &server, Some(&nic), &["nic-data-dscp"], at, change));
     let (server, _) = any(plan, draw);
     let change = Box::new(|t: &str| swap(t, "GID_INDEX=3", "GID_INDEX=0"));
-    all.push(mistake("gid index of RoCEv1", &server, None, &["gid-index"], nccl_at(plan), change));
+    all.push(mistake(
+        "gid index of RoCEv1",
+        &server,
+        None,
+        &["nccl-gid-index"],
+        nccl_at(plan),
+        change,
+    ));
     all
 }
 
