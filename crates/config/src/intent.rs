@@ -14,7 +14,7 @@ pub use cabling::{End, Link};
 use crate::device::{Balancing, Device};
 use crate::number::{Class, Dscp, Priorities, Priority};
 use crate::system::SystemId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::FabricSetup;
 use xoff_fabric::model::{Fabric, Switch, Tier};
 use xoff_fabric::rules::packet;
@@ -65,6 +65,8 @@ pub struct Intent {
     pub devices: Vec<Device>,
     /// The cables between them.
     pub links: Vec<Link>,
+    /// Devices of which the fabric file names ports.
+    named: BTreeSet<String>,
 }
 
 /// What all devices of a fabric have to agree on.
@@ -116,7 +118,8 @@ impl Intent {
         let mut devices = switches::devices(setup, &ports, &agreement, &choose);
         devices.extend(hosts::devices(setup, &ports, &agreement));
         let links = cabling::links(fabric, &ports);
-        let intent = Self { agreement, devices, links };
+        let named = cabling::named_devices(fabric, &ports);
+        let intent = Self { agreement, devices, links, named };
         files::assert_whole(&intent, fabric);
         intent
     }

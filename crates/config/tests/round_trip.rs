@@ -236,3 +236,123 @@ fn hosts_of_every_maker_survive_the_round_trip() {
         assert_eq!(limits.is_empty(), matches!(nic, "connectx-7" | "thor-2"), "{nic}: {limits:?}");
     }
 }
+
+/// Two servers with two NICs each, two leaves and a spine, with `ports` of the four links to NICs and the two above.
+fn listed(ports: [&str; 6]) -> String {
+    let mut file = "[fabric]\nkind = 'custom'\nleaf = 'tomahawk-5'\nspine = 'tomahawk-5'\n\
+                    [switch.watchdog]\nenabled = true\n"
+        .to_owned();
+    for (server, nic) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        file +=
+            &format!("[[node]]\nname = 's{server}n{nic}'\nkind = 'nic'\nserver = 's{server}'\n");
+    }
+    for (name, tier) in [("leaf-a", "leaf"), ("leaf-b", "leaf"), ("top", "spine")] {
+        file += &format!("[[node]]\nname = '{name}'\nkind = 'switch'\ntier = '{tier}'\n");
+    }
+    let ends =
+        ["s0n0 leaf-a", "s0n1 leaf-b", "s1n0 leaf-a", "s1n1 leaf-b", "leaf-a top", "leaf-b top"];
+    for (ends, ports) in ends.into_iter().zip(ports) {
+        let parallel = if ends.ends_with("top") { 2 } else { 1 };
+        file += &format!("[[link]]\nends = '{ends}'\nlength = '5m'\nparallel = {parallel}\n");
+        if !ports.is_empty() {
+            file += &format!("ports = {ports}\n");
+        }
+    }
+    file
+}
+
+/// Reads all that is written for a fabric and holds it against the fabric; says how systems cannot say it, and what is found.
+fn written_and_audited(file: &str, system: SystemId) -> (Vec<String>, Vec<String>) {
+    let setup = setup(file);
+    let intent = Intent::with(&setup, Choices::all(system));
+    let (mut all, mut limits) = (xoff_config::Files::default(), Vec::new());
+    for device in &intent.devices {
+        for file in intent.files(device, &mut limits) {
+            all.add(file.name, file.text);
+        }
+    }
+    let found = xoff_config::audit::read(&all);
+    assert_eq!(found.devices.len(), intent.devices.len());
+    let expected = common::intent_for(&setup, Balancing::Hash, &found.devices);
+    let report = xoff_config::audit(&found.devices, Some(&expected));
+    (limits, report.findings.iter().map(|finding| format!("{finding:?}")).collect())
+}
+
+/// Ports that a fabric file names are written and expected by that name.
+#[test]
+fn names_of_the_fabric_file_survive_the_round_trip() {
+    for (system, names) in [
+        (SystemId::Eos, ["Ethernet17/1", "Ethernet3/1/5", "Ethernet40", "Ethernet41"]),
+        (SystemId::NxOs, ["Ethernet1/17", "Ethernet2/5/2", "Ethernet1/40", "Ethernet1/41"]),
+        (SystemId::Sonic, ["Ethernet136", "Ethernet4", "Ethernet320", "Ethernet328"]),
+        (SystemId::Junos, ["et-0/0/17", "et-1/0/5:2", "et-0/0/40", "et-0/0/41"]),
+        (SystemId::Os10, ["ethernet1/1/17", "ethernet1/1/5:2", "ethernet1/1/40", "ethernet1/1/41"]),
+        (SystemId::Cumulus, ["swp17", "swp5s1", "swp40", "swp41"]),
+        (SystemId::PicOs, ["xe-1/1/17", "xe-1/1/5.2", "xe-1/1/40", "xe-1/1/41"]),
+    ] {
+        let [one, two, up, second] = names;
+        let host = |nic: &str, port: &str| format!("['{nic} {port}']");
+        let above = format!("['{up} {one}', '{second} -']");
+        let (first, last) = (host("mlx5_4", one), host("mlx5_bond_1", two));
+        // The others are generated, around those.
+        let file = listed([&first, "", &last, "", &above, ""]);
+        let intent = Intent::with(&setup(&file), Choices::all(system));
+        let leaf = intent.device("leaf-a").unwrap();
+        let mut sorted = names.map(PortName::new).to_vec();
+        sorted.sort();
+        assert!(leaf.ports.keys().eq(&sorted), "{system}: {:?}", leaf.ports.keys());
+        let leads = leaf.ports[&PortName::new(up)].neighbour.value().unwrap();
+        assert_eq!((leads.device.as_str(), leads.port.as_deref()), ("top", Some(one)), "{system}");
+        assert!(intent.device("s0").unwrap().ports.contains_key(&PortName::new("mlx5_4")));
+        let text = &intent.files(leaf, &mut Vec::new())[0].text;
+        assert!(names.iter().all(|name| text.contains(name)), "{system}: {text}");
+        let (limits, findings) = written_and_audited(&file, system);
+        assert_eq!(findings, [""; 0], "{system}");
+        assert!(!limits.iter().any(|limit| limit.contains("names ports")), "{system}: {limits:?}");
+        let (plain, none) = written_and_audited(&listed([""; 6]), system);
+        assert_eq!((plain, none.len()), (limits, 0), "{system}");
+    }
+}
+
+/// A name that is not the system's is written as it stands, and said to be none.
+#[test]
+fn names_of_another_system_are_reported() {
+    let strange = [
+        "x",
+        "Vlan10",
+        "mgmt0",
+        "Management1",
+        "lo",
+        "all",
+        "default",
+        "Port-Channel1",
+        "irb.0",
+        "eth0",
+        "a-b.c:d/1_2",
+        "interface",
+        "vni1",
+        "Ethernet",
+        "ethernet1/1/1",
+        "swp1-4",
+        "et-0/0/0.0",
+        "Ethernet1/1",
+    ];
+    for system in SystemId::ALL.into_iter().filter(|id| *id != SystemId::Host) {
+        for name in strange {
+            let file = listed(["", &format!("['{name} {name}']"), "", "", "", ""]);
+            let intent = Intent::with(&setup(&file), Choices::all(system));
+            for device in ["leaf-b", "s0"] {
+                let (device, mut limits) = (intent.device(device).unwrap(), Vec::new());
+                let text = intent.files(device, &mut limits).remove(0).text;
+                let input = Input { name: "", file: xoff_config::place::FileId(0), text: &text };
+                let read = device.system.system().parse(&input);
+                let known = read.ports.contains_key(&PortName::new(name));
+                let said = limits.iter().any(|limit| limit.contains(&format!("`{name}`")));
+                assert!(known || said, "{} {name}: {limits:?}", device.system);
+            }
+        }
+    }
+    let (limits, _) =
+        written_and_audited(&listed(["", "['- swp1']", "", "", "", ""]), SystemId::Eos);
+    assert!(limits.iter().any(|limit| limit.contains("not: `swp1`;")), "{limits:?}");
+}

@@ -110,8 +110,14 @@ impl Numbers {
         for (range, number) in own.iter().zip(0..) {
             let (node, peer) = (NodeId(self.nics + number), range.inner);
             let cable = CableId(model.cables.len() as u32 + number);
-            let pause_response = Span::ZERO;
-            with.ports.push(Port { node, peer, cable, pause_response, classes: like });
+            with.ports.push(Port {
+                node,
+                peer,
+                cable,
+                pause_response: Span::ZERO,
+                label: None,
+                classes: like,
+            });
         }
         for (switch, id) in with.switches.iter_mut().zip(0..) {
             let (start, end) = (switch.ports.start, switch.ports.end);
@@ -126,6 +132,7 @@ impl Numbers {
                 peer: PortId(self.ports + number as u32),
                 cable: CableId(model.cables.len() as u32 + number as u32),
                 pause_response: Span::ZERO,
+                label: None,
                 classes: first.classes,
             });
         }

@@ -3,8 +3,9 @@
 use crate::device::{Maker, PortName};
 use crate::host;
 use crate::system::{Cage, SystemId};
+use std::collections::BTreeSet;
 use xoff_fabric::FabricSetup;
-use xoff_fabric::model::{Fabric, Nic, NodeId, PortId, ServerId, Switch};
+use xoff_fabric::model::{Fabric, Nic, NodeId, PortId, Server, ServerId, Switch};
 use xoff_units::{Bytes, Length, Rate};
 
 /// A cable between two devices.
@@ -31,30 +32,73 @@ pub struct End {
     pub port: PortName,
 }
 
-/// The device and port name of every port of a fabric, by its number.
+/// The device and port name of every port of a fabric, by its number. Ports that the fabric file does not name get
+/// generated names, which are no other port's.
 pub(super) fn name_ports(setup: &FabricSetup, choose: &impl Fn(&Switch) -> SystemId) -> Vec<End> {
     let fabric = &setup.fabric;
     let mut names = Vec::with_capacity(fabric.ports.len());
-    for (index, nic) in fabric.nics.iter().enumerate() {
-        let server = &fabric.servers[nic.server.index()];
-        let slot = index as u32 - server.nics.start;
-        for port in 0..nic.ports.len() as u32 {
-            let maker = maker(setup, nic).unwrap_or(Maker::Nvidia);
-            let name = host::device_name(maker, slot + port);
-            names.push(End { device: server.name.clone(), port: PortName::new(name) });
-        }
+    for server in &fabric.servers {
+        name_server(setup, server, &mut names);
     }
     for switch in &fabric.switches {
-        let system = choose(switch).system();
-        let rates = switch.ports.clone().map(|port| fabric.cable(PortId(port)).rate);
-        let silicon = setup.catalogue.silicon.get(&switch.silicon);
-        let split = |rate| silicon.map_or(1, |silicon| silicon.split(rate)).clamp(1, 8);
-        for cage in cages(rates, split) {
-            let port = PortName::new(system.port_name(cage));
-            names.push(End { device: switch.name.clone(), port });
-        }
+        name_switch(setup, switch, choose(switch), &mut names);
     }
+    assert_eq!(names.len(), fabric.ports.len(), "a name for each port");
     names
+}
+
+/// Names the RDMA devices of a server: each by its place among them, or the next free one.
+fn name_server(setup: &FabricSetup, server: &Server, names: &mut Vec<End>) {
+    let fabric = &setup.fabric;
+    let nics = &fabric.nics[server.nics.start as usize..server.nics.end as usize];
+    let ports = || nics.iter().flat_map(|nic| nic.ports.clone().map(move |port| (nic, port)));
+    let mut taken = given(fabric, ports().map(|(_, port)| port));
+    for (place, (nic, port)) in (0..).zip(ports()) {
+        let maker = maker(setup, nic).unwrap_or(Maker::Nvidia);
+        let label = fabric.ports[port as usize].label.as_deref().map(str::to_owned);
+        let name = label.unwrap_or_else(|| {
+            let mut numbered = (place..).map(|number| host::device_name(maker, number));
+            numbered.find(|name| !taken.contains(name)).expect("numbers without end")
+        });
+        taken.insert(name.to_ascii_lowercase());
+        names.push(End { device: server.name.clone(), port: PortName::new(name) });
+    }
+}
+
+/// Names the ports of a switch. Those that the file does not name fill the cages of which it names no port.
+fn name_switch(setup: &FabricSetup, switch: &Switch, system: SystemId, names: &mut Vec<End>) {
+    let fabric = &setup.fabric;
+    let system = system.system();
+    let label = |port: u32| fabric.ports[port as usize].label.as_deref();
+    let taken = given(fabric, switch.ports.clone());
+    let free = |cage: u32| {
+        let broken =
+            [1, 2, 4, 8].into_iter().flat_map(|links| (0..links).map(move |link| (links, link)));
+        let mut ways = broken.map(|(links, link)| system.port_name(Cage { cage, link, links }));
+        taken.is_empty() || !ways.any(|name| taken.contains(&name.to_ascii_lowercase()))
+    };
+    let silicon = setup.catalogue.silicon.get(&switch.silicon);
+    let split = |rate| silicon.map_or(1, |silicon| silicon.split(rate)).clamp(1, 8);
+    let unnamed = switch.ports.clone().filter(|port| label(*port).is_none());
+    let rates = unnamed.map(|port| fabric.cable(PortId(port)).rate);
+    let mut generated = cages(rates, split, free).map(|cage| system.port_name(cage));
+    for port in switch.ports.clone() {
+        let name = label(port).map(str::to_owned).or_else(|| generated.next());
+        let port = PortName::new(name.expect("a cage for each port without a name"));
+        names.push(End { device: switch.name.clone(), port });
+    }
+}
+
+/// The names that the file gives some ports, in lower case.
+fn given(fabric: &Fabric, ports: impl Iterator<Item = u32>) -> BTreeSet<String> {
+    let labels = ports.filter_map(|port| fabric.ports[port as usize].label.as_deref());
+    labels.map(str::to_ascii_lowercase).collect()
+}
+
+/// The devices of which the file names ports.
+pub(super) fn named_devices(fabric: &Fabric, ports: &[End]) -> BTreeSet<String> {
+    let named = fabric.ports.iter().zip(ports).filter(|(port, _)| port.label.is_some());
+    named.map(|(_, end)| end.device.clone()).collect()
 }
 
 /// Who made a NIC, as the catalogue says; unknown for generic ones.
@@ -62,10 +106,11 @@ pub(super) fn maker(setup: &FabricSetup, nic: &Nic) -> Option<Maker> {
     Maker::named(&setup.catalogue.nics.get(&nic.model)?.vendor)
 }
 
-/// Links fill cages in order; one cage has links of one rate.
+/// Links fill free cages in order; one cage has links of one rate.
 fn cages(
     rates: impl Iterator<Item = Rate>,
     split: impl Fn(Rate) -> u32,
+    free: impl Fn(u32) -> bool,
 ) -> impl Iterator<Item = Cage> {
     let mut next = 0;
     let mut open: Option<(Rate, Cage)> = None;
@@ -75,6 +120,9 @@ fn cages(
                 Cage { link: cage.link + 1, ..cage }
             }
             _ => {
+                while !free(next) {
+                    next += 1;
+                }
                 next += 1;
                 // Three links of eight lanes are four with one left dark.
                 Cage { cage: next - 1, link: 0, links: split(rate).next_power_of_two().min(8) }

@@ -15,7 +15,11 @@ impl Intent {
         let meant = system.fit(device, limits);
         let files = system.render(&meant);
         assert_complete(&meant, device, &files);
-        debug_assert_eq!(read_back(&meant, &files), [""; 0], "{} is not as meant", device.name);
+        if self.named.contains(&device.name) {
+            limits.extend(foreign_names(&meant, &files));
+        } else {
+            debug_assert_eq!(read_back(&meant, &files), [""; 0], "{} is not as meant", device.name);
+        }
         files
     }
 }
@@ -33,6 +37,36 @@ fn assert_complete(meant: &Device, device: &Device, files: &[Rendered]) {
     assert_eq!(missing, None, "a port of {} is not in {}", device.name, proper.name);
 }
 
+/// What a system does not understand of names that a fabric file gives its ports: they are another system's, or mean
+/// something else to it.
+fn foreign_names(meant: &Device, files: &[Rendered]) -> Option<String> {
+    const SHOWN: usize = 4;
+    let read = read(meant, files.first()?);
+    // A port of which nothing is said is not written.
+    let said = meant.ports.iter().filter(|(_, port)| port.mtu.is_said()).map(|(name, _)| name);
+    let lost: Vec<&PortName> = said.filter(|name| !read.ports.contains_key(name)).collect();
+    let mut names: Vec<String> = lost.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    if lost.len() > SHOWN {
+        names.push(format!("{} more", lost.len() - SHOWN));
+    }
+    if lost.is_empty() {
+        if read_back(meant, files).is_empty() {
+            return None;
+        }
+        names.push(format!("one of `{}` is not the name of a port", meant.name));
+    }
+    let names = names.join(", ");
+    Some(format!(
+        "the fabric file names ports as this system does not: {names}; write names as its \
+         configuration does"
+    ))
+}
+
+fn read(meant: &Device, proper: &Rendered) -> Device {
+    let input = Input { name: &meant.name, file: FileId(0), text: &proper.text };
+    meant.system.system().parse(&input)
+}
+
 /// What could be names of ports.
 fn words(text: &str) -> BTreeSet<&str> {
     let inside = |c: char| c.is_ascii_alphanumeric() || "/_.:-".contains(c);
@@ -44,8 +78,7 @@ fn words(text: &str) -> BTreeSet<&str> {
 /// How the configuration differs from the device when it is read.
 fn read_back(meant: &Device, files: &[Rendered]) -> Vec<String> {
     let Some(proper) = files.first() else { return vec!["no file".to_owned()] };
-    let input = Input { name: &meant.name, file: FileId(0), text: &proper.text };
-    let read = meant.system.system().parse(&input);
+    let read = read(meant, proper);
     let remark = |remark: &crate::device::Remark| {
         format!("line {}: {}", remark.place.first, remark.kind.name())
     };

@@ -59,3 +59,50 @@ fn hosts_write_what_switches_read() {
     assert_eq!(host.nccl.traffic_class.get(), Some(106));
     assert_eq!(nic.mtu.get(), Some(Bytes::new(9000)));
 }
+
+/// A NIC each on the ports of one switch, which have these names.
+fn star(ports: &[&str]) -> FabricSetup {
+    let mut file = "[fabric]\nkind = 'custom'\nleaf = 'tomahawk-5'\n\
+                    [[node]]\nname = 'leaf'\nkind = 'switch'\n"
+        .to_owned();
+    for (number, name) in ports.iter().enumerate() {
+        file += &format!(
+            "[[node]]\nname = 'n{number}'\nkind = 'nic'\nserver = 'box'\n\
+             [[link]]\nends = 'leaf n{number}'\nports = ['{name}']\n"
+        );
+    }
+    setup(&file)
+}
+
+#[test]
+fn generated_names_avoid_given_ones() {
+    let named = |ports: &[&str], system: SystemId| -> Vec<String> {
+        let names = port_names(&star(ports), system);
+        let (hosts, switch) = names.split_at(ports.len());
+        let pairs = switch.iter().zip(hosts);
+        pairs.map(|(a, b)| format!("{} {}", a.port.as_str(), b.port.as_str())).collect()
+    };
+    let none = named(&["- -"; 3], SystemId::Eos);
+    assert_eq!(none, ["Ethernet1/1 mlx5_0", "Ethernet1/5 mlx5_1", "Ethernet2/1 mlx5_2"]);
+    // Cages of which a port is named are left alone, however they are broken out.
+    let some = named(&["- -", "Ethernet2/3 MLX5_0", "- mlx5_7", "- -"], SystemId::Eos);
+    assert_eq!(
+        some,
+        ["Ethernet1/1 mlx5_1", "Ethernet2/3 MLX5_0", "Ethernet1/5 mlx5_7", "Ethernet3/1 mlx5_3"]
+    );
+    let some = named(&["ethernet8 mlx5_1", "- -", "- -", "- -"], SystemId::Sonic);
+    assert_eq!(
+        some,
+        ["ethernet8 mlx5_1", "Ethernet0 mlx5_2", "Ethernet4 mlx5_3", "Ethernet16 mlx5_4"]
+    );
+}
+
+/// Each of several ports of a server's NICs is a device of its own.
+#[test]
+fn nics_with_two_ports_have_two_names() {
+    let file =
+        "[cluster]\ngpus = 16\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\nhoming = 'dual'\n";
+    let intent = Intent::with(&setup(file), Choices::all(SystemId::Eos));
+    let names = intent.device("server0").unwrap().ports.keys().map(PortName::as_str);
+    assert!(names.eq((0..16).map(|number| format!("mlx5_{number}")).collect::<Vec<_>>()));
+}

@@ -144,6 +144,7 @@ fn ports(
             peer: PortId(numbers[slot.link as usize][other]),
             cable: CableId(slot.link),
             pause_response: response(terms.file.pfc.response, wiring.cables[link.cable].rate),
+            label: link.labels[end].clone(),
             classes: *classes,
         }
     };

@@ -1,6 +1,7 @@
 //! Nodes and links as listed.
 
 use super::cables::{self, Given};
+use super::labels::Labels;
 use super::switches;
 use super::terms::{NicKind, Terms};
 use super::wiring::{End, ServerPlan, Stop, Wiring};
@@ -34,8 +35,11 @@ pub(super) fn wire(terms: &Terms<'_>, report: &mut Report<'_>) -> Result<Wiring,
     }
     add_nics(terms, &mut wiring, &mut ends, report)?;
     add_switches(terms, &mut wiring, &mut ends, report)?;
+    let mut labels = Labels::default();
     for (index, link) in file.custom_links.iter().enumerate() {
+        let first = wiring.links.len();
         add_link(terms, &mut wiring, &ends, index, link, report)?;
+        labels.give(&mut wiring, first, (index, link), report);
     }
     connectivity(&wiring, file.nodes.as_slice(), report);
     Ok(wiring)

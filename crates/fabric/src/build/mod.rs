@@ -14,6 +14,7 @@ mod distance;
 mod fat_tree;
 mod fit;
 mod hosts;
+mod labels;
 mod leaf_spine;
 mod oversubscription;
 mod places;

@@ -28,6 +28,8 @@ pub(super) struct Link {
     pub(super) ends: [End; 2],
     /// Index into [`Wiring::cables`].
     pub(super) cable: usize,
+    /// What the devices at its ends call their ports, where the file says so.
+    pub(super) labels: [Option<Box<str>>; 2],
 }
 
 pub(super) struct ServerPlan {
@@ -126,7 +128,7 @@ impl Wiring {
             return Err(Stop::TooLarge("300,000 links"));
         }
         for _ in 0..count {
-            self.links.push(Link { ends: [a, b], cable });
+            self.links.push(Link { ends: [a, b], cable, labels: [None, None] });
         }
         Ok(())
     }

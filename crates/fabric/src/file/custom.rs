@@ -68,6 +68,8 @@ pub struct CustomLink {
     pub loss: Option<Ratio>,
     /// So many cables alike (default 1).
     pub parallel: Option<u32>,
+    /// Names of the two ports of each cable, in the order of `ends`, like `["Ethernet1/1 mlx5_0"]`: interfaces of switches, RDMA devices of servers. `-` is a port whose name is generated (default: all are).
+    pub ports: Option<Vec<String>>,
 }
 
 /// A route that overrides the shortest path.

@@ -14,6 +14,8 @@ pub struct Port {
     pub cable: CableId,
     /// Time this port takes to stop after a pause frame arrived, measured at the wire.
     pub pause_response: Span,
+    /// What its device calls it, where the fabric file says so. No other port of the switch or server has that name.
+    pub label: Option<Box<str>>,
     /// What holds for each class (switch ports; NIC ports use scheduling only).
     pub classes: [PortClass; CLASSES],
 }
