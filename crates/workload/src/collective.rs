@@ -3,7 +3,7 @@
 //! | collective | algorithms | what is cut how |
 //! | --- | --- | --- |
 //! | AllReduce | ring, tree, rail, nvls, nvls-tree, in-network | ring: laps of one chunk per rank, at most 4 steps of 512 KiB, in 2 slices; tree: pieces of 1 step; rail: as a ring on every rail; nvls, in-network: steps, and between switches pieces that fit their slots |
-//! | AllGather, ReduceScatter | ring | as AllReduce |
+//! | AllGather, ReduceScatter | ring, pat | ring: as AllReduce; pat: laps of one chunk per rank of at most a step, as many chunks in a message as a buffer holds |
 //! | Broadcast | ring (a chain), tree | pieces of 1 step |
 //! | Reduce | ring (a chain) | pieces of 1 step |
 //! | AllToAll, SendRecv, Gather, Scatter | pairwise, PXN | pieces of 128 KiB |
@@ -36,6 +36,7 @@ mod machine;
 mod matrix;
 mod pairs;
 mod part;
+mod pat;
 mod path;
 mod rounds;
 pub(crate) mod shape;
@@ -65,6 +66,7 @@ pub use figures::Figures;
 pub use late::Lateness;
 pub use machine::Machine;
 pub use matrix::{Matrix, Uneven};
+pub use pat::Pat;
 pub use traffic::{Loads, loads};
 
 /// What ranks do together. The size that goes with it is counted as nccl-tests counts: of the
@@ -142,6 +144,8 @@ pub enum Algorithm {
     NvlsTree,
     /// Up and down trees of switches that add up what they are sent.
     InNetwork,
+    /// Along the trees of all chunks at once, several chunks in a message (NCCL's parallel aggregated trees); one rank per server.
+    Pat,
 }
 
 impl Algorithm {
@@ -157,6 +161,7 @@ impl Algorithm {
             Algorithm::Nvls => "nvls",
             Algorithm::NvlsTree => "nvls-tree",
             Algorithm::InNetwork => "in-network",
+            Algorithm::Pat => "pat",
         }
     }
 
@@ -168,6 +173,11 @@ impl Algorithm {
     /// Whether every rank sends to every other by itself.
     const fn is_between_pairs(self) -> bool {
         matches!(self, Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct)
+    }
+
+    /// Whether it is one for a collective over the ranks of a layout, beside those that every fabric can run.
+    pub(crate) fn is_pat_for(self, collective: Collective, layout: &Layout) -> bool {
+        self == Algorithm::Pat && has_pat(collective) && pat::fits(layout)
     }
 
     /// The algorithms for a collective that every fabric can run, the usual one first.
@@ -273,6 +283,11 @@ pub enum CollectiveError {
         "algorithm `nvls-tree` needs as many ranks in each of several servers whose NVSwitches add up (`nvls` under `[cluster]`)"
     )]
     NoNvlsTree,
+    /// Several ranks in a server, or one server.
+    #[error(
+        "algorithm `pat` needs several servers with one rank each; use `ring`, or a placement of one GPU per server"
+    )]
+    NoPat,
     /// A root that is not there.
     #[error("rank {root} is the root, and there are {ranks} ranks")]
     NoRoot {
@@ -364,6 +379,7 @@ impl Cut {
             match algorithm {
                 Algorithm::Ring if !chain => Shape::new(bytes, ranks, chunk, slices),
                 Algorithm::Rail => Shape::full(bytes, ranks, chunk, slices),
+                Algorithm::Pat => Shape::full(bytes, ranks, step, 1),
                 Algorithm::Ring => Shape::pipeline(bytes, ranks, LEAST_PIECE, step),
                 _ => Shape::pipeline(bytes, levels(layout), LEAST_PIECE, step),
             }
@@ -389,7 +405,8 @@ fn check(
 ) -> Result<(), CollectiveError> {
     settings.check()?;
     let switched = algorithm.is_aggregate() && collective == Collective::AllReduce;
-    if !switched && !Algorithm::of(collective).contains(&algorithm) {
+    let gathered = algorithm == Algorithm::Pat && has_pat(collective);
+    if !switched && !gathered && !Algorithm::of(collective).contains(&algorithm) {
         return Err(CollectiveError::NoAlgorithm(collective, algorithm));
     }
     if size.is_zero() {
@@ -401,6 +418,9 @@ fn check(
     }
     if algorithm == Algorithm::NvlsTree && !has_nvls_trees(layout) {
         return Err(CollectiveError::NoNvlsTree);
+    }
+    if gathered && !pat::fits(layout) {
+        return Err(CollectiveError::NoPat);
     }
     let even = matches!(algorithm, Algorithm::Rail | Algorithm::InNetwork);
     if even && layout.ranks_per_domain().is_none() {
@@ -430,10 +450,17 @@ fn has_nvls_trees(layout: &Layout) -> bool {
     layout.domains().len() > 1 && even && layout.nvls().is_some()
 }
 
+/// Whether the collective has an algorithm `pat`.
+const fn has_pat(collective: Collective) -> bool {
+    matches!(collective, Collective::AllGather | Collective::ReduceScatter)
+}
+
 /// Channels by NCCL's habits: rings are doubled so that a NIC always has one to send for.
 fn channels_by_rule(algorithm: Algorithm, layout: &Layout) -> u32 {
     let channels = match algorithm {
-        Algorithm::Ring | Algorithm::Tree | Algorithm::InNetwork => u64::from(layout.rails()) * 2,
+        Algorithm::Ring | Algorithm::Tree | Algorithm::InNetwork | Algorithm::Pat => {
+            u64::from(layout.rails()) * 2
+        }
         Algorithm::Rail => 2,
         Algorithm::Nvls | Algorithm::NvlsTree => NVLS_CHANNELS,
         Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct => {
@@ -476,7 +503,12 @@ pub fn program(
         check(collective, algorithm, size, layout, settings)?;
         return aggregate::program(algorithm, size, layout, settings).map(Program::Aggregate);
     }
-    let Cut { channels, shapes, window } = Cut::new(collective, algorithm, size, layout, settings)?;
+    let cut = Cut::new(collective, algorithm, size, layout, settings)?;
+    if algorithm == Algorithm::Pat {
+        let gather = collective == Collective::AllGather;
+        return pat::program(gather, size, layout, settings, cut).map(Program::Pat);
+    }
+    let Cut { channels, shapes, window } = cut;
     let terms = Terms::new(settings, window);
     let alone = layout.ranks() == 1;
     if !alone && algorithm.is_between_pairs() {

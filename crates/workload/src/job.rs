@@ -495,6 +495,7 @@ fn algorithm(
         AlgorithmSetting::Nvls => Algorithm::Nvls,
         AlgorithmSetting::NvlsTree => Algorithm::NvlsTree,
         AlgorithmSetting::InNetwork => Algorithm::InNetwork,
+        AlgorithmSetting::Pat => Algorithm::Pat,
     }
 }
 
@@ -516,6 +517,16 @@ mod tests {
     fn refused(text: &str) -> String {
         let wrong = programs(&workloads(text), &pod(), 1).unwrap_err();
         wrong.iter().map(|error| format!("{error}\n")).collect()
+    }
+
+    #[test]
+    fn pat_needs_one_rank_per_server() {
+        let text = "kind='all-gather'\nsize='1MiB'\nalgorithm='pat'";
+        assert!(refused(text).contains("several servers with one rank each"), "{}", refused(text));
+        let jobs = jobs(&format!("{text}\nplacement=[0, 8, 16, 24]"));
+        assert_eq!(jobs[0].runs[0].algorithm, Algorithm::Pat);
+        let mut program = jobs[0].program(&jobs[0].runs[0]).unwrap();
+        ideal::run(&mut program, &pod(), &Network::default()).unwrap();
     }
 
     #[test]

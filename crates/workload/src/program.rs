@@ -19,7 +19,7 @@
 mod demand;
 mod graph;
 
-use crate::collective::{Aggregate, Direct, Exchange, Machine};
+use crate::collective::{Aggregate, Direct, Exchange, Machine, Pat};
 use crate::layout::GpuId;
 use crate::replay::{CallFigures, RankEnds, ReplayProgram};
 use crate::service::{Blocks, Requests, Served, Serving};
@@ -152,6 +152,8 @@ pub enum Program {
     Direct(Direct),
     /// Sums that switches make.
     Aggregate(Aggregate),
+    /// Parallel aggregated trees.
+    Pat(Pat),
     /// A list of nodes with dependencies.
     Graph(Graph),
     /// A training step: computing, and collectives that are programs of their own.
@@ -174,6 +176,7 @@ impl Program {
             Program::Exchange(exchange) => exchange.start(out),
             Program::Direct(direct) => direct.start(out),
             Program::Aggregate(aggregate) => aggregate.start(out),
+            Program::Pat(pat) => pat.start(out),
             Program::Graph(graph) => graph.start(out),
             Program::Step(step) => step.start(out),
             Program::Replay(replay) => replay.start(out),
@@ -235,6 +238,7 @@ impl Program {
             Program::Exchange(exchange) => exchange.done(token, out),
             Program::Direct(direct) => direct.done(token, out),
             Program::Aggregate(aggregate) => aggregate.done(token, out),
+            Program::Pat(pat) => pat.done(token, out),
             Program::Graph(graph) => graph.done(token, out),
             Program::Step(step) => step.done(token, out),
             Program::Replay(replay) => replay.done(token, out),

@@ -182,15 +182,16 @@ pub(super) fn gpus(fabric: &Fabric) -> u64 {
 
 fn fits(workload: &Workload, algorithm: AlgorithmSetting) -> bool {
     use AlgorithmSetting::{
-        Auto, Direct, InNetwork, Nvls, NvlsTree, Pairwise, Pxn, Rail, Ring, Tree,
+        Auto, Direct, InNetwork, Nvls, NvlsTree, Pairwise, Pat, Pxn, Rail, Ring, Tree,
     };
     match workload {
         Workload::AllReduce(_) => {
             matches!(algorithm, Auto | Ring | Tree | Rail | InNetwork | Nvls | NvlsTree)
         }
-        Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
-            matches!(algorithm, Auto | Ring)
+        Workload::AllGather(_) | Workload::ReduceScatter(_) => {
+            matches!(algorithm, Auto | Ring | Pat)
         }
+        Workload::Reduce(_) => matches!(algorithm, Auto | Ring),
         Workload::Broadcast(_) => matches!(algorithm, Auto | Ring | Tree),
         Workload::AllToAllCollective(_) => matches!(algorithm, Auto | Pairwise | Pxn | Direct),
         _ => matches!(algorithm, Auto | Pairwise | Pxn),
@@ -202,9 +203,8 @@ fn algorithms(workload: &Workload) -> &'static str {
         Workload::AllReduce(_) => {
             "`auto`, `ring`, `tree`, `rail`, `nvls`, `nvls-tree` and `in-network`"
         }
-        Workload::AllGather(_) | Workload::ReduceScatter(_) | Workload::Reduce(_) => {
-            "`auto` and `ring`"
-        }
+        Workload::AllGather(_) | Workload::ReduceScatter(_) => "`auto`, `ring` and `pat`",
+        Workload::Reduce(_) => "`auto` and `ring`",
         Workload::Broadcast(_) => "`auto`, `ring` and `tree`",
         Workload::AllToAllCollective(_) => "`auto`, `pairwise`, `pxn` and `direct`",
         _ => "`auto`, `pairwise` and `pxn`",

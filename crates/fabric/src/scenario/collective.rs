@@ -100,6 +100,8 @@ pub enum AlgorithmSetting {
     NvlsTree,
     /// Up and down trees of switches that add up what they are sent; needs `aggregation` under `[switch]`.
     InNetwork,
+    /// Along the trees of all chunks at once, several chunks in a message (NCCL's PAT); all-gather and reduce-scatter with one rank per server.
+    Pat,
 }
 
 /// Which GPUs take part.

@@ -18,6 +18,8 @@
 //!
 //! Between pairs, where one port stands for all, the time is that of the port, by recurrence ([`super::pairs`]).
 //!
+//! For PAT, where all ranks do the same, the time is that of one rank, by recurrence.
+//!
 //! On [`crate::ideal`] the forms hold within 2 % where one term stands out, and for rings, pairs and gathers nearly
 //! everywhere. Where wire and path are about equal, trees take up to a fifth longer, since waiting for a port
 //! then holds up the chain, piece by piece. No closed form has that; the tests' equations, one for every
@@ -30,6 +32,7 @@ use super::link::{Link, Way};
 use super::machine::{Machine, Worker};
 use super::pairs::{self, Costs};
 use super::part::{Effect, Part};
+use super::pat::{Idle, Pat};
 use super::shape::Shape;
 use super::traffic::{Loads, of_machine};
 use super::{Algorithm, Collective, CollectiveError, Settings, program};
@@ -109,6 +112,7 @@ pub fn bound(
         Program::Aggregate(aggregate) => {
             aggregate.bound(&Speeds { nic: terms.nic, nvlink: terms.nvlink, network })
         }
+        Program::Pat(pat) => terms.pat(&pat),
         _ => Bound::default(),
     })
 }
@@ -426,6 +430,13 @@ impl Terms {
         let path = if loads.nics.is_empty() { near } else { far };
         let time = self.settings.cost.launch + wire + path;
         Bound { wire, path, credit: Span::ZERO, time }
+    }
+
+    /// Parallel aggregated trees: one rank stands for all.
+    fn pat(&self, pat: &Pat) -> Bound {
+        let ask = self.nic.time_for(self.settings.clear_to_send) + self.network.latency;
+        let idle = Idle { nic: self.nic, latency: self.network.latency, ask };
+        pat.bound(&idle, self.wire(&pat.loads()))
     }
 
     /// Rounds between pairs: each waits for its clear-to-sends, then its message comes, as fast as

@@ -86,7 +86,8 @@ impl Shape {
         part(self.lap(lap), self.chunks, chunk)
     }
 
-    const fn lap(&self, lap: u32) -> u64 {
+    /// The bytes of a lap.
+    pub(crate) const fn lap(&self, lap: u32) -> u64 {
         match self.full {
             Some(most) => ragged(self.bytes, most, lap),
             None => part(self.bytes, self.laps, lap),

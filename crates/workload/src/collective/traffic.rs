@@ -38,6 +38,7 @@ pub fn loads(
         Program::Exchange(exchange) => exchange.rounds().loads(),
         Program::Direct(direct) => direct.rounds().loads(),
         Program::Aggregate(aggregate) => aggregate.loads(),
+        Program::Pat(pat) => pat.loads(),
         _ => Loads::default(),
     })
 }

@@ -86,6 +86,7 @@ pub fn choose(collective: Collective, size: Bytes, layout: &Layout) -> Option<Ch
             &[Algorithm::Ring, Algorithm::Tree, Algorithm::NvlsTree]
         }
         Collective::AllReduce => &[Algorithm::Ring, Algorithm::Tree],
+        _ if Algorithm::Pat.is_pat_for(collective, layout) => &[Algorithm::Ring, Algorithm::Pat],
         Collective::AllGather
         | Collective::ReduceScatter
         | Collective::Broadcast { .. }
@@ -114,6 +115,9 @@ pub fn estimate(
 ) -> Span {
     if matches!(algorithm, Algorithm::Nvls | Algorithm::NvlsTree) {
         return nvls(protocol, size, layout);
+    }
+    if algorithm == Algorithm::Pat {
+        return pat(protocol, size, layout);
     }
     let column = protocol as usize;
     let ranks = u64::from(layout.ranks());
@@ -156,6 +160,19 @@ fn nvls(protocol: Protocol, size: Bytes, layout: &Layout) -> Span {
     let between = Rate::from_bps(Ratio::new(92, 100).of(nics)).time_for(sent);
     let levels = u64::from(servers.next_power_of_two().ilog2());
     Span::from_us(25 + 42 * levels) + inside.max(between)
+}
+
+/// PAT: a latency of 8 us, a bit more than a quarter of a hop with Simple for every level, and 2.8 us for every rank; three quarters of the
+/// bandwidth, by which the tuner divides all of the size. It has Simple only: other protocols never are the choice.
+fn pat(protocol: Protocol, size: Bytes, layout: &Layout) -> Span {
+    if protocol != Protocol::Simple {
+        return Span::MAX;
+    }
+    let servers = layout.domains().len() as u64;
+    let level = RING.network[Protocol::Simple as usize] * 10 / 35;
+    let latency = 8_000 + u64::from(servers.ilog2()) * level + 2_800 * u64::from(layout.ranks());
+    let whole = bus(Algorithm::Pat, protocol, size, layout).bps();
+    Span::from_ns(latency) + Rate::from_bps(Ratio::new(3, 4).of(whole)).time_for(size)
 }
 
 /// What passes the slowest port of a ring over all channels.

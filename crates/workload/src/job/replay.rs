@@ -87,6 +87,7 @@ fn choice(setting: AlgorithmSetting) -> Choice {
         AlgorithmSetting::Pairwise => Choice::Always(Algorithm::Pairwise),
         AlgorithmSetting::Pxn => Choice::Always(Algorithm::Pxn),
         AlgorithmSetting::Direct => Choice::Always(Algorithm::Direct),
+        AlgorithmSetting::Pat => Choice::Always(Algorithm::Pat),
         // Refused where the file is checked: groups are a job's, and a trace has communicators.
         AlgorithmSetting::Nvls | AlgorithmSetting::NvlsTree | AlgorithmSetting::InNetwork => {
             Choice::Auto

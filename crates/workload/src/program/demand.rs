@@ -26,6 +26,7 @@ impl Program {
             Program::Exchange(exchange) => exchange.demands(),
             Program::Direct(direct) => direct.demands(),
             Program::Aggregate(aggregate) => aggregate.demands(),
+            Program::Pat(pat) => pat.demands(),
             Program::Graph(_)
             | Program::Step(_)
             | Program::Replay(_)

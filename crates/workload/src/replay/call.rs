@@ -44,7 +44,7 @@ impl What {
     pub(super) fn algorithm(self, size: Bytes, layout: &Layout, by: Choice) -> Algorithm {
         let plain = self.shown();
         if let Choice::Always(algorithm) = by
-            && Algorithm::of(plain).contains(&algorithm)
+            && (Algorithm::of(plain).contains(&algorithm) || algorithm.is_pat_for(plain, layout))
         {
             return algorithm;
         }
