@@ -253,9 +253,11 @@ fn renamed() -> Lab {
         *text = text.replace(&format!("interface {port}\n"), &format!("interface {to}\n"));
         renamed.push(("leaf0".to_owned(), port.to_string(), to));
     }
-    // Descriptions would give it away.
-    let kept = text.lines().filter(|line| !line.contains("description"));
-    *text = kept.map(|line| format!("{line}\n")).collect();
+    // Descriptions would give it away, and those of its peers name ports that are called otherwise now.
+    for text in lab.files.values_mut() {
+        let kept = text.lines().filter(|line| !line.contains("description"));
+        *text = kept.map(|line| format!("{line}\n")).collect();
+    }
     lab.renamed = renamed;
     lab
 }
@@ -309,10 +311,10 @@ fn a_description_that_lldp_contradicts() {
     let (a, b) = (lab.at("leaf0", &one), lab.at("leaf0", &two));
     lab.swap("leaf0", a, b);
     lab.with_tables(|_| true);
-    // Without a plan, the description is what is wrong; with one, the cable.
+    // Without a plan, the descriptions at both ends are what is wrong; with one, the cable.
     let without = lab.audit(false);
     let stale: Vec<&str> = about_cables(&without).iter().map(|f| f.rule.id).collect();
-    assert_eq!(stale, ["description-stale"; 2], "{:#?}", told(&without));
+    assert_eq!(stale, ["description-stale"; 4], "{:#?}", told(&without));
     assert!(told(&without)[0].contains("LLDP shows spine"), "{:#?}", told(&without));
     let with = lab.audit(true);
     let rules: Vec<&str> = about_cables(&with).iter().map(|f| f.rule.id).collect();

@@ -10,6 +10,7 @@ use super::rule;
 use super::scene::{Scene, Site};
 use crate::device::Device;
 use crate::facts::Facts;
+use crate::number::Priorities;
 use crate::place::Place;
 use crate::system::SystemId;
 use xoff_fabric::rules::packet;
@@ -80,6 +81,9 @@ fn places(site: &Site<'_>) -> Option<Place> {
 /// Differences that units, rounding and headers make.
 fn tolerable(site: &Site<'_>, about: &str) -> bool {
     let Some(meant) = site.meant else { return true };
+    if site.device.is_host() && immaterial(site, about) {
+        return true;
+    }
     if about == "mtu" {
         let both = site.port.mtu.get().zip(meant.mtu.get());
         return both
@@ -95,6 +99,23 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
     let Ok(number) = number.parse::<usize>() else { return false };
     let both = site.port.queues[number].wred.get().zip(meant.queues[number].wred.get());
     both.is_some_and(|(own, meant)| queues::close(&own, &meant))
+}
+
+/// What a driver starts with, and makes no difference to RDMA: queues of other classes, the length of the cable, and
+/// notifications in more priorities than are used.
+fn immaterial(site: &Site<'_>, about: &str) -> bool {
+    let nic = (&site.port.nic, site.meant.map(|meant| meant.nic));
+    let more = |own: Option<Priorities>, meant: Option<Priorities>| {
+        own.zip(meant).is_some_and(|(own, meant)| meant.minus(own).is_empty())
+    };
+    let data = site.agreement().data_dscp.map(|dscp| format!("dscp {dscp} class"));
+    match (about.split(' ').next(), nic) {
+        (Some("cable" | "class" | "pause" | "group" | "queue"), _) => true,
+        (Some("dscp"), _) => Some(about) != data.as_deref(),
+        (Some("notifies"), (own, Some(meant))) => more(own.notifies.get(), meant.notifies.get()),
+        (Some("reacts"), (own, Some(meant))) => more(own.reacts.get(), meant.reacts.get()),
+        _ => false,
+    }
 }
 
 /// Differences of a device beside its ports.

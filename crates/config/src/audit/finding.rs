@@ -211,6 +211,11 @@ impl<'a> Collector<'a> {
         all.flat_map(|(_, aspects)| aspects).any(|aspect| *aspect == part)
     }
 
+    /// Whether something was found at a device.
+    pub(super) fn has(&self, index: usize) -> bool {
+        self.found.range((index, "", String::new())..).next().is_some_and(|(key, _)| key.0 == index)
+    }
+
     /// Whether a port has an error already.
     pub(super) fn is_broken(&self, index: usize, port: &PortName) -> bool {
         self.broken.contains_key(&(index, port.clone()))

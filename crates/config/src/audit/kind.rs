@@ -58,7 +58,7 @@ pub(super) fn of_members(devices: &[&Device], wires: &[Wire]) -> BTreeMap<(usize
     for (index, device) in devices.iter().enumerate() {
         for (name, port) in &device.ports {
             let end = (index, name.clone());
-            let peer = peers.get(&end).map(|peer| *peer);
+            let peer = peers.get(&end).copied();
             if told.carries_roce(index, device, port, peer.is_some()) {
                 let peer = peer.map(|peer| role(&devices[peer].name)).unwrap_or_default();
                 let rate = port.rate.get();

@@ -75,7 +75,7 @@ pub(super) fn check(scene: &Scene<'_>, index: usize, device: &Device, found: &mu
     missing_ports(scene, index, found);
     let sites = scene.sites_of(index, device).count();
     let nothing_known = scene.agreement.data_dscp.is_none() && scene.agreement.lossless.is_none();
-    if sites > 0 && !nothing_known {
+    if sites > 0 && (!nothing_known || found.has(index)) {
         return;
     }
     let message = match (sites, device.is_host()) {
