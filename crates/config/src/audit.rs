@@ -30,6 +30,7 @@ mod wiring;
 
 pub use crate::collection::{Collection, read};
 pub use finding::{Finding, Fix, Report};
+pub(crate) use kind::role;
 pub use rule::{RULES, Rule};
 
 use crate::cabling::Cables;

@@ -4,6 +4,7 @@
 //! What is no device is never dropped in silence: it is listed as strange, or remarked. Only files that are known to
 //! belong beside configurations (hidden ones, fabric files, records of approvals) are passed over.
 
+mod cut;
 mod decode;
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ mod tests;
 pub use decode::decode;
 
 use crate::cabling::{Cables, device_of_file, scan};
-use crate::device::{Device, Ending};
+use crate::device::Device;
 use crate::host::label::{self, Named};
 use crate::host::{self, HostFile, NOT_READ};
 use crate::place::{File, FileId, Files};
@@ -63,7 +64,6 @@ pub fn read(files: &Files) -> Collection {
                 let input = Input { name, file: id, text };
                 let mut device = system.system().parse(&input);
                 device.files.push(id);
-                device.ending = Ending::of(&file.text);
                 owner.clone_from(&device.name);
                 found.devices.push(device);
             }
@@ -87,6 +87,7 @@ pub fn read(files: &Files) -> Collection {
         }
         found.cables.add(scan, &owner);
     }
+    cut::mark(&mut found.devices, files);
     let mut hosts: Vec<Gathered<'_>> = hosts.into_values().collect();
     hosts.sort_by_key(|host| host.place);
     for host in hosts {

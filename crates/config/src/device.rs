@@ -39,28 +39,6 @@ pub struct Device {
     pub part: Part,
     /// The files that describe it; none for a device of the intent.
     pub files: Vec<FileId>,
-    /// How its text ends, where it is one text.
-    pub ending: Option<Ending>,
-}
-
-/// How a text ends: what tells one that is cut off from those of its kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending {
-    /// The last line that is not empty, without its numbers.
-    pub last: String,
-    /// Its number, from 1.
-    pub line: u32,
-    /// Whether the last line is ended.
-    pub ended: bool,
-}
-
-impl Ending {
-    /// The end of a text.
-    pub fn of(text: &str) -> Option<Self> {
-        let (line, last) = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).last()?;
-        let last = last.trim().chars().filter(|c| !c.is_ascii_digit()).collect();
-        Some(Self { last, line: line as u32 + 1, ended: text.ends_with('\n') })
-    }
 }
 
 impl Device {
@@ -80,7 +58,6 @@ impl Device {
             remarks: Vec::new(),
             part: Part::Whole,
             files: Vec::new(),
-            ending: None,
         }
     }
 

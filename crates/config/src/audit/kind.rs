@@ -26,7 +26,7 @@ pub(super) struct Kind {
 }
 
 /// A name without its numbers and its domain: `leaf01.pod2.example.net` is `leaf#`.
-pub(super) fn role(name: &str) -> String {
+pub(crate) fn role(name: &str) -> String {
     let own = name.split('.').next().unwrap_or(name);
     let mut role = String::new();
     for letter in own.chars() {

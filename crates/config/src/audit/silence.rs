@@ -2,11 +2,10 @@
 //! are different sentences.
 
 use super::finding::{Collector, Fault};
+use super::rule;
 use super::scene::Scene;
-use super::{kind, rule};
 use crate::device::{Device, RemarkKind};
 use crate::place::Place;
-use crate::system::SystemId;
 use std::collections::BTreeMap;
 
 /// Statements of a device that are named by their lines.
@@ -15,55 +14,13 @@ const MOST: usize = 8;
 /// Devices whose text is cut off, with what tells it.
 pub(super) type Cut = BTreeMap<usize, (String, Place)>;
 
-/// The devices whose text ends in the middle of a statement, or otherwise than those of all others of their system.
+/// The devices whose text ends in the middle of a statement, or lacks the end that all others have.
 pub(super) fn cut(devices: &[Device]) -> Cut {
-    // Leaves and spines may well end with different lines.
-    let mut kinds: BTreeMap<(SystemId, String), Endings<'_>> = BTreeMap::new();
-    for device in devices {
-        let Some(ending) = &device.ending else { continue };
-        for role in [kind::role(&device.name), String::new()] {
-            let all = kinds.entry((device.system, role)).or_default();
-            all.texts += 1;
-            all.ended += usize::from(ending.ended);
-            *all.last.entry(&ending.last).or_default() += 1;
-        }
-    }
     let tell = |device: &Device| {
-        let known = device.remarks.iter().find(|remark| remark.kind == RemarkKind::Truncated);
-        let known = known.map(|r| ("the text ends in the middle of a statement".into(), r.place));
-        let of = |role: String| kinds.get(&(device.system, role))?.unlike(device);
-        known.or_else(|| of(kind::role(&device.name))).or_else(|| of(String::new()))
+        let cut = device.remarks.iter().find(|remark| remark.kind == RemarkKind::Truncated)?;
+        Some(("the text is cut off: what stands behind was not checked".to_owned(), cut.place))
     };
     devices.iter().enumerate().filter_map(|(index, d)| Some((index, tell(d)?))).collect()
-}
-
-/// How the texts of a system end.
-#[derive(Default)]
-struct Endings<'a> {
-    texts: usize,
-    ended: usize,
-    last: BTreeMap<&'a str, usize>,
-}
-
-impl Endings<'_> {
-    /// What tells that the text of a device is cut off, if it does not end as all others do.
-    fn unlike(&self, device: &Device) -> Option<(String, Place)> {
-        let own = device.ending.as_ref()?;
-        let others = self.texts - 1;
-        let place = Place::line(*device.files.first()?, own.line);
-        let (usual, count) = self.last.iter().max_by_key(|(_, count)| **count)?;
-        if others < 3 {
-            return None;
-        }
-        if own.last != *usual && *count == others {
-            let message = format!(
-                "the text ends otherwise than those of {count} other devices: it may be cut off"
-            );
-            return Some((message, place));
-        }
-        let cut = !own.ended && self.ended == others;
-        cut.then(|| ("the last line is not ended: the text may be cut off".to_owned(), place))
-    }
 }
 
 pub(super) fn check(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {

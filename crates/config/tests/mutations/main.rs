@@ -149,7 +149,9 @@ fn fixes_fix() {
                 assert!(left.is_empty(), "{system}, {about}: {left:?}\n{}", finding.fix.apply);
                 let same = |f: &&xoff_config::audit::Finding| f.message == finding.message;
                 assert!(after.findings.iter().all(|f| !same(&f)), "{system}, {about}");
-                assert_eq!((after.unknown, after.malformed), (0, 0), "{about}");
+                let strange =
+                    |report: &xoff_config::audit::Report| report.unknown + report.malformed;
+                assert!(strange(&after) <= strange(&report), "{about}");
             }
         }
         lines.sort_unstable();
@@ -174,10 +176,11 @@ fn entered(texts: &Texts, finding: &xoff_config::audit::Finding, system: SystemI
     let text = texts.get_mut(&name).expect("its text");
     let fix = &finding.fix.apply;
     if system == SystemId::Sonic && name.ends_with(".json") {
-        let body = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
-        let mut all: serde_json::Value = serde_json::from_str(body).unwrap();
+        let (start, end) = (text.find('{').unwrap(), text.rfind('}').unwrap() + 1);
+        let mut all: serde_json::Value = serde_json::from_str(&text[start..end]).unwrap();
         merge(&mut all, serde_json::from_str(fix).unwrap());
-        *text = serde_json::to_string_pretty(&all).unwrap();
+        let whole = serde_json::to_string_pretty(&all).unwrap();
+        *text = format!("{}{whole}{}", &text[..start], &text[end..]);
     } else {
         *text += &format!("\n{fix}\n");
     }

@@ -227,7 +227,7 @@ pub(crate) fn cumulus_yaml() -> Vec<Mistake> {
         ),
         m("weights of 110", "leaf0", &["weights-sum"]).all("bw-percent: 48", "bw-percent: 58"),
         m("no adaptive routing", "leaf0", &["balancing-missing"])
-            .all("      adaptive-routing:\n        state: enabled\n", ""),
+            .all("    router:\n      adaptive-routing:\n        state: enabled\n", ""),
         m("older software", "spine1", &["versions-differ"]).all("Linux 5.11.0", "Linux 5.5.1"),
     ]
 }

@@ -1,0 +1,72 @@
+//! Texts of switches that are cut off, as far as the others tell it: many systems end a configuration with a line of
+//! its own, and all of them end lines.
+
+use crate::audit::role;
+use crate::device::{Device, Remark, RemarkKind};
+use crate::place::{Files, Place};
+use crate::system::SystemId;
+use std::collections::BTreeMap;
+
+/// Others that have to end alike before one that does not is called cut off.
+const LEAST: usize = 3;
+
+/// How the texts of a kind of device end.
+#[derive(Default)]
+struct Endings {
+    texts: usize,
+    ended: usize,
+    last: BTreeMap<String, usize>,
+}
+
+/// Remarks the devices whose text lacks the line that all others of their kind end with, or ends within a line.
+pub(super) fn mark(devices: &mut [Device], files: &Files) {
+    let text = |device: &Device| device.files.first().and_then(|id| files.get(*id));
+    // Leaves and spines may well end with different lines.
+    let kinds =
+        |device: &Device| [role(&device.name), String::new()].map(|role| (device.system, role));
+    let mut all: BTreeMap<(SystemId, String), Endings> = BTreeMap::new();
+    for device in devices.iter() {
+        let Some(file) = text(device) else { continue };
+        for kind in kinds(device) {
+            let endings = all.entry(kind).or_default();
+            endings.texts += 1;
+            endings.ended += usize::from(file.text.ends_with('\n'));
+            *endings.last.entry(last(&file.text)).or_default() += 1;
+        }
+    }
+    for device in devices {
+        let Some(file) = text(device) else { continue };
+        let known = device.remarks.iter().any(|remark| remark.kind == RemarkKind::Truncated);
+        let cut = kinds(device).iter().any(|kind| all[kind].tell(&file.text));
+        if let (true, false, Some(id)) = (cut, known, device.files.first()) {
+            let line = file.text.trim_end().lines().count().max(1) as u32;
+            device
+                .remarks
+                .push(Remark { place: Place::line(*id, line), kind: RemarkKind::Truncated });
+        }
+    }
+}
+
+/// The last line that is not empty, without its numbers.
+fn last(text: &str) -> String {
+    plain(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default())
+}
+
+fn plain(line: &str) -> String {
+    line.trim().chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
+impl Endings {
+    /// Whether all others end otherwise than a text. One that goes on behind the usual end is not cut off.
+    fn tell(&self, text: &str) -> bool {
+        let others = self.texts - 1;
+        if others < LEAST {
+            return false;
+        }
+        let usual = self.last.iter().find(|(_, count)| **count == others).map(|(last, _)| last);
+        let lacks = |usual: &String| {
+            last(text) != *usual && !text.lines().any(|line| plain(line) == *usual)
+        };
+        usual.is_some_and(lacks) || (!text.ends_with('\n') && self.ended == others)
+    }
+}
