@@ -22,7 +22,7 @@ const MOST_MODELS: usize = 256;
 /// Fixes that are tried for one finding.
 const MOST_TRIES: usize = 6;
 /// Tries to make the fix of one finding shorter, and those of all.
-const MOST_CUTS: usize = 80;
+const MOST_CUTS: usize = 48;
 const MOST_CUTS_OF_ALL: usize = 4000;
 
 /// Makes and tries fixes.

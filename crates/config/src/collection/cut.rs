@@ -1,9 +1,9 @@
 //! Texts of switches that are cut off, as far as the others tell it: many systems end a configuration with a line of
-//! its own, and all of them end lines.
+//! its own, and half a line is one that no other device has. Formats with brackets tell it themselves.
 
 use crate::audit::role;
 use crate::device::{Device, Remark, RemarkKind};
-use crate::place::{Files, Place};
+use crate::place::{File, FileId, Files, Place};
 use crate::system::SystemId;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,13 @@ struct Endings {
 
 /// Remarks the devices whose text lacks the line that all others of their kind end with, or ends within a line.
 pub(super) fn mark(devices: &mut [Device], files: &Files) {
-    let text = |device: &Device| device.files.first().and_then(|id| files.get(*id));
+    let by_lines = |device: &&Device| {
+        !matches!(device.system, SystemId::Sonic | SystemId::Junos | SystemId::CumulusYaml)
+    };
+    let text = |device: &Device| {
+        let known = Some(device).filter(by_lines)?;
+        known.files.first().and_then(|id| files.get(*id))
+    };
     // Leaves and spines may well end with different lines.
     let kinds =
         |device: &Device| [role(&device.name), String::new()].map(|role| (device.system, role));
@@ -34,10 +40,28 @@ pub(super) fn mark(devices: &mut [Device], files: &Files) {
             *endings.last.entry(last(&file.text)).or_default() += 1;
         }
     }
-    for device in devices {
-        let Some(file) = text(device) else { continue };
+    let lines = |system: SystemId, but: FileId| {
+        let alike = devices.iter().filter(move |d| d.system == system && !d.files.contains(&but));
+        alike.filter_map(text).flat_map(|file| file.text.lines()).map(plain)
+    };
+    // Half a line: no other device has it.
+    let half = |device: &Device, file: &File| {
+        let own = last(&file.text);
+        let first = device.files.first().copied();
+        !file.text.ends_with('\n')
+            && kinds(device).iter().any(|kind| all[kind].all_others_end())
+            && first.is_some_and(|id| !lines(device.system, id).any(|line| line == own))
+    };
+    let cut: Vec<bool> = devices
+        .iter()
+        .map(|device| {
+            let Some(file) = text(device) else { return false };
+            kinds(device).iter().any(|kind| all[kind].tell(&file.text)) || half(device, file)
+        })
+        .collect();
+    for (device, cut) in devices.iter_mut().zip(cut) {
+        let Some(file) = device.files.first().and_then(|id| files.get(*id)) else { continue };
         let known = device.remarks.iter().any(|remark| remark.kind == RemarkKind::Truncated);
-        let cut = kinds(device).iter().any(|kind| all[kind].tell(&file.text));
         if let (true, false, Some(id)) = (cut, known, device.files.first()) {
             let line = file.text.trim_end().lines().count().max(1) as u32;
             device
@@ -67,6 +91,11 @@ impl Endings {
         let lacks = |usual: &String| {
             last(text) != *usual && !text.lines().any(|line| plain(line) == *usual)
         };
-        usual.is_some_and(lacks) || (!text.ends_with('\n') && self.ended == others)
+        usual.is_some_and(lacks)
+    }
+
+    /// Whether all texts but one, which does not, end with a whole line.
+    fn all_others_end(&self) -> bool {
+        self.texts > LEAST && self.ended + 1 == self.texts
     }
 }

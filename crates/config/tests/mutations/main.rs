@@ -113,17 +113,28 @@ fn unknown_speeds_are_not_compared() {
 
 /// What a finding says would fix it does, when it is entered into the device, and a finding without a fix says why.
 /// `XOFF_SYSTEM=eos` looks at one system, `XOFF_SHOW=1` prints the longer ones.
+/// One mistake is audited with the fabric file, the next without; all with both by `all_fixes_fix`.
 #[test]
 fn fixes_fix() {
+    try_fixes(|number, with_fabric| (number % 2 == 0) == with_fabric);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn all_fixes_fix() {
+    try_fixes(|_, _| true);
+}
+
+fn try_fixes(wanted: fn(usize, bool) -> bool) {
     for system in SystemId::ALL.into_iter().filter(|system| *system != SystemId::Host) {
         if std::env::var("XOFF_SYSTEM").is_ok_and(|only| only != system.name()) {
             continue;
         }
         let pod = Pod::of(system);
         let (mut fixed, mut unfixed, mut lines, mut undone) = (0, Vec::new(), Vec::new(), 0);
-        for (mistake, with_fabric) in
-            mistakes::of(system).iter().flat_map(|m| [(m, true), (m, false)])
-        {
+        let all = mistakes::of(system);
+        let pairs = all.iter().enumerate().flat_map(|(n, m)| [(n, m, true), (n, m, false)]);
+        for (_, mistake, with_fabric) in pairs.filter(|(n, _, with)| wanted(*n, *with)) {
             let mut texts = pod.clean.clone();
             mistake.make(&mut texts);
             let report = pod.audit_with_fixes(&texts, with_fabric);

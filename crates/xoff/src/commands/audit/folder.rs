@@ -61,8 +61,14 @@ pub(crate) fn collect(path: &Path, files: &mut Files) -> Result<(), Failure> {
     let failed =
         |error: io::Error| Failure::input(format!("cannot read `{}`: {error}", path.display()));
     let metadata = fs::metadata(path).map_err(failed)?;
-    let mut walk =
-        Walk { files, above: Vec::new(), seen: BTreeSet::new(), again: 0, left_out: Vec::new() };
+    let mut walk = Walk {
+        files,
+        above: Vec::new(),
+        seen: BTreeSet::new(),
+        carriers: BTreeSet::new(),
+        again: 0,
+        left_out: Vec::new(),
+    };
     if metadata.is_dir() {
         fs::read_dir(path).map_err(failed)?;
         walk.folder(path);
@@ -93,6 +99,8 @@ struct Walk<'a> {
     above: Vec<PathBuf>,
     /// All folders that were read: links can lead to one folder on more ways than could ever be walked.
     seen: BTreeSet<PathBuf>,
+    /// Files that carry what other files say.
+    carriers: BTreeSet<PathBuf>,
     /// Folders that were reached again.
     again: usize,
     /// Why something was left out.
@@ -122,8 +130,11 @@ impl Walk<'_> {
         paths.sort();
         self.above.push(real);
         // What `xoff config` wrote for other tools says of devices what their own files say.
-        let carriers = carriers(path);
-        for path in paths.into_iter().filter(|path| !carriers.contains(path)) {
+        self.carriers.extend(carriers(path));
+        for path in paths {
+            if self.carriers.contains(&path) {
+                continue;
+            }
             match fs::metadata(&path) {
                 // Hidden folders are those of tools, like `.git`.
                 Ok(found) if found.is_dir() && is_hidden(&path) => {}

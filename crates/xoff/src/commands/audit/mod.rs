@@ -180,6 +180,7 @@ struct Answer<'a> {
     foreign: usize,
     accepted: usize,
     unchecked: Vec<String>,
+    notes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<approval::Entry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -258,6 +259,7 @@ impl<'a> Answer<'a> {
             foreign: report.foreign,
             accepted: 0,
             unchecked: page::unchecked(report),
+            notes: &report.notes,
             approval: None,
             statements,
             effects: None,

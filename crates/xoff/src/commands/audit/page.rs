@@ -108,9 +108,12 @@ pub(super) fn unchecked(report: &Report) -> Vec<String> {
     report.unchecked.iter().map(topic).collect()
 }
 
-/// What stands below the findings: what was left out.
+/// What stands below the findings: what holds for many devices, and what was left out.
 pub(super) fn footer(report: &Report, accepted: usize) -> String {
     let mut text = String::new();
+    for note in &report.notes {
+        let _ = writeln!(text, "note: {}", printable(note));
+    }
     if accepted > 0 {
         let findings = counted(accepted as u64, "finding", "findings");
         let _ = writeln!(text, "accepted by the baseline and not shown: {findings}");

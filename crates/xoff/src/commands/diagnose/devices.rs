@@ -67,6 +67,9 @@ fn causes(rule: &str) -> &'static [Cause] {
         "headroom-missing" | "headroom-small" => &[Cause::HeadroomTooSmall, Cause::Discards],
         "mtu-small" | "mtu-mismatch" | "mtu-drift" => &[Cause::MtuTooSmall],
         "balancing-missing" => &[Cause::UnevenLinks],
+        "nic-congestion-range" => &[Cause::CongestionControlOff],
+        "alpha-range" => &[Cause::Discards],
+        "cable-mismatch" => &[Cause::Miscabled],
         _ => &[],
     }
 }
@@ -77,7 +80,21 @@ mod tests {
     use xoff_config::audit::RULES;
 
     /// Rules about what no counter shows.
-    const WITHOUT: [&str; 4] = ["pfc-extra", "versions-differ", "roce-unguarded", "not-seen"];
+    const WITHOUT: [&str; 13] = [
+        "pfc-extra",
+        "versions-differ",
+        "roce-unguarded",
+        "not-seen",
+        "nccl-gid-index",
+        "cable-missing",
+        "description-stale",
+        "intent-drift",
+        "fleet-drift",
+        "value-unreadable",
+        "truncated",
+        "nothing-checked",
+        "not-in-fabric",
+    ];
 
     #[test]
     fn every_rule_has_its_causes_or_none_on_purpose() {
