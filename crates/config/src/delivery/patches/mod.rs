@@ -80,13 +80,20 @@ pub fn read(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The intent's tables for a device: what is rendered for it.
+/// The intent's tables for a device: what is rendered for it, without what only says where cables lead.
 pub fn intended(meant: &Device) -> Map<String, Value> {
     let system = SystemId::Sonic.system();
     let rendered = system.render(&system.fit(meant, &mut Vec::new()));
     let text = rendered.first().map_or("{}", |file| file.text.as_str());
     match serde_json::from_str(text) {
-        Ok(Value::Object(tables)) => tables,
+        Ok(Value::Object(mut tables)) => {
+            tables.retain(|name, _| TABLES.iter().any(|(table, _)| table == name));
+            let ports = tables.get_mut("PORT").and_then(Value::as_object_mut);
+            for port in ports.into_iter().flat_map(Map::values_mut) {
+                port.as_object_mut().and_then(|fields| fields.remove("description"));
+            }
+            tables
+        }
         _ => unreachable!("what is rendered for SONiC is a table of tables"),
     }
 }
