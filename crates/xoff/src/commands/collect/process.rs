@@ -218,6 +218,18 @@ mod tests {
         assert!(matches!(none.end, End::Failed(_)));
     }
 
+    /// Whether a process ends within seconds: a signal takes its time, and a zombie waits for its new parent.
+    fn is_gone(pid: &str) -> bool {
+        let ended = || match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) => stat.contains(") Z ") || stat.contains(") X "),
+            Err(_) => true,
+        };
+        (0..1_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            ended()
+        })
+    }
+
     /// One that hangs, with children of its own, one that talks without end, and one whose child holds the pipe.
     #[test]
     fn limits_are_kept_and_nothing_is_left() {
@@ -225,18 +237,16 @@ mod tests {
         let pid = folder.path().join("pid");
         let hang = format!("sleep 300 & echo $! > {}; wait", pid.display());
         let clock = Stopwatch::start();
-        assert!(matches!(shell(&hang, None, 0.5, 1).end, End::TimedOut));
-        assert!(clock.seconds() < 5.0);
+        assert!(matches!(shell(&hang, None, 2.0, 1).end, End::TimedOut));
+        assert!(clock.seconds() < 10.0);
         let child = std::fs::read_to_string(&pid).unwrap();
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
-        // It may wait for its new parent to take note of its end.
-        assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")));
+        assert!(is_gone(child.trim()), "{child}: its child still runs");
         let flood = shell("yes", None, 20.0, 1 << 20);
         assert!(matches!(flood.end, End::TooMuch));
         assert!(flood.stdout.len() < 2 << 20);
         let held = shell("sleep 300 & exit 0", None, 20.0, 1);
         assert!(matches!(held.end, End::Code(0)), "{held:?}");
-        assert!(clock.seconds() < 15.0);
+        assert!(clock.seconds() < 25.0);
     }
 
     #[test]
