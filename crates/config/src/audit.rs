@@ -14,6 +14,7 @@ mod drift;
 mod finding;
 mod fix;
 mod fleet;
+mod habit;
 mod kind;
 mod known;
 mod leads;
@@ -74,7 +75,7 @@ fn report(
     cabling::check(&scene, &mut found);
     fleet::check(&scene, &mut found);
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
-    let notes = found.take_notes();
+    let notes = scene.notes.iter().cloned().chain(found.take_notes()).collect();
     Report {
         notes,
         findings: found.into_findings(files),

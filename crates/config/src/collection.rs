@@ -45,13 +45,12 @@ pub fn read(files: &Files) -> Collection {
     let mut found = Collection::default();
     let mut hosts: BTreeMap<String, Gathered<'_>> = BTreeMap::new();
     let mut unread: BTreeMap<String, usize> = BTreeMap::new();
-    let trees: BTreeSet<String> =
-        files.iter().filter_map(|(_, file)| label::of(&file.name).tree).collect();
-    for (id, file) in files.iter() {
+    let labels: Vec<label::Label> = labels(files);
+    let trees: BTreeSet<String> = labels.iter().filter_map(|label| label.tree.clone()).collect();
+    for ((id, file), label) in files.iter().zip(labels) {
         if is_beside(file) || file.text.lines().take(5).any(|line| line.contains(NOT_READ)) {
             continue;
         }
-        let label = label::of(&file.name);
         let scan = scan(id, &file.text);
         let tables = !scan.is_empty();
         let mut owner = device_of_file(&file.name);
@@ -100,6 +99,34 @@ pub fn read(files: &Files) -> Collection {
         .map(|(tree, count)| format!("`{tree}`: {count} files of the host say nothing of RoCE"))
         .collect();
     found
+}
+
+/// What the paths of files say, each for itself and all together. In the folder of a host, `cc_mlx5_0.txt` is about
+/// congestion control and not of a host `cc`: the folder has files that name no host, and others of its kind have the same.
+fn labels(files: &Files) -> Vec<label::Label> {
+    let mut labels: Vec<label::Label> =
+        files.iter().map(|(_, file)| label::of(&file.name)).collect();
+    let mut nameless: BTreeMap<String, usize> = BTreeMap::new();
+    for label in labels.iter().filter(|label| label.host.is_none() && label.tool.is_some()) {
+        *nameless.entry(label.folder.clone().unwrap_or_default()).or_default() += 1;
+    }
+    let mut named: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for label in labels.iter().filter(|label| label.tree.is_none()) {
+        let (Some(host), Some(folder)) = (&label.host, &label.folder) else { continue };
+        if nameless.contains_key(folder) {
+            *named.entry(host.clone()).or_default().entry(folder.clone()).or_default() += 1;
+        }
+    }
+    for label in labels.iter_mut().filter(|label| label.tree.is_none()) {
+        let (Some(host), Some(folder)) = (&label.host, &label.folder) else { continue };
+        let Some(folders) = named.get(host) else { continue };
+        let within: usize = named.values().filter_map(|folders| folders.get(folder)).sum();
+        let most = nameless.get(folder).is_some_and(|count| *count > within);
+        if folders.contains_key(folder) && host != folder && (folders.len() > 1 || most) {
+            label.host = None;
+        }
+    }
+    labels
 }
 
 /// The name of the host that a file is of: what the text says, the name of the file, the tree it is in, its folder.

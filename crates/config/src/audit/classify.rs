@@ -7,13 +7,18 @@ use super::scene::Site;
 use super::tenants;
 use crate::number::{Class, Dscp, Priorities};
 use crate::system::SystemId;
+use xoff_fabric::model::Scheduling;
 
 /// Whether a port has no QoS at all, which is then the one thing to say about it.
 pub(super) fn not_applied(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     let lossless = site.lossless().is_some_and(|set| !set.is_empty());
     let pauses = site.port.pfc.get().is_some_and(|set| !set.is_empty());
     let reads = site.port.trust.get().is_some_and(|trust| trust.reads_dscp());
-    let turns = site.port.queues.iter().any(|queue| queue.scheduling.is_said());
+    // Weights may be those of the box; marks and strict queues are there for RDMA.
+    let turns =
+        site.port.queues.iter().any(|queue| {
+            queue.wred.is_said() || queue.scheduling.said() == Some(&Scheduling::Strict)
+        });
     if site.unknown(site.port.trust.value().is_none() && site.port.pfc.value().is_none()) {
         return false;
     }

@@ -120,22 +120,26 @@ fn immaterial(site: &Site<'_>, about: &str) -> bool {
 
 /// Differences of a device beside its ports.
 pub(super) fn device(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
-    let Some(meant) = scene.fitted(index) else { return };
+    let usual = || scene.reference.as_ref().map(|reference| &reference.devices[index]);
+    let Some(meant) = scene.fitted(index).or_else(usual) else { return };
     let bare = |device: &Device| Device { ports: Default::default(), ..device.clone() };
     let differences = Facts::of(&bare(device)).differences(&Facts::of(&bare(meant)));
     let all: Vec<String> = differences
         .iter()
         .filter(|difference| !difference.about.starts_with("nccl"))
+        // The balancing of a fleet has a rule of its own.
+        .filter(|difference| scene.intent.is_some() || difference.about != "balancing")
         .filter(|difference| !found.covers_device(index, &difference.about))
         .map(|difference| {
             let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".into());
             let (left, right) = (word(&difference.left), word(&difference.right));
-            format!("{} is {left}, {right} is meant", difference.about)
+            let instead = if scene.intent.is_some() { "is meant" } else { "is usual" };
+            format!("{} is {left}, {right} {instead}", difference.about)
         })
         .collect();
     if all.is_empty() || device.system == SystemId::Host {
         return;
     }
-    let fault = Fault::new(&rule::DRIFT, listed(&all)).cured_by(Aspect::Buffers);
-    found.device(index, fault);
+    let rule = if scene.intent.is_some() { &rule::DRIFT } else { &rule::FLEET_DRIFT };
+    found.device(index, Fault::new(rule, listed(&all)).cured_by(Aspect::Buffers));
 }

@@ -6,6 +6,7 @@
 
 use super::cure::{self, Aspect};
 use super::finding::{Fix, Key};
+use super::rule;
 use super::scene::{Scene, Site};
 use super::statement::{Statement, entered, statements_of, written};
 use crate::cabling::scan;
@@ -149,8 +150,12 @@ impl<'a> Fixer<'a> {
             same && (key.message == target.message || !before.contains(key))
         };
         let place = |key: &Key| (key.index, key.rule, key.port.clone());
-        let known: BTreeSet<_> = before.iter().map(place).collect();
-        found.iter().all(|key| known.contains(&place(key)) && !again(key))
+        // A list of differences is shorter when some of them are gone.
+        let lists = [rule::DRIFT.id, rule::FLEET_DRIFT.id];
+        let shorter: BTreeSet<_> =
+            before.iter().filter(|key| lists.contains(&key.rule)).map(place).collect();
+        let known = |key: &Key| before.contains(key) || shorter.contains(&place(key));
+        found.iter().all(|key| known(key) && !again(key))
     }
 
     /// Statements that differ from those of ports that are right, in their own context.

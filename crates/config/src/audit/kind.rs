@@ -54,17 +54,29 @@ pub(super) fn words(system: SystemId, role: &str) -> String {
 pub(super) fn of_members(devices: &[&Device], wires: &[Wire]) -> BTreeMap<(usize, PortName), Kind> {
     let peers = peers(wires);
     let told = Told::of(devices, &peers);
+    of_ports(devices, wires, |index, name, port| {
+        let wired = peers.contains_key(&(index, name.clone()));
+        told.carries_roce(index, devices[index], port, wired)
+    })
+}
+
+/// The kind of each port that is a member.
+pub(super) fn of_ports(
+    devices: &[&Device],
+    wires: &[Wire],
+    is_member: impl Fn(usize, &PortName, &Port) -> bool,
+) -> BTreeMap<(usize, PortName), Kind> {
+    let peers = peers(wires);
     let mut members = BTreeMap::new();
     for (index, device) in devices.iter().enumerate() {
-        for (name, port) in &device.ports {
+        for (name, port) in device.ports.iter().filter(|(name, port)| is_member(index, name, port))
+        {
             let end = (index, name.clone());
-            let peer = peers.get(&end).copied();
-            if told.carries_roce(index, device, port, peer.is_some()) {
-                let peer = peer.map(|peer| role(&devices[peer].name)).unwrap_or_default();
-                let rate = port.rate.get();
-                let kind = Kind { system: device.system, role: role(&device.name), peer, rate };
-                members.insert(end, kind);
-            }
+            let peer = peers.get(&end).and_then(|peer| devices.get(*peer));
+            let peer = peer.map(|peer| role(&peer.name)).unwrap_or_default();
+            let rate = port.rate.get();
+            members
+                .insert(end, Kind { system: device.system, role: role(&device.name), peer, rate });
         }
     }
     members

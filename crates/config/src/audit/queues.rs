@@ -24,6 +24,9 @@ fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(queue) = site.data_queue().filter(|_| wanted) else { return };
     let said = &site.port.queues[queue.index()].wred;
     let Some(wred) = said.get() else {
+        if turns_moved(site) {
+            return;
+        }
         let fault =
             Fault::new(&rule::ECN_MISSING, format!("queue {queue} of RDMA data does not mark"))
                 .at(site.port.place)
@@ -132,13 +135,24 @@ fn marking_drift(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred:
 
 /// Equal within what units and rounding do.
 pub(super) fn close(a: &Wred, b: &Wred) -> bool {
-    let (Levels::Sizes(a), Levels::Sizes(b)) = (a.levels, b.levels) else { return a == b };
+    if a.marks != b.marks {
+        return false;
+    }
+    let percent = crate::text::fit::percent;
+    let (a, b) = match (a.levels, b.levels) {
+        (Levels::Sizes(a), Levels::Sizes(b)) => (a, b),
+        // Systems take whole percents of a queue.
+        (Levels::Fill { min, max, pmax }, Levels::Fill { min: low, max: high, pmax: other }) => {
+            let near = |x, y| percent(x).abs_diff(percent(y)) <= 1;
+            return near(min, low) && near(max, high) && percent(pmax) == percent(other);
+        }
+        _ => return false,
+    };
     let near = |x: Bytes, y: Bytes| {
         let (low, high) = (x.min(y).get(), x.max(y).get());
         high - low <= high / 40
     };
     let Ecn { kmin, kmax, pmax } = a;
-    let percent = crate::text::fit::percent;
     near(kmin, b.kmin) && near(kmax, b.kmax) && percent(pmax) == percent(b.pmax)
 }
 

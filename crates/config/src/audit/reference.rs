@@ -8,8 +8,10 @@
 use super::kind::{self, Kind};
 use crate::device::{Device, Port, PortName};
 use crate::facts::{self, Facts};
+use crate::place::Said;
 use crate::system::SystemId;
 use std::collections::{BTreeMap, BTreeSet};
+use xoff_units::Bytes;
 
 /// What most devices have, for every port that carries RoCE.
 pub(super) struct Reference {
@@ -17,6 +19,9 @@ pub(super) struct Reference {
     pub(super) devices: Vec<Device>,
     kinds: BTreeMap<(usize, PortName), Kind>,
     choices: BTreeMap<Kind, BTreeMap<String, Choice>>,
+    /// The ways in which ports are configured, and which of them each device has.
+    ways: Vec<Facts>,
+    ways_of: BTreeMap<usize, BTreeSet<usize>>,
 }
 
 /// What was chosen for a fact.
@@ -81,6 +86,7 @@ impl Reference {
             own.into_iter().map(|kind| (kind.clone(), poll.choices(kind))).collect();
         let mut all: Vec<Device> =
             devices.iter().map(|device| Device::new(&device.name, device.system)).collect();
+        whole_devices(devices, &mut all);
         let mut made: BTreeMap<&Kind, Port> = BTreeMap::new();
         for ((index, name), kind) in &kinds {
             let model = made.entry(kind).or_insert_with(|| model(&choices[kind], &signatures));
@@ -92,7 +98,32 @@ impl Reference {
             };
             all[*index].ports.insert(name.clone(), port);
         }
-        Self { devices: all, kinds, choices }
+        let mut ways_of: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for ((index, _), number) in of_port {
+            ways_of.entry(index).or_default().insert(number);
+        }
+        let ways = signatures.into_iter().map(|signature| signature.facts).collect();
+        Self { devices: all, kinds, choices, ways, ways_of }
+    }
+
+    /// Whether what was chosen for a fact is no accident: at least two devices of the system have it.
+    pub(super) fn is_firm(
+        &self,
+        index: usize,
+        name: &PortName,
+        about: &str,
+        value: Option<&str>,
+    ) -> bool {
+        let kind = self.kinds.get(&(index, name.clone()));
+        let choice = kind.and_then(|kind| self.choices.get(kind)).and_then(|all| all.get(about));
+        if choice.is_some_and(|choice| choice.from.is_none()) {
+            return false;
+        }
+        let system = self.devices[index].system;
+        let alike = self.ways_of.iter().filter(|(other, _)| self.devices[**other].system == system);
+        let has =
+            |ways: &BTreeSet<usize>| ways.iter().any(|way| self.ways[*way].get(about) == value);
+        alike.filter(|(_, ways)| has(ways)).take(2).count() == 2
     }
 
     /// Whether a port carries RoCE.
@@ -337,6 +368,43 @@ impl Votes<'_> {
             count,
             of: self.devices,
             what: self.what.clone(),
+        })
+    }
+}
+
+/// Buffers that devices have as a whole, where more than half of three or more that are named alike, or of the whole
+/// system, have the same.
+fn whole_devices(devices: &[&Device], all: &mut [Device]) {
+    let pools = Sizes::of(devices, |device| device.headroom_pool);
+    let buffers = Sizes::of(devices, |device| device.shared_buffer);
+    for (own, made) in devices.iter().zip(all).filter(|(own, _)| !own.is_host()) {
+        made.headroom_pool = pools.common(own).unwrap_or(own.headroom_pool);
+        made.shared_buffer = buffers.common(own).unwrap_or(own.shared_buffer);
+    }
+}
+
+/// Votes for a size, by system and by how devices are named; no name stands for all.
+struct Sizes(BTreeMap<(SystemId, String), BTreeMap<Option<Bytes>, (Said<Bytes>, usize)>>);
+
+impl Sizes {
+    fn of(devices: &[&Device], size: impl Fn(&Device) -> Said<Bytes>) -> Self {
+        let mut votes = Self(BTreeMap::new());
+        for device in devices {
+            for role in [kind::role(&device.name), String::new()] {
+                let own = votes.0.entry((device.system, role)).or_default();
+                let said = size(device);
+                own.entry(said.get()).or_insert((said, 0)).1 += 1;
+            }
+        }
+        votes
+    }
+
+    fn common(&self, device: &Device) -> Option<Said<Bytes>> {
+        [kind::role(&device.name), String::new()].into_iter().find_map(|role| {
+            let own = self.0.get(&(device.system, role))?;
+            let total: usize = own.values().map(|(_, count)| count).sum();
+            let (size, count) = own.values().max_by_key(|(_, count)| *count)?;
+            (total > 2 && 2 * count > total).then_some(*size)
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Everything an audit looks at: devices, what they are meant to be, and the cables between them.
 
+use super::habit;
 use super::known::Known;
 use super::leads::Leads;
 use super::reference::Reference;
@@ -33,6 +34,8 @@ pub(super) struct Frame<'a> {
     pub(super) reference: Option<Reference>,
     /// Each device as meant, with what its system cannot say.
     intended: Vec<Option<&'a Device>>,
+    /// What devices agree on, though the intent has it otherwise.
+    pub(super) notes: Vec<String>,
     /// Each device as meant and as its system can say it, where the intent has it.
     meant: Vec<Option<Device>>,
     /// Devices of the intent that were not collected.
@@ -149,12 +152,15 @@ impl<'a> Frame<'a> {
         let intended: Vec<_> =
             devices.iter().map(|device| by_name.get(device.name.as_str()).copied()).collect();
         let fitted = |meant: &Device| meant.system.system().fit(meant, &mut Vec::new());
-        let meant: Vec<_> = intended.iter().map(|meant| meant.map(fitted)).collect();
+        let mut meant: Vec<_> = intended.iter().map(|meant| meant.map(fitted)).collect();
+        let all: Vec<&Device> = devices.iter().collect();
+        let notes = habit::adopt(&mut meant, &all, &wiring, &intent.agreement);
         let there: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
         Self {
             agreement: intent.agreement.clone(),
             intent: Some(intent),
             reference: None,
+            notes,
             intended,
             meant,
             missing: by_name.keys().copied().filter(|name| !there.contains(name)).collect(),
@@ -174,6 +180,7 @@ impl<'a> Frame<'a> {
             agreement: consensus::agreement(&all, &reference),
             intent: None,
             reference: Some(reference),
+            notes: Vec::new(),
             intended: vec![None; devices.len()],
             meant: vec![None; devices.len()],
             missing: Vec::new(),

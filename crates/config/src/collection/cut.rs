@@ -20,9 +20,7 @@ struct Endings {
 
 /// Remarks the devices whose text lacks the line that all others of their kind end with, or ends within a line.
 pub(super) fn mark(devices: &mut [Device], files: &Files) {
-    let by_lines = |device: &&Device| {
-        !matches!(device.system, SystemId::Sonic | SystemId::Junos | SystemId::CumulusYaml)
-    };
+    let by_lines = |device: &&Device| !matches!(device.system, SystemId::Sonic | SystemId::Junos);
     let text = |device: &Device| {
         let known = Some(device).filter(by_lines)?;
         known.files.first().and_then(|id| files.get(*id))

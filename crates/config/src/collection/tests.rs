@@ -141,3 +141,22 @@ fn addresses_and_parameters() {
     let found = rules(&[("d/hgx1.sysfs", parameters)]);
     assert_eq!(found, ["nic-congestion-range Warning", "nic-congestion-range Warning"]);
 }
+
+/// In folders of hosts, words in names of files are not hosts.
+#[test]
+fn what_a_file_is_about_is_not_a_host() {
+    let link = "link bnxt_re0/1 state ACTIVE physical_state LINK_UP netdev ens1f0np0\n";
+    let nccl = "NCCL_IB_TC=106\n";
+    let (_, found) = collect(&[
+        ("all/gpu01/cc_bnxt_re0.txt", "ecn_enable : 0x1\n"),
+        ("all/gpu01/rdma_link.txt", link),
+        ("all/gpu01/nccl.conf", nccl),
+        ("all/gpu02/cc_bnxt_re0.txt", "ecn_enable : 0x1\n"),
+        ("all/gpu02/rdma_link.txt", link),
+        ("flat/nccl.conf", nccl),
+        ("flat/hgx1.rdma_link", link),
+        ("flat/hgx2.rdma_link", link),
+    ]);
+    let names: Vec<&str> = found.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["gpu01", "gpu02", "flat", "hgx1", "hgx2"]);
+}

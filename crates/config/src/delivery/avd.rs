@@ -2,13 +2,15 @@
 //! from which that generator prints the statements that our renderer prints.
 
 use super::{NOT_READ, yaml};
-use crate::device::{Balancing, Device, Part, Port};
-use crate::number::{Class, Priorities};
+use crate::device::{Balancing, Device, Part};
+use crate::eos::Profile;
+use crate::number::Class;
 use crate::place::Said;
-use crate::qos::{Levels, Maps, QueueSettings, Reaction, Trust, WatchdogSettings, Wred};
+use crate::qos::{Levels, Maps, QueueSettings, Reaction, WatchdogSettings, Wred};
 use crate::system::Rendered;
 use crate::text::fit;
 use crate::text::notes::as_seconds;
+use crate::text::ports::description;
 use crate::text::profiles::{Names, joined, number_of, said_queues};
 use serde_json::{Map, Value, json};
 use xoff_fabric::model::{Scheduling, Threshold};
@@ -34,21 +36,26 @@ pub fn structured(device: &Device) -> Value {
     let mut interfaces = Vec::new();
     for (name, port) in &device.ports {
         let mut entry = Map::new();
+        let profile = Profile::of(port);
+        if !profile.says_anything() && !port.mtu.is_said() {
+            continue;
+        }
+        entry.insert("name".into(), name.as_str().into());
+        if let Some(text) = description(port) {
+            entry.insert("description".into(), text.into());
+        }
         if let Some(mtu) = port.mtu.said() {
             entry.insert("mtu".into(), mtu.get().into());
         }
-        let profile = Profile::of(port);
         if profile.says_anything() {
             let number = number_of(&mut profiles, &profile);
             entry.insert("service_profile".into(), names.name(number).into());
         }
-        if !entry.is_empty() {
-            entry.insert("name".into(), name.as_str().into());
-            interfaces.push(Value::Object(entry));
-        }
+        interfaces.push(Value::Object(entry));
     }
     let profiles = profiles.iter().enumerate();
-    let profiles: Vec<Value> = profiles.map(|(i, p)| p.value(&names.name(i))).collect();
+    let profiles: Vec<Value> =
+        profiles.map(|(i, profile)| profile_value(profile, &names.name(i))).collect();
     let mut root = Map::new();
     let mut put = |key: &str, value: Value| {
         let empty = value.as_array().is_some_and(Vec::is_empty)
@@ -68,57 +75,31 @@ pub fn structured(device: &Device) -> Value {
     Value::Object(root)
 }
 
-/// What a `qos profile` says.
-#[derive(Clone, PartialEq)]
-struct Profile {
-    trust: Option<Trust>,
-    pfc: Option<Priorities>,
-    watchdog: WatchdogSettings,
-    queues: [QueueSettings; 8],
-}
-
-impl Profile {
-    fn of(port: &Port) -> Self {
-        Self {
-            trust: port.trust.said().copied(),
-            pfc: port.pfc.said().copied().filter(|set| !set.is_empty()),
-            watchdog: port.watchdog,
-            queues: *port.queues,
-        }
+/// A `qos profile` in the model.
+fn profile_value(own: &Profile, name: &str) -> Value {
+    let mut profile = Map::from_iter([("name".to_owned(), name.into())]);
+    if let Some(trust) = own.trust {
+        let word = if trust.reads_dscp() { "dscp" } else { "cos" };
+        profile.insert("trust".into(), word.into());
     }
-
-    fn says_anything(&self) -> bool {
-        self.trust.is_some()
-            || self.pfc.is_some()
-            || self.watchdog.on.said() == Some(&true)
-            || self.queues.iter().any(QueueSettings::is_said)
+    let mut pauses = Map::new();
+    if let Some(priorities) = own.pfc {
+        let each = |priority: crate::number::Priority| json!({"priority": priority.get(), "no_drop": true});
+        pauses.insert("enabled".into(), true.into());
+        pauses.insert("priorities".into(), priorities.iter().map(each).collect());
     }
-
-    fn value(&self, name: &str) -> Value {
-        let mut profile = Map::from_iter([("name".to_owned(), name.into())]);
-        if let Some(trust) = self.trust {
-            let word = if trust.reads_dscp() { "dscp" } else { "cos" };
-            profile.insert("trust".into(), word.into());
-        }
-        let mut pauses = Map::new();
-        if let Some(priorities) = self.pfc {
-            let each = |priority: crate::number::Priority| json!({"priority": priority.get(), "no_drop": true});
-            pauses.insert("enabled".into(), true.into());
-            pauses.insert("priorities".into(), priorities.iter().map(each).collect());
-        }
-        if let Some(watchdog) = watchdog(&self.watchdog) {
-            pauses.insert("watchdog".into(), watchdog);
-        }
-        if !pauses.is_empty() {
-            profile.insert("priority_flow_control".into(), pauses.into());
-        }
-        let queues: Vec<Value> =
-            said_queues(&self.queues).map(|(number, settings)| queue(number, settings)).collect();
-        if !queues.is_empty() {
-            profile.insert("uc_tx_queues".into(), queues.into());
-        }
-        Value::Object(profile)
+    if let Some(watchdog) = watchdog(&own.watchdog) {
+        pauses.insert("watchdog".into(), watchdog);
     }
+    if !pauses.is_empty() {
+        profile.insert("priority_flow_control".into(), pauses.into());
+    }
+    let queues: Vec<Value> =
+        said_queues(&own.queues).map(|(number, settings)| queue(number, settings)).collect();
+    if !queues.is_empty() {
+        profile.insert("uc_tx_queues".into(), queues.into());
+    }
+    Value::Object(profile)
 }
 
 fn watchdog(watchdog: &WatchdogSettings) -> Option<Value> {

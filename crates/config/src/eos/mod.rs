@@ -10,6 +10,8 @@ mod parse;
 mod render;
 mod section;
 
+pub(crate) use render::Profile;
+
 use crate::device::{Balancing, Device};
 use crate::place::Said;
 use crate::qos::{GroupSettings, Reaction};

@@ -13,15 +13,15 @@ use xoff_fabric::model::{Scheduling, Threshold};
 
 /// What a `qos profile` says.
 #[derive(Clone, PartialEq)]
-struct Profile {
-    trust: Option<Trust>,
-    pfc: Option<Priorities>,
-    watchdog: WatchdogSettings,
-    queues: [QueueSettings; 8],
+pub(crate) struct Profile {
+    pub(crate) trust: Option<Trust>,
+    pub(crate) pfc: Option<Priorities>,
+    pub(crate) watchdog: WatchdogSettings,
+    pub(crate) queues: [QueueSettings; 8],
 }
 
 impl Profile {
-    fn of(port: &Port) -> Self {
+    pub(crate) fn of(port: &Port) -> Self {
         Self {
             trust: port.trust.said().copied(),
             pfc: port.pfc.said().copied().filter(|set| !set.is_empty()),
@@ -30,7 +30,7 @@ impl Profile {
         }
     }
 
-    fn says_anything(&self) -> bool {
+    pub(crate) fn says_anything(&self) -> bool {
         self.trust.is_some()
             || self.pfc.is_some()
             || self.watchdog.on.said() == Some(&true)

@@ -101,8 +101,8 @@ impl Groups {
             return;
         }
         let (ka, kb) = (kind(parser, &a), kind(parser, &b));
-        // Two RDMA devices are two NICs, whatever shares a name with them.
-        if ka == Kind::Rdma && kb == Kind::Rdma {
+        // Two RDMA devices are two NICs, and so are two interfaces, whatever shares a name or a slot with them.
+        if ka == kb && ka != Kind::Other {
             return;
         }
         let b_leads = kb == Kind::Rdma || (kb == Kind::Net && ka == Kind::Other);

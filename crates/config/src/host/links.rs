@@ -64,7 +64,7 @@ fn ip(parser: &mut Parser, number: u32, line: &str) -> bool {
             parser.current = None;
             if name != "lo" {
                 let said = parser.notes.said(number, bytes(mtu));
-                parser.link(number, name).mtu = said;
+                parser.shows_mtu(number, name, said);
             }
         }
         ["link/ether" | "link/loopback" | "link/infiniband" | "inet" | "inet6" | "altname", ..] => {

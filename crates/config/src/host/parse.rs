@@ -14,6 +14,7 @@ use crate::text::notes::Notes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use xoff_fabric::model::Scheduling;
+use xoff_units::Bytes;
 
 /// A file of a host.
 #[derive(Debug)]
@@ -248,6 +249,15 @@ impl Parser {
         let port = self.plain.entry(name.to_owned()).or_default();
         widen(port, place);
         port
+    }
+
+    /// An MTU that a command showed. Where commands contradict each other, the smaller one is what packets may meet.
+    pub(super) fn shows_mtu(&mut self, number: u32, name: &str, said: Said<Bytes>) {
+        let port = self.link(number, name);
+        let smaller = port.mtu.get().zip(said.get()).is_some_and(|(known, new)| known < new);
+        if !smaller {
+            port.mtu = said;
+        }
     }
 
     /// The name in a line, with variables of our scripts replaced.

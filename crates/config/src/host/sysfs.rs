@@ -112,7 +112,7 @@ pub(super) fn value(parser: &mut Parser, number: u32, path: &str, text: &str) {
         [.., "net", interface, "mtu"] => {
             let said = parser.notes.said(number, bytes(text.trim()));
             let interface = parser.named(interface);
-            parser.link(number, &interface).mtu = said;
+            parser.shows_mtu(number, &interface, said);
             true
         }
         [.., "net", interface, "speed"] => {

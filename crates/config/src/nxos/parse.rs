@@ -227,6 +227,8 @@ impl Parser {
             pauses.iter().filter_map(|pause| pause.priority.get()).collect();
         let pause_place = pauses.iter().find_map(|pause| pause.priority.place());
         let (mut maps_known, mut queues_known, mut groups_known) = (vec![], vec![], vec![]);
+        // It takes the statement of the box and that of the port. Where no port says it, the box speaks for all.
+        let singly = self.device.ports.values().any(|port| port.watchdog.on.said() == Some(&true));
         for (name, own) in std::mem::take(&mut self.ports) {
             let own = match own.channel.and_then(|number| self.channels.get(&number)) {
                 Some(channel) => own.over(channel),
@@ -280,7 +282,10 @@ impl Parser {
                 _ => Said::Default(Priorities::NONE),
             };
             if !port.watchdog.on.is_said() {
-                port.watchdog.on = self.watchdog.or_default(false);
+                port.watchdog.on = match singly {
+                    true => Said::Default(false),
+                    false => self.watchdog.or_default(false),
+                };
             }
             let balanced = self.balanced.iter().find(|(other, _)| *other == name);
             port.balancing = match balanced {

@@ -138,9 +138,9 @@ impl Case {
         for (name, text) in texts {
             files.add(name.clone(), text.clone());
         }
-        let devices = audit::read(&files).devices;
+        let audit::Collection { devices, cables, .. } = audit::read(&files);
         if !with_fabric {
-            return xoff_config::audit(&devices, None);
+            return audit::audit_with(&devices, &cables, None);
         }
         let file = fabric_file::text(&self.plan);
         let setup = match load_fabric(&file).into_result() {
@@ -149,7 +149,7 @@ impl Case {
         };
         let balancing = if self.plan.dynamic { Balancing::Flowlet } else { Balancing::Hash };
         let intent = Intent::running(&setup, balancing, &devices, |_| self.plan.system);
-        xoff_config::audit(&devices, Some(&intent))
+        audit::audit_with(&devices, &cables, Some(&intent))
     }
 }
 

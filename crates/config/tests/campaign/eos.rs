@@ -271,8 +271,8 @@ fn port_mistakes(plan: &Plan) -> Vec<Mistake> {
             })
         }),
         (
-            "best effort is strict",
-            &["strict-starves", "weights-sum"],
+            "best effort has no share",
+            &["weights-drift", "weights-sum", "fleet-drift"],
             Box::new(|t: &str| without_block(t, "uc-tx-queue 1")),
         ),
         ("trust of a port is cos", &["trust"], {
@@ -392,7 +392,9 @@ fn device_mistakes(plan: &Plan) -> Vec<Mistake> {
         }),
         ("weights exchanged", &["weights-drift", "weights-sum", "fleet-drift"], {
             Box::new(move |t: &str| {
-                let line = |n: u64| format!("bandwidth percent {n}\n");
+                let line = |n: u64| {
+                    format!("uc-tx-queue {data}\n      no priority\n      bandwidth percent {n}\n")
+                };
                 swap(t, &line(share), &line(if share == 50 { 10 } else { 100 - share }))
             })
         }),

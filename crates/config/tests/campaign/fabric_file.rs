@@ -2,6 +2,7 @@
 
 use crate::plan::Plan;
 use std::fmt::Write;
+use xoff_config::SystemId;
 
 /// The fabric file of a plan.
 pub(crate) fn text(plan: &Plan) -> String {
@@ -45,12 +46,9 @@ pub(crate) fn text(plan: &Plan) -> String {
     let _ = writeln!(
         text,
         "[cluster]\nnic = 'connectx-7'\n[fabric]\nkind = 'custom'\n[switch]\nmtu = '{}B'\n\
-         [switch.watchdog]\ndetect = '{}ms'\nrestore = '{}ms'\n\
          [ecn]\nkmin = '{}B'\nkmax = '{}B'\npmax = '{}%'\nat = '{}Gbps'\nscale = {}\n\
          [traffic]\ndata = {}\ncnp = {}",
         plan.mtu,
-        plan.watchdog.0,
-        plan.watchdog.1,
         host.kmin,
         host.kmax,
         host.pmax,
@@ -59,6 +57,11 @@ pub(crate) fn text(plan: &Plan) -> String {
         plan.data,
         plan.cnp
     );
+    // PicOS has none.
+    if plan.system != SystemId::PicOs {
+        let (detect, restore) = plan.watchdog;
+        let _ = writeln!(text, "[switch.watchdog]\ndetect = '{detect}ms'\nrestore = '{restore}ms'");
+    }
     if let Some(bytes) = plan.xoff {
         let _ = writeln!(text, "[pfc]\nxoff = '{bytes}B'");
     }
@@ -73,7 +76,8 @@ pub(crate) fn text(plan: &Plan) -> String {
             c if c == plan.cnp => "'strict'".to_owned(),
             c if c == plan.data || plan.second == Some(c) => plan.share.to_string(),
             c if c == best => (100 - plan.share).to_string(),
-            _ if plan.strict_rest => "'strict'".to_owned(),
+            // A queue that takes turns makes those below it take turns.
+            c if plan.strict_rest && c > plan.data => "'strict'".to_owned(),
             _ => "1".to_owned(),
         };
         let lossless = class == plan.data || plan.second == Some(class);

@@ -31,7 +31,7 @@ pub(crate) type Output = (String, String, String);
 
 fn nvidia(plan: &Plan, server: &Server) -> Vec<Output> {
     let mut all = vec![gids_and_devices(server)];
-    for nic in &server.nics {
+    for (number, nic) in server.nics.iter().enumerate() {
         let Nic { device, net, .. } = nic;
         all.push((format!("mlnx_qos_{net}.txt"), format!("mlnx_qos -i {net}"), mlnx_qos(plan)));
         let tos = tos(plan);
@@ -40,11 +40,14 @@ fn nvidia(plan: &Plan, server: &Server) -> Vec<Output> {
             format!("cma_roce_tos -d {device}"),
             format!("{tos}\n"),
         ));
-        let text = "driver: mlx5_core\nversion: 24.10-1.1.4\nfirmware-version: 28.43.2026 (MT_0000000838)\n\
-             expansion-rom-version: \nbus-info: 0000:18:00.0\nsupports-statistics: yes\n\
+        let slot = 0x18 + 16 * number;
+        let text = format!(
+            "driver: mlx5_core\nversion: 24.10-1.1.4\nfirmware-version: 28.43.2026 (MT_0000000838)\n\
+             expansion-rom-version: \nbus-info: 0000:{slot:02x}:00.0\nsupports-statistics: yes\n\
              supports-test: yes\nsupports-eeprom-access: no\nsupports-register-dump: no\n\
-             supports-priv-flags: yes\n";
-        all.push((format!("ethtool-i_{net}.txt"), format!("ethtool -i {net}"), text.to_owned()));
+             supports-priv-flags: yes\n"
+        );
+        all.push((format!("ethtool-i_{net}.txt"), format!("ethtool -i {net}"), text));
     }
     all.push(sysfs(plan, server));
     all.push(show_gids(server));

@@ -18,6 +18,8 @@ fn adjust(plan: &mut Plan) {
     let (low, high) = levels(plan);
     plan.ecn = [Ecn { kmin: low * 10_000, kmax: high * 10_000, pmax: 100 }; 2];
     plan.xoff = Some(1_000_000);
+    // What boxes do when nothing is said.
+    plan.watchdog.1 = 200;
 }
 
 /// Fill levels in percent between which marking grows.

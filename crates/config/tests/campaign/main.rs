@@ -1,8 +1,8 @@
 //! An independent campaign: whole running configurations and raw outputs of hosts, written by templates
 //! that share nothing with the renderers and rules, each with one mistake made by editing text.
 //!
-//! `cargo test -p xoff-config --test campaign -- --nocapture` prints a short table, `whole_table -- --ignored --nocapture`
-//! that of all seeds; `goal` names the tests that assert what is aimed at. Even seeds are for
+//! `cargo test -p xoff-config --test campaign -- --nocapture` prints a short table and holds it against bounds,
+//! `whole_table -- --ignored --nocapture` prints that of all seeds; `goal` names the tests that assert what is aimed at. Even seeds are for
 //! tuning, odd ones are held out. Switches of the environment: `XOFF_SYSTEM=eos` and `XOFF_SEED=3` look at one case,
 //! `XOFF_SHOW=1` lists misses and false findings (2: fixes, too), `XOFF_WRITE=dir` writes the files of the case.
 
@@ -109,17 +109,21 @@ fn mistakes_are_made() {
     }
 }
 
-/// A short table, one seed without the fabric file and one with it: never fails on a score.
+/// Of the goals, as much as a short table shows: one seed of each system without the fabric file...
 #[test]
-fn table() {
-    println!("{}   (*on clean fabrics)", Score::header());
-    scores("tuned", &TUNED[..1], false);
-    scores("held out", &HELD_OUT[..1], true);
+fn without_fabric() {
+    assert_goal(&scores("tuned", &TUNED[..1], false), 95.0, 90.0);
+}
+
+/// ... and another one with it.
+#[test]
+fn with_fabric() {
+    assert_goal(&scores("held out", &HELD_OUT[..1], true), 98.0, 96.0);
 }
 
 /// The table of all seeds.
 #[test]
-#[ignore = "takes minutes; a short table is printed always"]
+#[ignore = "takes minutes; a short table is held against bounds always"]
 fn whole_table() {
     print_table(&TUNED, &HELD_OUT);
 }
@@ -134,13 +138,13 @@ fn print_table(tuned: &[u64], held_out: &[u64]) {
 }
 
 #[test]
-#[ignore = "the goal; rules and readers do not reach it yet"]
+#[ignore = "the goal over all seeds; takes minutes"]
 fn goal_without_fabric() {
     assert_goal(&scores("tuned", &TUNED, false), 95.0, 90.0);
 }
 
 #[test]
-#[ignore = "the goal; rules and readers do not reach it yet"]
+#[ignore = "the goal over all seeds; takes minutes"]
 fn goal_without_fabric_held_out() {
     assert_goal(&scores("held out", &HELD_OUT, false), 95.0, 90.0);
 }

@@ -300,7 +300,10 @@ impl Plan {
                 Some(format!("{}_{peer}_{far}", if port.up { "P2P" } else { "HOST" }))
             }
             Cabling::Described(_) => {
-                Some(format!("## {peer} | {far} | cbl-{:04} ##", 1200 + port.number))
+                // Where templates have paths, these have bars between their words.
+                let paths = matches!(self.system.family(), SystemId::Cumulus | SystemId::Junos);
+                let bar = if paths { '/' } else { '|' };
+                Some(format!("## {peer} {bar} {far} {bar} cbl-{:04} ##", 1200 + port.number))
             }
             Cabling::Lldp => Some(if port.up { "fabric link".into() } else { "gpu rail".into() }),
             Cabling::Untold => None,

@@ -100,7 +100,7 @@ impl Score {
                 Severity::Error => self.clean_errors += 1,
                 Severity::Warning => self.clean_warnings += 1,
             }
-            note(&mut self.clean, case, finding);
+            note(&mut self.clean, case, finding, "nothing");
         }
     }
 
@@ -122,12 +122,17 @@ impl Score {
             ));
         }
         for finding in wrong {
-            note(&mut self.false_findings, case, finding);
+            note(&mut self.false_findings, case, finding, &mistake.name);
         }
     }
 }
 
-fn note(list: &mut BTreeMap<String, (usize, String)>, case: &Case, finding: &Finding) {
+fn note(
+    list: &mut BTreeMap<String, (usize, String)>,
+    case: &Case,
+    finding: &Finding,
+    mistake: &str,
+) {
     let host = case.plan.servers.iter().any(|server| server.name == finding.device);
     let switch = case.plan.switches.iter().any(|switch| switch.name == finding.device);
     let kind = match (host, switch) {
@@ -137,7 +142,8 @@ fn note(list: &mut BTreeMap<String, (usize, String)>, case: &Case, finding: &Fin
     };
     let entry = list.entry(format!("{} at {kind}", finding.rule.id)).or_insert_with(|| {
         let ports: Vec<&str> = finding.ports.iter().take(3).map(|port| port.as_str()).collect();
-        (0, format!("seed {} {} {ports:?} {}", case.plan.seed, finding.device, finding.message))
+        let (seed, device, message) = (case.plan.seed, &finding.device, &finding.message);
+        (0, format!("seed {seed}, at {mistake}: {device} {ports:?} {message}"))
     });
     entry.0 += 1;
 }
@@ -145,7 +151,12 @@ fn note(list: &mut BTreeMap<String, (usize, String)>, case: &Case, finding: &Fin
 /// At the faulty device and port with an acceptable rule, or at the other end of its cable with a rule
 /// about cables.
 pub(crate) fn is_right(case: &Case, mistake: &Mistake, finding: &Finding) -> bool {
-    let acceptable = mistake.rules.contains(&finding.rule.id);
+    // What differs from other devices without a fabric file differs from the file with it.
+    let rule = match finding.rule.id {
+        "intent-drift" => "fleet-drift",
+        rule => rule,
+    };
+    let acceptable = mistake.rules.contains(&rule);
     if finding.device == mistake.device {
         let names = |port: &str| finding.ports.iter().any(|own| own.as_str() == port);
         let about = mistake.ports.is_empty() || finding.ports.is_empty();

@@ -1,0 +1,239 @@
+//! What a fabric file leaves open, and the devices agree on.
+//!
+//! A fabric file says what must hold: which classes are lossless and marked, and from which lengths on, how long cables
+//! are. `xoff config` needs more than that to write a device: in which queue a class without RDMA waits, what alpha its
+//! buffers have, how NICs share their links. Where devices agree to have that otherwise, no device is wrong. What they
+//! have is meant then, and a note says so once.
+
+use super::kind;
+use super::reference::Reference;
+use super::wiring::Wiring;
+use crate::device::{Device, Port, PortName};
+use crate::facts::{self, Difference, Facts};
+use crate::intent::Agreement;
+use crate::number::Dscp;
+use crate::qos::{QueueSettings, Trust};
+use crate::system::SystemId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use xoff_fabric::model::Scheduling;
+use xoff_units::Bytes;
+
+/// Settings that a note names.
+const MOST: usize = 4;
+
+/// Enters what devices agree on into what is meant, as far as the intent leaves it open; notes about that.
+pub(super) fn adopt(
+    meant: &mut [Option<Device>],
+    devices: &[&Device],
+    wiring: &Wiring<'_>,
+    agreement: &Agreement,
+) -> Vec<String> {
+    let alias = |index: usize, name: &PortName| -> PortName {
+        wiring.aliases[index].get(name).unwrap_or(name).clone()
+    };
+    let kinds = kind::of_ports(devices, &wiring.wires, |index, name, port| {
+        let known = meant[index].as_ref().map(|device| &device.ports);
+        port.enabled.get() != Some(false)
+            && known.is_some_and(|ports| ports.contains_key(&alias(index, name)))
+    });
+    let ends: Vec<(usize, PortName)> = kinds.keys().cloned().collect();
+    let reference = Reference::of(devices, kinds);
+    let mut habits = Habits::default();
+    for (index, name) in ends {
+        let Some(device) = &mut meant[index] else { continue };
+        let Some(port) = device.ports.get_mut(&alias(index, &name)) else { continue };
+        let usual = &reference.devices[index].ports[&name];
+        let mut habit = Habit { agreement, host: device.system == SystemId::Host, usual, port };
+        habit.scale_turns();
+        let firm = |about: &str, value: Option<&str>| reference.is_firm(index, &name, about, value);
+        for difference in habit.differences() {
+            let value = difference.left.as_deref();
+            if habit.is_number(&difference.about) && firm(&difference.about, value) {
+                habit.renumber(&difference.about);
+                habits.add(device.system.name(), difference);
+            }
+        }
+        for difference in habit.differences() {
+            let value = difference.left.as_deref();
+            if habit.is_open(&difference) && firm(&difference.about, value) {
+                facts::copy(&difference.about, usual, habit.port);
+                habits.add(device.system.name(), difference);
+            }
+        }
+    }
+    for (meant, usual) in meant.iter_mut().zip(&reference.devices) {
+        if let Some(meant) = meant {
+            whole_device(meant, usual, devices, &mut habits);
+        }
+    }
+    habits.notes()
+}
+
+/// Buffers of a device as a whole. A headroom pool that devices do not set is the box's own; a smaller one is a mistake.
+fn whole_device(meant: &mut Device, usual: &Device, devices: &[&Device], habits: &mut Habits) {
+    let system = meant.system;
+    let shared = |value: fn(&Device) -> Option<Bytes>| {
+        let alike = devices.iter().filter(|device| device.system == system);
+        alike.filter(|device| value(device) == value(usual)).take(2).count() == 2
+    };
+    let (pool, wanted) = (usual.headroom_pool.get(), meant.headroom_pool.get());
+    let enough = pool.is_none() || pool >= wanted;
+    if pool != wanted && enough && shared(|device| device.headroom_pool.get()) {
+        habits.add(system.name(), sizes("headroom pool", pool, wanted));
+        meant.headroom_pool = usual.headroom_pool;
+    }
+    let (buffer, wanted) = (usual.shared_buffer.get(), meant.shared_buffer.get());
+    if buffer != wanted && shared(|device| device.shared_buffer.get()) {
+        habits.add(system.name(), sizes("shared buffer", buffer, wanted));
+        meant.shared_buffer = usual.shared_buffer;
+    }
+}
+
+fn sizes(about: &str, left: Option<Bytes>, right: Option<Bytes>) -> Difference {
+    let word = |size: Option<Bytes>| size.map(|size| size.to_string());
+    Difference { about: about.to_owned(), left: word(left), right: word(right) }
+}
+
+/// A port as meant beside what most have.
+struct Habit<'a> {
+    agreement: &'a Agreement,
+    host: bool,
+    usual: &'a Port,
+    port: &'a mut Port,
+}
+
+impl Habit<'_> {
+    /// How most have it, and how the intent does.
+    fn differences(&self) -> Vec<Difference> {
+        Facts::of_port(self.usual).differences(&Facts::of_port(self.port))
+    }
+
+    /// Gives the meant weights the sum that devices give theirs: only shares count, and those stay.
+    fn scale_turns(&mut self) {
+        let (usual, meant) = (total(&self.usual.queues), total(&self.port.queues));
+        if usual == meant || usual == 0 || meant == 0 {
+            return;
+        }
+        for queue in Arc::make_mut(&mut self.port.queues) {
+            queue.scheduling = queue.scheduling.map(|turn| match turn {
+                Scheduling::Weighted(weight) => {
+                    let scaled = (u64::from(weight) * usual + meant / 2) / meant;
+                    Scheduling::Weighted(scaled.clamp(1, 100).try_into().unwrap_or(weight))
+                }
+                Scheduling::Strict => Scheduling::Strict,
+            });
+        }
+    }
+
+    /// Whether a fact is the number of the queue or of the group that RDMA has.
+    fn is_number(&self, about: &str) -> bool {
+        let classes =
+            self.of_rdma().filter_map(|dscp| self.port.maps.dscp_to_class[dscp.index()].get());
+        let mut names = classes
+            .flat_map(|class| [format!("class {class} queue"), format!("class {class} group")]);
+        names.any(|name| name == about)
+    }
+
+    /// Moves what is meant for a queue or a group of RDMA to where devices have it.
+    fn renumber(&mut self, about: &str) {
+        let class = about.split(' ').nth(1).and_then(|class| class.parse::<usize>().ok());
+        let Some(class) = class else { return };
+        let (usual, maps) = (&self.usual.maps, &self.port.maps);
+        let queues = maps.class_to_queue[class].get().zip(usual.class_to_queue[class].get());
+        let groups = maps.class_to_group[class].get().zip(usual.class_to_group[class].get());
+        match (about.ends_with("queue"), queues, groups) {
+            (true, Some((from, to)), _) => {
+                Arc::make_mut(&mut self.port.queues).swap(from.index(), to.index())
+            }
+            (false, _, Some((from, to))) => {
+                Arc::make_mut(&mut self.port.groups).swap(from.index(), to.index())
+            }
+            _ => {}
+        }
+        facts::copy(about, self.usual, self.port);
+    }
+
+    /// Whether a difference is one that the intent leaves open. What RDMA needs never is.
+    fn is_open(&self, difference: &Difference) -> bool {
+        let words: Vec<&str> = difference.about.split(' ').collect();
+        let number = || words.get(1).and_then(|number| number.parse::<usize>().ok());
+        let index = number().unwrap_or_default();
+        let (usual, port) = (self.usual, &*self.port);
+        match words[..] {
+            ["class" | "pause", ..] | ["balancing"] => true,
+            ["dscp", ..] => !self.of_rdma().any(|dscp| dscp.index() == index),
+            ["queue", _, "turn"] => {
+                let strict = usual.queues[index].scheduling.get() == Some(Scheduling::Strict);
+                self.host || (!strict && !self.has_a_meant_turn(index))
+            }
+            ["queue", _, _] => !self.queues(self.agreement.data_dscp).contains(&index),
+            ["mtu"] => self.host && usual.mtu.get() >= Some(self.agreement.packet),
+            // Routed packets carry a DSCP.
+            ["trust"] => {
+                usual.trust.get() == Some(Trust::Both) && port.trust.get() == Some(Trust::Dscp)
+            }
+            // A cable believed longer than it is costs buffer and loses nothing.
+            ["cable"] => usual.cable.get().is_none_or(|cable| Some(cable) >= port.cable.get()),
+            ["group", _, "headroom"] => {
+                let both =
+                    usual.groups[index].headroom.get().zip(port.groups[index].headroom.get());
+                both.is_some_and(|(usual, meant)| usual >= meant)
+            }
+            ["group", ..] => true,
+            _ => false,
+        }
+    }
+
+    fn of_rdma(&self) -> impl Iterator<Item = Dscp> {
+        [self.agreement.data_dscp, self.agreement.cnp_dscp].into_iter().flatten()
+    }
+
+    fn queues(&self, dscp: Option<Dscp>) -> Vec<usize> {
+        dscp.and_then(|dscp| self.port.maps.queue_of(dscp)).map(|q| q.index()).into_iter().collect()
+    }
+
+    /// Queues of RDMA and of best effort, whose turns fabric files speak of.
+    fn has_a_meant_turn(&self, queue: usize) -> bool {
+        let all = [self.agreement.data_dscp, self.agreement.cnp_dscp, Dscp::new(0)];
+        all.into_iter().any(|dscp| self.queues(dscp).contains(&queue))
+    }
+}
+
+/// The sum of the weights.
+fn total(queues: &[QueueSettings; 8]) -> u64 {
+    let weight = |queue: &QueueSettings| match queue.scheduling.get() {
+        Some(Scheduling::Weighted(weight)) => u64::from(weight),
+        _ => 0,
+    };
+    queues.iter().map(weight).sum()
+}
+
+/// What was entered, by system.
+#[derive(Default)]
+struct Habits(BTreeMap<&'static str, BTreeSet<String>>);
+
+impl Habits {
+    fn add(&mut self, system: &'static str, difference: Difference) {
+        let word = |value: Option<String>| value.unwrap_or_else(|| "nothing".to_owned());
+        let (usual, meant) = (word(difference.left), word(difference.right));
+        let line = format!("{} is {usual}, in the file {meant}", difference.about);
+        self.0.entry(system).or_default().insert(line);
+    }
+
+    fn notes(self) -> Vec<String> {
+        let note = |(system, lines): (&str, BTreeSet<String>)| {
+            let shown: Vec<&str> = lines.iter().take(MOST).map(String::as_str).collect();
+            let more = match lines.len() - shown.len() {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            format!(
+                "{system} devices agree on settings that the fabric file, or its defaults, have otherwise, and that \
+                 RDMA does not depend on: {}{more}. They were taken as meant; `xoff config --diff` lists them",
+                shown.join("; ")
+            )
+        };
+        self.0.into_iter().map(note).collect()
+    }
+}
