@@ -5,6 +5,7 @@ use super::finding::{Collector, Fault};
 use super::rule;
 use super::scene::Site;
 use super::tenants;
+use crate::device::Port;
 use crate::number::{Class, Dscp, Priorities};
 use crate::system::SystemId;
 use xoff_fabric::model::Scheduling;
@@ -22,7 +23,14 @@ pub(super) fn not_applied(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     if site.unknown(site.port.trust.value().is_none() && site.port.pfc.value().is_none()) {
         return false;
     }
-    if !lossless || pauses || site.port.trust.is_said() || (reads && turns) {
+    // What a port trusts may be said for the whole box: then a port that pauses nothing, and whose queues are left alone
+    // where others' are not, has no policy of its own.
+    let alone = |port: &Port| {
+        port.queues.iter().all(|queue| !queue.wred.is_said() && !queue.scheduling.is_said())
+    };
+    let trusts = site.port.trust.is_said();
+    let left_alone = alone(site.port) && site.meant.is_some_and(|meant| !alone(meant));
+    if !lossless || pauses || (trusts && !left_alone) || (reads && turns) {
         return false;
     }
     let peer = site.wire.map(|(wire, side)| site.scene.name(wire.ends[1 - side].0));
