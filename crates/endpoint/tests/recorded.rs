@@ -177,7 +177,8 @@ fn ten_atomics(counted: u64) -> Outcome {
     };
     device.connect(pair, remote).unwrap();
     (0..2).for_each(|_| drop(talk(keys.as_bytes())));
-    let (local, remote) = (Slice::new(memory, 0, 8), RemoteSlice { address: word(5), key: Rkey(word(4) as u32) });
+    let (local, remote) =
+        (Slice::new(memory, 0, 8), RemoteSlice { address: word(5), key: Rkey(word(4) as u32) });
     for _ in 0..10 {
         device.post(pair, Work::atomic(Atomic::FetchAdd { add: 1 }, local, remote)).unwrap();
         let done = device.poll_until(completions, Duration::from_secs(5)).expect("it is done");

@@ -199,7 +199,8 @@ fn link_local(spaces: &Namespaces, rendezvous: Rendezvous) {
                 let mut gids = None;
                 let met = |agreed: &Agreed| gids = Some(agreed.ends[0]);
                 let result = run_perf(settings.clone(), &Arc::default(), met, |_| ());
-                let early = matches!(result, Err(PerfError::Connect { .. } | PerfError::Silence(_)));
+                let early =
+                    matches!(result, Err(PerfError::Connect { .. } | PerfError::Silence(_)));
                 if !early || Instant::now() > end {
                     return result.map(|outcome| (outcome, gids.unwrap()));
                 }

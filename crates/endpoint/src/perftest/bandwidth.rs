@@ -8,7 +8,7 @@ use super::outcome::{Figures, Row};
 use super::pattern::blot;
 use super::session::Session;
 use super::settings::{AtomicKind, Extent, Measure, Role, Verb};
-use super::window::{Budget, pause, window};
+use super::window::{Budget, pause, together, window};
 use crate::{Completion, DatagramWork, Error, Outcome, Work, WorkId};
 use xoff_transport::Atomic;
 use xoff_units::{Bytes, Instant, Span};
@@ -61,7 +61,8 @@ impl Session {
         if self.settings.measure == Measure::Bandwidth {
             let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs as u64);
             let each = self.peer_window.min(Bytes::new(size.saturating_mul(depth)));
-            self.stage.device.moderate(pause(each * pairs));
+            let all = together(self.kept, self.peer_window, self.settings.pairs);
+            self.stage.device.moderate(pause((each * pairs).min(all)));
         }
         let (area, device) = (&self.area, &mut self.stage.device);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
@@ -88,13 +89,17 @@ impl Session {
     /// ourselves. What is not acknowledged cannot be counted.
     fn budget_for(&self, size: u64) -> Budget {
         let reliable = self.settings.service == Service::Reliable;
+        let pairs = self.settings.pairs;
         match self.settings.verb {
-            Verb::Read => Budget::new(self.kept, size, self.area.layout.posted()),
-            Verb::Write | Verb::Send if reliable && self.peer.kept > Bytes::ZERO => {
-                let window = window(self.peer.kept, self.settings.pairs);
-                Budget::new(self.peer.kept, size, window)
+            // Alone it has as many outstanding as the peer answers.
+            Verb::Read if pairs > 1 => {
+                Budget::new(self.kept, size, self.area.layout.posted(), pairs)
             }
-            Verb::Write | Verb::Send | Verb::Atomic(_) => Budget::default(),
+            Verb::Write | Verb::Send if pairs > 1 && reliable && self.peer.kept > Bytes::ZERO => {
+                let window = window(self.peer.kept, pairs);
+                Budget::new(self.peer.kept, size, window, pairs)
+            }
+            _ => Budget::default(),
         }
     }
 

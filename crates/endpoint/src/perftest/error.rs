@@ -53,9 +53,7 @@ pub enum PerfError {
     #[error("the peer has gone: {0}")]
     Gone(&'static str),
     /// The peer has gone on, and messages are missing.
-    #[error(
-        "the peer stopped after {arrived} of {expected} messages: both sides need the same -n"
-    )]
+    #[error("the peer stopped after {arrived} of {expected} messages: both sides need the same -n")]
     Fewer {
         /// Messages that came.
         arrived: u64,

@@ -190,7 +190,11 @@ impl Side {
             let idle = stage.turn()?;
             if let Some(done) = stage.device.poll(link.sends) {
                 let number = self.times.len() as u64;
-                return if done.is_ok() { Ok(()) } else { Err(failed(link.pair, number, done.status)) };
+                return if done.is_ok() {
+                    Ok(())
+                } else {
+                    Err(failed(link.pair, number, done.status))
+                };
             }
             if idle {
                 stage.rest(None)?;

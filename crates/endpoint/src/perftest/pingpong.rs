@@ -5,6 +5,7 @@
 //! that the client began with go round. That is what is verified.
 
 use super::error::PerfError;
+use super::link::{Link, failed};
 use super::lookup::PLAIN_KEY;
 use super::meeting::random_psn;
 use super::message::Garbled;
@@ -13,10 +14,7 @@ use super::place::{bound_to, call, canonical, link_mtu, open, scope_of};
 use super::reception::{Greets, answer};
 use super::settings::{Extent, Role, Settings};
 use super::stage::Stage;
-use super::link::{Link, failed};
-use crate::{
-    Completions, DatagramWork, Memory, PairId, PairSettings, Remote, Slice, Work, WorkId,
-};
+use crate::{Completions, DatagramWork, Memory, PairId, PairSettings, Remote, Slice, Work, WorkId};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -6,7 +6,9 @@ use super::stage::Stage;
 use crate::{Device, DeviceSettings, OpenError};
 use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs, UdpSocket,
+};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

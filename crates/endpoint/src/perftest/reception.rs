@@ -162,7 +162,8 @@ impl Reception {
         let time = Timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().into() };
         let mut wanted = vec![PollFd::new(&self.listener, PollFlags::IN)];
         if !self.partial {
-            wanted.extend(self.callers.iter().map(|(stream, ..)| PollFd::new(stream, PollFlags::IN)));
+            wanted
+                .extend(self.callers.iter().map(|(stream, ..)| PollFd::new(stream, PollFlags::IN)));
         }
         let _ = poll(&mut wanted, Some(&time));
     }
@@ -181,7 +182,11 @@ fn look(stream: &TcpStream, greets: Greets, waited: Duration) -> Caller {
             Some(false) | None => Caller::Stray(NOT_OURS),
         },
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-            if late { Caller::Stray("it said nothing") } else { Caller::Waiting }
+            if late {
+                Caller::Stray("it said nothing")
+            } else {
+                Caller::Waiting
+            }
         }
         Err(_) => Caller::Stray("it hung up without a word"),
     }

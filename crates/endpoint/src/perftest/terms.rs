@@ -128,7 +128,11 @@ impl Terms {
         let all = |set: bool| if set { "all sizes" } else { "one size" };
         let differs = [
             ("test", self.test().to_owned(), theirs.test().to_owned()),
-            ("-c", format!("-c {}", service(self.service)), format!("-c {}", service(theirs.service))),
+            (
+                "-c",
+                format!("-c {}", service(self.service)),
+                format!("-c {}", service(theirs.service)),
+            ),
             ("-b", yes(self.duplex).to_owned(), yes(theirs.duplex).to_owned()),
             ("-q", format!("-q {}", self.pairs), format!("-q {}", theirs.pairs)),
             ("-a", all(self.all_sizes).to_owned(), all(theirs.all_sizes).to_owned()),
@@ -140,7 +144,8 @@ impl Terms {
             "-n or -D" => self.share_extent(),
             _ => true,
         };
-        let found = differs.into_iter().find(|(what, ours, theirs)| ours != theirs && relevant(what));
+        let found =
+            differs.into_iter().find(|(what, ours, theirs)| ours != theirs && relevant(what));
         match found {
             Some((what, ours, theirs)) => Err(PerfError::Differs { what, theirs, ours }),
             None => Ok(()),
@@ -156,12 +161,16 @@ impl Terms {
             (Verb::Read, Measure::Latency) => "read-lat",
             (Verb::Send, Measure::Bandwidth) => "send-bw",
             (Verb::Send, Measure::Latency) => "send-lat",
-            (Verb::Atomic(AtomicKind::FetchAdd), Measure::Bandwidth) => "atomic-bw -A FETCH_AND_ADD",
+            (Verb::Atomic(AtomicKind::FetchAdd), Measure::Bandwidth) => {
+                "atomic-bw -A FETCH_AND_ADD"
+            }
             (Verb::Atomic(AtomicKind::FetchAdd), Measure::Latency) => "atomic-lat -A FETCH_AND_ADD",
             (Verb::Atomic(AtomicKind::CompareSwap), Measure::Bandwidth) => {
                 "atomic-bw -A CMP_AND_SWAP"
             }
-            (Verb::Atomic(AtomicKind::CompareSwap), Measure::Latency) => "atomic-lat -A CMP_AND_SWAP",
+            (Verb::Atomic(AtomicKind::CompareSwap), Measure::Latency) => {
+                "atomic-lat -A CMP_AND_SWAP"
+            }
         }
     }
 }
@@ -259,7 +268,10 @@ mod tests {
     fn differences_that_do_not_matter_are_not() {
         let write = terms(Verb::Write, Measure::Bandwidth);
         let other = Terms { extent: Extent::For(Duration::from_secs(1)), gigabits: true, ..write };
-        assert!(write.agree_with(&other).is_ok(), "the target of writes learns how many there were");
+        assert!(
+            write.agree_with(&other).is_ok(),
+            "the target of writes learns how many there were"
+        );
         let all = Terms { all_sizes: true, size: 3, ..write };
         assert!(all.agree_with(&Terms { size: 4, ..all }).is_ok());
     }

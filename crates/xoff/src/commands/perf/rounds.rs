@@ -111,7 +111,10 @@ mod tests {
         let text = human(Kind::Pingpong, None, &rounds);
         assert!(text.starts_with("8192000 bytes in 0.02 seconds = 3276.80 Mbit/sec\n"), "{text}");
         assert!(text.contains("1000 iters in 0.02 seconds = 20.00 usec/iter\n"), "{text}");
-        assert!(text.contains("data verified: 1,000 rounds") || text.contains("data verified: 1000 rounds"));
+        assert!(
+            text.contains("data verified: 1,000 rounds")
+                || text.contains("data verified: 1000 rounds")
+        );
         let wrong = human(Kind::Ping, None, &Rounds { wrong: 2, ..rounds });
         assert!(wrong.contains("data WRONG: 2 of"), "{wrong}");
     }
