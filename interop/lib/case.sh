@@ -29,22 +29,61 @@ run_case() {
 # has OPTION: whether the case has it among its options.
 has() { [[ " $options " == *" $1 "* ]]; }
 
-# What the packets travel over ($bind, $gid) and what a client calls ($ours_address,
+# What the packets travel over ($bind, $gid, and for ours $index) and what a client calls ($ours_address,
 # $peer_address). They differ for IPv6 where the stock tool exchanges its parameters over IPv4
 # only: the GID index alone decides about the packets.
 choose_addresses() {
   local ours=1
   [[ -z $self_test ]] || ours=$STAND_IN
   gid=1 bind=10.99.0.$ours ours_address=10.99.0.$ours peer_address=10.99.0.$PEER family_option=""
-  [[ $family == 6 ]] || return 0
-  gid=2 bind=fd99::$ours
-  [[ -n $ipv6_handshake ]] || return 0
+  index=$gid
+  [[ $family == 4 ]] && return 0
+  gid=2 bind=fd99::$ours index=2
+  if [[ $family == l ]]; then
+    gid=0 bind=$(link_local data)%data
+    return 0
+  fi
+  [[ -n $ipv6_handshake || $tool == ping ]] || return 0
   ours_address=fd99::$ours peer_address=fd99::$PEER family_option=--ipv6-addr
 }
 
-# stock [HOST]: the command line of the stock tool.
+# link_local DEVICE: its link-local address.
+link_local() {
+  ip -6 -o address show dev "$1" scope link | grep -oE 'fe80:[0-9a-f:]+' | head -1
+}
+
+# program: the stock tool of the case.
+program() {
+  case $tool in
+    ping) echo rping ;;
+    *_pingpong) echo "ibv_$tool" ;;
+    *) echo "ib_$tool" ;;
+  esac
+}
+
+# stock [HOST]: the command line of the stock tool. rping has other letters, and a server of it
+# wants its own address.
 stock() {
-  echo "timeout -s KILL $limit ib_$tool -F -d rxe0 -x $gid $family_option $options -p $port ${1:-}"
+  local words own=10.99.0.$PEER
+  [[ $family == 6 ]] && own=fd99::$PEER
+  case $tool in
+    ping)
+      words=$(sed -E 's/-s /-S /; s/-n /-C /' <<<"$options")
+      words="-V $words -a ${1:-$own} -p $port"
+      [[ -n ${1:-} ]] && words="-c $words" || words="-s $words"
+      ;;
+    *_pingpong) words="-d rxe0 -g $gid $options -p $port ${1:-}" ;;
+    *) words="-F -d rxe0 -x $gid $family_option $options -p $port ${1:-}" ;;
+  esac
+  echo "timeout -s KILL $limit $(program) $words"
+}
+
+# ours_test: what xoff calls it.
+ours_test() {
+  case $tool in
+    *_pingpong) echo "pingpong -c ${tool%%_*}" ;;
+    *) echo "${tool/_/-}" ;;
+  esac
 }
 
 run_peer() { guest "$PEER" "$(stock "${1:-}")"; }
@@ -56,8 +95,8 @@ run_ours() (
     guest "$STAND_IN" "$(stock "${1:-}")"
     exit
   fi
-  # shellcheck disable=SC2086 # options are several words, the host may be none
-  exec timeout -k 2 "$limit" "$XOFF" perf "${tool/_/-}" ${1:-} --bind "$bind" -x "$gid" \
+  # shellcheck disable=SC2086,SC2046 # options are several words, the host may be none
+  exec timeout -k 2 "$limit" "$XOFF" perf $(ours_test) ${1:-} --bind "$bind" -x "$index" \
     $options -p "$port" 2>&1
 )
 
@@ -70,9 +109,9 @@ end_server() {
   if kill -0 "$server" 2>/dev/null; then
     stopped=yes
     if [[ $role == client ]]; then
-      guest "$PEER" "killall ib_$tool" >/dev/null
+      guest "$PEER" "killall $(program)" >/dev/null
     elif [[ -n $self_test ]]; then
-      guest "$STAND_IN" "killall ib_$tool" >/dev/null
+      guest "$STAND_IN" "killall $(program)" >/dev/null
     else
       kill "$server" 2>/dev/null
     fi
@@ -85,7 +124,7 @@ end_server() {
 # rejected now and then, and the stock client does not try again.
 wait_listening() {
   local how=tcp
-  has -R && how=cm
+  { has -R || [[ $tool == ping ]]; } && how=cm
   wait_for_port "$1" "$how"
   [[ $how == tcp ]] || sleep 0.5
 }
@@ -181,9 +220,11 @@ result_line() {
   awk -v tool="$tool" '
     match($0, /BW average\[[^]]*/) { unit = substr($0, RSTART + 11, RLENGTH - 11) }
     /^ *[0-9]+[ \t]+[0-9]+[ \t]+[0-9.]+[ \t]+[0-9.]+[ \t]+[0-9.]+/ { row = $0 }
+    /usec\/iter/ { rounds = $0 }
     END {
       n = split(row, f)
-      if (tool ~ /lat/ && n >= 6) print f[6] " us on average"
+      if (rounds != "") print rounds
+      else if (tool ~ /lat/ && n >= 6) print f[6] " us on average"
       else if (n >= 5) print f[4] " " unit
     }' "$client"
 }

@@ -48,7 +48,7 @@ make_image() {
 
 # From the tree of unpacked packages only the commands and what they load.
 add_commands() {
-  local tree=$1 root=$2 command path provider
+  local tree=$1 root=$2 command path provider library
   mkdir -p "$root"/usr/{bin,sbin,lib,lib64} "$root/etc/libibverbs.d"
   ln -s usr/bin usr/sbin usr/lib usr/lib64 "$root"
   for command in $GUEST_COMMANDS; do
@@ -63,6 +63,10 @@ add_commands() {
     provider=${provider#"$tree"}
     install -D "$tree$provider" "$root$provider"
     add_libraries "$tree" "$root" "$provider"
+  done
+  # The C library loads it when a thread ends itself, as those of rping do.
+  for library in "$tree"/lib/*/libgcc_s.so.1 "$tree"/usr/lib/*/libgcc_s.so.1; do
+    [[ -e $library ]] && install -D "$library" "$root${library#"$tree"}"
   done
   echo "driver rxe" >"$root/etc/libibverbs.d/rxe.driver"
   echo "root:x:0:0:root:/:/bin/sh" >"$root/etc/passwd"

@@ -184,6 +184,12 @@ impl Device {
         &self.reasons
     }
 
+    /// Packets that arrived and that the system dropped because the receive buffer was full: they
+    /// came faster than [`Device::progress`] took them.
+    pub fn overflows(&self) -> u64 {
+        self.tap.as_ref().map_or_else(|| self.socket.overflows(), Tap::overflows)
+    }
+
     /// Sets the poll interval under load: while more than 10 Gbit/s come in and nothing is sent but
     /// answers, [`Device::wait`] lets this much time pass before it returns, even if it
     /// [lingers](Waiting::Linger). That is less work for both sides, but it adds as much latency,

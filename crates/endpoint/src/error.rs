@@ -9,6 +9,21 @@ pub enum OpenError {
     /// The address is a wildcard or multicast one.
     #[error("a device needs an address of its own, not {0}")]
     Address(std::net::IpAddr),
+    /// Another endpoint of this machine has the address and port.
+    #[error(
+        "{} port {} is in use on this machine: another RoCE endpoint has it, and two cannot share an \
+         address; give this one another address of the machine, for example 127.0.0.2",
+        .0.ip(), .0.port()
+    )]
+    InUse(std::net::SocketAddr),
+    /// The machine does not have the address, or it cannot be used.
+    #[error("cannot use the address {address}: {error}")]
+    Bind {
+        /// Which, with the port.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The socket could not be made ready.
     #[error("{what}: {error}")]
     Socket {

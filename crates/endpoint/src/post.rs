@@ -110,6 +110,13 @@ impl Device {
         Ok(Bytes::new(entry.core.as_ref().map_or(0, AnyPair::delivered)))
     }
 
+    /// Messages of the peer that arrived whole at an unreliable connection; other services do not
+    /// count them.
+    pub fn messages(&self, pair: PairId) -> Result<Option<u64>, Error> {
+        let entry = self.pairs.get(pair).ok_or(Error::NoSuchPair)?;
+        Ok(entry.core.as_ref().and_then(AnyPair::messages))
+    }
+
     /// What congestion control says of a queue pair; nothing before it is ready.
     pub fn congestion(&self, pair: PairId) -> Result<Option<CongestionState>, Error> {
         let entry = self.pairs.get(pair).ok_or(Error::NoSuchPair)?;

@@ -1,6 +1,6 @@
 //! What can be set about a device and its queue pairs.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 use xoff_transport::config::{Congestion, Dcqcn, QpConfig};
@@ -48,6 +48,9 @@ pub enum Waiting {
 pub struct DeviceSettings {
     /// The device's address: one of this machine's, not a wildcard.
     pub address: IpAddr,
+    /// The interface of a link-local IPv6 address, by index: such an address is one of an interface,
+    /// not of the machine. Zero for every other address.
+    pub scope: u32,
     /// The UDP port: 4791, the port of RoCEv2, everywhere but in tests.
     pub port: Port,
     /// How much of the ICRC is checked.
@@ -103,6 +106,7 @@ impl DeviceSettings {
     pub fn new(address: impl Into<IpAddr>) -> Self {
         Self {
             address: address.into(),
+            scope: 0,
             port: Port::ROCE_V2,
             verify: Verify::default(),
             waiting: Waiting::default(),
@@ -125,9 +129,19 @@ impl DeviceSettings {
         self
     }
 
-    /// Address and port.
+    /// The same with the interface of a link-local address.
+    #[must_use]
+    pub fn scope(mut self, scope: u32) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Address and port, and the interface of a link-local address.
     pub(crate) fn socket_address(&self) -> SocketAddr {
-        SocketAddr::new(self.address, self.port.0)
+        match self.address {
+            IpAddr::V4(_) => SocketAddr::new(self.address, self.port.0),
+            IpAddr::V6(v6) => SocketAddrV6::new(v6, self.port.0, 0, self.scope).into(),
+        }
     }
 }
 
@@ -182,6 +196,8 @@ pub fn host_config() -> QpConfig {
         // A NIC gives up after 7 retries, which is half a second here. The process of a software
         // peer can be kept from running for longer than that.
         retry_limit: 150,
+        // As long as silence: a peer that answers and never posts a receive is no better.
+        rnr_time_limit: Span::from_ms(10_000),
         rnr_delay: Span::from_us(640),
         window: Bytes::new(256 << 10),
         cnp_interval: Span::from_us(50),

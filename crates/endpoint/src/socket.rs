@@ -1,7 +1,7 @@
 //! UDP sockets set up for RoCE.
 
 use crate::error::OpenError;
-use crate::syscall::set_option;
+use crate::syscall::{set_option, socket_drops};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -34,7 +34,10 @@ impl Socket {
         coalescing: bool,
     ) -> Result<Self, OpenError> {
         let failed = |what| move |error| OpenError::Socket { what, error };
-        let socket = UdpSocket::bind(address).map_err(failed("cannot bind to the address"))?;
+        let socket = UdpSocket::bind(address).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => OpenError::InUse(address),
+            _ => OpenError::Bind { address, error },
+        })?;
         socket.set_nonblocking(true).map_err(failed("cannot set the socket up"))?;
         let v6 = address.is_ipv6();
         let this = Self { socket, doors: Vec::new(), segmentation, v6 };
@@ -107,6 +110,11 @@ impl Socket {
     /// Another socket takes what arrives here.
     pub(crate) fn ignore_arrivals(&self) {
         close_to_arrivals(&self.socket);
+    }
+
+    /// Packets that arrived and were dropped because the receive buffer was full.
+    pub(crate) fn overflows(&self) -> u64 {
+        socket_drops(self.fd()).map_or(0, u64::from)
     }
 
     pub(crate) fn is_v6(&self) -> bool {

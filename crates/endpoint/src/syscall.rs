@@ -26,6 +26,31 @@ pub(crate) fn set_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Words of a socket's memory information (`SK_MEMINFO_VARS`), and the place of its drops.
+const MEMORY_WORDS: usize = 9;
+const DROPS: usize = 8;
+
+/// How many packets a socket has dropped, mostly because its receive buffer was full. `None` where
+/// the kernel does not say (before Linux 4.12).
+pub(crate) fn socket_drops(fd: BorrowedFd<'_>) -> Option<u32> {
+    let mut words = [0u32; MEMORY_WORDS];
+    let mut size = size_of_val(&words) as libc::socklen_t;
+    // SAFETY: the pointers are to an array and a length of our own that outlive the call, and the
+    // length is the array's size, beyond which the kernel does not write. Any bits are a valid
+    // `u32`.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            words.as_mut_ptr().cast(),
+            &raw mut size,
+        )
+    };
+    let whole = size as usize >= size_of_val(&words);
+    (result == 0 && whole).then_some(words[DROPS])
+}
+
 /// Has a socket keep only the packets that a filter program accepts.
 pub(crate) fn keep_only(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(program.len()).map_err(io::Error::other)?;

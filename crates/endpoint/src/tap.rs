@@ -4,7 +4,7 @@
 //! kernel does not answer peers with "port unreachable"; what arrives there is not read.
 
 use crate::inbox::Bundle;
-use crate::syscall::{Incoming, keep_only, set_option};
+use crate::syscall::{Incoming, keep_only, set_option, socket_drops};
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -52,6 +52,11 @@ impl Tap {
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// Packets that were dropped because the receive buffer was full.
+    pub(crate) fn overflows(&self) -> u64 {
+        socket_drops(self.fd()).map_or(0, u64::from)
     }
 
     /// The packets in a message, if they are for us.

@@ -58,7 +58,7 @@ fn short(verb: Verb, measure: Measure) -> Settings {
 fn is_verified(outcome: &Outcome, messages: u64, how: Contents) {
     let verified = outcome.verified.expect("something to verify");
     assert!(verified.is_ok(), "{verified:?}");
-    assert_eq!((verified.messages, verified.lost, verified.how), (messages, 0, how));
+    assert_eq!((verified.messages, verified.lost, verified.how), (messages, Some(0), how));
 }
 
 #[test]

@@ -10,12 +10,16 @@ use common::{SIZE, Side, Two, pattern};
 use relay::{Apart, Harm, Relay};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use xoff_endpoint::perftest::{
+    Agreed, Extent, Measure, PerfError, Rendezvous, Settings, Verb, run as run_perf,
+};
 use xoff_endpoint::*;
 use xoff_transport::Counters;
 use xoff_wire::{Psn, Service};
@@ -167,4 +171,61 @@ fn through_a_middle_box_that_harms() {
     assert!(apart.relay.lost > 0 && apart.relay.marked > 0);
     let counters = apart.two.a.device.counters(apart.a).unwrap();
     assert!(counters.retransmitted > 0 && counters.cnps_handled > 0, "{counters:?}");
+}
+
+/// Both sides of a test, each in its namespace, with link-local addresses.
+fn link_local(spaces: &Namespaces, rendezvous: Rendezvous) {
+    let settings = Settings {
+        rendezvous,
+        extent: Extent::Iterations(50),
+        patience: Duration::from_secs(5),
+        ..Settings::new(Verb::Write, Measure::Bandwidth)
+    };
+    let sides = [(0, None), (1, Some("fe80::91:1%veth0".to_owned()))].map(|(side, server)| {
+        let (name, settings) = (spaces.names[side].clone(), settings.clone());
+        thread::spawn(move || {
+            Namespaces::enter(&name);
+            // A server that is called by rdma_cm has to say its address; the system knows the
+            // number of the interface.
+            let own = "fe80::91:1%veth0";
+            let mut addresses = (own, 0).to_socket_addrs().unwrap();
+            let Some(SocketAddr::V6(own)) = addresses.next() else { panic!("no address") };
+            let listens = server.is_none() && rendezvous == Rendezvous::Cm;
+            let bind = listens.then(|| (*own.ip()).into());
+            let scope = if listens { own.scope_id() } else { 0 };
+            let settings = Settings { server, bind, scope, ..settings };
+            let end = Instant::now() + Duration::from_secs(8);
+            loop {
+                let mut gids = None;
+                let met = |agreed: &Agreed| gids = Some(agreed.ends[0]);
+                let result = run_perf(settings.clone(), &Arc::default(), met, |_| ());
+                let early =
+                    matches!(result, Err(PerfError::Connect { .. } | PerfError::Silence(_)));
+                if !early || Instant::now() > end {
+                    return result.map(|outcome| (outcome, gids.unwrap()));
+                }
+                thread::sleep(Duration::from_millis(50));
+            }
+        })
+    });
+    for side in sides {
+        let (outcome, (ours, theirs)) = side.join().unwrap().unwrap();
+        assert!([ours, theirs].iter().all(|end| end.gid.is_unicast_link_local()), "{ours:?}");
+        assert!(outcome.verified.is_none_or(|verified| verified.is_ok()));
+        assert_eq!(outcome.rows[0].iterations, 50);
+    }
+}
+
+#[test]
+fn link_local_addresses_name_their_interface() {
+    let Some(spaces) = Namespaces::make("local") else { return };
+    for (name, n) in spaces.names.iter().zip(1..) {
+        if !run(&format!("ip -n {name} addr add fe80::91:{n}/64 dev veth0 nodad")) {
+            eprintln!("SKIPPED local: no IPv6");
+            return;
+        }
+    }
+    for rendezvous in [Rendezvous::Tcp, Rendezvous::Cm] {
+        link_local(&spaces, rendezvous);
+    }
 }

@@ -105,7 +105,7 @@ fn addresses_that_cannot_be() {
     }
     let mut side = Side::open(DeviceSettings::new(loopback(NET)));
     let taken = DeviceSettings::new(side.device.address().ip());
-    assert!(matches!(Device::open(taken), Err(OpenError::Socket { .. })));
+    assert!(matches!(Device::open(taken), Err(OpenError::InUse(_))));
     let settings = side.settings(Service::Reliable);
     let pair = side.device.create_pair(settings).unwrap();
     let psn = Psn::new(0);

@@ -189,6 +189,15 @@ impl AnyPair {
         each!(self, pair => pair.delivered())
     }
 
+    /// Messages of the peer that arrived whole, of an unreliable connection: its writes are
+    /// reported by nothing else. The other services do not count them.
+    pub fn messages(&self) -> Option<u64> {
+        match self {
+            Self::Unreliable(pair) => Some(pair.messages()),
+            Self::Reliable(_) | Self::Datagram(_) => None,
+        }
+    }
+
     /// What was counted so far.
     pub fn counters(&self) -> &Counters {
         each!(self, pair => pair.counters())

@@ -40,6 +40,11 @@ pub struct QpConfig {
     /// Times in a row that a receiver may be not ready before the queue pair fails; 7 means never
     /// give up.
     pub rnr_retry_limit: u8,
+    /// How long a receiver may be not ready without progress before the queue pair fails, whatever
+    /// [`QpConfig::rnr_retry_limit`] says; zero means no limit. Not of fabric files: it is for hosts
+    /// whose peers may forget to post receives.
+    #[serde(skip)]
+    pub rnr_time_limit: Span,
     /// Most reads and atomics outstanding at a time.
     pub max_reads: u8,
     /// The wait that the responder requests when no receive is posted (RNR timer).
@@ -76,6 +81,7 @@ impl Default for QpConfig {
             probe_floor: Span::ZERO,
             retry_limit: 7,
             rnr_retry_limit: 7,
+            rnr_time_limit: Span::ZERO,
             max_reads: 16,
             rnr_delay: Span::from_us(10),
             nak_interval: Span::from_us(500),

@@ -17,7 +17,7 @@ use crate::sequence;
 use crate::signals::{PathInfo, Signals};
 use crate::work::{Completion, PostError, Received, Status, WorkRequest};
 use std::sync::Arc;
-use xoff_units::{Bytes, Instant, Rate};
+use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_wire::{Extension, Header, Opcode, Operation, Psn, Qpn, Service, Syndrome};
 
 /// A number that no packet carries, because queue pair numbers have 24 bits.
@@ -33,7 +33,9 @@ pub struct QueuePair {
     responder: Responder,
     notifier: Notifier,
     local: Qpn,
-    peer: Qpn,
+    /// When the receiver was first not ready since the last progress, in microseconds that wrap.
+    /// Here, and short, because there is room.
+    unready_since: u32,
     /// The number packets must carry to be accepted: ours, and none once we have failed. One
     /// comparison on the path of every packet stands for both checks.
     listens_to: u32,
@@ -63,7 +65,7 @@ impl QueuePair {
             reactions: DelayLine::default(),
             config,
             local,
-            peer,
+            unready_since: 0,
             listens_to: local.get(),
             answered_last: false,
             counters: Counters::default(),
@@ -87,7 +89,7 @@ impl QueuePair {
 
     /// The number packets from us carry.
     pub fn peer(&self) -> Qpn {
-        self.peer
+        self.requester.peer
     }
 
     /// Gives a message to move.
@@ -223,7 +225,7 @@ impl QueuePair {
             opcode: Opcode::Cnp,
             ack_request: false,
             becn: true,
-            dest_qp: self.peer,
+            dest_qp: self.requester.peer,
             psn: Psn::new(0),
             extension: Extension::None,
             payload: 0,
@@ -328,7 +330,11 @@ impl QueuePair {
             return;
         };
         let (heard, had_lost) = self.requester.known_before();
+        let unready = self.counters.rnr_received;
         let mut bytes = self.requester.answered(now, header.psn, aeth, &mut self.counters);
+        if self.counters.rnr_received != unready {
+            self.receiver_is_not_ready(now);
+        }
         if self.requester.failed {
             self.fail(Status::Flushed);
         }
@@ -361,6 +367,20 @@ impl QueuePair {
             // The echo of a mark stands for a notification packet to a scheme that counts no
             // shares.
             self.notified(now);
+        }
+    }
+
+    /// The receiver was not ready once more. Fails if that has gone on for too long.
+    #[cold]
+    fn receiver_is_not_ready(&mut self, now: Instant) {
+        let us = (now.as_ps() / 1_000_000) as u32;
+        if self.requester.waits <= 1 {
+            self.unready_since = us;
+        }
+        let limit = self.config.rnr_time_limit;
+        let waited = Span::from_us(us.wrapping_sub(self.unready_since).into());
+        if !limit.is_zero() && waited >= limit && !self.requester.failed {
+            self.requester.fail(Status::RnrRetryExceeded);
         }
     }
 

@@ -67,7 +67,7 @@ pub(crate) struct Requester {
     unasked: u32,
     /// Most numbers in flight.
     flight: u32,
-    peer: Qpn,
+    pub(crate) peer: Qpn,
     /// Reads requested and not complete.
     reads: u8,
     /// Timeouts since the last progress.

@@ -41,7 +41,10 @@ impl Requester {
             self.check_invariants();
             return bytes;
         }
-        if number < self.acked || number > self.high {
+        // A NAK that requests packets may say that all arrived; one that refuses a packet, for now
+        // or for good, names one that was sent.
+        let sent = number < self.high || (number == self.high && requests(aeth.syndrome));
+        if number < self.acked || !sent {
             counters.ignore(Discard::OutsideWindow);
             return 0;
         }
@@ -373,6 +376,11 @@ impl Requester {
         let sixteenths = end.saturating_sub(waited(self.retries));
         Span::from_ps((self.timeout.as_ps() / SIXTEENTHS).saturating_mul(sixteenths.into()))
     }
+}
+
+/// Whether a NAK requests packets, instead of refusing one.
+fn requests(syndrome: Syndrome) -> bool {
+    matches!(syndrome, Syndrome::SequenceError | Syndrome::SelectiveNak | Syndrome::Trimmed)
 }
 
 /// Adaptive timeouts are counted in sixteenths of the full one: 1, 2, 4, 8, then 16 each.

@@ -37,6 +37,8 @@ pub struct UnreliablePair {
     /// rest of one is of no use.
     inside: Option<bool>,
     delivered: u64,
+    /// Messages that arrived whole.
+    messages: u64,
     local: Qpn,
     peer: Qpn,
     mtu: u32,
@@ -61,6 +63,7 @@ impl UnreliablePair {
             expected: Psn::new(0),
             inside: None,
             delivered: 0,
+            messages: 0,
             local,
             peer,
             counters: Counters::default(),
@@ -208,6 +211,7 @@ impl UnreliablePair {
         }
         let target = self.inbound.place(header, host)?;
         self.delivered += u64::from(header.payload);
+        self.messages += u64::from(position.ends());
         self.inside = if position.ends() { None } else { Some(send) };
         Ok(target)
     }
@@ -259,6 +263,11 @@ impl UnreliablePair {
     /// Bytes of payload accepted.
     pub fn delivered(&self) -> u64 {
         self.delivered
+    }
+
+    /// Messages that arrived whole: sends, and writes, which nothing else reports.
+    pub fn messages(&self) -> u64 {
+        self.messages
     }
 
     /// What was counted so far.

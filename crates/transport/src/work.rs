@@ -113,6 +113,31 @@ pub enum Status {
     Flushed,
 }
 
+impl fmt::Display for Status {
+    /// The words of the verbs, and what they mean.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "success",
+            Self::RetryExceeded => "retry exceeded: the peer did not answer",
+            Self::RnrRetryExceeded => {
+                "RNR retry exceeded: the peer posted no receive for it in time"
+            }
+            Self::RemoteInvalidRequest => {
+                "remote invalid request: the peer refused it as malformed or too long"
+            }
+            Self::RemoteAccess => {
+                "remote access error: the peer's memory key, address range or rights do not allow it"
+            }
+            Self::RemoteOperational => "remote operation error: the peer failed to carry it out",
+            Self::LocalLength => "local length error: the message was longer than the receive",
+            Self::LocalProtection => {
+                "local protection error: the rights of our own memory do not allow it"
+            }
+            Self::Flushed => "flushed: the queue pair failed before",
+        })
+    }
+}
+
 /// The end of posted work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {

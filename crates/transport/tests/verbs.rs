@@ -10,7 +10,9 @@ use xoff_transport::{
     WorkRequest,
 };
 use xoff_units::{Bytes, Instant, Span};
-use xoff_wire::{Immediate, Opcode, Operation, Rkey, Service, Syndrome};
+use xoff_wire::{
+    Aeth, Extension, Header, Immediate, Opcode, Operation, Psn, Qpn, Rkey, Service, Syndrome,
+};
 
 const IMMEDIATE: Immediate = Immediate([1, 2, 3, 4]);
 
@@ -219,6 +221,76 @@ fn a_receiver_that_is_never_ready_is_given_up() {
     pair.run();
     assert_eq!(ended(&mut pair, 0), [(1, Status::RnrRetryExceeded)]);
     assert_eq!(pair.ends[1].counters().rnr_sent, 4);
+}
+
+#[test]
+fn a_receiver_that_is_never_ready_has_a_time_limit() {
+    let rnr_time_limit = Span::from_us(500);
+    let config = QpConfig { rnr_delay: Span::from_us(20), rnr_time_limit, ..plain() };
+    let mut pair = Pair::new(config).with_memory(1);
+    pair.post(0, 1, Verb::Send, 2500);
+    pair.run();
+    assert_eq!(ended(&mut pair, 0), [(1, Status::RnrRetryExceeded)]);
+    let time = pair.now.since(Instant::ZERO);
+    assert!(rnr_time_limit <= time && time < rnr_time_limit * 2, "{time}");
+}
+
+#[test]
+fn progress_sets_the_time_of_a_receiver_back() {
+    let rnr_time_limit = Span::from_us(500);
+    let config = QpConfig { rnr_delay: Span::from_us(20), rnr_time_limit, ..plain() };
+    let mut pair = Pair::new(config).with_memory(1);
+    (1..=4).for_each(|id| pair.post(0, id, Verb::Send, 100));
+    for n in 1..=4 {
+        // Not ready for longer than the limit in all, but never in one piece.
+        pair.run_until(Instant::ZERO + Span::from_us(300) * n);
+        pair.side(1).post_receive(70 + n, 100);
+    }
+    pair.run();
+    assert_eq!(ended(&mut pair, 0), (1..=4).map(|id| (id, Status::Ok)).collect::<Vec<_>>());
+    assert!(pair.ends[0].counters().rnr_received > 20);
+}
+
+/// A NAK for the packet with this number, out of nothing.
+fn nak(to: Qpn, psn: u32, syndrome: Syndrome) -> Header {
+    Header {
+        service: Service::Reliable,
+        opcode: Opcode::Acknowledge,
+        ack_request: false,
+        becn: false,
+        dest_qp: to,
+        psn: Psn::new(psn),
+        extension: Extension::Aeth(Aeth { syndrome, msn: 0 }),
+        payload: 0,
+    }
+}
+
+#[test]
+fn a_refusal_of_a_packet_that_was_not_sent_is_not_believed() {
+    for syndrome in [
+        Syndrome::InvalidRequest,
+        Syndrome::RemoteAccessError,
+        Syndrome::RemoteOperationalError,
+        Syndrome::RnrNak { timer: 0 },
+    ] {
+        let mut pair = memory(5000);
+        pair.post_at(0, 1, Verb::Write, 0, 2500);
+        pair.run();
+        assert_eq!(ended(&mut pair, 0), [(1, Status::Ok)]);
+        // Packets 0 to 2 were sent; 3 is the next.
+        let (now, local) = (pair.now, pair.ends[0].local());
+        for psn in [3, 4, 0xff_ffff] {
+            pair.ends[0].handle(now, &nak(local, psn, syndrome), Signals::default());
+        }
+        assert!(!pair.ends[0].has_failed(), "{syndrome:?}");
+        let outside = pair.ends[0].counters().discards.get(Discard::OutsideWindow);
+        assert_eq!(outside, 3, "{syndrome:?}");
+        let before = pair.now;
+        pair.post_at(0, 2, Verb::Write, 0, 2500);
+        pair.run();
+        assert_eq!(ended(&mut pair, 0), [(2, Status::Ok)], "{syndrome:?}");
+        assert!(pair.now.since(before) < Span::from_us(50), "nor does it hold anything up");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::message::Keys;
 use super::pattern::Body;
-use super::settings::{Measure, Settings, Verb};
+use super::settings::{Measure, Role, Settings, Verb};
 use crate::{Device, Error, Memory, RemoteSlice, Slice};
 use xoff_transport::{Access, ProtectionDomain};
 use xoff_units::Bytes;
@@ -64,6 +64,11 @@ impl Layout {
         Self { cycle, line, depth, pairs, posted: window.get() + BEYOND, latency }
     }
 
+    /// Bytes that one queue pair alone posts at a time.
+    pub(super) fn posted(&self) -> Bytes {
+        Bytes::new(self.posted)
+    }
+
     /// Bytes within which small messages move on.
     pub(super) const fn cycle(&self) -> u64 {
         self.cycle
@@ -113,7 +118,7 @@ impl Area {
         device: &mut Device,
         domain: ProtectionDomain,
         layout: Layout,
-        verb: Verb,
+        settings: &Settings,
         sizes: &[u64],
     ) -> Result<Self, Error> {
         let most = |of: &dyn Fn(u64) -> Steps| {
@@ -124,13 +129,13 @@ impl Area {
         let out_each = most(&|size| layout.out_steps(size));
         let target_each = rounded(largest.max(layout.cycle), 4096);
         let inbox_each =
-            if verb == Verb::Send { most(&|size| layout.inbox_steps(size)) } else { 8 };
+            if settings.verb == Verb::Send { most(&|size| layout.inbox_steps(size)) } else { 8 };
         let room = |each: u64| vec![0; (each * layout.pairs) as usize];
         Ok(Self {
             layout,
             out: device.register(domain, room(out_each), Access::LOCAL_WRITE, None)?,
             out_each,
-            target: device.register(domain, room(target_each), Access::ALL, Some(BASE))?,
+            target: device.register(domain, room(target_each), rights(settings), Some(BASE))?,
             target_each,
             inbox: device.register(domain, room(inbox_each), Access::LOCAL_WRITE, None)?,
             inbox_each,
@@ -183,6 +188,21 @@ impl Area {
             body.fill(part_mut(device, self.out(pair, number, size))?);
         }
         Ok(())
+    }
+}
+
+/// What the peer may do with our memory: no more than the test needs, so that another test, or
+/// another program, reaches nothing.
+fn rights(settings: &Settings) -> Access {
+    let answers = settings.verb == Verb::Write && settings.measure == Measure::Latency;
+    if settings.role() == Role::Client && !settings.duplex && !answers {
+        return Access::LOCAL_WRITE;
+    }
+    match settings.verb {
+        Verb::Write => Access::LOCAL_WRITE | Access::REMOTE_WRITE,
+        Verb::Read => Access::LOCAL_WRITE | Access::REMOTE_READ,
+        Verb::Atomic(_) => Access::LOCAL_WRITE | Access::REMOTE_ATOMIC,
+        Verb::Send => Access::LOCAL_WRITE,
     }
 }
 

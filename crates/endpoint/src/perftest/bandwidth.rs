@@ -8,7 +8,7 @@ use super::outcome::{Figures, Row};
 use super::pattern::blot;
 use super::session::Session;
 use super::settings::{AtomicKind, Extent, Measure, Role, Verb};
-use super::window::pause;
+use super::window::{Budget, pause, together, window};
 use crate::{Completion, DatagramWork, Error, Outcome, Work, WorkId};
 use xoff_transport::Atomic;
 use xoff_units::{Bytes, Instant, Span};
@@ -55,10 +55,14 @@ impl Session {
 
     /// Gets ready for messages of a size: what is sent, and receives.
     pub(super) fn prepare(&mut self, size: u64) -> Result<(), PerfError> {
+        self.stage.expect_no_more(None);
+        (self.budget, self.next_turn) = (self.budget_for(size), 0);
+        self.written_before = self.written();
         if self.settings.measure == Measure::Bandwidth {
             let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs as u64);
             let each = self.peer_window.min(Bytes::new(size.saturating_mul(depth)));
-            self.stage.device.moderate(pause(each * pairs));
+            let all = together(self.kept, self.peer_window, self.settings.pairs);
+            self.stage.device.moderate(pause((each * pairs).min(all)));
         }
         let (area, device) = (&self.area, &mut self.stage.device);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
@@ -79,6 +83,24 @@ impl Session {
             self.post_receives(size, self.goal())?;
         }
         Ok(())
+    }
+
+    /// What all queue pairs together may have in flight: to a peer that says how much it keeps, or to
+    /// ourselves. What is not acknowledged cannot be counted.
+    fn budget_for(&self, size: u64) -> Budget {
+        let reliable = self.settings.service == Service::Reliable;
+        let pairs = self.settings.pairs;
+        match self.settings.verb {
+            // Alone it has as many outstanding as the peer answers.
+            Verb::Read if pairs > 1 => {
+                Budget::new(self.kept, size, self.area.layout.posted(), pairs)
+            }
+            Verb::Write | Verb::Send if pairs > 1 && reliable && self.peer.kept > Bytes::ZERO => {
+                let window = window(self.peer.kept, pairs);
+                Budget::new(self.peer.kept, size, window, pairs)
+            }
+            _ => Budget::default(),
+        }
     }
 
     /// Messages of each queue pair.
@@ -110,7 +132,7 @@ impl Session {
     pub(super) fn bandwidth(&mut self, size: u64, check: &mut Check) -> Result<Row, PerfError> {
         let (sends, receives) = (self.is_active(), self.is_receiving());
         if !sends && !receives {
-            return Ok(Row { size, iterations: 0, figures: Figures::Passive });
+            return Ok(Row::passive(size));
         }
         let start = self.stage.now();
         let end = match self.settings.extent {
@@ -120,44 +142,70 @@ impl Session {
         let goal = self.goal();
         let mut run =
             Run { size, goal, end, sends, receives, start, last: start, moments: Vec::new() };
+        let result = self.move_messages(&mut run, check);
+        let row = self.row(&run, result.is_ok());
+        self.tally.sent += self.lanes.iter().map(|lane| lane.done).sum::<u64>();
+        self.tally.arrived += self.lanes.iter().map(|lane| lane.arrived).sum::<u64>();
+        if let Err(error) = result {
+            self.partial = (row.iterations > 0).then_some(row);
+            return Err(error);
+        }
+        let lossy = self.settings.service != Service::Reliable;
+        if receives && goal != u64::MAX {
+            check.lost(self.lanes.iter().map(|lane| goal - lane.arrived).sum());
+            let pairs = self.lanes.iter().map(|lane| lane.pair).collect();
+            self.stage.expect_no_more((!lossy).then_some((pairs, goal)));
+        } else if receives && lossy {
+            check.lost_unknown();
+        }
+        Ok(row)
+    }
+
+    /// Moves messages until all are there.
+    fn move_messages(&mut self, run: &mut Run, check: &mut Check) -> Result<(), PerfError> {
         loop {
             if run.sends {
-                self.post_messages(&run)?;
+                self.post_messages(run)?;
             }
             let idle = self.stage.turn()?;
-            let reaped = self.reap(&mut run, check)?;
-            if self.is_finished(&run) {
-                break;
+            let reaped = self.reap(run, check)?;
+            if self.is_finished(run)? {
+                return Ok(());
             }
             if idle && !reaped {
                 self.stage.rest(None)?;
             }
         }
-        if receives && goal != u64::MAX {
-            check.lost(self.lanes.iter().map(|lane| goal - lane.arrived).sum());
-        }
-        Ok(self.row(&run))
     }
 
-    /// Posts as many messages as may be in flight.
+    /// Posts as many messages as may be in flight: one of each queue pair in turn, so that all get
+    /// the same of what is there.
     fn post_messages(&mut self, run: &Run) -> Result<(), PerfError> {
         if self.stage.now() >= run.end {
             return Ok(());
         }
         let room = self.area.layout.out_steps(run.size).count.min(self.settings.depth as u64);
-        for index in 0..self.lanes.len() {
+        let mut full = 0;
+        while full < self.lanes.len() {
+            let index = self.next_turn;
             let lane = &self.lanes[index];
+            let answered = u64::from(lane.remote.reads.max(1));
             let room = match self.settings.verb {
                 // No more than the peer answers at a time, and none at a place of one before it.
-                Verb::Read => room.min(u64::from(lane.remote.reads.max(1))),
-                Verb::Atomic(_) => {
-                    room.min(u64::from(lane.remote.reads.max(1))).min(lane.values.len() as u64)
-                }
+                Verb::Read => room.min(answered),
+                Verb::Atomic(_) => room.min(answered).min(lane.values.len() as u64),
                 Verb::Write | Verb::Send => room,
             };
-            while self.lanes[index].in_flight() < room && self.lanes[index].posted < run.goal {
+            if lane.in_flight() >= room || lane.posted >= run.goal {
+                full += 1;
+            } else if self.budget.take(lane.in_flight()) {
+                full = 0;
                 self.post_message(index, run.size)?;
+            } else {
+                // It is the first when there is room again.
+                return Ok(());
             }
+            self.next_turn = (index + 1) % self.lanes.len();
         }
         Ok(())
     }
@@ -250,6 +298,7 @@ impl Session {
         if !completion.is_ok() {
             return Err(failed(lane.pair, number, completion.status));
         }
+        self.budget.give_back(lane.in_flight());
         lane.done += 1;
         match (self.settings.verb, completion.outcome) {
             (Verb::Read, _) => {
@@ -295,28 +344,38 @@ impl Session {
         Ok(())
     }
 
-    fn is_finished(&self, run: &Run) -> bool {
+    fn is_finished(&self, run: &Run) -> Result<bool, PerfError> {
         let now = self.stage.now();
         let timed = run.goal == u64::MAX;
         let sent = !run.sends
             || self.lanes.iter().all(|lane| {
                 lane.in_flight() == 0 && (lane.posted == run.goal || (timed && now >= run.end))
             });
-        if !sent || !run.receives {
-            return sent;
+        if !run.receives || self.lanes.iter().all(|lane| lane.arrived == run.goal) {
+            return Ok(sent);
         }
-        if self.lanes.iter().all(|lane| lane.arrived == run.goal) {
-            return true;
+        if now.since(run.last) <= LOST_AFTER {
+            return Ok(false);
         }
-        let lossy = self.settings.service != Service::Reliable;
-        if !timed && !lossy {
-            return false;
+        let moved_on = self.link.is_pending(&self.stage);
+        if !timed && self.settings.service == Service::Reliable {
+            return if moved_on { Err(self.fewer(run.goal)) } else { Ok(false) };
         }
-        let quiet = now.since(run.last) > LOST_AFTER;
-        quiet && (self.link.is_pending(&self.stage) || (run.sends && now >= run.end))
+        Ok(sent && (moved_on || (run.sends && now >= run.end)))
     }
 
-    fn row(&self, run: &Run) -> Row {
+    /// The peer has gone on without sending all that was agreed.
+    pub(super) fn fewer(&self, goal: u64) -> PerfError {
+        let arrived = self.lanes.iter().map(|lane| lane.arrived).sum();
+        PerfError::Fewer { arrived, expected: goal.saturating_mul(self.lanes.len() as u64) }
+    }
+
+    /// Whether the peer has gone on, and nothing has come since long before.
+    pub(super) fn is_left_behind(&self, last: Instant) -> bool {
+        self.stage.now().since(last) > LOST_AFTER && self.link.is_pending(&self.stage)
+    }
+
+    fn row(&self, run: &Run, complete: bool) -> Row {
         let messages: u64 =
             self.lanes.iter().map(|lane| if run.sends { lane.done } else { lane.arrived }).sum();
         let time = run.last.since(run.start).as_s_f64().max(1e-9);
@@ -329,7 +388,7 @@ impl Session {
             average: rate * run.size as f64,
             messages: rate,
         };
-        Row { size: run.size, iterations: messages, figures }
+        Row { size: run.size, iterations: messages, figures, complete }
     }
 }
 

@@ -17,14 +17,26 @@ impl Session {
 
     /// Moves messages of one size back and forth.
     pub(super) fn latency(&mut self, size: u64, check: &mut Check) -> Result<Row, PerfError> {
-        let moments = match self.settings.verb {
-            Verb::Write | Verb::Send => self.ping_pong(size, check)?,
-            Verb::Read | Verb::Atomic(_) if self.role == Role::Server => Vec::new(),
-            Verb::Read | Verb::Atomic(_) => self.one_by_one(size, check)?,
+        let mut moments = Vec::new();
+        let result = match self.settings.verb {
+            Verb::Write | Verb::Send => self.ping_pong(size, check, &mut moments),
+            Verb::Read | Verb::Atomic(_) if self.role == Role::Server => Ok(()),
+            Verb::Read | Verb::Atomic(_) => self.one_by_one(size, check, &mut moments),
         };
-        if moments.is_empty() {
-            return Ok(Row { size, iterations: 0, figures: Figures::Passive });
+        match result {
+            Ok(()) if moments.is_empty() => Ok(Row::passive(size)),
+            Ok(()) => Ok(self.times(size, &moments, true)),
+            Err(error) => {
+                if moments.len() > 1 {
+                    self.partial = Some(self.times(size, &moments, false));
+                }
+                Err(error)
+            }
         }
+    }
+
+    /// What the moments of our messages say.
+    fn times(&self, size: u64, moments: &[Instant], complete: bool) -> Row {
         // What is answered by a message of the same kind went there and back.
         let ways = if matches!(self.settings.verb, Verb::Write | Verb::Send) { 2 } else { 1 };
         let mut times: Vec<Duration> = moments
@@ -33,12 +45,17 @@ impl Session {
             .collect();
         let latency = Latency::of(&mut times);
         let iterations = self.lanes.iter().map(|lane| lane.done).sum();
-        Ok(Row { size, iterations, figures: Figures::Latency(latency) })
+        Row { size, iterations, figures: Figures::Latency(latency), complete }
     }
 
     /// Messages that each answer the one before. In perftest the server begins with writes, and the
     /// client with sends. Gives the moments of our own.
-    fn ping_pong(&mut self, size: u64, check: &mut Check) -> Result<Vec<Instant>, PerfError> {
+    fn ping_pong(
+        &mut self,
+        size: u64,
+        check: &mut Check,
+        moments: &mut Vec<Instant>,
+    ) -> Result<(), PerfError> {
         let goal = self.goal();
         let first = match self.settings.verb {
             Verb::Write => self.role == Role::Server,
@@ -46,7 +63,8 @@ impl Session {
         };
         let behind = u64::from(!first);
         let room = self.area.layout.out_steps(size).count;
-        let mut moments = Vec::with_capacity(goal.min(1 << 20) as usize);
+        let mut last = self.stage.now();
+        moments.reserve(goal.min(1 << 20) as usize);
         loop {
             let lane = &self.lanes[0];
             let (posted, arrived) = (lane.posted, lane.arrived);
@@ -63,9 +81,14 @@ impl Session {
             any |= self.look(size, check)?;
             let lane = &self.lanes[0];
             if lane.done == goal && lane.arrived == goal {
-                return Ok(moments);
+                return Ok(());
             }
-            if idle && !any {
+            if any {
+                last = self.stage.now();
+            } else if idle {
+                if self.is_left_behind(last) {
+                    return Err(self.fewer(goal));
+                }
                 self.stage.rest(None)?;
             }
         }
@@ -93,13 +116,17 @@ impl Session {
     }
 
     /// Requests that the peer answers by itself.
-    fn one_by_one(&mut self, size: u64, check: &mut Check) -> Result<Vec<Instant>, PerfError> {
+    fn one_by_one(
+        &mut self,
+        size: u64,
+        check: &mut Check,
+        moments: &mut Vec<Instant>,
+    ) -> Result<(), PerfError> {
         let goal = self.goal();
         let end = match self.settings.extent {
             Extent::Iterations(_) => Instant::MAX,
             Extent::For(time) => self.stage.now() + crate::settings::span(time),
         };
-        let mut moments = Vec::new();
         while self.lanes[0].done < goal && self.stage.now() < end {
             moments.push(self.stage.now());
             self.post_message(0, size)?;
@@ -114,6 +141,6 @@ impl Session {
             }
         }
         moments.push(self.stage.now());
-        Ok(moments)
+        Ok(())
     }
 }

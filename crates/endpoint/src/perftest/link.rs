@@ -7,6 +7,7 @@ use crate::{Completions, Memory, PairId, Slice, Work, WorkId};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
+use xoff_transport::ProtectionDomain;
 use xoff_units::Span;
 
 /// Receives posted on a control connection, and the room of each.
@@ -30,6 +31,7 @@ pub(super) struct Control {
     pub(super) memory: Memory,
     pub(super) sends: Completions,
     pub(super) receives: Completions,
+    pub(super) domain: ProtectionDomain,
 }
 
 impl Link {
@@ -50,6 +52,7 @@ impl Link {
                         stage.turn()?;
                         stage.rest(None)?;
                     }
+                    Err(error) if is_end(&error) => return Err(GONE),
                     Err(error) => return Err(error.into()),
                 }
             },
@@ -68,12 +71,13 @@ impl Link {
                 let mut filled = 0;
                 while filled < buffer.len() {
                     match stream.read(&mut buffer[filled..]) {
-                        Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
+                        Ok(0) => return Err(GONE),
                         Ok(count) => {
                             filled += count;
                             stage.heard();
                         }
                         Err(error) if again(&error) => stage.attend(stream.as_fd())?,
+                        Err(error) if is_end(&error) => return Err(GONE),
                         Err(error) => return Err(error.into()),
                     }
                 }
@@ -83,10 +87,10 @@ impl Link {
         }
     }
 
-    /// Whether the peer has said something that was not read, or has gone.
+    /// Whether the peer has said something that was not read.
     pub(super) fn is_pending(&self, stage: &Stage) -> bool {
         match self {
-            Self::Tcp(stream) => !matches!(stream.peek(&mut [0]), Err(error) if again(&error)),
+            Self::Tcp(stream) => stream.peek(&mut [0]).is_ok_and(|count| count > 0),
             Self::Control(control) => !stage.device.has_no_completions(control.receives),
         }
     }
@@ -141,7 +145,7 @@ impl Control {
         Ok(stage.device.post_receive(self.pair, WorkId(place), slice)?)
     }
 
-    fn send(&mut self, stage: &mut Stage, bytes: &[u8]) -> Result<(), PerfError> {
+    pub(super) fn send(&mut self, stage: &mut Stage, bytes: &[u8]) -> Result<(), PerfError> {
         let at = CONTROL_RECEIVES * CONTROL_ROOM;
         let room = stage.device.bytes_mut(self.memory)?;
         room[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
@@ -162,7 +166,11 @@ impl Control {
         }
     }
 
-    fn receive(&mut self, stage: &mut Stage, buffer: &mut [u8]) -> Result<(), PerfError> {
+    pub(super) fn receive(
+        &mut self,
+        stage: &mut Stage,
+        buffer: &mut [u8],
+    ) -> Result<(), PerfError> {
         loop {
             let idle = stage.turn()?;
             if let Some(completion) = stage.device.poll(self.receives) {
@@ -187,6 +195,21 @@ impl Control {
 
 fn again(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// The peer has hung up where it had something to say.
+const GONE: PerfError = PerfError::Gone("it closed the control connection");
+
+fn is_end(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}
+
+/// Whether the peer has closed a connection, and has said nothing before that is not read yet.
+pub(super) fn has_hung_up(stream: &TcpStream) -> bool {
+    match stream.peek(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) => !again(&error),
+    }
 }
 
 /// Work that ended badly.

@@ -85,7 +85,7 @@ fn reply(stage: &mut Stage, id: ConnectionId, service: Option<DatagramService>) 
 /// The next event, or none if something else happened first.
 fn event(stage: &mut Stage, end: Option<Instant>) -> Result<Option<Event>, PerfError> {
     let idle = stage.turn()?;
-    let event = stage.agent.as_mut().and_then(|agent| agent.manager().poll_event());
+    let event = stage.event();
     if idle && event.is_none() {
         // While only time has to pass, the silence of the peer means nothing.
         if end.is_some() {

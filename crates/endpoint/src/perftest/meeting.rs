@@ -1,20 +1,18 @@
-//! How the two sides meet: addresses, the device, and the way for messages.
+//! How the two sides meet: the device, and the way for messages.
 
 use super::error::PerfError;
 use super::link::{CONTROL_RECEIVES, CONTROL_ROOM, Control, Link};
-use super::settings::{Measure, Rendezvous, Role, Settings};
+use super::outcome::Ignored;
+use super::place::{bound_to, call, canonical, link_mtu, open, resolve, scope_of, way_to};
+use super::reception::{Greets, answer};
+use super::settings::{Rendezvous, Role, Settings};
 use super::stage::Stage;
 use crate::cm::{Agent, ConnectionId, Event, Offer, Peer};
-use crate::{Device, DeviceSettings, PairSettings, Remote};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
+use crate::{PairSettings, Remote};
 use std::hash::{BuildHasher, RandomState};
-use std::io;
-use std::net::{
-    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket,
-};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use xoff_transport::Access;
 use xoff_units::{Bytes, Span};
 use xoff_wire::cm::RejectReason;
@@ -22,9 +20,6 @@ use xoff_wire::{Psn, Service};
 
 /// Most outstanding reads and atomics that we answer, and that we request.
 pub(super) const READS: u8 = 16;
-
-/// Bytes of a packet that are not payload: IPv6, UDP, BTH, RETH and ICRC.
-const OVERHEAD: u32 = 80;
 
 /// Time between two attempts to connect.
 pub(super) const BETWEEN_ATTEMPTS: Span = Span::from_ms(100);
@@ -38,6 +33,8 @@ pub(super) struct Meeting {
     pub(super) control: Option<(ConnectionId, IpAddr)>,
     /// Most payload of a packet that the link to the peer carries.
     pub(super) mtu: u16,
+    /// Who else called.
+    pub(super) ignored: Vec<Ignored>,
 }
 
 impl Meeting {
@@ -50,22 +47,25 @@ impl Meeting {
     }
 
     fn by_tcp(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Self, PerfError> {
-        let stream = match &settings.server {
-            Some(server) => call(server, settings.port.0)?,
-            None => answer(settings.port.0, stop)?,
+        let (stream, ignored) = match &settings.server {
+            Some(server) => (call(server, settings)?, Vec::new()),
+            None => answer(settings.port.0, Greets::Perftest, stop)?,
         };
-        let address = settings.bind.unwrap_or(stream.local_addr()?.ip().to_canonical());
-        let stage = open(settings, address, stop)?;
-        let mtu = link_mtu(address, stream.peer_addr()?.ip().to_canonical());
-        Ok(Self { stage, link: Link::tcp(stream)?, control: None, mtu })
+        let (local, peer) = (canonical(stream.local_addr()?), canonical(stream.peer_addr()?));
+        let address = bound_to(settings, scope_of(local))?.unwrap_or(local);
+        let mut stage = open(settings, address, local.ip() == peer.ip(), stop)?;
+        stage.watch_tcp(&stream);
+        let mtu = link_mtu(stage.device.address(), peer);
+        Ok(Self { stage, link: Link::tcp(stream)?, control: None, mtu, ignored })
     }
 
     fn by_cm(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Self, PerfError> {
         let server = match &settings.server {
-            Some(server) => Some(resolve(server, settings.port.0, settings.bind)?),
+            Some(server) => resolve(server, settings)?.first().copied(),
             None => None,
         };
-        let address = match (settings.bind, server) {
+        let bind = bound_to(settings, server.map_or(0, scope_of))?;
+        let address = match (bind, server) {
             (Some(bind), _) => bind,
             (None, Some(server)) => way_to(server)?,
             (None, None) => {
@@ -73,7 +73,8 @@ impl Meeting {
                 return Err(PerfError::Address(why.into()));
             }
         };
-        let mut stage = open(settings, address, stop)?;
+        let here = server.is_some_and(|server| server.ip() == address.ip());
+        let mut stage = open(settings, address, here, stop)?;
         let mut agent = Agent::open(&mut stage.device, random())?;
         agent.manager().listen(settings.port);
         if settings.service == Service::Datagram {
@@ -81,19 +82,22 @@ impl Meeting {
         }
         stage.agent = Some(agent);
         let control = Self::control_link(&mut stage)?;
-        let most = server.map_or(4096, |server| link_mtu(address, server));
+        let local = stage.device.address();
+        let most = server.map_or(4096, |server| link_mtu(local, server));
         let offer = offer(&control, Service::Reliable, most);
         let (id, peer) = match server {
-            Some(server) => ask(&mut stage, server, settings, offer, 1)?,
+            Some(server) => ask(&mut stage, server.ip(), settings, offer, 1)?,
             None => await_request(&mut stage, None)?,
         };
-        let mtu = link_mtu(address, peer.address);
+        let mtu = link_mtu(local, SocketAddr::new(peer.address, 0));
         connect(&mut stage, &control, peer, offer.psn)?;
         if settings.role() == Role::Server {
             accept(&mut stage, id, offer);
         }
         stage.heard();
-        Ok(Self { stage, link: Link::Control(control), control: Some((id, peer.address)), mtu })
+        stage.watch_connection(id);
+        let (link, control) = (Link::Control(control), Some((id, peer.address)));
+        Ok(Self { stage, link, control, mtu, ignored: Vec::new() })
     }
 
     /// A queue pair for messages, with receives posted.
@@ -108,7 +112,7 @@ impl Meeting {
             receive_completions: receives,
             ..PairSettings::new(Service::Reliable, domain, sends)
         })?;
-        let control = Control { pair, memory, sends, receives };
+        let control = Control { pair, memory, sends, receives, domain };
         for place in 0..CONTROL_RECEIVES {
             control.post(stage, place)?;
         }
@@ -181,8 +185,7 @@ fn ask_once(
         .ok_or(PerfError::Mismatch { theirs: "another IP version", ours: "ours" })?;
     loop {
         let idle = stage.turn()?;
-        while let Some(event) = stage.agent.as_mut().and_then(|agent| agent.manager().poll_event())
-        {
+        while let Some(event) = stage.event() {
             match event {
                 Event::Established { id: which, peer } if which == id => return Ok((id, peer)),
                 Event::Rejected { id: which, reason } if which == id => {
@@ -205,14 +208,17 @@ pub(super) fn await_request(
 ) -> Result<(ConnectionId, Peer), PerfError> {
     loop {
         let idle = stage.turn()?;
-        let now = stage.now();
-        let Some(agent) = &mut stage.agent else { continue };
-        while let Some(event) = agent.manager().poll_event() {
+        while let Some(event) = stage.event() {
             let Event::Requested { id, peer, .. } = event else { continue };
-            if only.is_none_or(|only| only == peer.address) {
+            // What carries the exchange has to be reliable; another caller is not our client's.
+            let fits = match only {
+                None => peer.service == Service::Reliable,
+                Some(only) => only == peer.address,
+            };
+            if fits {
                 return Ok((id, peer));
             }
-            agent.manager().reject(now, id, RejectReason::CONSUMER);
+            refuse(stage, id);
         }
         if only.is_none() {
             stage.heard();
@@ -223,92 +229,23 @@ pub(super) fn await_request(
     }
 }
 
+/// Rejects a requested connection.
+pub(super) fn refuse(stage: &mut Stage, id: ConnectionId) {
+    let now = stage.now();
+    if let Some(agent) = &mut stage.agent {
+        agent.manager().reject(now, id, RejectReason::CONSUMER);
+        // Onto the wire: the caller may be about to end.
+        let _ = agent.turn(&mut stage.device);
+        stage.device.progress();
+    }
+}
+
 /// Accepts the requested connection.
 pub(super) fn accept(stage: &mut Stage, id: ConnectionId, offer: Offer) {
     let now = stage.now();
     if let Some(agent) = &mut stage.agent {
         agent.manager().accept(now, id, offer);
     }
-}
-
-/// The device at `address`.
-fn open(settings: &Settings, address: IpAddr, stop: &Arc<AtomicBool>) -> Result<Stage, PerfError> {
-    if settings.v6.is_some_and(|v6| v6 != address.is_ipv6()) {
-        let why = format!("-x asks for another IP version than {address} has; see --bind");
-        return Err(PerfError::Address(why));
-    }
-    let device = Device::open(DeviceSettings {
-        port: settings.device_port,
-        waiting: settings.waiting,
-        // A message that answers one acknowledges it in the same piece.
-        hold_answers: settings.measure == Measure::Latency,
-        ..DeviceSettings::new(address)
-    })?;
-    Ok(Stage::new(device, settings.patience, stop.clone()))
-}
-
-fn call(server: &str, port: u16) -> Result<TcpStream, PerfError> {
-    let name = server.to_owned();
-    TcpStream::connect((server, port)).map_err(|error| PerfError::Connect { server: name, error })
-}
-
-/// Waits for one client at all our addresses.
-fn answer(port: u16, stop: &Arc<AtomicBool>) -> Result<TcpStream, PerfError> {
-    let any = [
-        SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port),
-        SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port),
-    ];
-    // The first takes both families where there are both.
-    let listener =
-        TcpListener::bind(&any[..]).map_err(|error| PerfError::Listen { port, error })?;
-    listener.set_nonblocking(true)?;
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => return Ok(stream),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(PerfError::Listen { port, error }),
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(PerfError::Interrupted);
-        }
-        let nap = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-        let mut wanted = [PollFd::new(&listener, PollFlags::IN)];
-        let _ = poll(&mut wanted, Some(&nap));
-    }
-}
-
-/// The server's address, of the family that we are bound to.
-fn resolve(server: &str, port: u16, bind: Option<IpAddr>) -> Result<IpAddr, PerfError> {
-    let failed = |error| PerfError::Connect { server: server.to_owned(), error };
-    let fits = |address: &IpAddr| bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4());
-    let all = (server, port).to_socket_addrs().map_err(failed)?;
-    let found = all.map(|address| address.ip()).find(fits);
-    found.ok_or_else(|| failed(io::Error::from(io::ErrorKind::AddrNotAvailable)))
-}
-
-/// The address of ours that packets to a peer leave from.
-fn way_to(peer: IpAddr) -> Result<IpAddr, PerfError> {
-    let any: SocketAddr = match peer {
-        IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    };
-    let socket = UdpSocket::bind(any)?;
-    // Nothing is sent: this only looks up the route.
-    socket.connect((peer, 9))?;
-    Ok(socket.local_addr()?.ip())
-}
-
-/// Most payload of a packet that the link from us to a peer carries, in RoCE's steps. Where the
-/// system does not say, the largest: the peer knows its end.
-fn link_mtu(local: IpAddr, peer: IpAddr) -> u16 {
-    let ask = || {
-        let socket = UdpSocket::bind((local, 0)).ok()?;
-        socket.connect((peer, 9)).ok()?;
-        if local.is_ipv4() { ip_mtu(&socket).ok() } else { ipv6_mtu(&socket).ok() }
-    };
-    let link = ask().unwrap_or(u32::MAX);
-    let fits = |mtu: &u16| u32::from(*mtu) + OVERHEAD <= link;
-    [4096, 2048, 1024, 512].into_iter().find(fits).unwrap_or(256)
 }
 
 /// Any number.

@@ -24,6 +24,8 @@ const MARK: &[u8] = b"xoff1";
 /// Where one of us says how much of what arrives is kept for it, in units of 4 KiB: two bytes.
 const KEPT: usize = 13;
 const KEPT_UNIT: u64 = 4096;
+/// Where one of us says that it exchanges what is in `terms`: one byte, zero before there was that.
+const EXTRAS: usize = 15;
 /// The oldest version that peers of ours may have.
 const OLDEST: f64 = 5.7;
 
@@ -142,13 +144,14 @@ impl Keys {
     }
 }
 
-/// The first message of a side that can keep `kept` of what arrives.
-pub(super) fn greeting(kept: Bytes) -> [u8; 16] {
+/// The first message of a side that can keep `kept` of what arrives, and exchanges terms or not.
+pub(super) fn greeting(kept: Bytes, extras: bool) -> [u8; 16] {
     let mut out = [0; 16];
     out[..VERSION.len()].copy_from_slice(VERSION);
     out[8..8 + MARK.len()].copy_from_slice(MARK);
     let units = u16::try_from(kept.get() / KEPT_UNIT).unwrap_or(u16::MAX);
     out[KEPT..KEPT + 2].copy_from_slice(&units.to_be_bytes());
+    out[EXTRAS] = extras.into();
     out
 }
 
@@ -161,6 +164,8 @@ pub(super) struct Greeting {
     pub(super) ours: bool,
     /// How much of what arrives is kept for it; nothing if it does not say.
     pub(super) kept: Bytes,
+    /// It exchanges terms and tallies.
+    pub(super) extras: bool,
 }
 
 impl Greeting {
@@ -175,7 +180,8 @@ impl Greeting {
         let ours = &bytes[8..8 + MARK.len()] == MARK;
         let units = u16::from_be_bytes([bytes[KEPT], bytes[KEPT + 1]]);
         let kept = Bytes::new(if ours { u64::from(units) * KEPT_UNIT } else { 0 });
-        Ok(Self { version: version.trim().to_owned(), ours, kept })
+        let extras = ours && bytes[EXTRAS] > 0;
+        Ok(Self { version: version.trim().to_owned(), ours, kept, extras })
     }
 }
 
@@ -270,15 +276,19 @@ mod tests {
         for (kept, heard) in
             [(0, 0), (425_984, 425_984), (8 << 20, 8 << 20), (1 << 40, 0xffff << 12)]
         {
-            let ours = Greeting::parse(&greeting(Bytes::new(kept))).unwrap();
-            assert_eq!((ours.ours, ours.kept), (true, Bytes::new(heard)));
+            let ours = Greeting::parse(&greeting(Bytes::new(kept), true)).unwrap();
+            assert_eq!((ours.ours, ours.kept, ours.extras), (true, Bytes::new(heard), true));
         }
+        // One of us from before there were terms.
+        let older = Greeting::parse(&greeting(Bytes::new(8 << 20), false)).unwrap();
+        assert_eq!((older.ours, older.kept, older.extras), (true, Bytes::new(8 << 20), false));
         let parse = |text: &[u8]| {
             let mut bytes = [0; 16];
             bytes[..text.len()].copy_from_slice(text);
             Greeting::parse(&bytes)
         };
-        let stock = Greeting { version: "6.29".into(), ours: false, kept: Bytes::ZERO };
+        let (ours, kept, extras) = (false, Bytes::ZERO, false);
+        let stock = Greeting { version: "6.29".into(), ours, kept, extras };
         assert_eq!(parse(b"6.29"), Ok(stock.clone()));
         assert_eq!(parse(b"6.29\0 whatever they have"[..16].as_ref()), Ok(stock));
         for bad in [&b"5.60"[..], b"", b"nan", b"inf", b"hello", b"\xff\xfe"] {

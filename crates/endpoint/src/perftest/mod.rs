@@ -8,6 +8,8 @@
 //! Between two xoff ends, every message carries its number and a sequence that the receiver knows.
 //! What a stock tool sends is recognised, too (`pattern`).
 //!
+//! Two xoff ends also compare what they were asked to do, and what they counted (`terms`).
+//!
 //! What it is not: the options of the stock tools that need hardware (inline data, huge pages, DC
 //! and XRC transports, GPUs). Read [`Settings`] first, then `session`.
 
@@ -23,15 +25,25 @@ mod meeting;
 mod message;
 mod outcome;
 mod pattern;
+mod ping;
+mod pingpong;
+mod place;
 mod plan;
+mod reception;
 mod session;
 mod settings;
 mod stage;
+mod terms;
 mod window;
 
 pub use error::PerfError;
 pub use message::Garbled;
-pub use outcome::{Agreed, Contents, End, Figures, Latency, Outcome, Row, Verified};
+pub use outcome::{
+    Agreed, Contents, Delivery, End, Figures, Ignored, Latency, Outcome, Overflow, Rounds, Row,
+    Verified,
+};
+pub use ping::ping;
+pub use pingpong::pingpong;
 pub use settings::{AtomicKind, Extent, Measure, Rendezvous, Role, Settings, Verb};
 
 use check::Check;
@@ -39,12 +51,15 @@ use message::Report;
 use session::Session;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use terms::Tally;
+use xoff_wire::Service;
 
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
 
 /// Runs a test to its end. `agreed` is called when both sides are ready, `row` for each line of the
-/// result; setting `stop` ends it early.
+/// result; if the test breaks off, for what was measured of its last line, too. Setting `stop` ends
+/// it early.
 pub fn run(
     settings: Settings,
     stop: &Arc<AtomicBool>,
@@ -53,39 +68,77 @@ pub fn run(
 ) -> Result<Outcome, PerfError> {
     let mut session = Session::new(settings, stop)?;
     agreed(&session.agreed());
-    let mut check = Check::default();
-    let mut rows = Vec::new();
-    for size in session.sizes.clone() {
-        session.prepare(size)?;
-        session.barriers(session.plan.before)?;
-        let mut line = if session.is_latency() {
-            session.latency(size, &mut check)?
-        } else {
-            session.bandwidth(size, &mut check)?
-        };
-        session.barriers(session.plan.after)?;
-        if session.plan.report_each {
-            line = session.report(line, &mut check)?;
+    session.run(&mut row).map_err(|error| {
+        if let Some(partial) = &session.partial {
+            row(partial);
         }
-        session.barriers(plan::Plan::between(&session.settings))?;
-        if line.figures != Figures::Passive {
-            row(&line);
-            rows.push(line);
+        session.fail(error)
+    })
+}
+
+impl Session {
+    fn run(&mut self, row: &mut impl FnMut(&Row)) -> Result<Outcome, PerfError> {
+        let mut check = Check::default();
+        let mut rows = Vec::new();
+        for size in self.sizes.clone() {
+            self.prepare(size)?;
+            self.barriers(self.plan.before)?;
+            let mut line = if self.is_latency() {
+                self.latency(size, &mut check)?
+            } else {
+                self.bandwidth(size, &mut check)?
+            };
+            self.partial = None;
+            self.barriers(self.plan.after)?;
+            if self.plan.report_each {
+                line = self.report(line, &mut check)?;
+            }
+            self.barriers(plan::Plan::between(&self.settings))?;
+            if line.figures != Figures::Passive {
+                row(&line);
+                rows.push(line);
+            }
+        }
+        let theirs = self.exchange_tallies()?;
+        self.barriers(self.plan.finish)?;
+        if self.plan.report {
+            let last = rows.last().copied();
+            let silent = Row::passive(self.settings.size);
+            let line = self.report(last.unwrap_or(silent), &mut check)?;
+            if last.is_none() {
+                row(&line);
+                rows.push(line);
+            }
+        }
+        self.close()?;
+        Ok(self.outcome(rows, check, theirs))
+    }
+
+    fn outcome(&mut self, rows: Vec<Row>, mut check: Check, theirs: Option<Tally>) -> Outcome {
+        let ours = self.count_up();
+        let lossy = self.settings.service != Service::Reliable && !self.is_latency();
+        let by_time = matches!(self.settings.extent, Extent::For(_));
+        if let (true, true, Some(theirs)) = (lossy, by_time, theirs)
+            && self.settings.verb == Verb::Send
+            && theirs.sent > 0
+        {
+            check.lost_in_all(theirs.sent.saturating_sub(ours.arrived));
+        }
+        let arrived = theirs.map(|theirs| theirs.arrived).filter(|_| lossy && ours.sent > 0);
+        let done = self.lanes.iter().map(|lane| lane.done);
+        let shares = done.clone().min().zip(done.max());
+        let overflow =
+            |tally: Tally| Overflow { packets: tally.overflowed, unready: tally.unready };
+        Outcome {
+            rows,
+            verified: check.verdict(),
+            retransmitted: self.retransmitted(),
+            delivery: arrived.map(|arrived| Delivery { sent: ours.sent, arrived }),
+            overflow: overflow(ours),
+            peer_overflow: theirs.map(overflow),
+            shares: shares.filter(|_| self.is_active() && self.lanes.len() > 1),
         }
     }
-    session.barriers(session.plan.finish)?;
-    if session.plan.report {
-        let last = rows.last().copied();
-        let silent = Row { size: session.settings.size, iterations: 0, figures: Figures::Passive };
-        let line = session.report(last.unwrap_or(silent), &mut check)?;
-        if last.is_none() {
-            row(&line);
-            rows.push(line);
-        }
-    }
-    session.close()?;
-    let retransmitted = session.retransmitted();
-    Ok(Outcome { rows, verified: check.verdict(), retransmitted })
 }
 
 impl Session {
@@ -104,22 +157,30 @@ impl Session {
             _ => Report { size: line.size, ..Report::default() },
         };
         let theirs = self.exchange_report(ours)?;
+        let their_unit = if self.peer_gigabits { 1e9 / 8.0 } else { MIB };
         if self.role == Role::Server || self.settings.duplex {
+            if self.settings.service == Service::Unreliable && self.settings.verb == Verb::Write {
+                // The exchange may be faster than the last packets.
+                self.settle()?;
+            }
             self.check_memory(&theirs, check)?;
         }
         let both = matches!(line.figures, Figures::Bandwidth { .. }) && self.settings.duplex;
         if !both && line.figures != Figures::Passive {
             return Ok(line);
         }
-        let sum = |ours: f64, theirs: f64| if both { ours + theirs } else { theirs };
+        let sum = |ours: f64, theirs: f64| {
+            if both { ours * unit + theirs * their_unit } else { theirs * their_unit }
+        };
         Ok(Row {
             size: if both { line.size } else { theirs.size },
             iterations: if both { line.iterations } else { theirs.iterations },
             figures: Figures::Bandwidth {
-                peak: sum(ours.peak, theirs.peak) * unit,
-                average: sum(ours.average, theirs.average) * unit,
-                messages: sum(ours.rate, theirs.rate) * 1e6,
+                peak: sum(ours.peak, theirs.peak),
+                average: sum(ours.average, theirs.average),
+                messages: if both { ours.rate + theirs.rate } else { theirs.rate } * 1e6,
             },
+            complete: true,
         })
     }
 

@@ -1,5 +1,6 @@
 //! What comes of a test.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// A line of the result table.
@@ -11,6 +12,15 @@ pub struct Row {
     pub iterations: u64,
     /// What was measured.
     pub figures: Figures,
+    /// All of it was: a test that broke off has a last line of what came before.
+    pub complete: bool,
+}
+
+impl Row {
+    /// A line of a side that measures nothing.
+    pub(super) fn passive(size: u64) -> Self {
+        Self { size, iterations: 0, figures: Figures::Passive, complete: true }
+    }
 }
 
 /// What was measured.
@@ -77,16 +87,19 @@ impl Latency {
 }
 
 /// How far what arrived was verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verified {
     /// Messages that had to arrive, as far as that is known here.
     pub messages: u64,
-    /// Messages that did not arrive, of a service that may lose them.
-    pub lost: u64,
+    /// Messages that did not arrive, of a service that may lose them; `None` if nobody said how
+    /// many were sent.
+    pub lost: Option<u64>,
     /// Bytes whose contents were compared with what they had to be.
     pub compared: u64,
     /// Bytes (or messages, or values of atomics) that were something else.
     pub wrong: u64,
+    /// Bytes of messages that never were written: the memory is as it was before.
+    pub untouched: u64,
     /// How contents were checked.
     pub how: Contents,
 }
@@ -108,8 +121,61 @@ pub enum Contents {
 impl Verified {
     /// Whether nothing wrong was found.
     pub fn is_ok(&self) -> bool {
-        self.wrong == 0
+        self.wrong == 0 && self.untouched == 0
     }
+}
+
+impl Default for Verified {
+    fn default() -> Self {
+        let (messages, compared, wrong, untouched) = (0, 0, 0, 0);
+        Self { messages, lost: Some(0), compared, wrong, untouched, how: Contents::default() }
+    }
+}
+
+/// What became of messages that may be lost, as the peer counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Messages sent.
+    pub sent: u64,
+    /// Messages that arrived.
+    pub arrived: u64,
+}
+
+/// Where packets or messages were lost at a receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overflow {
+    /// Packets that the system dropped because the receive buffer of the socket was full.
+    pub packets: u64,
+    /// Messages that came while no receive was posted, of a service that does not repeat them.
+    pub unready: u64,
+}
+
+/// What comes of messages that go back and forth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// Bytes of a message.
+    pub size: u64,
+    /// Rounds: there and back.
+    pub count: u64,
+    /// From the first to the last.
+    pub elapsed: Duration,
+    /// The time of single rounds.
+    pub each: Latency,
+    /// Messages that were not what they had to be.
+    pub wrong: u64,
+    /// The size is the MTU, because a datagram cannot be longer.
+    pub clamped: bool,
+    /// Packets sent again.
+    pub retransmitted: u64,
+}
+
+/// A connection to a waiting server that was not a client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ignored {
+    /// Where it came from.
+    pub from: IpAddr,
+    /// Why it was not served.
+    pub why: &'static str,
 }
 
 /// What the two sides agreed on.
@@ -121,6 +187,10 @@ pub struct Agreed {
     pub ours: bool,
     /// Most payload of a packet.
     pub mtu: u16,
+    /// Bytes of a message, if what was asked for does not fit a datagram.
+    pub clamped: Option<u64>,
+    /// Connections that came before the client's and were not served.
+    pub ignored: Vec<Ignored>,
     /// Our side and the peer's of each queue pair, as perftest prints them.
     pub ends: Vec<(End, End)>,
 }
@@ -149,6 +219,14 @@ pub struct Outcome {
     pub verified: Option<Verified>,
     /// Packets sent again.
     pub retransmitted: u64,
+    /// What became of what we sent, of a service that may lose it; only from another xoff.
+    pub delivery: Option<Delivery>,
+    /// What was lost at us because it came too fast.
+    pub overflow: Overflow,
+    /// The same at the peer, if it is another xoff.
+    pub peer_overflow: Option<Overflow>,
+    /// With several queue pairs that send: fewest and most messages of one of them.
+    pub shares: Option<(u64, u64)>,
 }
 
 #[cfg(test)]

@@ -5,21 +5,22 @@ use super::error::PerfError;
 use super::lane::Lane;
 use super::link::Link;
 use super::lookup::{CM_KEY, PLAIN_KEY, find, say};
-use super::meeting::{Meeting, READS, accept, ask, await_request, random_psn, remote_of};
+use super::meeting::{Meeting, READS, accept, ask, await_request, random_psn, refuse, remote_of};
 use super::message::{DONE, Greeting, Keys, Report, greeting, mtu_of, mtu_text};
-use super::outcome::{Agreed, End};
+use super::outcome::{Agreed, End, Ignored, Row};
 use super::pattern::Body;
 use super::plan::Plan;
-use super::settings::{Role, Settings};
+use super::settings::{Role, Settings, Verb};
 use super::stage::Stage;
-use super::window::window;
+use super::terms::{Tally, Terms};
+use super::window::{Budget, window};
 use crate::cm::{ConnectionId, DatagramService, Event, Offer};
 use crate::{Completions, DatagramWork, PairSettings, Remote, WorkId};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use xoff_transport::ProtectionDomain;
 use xoff_transport::config::QpConfig;
+use xoff_transport::{Counters, Discard, ProtectionDomain, Status};
 use xoff_units::{Bytes, Span};
 use xoff_wire::grh::Gid;
 use xoff_wire::{Immediate, Psn, Qpn, Rkey, Service};
@@ -30,6 +31,9 @@ const LINGER: Span = Span::from_ms(3000);
 const PARTING: Span = Span::from_ms(4000);
 /// How long a client waits for its server to end them.
 const PATIENT: Span = Span::from_ms(1500);
+/// How long nothing may come before what has not come is lost, and the longest that is waited for.
+const SETTLING: Span = Span::from_ms(100);
+const LONGEST_SETTLING: Span = Span::from_ms(1000);
 
 /// How often a client requests a queue pair's connection while its server does not listen yet.
 const ATTEMPTS: u32 = 30;
@@ -54,6 +58,21 @@ pub(super) struct Session {
     control: Option<(ConnectionId, IpAddr)>,
     /// The server got our queue pair number in a datagram.
     pub(super) introduced: bool,
+    /// How much of what arrives is kept for us.
+    pub(super) kept: Bytes,
+    /// The peer's figures are in Gbit/s.
+    pub(super) peer_gigabits: bool,
+    clamped: Option<u64>,
+    ignored: Vec<Ignored>,
+    /// What was measured of a size that was not finished.
+    pub(super) partial: Option<Row>,
+    /// The queue pair that posts next, and what all of them together may have in flight.
+    pub(super) next_turn: usize,
+    pub(super) budget: Budget,
+    /// What was sent and what arrived, of all sizes.
+    pub(super) tally: Tally,
+    /// Messages that had arrived before this size, of unreliable connections.
+    pub(super) written_before: u64,
 }
 
 impl Session {
@@ -62,12 +81,14 @@ impl Session {
         if let Some(mistake) = settings.mistake() {
             return Err(PerfError::Settings(mistake));
         }
+        let mut settings = settings;
         let role = settings.role();
-        let Meeting { mut stage, mut link, control, mtu: link_mtu } =
+        let Meeting { mut stage, mut link, control, mtu: link_mtu, ignored } =
             Meeting::new(&settings, stop)?;
         let mut talk = Talk { stage: &mut stage, link: &mut link, role };
         let kept = talk.stage.device.arrivals_kept();
-        let peer = Greeting::parse(&talk.exchange(greeting(kept))?)?;
+        let mut peer = Greeting::parse(&talk.exchange(greeting(kept, settings.extras))?)?;
+        peer.extras &= settings.extras;
         let agree = |theirs: [u8; 4], ours: u32| u64::from(u32::from_be_bytes(theirs).max(ours));
         let cycle = agree(talk.exchange(CYCLE.to_be_bytes())?, CYCLE);
         let line = agree(talk.exchange(CACHE_LINE.to_be_bytes())?, CACHE_LINE);
@@ -76,17 +97,28 @@ impl Session {
         if cycle > 1 << 20 || !line.is_power_of_two() || line > cycle / 2 {
             return Err(super::message::Garbled.into());
         }
-        let sizes = settings.sizes(mtu);
-        if settings.service == Service::Datagram && settings.size > mtu.into() {
-            return Err(PerfError::Settings("a datagram cannot be longer than the MTU"));
+        // As the stock tools do: a datagram cannot be longer.
+        let clamped = (settings.service == Service::Datagram && settings.size > mtu.into())
+            .then_some(u64::from(mtu));
+        settings.size = clamped.unwrap_or(settings.size);
+        let mut peer_gigabits = settings.gigabits;
+        if peer.extras {
+            let ours = Terms::of(&settings);
+            let theirs = Terms::parse(&talk.exchange(ours.bytes())?)?;
+            ours.agree_with(&theirs)?;
+            peer_gigabits = theirs.gigabits;
+            if role == Role::Server && !ours.share_extent() {
+                settings.extent = theirs.extent;
+            }
         }
+        let sizes = settings.sizes(mtu);
         let device = &mut stage.device;
         let domain = device.create_domain();
         // A peer that sends how much it keeps also reads what we send.
         let heeds = peer.kept > Bytes::ZERO;
         let peer_window = if heeds { window(kept, settings.pairs) } else { Bytes::ZERO };
         let layout = Layout::new(&settings, cycle, line, window(peer.kept, settings.pairs));
-        let area = Area::new(device, domain, layout, settings.verb, &sizes)?;
+        let area = Area::new(device, domain, layout, &settings, &sizes)?;
         let places = settings.pairs * 1024 + settings.pairs * settings.depth;
         let (sends, receives) =
             (device.create_completions(places)?, device.create_completions(places)?);
@@ -108,6 +140,15 @@ impl Session {
             receives,
             control,
             introduced: false,
+            kept,
+            peer_gigabits,
+            clamped,
+            ignored,
+            partial: None,
+            next_turn: 0,
+            budget: Budget::default(),
+            tally: Tally::default(),
+            written_before: 0,
         };
         session.make_lanes(domain)?;
         session.introduce()?;
@@ -187,6 +228,9 @@ impl Session {
                 Role::Server => await_request(&mut self.stage, Some(server))?,
             };
             if peer.service != self.settings.service {
+                if self.role == Role::Server {
+                    refuse(&mut self.stage, id);
+                }
                 let (theirs, ours) = (name(peer.service), name(self.settings.service));
                 return Err(PerfError::Mismatch { theirs, ours });
             }
@@ -331,11 +375,90 @@ impl Session {
         Ok(Report::from_values(theirs))
     }
 
+    /// Both sides, if both are xoff, say what they sent and what arrived.
+    pub(super) fn exchange_tallies(&mut self) -> Result<Option<Tally>, PerfError> {
+        if !self.peer.extras || self.is_latency() {
+            return Ok(None);
+        }
+        // The exchange may be faster than the last packets.
+        let (mut theirs, lossy) = ([0; 32], self.settings.service != Service::Reliable);
+        if self.role == Role::Server {
+            self.link.receive(&mut self.stage, &mut theirs)?;
+        }
+        if lossy {
+            self.settle()?;
+        }
+        let ours = self.count_up();
+        self.link.send(&mut self.stage, &ours.bytes())?;
+        if self.role == Role::Client {
+            self.link.receive(&mut self.stage, &mut theirs)?;
+        }
+        Ok(Some(Tally::parse(&theirs)))
+    }
+
+    /// What was sent, arrived and overflowed so far.
+    pub(super) fn count_up(&self) -> Tally {
+        let mut tally = self.tally;
+        if self.settings.verb == Verb::Write {
+            tally.arrived = self.written();
+        }
+        tally.overflowed = self.stage.device.overflows();
+        let unready = |counters: Counters| counters.discards.get(Discard::NoReceive);
+        if self.settings.service != Service::Reliable {
+            let of = |lane: &Lane| self.stage.device.counters(lane.pair).ok();
+            tally.unready = self.lanes.iter().filter_map(of).map(unready).sum();
+        }
+        tally
+    }
+
+    /// Messages that have arrived whole at unreliable connections.
+    pub(super) fn written(&self) -> u64 {
+        let of = |lane: &Lane| self.stage.device.messages(lane.pair).ok().flatten();
+        self.lanes.iter().filter_map(of).sum()
+    }
+
+    /// Takes what is still on its way: until nothing comes for a while.
+    pub(super) fn settle(&mut self) -> Result<(), PerfError> {
+        let end = self.stage.now() + LONGEST_SETTLING;
+        let mut quiet = self.stage.now();
+        while self.stage.now().since(quiet) < SETTLING && self.stage.now() < end {
+            let before = self.stage.now();
+            if self.stage.turn()? {
+                self.stage.rest(None)?;
+            } else {
+                quiet = before;
+            }
+        }
+        Ok(())
+    }
+
+    /// The test has failed. The peer is told, where that is possible; and if it left because we
+    /// refused something, that is the reason.
+    pub(super) fn fail(&mut self, error: PerfError) -> PerfError {
+        let connections = self.lanes.iter().filter_map(|lane| lane.connection);
+        let control = self.control.map(|(id, _)| id);
+        self.stage.hang_up(connections.chain(control));
+        let left = matches!(
+            error,
+            PerfError::Gone(_)
+                | PerfError::Exchange(_)
+                | PerfError::Silence(_)
+                | PerfError::Failed { status: Status::Flushed, .. }
+        );
+        let refused = self.lanes.iter().find_map(|lane| {
+            let counters = self.stage.device.counters(lane.pair).ok()?;
+            let reason = counters.discards.iter().map(|(reason, _)| reason).find(is_refusal)?;
+            Some(PerfError::Refused { qpn: lane.pair.qpn().get(), reason })
+        });
+        refused.filter(|_| left).unwrap_or(error)
+    }
+
     /// The last words. Then the peer gets a while to hear that everything has arrived.
     pub(super) fn close(&mut self) -> Result<(), PerfError> {
         if self.plan.close {
             self.barrier()?;
         }
+        self.stage.release_peer();
         if self.control.is_some() {
             return self.part();
         }
@@ -352,6 +475,7 @@ impl Session {
         let mut left: Vec<ConnectionId> =
             self.lanes.iter().filter_map(|lane| lane.connection).collect();
         left.extend(self.control.map(|(id, _)| id));
+        left.retain(|id| !self.stage.has_ended(*id));
         let end = self.stage.now() + PARTING;
         let asks = self.stage.now() + if self.role == Role::Server { Span::ZERO } else { PATIENT };
         let mut asked = false;
@@ -364,7 +488,7 @@ impl Session {
                     agent.manager().disconnect(now, *id);
                 }
             }
-            while let Some(event) = agent.manager().poll_event() {
+            while let Some(event) = self.stage.event() {
                 if let Event::Disconnected { id } | Event::TimedOut { id } = event {
                     left.retain(|other| *other != id);
                 }
@@ -387,7 +511,14 @@ impl Session {
             gid: keys.gid.0,
         };
         let ends = self.lanes.iter().map(|lane| (end(&lane.local), end(&lane.remote))).collect();
-        Agreed { version: self.peer.version.clone(), ours: self.peer.ours, mtu: self.mtu, ends }
+        Agreed {
+            version: self.peer.version.clone(),
+            ours: self.peer.ours,
+            mtu: self.mtu,
+            clamped: self.clamped,
+            ignored: self.ignored.clone(),
+            ends,
+        }
     }
 
     /// Packets that were sent again.
@@ -427,6 +558,19 @@ fn gid(address: IpAddr) -> Gid {
 
 fn address(gid: Gid) -> IpAddr {
     gid.0.to_ipv4_mapped().map_or(IpAddr::V6(gid.0), IpAddr::V4)
+}
+
+/// Whether a packet dropped for this reason was a request that was refused with an answer.
+fn is_refusal(reason: &Discard) -> bool {
+    matches!(
+        reason,
+        Discard::AccessDenied
+            | Discard::Misaligned
+            | Discard::ReceiveTooShort
+            | Discard::TooManyReads
+            | Discard::BadLength
+            | Discard::OutOfOrderOpcode
+    )
 }
 
 fn name(service: Service) -> &'static str {

@@ -1,10 +1,10 @@
 //! What a test does.
 
-use crate::{Waiting, host_config};
+use crate::{DeviceSettings, Waiting, host_config};
 use std::net::IpAddr;
 use std::time::Duration;
 use xoff_transport::config::QpConfig;
-use xoff_units::Span;
+use xoff_units::{Bytes, Span};
 use xoff_wire::Service;
 use xoff_wire::udp::Port;
 
@@ -86,6 +86,9 @@ pub struct Settings {
     pub port: Port,
     /// Our address for the data; otherwise the source address of the route to the peer.
     pub bind: Option<IpAddr>,
+    /// The interface of `bind`, by index, if that is a link-local address; zero takes the interface
+    /// to the peer.
+    pub scope: u32,
     /// Whether the data uses IPv6 or IPv4; either if not given.
     pub v6: Option<bool>,
     /// Bytes of a message; for atomics eight.
@@ -115,6 +118,11 @@ pub struct Settings {
     pub waiting: Waiting,
     /// The test fails when nothing has come from the peer for this long.
     pub patience: Duration,
+    /// Exchange with another xoff what the stock tools do not know: what each test is, and what was
+    /// counted. Without it, as before there was that.
+    pub extras: bool,
+    /// Size of the socket's send buffer and of its receive buffer, as far as the system gives it.
+    pub socket_buffer: Bytes,
     /// How long a queue pair waits for an acknowledgement, 4.096 us x 2^n; 0 is for ever.
     pub ack_timeout: u8,
 }
@@ -129,6 +137,7 @@ impl Settings {
             server: None,
             port: Port(18515),
             bind: None,
+            scope: 0,
             v6: None,
             size: match verb {
                 Verb::Atomic(_) => 8,
@@ -150,8 +159,27 @@ impl Settings {
             device_port: Port::ROCE_V2,
             waiting: Waiting::Linger(LINGER),
             patience: Duration::from_secs(20),
+            extras: true,
+            socket_buffer: DeviceSettings::default().socket_buffer,
             ack_timeout: USUAL_TIMEOUT,
         }
+    }
+
+    /// `rping`'s defaults, for [`ping`](super::ping); it has no end by itself, ours has one.
+    pub fn ping() -> Self {
+        Self {
+            port: Port(7174),
+            size: 64,
+            rendezvous: Rendezvous::Cm,
+            ..Self::new(Verb::Send, Measure::Latency)
+        }
+    }
+
+    /// The defaults of `ibv_rc_pingpong` and its siblings, for [`pingpong`](super::pingpong).
+    pub fn pingpong(service: Service) -> Self {
+        // Newer versions of the datagram tool have 2048.
+        let size = if service == Service::Datagram { 1024 } else { 4096 };
+        Self { size, service, ..Self::new(Verb::Send, Measure::Latency) }
     }
 
     /// The transport settings of the data's queue pairs.

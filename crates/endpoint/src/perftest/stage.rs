@@ -1,20 +1,37 @@
-//! A device with its connection manager, turned by one hand.
+//! A device with its connection manager, turned by one hand, and a watch on the peer.
 
 use super::error::PerfError;
-use crate::Device;
+use super::link::has_hung_up;
 use crate::clock::until;
-use crate::cm::Agent;
+use crate::cm::{Agent, ConnectionId, Event};
+use crate::{Device, PairId};
+use std::collections::VecDeque;
+use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use xoff_units::Instant;
+use xoff_units::{Instant, Span};
 
 /// Longest sleep before the stop flag is checked again.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Turns between two polls of another descriptor, each of which costs a system call.
 const TURNS: usize = 32;
+
+/// Turns between two looks at the peer, of a side that never rests.
+const LOOK_EVERY: u32 = 256;
+/// Time between two looks.
+const BETWEEN_LOOKS: Span = Span::from_ms(50);
+/// How long packets of a peer that has hung up may still be on their way: its last
+/// acknowledgements, and those that had to be repeated.
+const GRACE: Span = Span::from_ms(500);
+/// The same if packets keep coming.
+const LONGEST_GRACE: Span = Span::from_ms(3000);
+/// Looks in a row that found messages for which there is no receive any more.
+const STRIKES: u32 = 8;
+/// Events that nobody has taken; more are of a peer that floods us.
+const MOST_EVENTS: usize = 1024;
 
 /// A device with what moves it on.
 #[derive(Debug)]
@@ -25,12 +42,52 @@ pub(super) struct Stage {
     heard: Instant,
     patience: Duration,
     stop: Arc<AtomicBool>,
+    turns: u32,
+    /// When the peer was looked at last, and when it was found to have hung up.
+    looked: Instant,
+    hung_up: Option<Instant>,
+    watched: Watched,
+    surplus: Option<Surplus>,
+    events: VecDeque<Event>,
+    ended: Vec<ConnectionId>,
+}
+
+/// What says that the peer is still there.
+#[derive(Debug, Default)]
+enum Watched {
+    /// Nothing: it is not there yet, or not needed any more.
+    #[default]
+    Nothing,
+    Tcp(TcpStream),
+    Connection(ConnectionId),
+}
+
+/// After the last message: whether more come.
+#[derive(Debug)]
+struct Surplus {
+    pairs: Vec<PairId>,
+    expected: u64,
+    refused: u64,
+    strikes: u32,
 }
 
 impl Stage {
     pub(super) fn new(device: Device, patience: Duration, stop: Arc<AtomicBool>) -> Self {
         let heard = device.now();
-        Self { device, agent: None, heard, patience, stop }
+        Self {
+            device,
+            agent: None,
+            heard,
+            patience,
+            stop,
+            turns: 0,
+            looked: heard,
+            hung_up: None,
+            watched: Watched::Nothing,
+            surplus: None,
+            events: VecDeque::new(),
+            ended: Vec::new(),
+        }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -49,6 +106,10 @@ impl Stage {
         if self.stop.load(Ordering::Relaxed) {
             return Err(PerfError::Interrupted);
         }
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(LOOK_EVERY) {
+            self.look()?;
+        }
         Ok(progress.is_idle())
     }
 
@@ -63,12 +124,13 @@ impl Stage {
     }
 
     /// Waits for packets, for what is due, or until `other` can be read, and says whether it slept.
-    /// It is an error if nothing has come for too long.
+    /// It is an error if nothing has come for too long, or if the peer has gone.
     pub(super) fn rest(&mut self, other: Option<BorrowedFd<'_>>) -> Result<bool, PerfError> {
         let now = self.device.now();
         if until(self.heard, now) > self.patience {
             return Err(PerfError::Silence(self.patience.as_secs()));
         }
+        self.look()?;
         let agent = self.agent.as_ref().map_or(Instant::MAX, Agent::deadline);
         Ok(self.device.wait_or(NAP.min(until(now, agent)), other))
     }
@@ -77,4 +139,112 @@ impl Stage {
     pub(super) fn heard(&mut self) {
         self.heard = self.device.now();
     }
+
+    /// From now on the end of this connection is the end of the peer.
+    pub(super) fn watch_tcp(&mut self, stream: &TcpStream) {
+        self.watched = stream.try_clone().map_or(Watched::Nothing, Watched::Tcp);
+    }
+
+    /// The same with a connection of rdma_cm.
+    pub(super) fn watch_connection(&mut self, id: ConnectionId) {
+        self.watched = Watched::Connection(id);
+    }
+
+    /// The test is over: the peer may go.
+    pub(super) fn release_peer(&mut self) {
+        self.watched = Watched::Nothing;
+        self.surplus = None;
+    }
+
+    /// All `expected` messages of each of these queue pairs have come; `None` if more may.
+    pub(super) fn expect_no_more(&mut self, last: Option<(Vec<PairId>, u64)>) {
+        self.surplus = last.map(|(pairs, expected)| {
+            let refused = not_ready(&self.device, &pairs);
+            Surplus { pairs, expected, refused, strikes: 0 }
+        });
+    }
+
+    /// Looks, now and then, whether the peer is there and behaves.
+    fn look(&mut self) -> Result<(), PerfError> {
+        let now = self.device.now();
+        if now.since(self.looked) < BETWEEN_LOOKS {
+            return Ok(());
+        }
+        self.looked = now;
+        self.look_for_surplus()?;
+        let why = match &self.watched {
+            Watched::Nothing => return Ok(()),
+            Watched::Tcp(stream) if has_hung_up(stream) => "it closed the control connection",
+            Watched::Tcp(_) => return Ok(()),
+            Watched::Connection(id) => {
+                let id = *id;
+                if !self.has_ended(id) {
+                    return Ok(());
+                }
+                "it disconnected (DREQ)"
+            }
+        };
+        let since = *self.hung_up.get_or_insert(now);
+        let quiet = now.since(since.max(self.heard)) > GRACE;
+        if quiet || now.since(since) > LONGEST_GRACE {
+            return Err(PerfError::Gone(why));
+        }
+        Ok(())
+    }
+
+    /// A peer that sends more than was agreed gets "receiver not ready" for ever, and would try
+    /// for ever.
+    fn look_for_surplus(&mut self) -> Result<(), PerfError> {
+        let Some(surplus) = &mut self.surplus else { return Ok(()) };
+        let refused = not_ready(&self.device, &surplus.pairs);
+        if refused > surplus.refused {
+            (surplus.refused, surplus.strikes) = (refused, surplus.strikes + 1);
+        }
+        if surplus.strikes >= STRIKES { Err(PerfError::More(surplus.expected)) } else { Ok(()) }
+    }
+
+    /// The next event of the connection manager.
+    pub(super) fn event(&mut self) -> Option<Event> {
+        self.take_events();
+        self.events.pop_front()
+    }
+
+    /// Whether a connection that stood has been ended.
+    pub(super) fn has_ended(&mut self, id: ConnectionId) -> bool {
+        self.take_events();
+        self.ended.contains(&id)
+    }
+
+    fn take_events(&mut self) {
+        let Some(agent) = &mut self.agent else { return };
+        while let Some(event) = agent.manager().poll_event() {
+            if let Event::Disconnected { id } = event {
+                self.ended.push(id);
+            }
+            if self.events.len() < MOST_EVENTS {
+                self.events.push_back(event);
+            }
+        }
+    }
+
+    /// Ends connections without waiting for an answer: the test has failed, and the peer should not
+    /// have to find out by silence.
+    pub(super) fn hang_up(&mut self, connections: impl Iterator<Item = ConnectionId>) {
+        let now = self.device.now();
+        let Some(agent) = &mut self.agent else { return };
+        for id in connections {
+            agent.manager().disconnect(now, id);
+        }
+        // The first puts them into the queue pair, the second onto the wire.
+        for _ in 0..2 {
+            let _ = agent.turn(&mut self.device);
+            self.device.progress();
+        }
+    }
+}
+
+/// How often queue pairs had no receive for a message.
+fn not_ready(device: &Device, pairs: &[PairId]) -> u64 {
+    let of = |pair: &PairId| device.counters(*pair).ok();
+    pairs.iter().filter_map(of).map(|counters| counters.rnr_sent).sum()
 }

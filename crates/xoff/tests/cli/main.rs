@@ -22,6 +22,7 @@ mod inspect;
 mod mutation;
 mod otlp;
 mod out;
+mod perf;
 mod plan;
 mod prometheus;
 mod reference;

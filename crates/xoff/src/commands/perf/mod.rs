@@ -1,22 +1,28 @@
 //! `xoff perf`: perftest's tools without hardware. Either side can be the stock tool.
 
 mod arguments;
+mod rounds;
 mod table;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 pub(crate) use arguments::Args;
+use arguments::Kind;
 use std::cell::RefCell;
 use xoff_endpoint::perftest::{self, Agreed, Outcome, PerfError};
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let settings = args.settings().map_err(Failure::input)?;
+    if args.kind() != Kind::Perftest {
+        return rounds::execute(args, &settings);
+    }
     let interrupt = Interrupt::listen();
     let table = table::Table::new(&settings);
     let show = |text: String| if args.json { Ok(()) } else { output::stdout(&text) };
     show(table.waiting())?;
     let agreement = RefCell::new(None);
+    let rows = RefCell::new(Vec::new());
     // What cannot be printed ends the program after the test: the peer should not suffer.
     let printed = RefCell::new(Ok(()));
     let print = |text: String| {
@@ -33,15 +39,27 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             print(table.header(agreed));
             *agreement.borrow_mut() = Some(agreed.clone());
         },
-        |row| print(table.row(row)),
+        |row| {
+            print(table.row(row));
+            rows.borrow_mut().push(*row);
+        },
     );
+    let (agreed, rows) = (agreement.into_inner(), rows.into_inner());
     match result {
         Ok(outcome) => {
             printed.into_inner()?;
-            finish(args, &table, agreement.into_inner(), &outcome)
+            finish(args, &table, agreed, &outcome)
         }
-        Err(PerfError::Interrupted) => Ok(Exit::Interrupted),
-        Err(error) => Err(failure(&error)),
+        Err(error) => {
+            // What was measured until then is not lost.
+            if args.json && agreed.is_some() {
+                output::stdout_json(&table.broken(agreed.as_ref(), &rows, &error.to_string()))?;
+            }
+            match error {
+                PerfError::Interrupted => Ok(Exit::Interrupted),
+                error => Err(failure(&error)),
+            }
+        }
     }
 }
 
@@ -63,7 +81,9 @@ fn finish(
 /// Asking for what cannot be is bad usage; everything else is a test that failed.
 fn failure(error: &PerfError) -> Failure {
     match error {
-        PerfError::Settings(_) | PerfError::Address(_) => Failure::input(error.to_string()),
+        PerfError::Settings(_) | PerfError::Address(_) | PerfError::InUse(_) => {
+            Failure::input(error.to_string())
+        }
         _ => Failure::rule(error.to_string()),
     }
 }
