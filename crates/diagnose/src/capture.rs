@@ -142,7 +142,7 @@ impl Analysis {
             streams: Streams::new(options.limits),
             pairing: Pairing::default(),
             exchange: Exchange::default(),
-            recorded: Recorded::new(),
+            recorded: Recorded::default(),
             room: vec![0; glue::ROOM],
         }
     }

@@ -58,8 +58,16 @@ fn installed() -> bool {
 
 fn rows(file: &Path) -> Vec<Row> {
     let mut command = Command::new("tshark");
-    // Of packets inside others, the innermost.
-    command.args(["-n", "-Y", "infiniband", "-T", "fields", "-E", "separator=/t"]);
+    // Of packets inside others, the innermost; not those that an ICMP error quotes.
+    command.args([
+        "-n",
+        "-Y",
+        "infiniband && !icmp && !icmpv6",
+        "-T",
+        "fields",
+        "-E",
+        "separator=/t",
+    ]);
     command.args(["-E", "occurrence=l"]);
     for field in FIELDS {
         command.args(["-e", field]);
@@ -162,7 +170,7 @@ fn by_tshark(rows: &[Row]) -> BTreeMap<Key, Sums> {
             None => {}
         }
         // Each byte once.
-        if row.is_datagram() || seen.insert((key, row.psn, row.is_request())) {
+        if row.is_datagram() || seen.insert((key, row.psn, row.is_request(), row.is_read_data())) {
             if row.is_request() {
                 sum.payload += row.payload();
             } else if row.is_read_data() {

@@ -73,16 +73,13 @@ struct Entry {
 }
 
 /// The latest packets and their places.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Recorded {
+    /// Nothing before the first packet.
     entries: Vec<Option<Entry>>,
 }
 
 impl Recorded {
-    pub(super) fn new() -> Self {
-        Self { entries: vec![None; REMEMBERED] }
-    }
-
     /// Whether the capture has this packet already, from another place.
     pub(super) fn again(
         &mut self,
@@ -91,6 +88,7 @@ impl Recorded {
         roce: &Roce,
         now: Timestamp,
     ) -> bool {
+        self.entries.resize(REMEMBERED, None);
         let digest = digest(frame, roce);
         let place = place.of(frame).0;
         let Some(entry) = self.entries.get_mut(digest as usize % REMEMBERED) else { return false };

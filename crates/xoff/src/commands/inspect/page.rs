@@ -106,11 +106,11 @@ fn connections(text: &mut String, report: &Report, limit: usize, width: usize, s
     }
 }
 
-/// The columns, of which those without anything in them are left out: that makes room for the
-/// others, and an empty column says nothing that the absent one does not.
 /// How many columns there are.
 const ALL: usize = 20;
 
+/// The columns, of which those without anything in them are left out: that makes room for the
+/// others, and an empty column says nothing that the absent one does not.
 const COLUMNS: [(&str, Align); ALL] = [
     ("#", Align::Right),
     ("from", Align::Left),
