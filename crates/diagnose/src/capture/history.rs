@@ -146,7 +146,8 @@ impl History {
         // An answer without a request says nothing.
         let named = *self.find(psn)?;
         let oldest = match self.unanswered {
-            Some(first) => self.find(first).copied(),
+            // Of a read that has some of its data already, the rest is no new answer.
+            Some(first) => self.find(first).copied().filter(|sent| !sent.psn.is_before(first)),
             None => self.sent.front().copied(),
         };
         self.unanswered = Some(next);

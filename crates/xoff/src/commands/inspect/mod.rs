@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::output::reading::Bar;
 use crate::output::{self, files, printable, stdout_width, style::Style};
 use serde::Serialize;
-use source::Tracked;
+use source::{Stdin, Tracked};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -144,7 +144,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         let limit = args.duration.map(|span| Duration::from_nanos(span.as_ps() / 1000));
         follow::follow(interface, limit, args.options(), args.json, &interrupt)?
     } else if args.is_stdin() {
-        read(args, Tracked::stdin(&interrupt), None, &interrupt)?
+        read(args, Tracked::new(Stdin(interrupt.clone()), &interrupt), None, &interrupt)?
     } else {
         let path = args.file.as_deref().unwrap_or(Path::new("-"));
         let file = File::open(path).map_err(|error| unreadable(args, &error.to_string()))?;
@@ -153,7 +153,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             return Err(unreadable(args, "it is a folder"));
         }
         let size = metadata.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
-        read(args, Tracked::file(file, &interrupt), size, &interrupt)?
+        read(args, Tracked::new(file, &interrupt), size, &interrupt)?
     };
     if let Some(page) = &args.html {
         let text = html::render(&outcome.report, &args.title(), &heading(&outcome));

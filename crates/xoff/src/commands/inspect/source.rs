@@ -6,18 +6,16 @@ use std::io::{self, Read};
 use std::rc::Rc;
 
 /// A source whose bytes are counted. After a signal it fails, so that not even a skipped block of
-/// gigabytes or a pipe that is silent keeps the program.
+/// gigabytes keeps the program.
 pub(super) struct Tracked<R> {
     inner: R,
     count: Rc<Cell<u64>>,
     interrupt: Interrupt,
-    wait: fn(&Interrupt),
 }
 
 impl<R> Tracked<R> {
-    /// A file.
-    pub(super) fn file(inner: R, interrupt: &Interrupt) -> Self {
-        Self { inner, count: Rc::default(), interrupt: interrupt.clone(), wait: |_| {} }
+    pub(super) fn new(inner: R, interrupt: &Interrupt) -> Self {
+        Self { inner, count: Rc::default(), interrupt: interrupt.clone() }
     }
 
     /// The bytes read so far, here and by whoever has it.
@@ -26,19 +24,10 @@ impl<R> Tracked<R> {
     }
 }
 
-impl Tracked<io::StdinLock<'static>> {
-    /// Standard input, which may be silent for long.
-    pub(super) fn stdin(interrupt: &Interrupt) -> Self {
-        let inner = io::stdin().lock();
-        Self { wait: wait_for_stdin, ..Tracked::file(inner, interrupt) }
-    }
-}
-
 impl<R: Read> Read for Tracked<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        (self.wait)(&self.interrupt);
         if self.interrupt.requested() {
-            return Err(io::Error::other("interrupted"));
+            return Err(interrupted());
         }
         let read = self.inner.read(out)?;
         self.count.set(self.count.get() + read as u64);
@@ -46,21 +35,40 @@ impl<R: Read> Read for Tracked<R> {
     }
 }
 
-/// Waits until there is something to read, or a signal came.
+/// Not the kind that readers take for a reason to try again.
+fn interrupted() -> io::Error {
+    io::Error::other("interrupted")
+}
+
+/// Standard input, which may be silent for long: a signal ends the waiting.
+pub(super) struct Stdin(pub(super) Interrupt);
+
 #[cfg(unix)]
-fn wait_for_stdin(interrupt: &Interrupt) {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let step = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-    let stdin = io::stdin();
-    while !interrupt.requested() {
-        let mut own = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut own, Some(&step)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            // Readable, at its end, or something that only reading will tell.
-            _ => return,
+impl Read for Stdin {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        use rustix::io::Errno;
+        let step = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+        // Without a buffer of its own: bytes in that would not wake us.
+        let stdin = io::stdin();
+        while !self.0.requested() {
+            match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&step)) {
+                Ok(0) | Err(Errno::INTR) => continue,
+                // Readable, at its end, or something that only reading will tell.
+                _ => {}
+            }
+            match rustix::io::read(&stdin, &mut *out) {
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                other => return Ok(other?),
+            }
         }
+        Err(interrupted())
     }
 }
 
 #[cfg(not(unix))]
-fn wait_for_stdin(_: &Interrupt) {}
+impl Read for Stdin {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        io::stdin().lock().read(out)
+    }
+}
