@@ -152,8 +152,13 @@ fn figure(
     if series.is_empty() {
         return None;
     }
-    let mut chart = Chart::new(Axis::new("time", Unit::Seconds), axis);
     let seconds = course.bin_ns as f64 / 1e9;
+    // The same time in all figures, so that they can be compared.
+    let sent = course.senders.iter().map(|sender| sender.bytes.len());
+    let paused = course.pauses.iter().map(|port| port.paused_ns.len());
+    let steps = sent.chain(paused).max().unwrap_or(0);
+    let time = Axis::new("time", Unit::Seconds).from_to(0.0, steps as f64 * seconds);
+    let mut chart = Chart::new(time, axis);
     for (name, mut values) in series {
         // Back to nothing behind the last.
         values.push(0.0);

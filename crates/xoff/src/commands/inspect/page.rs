@@ -277,7 +277,10 @@ fn opcodes(text: &mut String, report: &Report, width: usize, style: Style) {
 
 fn findings(text: &mut String, report: &Report, limit: usize, style: Style) {
     if report.findings.is_empty() {
-        let _ = writeln!(text, "\nNothing out of the ordinary.");
+        // Nothing found in nothing is no good news.
+        if report.totals.roce_v2 + report.totals.roce_v1 + report.totals.pause_frames > 0 {
+            let _ = writeln!(text, "\nNothing out of the ordinary.");
+        }
         return;
     }
     let _ = writeln!(text, "\n{}", style.bold("Findings"));
