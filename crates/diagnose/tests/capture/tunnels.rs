@@ -44,11 +44,14 @@ fn troubled() -> Tape {
     tape
 }
 
+/// A packet of this number, wrapped.
+type Wrap = fn(u64, &[u8]) -> Vec<u8>;
+
 #[test]
 fn what_is_inside_is_judged_as_if_it_were_alone() {
     let tape = troubled();
     let alone = tape.report();
-    let ways: [(&str, fn(u64, &[u8]) -> Vec<u8>); 5] = [
+    let ways: [(&str, Wrap); 5] = [
         ("VXLAN", |_, frame| vxlan(frame)),
         ("ERSPAN I", |number, frame| erspan(1, number, frame)),
         ("ERSPAN II", |number, frame| erspan(2, number, frame)),
