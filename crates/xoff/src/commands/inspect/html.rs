@@ -100,6 +100,9 @@ fn findings(capture: &Capture) -> Section {
     section
 }
 
+/// What a figure shows of a sender, in each step.
+type Values<'a> = &'a dyn Fn(&Sender) -> Vec<f64>;
+
 /// One figure for each thing that changes with time, of the senders in which it changes most.
 fn course(capture: &Capture) -> Option<Section> {
     let course = &capture.course;
@@ -115,7 +118,7 @@ fn course(capture: &Capture) -> Option<Section> {
     let rates = |sender: &Sender| sender.bytes.iter().map(|b| *b as f64 * 8.0 / seconds).collect();
     let of = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).collect();
     let count = |unit| Axis::new("packets", unit);
-    let figures: [(&str, &str, Axis, &dyn Fn(&Sender) -> Vec<f64>); 5] = [
+    let figures: [(&str, &str, Axis, Values<'_>); 5] = [
         ("rates", "Rate of each sender", Axis::new("rate", Unit::BitsPerSecond), &rates),
         ("cnps", "Congestion notifications to each sender", count(Unit::Count), &|s| of(&s.cnps)),
         ("marks", "Packets with a congestion mark", count(Unit::Count), &|s| of(&s.marked)),
