@@ -1,6 +1,7 @@
-//! A capture file, analysed.
+//! A capture file, compressed or not, analysed.
 #![no_main]
 
+#[allow(dead_code, reason = "a target uses one of the entrances")]
 #[path = "../../crates/diagnose/tests/entries/mod.rs"]
 mod entries;
 

@@ -38,7 +38,8 @@ impl<W: Write> Tape<W> {
         self.now = Timestamp::from_ns(self.now.as_ns() + 20 + len as u64 / 50);
         let (timestamp, link_type) = (self.now, LinkType::ETHERNET);
         let bytes = &bytes[..len];
-        self.out.write(&Packet { timestamp, link_type, wire_len: len as u32, bytes })?;
+        let wire_len = len as u32;
+        self.out.write(&Packet { timestamp, link_type, interface: 0, wire_len, bytes })?;
         self.written += len as u64 + 16;
         self.packets += 1;
         Ok(())

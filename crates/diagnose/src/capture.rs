@@ -11,36 +11,59 @@
 //! original, with another ICRC than it (a sender numbers its IP packets anew), or in a run of such
 //! packets it is a retransmission; otherwise the network made a duplicate. A packet that fills a
 //! gap is reordered, or a retransmission by the same marks.
+//!
+//! What a capture has that never was on a wire is undone first: packets that a host's offload glued
+//! together are taken apart ([`xoff_wire::glue`]), those of tunnels and mirror sessions unwrapped
+//! ([`xoff_wire::tunnel`]), those recorded at several places counted once (`recorded`). A file that is
+//! compressed is read through [`Unpacked`].
 
 mod conclude;
+mod course;
 mod evidence;
 mod finding;
 mod histogram;
 mod history;
+mod opcodes;
 mod pairing;
 mod pause;
 mod perftest;
+mod recorded;
 mod report;
 mod sequence;
 mod stream;
+mod timeline;
 mod totals;
+mod unpack;
 
 pub use evidence::Evidence;
 pub use finding::{Finding, Kind, Severity};
-pub use pause::{PauseCount, Pauses};
+pub use opcodes::OpcodeCount;
+pub use pause::{PauseCount, Paused, Pauses, Port};
 pub use report::{
-    Connection, Direction, End, Latency, Management, Matched, Naks, Operations, Report,
+    Connection, Direction, End, Latency, Management, Matched, Naks, Operations, Rates, Report,
 };
-pub use totals::Totals;
+pub use timeline::{Course, PausedPort, Sender};
+pub use totals::{Totals, TunnelCount};
+pub use unpack::{Compression, MAX_WINDOW, Unpacked};
 
+use opcodes::Opcodes;
 use pairing::Pairing;
+use pause::Meters;
 use perftest::Exchange;
+use recorded::{Place, Recorded};
 use stream::{Key, Seen, Streams};
-use xoff_wire::capture::Packet;
+use xoff_units::Rate;
+use xoff_wire::capture::{LinkType, Packet, Timestamp};
 use xoff_wire::cm::Message;
+use xoff_wire::ethernet::MacAddr;
 use xoff_wire::frame::{Frame, Network, Problem, Transport};
+use xoff_wire::glue::{self, Glued, Numbering};
 use xoff_wire::roce::{MAX_PAYLOAD, Roce};
-use xoff_wire::{Operation, Service, mad};
+use xoff_wire::udp::Port as UdpPort;
+use xoff_wire::{Operation, Position, Service, mad, tunnel};
+
+/// Tunnels inside tunnels that are looked through.
+const DEPTH: u32 = 4;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,13 +86,15 @@ pub struct Options {
     /// Whether ICRCs are checked. Packets with a wrong one are counted and not analysed further, as
     /// a NIC does.
     pub check_icrc: bool,
+    /// The speed of the links, from which follows how long a pause frame pauses.
+    pub link_rate: Rate,
     /// How much is kept.
     pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { check_icrc: true, limits: Limits::default() }
+        Self { check_icrc: true, link_rate: Rate::from_gbps(100), limits: Limits::default() }
     }
 }
 
@@ -78,11 +103,31 @@ impl Default for Options {
 pub struct Analysis {
     options: Options,
     totals: Totals,
-    pauses: Pauses,
+    opcodes: Opcodes,
+    pauses: Meters,
     management: Management,
     streams: Streams,
     pairing: Pairing,
     exchange: Exchange,
+    recorded: Recorded,
+    /// Room for a packet that was taken out of another.
+    room: Vec<u8>,
+}
+
+/// A packet, or a frame inside one.
+#[derive(Debug, Clone, Copy)]
+struct Found<'a> {
+    /// The number of the packet in the capture.
+    number: u64,
+    timestamp: Timestamp,
+    /// Where it was captured.
+    place: Place,
+    link_type: LinkType,
+    bytes: &'a [u8],
+    /// Bytes it had on the wire.
+    wire_len: u32,
+    /// Tunnels around it.
+    depth: u32,
 }
 
 impl Analysis {
@@ -91,11 +136,14 @@ impl Analysis {
         Self {
             options,
             totals: Totals::default(),
-            pauses: Pauses::default(),
+            opcodes: Opcodes::new(),
+            pauses: Meters::new(options.link_rate),
             management: Management::default(),
             streams: Streams::new(options.limits),
             pairing: Pairing::default(),
             exchange: Exchange::default(),
+            recorded: Recorded::default(),
+            room: vec![0; glue::ROOM],
         }
     }
 
@@ -107,68 +155,177 @@ impl Analysis {
     /// Takes the next packet of the capture.
     pub fn packet(&mut self, packet: &Packet<'_>) {
         let number = self.totals.count(packet);
+        self.streams.timeline.begin(packet.timestamp);
         if !packet.link_type.is_supported() {
             self.totals.unsupported_link.add(number);
             return;
         }
-        let frame = Frame::parse(packet.bytes, packet.link_type);
-        match frame.problem {
-            Some(Problem::Truncated) => self.totals.truncated.add(number),
-            Some(Problem::Malformed | Problem::Short) => self.totals.malformed.add(number),
-            Some(Problem::Fragment) => self.totals.fragments.add(number),
-            None => {}
+        self.frame(Found {
+            number,
+            timestamp: packet.timestamp,
+            place: Place::new(packet.interface),
+            link_type: packet.link_type,
+            bytes: packet.bytes,
+            wire_len: packet.wire_len,
+            depth: 0,
+        });
+    }
+
+    fn frame(&mut self, found: Found<'_>) {
+        let Found { number, bytes, .. } = found;
+        let frame = Frame::parse(bytes, found.link_type);
+        if let Some(inside) = tunnel::inside(&frame, bytes) {
+            if found.depth < DEPTH {
+                self.totals.tunnel(inside.tunnel);
+                let before = u32::try_from(inside.range.start).unwrap_or(u32::MAX);
+                self.frame(Found {
+                    place: found.place.inside(&frame, inside.session),
+                    link_type: inside.link_type,
+                    bytes: bytes.get(inside.range).unwrap_or_default(),
+                    wire_len: found.wire_len.saturating_sub(before),
+                    depth: found.depth + 1,
+                    ..found
+                });
+                return;
+            }
+            self.totals.too_deep.add(number);
         }
+        if self.is_glued_oddly(&frame, &found) {
+            return;
+        }
+        self.problem(&frame, &found);
         if let Network::Pause(pause) = &frame.network {
             self.totals.pause_frames += 1;
-            self.pauses.count(pause, number);
+            let station = frame.source_station().unwrap_or_default();
+            self.pause((pause, station), &found);
             return;
         }
         let Some(roce) = frame.roce() else {
-            self.totals.other += 1;
-            let pair = self.exchange.packet(&frame, packet.bytes, &mut self.pairing);
-            if let Some(pair) = pair {
-                self.streams.join(pair, &self.pairing);
-            }
+            self.not_roce(&frame, &found);
             return;
         };
+        if self.recorded.again(found.place, &frame, roce, found.timestamp) {
+            self.totals.recorded_twice.add(number);
+            return;
+        }
+        self.whole_or_glued(&frame, roce, &found);
+    }
+
+    fn pause(&mut self, frame: (&xoff_wire::pause::Pause, MacAddr), found: &Found<'_>) {
+        let timeline = &mut self.streams.timeline;
+        self.pauses.count(frame, found.number, found.timestamp, timeline);
+    }
+
+    fn problem(&mut self, frame: &Frame, found: &Found<'_>) {
+        let cut = found.bytes.len() < found.wire_len as usize;
+        let totals = &mut self.totals;
+        let evidence = match frame.problem {
+            Some(Problem::Truncated) => &mut totals.truncated,
+            // The capture may have ended it, or the sender.
+            Some(Problem::Short) if cut => &mut totals.truncated,
+            Some(Problem::Malformed | Problem::Short) => &mut totals.malformed,
+            Some(Problem::Fragment) => &mut totals.fragments,
+            None => return,
+        };
+        evidence.add(found.number);
+    }
+
+    fn not_roce(&mut self, frame: &Frame, found: &Found<'_>) {
+        if frame.is_cut_roce(found.bytes) {
+            self.totals.roce_v2 += 1;
+            self.totals.headers_cut.add(found.number);
+            return;
+        }
+        self.totals.other += 1;
+        let pair = self.exchange.packet(frame, found.bytes, &mut self.pairing);
+        if let Some(pair) = pair {
+            self.streams.join(pair, &self.pairing);
+        }
+    }
+
+    /// A row of packets in a datagram whose lengths contradict each other, taken apart. Says whether it
+    /// was one.
+    fn is_glued_oddly(&mut self, frame: &Frame, found: &Found<'_>) -> bool {
+        let to_roce =
+            matches!(frame.transport, Transport::Udp(udp) if udp.destination == UdpPort::ROCE_V2);
+        to_roce && frame.problem == Some(Problem::Malformed) && self.take_apart(frame, found)
+    }
+
+    /// A packet that is what it seems, or the first of several in one datagram.
+    fn whole_or_glued(&mut self, frame: &Frame, roce: &Roce, found: &Found<'_>) {
+        let oversized = roce.payload as usize > MAX_PAYLOAD;
+        let right = self.options.check_icrc.then(|| icrc(frame, roce, found.bytes)).flatten();
+        // Its ICRC is that of the last packet in it, so what is glued seems damaged.
+        if (oversized || right == Some(false) || says_less(roce)) && self.take_apart(frame, found) {
+            return;
+        }
         match frame.transport {
             Transport::RoceV1(_) => self.totals.roce_v1 += 1,
             _ => self.totals.roce_v2 += 1,
         }
-        // Segments that a host glued together; what follows the first is not ours to read.
-        if roce.payload as usize > MAX_PAYLOAD {
-            self.totals.oversized.add(number);
+        if oversized {
+            self.totals.oversized.add(found.number);
             return;
         }
-        if self.options.check_icrc && !self.icrc_holds(&frame, roce, packet.bytes, number) {
-            return;
-        }
-        self.roce(packet, &frame, roce, number);
+        self.checked(frame, roce, found, right);
     }
 
-    /// Whether the ICRC is right, or cannot be checked.
-    fn icrc_holds(&mut self, frame: &Frame, roce: &Roce, bytes: &[u8], number: u64) -> bool {
-        match frame.expected_icrc(bytes) {
-            None => self.totals.icrc_unknown += 1,
-            expected if expected == roce.icrc => self.totals.icrc_right += 1,
-            Some(_) => {
-                self.totals.icrc_wrong.add(number);
-                return false;
+    /// Takes the packets of a datagram out of it, if it has several.
+    fn take_apart(&mut self, frame: &Frame, found: &Found<'_>) -> bool {
+        let Some(glued) = Glued::find(frame, found.bytes) else { return false };
+        self.totals.glued.add(found.number);
+        let mut room = std::mem::take(&mut self.room);
+        for at in 0..glued.count() {
+            let mut write = |numbering| {
+                let len = glued.write(frame, found.bytes, at, numbering, &mut room)?;
+                let bytes = room.get(..len)?;
+                let alone = Frame::parse(bytes, found.link_type);
+                let right = icrc(&alone, alone.roce()?, bytes);
+                Some((alone, len, right))
+            };
+            let mut packet = write(Numbering::Counted);
+            if packet.is_some_and(|(_, _, right)| right == Some(false)) {
+                // Some senders number all their packets alike.
+                let fixed = write(Numbering::Fixed).filter(|(_, _, right)| *right == Some(true));
+                packet = fixed.or_else(|| write(Numbering::Counted));
             }
+            let Some((alone, len, right)) = packet else { continue };
+            let (Some(roce), Some(bytes)) = (alone.roce(), room.get(..len)) else { continue };
+            self.totals.roce_v2 += 1;
+            self.totals.glued_packets += 1;
+            let right = right.filter(|_| self.options.check_icrc);
+            let part = Found { bytes, wire_len: len as u32, ..*found };
+            self.checked(&alone, roce, &part, right);
         }
+        self.room = room;
         true
     }
 
-    fn roce(&mut self, packet: &Packet<'_>, frame: &Frame, roce: &Roce, number: u64) {
+    /// A packet whose ICRC is right, wrong, or not known.
+    fn checked(&mut self, frame: &Frame, roce: &Roce, found: &Found<'_>, right: Option<bool>) {
+        match right {
+            Some(false) => {
+                self.totals.icrc_wrong.add(found.number);
+                return;
+            }
+            Some(true) => self.totals.icrc_right += 1,
+            None if self.options.check_icrc => self.totals.icrc_unknown += 1,
+            None => {}
+        }
+        self.opcodes.count(roce.bth.opcode.0, roce.payload);
+        self.roce(frame, roce, found);
+    }
+
+    fn roce(&mut self, frame: &Frame, roce: &Roce, found: &Found<'_>) {
         let Some((service, opcode)) = roce.kind() else {
-            self.totals.unknown_opcode.add(number);
+            self.totals.unknown_opcode.add(found.number);
             return;
         };
         let Some((source, destination)) = frame.addresses() else { return };
         let to = roce.bth.dest_qp;
         if service == Service::Datagram && to == mad::QPN {
-            let payload = packet.bytes.get(frame.payload()).unwrap_or_default();
-            self.management(payload, (source, destination), number);
+            let payload = found.bytes.get(frame.payload()).unwrap_or_default();
+            self.management(payload, (source, destination), found.number);
             return;
         }
         // Notifications are about connections as much as about datagrams: they name no sender.
@@ -179,9 +336,9 @@ impl Analysis {
             return;
         };
         let seen = Seen {
-            number,
-            timestamp: packet.timestamp,
-            wire_len: packet.wire_len,
+            number: found.number,
+            timestamp: found.timestamp,
+            wire_len: found.wire_len,
             class: frame.class().unwrap_or_default(),
             port: match frame.transport {
                 Transport::RoceV2(udp, _) => Some(udp.source),
@@ -218,4 +375,17 @@ impl Analysis {
     pub fn finish(self) -> Report {
         conclude::report(self)
     }
+}
+
+/// Whether a packet's ICRC is right; nothing if the capture did not keep it.
+fn icrc(frame: &Frame, roce: &Roce, bytes: &[u8]) -> Option<bool> {
+    frame.expected_icrc(bytes).map(|expected| roce.icrc == Some(expected))
+}
+
+/// Whether a message of one packet says that it is shorter than the packet.
+fn says_less(roce: &Roce) -> bool {
+    let only = roce.kind().is_some_and(|(_, opcode)| {
+        opcode.operation() == Operation::Write && opcode.position() == Position::Only
+    });
+    only && roce.reth().is_some_and(|reth| reth.length < roce.payload)
 }

@@ -37,7 +37,8 @@
 //! ```
 //!
 //! [`cm`] sets connections up as rdma_cm does, [`perftest`] speaks the protocol of the perftest
-//! tools, [`bare`] measures the same sockets without RoCE, [`ethtool`] reads a NIC's statistics and its module, [`dcb`] its PFC.
+//! tools, [`bare`] measures the same sockets without RoCE, [`ethtool`] reads a NIC's statistics and its module, [`dcb`] its PFC,
+//! [`sniffer`] what passes it.
 //!
 //! What it is not: authentication of peers, which RoCEv2 does not have. Read [`Device`] first, then
 //! [`Work`].
@@ -69,6 +70,7 @@ mod run;
 mod schedule;
 mod settings;
 mod slab;
+pub mod sniffer;
 mod socket;
 mod syscall;
 mod tap;

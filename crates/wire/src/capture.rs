@@ -94,6 +94,8 @@ pub struct Packet<'a> {
     pub timestamp: Timestamp,
     /// What its bytes begin with.
     pub link_type: LinkType,
+    /// The number of the interface it was captured on, in a file with several; otherwise zero.
+    pub interface: u32,
     /// Bytes it had on the wire.
     pub wire_len: u32,
     /// The bytes that were kept.

@@ -11,7 +11,7 @@ pub use build::{Builder, Route};
 
 use crate::bytes::Cursor;
 use crate::capture::LinkType;
-use crate::ethernet::{EtherType, Ethernet};
+use crate::ethernet::{EtherType, Ethernet, MacAddr};
 use crate::grh::{self, Grh};
 use crate::icrc::{self, Icrc};
 use crate::ip::{Protocol, TrafficClass};
@@ -202,12 +202,15 @@ impl Frame {
 
     fn parse_udp(&mut self, bytes: &[u8], len: usize) -> Result<(), Problem> {
         let rest = self.rest(bytes);
-        let udp = Udp::parse(rest).ok_or(short_or_bad(len, udp::LEN))?;
+        // Where the capture ends inside the header, that is no fault of the packet's.
+        let cut = self.missing > 0 && len >= udp::LEN;
+        let bad = if cut { Problem::Truncated } else { short_or_bad(len, udp::LEN) };
+        let udp = Udp::parse(rest).ok_or(bad)?;
+        self.transport = Transport::Udp(udp);
+        self.start += udp::LEN as u32;
         if usize::from(udp.length) != len {
             return Err(Problem::Malformed);
         }
-        self.transport = Transport::Udp(udp);
-        self.start += udp::LEN as u32;
         if udp.destination == Port::ROCE_V2 {
             let roce = self.parse_roce(bytes, len - udp::LEN)?;
             self.transport = Transport::RoceV2(udp, roce);
@@ -245,6 +248,34 @@ impl Frame {
         match &self.transport {
             Transport::RoceV1(roce) | Transport::RoceV2(_, roce) => Some(roce),
             _ => None,
+        }
+    }
+
+    /// Whether it is RoCEv2 as far as the capture shows: UDP to RoCE's port, and nothing of the base
+    /// header or not all of it. `bytes` are those it was parsed from.
+    pub fn is_cut_roce(&self, bytes: &[u8]) -> bool {
+        let protocol = match &self.network {
+            Network::Ipv4(ip) => ip.protocol,
+            Network::Ipv6(ip) => ip.next_header,
+            _ => return false,
+        };
+        if self.problem != Some(Problem::Truncated) || protocol != Protocol::UDP {
+            return false;
+        }
+        match &self.transport {
+            Transport::Udp(udp) => udp.destination == Port::ROCE_V2,
+            // The ports are the first two fields.
+            Transport::None => self.rest(bytes).get(2..4) == Some(&Port::ROCE_V2.0.to_be_bytes()),
+            Transport::RoceV2(..) | Transport::RoceV1(_) => false,
+        }
+    }
+
+    /// The station that sent it, if the link layer says so.
+    pub fn source_station(&self) -> Option<MacAddr> {
+        match &self.link {
+            Link::Ethernet(ethernet) => Some(ethernet.source),
+            Link::Cooked(cooked) => Some(cooked.source()),
+            Link::None => None,
         }
     }
 

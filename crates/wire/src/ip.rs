@@ -50,6 +50,8 @@ impl Protocol {
     pub const UDP: Self = Self(17);
     /// TCP.
     pub const TCP: Self = Self(6);
+    /// Generic routing encapsulation (RFC 2784).
+    pub const GRE: Self = Self(47);
     /// InfiniBand's base transport header, the next header of a GRH (IBTA 8.3).
     pub const IBA: Self = Self(0x1b);
 }

@@ -42,6 +42,7 @@ pub mod capture;
 pub mod cm;
 pub mod ethernet;
 pub mod frame;
+pub mod glue;
 pub mod grh;
 pub mod icrc;
 pub mod ip;
@@ -50,6 +51,7 @@ pub mod ipv6;
 pub mod mad;
 pub mod pause;
 pub mod roce;
+pub mod tunnel;
 pub mod udp;
 
 pub use codec::{DecodeError, MAX_HEADER_LEN};

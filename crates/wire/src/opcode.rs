@@ -16,6 +16,15 @@ impl Service {
     /// Every service there is.
     pub const ALL: [Self; 3] = [Self::Reliable, Self::Unreliable, Self::Datagram];
 
+    /// RC, UC or UD.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reliable => "RC",
+            Self::Unreliable => "UC",
+            Self::Datagram => "UD",
+        }
+    }
+
     /// The opcode bits that say so.
     const fn bits(self) -> u8 {
         match self {
@@ -224,6 +233,50 @@ impl Opcode {
     #[inline]
     pub fn from_raw(raw: u8) -> Option<(Service, Self)> {
         KNOWN[usize::from(raw)]
+    }
+
+    /// What it is called, with its service: `RC write first`.
+    ///
+    /// ```
+    /// use xoff_wire::{Opcode, Service};
+    ///
+    /// assert_eq!(Opcode::WriteFirst.name(Service::Unreliable), "UC write first");
+    /// assert_eq!(Opcode::Cnp.name(Service::Reliable), "CNP");
+    /// ```
+    pub fn name(self, service: Service) -> String {
+        match self {
+            Self::Cnp => "CNP".to_owned(),
+            _ => format!("{} {}", service.name(), self.words()),
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::SendFirst => "send first",
+            Self::SendMiddle => "send middle",
+            Self::SendLast => "send last",
+            Self::SendLastImm => "send last with immediate",
+            Self::SendOnly => "send only",
+            Self::SendOnlyImm => "send only with immediate",
+            Self::WriteFirst => "write first",
+            Self::WriteMiddle => "write middle",
+            Self::WriteLast => "write last",
+            Self::WriteLastImm => "write last with immediate",
+            Self::WriteOnly => "write only",
+            Self::WriteOnlyImm => "write only with immediate",
+            Self::ReadRequest => "read request",
+            Self::ReadResponseFirst => "read response first",
+            Self::ReadResponseMiddle => "read response middle",
+            Self::ReadResponseLast => "read response last",
+            Self::ReadResponseOnly => "read response only",
+            Self::Acknowledge => "acknowledge",
+            Self::AtomicAcknowledge => "atomic acknowledge",
+            Self::CompareSwap => "compare swap",
+            Self::FetchAdd => "fetch add",
+            Self::SendLastInvalidate => "send last with invalidate",
+            Self::SendOnlyInvalidate => "send only with invalidate",
+            Self::Cnp => "CNP",
+        }
     }
 
     /// The byte on the wire.

@@ -27,11 +27,17 @@ pub struct Roce {
 
 impl Roce {
     /// Reads the headers of a datagram of `len` bytes, of which `bytes` are there; the payload
-    /// begins behind [`Roce::header_len`]. `None` if the headers are not whole or do not fit `len`.
+    /// begins behind [`Roce::header_len`]. `None` if the base header is not whole or the headers do
+    /// not fit `len`. Of extended headers that a capture cut through, only what is there is kept:
+    /// [`Roce::is_whole`] says so, and none of them is handed out.
     pub fn parse(bytes: &[u8], len: usize) -> Option<Self> {
         let bth = Bth::parse(bytes)?;
         let size = bth.opcode.known().map_or(0, |(service, opcode)| opcode.extension_len(service));
-        let extended = Extended::new(bytes.get(bth::LEN..bth::LEN + size)?)?;
+        let there = bytes.get(bth::LEN..)?;
+        if there.len() < size && bytes.len() >= len {
+            return None;
+        }
+        let extended = Extended::new(there.get(..size).unwrap_or(there))?;
         let around = bth::LEN + size + usize::from(bth.pad) + icrc::LEN;
         let payload = len.checked_sub(around)? as u32;
         let icrc = bytes.get(len - icrc::LEN..len).and_then(<[u8]>::first_chunk);
@@ -39,7 +45,14 @@ impl Roce {
         Some(Self { bth, extended, payload, icrc })
     }
 
-    /// Bytes before the payload.
+    /// Whether the extended headers that the opcode calls for are all there.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        let size = self.kind().map_or(0, |(service, opcode)| opcode.extension_len(service));
+        self.extended.as_slice().len() >= size
+    }
+
+    /// Bytes before the payload, as far as they are there.
     pub fn header_len(&self) -> usize {
         bth::LEN + self.extended.as_slice().len()
     }
@@ -51,7 +64,7 @@ impl Roce {
     }
 
     fn has(&self, test: impl Fn(Service, Opcode) -> bool) -> bool {
-        self.kind().is_some_and(|(service, opcode)| test(service, opcode))
+        self.is_whole() && self.kind().is_some_and(|(service, opcode)| test(service, opcode))
     }
 
     fn is_datagram(&self) -> bool {
@@ -109,6 +122,9 @@ impl Roce {
 
     /// The header that the transport understands, or why there is none.
     pub fn header(&self) -> Result<Header, DecodeError> {
+        if !self.is_whole() {
+            return Err(DecodeError::Short);
+        }
         let mut bytes = [0; bth::LEN + ATOMIC_LEN];
         bytes[..bth::LEN].copy_from_slice(&self.bth.emit());
         bytes[bth::LEN..].copy_from_slice(&self.extended.part::<0, ATOMIC_LEN>());
@@ -210,7 +226,15 @@ mod tests {
         let bytes = write(&[7; 100]);
         let roce = Roce::parse(&bytes[..40], bytes.len()).unwrap();
         assert_eq!((roce.payload, roce.icrc), (100, None));
-        assert_eq!(Roce::parse(&bytes[..31], bytes.len()), None, "inside the headers");
+        let cut = Roce::parse(&bytes[..31], bytes.len()).unwrap();
+        assert_eq!(
+            (cut.payload, cut.is_whole(), cut.reth()),
+            (100, false, None),
+            "inside the RETH"
+        );
+        assert_eq!((cut.header(), cut.immediate()), (Err(DecodeError::Short), None));
+        assert_eq!(Roce::parse(&bytes[..31], 31), None, "a datagram shorter than its headers");
+        assert_eq!(Roce::parse(&bytes[..11], bytes.len()), None, "inside the base header");
         assert_eq!(Roce::parse(&bytes, 30), None, "shorter than its headers");
     }
 

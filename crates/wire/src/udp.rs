@@ -13,6 +13,8 @@ pub struct Port(pub u16);
 impl Port {
     /// RoCEv2's destination (IBTA annex A17).
     pub const ROCE_V2: Self = Self(4791);
+    /// VXLAN's destination (RFC 7348).
+    pub const VXLAN: Self = Self(4789);
 }
 
 impl fmt::Display for Port {

@@ -1,9 +1,10 @@
 //! What is worth a line.
 
-use super::Evidence;
 use super::report::{Connection, Direction, End, Matched, Report};
+use super::{Evidence, Paused};
 use serde::Serialize;
-use std::fmt;
+use std::fmt::{self, Write};
+use xoff_units::Rate;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -33,6 +34,8 @@ pub enum Kind {
     Retransmission,
     /// Packets missing before others.
     OutOfSequence,
+    /// Packets missing before others that were acknowledged: the capture does not have them.
+    NotCaptured,
     /// Packets that overtook others.
     Reordered,
     /// Packets that the network doubled.
@@ -45,14 +48,26 @@ pub enum Kind {
     Cnp,
     /// Requests without answer.
     Unanswered,
+    /// Reads of which only the beginning was answered.
+    IncompleteRead,
     /// Sequence numbers that jumped.
     Jump,
     /// A connection was rejected.
     Rejected,
     /// Pause frames.
     Paused,
-    /// Packets that a host glued together.
+    /// A port that was paused for most of the time, or for long without a break.
+    PauseStorm,
+    /// Packets that a host glued together, taken apart.
+    Glued,
+    /// Packets that a host glued together and that could not be taken apart.
     Oversized,
+    /// Packets recorded at several places.
+    RecordedTwice,
+    /// Packets that the capture cut before the end of their RoCE headers.
+    HeadersCut,
+    /// Packets inside too many others.
+    TooDeep,
     /// Packets that make no sense.
     Malformed,
     /// Packets in pieces.
@@ -115,11 +130,15 @@ fn of_connection(out: &mut Vec<Finding>, number: usize, connection: &Connection)
                 out.push(Finding { severity, kind, connection, evidence, text });
             }
         };
-        of_direction(direction, &mut say);
+        let reliable = connection.service == Some("RC");
+        of_direction(direction, reliable, &mut say);
         if connection.matched != Matched::OneWay {
             let waiting = &direction.unanswered;
             let text = format!("{} without an answer", many(waiting, "request"));
             say(Severity::Note, Kind::Unanswered, waiting, &text);
+            let partly = &direction.incomplete_reads;
+            let text = format!("{} of whose data the end is missing", many(partly, "read"));
+            say(Severity::Note, Kind::IncompleteRead, partly, &text);
         }
     }
     if connection.matched == Matched::OneWay && connection.service == Some("RC") {
@@ -134,7 +153,11 @@ fn of_connection(out: &mut Vec<Finding>, number: usize, connection: &Connection)
     }
 }
 
-fn of_direction(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evidence, &str)) {
+fn of_direction(
+    direction: &Direction,
+    reliable: bool,
+    say: &mut impl FnMut(Severity, Kind, &Evidence, &str),
+) {
     use Severity::{Error, Note, Warning};
     let naks = &direction.naks;
     for (evidence, text) in [
@@ -154,14 +177,8 @@ fn of_direction(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evi
     let resent = direction.retransmissions.with(&direction.read_retransmissions);
     let text = format!("{} sent again", many(&resent, "packet"));
     say(Warning, Kind::Retransmission, &resent, &text);
-    let gaps = direction.out_of_sequence.with(&direction.read_out_of_sequence);
-    let lost = match direction.missing_packets {
-        0 => "all missing packets came later".to_owned(),
-        lost => format!("{lost} missing packets never came"),
-    };
-    let text = format!("{} out of sequence; {lost}", many(&gaps, "packet"));
-    say(Warning, Kind::OutOfSequence, &gaps, &text);
-    let late = &direction.reordered;
+    gaps(direction, reliable, say);
+    let late = &direction.reordered.with(&direction.read_reordered);
     say(Note, Kind::Reordered, late, &format!("{} overtaken by later ones", many(late, "packet")));
     let twice = &direction.duplicates;
     say(
@@ -174,6 +191,54 @@ fn of_direction(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evi
     let text = "the sequence numbers jump: another connection, or a hole in the capture";
     say(Note, Kind::Jump, jumps, text);
     congestion(direction, say);
+}
+
+/// Packets that are missing here: late, lost, or not captured.
+fn gaps(
+    direction: &Direction,
+    reliable: bool,
+    say: &mut impl FnMut(Severity, Kind, &Evidence, &str),
+) {
+    let gaps = direction.out_of_sequence.with(&direction.read_out_of_sequence);
+    let late = direction.late_packets + direction.read_late_packets;
+    let lost = direction.missing_packets + direction.read_missing_packets;
+    let unseen = direction.not_captured_packets;
+    let before = many(&gaps, "packet");
+    if lost + late == 0 && unseen > 0 {
+        let text = format!(
+            "{before} out of sequence; {}, so the capture does not have all packets",
+            were(unseen, "missing packet", "was acknowledged", "were acknowledged")
+        );
+        say(Severity::Note, Kind::NotCaptured, &gaps, &text);
+        return;
+    }
+    let mut parts = Vec::new();
+    if lost > 0 {
+        parts.push(were(lost, "missing packet", "never came", "never came"));
+    }
+    if unseen > 0 {
+        let (one, many) =
+            ("was acknowledged and not captured", "were acknowledged and not captured");
+        parts.push(were(unseen, "", one, many));
+    }
+    if lost + unseen == 0 {
+        parts.push("all missing packets came later".to_owned());
+    }
+    if lost > 0 && reliable && direction.acks == 0 && direction.naks.total() == 0 {
+        parts.push("no acknowledgement tells whether the capture missed them".to_owned());
+    }
+    let text = format!("{before} out of sequence; {}", parts.join("; "));
+    say(Severity::Warning, Kind::OutOfSequence, &gaps, &text);
+}
+
+/// `3 missing packets were acknowledged`.
+fn were(count: u64, thing: &str, one: &str, many: &str) -> String {
+    let (plural, verb) = if count == 1 { ("", one) } else { ("s", many) };
+    if thing.is_empty() {
+        format!("{count} {verb}")
+    } else {
+        format!("{count} {thing}{plural} {verb}")
+    }
 }
 
 fn congestion(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evidence, &str)) {
@@ -189,7 +254,16 @@ fn congestion(direction: &Direction, say: &mut impl FnMut(Severity, Kind, &Evide
         let text = format!("{packets} congestion-marked ({share:.1} %)");
         say(Severity::Note, Kind::CongestionMarked, marked, &text);
     }
-    let text = format!("{} to this sender", many(cnps, "congestion notification"));
+    let mut text = format!("{} to this sender", many(cnps, "congestion notification"));
+    if cnps.count > 1 && direction.cnps_per_second > 0.0 {
+        let _ = write!(text, ", {:.0} a second", direction.cnps_per_second);
+    }
+    if let (Some(rates), 2..) = (direction.rate, cnps.count) {
+        let gbps = |bps| Rate::from_bps(bps).as_gbps_f64();
+        let (lowest, peak) = (gbps(rates.lowest_bps), gbps(rates.peak_bps));
+        let mean = gbps(rates.mean_bps);
+        let _ = write!(text, "; it sent {mean:.3} Gb/s, {lowest:.3} to {peak:.3}");
+    }
     say(Severity::Note, Kind::Cnp, cnps, &text);
 }
 
@@ -211,6 +285,32 @@ fn of_pauses(out: &mut Vec<Finding>, report: &Report) {
         let (severity, kind) = (Severity::Note, Kind::Paused);
         out.push(Finding { severity, kind, connection: None, evidence, text });
     }
+    for port in &report.pauses.ports {
+        for paused in port.paused.iter().filter(|paused| is_storm(paused)) {
+            let what =
+                paused.priority.map_or("the whole link".to_owned(), |at| format!("priority {at}"));
+            let text = format!(
+                "{} paused {what} for {:.1} % of the time, {} us without a break, if the link has \
+                 {}: a pause storm",
+                port.station,
+                100.0 * paused.share,
+                paused.longest_ns / 1000,
+                Rate::from_bps(report.pauses.link_rate_bps),
+            );
+            let evidence = paused.count.pauses.clone();
+            let (severity, kind) = (Severity::Warning, Kind::PauseStorm);
+            out.push(Finding { severity, kind, connection: None, evidence, text });
+        }
+    }
+}
+
+/// Whether a port was paused in a way that no congested receiver explains: as long as a switch's watchdog
+/// waits (200 ms by default) without a break, or half of a capture that shows many frames.
+fn is_storm(paused: &Paused) -> bool {
+    const WATCHDOG: u64 = 200_000_000;
+    const FRAMES: u64 = 20;
+    let often = paused.share >= 0.5 && paused.count.pauses.count >= FRAMES;
+    paused.longest_ns >= WATCHDOG || often
 }
 
 fn of_capture(out: &mut Vec<Finding>, report: &Report) {
@@ -235,11 +335,34 @@ fn of_capture(out: &mut Vec<Finding>, report: &Report) {
     say(Warning, Kind::Rejected, rejects, text);
     let glued = &totals.oversized;
     let text = format!(
-        "{} larger than any MTU: merged by segmentation offload; capture with offloads off, or on the \
-         wire",
+        "{} larger than any MTU: merged by segmentation offload, and not kept whole enough to be taken \
+         apart; capture whole packets (tcpdump -s 0), with offloads off, or on the wire",
         many(glued, "packet")
     );
     say(Warning, Kind::Oversized, glued, text);
+    let apart = &totals.glued;
+    let text = format!(
+        "{} merged by segmentation offload, taken apart into {}",
+        many(apart, "datagram"),
+        were(totals.glued_packets, "packet", "", "").trim_end()
+    );
+    say(Note, Kind::Glued, apart, text);
+    let twice = &totals.recorded_twice;
+    let text = format!(
+        "{} recorded more than once, on several interfaces or in both directions; counted once",
+        many(twice, "packet")
+    );
+    say(Note, Kind::RecordedTwice, twice, text);
+    let headless = &totals.headers_cut;
+    let text = format!(
+        "{} truncated before the end of the RoCE headers, and only counted; capture 128 bytes or more \
+         (tcpdump -s 128)",
+        many(headless, "packet")
+    );
+    say(Warning, Kind::HeadersCut, headless, text);
+    let deep = &totals.too_deep;
+    let text = format!("{} inside more tunnels than are looked through", many(deep, "packet"));
+    say(Note, Kind::TooDeep, deep, text);
     let bad = &totals.malformed;
     say(Warning, Kind::Malformed, bad, format!("{} malformed", many(bad, "packet")));
     let opcodes = &totals.unknown_opcode;

@@ -6,6 +6,9 @@ use xoff_wire::Psn;
 use xoff_wire::capture::Timestamp;
 use xoff_wire::icrc::Icrc;
 
+/// More numbers than a request takes.
+const FAR: i32 = 1 << 16;
+
 /// A request packet as it was last seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
@@ -20,6 +23,17 @@ pub(super) struct Sent {
     pub(super) repeated: bool,
     /// It wants an answer.
     pub(super) asks: bool,
+    /// It is a read: its numbers are those of its data.
+    pub(super) read: bool,
+    /// It is a read whose length the capture cut off: all numbers up to the next request are its own.
+    pub(super) open: bool,
+}
+
+impl Sent {
+    /// The number after its last.
+    fn end(&self) -> Psn {
+        self.psn.plus(self.span.max(1))
+    }
 }
 
 /// What an answer is to.
@@ -64,7 +78,8 @@ impl History {
         let at = after.checked_sub(1)?;
         let sent = self.sent.get(at)?;
         let offset = psn.distance_from(sent.psn);
-        (0..sent.span.max(1) as i32).contains(&offset).then_some(at)
+        let span = if sent.open { FAR } else { sent.span.max(1) as i32 };
+        (0..span).contains(&offset).then_some(at)
     }
 
     /// The request that this sequence number belongs to.
@@ -79,6 +94,38 @@ impl History {
         {
             sent.span = span;
         }
+    }
+
+    /// The latest request is a read whose numbers end before `psn`.
+    pub(super) fn ends_before(&mut self, psn: Psn) {
+        if let Some(sent) = self.sent.back_mut()
+            && sent.read
+            && sent.psn.is_before(psn)
+        {
+            sent.open = false;
+            sent.span = sent.span.max(psn.distance_from(sent.psn) as u32);
+        }
+    }
+
+    /// The numbers from `from` to before `to` that are data of reads: the first, and how many.
+    pub(super) fn data_between(&self, from: Psn, to: Psn) -> Option<(Psn, u32)> {
+        let front = self.sent.front()?.psn;
+        let ahead = |psn: Psn| psn.distance_from(front);
+        let after = self.sent.partition_point(|sent| ahead(sent.psn) <= ahead(from));
+        let reads = self.sent.iter().skip(after.saturating_sub(1));
+        let reads = reads.take_while(|sent| sent.psn.is_before(to)).filter(|sent| sent.read);
+        let mut first = None;
+        let mut count = 0;
+        for read in reads {
+            let start = if read.psn.is_before(from) { from } else { read.psn };
+            let end = if to.is_before(read.end()) { to } else { read.end() };
+            let numbers = end.distance_from(start);
+            if numbers > 0 {
+                first = first.or(Some(start));
+                count += numbers as u32;
+            }
+        }
+        first.map(|first| (first, count))
     }
 
     /// The request was sent again. Returns what it was before.
@@ -99,7 +146,8 @@ impl History {
         // An answer without a request says nothing.
         let named = *self.find(psn)?;
         let oldest = match self.unanswered {
-            Some(first) => self.find(first).copied(),
+            // Of a read that has some of its data already, the rest is no new answer.
+            Some(first) => self.find(first).copied().filter(|sent| !sent.psn.is_before(first)),
             None => self.sent.front().copied(),
         };
         self.unanswered = Some(next);
@@ -108,14 +156,23 @@ impl History {
 
     /// Requests that wanted an answer and got none.
     pub(super) fn waiting(&self) -> Evidence {
-        let waits = |sent: &&Sent| {
-            sent.asks && self.unanswered.is_none_or(|first| !sent.psn.is_before(first))
-        };
-        let mut waiting = Evidence::default();
-        for sent in self.sent.iter().filter(waits) {
-            waiting.add(sent.number);
+        self.evidence(|sent| self.unanswered.is_none_or(|first| !sent.psn.is_before(first)))
+    }
+
+    /// Reads that got data, and not all of it.
+    pub(super) fn incomplete(&self) -> Evidence {
+        self.evidence(|sent| {
+            let inside = |first: Psn| sent.psn.is_before(first) && first.is_before(sent.end());
+            sent.read && self.unanswered.is_some_and(inside)
+        })
+    }
+
+    fn evidence(&self, test: impl Fn(&Sent) -> bool) -> Evidence {
+        let mut evidence = Evidence::default();
+        for sent in self.sent.iter().filter(|sent| sent.asks && test(sent)) {
+            evidence.add(sent.number);
         }
-        waiting
+        evidence
     }
 }
 
@@ -133,7 +190,26 @@ mod tests {
             icrc: None,
             repeated: false,
             asks: true,
+            read: span > 1,
+            open: false,
         }
+    }
+
+    #[test]
+    fn data_is_told_from_other_answers() {
+        let mut history = History::default();
+        for (psn, span) in [(0xff_fffe, 4), (2, 1), (3, 1), (4, 8), (12, 1)] {
+            history.push(sent(psn, span), 8);
+        }
+        let between = |from, to| {
+            let found = history.data_between(Psn::new(from), Psn::new(to));
+            found.map(|(first, count)| (first.get(), count))
+        };
+        assert_eq!(between(2, 4), None, "two writes");
+        assert_eq!(between(2, 6), Some((4, 2)));
+        assert_eq!(between(0, 4), Some((0, 2)), "the end of the first read");
+        assert_eq!(between(0xff_ffff, 13), Some((0xff_ffff, 11)));
+        assert_eq!(between(12, 40), None);
     }
 
     #[test]

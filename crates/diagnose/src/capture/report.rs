@@ -2,7 +2,7 @@
 
 use super::evidence::Evidence;
 use super::histogram::Histogram;
-use super::{Finding, Pauses, Totals};
+use super::{Course, Finding, Pauses, Totals};
 use serde::Serialize;
 use std::net::IpAddr;
 use xoff_wire::cm::RejectReason;
@@ -19,6 +19,8 @@ pub struct Report {
     pub management: Management,
     /// Connections, in the order of their first packets.
     pub connections: Vec<Connection>,
+    /// What happened when.
+    pub course: Course,
     /// What is worth saying, worst first.
     pub findings: Vec<Finding>,
 }
@@ -185,6 +187,17 @@ impl Latency {
     }
 }
 
+/// How fast an end sent, headers included, in bits per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Rates {
+    /// From its first packet to its last.
+    pub mean_bps: u64,
+    /// In its fastest bin of time.
+    pub peak_bps: u64,
+    /// In the slowest between its first and last.
+    pub lowest_bps: u64,
+}
+
 /// One end's requests and what became of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Direction {
@@ -214,12 +227,22 @@ pub struct Direction {
     pub out_of_sequence: Evidence,
     /// Packets missing there that did not come later either.
     pub missing_packets: u64,
+    /// Packets missing there that were acknowledged: not lost, but not captured.
+    pub not_captured_packets: u64,
+    /// Packets missing there that came later.
+    pub late_packets: u64,
     /// Packets whose numbers have nothing to do with those before.
     pub jumps: Evidence,
     /// Read data sent again.
     pub read_retransmissions: Evidence,
+    /// Read data that came late, and not because it was sent again.
+    pub read_reordered: Evidence,
     /// Read data before which other data is missing.
     pub read_out_of_sequence: Evidence,
+    /// Packets of read data missing there that did not come later either.
+    pub read_missing_packets: u64,
+    /// Packets of read data missing there that came later.
+    pub read_late_packets: u64,
     /// Acknowledgements it got.
     pub acks: u64,
     /// Negative ones it got.
@@ -232,8 +255,18 @@ pub struct Direction {
     pub marked_share: f64,
     /// Congestion notifications it got.
     pub cnps: Evidence,
+    /// Those per second, over the time in which it sent.
+    pub cnps_per_second: f64,
+    /// The shortest time between two of them.
+    pub cnp_interval_ns: Option<u64>,
+    /// How fast it sent.
+    pub rate: Option<Rates>,
+    /// Answers it got whose sign, positive or negative, the capture did not keep.
+    pub answers_cut: u64,
     /// Requests that wanted an answer and have none in the capture.
     pub unanswered: Evidence,
+    /// Reads of whose data only the beginning is in the capture.
+    pub incomplete_reads: Evidence,
     /// From a request to the answer that names it: from here to the other end and back.
     pub round_trip: Latency,
     /// From a request to the answer that covers it, of the oldest that each answer covers.

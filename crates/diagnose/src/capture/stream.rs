@@ -7,10 +7,12 @@ use super::Limits;
 use super::evidence::Evidence;
 use super::pairing::{Pair, Pairing};
 use super::report::Matched;
+use super::timeline::{Sample, Timeline};
 use answers::Answers;
 use requests::Requests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use xoff_units::Span;
 use xoff_wire::capture::Timestamp;
 use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::roce::Roce;
@@ -75,6 +77,12 @@ pub(super) struct Stream {
     pub(super) ecn_capable: u64,
     pub(super) congested: Evidence,
     pub(super) cnps: Evidence,
+    /// The time of the first packet, and of the latest.
+    pub(super) began: Timestamp,
+    pub(super) ended: Timestamp,
+    /// The latest notification, and the shortest time between two.
+    latest_cnp: Option<Timestamp>,
+    pub(super) cnp_interval: Option<Span>,
     pub(super) requests: Requests,
     pub(super) answers: Answers,
 }
@@ -96,6 +104,10 @@ impl Stream {
             ecn_capable: 0,
             congested: Evidence::default(),
             cnps: Evidence::default(),
+            began: Timestamp::default(),
+            ended: Timestamp::default(),
+            latest_cnp: None,
+            cnp_interval: None,
             requests: Requests::default(),
             answers: Answers::default(),
         }
@@ -104,7 +116,9 @@ impl Stream {
     fn count(&mut self, seen: &Seen<'_>) {
         if self.packets == 0 {
             self.first = seen.number;
+            self.began = seen.timestamp;
         }
+        self.ended = self.ended.max(seen.timestamp);
         self.packets += 1;
         self.wire_bytes += u64::from(seen.wire_len);
         self.port = seen.port.or(self.port);
@@ -117,6 +131,21 @@ impl Stream {
             }
         }
     }
+
+    fn notification(&mut self, seen: &Seen<'_>) {
+        self.cnps.add(seen.number);
+        if let Some(latest) = self.latest_cnp {
+            let span = seen.timestamp.since(latest);
+            self.cnp_interval = Some(self.cnp_interval.map_or(span, |least| least.min(span)));
+        }
+        self.latest_cnp = Some(seen.timestamp);
+    }
+
+    /// Packets sent again, and gaps, so far.
+    const fn troubles(&self) -> (u64, u64) {
+        let (requests, answers) = (&self.requests, &self.answers);
+        (requests.resent.count + answers.resent.count, requests.gaps.count + answers.gaps.count)
+    }
 }
 
 /// All streams.
@@ -128,12 +157,15 @@ pub(super) struct Streams {
     latest: Option<(Key, usize)>,
     /// Streams without partner, by source and destination.
     alone: BTreeMap<(IpAddr, IpAddr), Vec<usize>>,
+    /// What each of the first streams sent when.
+    pub(super) timeline: Timeline,
 }
 
 impl Streams {
     pub(super) fn new(limits: Limits) -> Self {
         let (by_key, alone) = (BTreeMap::new(), BTreeMap::new());
-        Self { limits, all: Vec::new(), by_key, latest: None, alone }
+        let timeline = Timeline::default();
+        Self { limits, all: Vec::new(), by_key, latest: None, alone, timeline }
     }
 
     /// The stream with this key, made if it is new; `None` if there are too many.
@@ -171,6 +203,7 @@ impl Streams {
         for id in ids.into_iter().flatten() {
             // Whatever went over these queue pairs before was another connection.
             self.all[id].requests.restart();
+            self.all[id].answers.restart();
             self.divorce(id);
         }
         for id in ids.into_iter().flatten() {
@@ -215,13 +248,27 @@ impl Streams {
 
     /// A packet of a stream.
     pub(super) fn packet(&mut self, id: usize, seen: &Seen<'_>) {
+        let before = self.all[id].troubles();
+        self.follow(id, seen);
+        let after = self.all[id].troubles();
+        let sample = Sample {
+            bytes: u64::from(seen.wire_len),
+            cnps: u32::from(seen.opcode.operation() == Operation::Cnp),
+            marked: u32::from(seen.class.ecn() == Ecn::Congested),
+            resent: after.0.saturating_sub(before.0) as u32,
+            gaps: after.1.saturating_sub(before.1) as u32,
+        };
+        self.timeline.add(id, seen.timestamp, sample);
+    }
+
+    fn follow(&mut self, id: usize, seen: &Seen<'_>) {
         let partner_mtu = self.all[id].partner.and_then(|partner| self.all[partner].answers.mtu());
         let limit = self.limits.history;
         let stream = &mut self.all[id];
         stream.count(seen);
         match seen.opcode.operation() {
             Operation::Cnp => {
-                stream.cnps.add(seen.number);
+                stream.notification(seen);
                 return;
             }
             Operation::Send | Operation::Write | Operation::ReadRequest | Operation::Atomic => {
@@ -231,12 +278,21 @@ impl Streams {
             }
             Operation::Acknowledge | Operation::ReadResponse | Operation::AtomicAcknowledge => {
                 stream.service = Some(seen.service);
-                stream.answers.packet(seen);
             }
         }
         let partner = self.all[id].partner.or_else(|| self.search(id, seen));
-        if let Some(partner) = partner {
-            self.all[partner].requests.answered(seen);
+        let both = partner.and_then(|partner| self.all.get_disjoint_mut([id, partner]).ok());
+        match both {
+            Some([stream, partner]) => {
+                if seen.opcode.operation() == Operation::ReadResponse
+                    && let Some(mtu) = seen.mtu()
+                {
+                    partner.requests.learn_mtu(mtu);
+                }
+                stream.answers.packet(seen, Some(&partner.requests));
+                partner.requests.answered(seen);
+            }
+            None => self.all[id].answers.packet(seen, None),
         }
     }
 

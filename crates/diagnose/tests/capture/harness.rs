@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use xoff_diagnose::capture::{Analysis, Connection, Direction, Kind, Options, Report};
 use xoff_wire::capture::{LinkType, Packet, Timestamp};
+use xoff_wire::ethernet::Tag;
 use xoff_wire::frame::{Builder, Frame, Route};
 use xoff_wire::ip::TrafficClass;
 use xoff_wire::udp::Port;
@@ -26,6 +27,9 @@ pub(crate) struct Tape {
     pub(crate) qp: [u32; 2],
     pub(crate) port: u16,
     identification: u16,
+    /// All packets have the same IPv4 identification.
+    pub(crate) same_identification: bool,
+    pub(crate) tag: Option<Tag>,
     pub(crate) service: Service,
 }
 
@@ -39,6 +43,8 @@ impl Tape {
             qp: QP,
             port: 0xc000,
             identification: 0,
+            same_identification: false,
+            tag: None,
             service: Service::Reliable,
         }
     }
@@ -83,7 +89,9 @@ impl Tape {
     }
 
     pub(crate) fn send(&mut self, from: usize, header: Header) -> u64 {
-        self.identification = self.identification.wrapping_add(1);
+        if !self.same_identification {
+            self.identification = self.identification.wrapping_add(1);
+        }
         let v4 = |host: usize| Ipv4Addr::new(10, 0, 0, host as u8 + 1);
         let v6 = |host: usize| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host as u16 + 1);
         let to = 1 - from;
@@ -96,6 +104,7 @@ impl Tape {
         let mut builder = Builder::new(route);
         builder.class = TrafficClass(self.class);
         builder.source_port = Port(self.port);
+        builder.tag = self.tag;
         let payload = vec![7; header.payload as usize];
         let mut out = vec![0; 8192];
         let len = builder.write(&header, &payload, &mut out).unwrap();
@@ -184,6 +193,7 @@ impl Tape {
         self.packets.iter().map(|(ns, bytes)| Packet {
             timestamp: Timestamp::from_ns(*ns),
             link_type: LinkType::ETHERNET,
+            interface: 0,
             wire_len: bytes.len() as u32,
             bytes,
         })
@@ -200,6 +210,49 @@ impl Tape {
 
     pub(crate) fn report(&self) -> Report {
         self.report_with(Options::default())
+    }
+
+    /// The report of the same packets, each changed: into none, one or several.
+    pub(crate) fn report_of(
+        &self,
+        change: impl Fn(u64, &[u8]) -> Vec<(LinkType, u32, Vec<u8>)>,
+    ) -> Report {
+        let mut analysis = Analysis::new(Options::default());
+        for (number, packet) in (1..).zip(self.packets()) {
+            for (link_type, interface, bytes) in change(number, packet.bytes) {
+                let wire_len = bytes.len() as u32;
+                let bytes = &bytes[..];
+                analysis.packet(&Packet { link_type, interface, wire_len, bytes, ..packet });
+            }
+        }
+        analysis.finish()
+    }
+
+    /// The report of a capture that keeps so many bytes of each packet.
+    pub(crate) fn report_cut(&self, snap: usize) -> Report {
+        let mut analysis = Analysis::new(Options::default());
+        for packet in self.packets() {
+            let bytes = &packet.bytes[..packet.bytes.len().min(snap)];
+            analysis.packet(&Packet { bytes, ..packet });
+        }
+        analysis.finish()
+    }
+
+    /// Takes the packets from `number` on away and puts one datagram in their place that has them
+    /// all, as segmentation offload shows it to a tap.
+    pub(crate) fn glue(&mut self, number: u64) -> u64 {
+        let parts = self.packets.split_off(number as usize - 1);
+        let headers = if self.v6 { 62 } else { 42 };
+        let (ns, mut whole) = parts[0].clone();
+        for (_, part) in &parts[1..] {
+            whole.extend_from_slice(&part[headers..]);
+        }
+        let udp = (whole.len() - headers + 8) as u16;
+        let (ip, at) = if self.v6 { (udp, 18) } else { (udp + 20, 16) };
+        whole[at..at + 2].copy_from_slice(&ip.to_be_bytes());
+        whole[headers - 4..headers - 2].copy_from_slice(&udp.to_be_bytes());
+        self.packets.push((ns, whole));
+        number
     }
 }
 

@@ -65,6 +65,7 @@ fn other_links_are_said_to_be_unreadable() {
     analysis.packet(&Packet {
         timestamp: Timestamp::from_ns(0),
         link_type: LinkType(147),
+        interface: 0,
         wire_len: 4,
         bytes: &[1, 2, 3, 4],
     });
@@ -119,7 +120,8 @@ fn changed_packets_do_no_harm() {
     let mut state = 5;
     for _ in 0..200 {
         let limits = Limits { streams: 64, history: 32 };
-        let mut analysis = Analysis::new(Options { check_icrc: false, limits });
+        let mut analysis =
+            Analysis::new(Options { check_icrc: false, limits, ..Options::default() });
         for _ in 0..500 {
             let mut bytes = packets[next(&mut state) as usize % packets.len()].clone();
             bytes.truncate(200);
@@ -133,6 +135,7 @@ fn changed_packets_do_no_harm() {
             analysis.packet(&Packet {
                 timestamp: Timestamp::from_ns(next(&mut state) % 1_000_000_000),
                 link_type: LinkType::ETHERNET,
+                interface: 0,
                 wire_len: bytes.len() as u32,
                 bytes: &bytes,
             });
@@ -140,6 +143,58 @@ fn changed_packets_do_no_harm() {
         let report = analysis.finish();
         assert_eq!(report.totals.packets, 500);
         assert!(report.connections.len() <= 64);
+    }
+}
+
+/// A kernel's packets, glued, wrapped and changed.
+#[test]
+fn changed_tunnels_and_glued_packets_do_no_harm() {
+    let packets = crate::real::packets();
+    let mut state = 7;
+    for round in 0..4000 {
+        let first = &packets[next(&mut state) as usize % packets.len()];
+        let mut bytes = first[..first.len().min(400)].to_vec();
+        match round % 4 {
+            0 => bytes = crate::tunnels::vxlan(&bytes),
+            1 => bytes = crate::tunnels::erspan((round / 4 % 3 + 1) as u8, round, &bytes),
+            2 => {
+                let again = bytes.get(42..).unwrap_or_default().to_vec();
+                (0..next(&mut state) % 5).for_each(|_| bytes.extend(&again));
+            }
+            _ => {}
+        }
+        for _ in 0..next(&mut state) % 4 {
+            let at = next(&mut state) as usize % bytes.len();
+            bytes[at] = next(&mut state) as u8;
+        }
+        bytes.truncate(1 + next(&mut state) as usize % (2 * bytes.len()));
+        crate::entries::packet(&bytes);
+    }
+}
+
+/// Compressed files with bytes changed anywhere.
+#[test]
+fn changed_compressed_files_do_no_harm() {
+    use std::io::Write;
+    let mut state = 8;
+    for file in crate::real::files() {
+        let file = &file[..file.len().min(6000)];
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(file).unwrap();
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let zstd = ruzstd::encoding::compress_to_vec(file, level);
+        for packed in [gzip.finish().unwrap(), zstd] {
+            crate::entries::inspect(&packed);
+            for _ in 0..60 {
+                let mut bytes = packed.clone();
+                for _ in 0..next(&mut state) % 4 {
+                    let at = next(&mut state) as usize % bytes.len();
+                    bytes[at] = next(&mut state) as u8;
+                }
+                bytes.truncate(1 + next(&mut state) as usize % (2 * packed.len()));
+                crate::entries::inspect(&bytes);
+            }
+        }
     }
 }
 

@@ -4,6 +4,12 @@
 mod entries;
 mod harness;
 mod hostile;
+mod late;
 mod matching;
+mod offload;
+mod places;
 mod real;
+mod snap;
+mod time;
 mod trouble;
+mod tunnels;

@@ -59,7 +59,7 @@ impl PcapHeader {
             other => other?,
         };
         let (timestamp, link_type) = (Timestamp::from_ns(ns), self.link_type);
-        Ok(Some(Packet { timestamp, link_type, wire_len, bytes }))
+        Ok(Some(Packet { timestamp, link_type, interface: 0, wire_len, bytes }))
     }
 }
 

@@ -52,6 +52,8 @@ pub(super) enum Block {
 #[derive(Debug)]
 pub(super) struct Found {
     interface: Interface,
+    /// The interface's number in the file.
+    number: u32,
     ticks: u64,
     len: usize,
     wire_len: u32,
@@ -75,6 +77,7 @@ impl Found {
         Ok(Packet {
             timestamp: self.interface.timestamp(self.ticks),
             link_type: self.interface.link_type,
+            interface: self.number,
             wire_len: self.wire_len,
             bytes: bytes.get(..self.len).unwrap_or_default(),
         })
@@ -194,6 +197,6 @@ impl Section {
         let interface = *interface.ok_or_else(|| damaged("a packet of an unknown interface"))?;
         let len = size as usize;
         let after = room.checked_sub(len).ok_or_else(short)? + TAIL;
-        Ok(Found { interface, ticks, len, wire_len, after, at })
+        Ok(Found { interface, number, ticks, len, wire_len, after, at })
     }
 }

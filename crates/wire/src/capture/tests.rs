@@ -8,6 +8,7 @@ fn packet(ns: u64, bytes: &[u8]) -> Packet<'_> {
     Packet {
         timestamp: Timestamp::from_ns(ns),
         link_type: LinkType::ETHERNET,
+        interface: 0,
         wire_len: bytes.len() as u32 + 10,
         bytes,
     }

@@ -41,6 +41,7 @@ fn packet(number: u64, bytes: &[u8]) -> Packet<'_> {
     Packet {
         timestamp: Timestamp::from_ns(1_700_000_000_000_000_000 + number * 1000),
         link_type: LinkType::ETHERNET,
+        interface: 0,
         wire_len: bytes.len() as u32,
         bytes,
     }

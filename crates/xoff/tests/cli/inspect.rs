@@ -2,7 +2,7 @@
 
 use super::{code, json, output, repository, stderr, stdout, xoff};
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use xoff_wire::capture::{LinkType, Packet, PcapngWriter, Timestamp};
@@ -63,6 +63,10 @@ fn the_same_for_machines() {
 
 /// A write connection with every trouble there is, in a pcapng file.
 fn troubled() -> Vec<u8> {
+    trouble().file()
+}
+
+fn trouble() -> Tape {
     let mut tape = Tape::default();
     for psn in [0, 1, 2, 4, 5] {
         tape.write(psn, 2);
@@ -87,13 +91,7 @@ fn troubled() -> Vec<u8> {
     let quanta = Pause::Priorities { enabled: 8, quanta: [Quanta(0xffff); 8] };
     Builder::write_pause(MacAddr([2; 6]), &quanta, &mut pause).unwrap();
     tape.packets.push((tape.now, pause));
-    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
-    for (ns, bytes) in &tape.packets {
-        let (timestamp, wire_len) = (Timestamp::from_ns(*ns), bytes.len() as u32);
-        let link_type = LinkType::ETHERNET;
-        writer.write(&Packet { timestamp, link_type, wire_len, bytes }).unwrap();
-    }
-    writer.finish().unwrap()
+    tape
 }
 
 #[derive(Default)]
@@ -103,6 +101,16 @@ struct Tape {
 }
 
 impl Tape {
+    fn file(&self) -> Vec<u8> {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        for (ns, bytes) in &self.packets {
+            let (timestamp, wire_len) = (Timestamp::from_ns(*ns), bytes.len() as u32);
+            let link_type = LinkType::ETHERNET;
+            writer.write(&Packet { timestamp, link_type, interface: 0, wire_len, bytes }).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
     fn packet(
         &mut self,
         back: bool,
@@ -214,7 +222,10 @@ fn what_is_no_capture_is_code_2_with_a_cure() {
     for (name, bytes, words) in [
         ("text", &b"hello world"[..], "tcpdump"),
         ("empty", b"", "the file is empty"),
-        ("small.gz", &[0x1f, 0x8b, 8, 0], "gunzip"),
+        ("small.gz", &[0x1f, 0x8b, 8, 0], "cannot read small.gz"),
+        ("small.zst", &[0x28, 0xb5, 0x2f, 0xfd, 0], "cannot read small.zst"),
+        ("text.gz", &gzip(b"hello world"), "neither pcap nor pcapng"),
+        ("text.bz2", b"BZh9....", "bunzip2"),
         ("usb.pcap", &other_link, "link type 147"),
         ("absurd.pcap", &absurd, "damaged at byte 24"),
     ] {
@@ -228,6 +239,233 @@ fn what_is_no_capture_is_code_2_with_a_cure() {
     assert!(stderr(&missing).contains("cannot read nowhere.pcap"), "{}", stderr(&missing));
     let folder_itself = output(folder.path(), &["inspect", "."]);
     assert_eq!(code(&folder_itself), Some(2), "{}", stderr(&folder_itself));
+}
+
+/// The file, compressed.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn compressed_captures_are_read_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(captures().join("rc_read_bw_v6.pcap")).unwrap();
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let zstd = ruzstd::encoding::compress_to_vec(&bytes[..], level);
+    std::fs::write(folder.path().join("plain.pcap"), &bytes).unwrap();
+    std::fs::write(folder.path().join("packed.pcap.gz"), gzip(&bytes)).unwrap();
+    std::fs::write(folder.path().join("packed.pcap.zst"), &zstd).unwrap();
+    let plain = json(&output(folder.path(), &["inspect", "plain.pcap", "--json"]));
+    assert_eq!(plain["compression"], serde_json::Value::Null);
+    for (name, kind) in [("packed.pcap.gz", "gzip"), ("packed.pcap.zst", "zstd")] {
+        let mut packed = json(&output(folder.path(), &["inspect", name, "--json"]));
+        assert_eq!(packed["compression"], kind);
+        packed["compression"] = serde_json::Value::Null;
+        packed["file"] = plain["file"].clone();
+        assert_eq!(packed, plain, "{name}");
+        let text = output(folder.path(), &["inspect", name]);
+        assert!(stdout(&text).starts_with(&format!("{name}  pcap, {kind}  40 packets")));
+    }
+    // Cut off: what is there is shown.
+    let cut = &gzip(&bytes)[..20_000];
+    std::fs::write(folder.path().join("cut.gz"), cut).unwrap();
+    let cut = output(folder.path(), &["inspect", "cut.gz"]);
+    assert_eq!(code(&cut), Some(2), "{}", stderr(&cut));
+    assert!(stderr(&cut).contains("not read past packet"), "{}", stderr(&cut));
+}
+
+#[test]
+fn a_file_that_expands_without_end_takes_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    // A block of 256 MiB that no reader knows, between two packets.
+    let mut file = troubled();
+    let len: u32 = 256 << 20;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&file).unwrap();
+    encoder.write_all(&[&0x0bad_u32.to_le_bytes()[..], &len.to_le_bytes()].concat()).unwrap();
+    let zeros = vec![0; 1 << 20];
+    let mut left = len as usize - 12;
+    while left > 0 {
+        let step = left.min(zeros.len());
+        encoder.write_all(&zeros[..step]).unwrap();
+        left -= step;
+    }
+    encoder.write_all(&len.to_le_bytes()).unwrap();
+    file = encoder.finish().unwrap();
+    assert!(file.len() < 4 << 20);
+    std::fs::write(folder.path().join("bomb.gz"), &file).unwrap();
+    let child = xoff(folder.path())
+        .args(["inspect", "bomb.gz", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let id = child.id();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let mut most = 0;
+        while stopped.recv_timeout(std::time::Duration::from_millis(5))
+            == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+        {
+            most = most.max(super::peak(id).unwrap_or(0));
+        }
+        most
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(stop);
+    assert!(watch.join().unwrap() < 64 << 20);
+    let found = json(&output);
+    assert_eq!((&found["totals"]["packets"], &found["skipped_blocks"]), (&18.into(), &1.into()));
+    assert!(found["file_bytes"].as_u64().unwrap() > u64::from(len));
+}
+
+#[test]
+fn names_are_whole_in_a_pipe() {
+    let output = output(&captures(), &["inspect", "rc_read_bw_v6.pcap"]);
+    assert!(!stdout(&output).contains('…'), "{}", stdout(&output));
+    assert!(stdout(&output).contains("fd47:91::3 0x38  fd47:91::2 0x38"), "{}", stdout(&output));
+    // Long addresses, where a terminal of 100 columns would shorten them.
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+    let host =
+        |last: u16| Ipv6Addr::new(0x2001, 0xdb8, 0xaaaa, 0xbbbb, 0xcccc, 0xdddd, 0xeeee, last);
+    let route = Route::V6 { source: host(0x1111), destination: host(0x2222) };
+    let mut bytes = vec![0; 2048];
+    let header = Header {
+        service: Service::Reliable,
+        opcode: Opcode::SendOnly,
+        ack_request: true,
+        becn: false,
+        dest_qp: Qpn::new(0x12_3456),
+        psn: Psn::new(1),
+        extension: Extension::None,
+        payload: 64,
+    };
+    let len = Builder::new(route).write(&header, &[0; 64], &mut bytes).unwrap();
+    let (timestamp, link_type) = (Timestamp::from_ns(1), LinkType::ETHERNET);
+    let (wire_len, bytes) = (len as u32, &bytes[..len]);
+    writer.write(&Packet { timestamp, link_type, interface: 0, wire_len, bytes }).unwrap();
+    std::fs::write(folder.path().join("long.pcapng"), writer.finish().unwrap()).unwrap();
+    let output = super::output(folder.path(), &["inspect", "long.pcapng"]);
+    let whole = format!("{} 0x123456", host(0x2222));
+    assert!(stdout(&output).contains(&whole), "{}", stdout(&output));
+    assert!(stdout(&output).contains("Packets by opcode\n  RC send only 1\n"));
+}
+
+#[test]
+fn a_page_shows_what_happened_when() {
+    let folder = tempfile::tempdir().unwrap();
+    // The pause lasts until another packet comes.
+    let mut tape = trouble();
+    tape.now += 100_000;
+    tape.write(9, 2);
+    std::fs::write(folder.path().join("troubled.pcapng"), tape.file()).unwrap();
+    let arguments = ["inspect", "troubled.pcapng", "--html", "page.html"];
+    let first = output(folder.path(), &arguments);
+    assert_eq!(code(&first), Some(1), "{}", stderr(&first));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    for words in [
+        "Rate of each sender",
+        "Congestion notifications to each sender",
+        "Packets sent again",
+        "Packets before which others are missing",
+        "Time paused, by the station that paused",
+        "02:02:02:02:02:02 priority 3",
+        "#1 10.0.0.1 0x11 → 10.0.0.2 0x22",
+        "RC write only",
+    ] {
+        assert!(page.contains(words), "no {words:?} in the page");
+    }
+    // The same again is written over it; anything else is not.
+    assert_eq!(code(&output(folder.path(), &arguments)), Some(1));
+    assert_eq!(std::fs::read_to_string(folder.path().join("page.html")).unwrap(), page);
+    std::fs::write(folder.path().join("page.html"), "mine").unwrap();
+    let refused = output(folder.path(), &arguments);
+    assert_eq!(code(&refused), Some(3), "{}", stderr(&refused));
+    assert_eq!(std::fs::read_to_string(folder.path().join("page.html")).unwrap(), "mine");
+}
+
+#[test]
+fn a_silent_pipe_ends_with_a_signal() {
+    let bytes = std::fs::read(captures().join("rc_send_lat_v4.pcap")).unwrap();
+    let mut child = xoff(Path::new("."))
+        .args(["inspect", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&bytes).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    drop(pipe);
+    assert_eq!(code(&output), Some(130), "{}", stderr(&output));
+    assert_eq!(json(&output)["totals"]["packets"], 40);
+    assert!(stderr(&output).contains("interrupted after packet 40"), "{}", stderr(&output));
+}
+
+/// Whether this process may open packet sockets; otherwise a word that it may not.
+fn may_listen() -> bool {
+    let tried = output(Path::new("."), &["inspect", "--follow", "lo", "--for", "1ms"]);
+    let may = code(&tried) != Some(2);
+    if !may {
+        assert!(stderr(&tried).contains("CAP_NET_RAW"), "{}", stderr(&tried));
+        let _ = writeln!(std::io::stderr(), "SKIPPED listening: no CAP_NET_RAW");
+    }
+    may
+}
+
+#[test]
+fn an_interface_is_followed_until_a_signal() {
+    if !may_listen() {
+        return;
+    }
+    let child = xoff(Path::new("."))
+        .args(["inspect", "--follow", "lo", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    // RoCE that nobody listens to: from and to addresses of this test alone.
+    let socket = std::net::UdpSocket::bind("127.77.3.1:0").unwrap();
+    let mut tape = Tape::default();
+    for psn in 0..5 {
+        tape.write(psn, 2);
+    }
+    for (_, bytes) in &tape.packets {
+        socket.send_to(&bytes[42..], "127.77.3.2:4791").unwrap_or_default();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let found = json(&output);
+    assert_eq!((&found["format"], &found["interface"]), (&"live".into(), &"lo".into()));
+    assert_eq!(found["complete"], true);
+    // The sockets' own identification makes the ICRC a wrong one: that is seen, each packet once. Other
+    // tests may talk over the same loopback.
+    let wrong = found["totals"]["icrc_wrong"]["count"].as_u64().unwrap();
+    assert!(wrong >= 5, "{}", stdout(&output));
+}
+
+#[test]
+fn what_cannot_be_followed_says_why() {
+    let nowhere = output(Path::new("."), &["inspect", "--follow", "no-such-if0"]);
+    assert_eq!(code(&nowhere), Some(2));
+    let text = stderr(&nowhere);
+    assert!(
+        text.contains("no-such-if0") && (text.contains("ip link") || text.contains("CAP_NET_RAW"))
+    );
+    let neither = output(Path::new("."), &["inspect"]);
+    assert_eq!(code(&neither), Some(2), "{}", stderr(&neither));
+    let both = output(Path::new("."), &["inspect", "x.pcap", "--follow", "lo"]);
+    assert_eq!(code(&both), Some(2), "{}", stderr(&both));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use xoff_wire::{Operation, Psn, Service, Syndrome};
 
 /// A repeated packet this long after the original is no duplicate of the network's but a timeout
 /// of the sender's.
-const TIMEOUT: Span = Span::from_us(500);
+pub(super) const TIMEOUT: Span = Span::from_us(500);
 
 /// What a packet that comes out of order was taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub(in super::super) struct Requests {
     pub(in super::super) gaps: Evidence,
     /// Packets missing in those gaps that never came.
     pub(in super::super) missing: u64,
+    /// Packets missing in those gaps that never came here, but were acknowledged.
+    pub(in super::super) not_captured: u64,
+    /// Packets missing in those gaps that came later.
+    pub(in super::super) came_later: u64,
     pub(in super::super) jumps: Evidence,
     pub(in super::super) round_trip: Histogram,
     pub(in super::super) ack_delay: Histogram,
@@ -76,6 +80,21 @@ impl Requests {
         self.history.waiting()
     }
 
+    /// Reads of whose data only the beginning came.
+    pub(in super::super) fn incomplete(&self) -> Evidence {
+        self.history.incomplete()
+    }
+
+    /// The numbers between two that are data of reads: the first, and how many.
+    pub(super) fn data_between(&self, from: Psn, to: Psn) -> Option<(Psn, u32)> {
+        self.history.data_between(from, to)
+    }
+
+    /// Whether the request that this number belongs to was sent more than once.
+    pub(super) fn was_repeated(&self, psn: Psn) -> bool {
+        self.history.find(psn).is_some_and(|sent| sent.repeated)
+    }
+
     /// A request.
     pub(super) fn packet(&mut self, seen: &Seen<'_>, partner_mtu: Option<u32>, limit: usize) {
         self.packets += 1;
@@ -91,13 +110,17 @@ impl Requests {
             return;
         }
         let mtu = partner_mtu.or(self.mtu);
-        if let Some((read, span)) = mtu.and_then(|mtu| self.sequence.close_read(mtu)) {
-            self.history.widen(read, span);
+        if let Some(mtu) = mtu {
+            self.learn_mtu(mtu);
         }
-        let (span, read) = span(seen, mtu);
+        let (span, open) = span(seen, mtu);
         let arrival = self.sequence.arrive(seen.psn(), span, seen.timestamp);
         match arrival {
-            Arrival::InOrder => self.backward = None,
+            Arrival::InOrder => {
+                self.backward = None;
+                // Where a read's answers end may be known only now.
+                self.history.ends_before(seen.psn());
+            }
             Arrival::AfterGap(missing) => {
                 self.backward = None;
                 self.gaps.add(seen.number);
@@ -106,8 +129,9 @@ impl Requests {
             Arrival::Elsewhere => {
                 self.restart_at(seen);
             }
-            Arrival::FillsGap(since) => {
+            Arrival::FillsGap(since) | Arrival::FillsDoubtful(since) => {
                 self.missing = self.missing.saturating_sub(1);
+                self.came_later += 1;
                 self.out_of_order(seen, Some(since));
                 self.count(seen);
                 return;
@@ -117,7 +141,7 @@ impl Requests {
                 return;
             }
         }
-        if let Some(bytes) = read {
+        if let Some(bytes) = open {
             self.sequence.open_read(seen.psn(), bytes);
         }
         self.count(seen);
@@ -131,8 +155,17 @@ impl Requests {
             icrc: seen.roce.icrc,
             repeated: false,
             asks: asks && seen.service == Service::Reliable,
+            read: seen.opcode.operation() == Operation::ReadRequest,
+            open: open == Some(None),
         };
         self.history.push(sent, limit);
+    }
+
+    /// The path's MTU has become known: the latest read may take more numbers than one.
+    pub(super) fn learn_mtu(&mut self, mtu: u32) {
+        if let Some((read, span)) = self.sequence.close_read(mtu) {
+            self.history.widen(read, span);
+        }
     }
 
     fn restart_at(&mut self, seen: &Seen<'_>) {
@@ -197,6 +230,14 @@ impl Requests {
         }
     }
 
+    /// The other end has everything before `next`. What of it was not seen here was not lost: it went
+    /// another way, or the capture dropped it.
+    fn arrived_before(&mut self, next: Psn) {
+        let unseen = u64::from(self.sequence.acknowledge(next));
+        self.not_captured += unseen;
+        self.missing = self.missing.saturating_sub(unseen);
+    }
+
     /// The partner answered.
     pub(super) fn answered(&mut self, seen: &Seen<'_>) {
         let psn = seen.psn();
@@ -210,11 +251,21 @@ impl Requests {
                 self.nak = Some((psn, seen.timestamp));
                 // Everything before it has arrived.
                 self.history.answer(psn.plus(0x00ff_ffff));
+                self.arrived_before(psn);
                 return;
             }
-            Some(_) => {}
+            Some(Syndrome::Ack { .. }) => self.arrived_before(psn.plus(1)),
+            Some(_) => self.arrived_before(psn),
             // Inside a read's answers there is no AETH; in an acknowledgement it is reserved.
-            None if seen.opcode.operation() == Operation::ReadResponse => {}
+            None if seen.opcode.operation() == Operation::ReadResponse => {
+                self.arrived_before(psn.plus(1));
+            }
+            // An answer, whatever its sign; that is cut off.
+            None if !seen.roce.is_whole() => {
+                self.history.answer(psn);
+                self.arrived_before(psn);
+                return;
+            }
             None => return,
         }
         let Some(answered) = self.history.answer(psn) else { return };
@@ -229,11 +280,11 @@ impl Requests {
     }
 }
 
-/// The numbers that a request takes; of a read, its bytes where that is not known.
-fn span(seen: &Seen<'_>, mtu: Option<u32>) -> (u32, Option<u32>) {
+/// The numbers that a request takes; of a read, its bytes where that is not known, if those are.
+fn span(seen: &Seen<'_>, mtu: Option<u32>) -> (u32, Option<Option<u32>>) {
     match (seen.opcode.operation(), seen.roce.reth(), mtu) {
         (Operation::ReadRequest, Some(reth), Some(mtu)) => (answers(reth.length, mtu), None),
-        (Operation::ReadRequest, Some(reth), None) => (1, Some(reth.length)),
+        (Operation::ReadRequest, reth, _) => (1, Some(reth.map(|reth| reth.length))),
         _ => (1, None),
     }
 }

@@ -4,12 +4,12 @@ use super::super::{LinkType, MAX_PACKET, Packet};
 use super::{BYTE_ORDER, ENHANCED_PACKET, INTERFACE, SECTION};
 use std::io::{self, Write};
 
-/// Writes a capture of one section, least significant bytes first. Each link type becomes an
-/// interface with a nanosecond clock when its first packet comes.
+/// Writes a capture of one section, least significant bytes first. Each interface is described
+/// when its first packet comes, with a nanosecond clock.
 #[derive(Debug)]
 pub struct PcapngWriter<W> {
     out: W,
-    interfaces: Vec<LinkType>,
+    interfaces: Vec<(LinkType, u32)>,
 }
 
 impl<W: Write> PcapngWriter<W> {
@@ -33,7 +33,7 @@ impl<W: Write> PcapngWriter<W> {
         if packet.bytes.len() > MAX_PACKET {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "packet larger than 1 MiB"));
         }
-        let number = self.interface(packet.link_type)?;
+        let number = self.interface(packet.link_type, packet.interface)?;
         let ns = packet.timestamp.as_ns();
         let words =
             [number, (ns >> 32) as u32, ns as u32, packet.bytes.len() as u32, packet.wire_len];
@@ -43,9 +43,10 @@ impl<W: Write> PcapngWriter<W> {
         write_block(&mut self.out, ENHANCED_PACKET, &[&a, &b, &c, &d, &e, packet.bytes, padding])
     }
 
-    /// The number of the interface with this link type, described if it is new.
-    fn interface(&mut self, link_type: LinkType) -> io::Result<u32> {
-        if let Some(at) = self.interfaces.iter().position(|known| *known == link_type) {
+    /// The number that an interface has here, described if it is new.
+    fn interface(&mut self, link_type: LinkType, number: u32) -> io::Result<u32> {
+        let wanted = (link_type, number);
+        if let Some(at) = self.interfaces.iter().position(|known| *known == wanted) {
             return Ok(at as u32);
         }
         let bad = |_| io::Error::new(io::ErrorKind::InvalidInput, "link type of more than 16 bits");
@@ -61,7 +62,7 @@ impl<W: Write> PcapngWriter<W> {
                 &[9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0],
             ],
         )?;
-        self.interfaces.push(link_type);
+        self.interfaces.push(wanted);
         Ok(self.interfaces.len() as u32 - 1)
     }
 

@@ -1,27 +1,37 @@
 //! `xoff inspect`: what a person wants to know of a RoCE capture.
 
+mod follow;
+mod html;
 mod page;
+mod source;
 
 use crate::exit::{Exit, Failure, Level, say};
 use crate::interrupt::Interrupt;
 use crate::output::reading::Bar;
-use crate::output::{self, printable, stdout_width, style::Style};
+use crate::output::{self, files, printable, stdout_width, style::Style};
 use serde::Serialize;
+use source::{Stdin, Tracked};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use xoff_diagnose::capture::{Analysis, Options, Report, Severity};
+use std::time::Duration;
+use xoff_diagnose::capture::{Analysis, Compression, Options, Report, Severity, Unpacked};
+use xoff_units::{Rate, Span};
 use xoff_wire::capture::{CaptureError, Format, LinkType, Reader};
 
 const EXAMPLES: &str = "Examples:
   xoff inspect slow.pcap
+  xoff inspect slow.pcapng.zst --html slow.html
   xoff inspect slow.pcapng --json | jq '.findings[].text'
+  xoff inspect --follow eth0 --for 10s
   tcpdump -i eth0 -s 128 -w - udp port 4791 | xoff inspect -
 
-Reads pcap and pcapng with Ethernet, raw IP or Linux cooked packets. Packets
-are numbered from 1, as in Wireshark. Times are those of the place where the
-capture was made: RTT from a request to the answer that names it, ACK from
-the oldest request that an answer covers.
+Reads pcap and pcapng, plain or compressed by gzip or zstd, with Ethernet, raw
+IP or Linux cooked packets, also inside VXLAN, GRE and ERSPAN. Packets are
+numbered from 1, as in Wireshark; those that offloads glued together are taken
+apart, those recorded on several interfaces count once. Times are those of the
+place where the capture was made: RTT from a request to the answer that names
+it, ACK from the oldest request that an answer covers.
 
 Exit codes:
   0    fine
@@ -35,7 +45,17 @@ Exit codes:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The capture; `-` for standard input
-    file: PathBuf,
+    #[arg(required_unless_present = "follow")]
+    file: Option<PathBuf>,
+    /// Listen on an interface instead, until Ctrl-C (needs CAP_NET_RAW)
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "file")]
+    follow: Option<String>,
+    /// Listen for so long
+    #[arg(long = "for", value_name = "TIME", requires = "follow")]
+    duration: Option<Span>,
+    /// Write a page with rates, losses, notifications and pauses over time
+    #[arg(long, value_name = "PAGE")]
+    html: Option<PathBuf>,
     /// Print everything found as JSON
     #[arg(long)]
     json: bool,
@@ -45,16 +65,35 @@ pub(crate) struct Args {
     /// Do not check ICRCs: for captures made by something that changes packets
     #[arg(long)]
     no_icrc: bool,
+    /// The speed of the links, from which follows how long a pause frame pauses
+    #[arg(long, value_name = "RATE", default_value = "100Gbps")]
+    link_rate: Rate,
 }
 
 impl Args {
     fn is_stdin(&self) -> bool {
-        self.file == Path::new("-")
+        self.file.as_deref() == Some(Path::new("-"))
     }
 
     /// The capture as messages name it.
     fn name(&self) -> String {
-        if self.is_stdin() { "standard input".to_owned() } else { self.file.display().to_string() }
+        match (&self.follow, &self.file) {
+            (Some(interface), _) => interface.clone(),
+            (None, Some(file)) if !self.is_stdin() => file.display().to_string(),
+            _ => "standard input".to_owned(),
+        }
+    }
+
+    /// The capture as headings name it.
+    fn title(&self) -> String {
+        let file = self.file.as_deref().filter(|_| !self.is_stdin());
+        let last = file.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        last.unwrap_or_else(|| self.name())
+    }
+
+    fn options(&self) -> Options {
+        let (check_icrc, link_rate) = (!self.no_icrc, self.link_rate);
+        Options { check_icrc, link_rate, ..Options::default() }
     }
 }
 
@@ -62,9 +101,12 @@ impl Args {
 #[derive(Debug)]
 struct Outcome {
     report: Report,
-    format: Format,
+    format: &'static str,
+    compression: Compression,
     bytes: u64,
     skipped_blocks: u64,
+    /// Packets that came faster than they were read.
+    dropped: u64,
     /// Why it was not read to its end.
     stopped: Option<Stopped>,
 }
@@ -80,10 +122,13 @@ enum Stopped {
 struct Answer<'a> {
     tool: &'static str,
     version: &'static str,
-    file: &'a Path,
+    file: Option<&'a Path>,
+    interface: Option<&'a str>,
     format: &'static str,
+    compression: Option<&'static str>,
     file_bytes: u64,
     skipped_blocks: u64,
+    dropped_packets: u64,
     complete: bool,
     problem: Option<String>,
     #[serde(flatten)]
@@ -91,18 +136,29 @@ struct Answer<'a> {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    if let Some(page) = &args.html {
+        files::may_write_one(page, html::is_own)?;
+    }
     let interrupt = Interrupt::listen();
-    let outcome = if args.is_stdin() {
-        read(args, std::io::stdin().lock(), None, &interrupt)?
+    let outcome = if let Some(interface) = &args.follow {
+        let limit = args.duration.map(|span| Duration::from_nanos(span.as_ps() / 1000));
+        follow::follow(interface, limit, args.options(), args.json, &interrupt)?
+    } else if args.is_stdin() {
+        read(args, Tracked::new(Stdin(interrupt.clone()), &interrupt), None, &interrupt)?
     } else {
-        let file = File::open(&args.file).map_err(|error| unreadable(args, &error.to_string()))?;
+        let path = args.file.as_deref().unwrap_or(Path::new("-"));
+        let file = File::open(path).map_err(|error| unreadable(args, &error.to_string()))?;
         let metadata = file.metadata().ok();
         if metadata.as_ref().is_some_and(|metadata| metadata.is_dir()) {
             return Err(unreadable(args, "it is a folder"));
         }
         let size = metadata.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
-        read(args, file, size, &interrupt)?
+        read(args, Tracked::new(file, &interrupt), size, &interrupt)?
     };
+    if let Some(page) = &args.html {
+        let text = html::render(&outcome.report, &args.title(), &heading(&outcome));
+        files::write_one(page, &text, html::is_own)?;
+    }
     show(args, &outcome)?;
     Ok(judge(args, &outcome))
 }
@@ -114,23 +170,29 @@ fn unreadable(args: &Args, reason: &str) -> Failure {
 /// Reads the capture, as far as it can be read.
 fn read(
     args: &Args,
-    source: impl Read,
+    source: Tracked<impl Read>,
     size: Option<u64>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     /// Packets between two reads of the clock.
     const STEP: u64 = 1 << 12;
-    let mut reader = Reader::new(source).map_err(|error| refused(args, &error))?;
+    let count = source.count();
+    let source = Unpacked::new(source).map_err(|error| refused(args, &error.into()))?;
+    let compression = source.compression();
+    let mut reader = match Reader::new(source) {
+        Err(_) if interrupt.requested() => return Err(Failure::silent(Exit::Interrupted)),
+        other => other.map_err(|error| refused(args, &error))?,
+    };
     if let Some(link_type) = reader.link_type().filter(|link_type| !link_type.is_supported()) {
         return Err(unsupported(args, link_type));
     }
     let mut bar = (!args.json && std::io::stderr().is_terminal()).then(|| Bar::new(size));
-    let options = Options { check_icrc: !args.no_icrc, ..Options::default() };
-    let mut analysis = Analysis::new(options);
+    let mut analysis = Analysis::new(args.options());
     let stopped = loop {
         match reader.next_packet() {
             Ok(Some(packet)) => analysis.packet(&packet),
             Ok(None) => break None,
+            Err(_) if interrupt.requested() => break Some(Stopped::Interrupted),
             Err(error) => break Some(Stopped::Broken(error)),
         }
         if analysis.packets().is_multiple_of(STEP) {
@@ -138,7 +200,7 @@ fn read(
                 break Some(Stopped::Interrupted);
             }
             if let Some(bar) = &mut bar {
-                bar.update(reader.position(), Some((analysis.packets(), "packets")));
+                bar.update(count.get(), Some((analysis.packets(), "packets")));
             }
         }
     };
@@ -147,9 +209,11 @@ fn read(
     }
     Ok(Outcome {
         report: analysis.finish(),
-        format: reader.format(),
+        format: format_name(reader.format()),
+        compression,
         bytes: reader.position(),
         skipped_blocks: reader.skipped_blocks(),
+        dropped: 0,
         stopped,
     })
 }
@@ -157,11 +221,8 @@ fn read(
 /// The file is none that can be read; what would help.
 fn refused(args: &Args, error: &CaptureError) -> Failure {
     let cure = match error {
-        CaptureError::NotACapture([0x1f, 0x8b, ..]) => "it is compressed: gunzip it first",
-        CaptureError::NotACapture([0x28, 0xb5, 0x2f, 0xfd]) => {
-            "it is compressed: decompress it with zstd -d first"
-        }
         CaptureError::NotACapture([b'B', b'Z', b'h', _]) => "it is compressed: bunzip2 it first",
+        CaptureError::NotACapture([0xfd, b'7', b'z', b'X']) => "it is compressed: unxz it first",
         CaptureError::NotACapture(_) | CaptureError::Empty => {
             "a capture is made with `tcpdump -i INTERFACE -w FILE.pcap` or Wireshark"
         }
@@ -196,28 +257,41 @@ fn problem(outcome: &Outcome) -> Option<String> {
     })
 }
 
+/// `pcapng, gzip`.
+fn heading(outcome: &Outcome) -> String {
+    let parts = [Some(outcome.format), outcome.compression.name()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 fn show(args: &Args, outcome: &Outcome) -> Result<(), Failure> {
-    let format = format_name(outcome.format);
     if args.json {
         return output::stdout_json(&Answer {
             tool: "xoff",
             version: env!("CARGO_PKG_VERSION"),
-            file: &args.file,
-            format,
+            file: args.file.as_deref(),
+            interface: args.follow.as_deref(),
+            format: outcome.format,
+            compression: outcome.compression.name(),
             file_bytes: outcome.bytes,
             skipped_blocks: outcome.skipped_blocks,
+            dropped_packets: outcome.dropped,
             complete: outcome.stopped.is_none(),
             problem: problem(outcome),
             report: &outcome.report,
         });
     }
-    let name = match args.file.file_name() {
-        Some(name) if !args.is_stdin() => name.to_string_lossy().into_owned(),
-        _ => args.name(),
-    };
-    let title = format!("{}  {format}", printable(&name));
+    let title = format!("{}  {}", printable(&args.title()), heading(outcome));
     let limit = if args.all { usize::MAX } else { page::MOST };
-    output::stdout(&page::render(&outcome.report, &title, limit, stdout_width(), Style::stdout()))
+    output::stdout(&page::render(&outcome.report, &title, limit, width(), Style::stdout()))
+}
+
+/// The columns of the terminal. In a pipe or a file there is room for whole names, which scripts look
+/// for; `COLUMNS` says otherwise.
+fn width() -> usize {
+    /// More than any table needs.
+    const WIDE: usize = 1000;
+    let piped = !std::io::stdout().is_terminal() && std::env::var_os("COLUMNS").is_none();
+    if piped { WIDE } else { stdout_width() }
 }
 
 /// Says what went wrong, on standard error, and how the program ends.

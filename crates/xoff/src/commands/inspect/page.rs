@@ -1,6 +1,6 @@
 //! The report for people.
 
-use crate::output::number::{bytes, count, counted, microseconds, percent, rate};
+use crate::output::number::{bytes, count, counted, microseconds, percent, plain, rate};
 use crate::output::printable;
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
@@ -26,6 +26,8 @@ pub(super) fn render(
 ) -> String {
     let mut text = head(report, title, style);
     connections(&mut text, report, limit, width, style);
+    ports(&mut text, report, limit, width, style);
+    opcodes(&mut text, report, width, style);
     findings(&mut text, report, limit, style);
     text
 }
@@ -40,11 +42,15 @@ fn head(report: &Report, title: &str, style: Style) -> String {
         microseconds(totals.duration_ns as f64 / 1000.0),
     );
     let mut parts = vec![format!("RoCEv2 {}", count(totals.roce_v2))];
+    for tunnel in &totals.tunnels {
+        parts.push(format!("in {} {}", tunnel.tunnel, count(tunnel.packets)));
+    }
     for (name, number) in [
         ("RoCEv1", totals.roce_v1),
         ("pause", totals.pause_frames),
         ("connection management", report.management.packets),
         ("other", totals.other),
+        ("recorded twice", totals.recorded_twice.count),
         ("truncated", totals.truncated.count),
     ] {
         if number > 0 {
@@ -100,9 +106,12 @@ fn connections(text: &mut String, report: &Report, limit: usize, width: usize, s
     }
 }
 
+/// How many columns there are.
+const ALL: usize = 20;
+
 /// The columns, of which those without anything in them are left out: that makes room for the
 /// others, and an empty column says nothing that the absent one does not.
-const COLUMNS: [(&str, Align); 17] = [
+const COLUMNS: [(&str, Align); ALL] = [
     ("#", Align::Right),
     ("from", Align::Left),
     ("to", Align::Left),
@@ -116,13 +125,16 @@ const COLUMNS: [(&str, Align); 17] = [
     ("twice", Align::Right),
     ("CE", Align::Right),
     ("CNP", Align::Right),
+    ("CNP/s", Align::Right),
+    ("slowest", Align::Right),
+    ("fastest", Align::Right),
     ("RTT p50", Align::Right),
     ("RTT p99", Align::Right),
     ("ACK p50", Align::Right),
     ("ACK p99", Align::Right),
 ];
 
-fn table(rows: &[[String; 17]]) -> Table {
+fn table(rows: &[[String; ALL]]) -> Table {
     let used: Vec<_> =
         (0..COLUMNS.len()).filter(|at| rows.iter().any(|row| !row[*at].is_empty())).collect();
     let columns: Vec<_> = used.iter().map(|at| COLUMNS[*at]).collect();
@@ -139,8 +151,11 @@ fn row(
     from: &End,
     to: &End,
     d: &Direction,
-) -> [String; 17] {
+) -> [String; ALL] {
     let moved = d.payload_bytes + d.read_bytes;
+    // How a sender that is notified slows down and recovers.
+    let rates = d.rate.filter(|_| d.cnps.count > 1);
+    let speed = |bps: Option<u64>| bps.map_or(String::new(), |bps| rate(Rate::from_bps(bps)));
     let rtt = latency(&d.round_trip);
     let ack = latency(&d.ack_delay);
     [
@@ -157,6 +172,9 @@ fn row(
         some(d.duplicates.count),
         if d.congestion_marked.is_empty() { String::new() } else { percent(d.marked_share) },
         some(d.cnps.count),
+        if d.cnps.count > 1 { plain(d.cnps_per_second) } else { String::new() },
+        speed(rates.map(|rates| rates.lowest_bps)),
+        speed(rates.map(|rates| rates.peak_bps)),
         rtt.0,
         rtt.1,
         ack.0,
@@ -196,9 +214,73 @@ fn operations(operations: &Operations) -> String {
     said.map(|(number, kind)| format!("{} {kind}", count(*number))).collect::<Vec<_>>().join(", ")
 }
 
+/// Ports that were paused, by the station that paused them.
+fn ports(text: &mut String, report: &Report, limit: usize, width: usize, style: Style) {
+    let mut rows: Vec<_> = Vec::new();
+    for port in &report.pauses.ports {
+        rows.extend(port.paused.iter().map(|paused| (port, paused)));
+    }
+    if rows.is_empty() {
+        return;
+    }
+    rows.sort_by_key(|(_, paused)| std::cmp::Reverse(paused.paused_ns));
+    let mut table = Table::new(&[
+        ("paused by", Align::Left),
+        ("priority", Align::Right),
+        ("pauses", Align::Right),
+        ("resumes", Align::Right),
+        ("paused", Align::Right),
+        ("share", Align::Right),
+        ("longest", Align::Right),
+    ]);
+    for (port, paused) in rows.iter().take(limit) {
+        let time = |ns: u64| microseconds(ns as f64 / 1000.0);
+        table.row([
+            port.station.clone(),
+            paused.priority.map_or("link".to_owned(), |priority| priority.to_string()),
+            count(paused.count.pauses.count),
+            count(paused.count.resumes),
+            time(paused.paused_ns),
+            percent(paused.share),
+            time(paused.longest_ns),
+        ]);
+    }
+    let speed = rate(Rate::from_bps(report.pauses.link_rate_bps));
+    let heading = format!("Pauses, if links have {speed} (--link-rate)");
+    let _ = write!(text, "\n{}\n{}", style.bold(&heading), table.render(width, style));
+    if let Some(more @ 1..) = rows.len().checked_sub(limit) {
+        let _ = writeln!(text, "  and {} more: --all shows them", count(more as u64));
+    }
+}
+
+/// Packets by opcode, in as many lines as it takes.
+fn opcodes(text: &mut String, report: &Report, width: usize, style: Style) {
+    /// Columns of a line where there is room for more.
+    const LONGEST: usize = 120;
+    if report.totals.opcodes.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{}", style.bold("Packets by opcode"));
+    let mut line = String::new();
+    for opcode in &report.totals.opcodes {
+        let name = opcode.name.clone().unwrap_or_else(|| format!("0x{:02x}", opcode.opcode));
+        let part = format!("{name} {}", count(opcode.packets));
+        if !line.is_empty() && line.len() + part.len() + 5 > width.min(LONGEST) {
+            let _ = writeln!(text, "  {line}");
+            line.clear();
+        }
+        line += if line.is_empty() { "" } else { " · " };
+        line += &part;
+    }
+    let _ = writeln!(text, "  {line}");
+}
+
 fn findings(text: &mut String, report: &Report, limit: usize, style: Style) {
     if report.findings.is_empty() {
-        let _ = writeln!(text, "\nNothing out of the ordinary.");
+        // Nothing found in nothing is no good news.
+        if report.totals.roce_v2 + report.totals.roce_v1 + report.totals.pause_frames > 0 {
+            let _ = writeln!(text, "\nNothing out of the ordinary.");
+        }
         return;
     }
     let _ = writeln!(text, "\n{}", style.bold("Findings"));

@@ -1,0 +1,8 @@
+//! A packet of a capture, through tunnels and offloads.
+#![no_main]
+
+#[allow(dead_code, reason = "a target uses one of the entrances")]
+#[path = "../../crates/diagnose/tests/entries/mod.rs"]
+mod entries;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::packet(bytes));
