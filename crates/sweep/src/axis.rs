@@ -56,7 +56,7 @@ impl Axis {
     pub(crate) fn read(mut table: Reader<'_>, problems: &mut Vec<Problem>) -> Option<Self> {
         let before = problems.len();
         let place = table.span.clone();
-        let (keys, key_span) = keys(&mut table, problems);
+        let (keys, key_span, named) = keys(&mut table, problems);
         let name = table.text("name", "kmin", problems);
         let values = table.list("values", "[\"100KB\", \"400KB\"]", problems);
         let [from, to] = ["from", "to"].map(|name| table.take(name, problems));
@@ -64,7 +64,7 @@ impl Axis {
         let scale = table.text("scale", "log", problems);
         let span = table.span.clone();
         table.finish(&KNOWN, problems);
-        let several = keys.len() > 1;
+        let several = named > 1;
         let values = match (values, from, to) {
             (Some((items, span)), None, None) => {
                 if let Some((_, span)) = &steps {
@@ -74,7 +74,7 @@ impl Axis {
                         "take `steps` out",
                     ));
                 }
-                listed(items, span, keys.len(), problems)
+                listed(items, span, named, problems)
             }
             (None, Some(from), Some(to)) if !several => between(from, to, steps, scale, problems),
             (None, Some(from), Some(_)) => {
@@ -173,7 +173,11 @@ impl Axis {
     }
 }
 
-fn keys(table: &mut Reader<'_>, problems: &mut Vec<Problem>) -> (Vec<Key>, Option<Range<usize>>) {
+/// The keys of an axis, where they stand, and how many are named, also where one is wrong.
+fn keys(
+    table: &mut Reader<'_>,
+    problems: &mut Vec<Problem>,
+) -> (Vec<Key>, Option<Range<usize>>, usize) {
     let one = table.text("key", "fabric.ecn.kmin", problems);
     let several = table.list("keys", "[\"fabric.ecn.kmin\", \"fabric.ecn.kmax\"]", problems);
     let (texts, span) = match (one, several) {
@@ -191,17 +195,18 @@ fn keys(table: &mut Reader<'_>, problems: &mut Vec<Problem>) -> (Vec<Key>, Optio
                 "`key` and `keys` at once",
                 "keep one of them",
             ));
-            return (Vec::new(), Some(span));
+            return (Vec::new(), Some(span), 1);
         }
         (None, None) => {
             let help = "say what changes: `key = \"fabric.ecn.kmin\"`";
             problems.push(Problem::missing(table.span.clone(), "an axis without `key`", help));
-            return (Vec::new(), None);
+            return (Vec::new(), None, 1);
         }
     };
     if texts.is_empty() {
         problems.push(Problem::value(span.clone(), "`keys` is empty", "name the keys that change"));
     }
+    let named = texts.len().max(1);
     let mut keys: Vec<Key> = Vec::new();
     for (text, span) in texts {
         match Key::parse(&text) {
@@ -216,7 +221,7 @@ fn keys(table: &mut Reader<'_>, problems: &mut Vec<Problem>) -> (Vec<Key>, Optio
             }
         }
     }
-    (keys, Some(span))
+    (keys, Some(span), named)
 }
 
 fn listed(

@@ -8,6 +8,7 @@ use crate::axis::Setting;
 use crate::key::File;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
+use xoff_fabric::diagnostic::code;
 use xoff_fabric::scenario::Scenario;
 use xoff_fabric::{FabricSetup, load_scenario};
 use xoff_units::Bytes;
@@ -53,6 +54,8 @@ pub struct Refused {
     pub message: String,
     /// What would be right.
     pub help: Option<String>,
+    /// Whether a key is not known, so that no value of it would do.
+    pub unknown_key: bool,
 }
 
 /// The longest flow a queue pair takes: 2^16 messages of 2^30 bytes.
@@ -127,18 +130,19 @@ impl Base {
                 let messages: Vec<&str> =
                     errors.iter().map(|error| error.message.as_str()).collect();
                 let help = errors.first().and_then(|error| error.help.clone());
-                Refused { message: messages.join("; "), help }
+                let unknown_key = errors.iter().any(|error| error.code == code::UNKNOWN_KEY);
+                Refused { message: messages.join("; "), help, unknown_key }
             })?;
         let (workloads, fabric) = (&loaded.scenario.workloads, &loaded.setup.fabric);
         let refused = |errors: Vec<WorkloadError>| {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            Refused { message: errors.join("; "), help: None }
+            Refused { message: errors.join("; "), help: None, unknown_key: false }
         };
         let mut open = xoff_workload::folder(&self.folder);
         let flows = xoff_workload::expand(workloads, fabric, seed, &mut open).map_err(refused)?;
         if flows.iter().any(|flow| flow.bytes > LONGEST_FLOW) {
             let message = format!("a flow is at most {LONGEST_FLOW} long");
-            return Err(Refused { message, help: None });
+            return Err(Refused { message, help: None, unknown_key: false });
         }
         let jobs = xoff_workload::programs_in(workloads, fabric, seed, Some(&self.folder));
         let jobs = jobs.map_err(refused)?;

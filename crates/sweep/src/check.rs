@@ -14,6 +14,7 @@ use crate::problem::Problem;
 use crate::table;
 use crate::value::{Measure, shown};
 use std::ops::Range;
+use xoff_fabric::diagnostic::code;
 use xoff_fabric::load_scenario;
 
 /// Values of an axis that are tried, evenly over it.
@@ -85,29 +86,25 @@ fn attempt(base: &Base, settings: &[Setting<'_>]) -> Result<(), Refusal> {
         help: Some("look at the files that the sweep begins with".to_owned()),
         of_key: true,
     })?;
-    let refusal = |message, help| Refusal { message, help, of_key: false };
     if base.names_files() {
         // The traffic is read from files, which takes as long as they are.
         let found = load_scenario(&texts.scenario, &texts.fabric).diagnostics;
         let error = found.into_iter().find(|found| found.is_error());
         return error.map_or(Ok(()), |error| {
-            let of_key = error.code == xoff_fabric::diagnostic::code::UNKNOWN_KEY;
+            let of_key = error.code == code::UNKNOWN_KEY;
             Err(Refusal { message: error.message, help: error.help, of_key })
         });
     }
-    match base.load(&texts, seed) {
-        Ok(_) => Ok(()),
-        Err(why) => {
-            let of_key = why.message.starts_with("unknown key");
-            Err(Refusal { of_key, ..refusal(why.message, why.help) })
-        }
-    }
+    let refused = base.load(&texts, seed).map(drop);
+    refused.map_err(|why| Refusal { message: why.message, help: why.help, of_key: why.unknown_key })
 }
 
 fn problem(axis: &Axis, span: Range<usize>, settings: &[Setting<'_>], refused: Refusal) -> Problem {
     if refused.of_key {
         let help = refused.help.unwrap_or_default();
-        return Problem::unknown(axis.key_span.clone(), refused.message, help);
+        let keys: Vec<String> = axis.keys.iter().map(|key| format!("`{key}`")).collect();
+        let message = format!("{}: {}", keys.join(" and "), refused.message);
+        return Problem::unknown(axis.key_span.clone(), message, help);
     }
     let each = settings.iter();
     let words: Vec<String> =

@@ -306,7 +306,11 @@ fn sample(table: &mut Reader<'_>, axes: &[Axis], problems: &mut Vec<Problem>) ->
     }
     let Some((points, at)) = points else {
         let help = "add `points = 200`";
-        problems.push(Problem::missing(span, format!("how many points has the {word}?"), help));
+        problems.push(Problem::missing(
+            span,
+            format!("a sample by `{word}` has a number of points"),
+            help,
+        ));
         return None;
     };
     if points == 0 {

@@ -119,17 +119,28 @@ impl Slurm {
         let mut daemon = self.nodes[node].take().unwrap();
         daemon.kill().unwrap();
         daemon.wait().unwrap();
-        // What runs on it are steps of this node, by their arguments or their folder.
-        for process in fs::read_dir("/proc").unwrap().flatten() {
-            let name = process.file_name().to_string_lossy().into_owned();
-            let Ok(number) = name.parse::<u32>() else { continue };
-            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-            let own = format!("SLURMD_NODENAME=n{node}\0");
-            let conf = format!("SLURM_CONF={}", self.conf().display());
+        // What ran on it: first the steps, which would report the end of their jobs, then the jobs.
+        let log = self.folder.path().join(format!("n{node}.log"));
+        let step = |process: &Path| {
+            let open = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+            open.into_iter().any(|file| fs::read_link(file.path()).is_ok_and(|to| to == log))
+        };
+        let own = [
+            format!("SLURMD_NODENAME=n{node}\0"),
+            format!("SLURM_CONF={}\0", self.conf().display()),
+        ];
+        let job = |process: &Path| {
+            let environment = fs::read(process.join("environ")).unwrap_or_default();
             let has =
-                |text: &str| environment.windows(text.len()).any(|part| part == text.as_bytes());
-            if has(&own) && has(&conf) {
-                drop(Command::new("kill").args(["-KILL", &number.to_string()]).status());
+                |text: &String| environment.windows(text.len()).any(|part| part == text.as_bytes());
+            own.iter().all(has)
+        };
+        for belongs in [&step as &dyn Fn(&Path) -> bool, &job] {
+            for process in fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()) {
+                let number = process.file_name().unwrap().to_string_lossy().into_owned();
+                if number.parse::<u32>().is_ok() && belongs(&process) {
+                    drop(Command::new("kill").args(["-KILL", &number]).status());
+                }
             }
         }
     }
