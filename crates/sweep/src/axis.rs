@@ -156,7 +156,7 @@ impl Axis {
                 let numbers: Option<Vec<f64>> = levels.iter().map(number).collect();
                 let least = |numbers: &[f64]| numbers.iter().copied().fold(f64::MAX, f64::min);
                 let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
-                numbers.is_some_and(|all| least(&all) > 0.0 && most(&all) >= 20.0 * least(&all))
+                numbers.is_some_and(|all| least(&all) > 0.0 && most(&all) >= 8.0 * least(&all))
             }
         }
     }
