@@ -151,6 +151,9 @@ fn capital(words: &str) -> String {
         .map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
 }
 
+/// A line of a response: its name, and its value for a group.
+type Part = (&'static str, fn(&Group) -> f64);
+
 fn response(
     at: usize,
     name: &str,
@@ -161,7 +164,7 @@ fn response(
 ) -> Drawing {
     let (unit, factor) = figure.unit;
     let y = Axis::new(figure.words, unit);
-    let parts: [(&str, fn(&Group) -> f64); 3] = [
+    let parts: [Part; 3] = [
         ("mean", |group| group.mean),
         ("least", |group| group.least),
         ("greatest", |group| group.greatest),

@@ -91,7 +91,7 @@ impl Places {
             Places::Sobol(shift) => sobol::coordinate(number, at) ^ shift[at],
         };
         match axis.levels() {
-            Some(levels) => Place::Level((u64::from(drawn) * levels as u64 >> 32) as usize),
+            Some(levels) => Place::Level(((u64::from(drawn) * levels as u64) >> 32) as usize),
             None => Place::Share(f64::from(drawn) / (1u64 << 32) as f64),
         }
     }
