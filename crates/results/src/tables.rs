@@ -43,10 +43,19 @@ impl Results<'_> {
     /// process knows, its memory. The second value holds what could not be written; the summary is
     /// complete all the same.
     pub fn write(&self, folder: &RunFolder, seed: u64) -> (Summary, Vec<RunError>) {
+        self.sum_up(Some(folder), seed)
+    }
+
+    /// The same summary without any tables, of a run that leaves nothing else.
+    pub fn summary(&self, seed: u64) -> Summary {
+        self.sum_up(None, seed).0
+    }
+
+    fn sum_up(&self, folder: Option<&RunFolder>, seed: u64) -> (Summary, Vec<RunError>) {
         let mut summary = Summary::new(seed);
         let mut errors = Vec::new();
         let report = self.report;
-        summary.inputs = folder.inputs().to_vec();
+        summary.inputs = folder.map_or(Vec::new(), |folder| folder.inputs().to_vec());
         summary.result_hash = format!("{:016x}", report.hash);
         summary.simulated_ps = report.end.as_ps();
         summary.wall_seconds = self.wall_seconds;
@@ -73,7 +82,12 @@ impl Results<'_> {
         (summary, errors)
     }
 
-    fn write_flows(&self, folder: &RunFolder, summary: &mut Summary, errors: &mut Vec<RunError>) {
+    fn write_flows(
+        &self,
+        folder: Option<&RunFolder>,
+        summary: &mut Summary,
+        errors: &mut Vec<RunError>,
+    ) {
         let nics: Vec<Name> =
             self.case.fabric.nics.iter().map(|nic| nic.name.as_str().into()).collect();
         let workloads = self.case.workloads.iter().map(|w| Name::from(xoff_workload::label(w)));
@@ -98,36 +112,41 @@ impl Results<'_> {
             cnps: result.counters.cnps,
             out_of_sequence: result.counters.out_of_sequence,
         });
-        let mut table = folder.table::<FlowRow>();
+        let mut table = folder.map(RunFolder::table::<FlowRow>);
         for row in rows {
             tally.add(&row);
-            if let Ok(open) = &mut table
+            if let Some(Ok(open)) = &mut table
                 && let Err(error) = open.push(&row)
             {
-                table = Err(error);
+                table = Some(Err(error));
             }
         }
-        errors.extend(table.and_then(|table| table.finish()).err());
+        errors.extend(table.and_then(|table| table.and_then(|table| table.finish()).err()));
         summary.flows = tally.finish(self.report.end);
     }
 
-    fn write_ports(&self, folder: &RunFolder, summary: &mut Summary, errors: &mut Vec<RunError>) {
+    fn write_ports(
+        &self,
+        folder: Option<&RunFolder>,
+        summary: &mut Summary,
+        errors: &mut Vec<RunError>,
+    ) {
         let elapsed = self.elapsed();
         let reports: Vec<PortReport> =
             (0..self.case.fabric.ports.len()).map(|p| self.port(p)).collect();
         let mut tally = PortTally::new(elapsed);
-        let mut table = folder.table();
+        let mut table = folder.map(RunFolder::table);
         for port in &reports {
             tally.add(port);
             for row in port.rows(elapsed) {
-                if let Ok(open) = &mut table
+                if let Some(Ok(open)) = &mut table
                     && let Err(error) = open.push(&row)
                 {
-                    table = Err(error);
+                    table = Some(Err(error));
                 }
             }
         }
-        errors.extend(table.and_then(|table| table.finish()).err());
+        errors.extend(table.and_then(|table| table.and_then(|table| table.finish()).err()));
         tally.finish(summary);
     }
 

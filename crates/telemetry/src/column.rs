@@ -6,6 +6,7 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Ty
 use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::{Type, TypePtr};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a column holds.
@@ -27,10 +28,10 @@ pub enum Kind {
 }
 
 /// One column of a table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Column {
     /// Its name in the file.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it holds.
     pub kind: Kind,
     /// Whether a row may leave it empty.
@@ -40,12 +41,17 @@ pub struct Column {
 impl Column {
     /// A column with a value in every row.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, nullable: false }
+        Self { name: Cow::Borrowed(name), kind, nullable: false }
     }
 
     /// A column that a row may leave empty.
     pub const fn nullable(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, nullable: true }
+        Self { name: Cow::Borrowed(name), kind, nullable: true }
+    }
+
+    /// A column that a row may leave empty, of a name that is known only when the table is made.
+    pub const fn named(name: String, kind: Kind) -> Self {
+        Self { name: Cow::Owned(name), kind, nullable: true }
     }
 
     fn schema(&self) -> Result<Type> {
@@ -57,7 +63,7 @@ impl Column {
             Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let repetition = if self.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        Type::primitive_type_builder(self.name, physical)
+        Type::primitive_type_builder(&self.name, physical)
             .with_repetition(repetition)
             .with_logical_type(logical)
             .build()
@@ -68,7 +74,8 @@ impl Column {
 pub trait Row {
     /// Name of the table, and of its file without `.parquet`.
     const TABLE: &'static str;
-    /// The columns, in order.
+    /// The columns, in order. None where they are known only when the table is made, by
+    /// [`Table::with_columns`](crate::Table::with_columns).
     const COLUMNS: &'static [Column];
 
     /// Hands over the cells of this row, one per column, in the order of [`Row::COLUMNS`].
@@ -76,9 +83,9 @@ pub trait Row {
 }
 
 /// The Parquet schema of a table.
-pub(crate) fn schema<R: Row>() -> Result<TypePtr> {
-    let fields = R::COLUMNS.iter().map(|c| c.schema().map(Arc::new)).collect::<Result<_>>()?;
-    Ok(Arc::new(Type::group_type_builder(R::TABLE).with_fields(fields).build()?))
+pub(crate) fn schema(table: &str, columns: &[Column]) -> Result<TypePtr> {
+    let fields = columns.iter().map(|c| c.schema().map(Arc::new)).collect::<Result<_>>()?;
+    Ok(Arc::new(Type::group_type_builder(table).with_fields(fields).build()?))
 }
 
 /// The cells of the rows not yet flushed, column by column.

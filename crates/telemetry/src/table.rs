@@ -10,7 +10,7 @@
 //! Row groups and footer reach the file in one write. When that fails, the file is cut back to the
 //! footer before, and is complete again.
 
-use crate::column::{self, Cells, Kind, Row};
+use crate::column::{self, Cells, Column, Kind, Row};
 use crate::error::RunError;
 use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
@@ -84,13 +84,18 @@ enum State {
 impl<R: Row> Table<R> {
     /// Starts a new file at `path`, replacing one that is there.
     pub fn create(path: &Path) -> Result<Self, RunError> {
+        Self::with_columns(path, R::COLUMNS)
+    }
+
+    /// The same with columns that are known only now; rows fill these and not [`Row::COLUMNS`].
+    pub fn with_columns(path: &Path, columns: &[Column]) -> Result<Self, RunError> {
         let file = File::create(path).map_err(|source| RunError::Table {
             path: path.to_owned(),
             rows_kept: 0,
             rows_lost: 0,
             source,
         })?;
-        Self::with_sink(path, file)
+        Self::with_all(path, file, columns, ROWS_PER_GROUP)
     }
 }
 
@@ -101,7 +106,16 @@ impl<R: Row, S: Sink> Table<R, S> {
     }
 
     pub(crate) fn with_groups(path: &Path, sink: S, rows_per_group: u64) -> Result<Self, RunError> {
-        let encoder = encoder::<R>().map_err(|error| RunError::Table {
+        Self::with_all(path, sink, R::COLUMNS, rows_per_group)
+    }
+
+    fn with_all(
+        path: &Path,
+        sink: S,
+        columns: &[Column],
+        rows_per_group: u64,
+    ) -> Result<Self, RunError> {
+        let encoder = encoder(R::TABLE, columns).map_err(|error| RunError::Table {
             path: path.to_owned(),
             rows_kept: 0,
             rows_lost: 0,
@@ -110,7 +124,7 @@ impl<R: Row, S: Sink> Table<R, S> {
         let mut table = Self {
             path: path.to_owned(),
             sink,
-            cells: Cells::new(R::COLUMNS),
+            cells: Cells::new(columns),
             waiting: 0,
             encoder,
             rows_per_group: rows_per_group.max(1),
@@ -254,20 +268,24 @@ impl<R: Row, S: Sink> Drop for Table<R, S> {
     }
 }
 
-fn encoder<R: Row>() -> Result<SerializedFileWriter<Vec<u8>>, ParquetError> {
+fn encoder(table: &str, columns: &[Column]) -> Result<SerializedFileWriter<Vec<u8>>, ParquetError> {
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("xoff version {}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::SNAPPY)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         // Page indexes live at the end of a file, and this one has many ends.
         .set_offset_index_disabled(true);
-    for column in R::COLUMNS.iter().filter(|column| column.kind == Kind::Growing) {
-        let path = ColumnPath::from(column.name);
+    for column in columns.iter().filter(|column| column.kind == Kind::Growing) {
+        let path = ColumnPath::from(column.name.to_string());
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)
             .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
     }
-    SerializedFileWriter::new(Vec::new(), column::schema::<R>()?, Arc::new(properties.build()))
+    SerializedFileWriter::new(
+        Vec::new(),
+        column::schema(table, columns)?,
+        Arc::new(properties.build()),
+    )
 }
 
 fn into_io(error: ParquetError) -> io::Error {

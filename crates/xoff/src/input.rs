@@ -78,6 +78,11 @@ pub(crate) struct Checked {
     pub(crate) findings: Findings,
 }
 
+/// Whether a file is a sweep file. Standard input is none: it can be read only once.
+pub(crate) fn is_sweep(path: &Path) -> bool {
+    path != Path::new("-") && read_text(path).is_ok_and(|text| xoff_sweep::file::is_one(&text))
+}
+
 /// Reads a fabric or a scenario file, whichever it is; `-` is standard input.
 pub(crate) fn any(path: &Path) -> Result<Checked, Failure> {
     let file = read_or_stdin(path)?;
@@ -130,6 +135,12 @@ pub(crate) fn refuse_scenario(path: &Path, text: &str, command: &str) -> Result<
 /// shows errors only.
 pub(crate) fn scenario(path: &Path, seed: Option<u64>, quiet: bool) -> Result<Scene, Failure> {
     let file = read(path)?;
+    if xoff_sweep::file::is_one(&file.text) {
+        let shown = path.display();
+        return Err(Failure::input(format!(
+            "`{shown}` is a sweep file, of many runs: `xoff sweep {shown}`"
+        )));
+    }
     let places = Places::of(&file.text);
     if places.is_fabric() {
         return Err(Failure::input(format!(
@@ -190,7 +201,7 @@ fn scene(file: SourceFile, places: &Places, seed: Option<u64>) -> (Option<Scene>
 }
 
 /// A file, or those of a folder by name.
-fn files(path: PathBuf) -> Vec<PathBuf> {
+pub(crate) fn files(path: PathBuf) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(&path) else { return vec![path] };
     let all = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<PathBuf> = all.filter(|path| path.is_file()).collect();

@@ -14,16 +14,17 @@ use xoff_units::{Bytes, Instant};
 const EXAMPLES: &str = "Examples:
   xoff check examples/pod-256.toml
   xoff check examples/incast.toml --json
+  xoff check examples/sweep-ecn.toml
   xoff plan 1024 --out pod && sed s/gpus.*/gpus=512/ pod/fabric.toml | xoff check -
 
 What a file is, is seen from what is in it. A scenario is checked together
-with its fabric and the files it names.";
+with its fabric and the files it names, a sweep with its scenario.";
 
 /// Arguments of `xoff check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
 pub(crate) struct Args {
-    /// A fabric or a scenario file, `-` for standard input
+    /// A fabric, a scenario or a sweep file, `-` for standard input (no sweep)
     file: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -59,6 +60,9 @@ impl Traffic {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    if input::is_sweep(&args.file) {
+        return sweep(args);
+    }
     let checked = input::any(&args.file)?;
     let (derived, traffic) = match &checked.content {
         Some(Content::Fabric(setup)) => (Some(Derived::of(setup)), None),
@@ -81,6 +85,31 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         checked.findings.show(false);
         if let Some(derived) = derived {
             output::stdout(&page(args, &checked, &derived, traffic))?;
+        }
+    }
+    Ok(if usable { Exit::Fine } else { Exit::BadInput })
+}
+
+/// The same for a sweep file.
+fn sweep(args: &Args) -> Result<Exit, Failure> {
+    let (outline, findings) = super::sweep::check(&args.file)?;
+    let usable = outline.is_some();
+    if args.json {
+        output::stdout_json(&Answer {
+            file: &args.file,
+            kind: "sweep",
+            usable,
+            diagnostics: findings.entries(),
+            derived: None,
+            traffic: None,
+        })?;
+    } else {
+        findings.show(false);
+        if let Some(outline) = outline {
+            let name = output::printable(&args.file.display().to_string());
+            let style = Style::stdout();
+            let outline = output::printable(&outline);
+            output::stdout(&format!("{}  sweep\n{outline}\n", style.bold(&name)))?;
         }
     }
     Ok(if usable { Exit::Fine } else { Exit::BadInput })

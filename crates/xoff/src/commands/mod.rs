@@ -19,6 +19,7 @@ pub(crate) mod perf;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod sweep;
 pub(crate) mod trace;
 pub(crate) mod validate;
 pub(crate) mod watch;
@@ -60,7 +61,9 @@ pub(crate) enum Command {
     Run(run::Args),
     /// Run a scenario under several rules of load balancing or congestion control
     Compare(compare::Args),
-    /// Check a fabric or scenario file and show what follows from it
+    /// Run a scenario with many values of keys of its files: one table of what each gave
+    Sweep(sweep::Args),
+    /// Check a fabric, scenario or sweep file and show what follows from it
     Check(check::Args),
     /// Print the JSON schema of the fabric or the scenario file
     Schema(schema::Args),
@@ -106,6 +109,7 @@ impl Command {
             Command::Plan(args) => plan::execute(args),
             Command::Run(args) => run::execute(args),
             Command::Compare(args) => compare::execute(args),
+            Command::Sweep(args) => sweep::execute(args),
             Command::Check(args) => check::execute(args),
             Command::Schema(args) => schema::execute(args),
             Command::Catalogue(args) => catalogue::execute(args),

@@ -3,8 +3,9 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "compare",
+    "sweep",
     "validate",
     "plan",
     "run",
