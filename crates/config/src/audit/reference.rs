@@ -384,7 +384,10 @@ fn whole_devices(devices: &[&Device], all: &mut [Device]) {
 }
 
 /// Votes for a size, by system and by how devices are named; no name stands for all.
-struct Sizes(BTreeMap<(SystemId, String), BTreeMap<Option<Bytes>, (Said<Bytes>, usize)>>);
+struct Sizes(BTreeMap<(SystemId, String), Counted>);
+
+/// How many devices have each size.
+type Counted = BTreeMap<Option<Bytes>, (Said<Bytes>, usize)>;
 
 impl Sizes {
     fn of(devices: &[&Device], size: impl Fn(&Device) -> Said<Bytes>) -> Self {

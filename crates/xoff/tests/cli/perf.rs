@@ -1,5 +1,7 @@
 //! `xoff perf` as people run it: both sides on one machine, and one of them killed or stopped.
 
+#![allow(clippy::disallowed_methods, reason = "how soon an end is noticed is wall time")]
+
 use super::{stderr, xoff};
 use std::io::Read;
 use std::path::Path;

@@ -4,9 +4,12 @@ use super::*;
 use crate::number::Priority;
 use xoff_units::Rate;
 
+/// Makes a port another one.
+type Change = fn(&mut Port);
+
 /// Switches with two ports each, which are configured as told.
-fn fleet(named: &[(&str, fn(&mut Port))]) -> Vec<Device> {
-    let device = |(name, change): &(&str, fn(&mut Port))| {
+fn fleet(named: &[(&str, Change)]) -> Vec<Device> {
+    let device = |(name, change): &(&str, Change)| {
         let mut device = Device::new(*name, SystemId::Eos);
         for port in ["Ethernet1", "Ethernet2"] {
             let port = device.port(port);
@@ -30,8 +33,8 @@ fn mtu(reference: &Reference, index: usize) -> Option<u64> {
     reference.devices[index].ports[&PortName::new("Ethernet1")].mtu.get().map(Bytes::get)
 }
 
-const AS_ALL: fn(&mut Port) = |_| {};
-const SMALL: fn(&mut Port) = |port| port.mtu = Said::meant(Bytes::new(1500));
+const AS_ALL: Change = |_| {};
+const SMALL: Change = |port| port.mtu = Said::meant(Bytes::new(1500));
 
 #[test]
 fn most_devices_of_a_kind_decide() {
@@ -47,7 +50,7 @@ fn most_devices_of_a_kind_decide() {
 
 #[test]
 fn of_two_sides_the_lossless_one_wins() {
-    let off: fn(&mut Port) = |port| port.pfc = Said::Default(Default::default());
+    let off: Change = |port| port.pfc = Said::Default(Default::default());
     let devices = fleet(&[("leaf1", AS_ALL), ("leaf2", off)]);
     let usual = reference(&devices);
     let pfc = &usual.devices[1].ports[&PortName::new("Ethernet1")].pfc;
