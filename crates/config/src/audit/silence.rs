@@ -4,7 +4,7 @@
 use super::finding::{Collector, Fault};
 use super::rule;
 use super::scene::Scene;
-use crate::device::{Device, RemarkKind};
+use crate::device::{Device, PortName, RemarkKind};
 use crate::place::Place;
 use std::collections::BTreeMap;
 
@@ -45,7 +45,13 @@ pub(super) fn check(scene: &Scene<'_>, index: usize, device: &Device, found: &mu
 
 /// Ports that the fabric file has and the configuration does not.
 fn missing_ports(scene: &Scene<'_>, index: usize, found: &mut Collector<'_>) {
-    let lacking = scene.lacking_ports(index);
+    // Where the other end's text is cut off, so is what would tell which port it is.
+    let cut = |name: &&&PortName| {
+        let planned = scene.wiring.planned(&(index, (**name).clone()));
+        planned.is_some_and(|planned| scene.cut.contains_key(&planned.other.0))
+    };
+    let lacking: Vec<&PortName> =
+        scene.lacking_ports(index).into_iter().filter(|name| !cut(&name)).collect();
     if lacking.is_empty() {
         return;
     }

@@ -96,6 +96,39 @@ fn tenants_in_one_queue() {
     }
 }
 
+/// RoCE without pauses, and two classes with them: what is written is read as meant, with the fabric file and without,
+/// and what does not belong to the mode is found.
+#[test]
+fn other_modes() {
+    let lossy = format!("{}[pfc]\nenabled = false\n", common::POD);
+    let two = format!("{}[[class]]\nid = 4\nlossless = true\ndscp = [28]\n", common::POD);
+    for system in SystemId::ALL.into_iter().filter(|system| *system != SystemId::Host) {
+        for file in [&lossy, &two] {
+            let pod = Pod::from(file, system);
+            for with_fabric in [true, false] {
+                let clean = pod.audit(&pod.clean, with_fabric);
+                assert!(clean.findings.is_empty(), "{system}: {:#?}", clean.findings);
+            }
+        }
+    }
+    let pod = Pod::from(&lossy, SystemId::Eos);
+    let pfc = "   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n   uc-tx-queue 3";
+    for (rule, old, new) in [
+        ("pfc-extra", "   uc-tx-queue 3", pfc),
+        ("ecn-missing", "      random-detect ecn", "      ! marked "),
+    ] {
+        let mut texts = pod.clean.clone();
+        let own = texts.iter_mut().find(|(name, _)| name.starts_with("leaf0.")).expect("a leaf");
+        assert!(own.1.contains(old), "{old}");
+        *own.1 = own.1.replace(old, new);
+        for with_fabric in [true, false] {
+            let report = pod.audit(&texts, with_fabric);
+            let found = report.findings.iter().any(|f| f.device == "leaf0" && f.rule.id == rule);
+            assert!(found, "{rule}, fabric {with_fabric}: {:#?}", report.findings);
+        }
+    }
+}
+
 /// Ports of two speeds that say neither: their thresholds differ, and nobody may call that a mistake.
 #[test]
 fn unknown_speeds_are_not_compared() {
