@@ -5,7 +5,7 @@
 //! buffers have, how NICs share their links. Where devices agree to have that otherwise, no device is wrong. What they
 //! have is meant then, and a note says so once.
 
-use super::kind;
+use super::kind::{self, Kind};
 use super::reference::Reference;
 use super::wiring::Wiring;
 use crate::device::{Device, Port, PortName};
@@ -38,7 +38,9 @@ pub(super) fn adopt(
             && known.is_some_and(|ports| ports.contains_key(&alias(index, name)))
     });
     let ends: Vec<(usize, PortName)> = kinds.keys().cloned().collect();
-    let reference = Reference::of(devices, kinds);
+    let told =
+        Told::of(&kinds, |(index, name)| meant[*index].as_ref()?.ports.get(&alias(*index, name)));
+    let reference = Reference::of(devices, kinds.clone());
     let mut habits = Habits::default();
     for (index, name) in ends {
         let Some(device) = &mut meant[index] else { continue };
@@ -49,14 +51,16 @@ pub(super) fn adopt(
         let firm = |about: &str, value: Option<&str>| reference.is_firm(index, &name, about, value);
         for difference in habit.differences() {
             let value = difference.left.as_deref();
-            if habit.is_number(&difference.about) && firm(&difference.about, value) {
+            let own = told.is_told(&kinds[&(index, name.clone())], &difference.about);
+            if !own && habit.is_number(&difference.about) && firm(&difference.about, value) {
                 habit.renumber(&difference.about);
                 habits.add(device.system.name(), difference);
             }
         }
         for difference in habit.differences() {
             let value = difference.left.as_deref();
-            if habit.is_open(&difference) && firm(&difference.about, value) {
+            let own = told.is_told(&kinds[&(index, name.clone())], &difference.about);
+            if !own && habit.is_open(&difference) && firm(&difference.about, value) {
                 facts::copy(&difference.about, usual, habit.port);
                 habits.add(device.system.name(), difference);
             }
@@ -68,6 +72,43 @@ pub(super) fn adopt(
         }
     }
     habits.notes()
+}
+
+/// What the intent tells of single devices: facts that it does not have alike for all of a system, or of a kind where they
+/// depend on speed. These are not left open.
+struct Told(BTreeMap<Kind, BTreeSet<String>>);
+
+impl Told {
+    fn of<'p>(
+        kinds: &BTreeMap<(usize, PortName), Kind>,
+        port: impl Fn(&(usize, PortName)) -> Option<&'p Port>,
+    ) -> Self {
+        let mut first: BTreeMap<Kind, Facts> = BTreeMap::new();
+        let mut told: BTreeMap<Kind, BTreeSet<String>> = BTreeMap::new();
+        for (end, kind) in kinds {
+            let Some(facts) = port(end).map(Facts::of_port) else { continue };
+            for kind in [kind.clone(), Self::system(kind)] {
+                let Some(known) = first.get(&kind) else {
+                    first.insert(kind, facts.clone());
+                    continue;
+                };
+                let differing = known.differences(&facts).into_iter().map(|one| one.about);
+                told.entry(kind).or_default().extend(differing);
+            }
+        }
+        Self(told)
+    }
+
+    fn system(kind: &Kind) -> Kind {
+        Kind { system: kind.system, role: String::new(), peer: String::new(), rate: None }
+    }
+
+    fn is_told(&self, kind: &Kind, about: &str) -> bool {
+        let cable = about == "cable" || about.ends_with("headroom");
+        let by_speed = about.starts_with("group") || about.ends_with("wred");
+        let kind = if by_speed { kind.clone() } else { Self::system(kind) };
+        !cable && self.0.get(&kind).is_some_and(|told| told.contains(about))
+    }
 }
 
 /// Buffers of a device as a whole. A headroom pool that devices do not set is the box's own; a smaller one is a mistake.

@@ -57,6 +57,10 @@ fn examples_name_their_schema_and_keep_to_it() {
     let schemas = [("fabric", schema("fabric")), ("scenario", schema("scenario"))];
     for path in examples() {
         let text = std::fs::read_to_string(&path).unwrap();
+        // Sweep files name keys of both kinds and have no schema of their own.
+        if text.contains("\n[[axis]]") {
+            continue;
+        }
         let named = text.lines().next().and_then(|line| line.strip_prefix("#:schema "));
         let named = path.with_file_name("").join(named.expect("`#:schema` in the first line"));
         let value: toml::Table = toml::from_str(&text).unwrap();
