@@ -45,6 +45,9 @@ pub struct Scenario {
     /// Seed of every random draw.
     #[serde(default = "one")]
     pub seed: u64,
+    /// What is simulated of the traffic.
+    #[serde(default)]
+    pub fidelity: Fidelity,
     /// The run ends here even if traffic is left; without it the run ends with the traffic.
     pub duration: Option<Span>,
     /// Traffic.
@@ -67,6 +70,33 @@ pub struct Scenario {
 
 fn one() -> u64 {
     1
+}
+
+/// What is simulated of the traffic.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fidelity {
+    /// Every packet: queues, pauses, marks, losses.
+    #[default]
+    Packet,
+    /// Flows with fair shares of links: the times of collectives and steps of tens of thousands of GPUs, without queues,
+    /// pauses, marks and losses.
+    Flow,
+}
+
+impl Fidelity {
+    /// All of them.
+    pub const ALL: [Fidelity; 2] = [Fidelity::Packet, Fidelity::Flow];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fidelity::Packet => "packet",
+            Fidelity::Flow => "flow",
+        }
+    }
 }
 
 /// One piece of traffic.

@@ -1,9 +1,9 @@
 //! [`Case`]: what is simulated.
 
 use xoff_fabric::model::{Fabric, NicId};
-use xoff_fabric::scenario::{Fault, Scenario, Workload};
+use xoff_fabric::scenario::{Fault, Fidelity, Scenario, Workload};
 use xoff_sim::{Observer, Report, Settings, SimError};
-use xoff_units::Instant;
+use xoff_units::{Instant, Span};
 use xoff_workload::{Flow, Job, WorkloadError};
 
 /// A fabric, the traffic on it and the faults of its scenario.
@@ -34,10 +34,16 @@ pub enum StartError {
 
 /// How a scenario is run: its own end and its sampling period, with this seed.
 pub fn settings(scenario: &Scenario, seed: u64) -> Settings {
+    // Flows have no queues to sample.
+    let sample_period = match scenario.fidelity {
+        Fidelity::Packet => scenario.record.period,
+        Fidelity::Flow => Span::ZERO,
+    };
     Settings {
         seed,
         until: scenario.duration.map(|duration| Instant::ZERO + duration),
-        sample_period: scenario.record.period,
+        sample_period,
+        fidelity: scenario.fidelity,
         ..Settings::default()
     }
 }

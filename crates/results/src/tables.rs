@@ -3,6 +3,7 @@
 use crate::watch::Seen;
 use crate::{Case, critical, jobs, workloads};
 use xoff_fabric::model::PortId;
+use xoff_fabric::scenario::Fidelity;
 use xoff_sim::spread::{self, Spread};
 use xoff_sim::{ClassResult, Drop, JobResult, Report};
 use xoff_telemetry::{
@@ -18,6 +19,12 @@ const NOTES: [&str; 4] = [
     "routes change only by faults; `switch.balancing` says which of several equal ports is taken",
     "bit errors and loss take whole packets; pause frames are lost on dead links only",
     "a flow is one message on a queue pair of its own; a collective keeps its queue pairs",
+];
+
+/// What it leaves out beside these where traffic is flows.
+const NOTES_ON_FLOWS: [&str; 2] = [
+    "fidelity `flow`: links are shared fairly at once; queues, pauses, marks, losses and timeouts are not simulated, and their counters are zero",
+    "fidelity `flow`: a collective is one load, and its queue pairs slow down together; classes share links as equals",
 ];
 
 /// A run that is over.
@@ -64,7 +71,11 @@ impl Results<'_> {
         summary.packet_hops_per_second = report.packet_hops as f64 / self.wall_seconds.max(1e-9);
         summary.cnps_sent = report.cnps;
         summary.events_left_out = self.seen.events_left_out;
+        summary.fidelity = report.fidelity.name().to_owned();
         summary.notes = NOTES.map(str::to_owned).to_vec();
+        if report.fidelity == Fidelity::Flow {
+            summary.notes.extend(NOTES_ON_FLOWS.map(str::to_owned));
+        }
         summary.notes.extend(jobs::left_out(&self.case, &report.jobs));
         summary.collectives = jobs::summarise(&self.case, &report.jobs);
         let critical = |job: &Job, result: &JobResult| {

@@ -6,6 +6,8 @@ mod net;
 use crate::engine::Engine;
 use crate::event::{EventQueue, MAX_ID};
 use crate::fault::state::Faults;
+use crate::fluid::refusal;
+use crate::fluid::state::Fluid;
 use crate::ideal::flight;
 use crate::job::state::Job;
 use crate::observe::Observation;
@@ -14,7 +16,7 @@ use crate::switch::hashing::Hashing;
 use crate::{Settings, SimError};
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::route::Routes;
-use xoff_fabric::scenario::Fault;
+use xoff_fabric::scenario::{Fault, Fidelity};
 use xoff_units::{Instant, Span};
 use xoff_workload::Flow;
 
@@ -32,6 +34,9 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     {
         return Err(SimError::TooLarge);
     }
+    if settings.fidelity == Fidelity::Flow {
+        refusal::check(fabric, traffic.0, &traffic.1, faults, settings).map_err(SimError::Flow)?;
+    }
     let usage = net::Use {
         by_turn: Q::BY_TURN,
         faults: !faults.is_empty(),
@@ -46,7 +51,13 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let faults = Faults::new(fabric, changes);
     let observation = Observation::new(fabric, observer, settings);
     let horizon = settings.until.unwrap_or(Instant::MAX);
-    Ok(Engine::new(fabric, events, (net, hosts), faults, observation, horizon))
+    let fluid = match settings.fidelity {
+        Fidelity::Packet => None,
+        Fidelity::Flow => Some(Box::new(Fluid::new(fabric, &net, &hosts))),
+    };
+    let mut engine = Engine::new(fabric, events, (net, hosts), faults, observation, horizon);
+    engine.fluid = fluid;
+    Ok(engine)
 }
 
 /// Events per microsecond and how far ahead they lie, for the wheel.

@@ -25,6 +25,9 @@ use xoff_wire::{Extension, Header, Opcode, Psn, Qpn, Rkey, Service};
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Starts a flow.
     pub(crate) fn open(&mut self, flow: FlowId) {
+        if self.is_fluid() {
+            return self.open_fluid(flow);
+        }
         let state = self.hosts.flows.get_mut(flow);
         let way = Way {
             flow,

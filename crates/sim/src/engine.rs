@@ -10,6 +10,7 @@
 use crate::account::Accounts;
 use crate::event::{Event, EventQueue, Key, Kind, Word};
 use crate::fault::state::Faults;
+use crate::fluid::state::Fluid;
 use crate::hosts::Hosts;
 use crate::id::{EndpointId, FlowId, PacketId, PlaneId, Slot};
 use crate::lookahead::Lookahead;
@@ -33,6 +34,8 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) faults: Faults,
     pub(crate) accounts: Accounts,
     pub(crate) observation: Observation<'a>,
+    /// Traffic as flows, where it is not packets.
+    pub(crate) fluid: Option<Box<Fluid<'a>>>,
     lookahead: Lookahead,
     /// The run ends here.
     horizon: Instant,
@@ -60,6 +63,7 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
             faults,
             accounts,
             observation,
+            fluid: None,
             lookahead,
             horizon,
             stop,

@@ -49,16 +49,26 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let mut actions = std::mem::take(&mut self.hosts.jobs.actions);
         let running = &mut self.hosts.jobs.running[job];
         running.now = next.map(|(program, _)| program);
+        let mut whole = None;
         if let Some(program) = &mut running.now {
             running.runs.push(JobRun { start: self.now, end: None });
             running.requests_before = running.requests.len();
             // Programs count from their start, so that a repetition is the same whenever it begins.
             program.at(Instant::ZERO);
-            program.start(&mut actions);
+            whole = Some(program.clone()).filter(|p| self.fluid.is_some() && p.is_in_step());
+            if whole.is_none() {
+                if self.fluid.is_some() {
+                    program.hand_out_calls();
+                }
+                program.start(&mut actions);
+            }
         } else {
             self.finish_one();
         }
         self.carry_out(job, actions);
+        if let Some(program) = whole {
+            self.begin_whole(job, program);
+        }
         self.watch_switches(job);
     }
 
@@ -77,6 +87,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn carry_out(&mut self, job: JobId, mut actions: Vec<Action>) {
         for action in actions.drain(..) {
             match action {
+                Action::Network { token, from, to, queue, traffic, bytes } if self.is_fluid() => {
+                    self.hosts.jobs.count_sent(job, bytes);
+                    self.send_fluid(job, (from, to, queue), traffic, bytes, token);
+                }
+                Action::Call { token, call } => self.begin_call(job, token, call),
                 Action::Network { token, from, to, queue, traffic, bytes } => {
                     let class = match traffic {
                         Traffic::Data => self.hosts.jobs.running[job].class,
@@ -118,7 +133,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// A program has finished: the next one begins at the same instant.
-    fn end_run(&mut self, job: JobId) {
+    pub(super) fn end_run(&mut self, job: JobId) {
         let now = self.now;
         let running = &mut self.hosts.jobs.running[job];
         if let Some(run) = running.runs.last_mut() {
@@ -145,6 +160,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Closes all queue pairs of a job.
     fn close_connections(&mut self, job: JobId) {
+        if self.is_fluid() {
+            self.close_fluid(job);
+        }
         let own = (job, NicId(0), NicId(0), 0, 0)..(JobId(job.0 + 1), NicId(0), NicId(0), 0, 0);
         let keys: Vec<LinkKey> = self.hosts.jobs.links.range(own).map(|(key, _)| *key).collect();
         for key in keys {
@@ -201,6 +219,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// What packets of a new queue pair of a job are hashed to, from its lower NIC and from its higher one.
     fn link_hashes(&mut self, (job, low, high, queue, _): LinkKey) -> [Hashes; 2] {
         let number = self.hosts.jobs.links.len() as u32;
+        self.hashes_of(job, (low, high, queue), number)
+    }
+
+    /// The same at the fidelity of flows.
+    pub(crate) fn pair_hashes(&mut self, job: JobId, pair: (NicId, NicId, u32)) -> [Hashes; 2] {
+        let number = self.fluid().pairs_open();
+        self.hashes_of(job, pair, number)
+    }
+
+    /// The hashes of a job's queue pair that is opened as the one of this number.
+    fn hashes_of(
+        &mut self,
+        job: JobId,
+        (low, high, queue): (NicId, NicId, u32),
+        number: u32,
+    ) -> [Hashes; 2] {
         let flow = self.hosts.flows.len() as u32 + number;
         // What NICs derive the source port from: the queue pair, as RoCEv2 suggests.
         let running = &mut self.hosts.jobs.running[job];

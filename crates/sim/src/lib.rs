@@ -26,6 +26,7 @@ mod engine;
 mod engineer;
 mod event;
 mod fault;
+mod fluid;
 mod forward;
 mod host;
 mod hosts;
@@ -55,6 +56,7 @@ mod voq;
 mod watchdog;
 mod wheel;
 
+pub use fluid::refusal::Refusal;
 pub use job::state::Job;
 pub use report::{
     ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, LinkState,
@@ -64,7 +66,7 @@ pub use report::{
 
 use event::EventQueue;
 use xoff_fabric::model::{Fabric, Ties};
-use xoff_fabric::scenario::Fault;
+use xoff_fabric::scenario::{Fault, Fidelity};
 use xoff_units::{Instant, Span};
 use xoff_workload::Flow;
 
@@ -81,6 +83,8 @@ pub struct Settings {
     pub scrape_period: Span,
     /// Every packet's header is encoded and decoded on its way, and must not change.
     pub check_wire: bool,
+    /// What is simulated of the traffic.
+    pub fidelity: Fidelity,
     /// Which event queue to use. Where the fabric wants ties in insertion order this changes nothing.
     pub queue: QueueKind,
 }
@@ -93,6 +97,7 @@ impl Default for Settings {
             sample_period: Span::ZERO,
             scrape_period: Span::ZERO,
             check_wire: false,
+            fidelity: Fidelity::Packet,
             queue: QueueKind::Wheel,
         }
     }
@@ -130,6 +135,9 @@ pub enum SimError {
     /// A fault names something that is not there.
     #[error("{0}")]
     Name(String),
+    /// Something that flows cannot show.
+    #[error("fidelity `flow` cannot simulate {0}; use `packet`")]
+    Flow(fluid::refusal::Refusal),
 }
 
 /// Runs flows on a fabric.
@@ -174,6 +182,7 @@ fn run_on<Q: EventQueue>(
 ) -> Result<Report, SimError> {
     let mut engine = build::engine(fabric, traffic, faults, settings, events, observer)?;
     let outcome = engine.run();
+    engine.count_fluid();
     engine.scrape_after(outcome);
     engine.assert_conserved();
     Ok(engine.into_report(outcome))

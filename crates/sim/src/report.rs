@@ -1,6 +1,7 @@
 //! What a run reports: while it runs to its [`Observer`], and at its end as a [`Report`].
 
 use xoff_fabric::model::{NicId, PortId};
+use xoff_fabric::scenario::Fidelity;
 use xoff_transport::Status;
 use xoff_units::{Bytes, Instant, Rate, Span};
 use xoff_workload::replay::{CallFigures, RankEnds};
@@ -393,6 +394,8 @@ impl PortHealth {
 pub struct Report {
     /// How it ended.
     pub outcome: Outcome,
+    /// What was simulated of the traffic.
+    pub fidelity: Fidelity,
     /// Simulated time.
     pub end: Instant,
     /// Events handled.

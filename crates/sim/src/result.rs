@@ -8,6 +8,7 @@ use crate::report::{
     ClassResult, FlowCounters, FlowResult, JobResult, Outcome, PortHealth, Report,
 };
 use xoff_fabric::model::ClassId;
+use xoff_fabric::scenario::Fidelity;
 use xoff_transport::QueuePair;
 use xoff_units::{Bytes, Span};
 
@@ -75,6 +76,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let hash = self.digest(&flows, &jobs, &ports);
         Report {
             outcome,
+            fidelity: if self.is_fluid() { Fidelity::Flow } else { Fidelity::Packet },
             end: self.now,
             events: self.observation.events(),
             packet_hops: self.packet_hops(),

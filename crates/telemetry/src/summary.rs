@@ -19,6 +19,8 @@ pub struct Summary {
     pub version: String,
     /// Seed of every random draw.
     pub seed: u64,
+    /// What was simulated of the traffic: `packet` or `flow`.
+    pub fidelity: String,
     /// The files the run was made from.
     pub inputs: Vec<InputFile>,
     /// How it ended.

@@ -2,7 +2,7 @@
 
 use crate::check::overlay;
 use crate::phase::Phase;
-use xoff_fabric::scenario::{Allow, Fault, Record, Scenario, Workload};
+use xoff_fabric::scenario::{Allow, Fault, Fidelity, Record, Scenario, Workload};
 use xoff_units::Span;
 
 /// A scenario that is run to answer a question. Its text is an ordinary scenario file, so that a
@@ -30,6 +30,7 @@ impl Experiment {
     /// Traffic on the fabric as it is. No rule is enforced while it runs: the judges decide.
     pub fn new(id: impl Into<String>, phase: Phase, title: impl Into<String>) -> Self {
         let scenario = Scenario {
+            fidelity: Fidelity::Packet,
             fabric: String::new(),
             seed: 1,
             duration: Some(LONGEST),

@@ -71,7 +71,7 @@ pub use traffic::{Loads, loads};
 
 /// What ranks do together. The size that goes with it is counted as nccl-tests counts: of the
 /// larger buffer of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Collective {
     /// Everybody ends with the sum of everybody's data.
     AllReduce,
@@ -171,7 +171,7 @@ impl Algorithm {
     }
 
     /// Whether every rank sends to every other by itself.
-    const fn is_between_pairs(self) -> bool {
+    pub(crate) const fn is_between_pairs(self) -> bool {
         matches!(self, Algorithm::Pairwise | Algorithm::Pxn | Algorithm::Direct)
     }
 

@@ -16,7 +16,8 @@ use crate::agenda::{Agenda, Rank};
 use crate::collective::Network;
 use crate::layout::{self, GpuId};
 use crate::ports::{Ports, Transfer};
-use crate::program::{Action, Program, Token, Traffic};
+use crate::program::{Action, Program, Queue, Token, Traffic};
+use std::collections::BTreeSet;
 use xoff_fabric::model::{Fabric, NicId};
 use xoff_units::{Bytes, Instant, Rate, Span};
 
@@ -49,6 +50,9 @@ pub enum IdealError {
     /// A NIC or GPU that the fabric does not have, or one without a rate.
     #[error("the program uses a NIC or GPU that cannot send")]
     NoSuchPort,
+    /// It hands out whole collectives, whose transfers are not known here.
+    #[error("the program hands out its collectives whole")]
+    Whole,
     /// Beyond what time can be counted.
     #[error("the program takes longer than 213 days")]
     TooLong,
@@ -111,6 +115,35 @@ pub fn run_on_paths(program: &mut Program, paths: &Paths<'_>) -> Result<Outcome,
     run_over(program, (nics.collect(), &latency), (layout::nvlinks(fabric), &near))
 }
 
+/// The queue pairs of a collective in the order in which it first uses them, as the two NICs of each, the lower first, and its
+/// number. Runs until all that [`Program::demands`] names have been used.
+pub fn openings(
+    program: &mut Program,
+    paths: &Paths<'_>,
+) -> Result<Vec<(NicId, NicId, Queue)>, IdealError> {
+    let pair = |from: NicId, to: NicId, queue| (from.min(to), from.max(to), queue);
+    let demands = program.demands();
+    let mut left: BTreeSet<_> = demands.iter().map(|d| pair(d.from, d.to, d.queue)).collect();
+    let mut order = Vec::with_capacity(left.len());
+    let fabric = paths.fabric();
+    let nics = (0..fabric.nics.len() as u32).map(|nic| paths.rate(NicId(nic)));
+    let latency = |from: NicId, to: NicId, bytes: Bytes| paths.latency(from, to, bytes);
+    let near = layout::nvlink_latencies(fabric);
+    let near = |gpu: GpuId| near.get(gpu.index()).copied().unwrap_or(Span::ZERO);
+    let watch = &mut |action: &Action| {
+        if let Action::Network { from, to, queue, .. } = *action {
+            let pair = pair(from, to, queue);
+            if left.remove(&pair) {
+                order.push(pair);
+            }
+        }
+        !left.is_empty()
+    };
+    let network = (nics.collect(), &latency as Far<'_>);
+    run_watched(program, network, (layout::nvlinks(fabric), &near), watch)?;
+    Ok(order)
+}
+
 /// How long bytes take from a NIC to another, without their time on the wire.
 type Far<'a> = &'a dyn Fn(NicId, NicId, Bytes) -> Span;
 /// The same from a GPU to others of its server.
@@ -118,9 +151,22 @@ type Near<'a> = &'a dyn Fn(GpuId) -> Span;
 
 fn run_over(
     program: &mut Program,
+    network: (Vec<Rate>, Far<'_>),
+    servers: (Vec<Rate>, Near<'_>),
+) -> Result<Outcome, IdealError> {
+    match run_watched(program, network, servers, &mut |_| true)? {
+        Some(outcome) => Ok(outcome),
+        None => Err(IdealError::Early),
+    }
+}
+
+/// Runs a program while `watch`, which sees every action, says so; nothing if it did not come to its end.
+fn run_watched(
+    program: &mut Program,
     (nics, far): (Vec<Rate>, Far<'_>),
     (gpus, near): (Vec<Rate>, Near<'_>),
-) -> Result<Outcome, IdealError> {
+    watch: &mut dyn FnMut(&Action) -> bool,
+) -> Result<Option<Outcome>, IdealError> {
     let mut executor = Executor {
         nics: Ports::new(nics),
         gpus: Ports::new(gpus),
@@ -137,6 +183,9 @@ fn run_over(
     program.start(&mut actions);
     loop {
         for action in actions.drain(..) {
+            if !watch(&action) {
+                return Ok(None);
+            }
             executor.begin(now, action)?;
         }
         most = most.max(executor.under_way);
@@ -161,14 +210,14 @@ fn run_over(
     if !executor.finished {
         return Err(IdealError::Stuck(executor.actions));
     }
-    Ok(Outcome {
+    Ok(Some(Outcome {
         end: now,
         actions: executor.actions,
         nics: executor.nics.into_moved(),
         gpus: executor.gpus.into_moved(),
         clear_to_sends: executor.clear_to_sends,
         most_under_way: most,
-    })
+    }))
 }
 
 struct Executor<'a> {
@@ -223,6 +272,7 @@ impl Executor<'_> {
                 self.send(now, Kind::Nvlink, Transfer { from, to, bytes, program: 0, token });
             }
             Action::Wait { token, span, .. } => self.push(now.plus(span), What::Done(token)),
+            Action::Call { .. } => return Err(IdealError::Whole),
             Action::Begins { .. } | Action::Ends { .. } => self.under_way -= 1,
             Action::Finished => {
                 self.finished = true;

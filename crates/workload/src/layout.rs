@@ -298,7 +298,7 @@ impl Layout {
 }
 
 /// The rate of a NIC: of all its ports together.
-pub(crate) fn rate(fabric: &Fabric, nic: NicId) -> Rate {
+pub fn rate(fabric: &Fabric, nic: NicId) -> Rate {
     let ports = fabric.node_ports(fabric.nic_node(nic));
     Rate::from_bps(ports.map(|port| fabric.cable(port).rate.bps()).sum())
 }

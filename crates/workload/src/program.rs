@@ -9,6 +9,8 @@
 //!   between two NICs arrive in the order in which they were pushed; others may overtake.
 //! - A wait is done when its time has passed.
 //! - [`Action::Finished`] comes exactly once, last, and with nothing of the program under way.
+//! - A runner that does not need single transfers calls [`Program::hand_out_calls`] before the start: collectives of a
+//!   training step or a trace whose ranks depend on each other throughout are then one [`Action::Call`] each, whose transfers [`Program::callee`] tells.
 //!
 //! The same calls in the same order give the same actions. A running collective allocates nothing,
 //! and holds memory in proportion to ranks and channels, never to transfers: a ring AllReduce of
@@ -19,7 +21,7 @@
 mod demand;
 mod graph;
 
-use crate::collective::{Aggregate, Direct, Exchange, Machine, Pat};
+use crate::collective::{Aggregate, Collective, Direct, Exchange, Machine, Pat};
 use crate::layout::GpuId;
 use crate::replay::{CallFigures, RankEnds, ReplayProgram};
 use crate::service::{Blocks, Requests, Served, Serving};
@@ -116,6 +118,13 @@ pub enum Action {
         /// How long; never zero.
         span: Span,
     },
+    /// A whole collective, of a program that hands them out ([`Program::hand_out_calls`]).
+    Call {
+        /// Comes back when all of its ranks are done.
+        token: Token,
+        /// Which: the same call of the same group does the same.
+        call: CallId,
+    },
     /// Something begins whose time is asked for. Nothing comes back.
     Begins {
         /// What; requests count from 0, in the order in which they begin.
@@ -128,6 +137,19 @@ pub enum Action {
     },
     /// All is done.
     Finished,
+}
+
+/// A collective within a program. Two with the same id send the same over the same queue pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallId {
+    /// Groups that share queue pairs where they have the same NICs: the kind of a group, or a communicator.
+    pub space: u32,
+    /// The group, among those of its space.
+    pub group: u32,
+    /// What its ranks do.
+    pub collective: Collective,
+    /// With how much.
+    pub size: Bytes,
 }
 
 /// A request of a program: something whose time is asked for, as that of a block or a prompt.
@@ -183,6 +205,54 @@ impl Program {
             Program::Blocks(blocks) => blocks.start(out),
             Program::Requests(requests) => requests.start(out),
             Program::Serving(serving) => serving.start(out),
+        }
+    }
+
+    /// From now on a collective within the program is one action ([`Action::Call`]). To be called before the start; for
+    /// programs without collectives in them it changes nothing.
+    pub fn hand_out_calls(&mut self) {
+        match self {
+            Program::Step(step) => step.hand_out_calls(),
+            Program::Replay(replay) => replay.hand_out_calls(),
+            _ => {}
+        }
+    }
+
+    /// The program of a collective that was handed out under this token and is not done.
+    pub fn callee(&self, token: Token) -> Option<Program> {
+        match self {
+            Program::Step(step) => step.callee(token),
+            Program::Replay(replay) => replay.callee(token),
+            _ => None,
+        }
+    }
+
+    /// Whether it is one collective, of which [`Program::demands`] and [`Program::loads`] know everything.
+    pub fn is_collective(&self) -> bool {
+        matches!(
+            self,
+            Program::Machine(_)
+                | Program::Exchange(_)
+                | Program::Direct(_)
+                | Program::Aggregate(_)
+                | Program::Pat(_)
+        )
+    }
+
+    /// Whether its ranks depend on each other throughout, so that all of its queue pairs slow down together.
+    pub fn is_in_step(&self) -> bool {
+        matches!(self, Program::Machine(_) | Program::Aggregate(_))
+    }
+
+    /// Tells collectives apart that move the same bytes in other ways; zero for programs that are none.
+    pub fn fingerprint(&self) -> u64 {
+        match self {
+            Program::Machine(machine) => machine.fingerprint(),
+            Program::Exchange(_) => 1,
+            Program::Direct(_) => 2,
+            Program::Aggregate(_) => 3,
+            Program::Pat(_) => 4,
+            _ => 0,
         }
     }
 

@@ -116,6 +116,7 @@ fn facts(material: &Material<'_>) -> Vec<Fact> {
     let mut facts = vec![
         Fact::code("To repeat", &material.command),
         Fact::new("Seed", summary.seed.to_string()),
+        Fact::new("Fidelity", summary.fidelity.clone()),
         Fact::new("Version", format!("{} {}", summary.tool, summary.version)),
         Fact::code("Digest of the results", &summary.result_hash),
     ];

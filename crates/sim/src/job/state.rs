@@ -1,7 +1,8 @@
 //! Jobs under way, their queue pairs, and what they wait for.
 
 use crate::connection::state::FlowState;
-use crate::id::{ConnectionId, JobId, Table};
+use crate::fluid::shares::LoadId;
+use crate::id::{ConnectionId, FlowId, JobId, Table};
 use crate::ideal;
 use crate::report::{Failure, FlowCounters, JobRun};
 use crate::switch::hashing::{Hashes, Hashing};
@@ -210,7 +211,7 @@ impl Jobs {
 
     /// The number of the program that a job runs. It has another one after a fallback, so that what the program
     /// before has asked for is not taken for its own.
-    pub(super) fn program(&self, job: JobId) -> u32 {
+    pub(crate) fn program(&self, job: JobId) -> u32 {
         let fallbacks = self.running[job].fallbacks.len();
         (fallbacks * self.running.len()) as u32 + job.0
     }
@@ -223,6 +224,23 @@ impl Jobs {
 
     pub(crate) fn count(&self) -> usize {
         self.running.len()
+    }
+
+    /// The class of a job's data.
+    pub(crate) fn class(&self, job: JobId) -> ClassId {
+        self.running[job].class
+    }
+
+    /// The program of a collective that a job's program handed out.
+    pub(crate) fn callee(&self, job: JobId, token: Token) -> Option<Program> {
+        self.running[job].now.as_ref()?.callee(token)
+    }
+
+    /// A job sends so much over the network as a flow, all of which arrives.
+    pub(crate) fn count_sent(&mut self, job: JobId, bytes: Bytes) {
+        let running = &mut self.running[job];
+        running.posted += bytes;
+        running.closed.delivered += bytes.get();
     }
 
     /// Whether the start of a job, a computation or a transfer inside a server is scheduled.
@@ -271,7 +289,7 @@ pub(super) fn longest_round_trip(fabric: &Fabric, routes: &Routes, hashing: &mut
 
 /// What jobs wait for beside packets.
 #[derive(Clone, Copy)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Start {
         job: JobId,
     },
@@ -290,13 +308,32 @@ pub(super) enum Next {
     Free {
         gpu: u32,
     },
+    /// All of a program that is one collective is done, at the fidelity of flows like all that follows.
+    Ended {
+        program: u32,
+    },
+    /// All of a load has passed, if it still has this turn.
+    Passed {
+        load: LoadId,
+        turn: u32,
+    },
+    /// The initiator of a flow knows that it is done.
+    FlowEnds {
+        flow: FlowId,
+    },
+    /// Shares of links are worked out again.
+    Settle,
 }
 
 impl Next {
     /// As on the ideal network: ports look when everything else has happened.
-    pub(super) fn rank(&self) -> Rank {
+    pub(crate) fn rank(&self) -> Rank {
         let (class, source) = match self {
             Next::Start { .. } | Next::Done { .. } | Next::FallBack { .. } => (0, 0),
+            Next::Ended { .. } | Next::FlowEnds { .. } => (0, 0),
+            Next::Passed { load, .. } => (1, load.0),
+            // When everything that happens at this instant has changed what it changes.
+            Next::Settle => (3, 0),
             Next::Arrive(transfer) => (1, transfer.connection()),
             Next::Free { gpu } => (2, *gpu),
         };

@@ -15,7 +15,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    pub(super) fn schedule_job(&mut self, at: Instant, next: Next) {
+    pub(crate) fn schedule_job(&mut self, at: Instant, next: Next) {
         self.hosts.jobs.agenda.push(at, next.rank(), next);
         self.wake_jobs();
     }
@@ -56,6 +56,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     self.schedule_job(at, Next::Done { program, token });
                 }
                 Next::Free { gpu } => self.send_over_nvlink(gpu),
+                Next::Ended { program } => {
+                    if let Some(job) = self.hosts.jobs.job(program) {
+                        self.end_run(job);
+                    }
+                }
+                Next::Passed { load, turn } => self.pass(load, turn),
+                Next::FlowEnds { flow } => self.end_fluid_flow(flow),
+                Next::Settle => self.settle(),
             }
         }
         self.hosts.jobs.wake_at = Instant::MAX;

@@ -8,6 +8,7 @@ use super::{Algorithm, Collective, CollectiveError, Settings, program};
 use crate::ideal::Moved;
 use crate::layout::{GpuId, Layout};
 use crate::program::{Demand, Program, Queue};
+use crate::stream;
 use std::collections::BTreeMap;
 use xoff_fabric::model::NicId;
 use xoff_units::Bytes;
@@ -33,14 +34,22 @@ pub fn loads(
     layout: &Layout,
     settings: &Settings,
 ) -> Result<Loads, CollectiveError> {
-    Ok(match program(collective, algorithm, size, layout, settings)? {
-        Program::Machine(machine) => of_machine(&machine),
-        Program::Exchange(exchange) => exchange.rounds().loads(),
-        Program::Direct(direct) => direct.rounds().loads(),
-        Program::Aggregate(aggregate) => aggregate.loads(),
-        Program::Pat(pat) => pat.loads(),
-        _ => Loads::default(),
-    })
+    Ok(program(collective, algorithm, size, layout, settings)?.loads())
+}
+
+impl Program {
+    /// What it moves over every NIC and NVLink that it uses, as far as that is known before it runs: everything of
+    /// collectives but their clear-to-sends, nothing of other programs.
+    pub fn loads(&self) -> Loads {
+        match self {
+            Program::Machine(machine) => of_machine(machine),
+            Program::Exchange(exchange) => exchange.rounds().loads(),
+            Program::Direct(direct) => direct.rounds().loads(),
+            Program::Aggregate(aggregate) => aggregate.loads(),
+            Program::Pat(pat) => pat.loads(),
+            _ => Loads::default(),
+        }
+    }
 }
 
 pub(super) fn of_machine(machine: &Machine) -> Loads {
@@ -54,6 +63,22 @@ pub(super) fn of_machine(machine: &Machine) -> Loads {
 }
 
 impl Machine {
+    /// What its workers do, in one number.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let part = |worker: &Worker| match worker.part {
+            Part::AllReduce(_) => 5,
+            Part::AllGather(_) => 6,
+            Part::ReduceScatter(_) => 7,
+            Part::Scatter { .. } => 8,
+            Part::Rail { .. } => 9,
+            Part::Gather { .. } => 10,
+            Part::Same(op) => 11 + u64::from(op.takes) * 16 + u64::from(op.gives),
+        };
+        let parts = self.workers.iter().map(part);
+        let shapes = self.shapes.iter().map(|shape| shape.bytes);
+        parts.chain(shapes).fold(0, stream::hash)
+    }
+
     /// What goes over each of its queue pairs.
     pub(crate) fn demands(&self) -> Vec<Demand> {
         let queues = self.terms.queues;

@@ -9,7 +9,7 @@ use super::plan::{NO_QUEUE, Replay, Task};
 use super::{CallFigures, RankEnds};
 use crate::collective::{CollectiveError, Settings};
 use crate::layout::{Layout, RankId};
-use crate::program::{Action, Program, Queue, Token, Traffic};
+use crate::program::{Action, CallId, Program, Queue, Token, Traffic};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -45,7 +45,8 @@ struct Lane {
     begun: Instant,
     /// How much later the last of its ranks came than the first.
     apart: Span,
-    program: Program,
+    /// Nothing where calls are handed out.
+    program: Option<Program>,
 }
 
 /// What queue pairs are told apart by: a communicator and its own number, or messages of a rank.
@@ -78,6 +79,8 @@ pub struct ReplayProgram {
     apart: BTreeMap<u32, Span>,
     now: Instant,
     figures: BTreeMap<(&'static str, u32, u64), CallFigures>,
+    /// Collectives are handed out whole.
+    hands_out: bool,
 }
 
 impl ReplayProgram {
@@ -110,6 +113,7 @@ impl ReplayProgram {
             apart: BTreeMap::new(),
             now: Instant::ZERO,
             figures: BTreeMap::new(),
+            hands_out: false,
             plan,
         }
     }
@@ -140,6 +144,21 @@ impl ReplayProgram {
         self.now = now;
     }
 
+    pub(crate) fn hand_out_calls(&mut self) {
+        self.hands_out = true;
+    }
+
+    fn is_between_pairs(&self, call: u32) -> bool {
+        let call = self.plan.calls[call as usize];
+        let layout = &self.layouts[call.comm as usize];
+        call.what.algorithm(call.size, layout, self.choice).is_between_pairs()
+    }
+
+    pub(crate) fn callee(&self, token: Token) -> Option<Program> {
+        let lane = self.lanes.get(token.lane().checked_sub(1)? as usize)?.as_ref()?;
+        self.collective(lane.call).ok()
+    }
+
     pub(crate) fn start(&mut self, out: &mut Vec<Action>) {
         self.go_on(out);
     }
@@ -148,8 +167,12 @@ impl ReplayProgram {
         if token.lane() > 0 {
             let number = token.lane() - 1;
             let mut inner = std::mem::take(&mut self.inner);
-            if let Some(Some(lane)) = self.lanes.get_mut(number as usize) {
-                lane.program.done(token.in_lane(0), &mut inner);
+            match self.lanes.get_mut(number as usize).map(|lane| lane.as_mut()) {
+                Some(Some(lane)) => match &mut lane.program {
+                    Some(program) => program.done(token.in_lane(0), &mut inner),
+                    None => inner.push(Action::Finished),
+                },
+                _ => debug_assert!(false, "a token of a collective that is over"),
             }
             self.pass_on(number, inner, out);
         } else if token.kind() == kind::COMPUTED {
@@ -267,7 +290,12 @@ impl ReplayProgram {
         }
         let Some(call) = state.due.pop_front() else { return };
         state.running = true;
-        let Ok(program) = self.collective(call) else {
+        // Pairs go on one by one, each as its own messages let it.
+        let program = match self.hands_out && !self.is_between_pairs(call) {
+            true => None,
+            false => Some(self.collective(call)),
+        };
+        let Ok(program) = program.transpose() else {
             debug_assert!(false, "a collective that was checked cannot be made");
             return self.end_call(call, out);
         };
@@ -280,7 +308,15 @@ impl ReplayProgram {
         let lane = Lane { call, begun: self.now, apart, program };
         let lane = self.lanes[slot as usize].insert(Box::new(lane));
         let mut inner = Vec::new();
-        lane.program.start(&mut inner);
+        match &mut lane.program {
+            Some(program) => program.start(&mut inner),
+            None => {
+                let call = self.plan.calls[call as usize];
+                let (collective, size) = (call.what.shown(), call.size);
+                let call = CallId { space: comm, group: 0, collective, size };
+                inner.push(Action::Call { token: Token::new(0, 0, 0), call });
+            }
+        }
         self.pass_on(slot, inner, out);
     }
 
@@ -300,6 +336,7 @@ impl ReplayProgram {
                     Action::Nvlink { token: own(token), from, to, bytes }
                 }
                 Action::Wait { token, gpu, span } => Action::Wait { token: own(token), gpu, span },
+                Action::Call { token, call } => Action::Call { token: own(token), call },
                 Action::Begins { .. } | Action::Ends { .. } => action,
                 Action::Finished => {
                     ended = self.lanes[number as usize].take();

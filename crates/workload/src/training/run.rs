@@ -16,7 +16,7 @@ use super::script::{Direction, Op, Script};
 use super::step::{Step, StepError};
 use crate::collective::{self, Settings};
 use crate::layout::{Layout, RankId};
-use crate::program::{Action, Program, Queue, Token, Traffic};
+use crate::program::{Action, CallId, Program, Queue, Token, Traffic};
 use std::collections::VecDeque;
 use xoff_units::{Bytes, Instant};
 
@@ -76,7 +76,9 @@ struct Come {
 struct Lane {
     comm: Comm,
     group: u32,
-    program: Program,
+    call: Call,
+    /// Nothing where calls are handed out.
+    program: Option<Program>,
     begun: Instant,
     path: Path,
     /// The rank that came last.
@@ -105,6 +107,8 @@ pub struct StepProgram {
     /// Ranks that are not through.
     active: usize,
     account: Account,
+    /// Collectives are handed out whole.
+    hands_out: bool,
 }
 
 impl Step {
@@ -137,6 +141,7 @@ impl Step {
             inner: Vec::new(),
             active: layout.ranks() as usize,
             account: Account::new(layout.ranks()),
+            hands_out: false,
         };
         program.check()?;
         Ok(Program::Step(Box::new(program)))
@@ -215,6 +220,16 @@ impl StepProgram {
         self.go_on(out);
     }
 
+    pub(crate) fn hand_out_calls(&mut self) {
+        self.hands_out = true;
+    }
+
+    pub(crate) fn callee(&self, token: Token) -> Option<Program> {
+        let lane = self.lanes.get(token.lane().checked_sub(1)? as usize)?.as_ref()?;
+        let group = &self.groups[lane.comm.index()][lane.group as usize];
+        self.collective(lane.call, &group.layout).ok()
+    }
+
     /// Reports to a collective that something of it is done.
     fn tell(&mut self, token: Token, out: &mut Vec<Action>) {
         let number = token.lane() - 1;
@@ -223,7 +238,10 @@ impl StepProgram {
             return;
         };
         let mut inner = std::mem::take(&mut self.inner);
-        lane.program.done(token.in_lane(0), &mut inner);
+        match &mut lane.program {
+            Some(program) => program.done(token.in_lane(0), &mut inner),
+            None => inner.push(Action::Finished),
+        }
         self.pass_on(number, inner, out);
     }
 
@@ -244,6 +262,7 @@ impl StepProgram {
                     Action::Nvlink { token: own(token), from, to, bytes }
                 }
                 Action::Wait { token, gpu, span } => Action::Wait { token: own(token), gpu, span },
+                Action::Call { token, call } => Action::Call { token: own(token), call },
                 Action::Begins { .. } | Action::Ends { .. } => action,
                 Action::Finished => {
                     if let Some(lane) = self.lanes[number as usize].take() {
@@ -293,14 +312,15 @@ impl StepProgram {
         // It begins when the last rank comes, or when the group is done with what was before.
         let (ended, before) = group.ended;
         let (path, last) = (if come.at < ended { before } else { come.path }, come.last);
-        let program = self.collective(come.call, &group.layout);
-        self.groups[comm.index()][number as usize].running = true;
-        let Ok(program) = program else {
+        let call = come.call;
+        let Ok((program, whole)) = self.open_call(call, number) else {
             debug_assert!(false, "a collective that was checked cannot be made");
             return self.end_call(comm, number);
         };
+        self.groups[comm.index()][number as usize].running = true;
         let begun = self.account.now;
-        let lane = Some(Box::new(Lane { comm, group: number, program, begun, path, last }));
+        let lane = Lane { comm, group: number, call, program, begun, path, last };
+        let lane = Some(Box::new(lane));
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -311,10 +331,28 @@ impl StepProgram {
         assert!(self.lanes.len() <= MOST_LANES, "more than 65535 collectives at once");
         self.lanes[slot as usize] = lane;
         let mut inner = std::mem::take(&mut self.inner);
-        if let Some(lane) = &mut self.lanes[slot as usize] {
-            lane.program.start(&mut inner);
+        inner.extend(whole);
+        if let Some(program) = self.lanes[slot as usize].as_mut().and_then(|l| l.program.as_mut()) {
+            program.start(&mut inner);
         }
         self.pass_on(slot, inner, out);
+    }
+
+    /// The program of a group's call; or, where calls are handed out, the action that stands for all of it.
+    fn open_call(
+        &self,
+        call: Call,
+        group: u32,
+    ) -> Result<(Option<Program>, Option<Action>), StepError> {
+        let (comm, event) = (call.comm(), self.step.event(call)?);
+        // Pairs go on one by one, each as its own messages let it.
+        if !self.hands_out || algorithm(event.collective).is_between_pairs() {
+            let layout = &self.groups[comm.index()][group as usize].layout;
+            return Ok((Some(self.collective(call, layout)?), None));
+        }
+        let space = comm.index() as u32;
+        let call = CallId { space, group, collective: event.collective, size: event.size };
+        Ok((None, Some(Action::Call { token: Token::new(0, 0, 0), call })))
     }
 
     /// A rank as far as it comes.

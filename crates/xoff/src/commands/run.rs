@@ -20,6 +20,7 @@ use xoff_collect::prometheus::write;
 use xoff_collect::store::StoreError;
 use xoff_collect::{Written, otlp};
 use xoff_fabric::model::{NicId, Tier};
+use xoff_fabric::scenario::Fidelity;
 use xoff_results::watch::{Pauses, Series, Timescale};
 use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page};
 use xoff_sim::{Progress, Report, Settings};
@@ -36,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   xoff run examples/incast.toml --seed 7 --out runs/incast-a
   xoff run examples/permutation.toml --json | jq .flows.fct_us
   xoff run examples/tenants-one-class.toml --alone
+  xoff run examples/mixtral-64.toml --fidelity flow
   xoff run examples/storm.toml --counters 50us --out storm && xoff diagnose storm
   xoff run examples/storm.toml --counters 20us --otlp http://localhost:4318/v1/metrics
 
@@ -53,6 +55,10 @@ pub(crate) struct Args {
     /// Seed of every random draw, instead of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// What is simulated of the traffic, instead of what the scenario says: every packet, or
+    /// flows with fair shares of links (docs/fidelity.md)
+    #[arg(long, value_name = "WHAT", value_parser = fidelity)]
+    fidelity: Option<Fidelity>,
     /// The run folder; an earlier run in it is replaced
     /// [default: runs/SCENARIO-SEED, with a number if that exists]
     #[arg(long, value_name = "DIR")]
@@ -104,6 +110,7 @@ impl Args {
         Self {
             scenario: subject,
             seed: None,
+            fidelity: None,
             out,
             json,
             quiet: false,
@@ -119,8 +126,17 @@ impl Args {
     }
 }
 
+/// A fidelity by its name.
+fn fidelity(name: &str) -> Result<Fidelity, String> {
+    let known = Fidelity::ALL.into_iter().find(|fidelity| fidelity.name() == name);
+    known.ok_or_else(|| format!("use {}", Fidelity::ALL.map(Fidelity::name).join(" or ")))
+}
+
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
-    let scene = input::scenario(&args.scenario, args.seed, args.quiet)?;
+    let mut scene = input::scenario(&args.scenario, args.seed, args.quiet)?;
+    if let Some(fidelity) = args.fidelity {
+        scene.scenario.fidelity = fidelity;
+    }
     simulate(args, &scene)
 }
 
@@ -314,7 +330,8 @@ fn command(args: &Args, scene: &Scene) -> String {
     let path = args.scenario.display().to_string();
     let path = quoted(&path);
     let alone = if args.alone { " --alone" } else { "" };
-    format!("xoff run {path} --seed {}{alone}", scene.seed)
+    let fidelity = args.fidelity.map(|fidelity| format!(" --fidelity {}", fidelity.name()));
+    format!("xoff run {path} --seed {}{}{alone}", scene.seed, fidelity.unwrap_or_default())
 }
 
 /// A word as a shell takes it.

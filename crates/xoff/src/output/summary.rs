@@ -25,10 +25,11 @@ pub(crate) fn render(
 ) -> String {
     let mut page = Page { text: String::new(), width, style };
     page.text += &format!(
-        "{}  {}  seed {}\n",
+        "{}  {}  seed {}  fidelity {}\n",
         style.bold(&super::printable(title)),
         outcome(&summary.outcome, style),
-        summary.seed
+        summary.seed,
+        summary.fidelity
     );
     page.collectives(summary);
     page.steps(summary);
