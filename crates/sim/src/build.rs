@@ -44,7 +44,7 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     };
     let (routes, mut hashing) = (Routes::new(fabric), Hashing::of(fabric));
     let ways = (&routes, &mut hashing);
-    let hosts = hosts::hosts(fabric, ways, traffic, settings.seed, usage.routes_change)?;
+    let hosts = hosts::hosts(fabric, ways, traffic, settings, usage.routes_change)?;
     let net = net::net(fabric, (routes, hashing), &hosts, settings, &usage)?;
     let changes = crate::fault::plan(fabric, faults, settings.seed);
     let changes = changes.map_err(|error| SimError::Name(error.message))?;

@@ -29,7 +29,7 @@ use crate::switch::packet::MAX_HOPS;
 use shares::{LinkId, LoadId, Manner, Usage};
 use state::{Carried, Fluid, Owner, Pair, PairKey, Piece, Stream, StreamId};
 use std::collections::{BTreeMap, VecDeque};
-use xoff_fabric::model::{ClassId, NicId, NodeId, PortId};
+use xoff_fabric::model::{ClassId, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
 use xoff_units::{Bytes, Instant};
@@ -220,46 +220,91 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
     }
 
     /// The links from a NIC's port to another NIC and the share of the bytes that each carries: all of them along one path
-    /// where switches hash; where they spread, equal ports are one link, and what is behind them gets equal parts. Nothing if there is no way.
+    /// where switches hash, equal parts where they spread. Nothing if there is no way.
     fn links_to(&mut self, first: PortId, to: NicId, hashed: Hashed<'_>) -> Option<Usage> {
         let fabric = self.fabric;
-        let mut links: BTreeMap<LinkId, f64> = BTreeMap::from([(LinkId(first.0), 1.0)]);
+        let peer = |port: PortId| fabric.ports[port.index()].peer;
+        let node = |port: PortId| fabric.ports[port.index()].node;
+        let own = LinkId(first.0);
+        let start = fabric.node_switch(node(peer(first)));
+        // Where all switches spread, ways depend on nothing but the switches at both ends.
+        let ends = match &fabric.nics[to.index()].ports {
+            ports if ports.len() == 1 && self.fluid().spreads => {
+                let last = peer(PortId(ports.start));
+                start.zip(fabric.node_switch(node(last))).zip(Some(LinkId(last.0)))
+            }
+            _ => None,
+        };
+        let Some((ends, last)) = ends else {
+            let onward = self.links_from(node(peer(first)), to, hashed)?;
+            return Some(std::iter::once((own, 1.0)).chain(onward).collect());
+        };
+        let between = match self.fluid().between_switches.get(&ends) {
+            Some(between) => between.clone(),
+            None => {
+                let onward = self.links_from(node(peer(first)), to, hashed)?;
+                let between = onward.into_iter().filter(|(link, _)| *link != last).collect();
+                self.fluid().between_switches.entry(ends).or_insert(between).clone()
+            }
+        };
+        let whole = |link| std::iter::once((link, 1.0));
+        Some(whole(own).chain(between.iter().copied()).chain(whole(last)).collect())
+    }
+
+    /// The same from a switch on. Equal ports of a switch that spreads are one link, and so are those of several switches that
+    /// get equal parts: everything that spreads there uses all of them alike.
+    fn links_from(
+        &mut self,
+        start: NodeId,
+        to: NicId,
+        hashed: Hashed<'_>,
+    ) -> Option<BTreeMap<LinkId, f64>> {
+        let fabric = self.fabric;
+        let mut links: BTreeMap<LinkId, f64> = BTreeMap::new();
         let peer = |port: PortId| fabric.ports[fabric.ports[port.index()].peer.index()].node;
-        let mut reached: BTreeMap<NodeId, f64> = BTreeMap::from([(peer(first), 1.0)]);
+        let mut reached: BTreeMap<NodeId, f64> = BTreeMap::from([(start, 1.0)]);
         for _ in 0..=MAX_HOPS {
-            let mut onward: BTreeMap<NodeId, f64> = BTreeMap::new();
-            for (node, share) in reached {
-                if node == NodeId(to.0) {
-                    continue;
-                }
+            reached.remove(&NodeId(to.0));
+            if reached.is_empty() {
+                return Some(links);
+            }
+            let mut groups: Vec<(Vec<PortId>, f64)> = Vec::with_capacity(reached.len());
+            for (node, share) in std::mem::take(&mut reached) {
                 let switch = fabric.node_switch(node)?;
-                let next;
-                let ports = if fabric.switches[switch.index()].balancing.keeps_paths() {
-                    let seed = self.net.switches[switch].hash_seed;
-                    let hash = match hashed {
-                        Hashed::By(hashes) => self.net.hashing.at_switch(switch, hashes),
-                        Hashed::To(entropy) => self.net.hashing.at(switch, entropy),
-                    };
-                    next = [self.net.routing.next(switch, to, hash, seed)?];
-                    &next[..]
-                } else {
-                    self.net.routing.choices(switch, to)
-                };
+                let ports = self.onward(switch, to, hashed);
                 let part = share / ports.len() as f64;
-                ports.iter().for_each(|&port| *onward.entry(peer(port)).or_default() += part);
-                // By this field, because the ports belong to another.
-                let fluid = self.fluid.as_deref_mut()?;
+                ports.iter().for_each(|&port| *reached.entry(peer(port)).or_default() += part);
+                groups.push((ports, share));
+            }
+            let part = |(ports, share): &(Vec<PortId>, f64)| share / ports.len() as f64;
+            let alike =
+                groups.iter().all(|group| (part(group) / part(&groups[0]) - 1.0).abs() < 1e-9);
+            if alike && groups.iter().all(|(ports, _)| ports.len() > 1) {
+                let share = groups.iter().map(|(_, share)| share).sum();
+                let ports = groups.drain(..).flat_map(|(ports, _)| ports).collect();
+                groups.push((ports, share));
+            }
+            for (ports, share) in &groups {
                 if ports.is_empty() {
                     return None;
                 }
-                *links.entry(fluid.bundle(ports)).or_default() += share;
+                *links.entry(self.fluid().bundle(ports)).or_default() += share;
             }
-            if onward.is_empty() {
-                return Some(links.into_iter().collect());
-            }
-            reached = onward;
         }
         None
+    }
+
+    /// The ports by which a switch sends what goes to a NIC: one where it hashes, all equal ones where it spreads.
+    fn onward(&self, switch: SwitchId, to: NicId, hashed: Hashed<'_>) -> Vec<PortId> {
+        if !self.fabric.switches[switch.index()].balancing.keeps_paths() {
+            return self.net.routing.choices(switch, to).to_vec();
+        }
+        let seed = self.net.switches[switch].hash_seed;
+        let hash = match hashed {
+            Hashed::By(hashes) => self.net.hashing.at_switch(switch, hashes),
+            Hashed::To(entropy) => self.net.hashing.at(switch, entropy),
+        };
+        self.net.routing.next(switch, to, hash, seed).into_iter().collect()
     }
 
     /// How fast a flow can be in wire bytes per picosecond, whatever else is under way.

@@ -1,6 +1,5 @@
 //! From a fabric and its traffic to the state of its hosts.
 
-use crate::SimError;
 use crate::connection::state::{Connections, FlowState, Flows, Pins};
 use crate::engineer::{self, Engineered};
 use crate::host::guest::{self, GuestState};
@@ -15,6 +14,7 @@ use crate::plane::state::Planes;
 use crate::receiver::state::Receiver;
 use crate::report::FlowCounters;
 use crate::switch::hashing::Hashing;
+use crate::{Settings, SimError};
 use std::sync::Arc;
 use xoff_fabric::model::{Balancing, Fabric, NodeId, PortId, Switch, SwitchId};
 use xoff_fabric::route::Routes;
@@ -29,15 +29,16 @@ pub(super) fn hosts(
     fabric: &Fabric,
     (routes, hashing): (&Routes, &mut Hashing),
     (flows, jobs): (&[Flow], Vec<Job>),
-    seed: u64,
+    settings: &Settings,
     routes_change: bool,
 ) -> Result<Hosts, SimError> {
+    let (seed, fidelity) = (settings.seed, settings.fidelity);
     let engineered = engineer::engineered(fabric, routes, hashing, flows, &jobs);
     let first_qp = first_queue_pair(seed);
     let ways = (routes, &mut *hashing);
     let flows = flow_states(fabric, ways, flows, &engineered, first_qp, routes_change)?;
     let unfinished = flows.len() + jobs.len();
-    let jobs = Jobs::new(fabric, routes, hashing, jobs, engineered.jobs, first_qp);
+    let jobs = Jobs::new(fabric, routes, hashing, jobs, engineered.jobs, first_qp, fidelity);
     let rule = |switch: &Switch| match switch.balancing {
         Balancing::Recycled => Some(Rule::Recycle),
         Balancing::Paths => Some(Rule::Paths),

@@ -40,7 +40,8 @@ struct Link {
     in_step: u32,
     /// What its loads would take at their greatest rates.
     demand: f64,
-    members: Vec<LoadId>,
+    /// Its loads, and the place of the link in the usage of each.
+    members: Vec<(LoadId, u32)>,
     /// The last settlement that reached it.
     reached: u32,
     /// While shares are worked out: what is left, what those that still rise take of it for each unit of their
@@ -68,6 +69,8 @@ impl Link {
 #[derive(Debug)]
 struct Load {
     usage: Usage,
+    /// Its place among the members of each link that it uses.
+    places: Vec<u32>,
     /// Greatest rate, in units per picosecond.
     most: f64,
     weight: f64,
@@ -177,9 +180,11 @@ impl Shares {
         assert!(most > 0.0 && weight > 0.0 && amount >= 0.0, "a load that cannot progress");
         let id = self.free.pop().unwrap_or(LoadId(self.loads.len() as u32));
         let mut is_free = true;
-        for &(link, bytes) in usage.iter() {
+        let mut places = Vec::with_capacity(usage.len());
+        for (at, &(link, bytes)) in usage.iter().enumerate() {
             let link_state = &mut self.links[link.0 as usize];
-            link_state.members.push(id);
+            places.push(link_state.members.len() as u32);
+            link_state.members.push((id, at as u32));
             link_state.in_step += u32::from(in_step);
             link_state.demand += bytes * most;
             if link_state.is_crowded() {
@@ -191,6 +196,7 @@ impl Shares {
         let turn = self.loads.get(id.0 as usize).map_or(0, |before| before.turn + 1);
         let load = Load {
             usage,
+            places,
             most,
             weight,
             rate,
@@ -217,12 +223,17 @@ impl Shares {
         load.live = false;
         load.turn += 1;
         let (usage, most, in_step) = (load.usage.clone(), load.most, load.in_step);
-        for &(link, bytes) in usage.iter() {
+        let places = std::mem::take(&mut load.places);
+        for (&(link, bytes), place) in usage.iter().zip(places) {
             let state = &mut self.links[link.0 as usize];
             let was_crowded = state.is_crowded();
-            if let Some(at) = state.members.iter().position(|member| *member == id) {
-                state.members.swap_remove(at);
+            debug_assert_eq!(state.members[place as usize].0, id, "a load is not where it was");
+            state.members.swap_remove(place as usize);
+            // The last one has taken its place.
+            if let Some(&(moved, at)) = state.members.get(place as usize) {
+                self.loads[moved.0 as usize].places[at as usize] = place;
             }
+            let state = &mut self.links[link.0 as usize];
             state.in_step -= u32::from(in_step);
             state.demand -= bytes * most;
             if state.members.is_empty() {
@@ -290,7 +301,7 @@ impl Shares {
                         continue;
                     }
                     for member in 0..self.links[link.0 as usize].members.len() {
-                        let load = self.links[link.0 as usize].members[member];
+                        let (load, _) = self.links[link.0 as usize].members[member];
                         self.fix(now, load, at, changed);
                     }
                 }
@@ -314,7 +325,7 @@ impl Shares {
             if state.is_crowded() {
                 self.crowded.push(link);
             }
-            for &member in &self.links[link.0 as usize].members {
+            for &(member, _) in &self.links[link.0 as usize].members {
                 let load = &mut self.loads[member.0 as usize];
                 if std::mem::replace(&mut load.reached, self.settlement) == self.settlement {
                     continue;

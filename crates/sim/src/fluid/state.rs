@@ -8,7 +8,7 @@ use crate::net::Net;
 use crate::switch::hashing::Hashes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use xoff_fabric::model::{ClassId, Fabric, NicId, PortId};
+use xoff_fabric::model::{ClassId, Fabric, NicId, PortId, SwitchId};
 use xoff_transport::config::Congestion;
 use xoff_units::{Bytes, Rate, Span};
 use xoff_workload::ideal::Paths;
@@ -80,8 +80,11 @@ pub(crate) struct Fluid<'a> {
     pub(super) carried: Vec<Option<Carried>>,
     pub(super) streams: Vec<Stream>,
     pub(super) pairs: BTreeMap<PairKey, Pair>,
-    /// Equal ports over which a switch spreads what it sends, as one link.
+    /// Equal ports over which switches spread what they send, as one link.
     pub(super) bundles: BTreeMap<Vec<PortId>, LinkId>,
+    /// Whether all switches spread; and then what lies between two of them.
+    pub(super) spreads: bool,
+    pub(super) between_switches: BTreeMap<(SwitchId, SwitchId), Usage>,
     /// Queue pairs that a job has between two NICs: they take the NICs' ports in turn.
     pub(super) between: BTreeMap<(JobId, NicId, NicId), u32>,
     pub(super) paths: Paths<'a>,
@@ -120,6 +123,8 @@ impl<'a> Fluid<'a> {
             streams: Vec::new(),
             pairs: BTreeMap::new(),
             bundles: BTreeMap::new(),
+            spreads: fabric.switches.iter().all(|switch| !switch.balancing.keeps_paths()),
+            between_switches: BTreeMap::new(),
             between: BTreeMap::new(),
             paths: Paths::new(fabric),
             calls: BTreeMap::new(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use xoff_fabric::model::{ClassId, Fabric, NicId, SwitchId};
 use xoff_fabric::route::Routes;
 use xoff_fabric::rules::hash;
-use xoff_fabric::scenario::Operation;
+use xoff_fabric::scenario::{Fidelity, Operation};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_workload::agenda::{Agenda, Rank};
 use xoff_workload::layout::{self};
@@ -168,8 +168,10 @@ impl Jobs {
         jobs: Vec<Job>,
         engineered: BTreeMap<JobWay, Hashes>,
         first_qp: u32,
+        fidelity: Fidelity,
     ) -> Self {
-        let none = jobs.is_empty();
+        // Congestion control wants it, and only for packets.
+        let none = jobs.is_empty() || fidelity == Fidelity::Flow;
         let running = jobs.into_iter().map(|job| Running {
             start: job.start,
             class: job.class,
