@@ -146,12 +146,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
 /// are counted in the order in which they come up.
 fn key(fluid: &Fluid<'_>, program: &Program, demands: &[Demand]) -> Vec<u64> {
     let mut nics: BTreeMap<NicId, u64> = BTreeMap::new();
-    let mut key = Vec::with_capacity(4 * demands.len() + 8);
+    let mut key = Vec::with_capacity(6 * demands.len() + 8);
     for demand in demands {
         for nic in [demand.from, demand.to] {
             let next = nics.len() as u64;
             let number = *nics.entry(nic).or_insert(next);
-            key.push(number << 40 | fluid.paths.rate(nic).bps() / 1_000_000);
+            key.extend([number, fluid.paths.rate(nic).bps()]);
         }
         let near = fluid.paths.latency(demand.from, demand.to, Bytes::ZERO);
         key.extend([near.as_ps(), demand.bytes.get()]);

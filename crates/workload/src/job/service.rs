@@ -324,7 +324,7 @@ mod tests {
                     // The clock runs out in the middle.
                     Action::Wait { token, .. } => pending.insert(0, token),
                     Action::Finished => return assert!(open == 0 && ended >= 16, "{ended}"),
-                    Action::Nvlink { .. } => panic!("no NVLink is used"),
+                    Action::Nvlink { .. } | Action::Call { .. } => panic!("only NICs are used"),
                 }
             }
             assert!((0..=16).contains(&open), "{open} operations of eight NICs");

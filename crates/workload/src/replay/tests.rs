@@ -251,6 +251,7 @@ fn run_in_any_order(plan: &Arc<Replay>, picks: &[usize]) -> Result<u64, TestCase
                 }
                 Action::Finished => finished = true,
                 Action::Begins { .. } | Action::Ends { .. } => {}
+                Action::Call { .. } => prop_assert!(false, "nobody asked for whole collectives"),
             }
         }
         if under_way.is_empty() {

@@ -14,7 +14,7 @@ fn started(graph: &mut Graph) -> Vec<Action> {
 fn token(action: &Action) -> Option<Token> {
     match *action {
         Action::Network { token, .. } | Action::Nvlink { token, .. } => Some(token),
-        Action::Wait { token, .. } => Some(token),
+        Action::Wait { token, .. } | Action::Call { token, .. } => Some(token),
         Action::Begins { .. } | Action::Ends { .. } | Action::Finished => None,
     }
 }
