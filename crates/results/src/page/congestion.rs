@@ -5,7 +5,7 @@ use crate::watch::{Queue, QueueSeries};
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::rules::buffer;
-use xoff_fabric::scenario::Fault;
+use xoff_fabric::scenario::{Fault, Fidelity};
 use xoff_report::{
     Axis, Block, Cell, Chart, Column, Figure, Heat, Lane, Mark, Number, Plot, Section, Series,
     Shade, Stretch, Table, Timeline, Unit,
@@ -24,6 +24,11 @@ const LANES: usize = 40;
 
 pub(super) fn section(material: &Material<'_>) -> Option<Section> {
     let mut section = Section::new("congestion", "Where traffic waited");
+    if material.summary.fidelity == Fidelity::Flow.name() {
+        let text = "At fidelity `flow` there are no queues: pauses, marks and drops are not simulated. `--fidelity packet` shows them.";
+        section.blocks.push(Block::Text(text.to_owned()));
+        return Some(section);
+    }
     section.blocks.push(tiers(material).into());
     if material.series.step().is_zero() {
         let text = "The scenario records no queues over time (`record.period` is zero).";

@@ -6,6 +6,7 @@ use super::number::{bytes, count, large, microseconds, percent, plain, rate, tim
 use super::style::Style;
 use super::table::{Align, Table};
 use std::path::Path;
+use xoff_fabric::scenario::Fidelity;
 use xoff_telemetry::{Distribution, LinkUse, Outcome, Summary};
 use xoff_units::{Bytes, Rate, Span};
 
@@ -36,9 +37,13 @@ pub(crate) fn render(
     workloads::tables(&mut page, summary);
     page.transfers(summary);
     page.flows(summary);
-    page.tiers(summary);
-    page.drops(summary);
-    page.queues(summary);
+    if summary.fidelity == Fidelity::Flow.name() {
+        page.text += "\nNot simulated: queues, pauses, marks, drops (`--fidelity packet`)\n";
+    } else {
+        page.tiers(summary);
+        page.drops(summary);
+        page.queues(summary);
+    }
     page.spread(summary);
     page.links("Busiest links", &summary.busiest_links);
     page.links("Idlest links", &summary.idlest_links);
@@ -275,8 +280,10 @@ impl Page {
         let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
         fact("simulated", time(Span::from_ps(summary.simulated_ps)));
         fact("wall time", microseconds(summary.wall_seconds * 1e6));
-        fact("packet-hops", large(summary.packet_hops as f64));
-        fact("packet-hops/s", large(summary.packet_hops_per_second));
+        if summary.fidelity != Fidelity::Flow.name() {
+            fact("packet-hops", large(summary.packet_hops as f64));
+            fact("packet-hops/s", large(summary.packet_hops_per_second));
+        }
         if summary.peak_memory_bytes > 0 {
             fact("peak memory", bytes(Bytes::new(summary.peak_memory_bytes)));
         }

@@ -61,6 +61,45 @@ fn the_table_says_what_happened() {
 }
 
 #[test]
+fn flows_are_another_fidelity_and_say_so() {
+    let folder = folder_with(INCAST);
+    let run = |arguments: &[&str]| output(folder.path(), &[&["run", "s.toml"], arguments].concat());
+    let flows = run(&["--fidelity", "flow", "--out", "flows"]);
+    assert_eq!(code(&flows), Some(0), "{}", stderr(&flows));
+    let text = stdout(&flows);
+    for part in ["seed 1  fidelity flow", "Not simulated: queues", "Busiest links", "completion"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    assert!(!text.contains("ECN marks") && !text.contains("packet-hops"), "{text}");
+    let summary = json(&run(&["--fidelity", "flow", "--json", "--out", "again"]));
+    assert_eq!(summary["fidelity"], "flow");
+    let notes = summary["notes"].to_string();
+    assert!(notes.contains("not simulated, and their counters are zero"), "{notes}");
+    let report = std::fs::read_to_string(folder.path().join("flows/report.html")).unwrap();
+    for part in ["--seed 1 --fidelity flow", "there are no queues"] {
+        assert!(report.contains(part), "no `{part}` in the page");
+    }
+    // The scenario can say it, too, and the command line has the last word.
+    let scenario = std::fs::read_to_string(folder.path().join("s.toml")).unwrap();
+    std::fs::write(folder.path().join("s.toml"), format!("fidelity = \"flow\"\n{scenario}"))
+        .unwrap();
+    assert_eq!(json(&run(&["--json", "--out", "file"]))["result_hash"], summary["result_hash"]);
+    assert_eq!(json(&run(&["--json", "--fidelity", "packet", "--out", "p"]))["fidelity"], "packet");
+}
+
+#[test]
+fn what_flows_cannot_show_is_refused() {
+    let folder = folder_with(INCAST);
+    let run = |arguments: &[&str]| output(folder.path(), &[&["run", "s.toml"], arguments].concat());
+    let wrong = run(&["--fidelity", "fluid"]);
+    assert_eq!(code(&wrong), Some(2), "{}", stderr(&wrong));
+    assert!(stderr(&wrong).contains("use packet or flow"), "{}", stderr(&wrong));
+    let counters = run(&["--fidelity", "flow", "--counters", "1us"]);
+    assert_ne!(code(&counters), Some(0));
+    assert!(stderr(&counters).contains("cannot simulate counters"), "{}", stderr(&counters));
+}
+
+#[test]
 fn narrow_terminals_are_respected() {
     let folder = folder_with(INCAST);
     let output = xoff(folder.path()).args(["run", "s.toml"]).env("COLUMNS", "60").output().unwrap();
