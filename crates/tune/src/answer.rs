@@ -215,9 +215,7 @@ fn values(plan: &Plan, found: &Found, advised: Option<usize>) -> Vec<Turned> {
         knob: knob.name().to_owned(),
         keys: knob.axis.keys.iter().map(ToString::to_string).collect(),
         present: knob.value(None),
-        advised: place(at)
-            .filter(|place| knob.present_place() != Some(*place))
-            .map(|place| knob.value(Some(place))),
+        advised: place(at).map(|place| knob.value(Some(place))),
     };
     plan.knobs.iter().enumerate().map(turned).collect()
 }

@@ -3,7 +3,7 @@
 use crate::knob::Knob;
 use toml::{Table, Value};
 use xoff_fabric::FabricSetup;
-use xoff_fabric::model::{Fabric, Tier};
+use xoff_fabric::model::{Fabric, Port, Switch, Tier};
 use xoff_fabric::scenario::{Fault, Scenario, Workload};
 use xoff_sweep::{Axis, Key, Measure};
 use xoff_transport::config::{Congestion, Recovery};
@@ -180,20 +180,35 @@ impl Chooser<'_> {
                 "share of the free buffer before a port pauses; switches take powers of two";
             self.list("fabric.pfc.alpha", "alpha", shares, words);
         }
-        let automatic =
-            pfc.and_then(|pfc| pfc.get("headroom")).and_then(Value::as_str) == Some("auto");
-        let nics = self.fabric().nics.len() as u32;
-        let ports = self.fabric().ports.iter().filter(|port| port.node.0 >= nics);
-        let most =
-            ports.flat_map(|port| port.classes.iter().map(|class| class.headroom.get())).max();
-        if let Some(most) = most.filter(|most| *most > 0 && automatic) {
-            // Never less than what is computed: seeds that do not overflow it prove nothing.
-            let size =
-                |times: f64| Value::from(Bytes::new((most as f64 * times) as u64).to_string());
-            let ends = [size(1.0), size(2.0)];
-            let words = "buffer behind the pause threshold, from what cables need to twice that";
-            self.range("fabric.pfc.headroom", "headroom", ends, false, words);
+        if pfc.and_then(|pfc| pfc.get("headroom")).and_then(Value::as_str) == Some("auto") {
+            self.headroom();
         }
+    }
+
+    /// Headroom of one size for all ports, from what the longest cable needs to twice that.
+    fn headroom(&mut self) {
+        let fabric = self.fabric();
+        let ports = |own: &Switch| &fabric.ports[own.ports.start as usize..own.ports.end as usize];
+        let classes = |port: &Port| port.classes.iter().filter(|own| own.lossless).count() as u64;
+        let all = fabric.switches.iter().flat_map(ports);
+        let all = all.flat_map(|port| port.classes.iter().map(|class| class.headroom.get()));
+        let Some(needed) = all.max().filter(|needed| *needed > 0) else { return };
+        // So much that two thirds of every buffer are left to share.
+        let room = |switch: &Switch| {
+            let count: u64 = ports(switch).iter().map(classes).sum();
+            switch.buffer.get() / 3 / count.max(1)
+        };
+        let most = fabric.switches.iter().map(room).min().unwrap_or_default().min(2 * needed);
+        if most < needed + needed / 10 {
+            let note = "headroom stays as it is computed: one size for all ports, as the longest cable needs it, would \
+                        take the buffers";
+            self.chosen.notes.push(note.to_owned());
+            return;
+        }
+        // Never less than what is computed: seeds that do not overflow it prove nothing.
+        let ends = [needed, most].map(|size| Value::from(Bytes::new(size).to_string()));
+        let words = "buffer behind the pause threshold, from what cables need to twice that";
+        self.range("fabric.pfc.headroom", "headroom", ends, false, words);
     }
 
     /// The constants of the congestion control in use.

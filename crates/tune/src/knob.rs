@@ -129,7 +129,16 @@ fn present(key: &Key, file: &Table) -> Option<Value> {
         return None;
     }
     let found = key.get(file).cloned();
-    found.filter(|value| !value.is_table() && !value.is_array()).or_else(|| by_rule(key))
+    let found = found.filter(|value| !value.is_table() && !value.is_array());
+    found.or_else(|| by_rule(key)).or_else(|| present(&of_all_tiers(key)?, file))
+}
+
+/// The key that counts for a tier whose own table says nothing: `fabric.ecn.kmax` for `fabric.switch.spine.ecn.kmax`.
+fn of_all_tiers(key: &Key) -> Option<Key> {
+    let text = key.to_string();
+    let (tier, own) = text.strip_prefix("fabric.switch.")?.split_once('.')?;
+    let known = ["leaf", "spine", "core"].contains(&tier);
+    known.then(|| Key::parse(&format!("fabric.{own}")).ok()).flatten()
 }
 
 /// Defaults that follow from no key of the file.

@@ -108,10 +108,12 @@ impl Plan {
         self.cases[case].first_seed.wrapping_add(seed)
     }
 
-    /// A setting as values with two digits, which is what is run and advised.
+    /// A setting as values with two digits, which is what is run and advised; a value that is in force now is left to the
+    /// files.
     pub(crate) fn round(&self, places: &mut [Place]) {
         for (knob, place) in self.knobs.iter().zip(places) {
-            *place = place.map(|place| knob.axis.rounded(place));
+            let rounded = place.map(|place| knob.axis.rounded(place));
+            *place = rounded.filter(|place| knob.present_place() != Some(*place));
         }
     }
 

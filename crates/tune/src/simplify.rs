@@ -3,7 +3,6 @@
 //! A search moves every knob, also those that do not matter. An advised change that gains nothing is not advised: every
 //! knob goes back to where the files have it, unless that costs something.
 
-use crate::knob::Place;
 use crate::score::Score;
 use crate::search::{Back, Search, Stage};
 
@@ -37,40 +36,34 @@ impl Search<'_> {
         let mut costs: Vec<(f64, usize)> = each.iter().filter_map(cost).collect();
         costs.retain(|(cost, _)| *cost <= TOLERANCE);
         costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        // One more knob back each time: the last of them that costs nothing is it.
-        let mut together: Vec<(usize, usize)> = Vec::new();
-        for count in 1..=costs.len() {
-            let knobs: Vec<usize> = costs[..count].iter().map(|(_, knob)| *knob).collect();
-            let mut places = self.found.points[best].places.clone();
-            knobs.iter().for_each(|&knob| places[knob] = None);
-            if self.plan.in_order(&places) {
-                together.push((count, self.point(places, Stage::Back)));
+        // One after the other on top of those before it, as long as all together cost nothing.
+        let (mut point, mut back) = (best, Vec::new());
+        for (cost, knob) in costs {
+            if self.found.points[point].places[knob].is_none() || !self.affords(1, seeds.end) {
+                continue;
+            }
+            let next = self.back(point, &[knob]);
+            self.run(&[next], seeds.clone())?;
+            let own = self.score(next, seeds.clone()).filter(|own| own.is_feasible());
+            if own.is_some_and(|own| own.value <= score.value + TOLERANCE) {
+                back.extend(self.different(point, next).into_iter().map(|knob| (knob, cost)));
+                point = next;
             }
         }
-        // As many as there are runs for, those with the most knobs back first.
-        while !self.affords(together.len() as u64, seeds.end) {
-            together.remove(0);
-        }
-        let points: Vec<usize> = together.iter().map(|(_, point)| *point).collect();
-        self.run(&points, seeds.clone())?;
-        let good = |(_, point): &&(usize, usize)| {
-            self.score(*point, seeds.clone())
-                .is_some_and(|own| own.is_feasible() && own.value <= score.value + TOLERANCE)
-        };
-        let chosen = together.iter().rev().find(good).copied();
-        let (count, point) = chosen.unwrap_or((0, best));
-        self.found.indifferent = costs[..count].iter().map(|(cost, knob)| (*knob, *cost)).collect();
+        self.found.indifferent = back;
         Some(Some(point))
     }
 
     /// Knobs that are not where the files have them.
     pub(crate) fn changed(&self, point: usize) -> Vec<usize> {
-        let places = &self.found.points[point].places;
-        let present = |(knob, place): &(usize, &Place)| {
-            let own = &self.plan.knobs[*knob];
-            place.is_some_and(|place| own.present_place() != Some(place))
-        };
-        places.iter().enumerate().filter(present).map(|(knob, _)| knob).collect()
+        let places = self.found.points[point].places.iter().enumerate();
+        places.filter(|(_, place)| place.is_some()).map(|(knob, _)| knob).collect()
+    }
+
+    /// Knobs in which two settings differ.
+    fn different(&self, a: usize, b: usize) -> Vec<usize> {
+        let [a, b] = [a, b].map(|point| &self.found.points[point].places);
+        (0..a.len()).filter(|&knob| a[knob] != b[knob]).collect()
     }
 
     /// A setting with knobs back, and with them the other threshold where one alone would be in the wrong order.
@@ -124,9 +117,7 @@ impl Search<'_> {
         let mut backs: Vec<(f64, Back)> = Vec::new();
         for knob in self.changed(best) {
             let point = self.back(best, &[knob]);
-            let places = &self.found.points[point].places;
-            let own = &self.found.points[best].places;
-            let knobs: Vec<usize> = (0..places.len()).filter(|&at| places[at] != own[at]).collect();
+            let knobs = self.different(best, point);
             if backs.iter().any(|(_, back)| back.point == point) {
                 continue;
             }

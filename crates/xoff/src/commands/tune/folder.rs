@@ -173,7 +173,7 @@ impl Folder {
 
     /// What is said when a tuning stops before its end.
     pub(super) fn interrupted(&self, done: u64, source: &Source, resume: &str) -> Failure {
-        let most = source.plan.options.budget;
+        let most = source.budget;
         let place = self.path.display();
         let text = format!(
             "interrupted: {done} runs of at most {most} are in {place}; `{resume}` goes on"

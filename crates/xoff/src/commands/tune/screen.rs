@@ -196,14 +196,16 @@ impl<'a> Summary<'a> {
             line("advised", &file.display().to_string());
         }
         if let Some(path) = &self.advised.configuration {
-            let devices = counted(self.advised.devices, "device changes", "devices change");
-            line("devices", &format!("{devices}: {}", path.display()));
+            if self.advised.devices > 0 {
+                let devices = counted(self.advised.devices, "device changes", "devices change");
+                line("devices", &format!("{devices}: {}", path.display()));
+                let advised = self.advised.files.first().map(|own| own.display().to_string());
+                let advised = advised.unwrap_or_default();
+                line("as running", &format!("xoff config {advised} --diff RUNNING"));
+            }
             if !self.advised.by_hand.is_empty() {
                 line("by hand", &self.advised.by_hand.join(", "));
             }
-            let advised = self.advised.files.first().map(|own| own.display().to_string());
-            let advised = advised.unwrap_or_default();
-            line("as running", &format!("xoff config {advised} --diff RUNNING"));
         }
         line("page", &self.page.display().to_string());
         line("table", &self.table.display().to_string());

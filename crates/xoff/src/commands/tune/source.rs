@@ -65,14 +65,14 @@ pub(super) struct Source {
 /// Reads the files and runs the present setting once on each workload, to see what there is to aim at. What is wrong with
 /// any of them is shown at its place.
 pub(super) fn open(args: &Args, interrupt: &Interrupt) -> Result<Source, Failure> {
-    let (mut tune, own, name) = tune_of(&args.files, args.json)?;
+    let (mut tune, own, name) = tune_of(&args.files)?;
     let beside = own.as_ref().and_then(|path| path.parent()).map(Path::to_owned);
     let wanted = args.apply(&mut tune)?;
     let files = read(&tune, beside.as_deref(), args.json)?;
     let loaded = load(&files)?;
-    let (knobs, mut notes) = knobs(&tune, wanted, &loaded)?;
+    let (mut knobs, mut notes) = knobs(&tune, wanted, &loaded)?;
     let workloads = workloads(&tune, &files, &loaded)?;
-    check_knobs(&workloads, &knobs)?;
+    check_knobs(&workloads, &mut knobs, &mut notes)?;
     let clock = Stopwatch::start();
     let mut cases = Vec::new();
     for (workload, name, weight) in &workloads {
@@ -116,9 +116,9 @@ pub(super) fn check(path: &Path) -> Result<(Option<String>, Findings), Failure> 
     };
     let files = read(&tune, path.parent(), true)?;
     let loaded = load(&files)?;
-    let (knobs, _) = knobs(&tune, Vec::new(), &loaded)?;
+    let (mut knobs, mut notes) = knobs(&tune, Vec::new(), &loaded)?;
     let workloads = workloads(&tune, &files, &loaded)?;
-    check_knobs(&workloads, &knobs)?;
+    check_knobs(&workloads, &mut knobs, &mut notes)?;
     let names: Vec<&str> = knobs.iter().map(Knob::name).collect();
     let outline = format!(
         "{} workloads, {} knobs ({}), at most {} runs",
@@ -131,7 +131,7 @@ pub(super) fn check(path: &Path) -> Result<(Option<String>, Findings), Failure> 
 }
 
 /// The tune file, or scenarios by themselves: what it says, its path, and what it is called.
-fn tune_of(files: &[PathBuf], _quiet: bool) -> Result<(Tune, Option<PathBuf>, String), Failure> {
+fn tune_of(files: &[PathBuf]) -> Result<(Tune, Option<PathBuf>, String), Failure> {
     let stem = |path: &Path| {
         path.file_stem().map_or("tune".to_owned(), |stem| stem.to_string_lossy().into_owned())
     };
@@ -341,36 +341,55 @@ fn knobs(
 /// Places of the other knobs at which a refused value is tried again.
 const PLACES: [f64; 4] = [0.0, 0.34, 0.67, 0.999];
 
-/// Refuses knobs whose keys or values no file could have.
-fn check_knobs(workloads: &[(Workload, String, f64)], knobs: &[Knob]) -> Result<(), Failure> {
-    for (at, knob) in knobs.iter().enumerate() {
-        for (_, settings) in knob.axis.written().iter().take(64) {
-            for (workload, name, _) in workloads {
-                let base = &workload.base;
-                let Err(why) = attempt(base, settings) else { continue };
-                let elsewhere = |place: &f64| {
-                    let others = knobs.iter().enumerate().filter(|(other, _)| *other != at);
-                    let mut all: Vec<Setting<'_>> =
-                        others.flat_map(|(_, other)| other.axis.at(*place)).collect();
-                    all.extend(settings.iter().cloned());
-                    attempt(base, &all).is_ok()
-                };
-                if knobs.len() > 1 && PLACES.iter().any(elsewhere) {
-                    continue;
-                }
-                let words: Vec<String> = settings
-                    .iter()
-                    .map(|own| format!("`{} = {}`", own.key, xoff_sweep::shown(&own.value)))
-                    .collect();
-                return Err(Failure::input(format!(
-                    "knob {}: {} is refused on {name}: {why}",
-                    knob.name(),
-                    words.join(" with ")
-                )));
+/// Refuses knobs whose keys or values no file could have. Default ones, which nobody named, are left out instead, and a
+/// note says so.
+fn check_knobs(
+    workloads: &[(Workload, String, f64)],
+    knobs: &mut Vec<Knob>,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let mut at = 0;
+    while at < knobs.len() {
+        match refusal(workloads, knobs, at) {
+            None => at += 1,
+            Some(why) if knobs[at].words.is_empty() => return Err(Failure::input(why)),
+            Some(why) => {
+                notes.push(format!("left out: {why}"));
+                knobs.remove(at);
             }
         }
     }
+    if knobs.is_empty() {
+        return Err(Failure::input("no knob is left; name keys with --knob"));
+    }
     Ok(())
+}
+
+/// Why a knob cannot be turned, if so: a value that is refused alone, and beside others as well.
+fn refusal(workloads: &[(Workload, String, f64)], knobs: &[Knob], at: usize) -> Option<String> {
+    let knob = &knobs[at];
+    for (_, settings) in knob.axis.written().iter().take(64) {
+        for (workload, name, _) in workloads {
+            let base = &workload.base;
+            let Err(why) = attempt(base, settings) else { continue };
+            let elsewhere = |place: &f64| {
+                let others = knobs.iter().enumerate().filter(|(other, _)| *other != at);
+                let mut all: Vec<Setting<'_>> =
+                    others.flat_map(|(_, other)| other.axis.at(*place)).collect();
+                all.extend(settings.iter().cloned());
+                attempt(base, &all).is_ok()
+            };
+            if knobs.len() > 1 && PLACES.iter().any(elsewhere) {
+                continue;
+            }
+            let word =
+                |own: &Setting<'_>| format!("`{} = {}`", own.key, xoff_sweep::shown(&own.value));
+            let words: Vec<String> = settings.iter().map(word).collect();
+            let (knob, words) = (knob.name(), words.join(" with "));
+            return Some(format!("knob {knob}: {words} is refused on {name}: {why}"));
+        }
+    }
+    None
 }
 
 fn attempt(base: &Base, settings: &[Setting<'_>]) -> Result<(), String> {
