@@ -97,24 +97,18 @@ impl Process {
         let mut factor: Vec<Vec<f64>> = Vec::with_capacity(count);
         for row in 0..count {
             let mut own: Vec<f64> = Vec::with_capacity(row + 1);
-            for column in 0..=row {
-                let mut value =
-                    kernel(&seen.places[row], &seen.places[column], &scales, &seen.names);
-                if row == column {
-                    value += noise / seen.seeds[row] + 1e-9;
-                }
-                let before = if column == row { &own } else { &factor[column] };
-                let known: f64 = own.iter().zip(before).take(column).map(|(a, b)| a * b).sum();
-                value -= known;
-                if column == row {
-                    if value <= 0.0 {
-                        return None;
-                    }
-                    own.push(value.sqrt());
-                } else {
-                    own.push(value / factor[column][column]);
-                }
+            let place = &seen.places[row];
+            for (column, before) in factor.iter().enumerate() {
+                let known: f64 = own.iter().zip(before).map(|(a, b)| a * b).sum();
+                let value = kernel(place, &seen.places[column], &scales, &seen.names);
+                own.push((value - known) / before[column]);
             }
+            let known: f64 = own.iter().map(|a| a * a).sum();
+            let value = kernel(place, place, &scales, &seen.names) + noise / seen.seeds[row] + 1e-9;
+            if value <= known {
+                return None;
+            }
+            own.push((value - known).sqrt());
             factor.push(own);
         }
         let mean = seen.values.iter().sum::<f64>() / count.max(1) as f64;
