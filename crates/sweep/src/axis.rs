@@ -53,7 +53,7 @@ const KNOWN: [&str; 8] = ["key", "keys", "name", "values", "from", "to", "steps"
 
 impl Axis {
     /// Reads an `[[axis]]`.
-    pub(crate) fn read(mut table: Reader<'_>, problems: &mut Vec<Problem>) -> Option<Self> {
+    pub fn read(mut table: Reader<'_>, problems: &mut Vec<Problem>) -> Option<Self> {
         let before = problems.len();
         let place = table.span.clone();
         let (keys, key_span, named) = keys(&mut table, problems);
@@ -102,6 +102,63 @@ impl Axis {
         Some(Self { name, keys, values, key_span })
     }
 
+    /// Everything from one value to another of the same unit; what is wrong with them, and the cure, otherwise.
+    pub fn between(
+        key: Key,
+        from: Value,
+        to: Value,
+        logarithmic: bool,
+    ) -> Result<Self, (String, String)> {
+        let scale = if logarithmic { Scale::Log } else { Scale::Linear };
+        let values = Values::Range(Between::new(from, to, scale)?, 0..0);
+        Ok(Self { name: key.to_string(), keys: vec![key], values, key_span: 0..0 })
+    }
+
+    /// One of these values. There must be one at least.
+    pub fn one_of(key: Key, values: Vec<Value>) -> Self {
+        assert!(!values.is_empty(), "an axis has values");
+        let level = |value| Level { values: vec![value], span: 0..0 };
+        let values = Values::Levels(values.into_iter().map(level).collect());
+        Self { name: key.to_string(), keys: vec![key], values, key_span: 0..0 }
+    }
+
+    /// The same under a name.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Where its key stands in the file.
+    pub fn key_span(&self) -> Range<usize> {
+        self.key_span.clone()
+    }
+
+    /// Where a value is, from 0 to 1: the inverse of [`Axis::at`]. None if it is not on the axis.
+    pub fn place(&self, values: &[Value]) -> Option<f64> {
+        match &self.values {
+            Values::Range(between, _) => between.place(values.first()?),
+            Values::Levels(levels) => {
+                let same = |level: &Level| {
+                    level.values.len() == values.len()
+                        && level.values.iter().zip(values).all(|(a, b)| alike(a, b))
+                };
+                let level = levels.iter().position(same)?;
+                Some((level as f64 + 0.5) / levels.len() as f64)
+            }
+        }
+    }
+
+    /// The place of the nearest value that has two digits, as people write it; a listed value's own.
+    pub fn rounded(&self, place: f64) -> f64 {
+        match &self.values {
+            Values::Range(between, _) => between.rounded(place),
+            Values::Levels(levels) => {
+                let count = levels.len() as f64;
+                ((place * count).floor().clamp(0.0, count - 1.0) + 0.5) / count
+            }
+        }
+    }
+
     /// How many values it lists; none if it takes anything of a range.
     pub fn levels(&self) -> Option<usize> {
         match &self.values {
@@ -124,9 +181,12 @@ impl Axis {
     }
 
     /// What its keys get at a place from 0 to 1.
-    pub(crate) fn at(&self, place: f64) -> Vec<Setting<'_>> {
+    pub fn at(&self, place: f64) -> Vec<Setting<'_>> {
         match &self.values {
-            Values::Levels(levels) => self.level((place * levels.len() as f64) as usize),
+            Values::Levels(levels) => {
+                // The last place belongs to the last value.
+                self.level((place.clamp(0.0, 1.0) * levels.len() as f64) as usize)
+            }
             Values::Range(between, _) => {
                 vec![Setting { key: &self.keys[0], value: between.at(place) }]
             }
@@ -134,7 +194,7 @@ impl Axis {
     }
 
     /// Every value that is written in the file, with its place there, and what its keys get.
-    pub(crate) fn written(&self) -> Vec<(Range<usize>, Vec<Setting<'_>>)> {
+    pub fn written(&self) -> Vec<(Range<usize>, Vec<Setting<'_>>)> {
         match &self.values {
             Values::Levels(levels) => {
                 let of = |(at, level): (usize, &Level)| (level.span.clone(), self.level(at));
@@ -171,6 +231,12 @@ impl Axis {
             Values::Range(between, _) => Measure::of(between.ends()),
         }
     }
+}
+
+/// Whether two values mean the same: equal, or equal quantities in other words (`0.25` and `1/4`).
+fn alike(a: &Value, b: &Value) -> bool {
+    let measure = Measure::of([a, b]);
+    a == b || measure.number(a).is_some_and(|number| measure.number(b) == Some(number))
 }
 
 /// The keys of an axis, where they stand, and how many are named, also where one is wrong.

@@ -88,13 +88,27 @@ impl Key {
         self.file == file && self.steps.len() == 1 && self.top() == top
     }
 
+    /// What a table of its file has there.
+    pub fn get<'a>(&self, table: &'a Table) -> Option<&'a Value> {
+        let (Step::Key(first), rest) = self.steps.split_first()? else { return None };
+        let first = table.get(first)?;
+        rest.iter().try_fold(first, |place, step| match step {
+            Step::Key(key) => place.get(key.as_str()),
+            Step::Index(index) => place.get(*index),
+            Step::Named(name) => {
+                let own = |entry: &&Value| entry.get("name").and_then(Value::as_str) == Some(name);
+                place.as_array()?.iter().find(own)
+            }
+        })
+    }
+
     /// Whether it leads into a list.
-    pub(crate) fn has_entries(&self) -> bool {
+    pub fn has_entries(&self) -> bool {
         self.steps.iter().any(|step| !matches!(step, Step::Key(_)))
     }
 
     /// Puts a value there. Tables on the way are made; entries of lists must be there.
-    pub(crate) fn put(&self, table: &mut Table, value: &Value) -> Result<(), String> {
+    pub fn put(&self, table: &mut Table, value: &Value) -> Result<(), String> {
         put(table, &self.steps, value, self.file.word())
     }
 }

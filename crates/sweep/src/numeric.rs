@@ -4,7 +4,8 @@
 //! nodes of a cluster may have different ones. A point must have the same values wherever it runs.
 
 /// The natural logarithm of a number above zero.
-pub(crate) fn ln(value: f64) -> f64 {
+#[inline]
+pub fn ln(value: f64) -> f64 {
     debug_assert!(value > 0.0 && value.is_finite());
     let (mut mantissa, mut doublings) = (value, 0i32);
     while mantissa > 1.5 {
@@ -26,7 +27,8 @@ pub(crate) fn ln(value: f64) -> f64 {
 }
 
 /// The exponential function.
-pub(crate) fn exp(value: f64) -> f64 {
+#[inline]
+pub fn exp(value: f64) -> f64 {
     let doublings = (value / std::f64::consts::LN_2).round().clamp(-1000.0, 1000.0);
     let rest = value - doublings * std::f64::consts::LN_2;
     let (mut term, mut sum) = (1.0, 1.0);
@@ -38,10 +40,11 @@ pub(crate) fn exp(value: f64) -> f64 {
     (0..doublings.abs() as u32).fold(sum, |product, _| product * step)
 }
 
-/// The nearest number of six significant digits: what people write, and what a file can say.
-pub(crate) fn six_digits(value: f64) -> f64 {
+/// The nearest number of so many significant digits: six are what a file can say, two what people write.
+pub fn digits(value: f64, count: usize) -> f64 {
     // The text of a number always parses.
-    format!("{value:.5e}").parse().unwrap_or(value)
+    let after = count.saturating_sub(1);
+    format!("{value:.after$e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -59,9 +62,9 @@ mod tests {
 
     #[test]
     fn six_digits_are_kept() {
-        assert_eq!(six_digits(0.1 + 0.2), 0.3);
-        assert_eq!(six_digits(158_489.319), 158_489.0);
-        assert_eq!(six_digits(-1.234_567_8e12), -1.234_57e12);
-        assert_eq!(six_digits(0.0), 0.0);
+        assert_eq!(digits(0.1 + 0.2, 6), 0.3);
+        assert_eq!(digits(158_489.319, 6), 158_489.0);
+        assert_eq!(digits(-1.234_567_8e12, 6), -1.234_57e12);
+        assert_eq!(digits(0.0, 6), 0.0);
     }
 }

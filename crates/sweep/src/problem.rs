@@ -17,22 +17,18 @@ pub struct Problem {
 
 impl Problem {
     /// A value that cannot be used.
-    pub(crate) fn value(
-        span: Range<usize>,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Self {
+    pub fn value(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
         let (message, help) = (message.into(), Some(help.into()));
         Self { span, code: "xoff::wrong-value", message, help }
     }
 
     /// Text that is no TOML.
-    pub(crate) fn syntax(span: Range<usize>, message: impl Into<String>) -> Self {
+    pub fn syntax(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span, code: "xoff::syntax", message: message.into(), help: None }
     }
 
     /// A key that is not known.
-    pub(crate) fn unknown(
+    pub fn unknown(
         span: Range<usize>,
         message: impl Into<String>,
         help: impl Into<String>,
@@ -41,7 +37,7 @@ impl Problem {
     }
 
     /// A key that must be there.
-    pub(crate) fn missing(
+    pub fn missing(
         span: Range<usize>,
         message: impl Into<String>,
         help: impl Into<String>,
@@ -50,11 +46,7 @@ impl Problem {
     }
 
     /// More than a sweep may have.
-    pub(crate) fn limit(
-        span: Range<usize>,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Self {
+    pub fn limit(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { code: "xoff::limit", ..Self::value(span, message, help) }
     }
 }

@@ -8,9 +8,11 @@ use xoff_fabric::suggest;
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Item {
-    pub(crate) value: Value,
-    pub(crate) span: Range<usize>,
+pub struct Item {
+    /// The value.
+    pub value: Value,
+    /// Bytes of the file's text.
+    pub span: Range<usize>,
 }
 
 /// An entry of a table.
@@ -21,15 +23,15 @@ struct Entry<'a> {
 }
 
 /// A table that is being read.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     entries: Vec<Entry<'a>>,
     /// Where the table stands.
-    pub(crate) span: Range<usize>,
+    pub span: Range<usize>,
 }
 
 impl<'a> Reader<'a> {
     /// Of a whole text; what is no TOML is reported.
-    pub(crate) fn parse(text: &'a str, problems: &mut Vec<Problem>) -> Self {
+    pub fn parse(text: &'a str, problems: &mut Vec<Problem>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in errors {
             let message = error.message().trim().replace('\n', "; ");
@@ -53,14 +55,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a key out of the table.
-    pub(crate) fn take(&mut self, name: &str, problems: &mut Vec<Problem>) -> Option<Item> {
+    pub fn take(&mut self, name: &str, problems: &mut Vec<Problem>) -> Option<Item> {
         let value = self.spanned(name)?;
         let span = value.span();
         Some(Item { value: plain(value, problems), span })
     }
 
     /// Takes a key that holds text.
-    pub(crate) fn text(
+    pub fn text(
         &mut self,
         name: &str,
         example: &str,
@@ -82,7 +84,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a key that holds a whole number from 0 to `most`.
-    pub(crate) fn number(
+    pub fn number(
         &mut self,
         name: &str,
         most: u64,
@@ -102,7 +104,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a list as values with their places.
-    pub(crate) fn list(
+    pub fn list(
         &mut self,
         name: &str,
         example: &str,
@@ -127,7 +129,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a list of tables.
-    pub(crate) fn tables(&mut self, name: &str, problems: &mut Vec<Problem>) -> Vec<Reader<'a>> {
+    pub fn tables(&mut self, name: &str, problems: &mut Vec<Problem>) -> Vec<Reader<'a>> {
         let Some(value) = self.spanned(name) else { return Vec::new() };
         let span = value.span();
         let entries = match value.into_inner() {
@@ -161,7 +163,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports the keys that were not taken; `known` are those there are.
-    pub(crate) fn finish(self, known: &[&str], problems: &mut Vec<Problem>) {
+    pub fn finish(self, known: &[&str], problems: &mut Vec<Problem>) {
         for entry in self.entries.iter().filter(|entry| entry.value.is_some()) {
             let message = format!("unknown key `{}`", entry.name);
             let help = suggest::help(&entry.name, known.iter().copied());
@@ -189,7 +191,11 @@ fn plain(value: Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Value {
             Value::Float(0.0)
         }),
         DeValue::Boolean(truth) => Value::Boolean(truth),
-        DeValue::Datetime(date) => Value::Datetime(date),
+        DeValue::Datetime(date) => {
+            // Half a date is one, too, and cannot be shown.
+            problems.push(Problem::value(span, "a date has no meaning here", "take it out"));
+            Value::String(date.to_string())
+        }
         DeValue::Array(list) => {
             Value::Array(list.into_iter().map(|value| plain(value, problems)).collect())
         }

@@ -15,20 +15,24 @@ impl Base {
     /// Runs a point of a plan; none if the caller stopped it. Files that are refused, a run that breaks
     /// the rules, and even a fault of the simulator are rows that say so.
     pub fn run(&self, plan: &Plan, number: u64, go_on: GoOn<'_>) -> Option<Row> {
-        let point = plan.point(number)?;
+        self.run_point(&plan.point(number)?, go_on)
+    }
+
+    /// The same for a point of no plan.
+    pub fn run_point(&self, point: &Point<'_>, go_on: GoOn<'_>) -> Option<Row> {
         // Nothing that a point leaves behind is used after a panic: every point begins anew.
-        match catch_unwind(AssertUnwindSafe(|| self.run_point(&point, go_on))) {
+        match catch_unwind(AssertUnwindSafe(|| self.attempt(point, go_on))) {
             Ok(row) => row,
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
                 let text = text.unwrap_or("without a message").to_owned();
-                Some(Row::without_run(number, "crashed", text))
+                Some(Row::without_run(point.number, "crashed", text))
             }
         }
     }
 
-    fn run_point(&self, point: &Point<'_>, go_on: GoOn<'_>) -> Option<Row> {
+    fn attempt(&self, point: &Point<'_>, go_on: GoOn<'_>) -> Option<Row> {
         let refused = |message: String| Row::without_run(point.number, "refused", message);
         let texts = match self.change(&point.settings, point.seed) {
             Ok(texts) => texts,

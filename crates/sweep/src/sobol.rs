@@ -5,7 +5,7 @@
 //! Antonov and Saleev: point `n` is the exclusive or of the direction numbers at the bits of the Gray code of `n`.
 
 /// The most dimensions there are numbers for.
-pub(crate) const MOST_DIMENSIONS: usize = 21;
+pub const MOST_DIMENSIONS: usize = 21;
 
 /// Bits of a coordinate.
 const BITS: usize = 32;
@@ -58,7 +58,7 @@ fn directions(dimension: usize) -> [u32; BITS] {
 }
 
 /// A coordinate of a point, as a share of 2^32.
-pub(crate) fn coordinate(point: u64, dimension: usize) -> u32 {
+pub fn coordinate(point: u64, dimension: usize) -> u32 {
     let gray = point ^ point >> 1;
     let numbers = directions(dimension);
     let set = (0..BITS).filter(|bit| gray >> bit & 1 == 1);

@@ -1,6 +1,6 @@
 //! Values of keys: what they measure, and those between two of them.
 
-use crate::numeric::{exp, ln, six_digits};
+use crate::numeric::{digits, exp, ln};
 use std::str::FromStr;
 use toml::Value;
 use xoff_telemetry::Kind;
@@ -81,8 +81,8 @@ impl Measure {
     }
 
     /// The value of a file for a number in the base unit, to six digits.
-    fn value(self, number: f64) -> Value {
-        let number = six_digits(number);
+    pub fn value(self, number: f64) -> Value {
+        let number = digits(number, 6);
         let whole = number.round().clamp(0.0, 9e18) as u64;
         match self {
             Measure::Whole => Value::Integer(i64::try_from(whole).unwrap_or(i64::MAX)),
@@ -192,6 +192,29 @@ impl Between {
             Scale::Log => exp(ln(low) + (ln(high) - ln(low)) * place),
         };
         self.measure.value(number)
+    }
+
+    /// Where a value is between the two, from 0 to 1; none if it is not there.
+    pub(crate) fn place(&self, value: &Value) -> Option<f64> {
+        let number = self.measure.number(value)?;
+        let of = |value| self.measure.number(value).unwrap_or_default();
+        let (low, high) = (of(&self.from), of(&self.to));
+        if !(low..=high).contains(&number) {
+            return None;
+        }
+        Some(match self.scale {
+            Scale::Linear => (number - low) / (high - low),
+            Scale::Log => (ln(number) - ln(low)) / (ln(high) - ln(low)),
+        })
+    }
+
+    /// The place of the nearest value that has two digits.
+    pub(crate) fn rounded(&self, place: f64) -> f64 {
+        let place = place.clamp(0.0, 1.0);
+        let Some(number) = self.measure.number(&self.at(place)) else { return place };
+        // Ratios may be written in another unit than the ends; a value beyond an end is the end.
+        let rounded = self.measure.value(digits(number, 2));
+        self.place(&rounded).unwrap_or(if place < 0.5 { 0.0 } else { 1.0 })
     }
 
     /// Its two ends.

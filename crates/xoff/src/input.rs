@@ -83,6 +83,11 @@ pub(crate) fn is_sweep(path: &Path) -> bool {
     path != Path::new("-") && read_text(path).is_ok_and(|text| xoff_sweep::file::is_one(&text))
 }
 
+/// The same of a tune file.
+pub(crate) fn is_tune(path: &Path) -> bool {
+    path != Path::new("-") && read_text(path).is_ok_and(|text| xoff_tune::file::is_one(&text))
+}
+
 /// Reads a fabric or a scenario file, whichever it is; `-` is standard input.
 pub(crate) fn any(path: &Path) -> Result<Checked, Failure> {
     let file = read_or_stdin(path)?;
@@ -139,6 +144,12 @@ pub(crate) fn scenario(path: &Path, seed: Option<u64>, quiet: bool) -> Result<Sc
         let shown = path.display();
         return Err(Failure::input(format!(
             "`{shown}` is a sweep file, of many runs: `xoff sweep {shown}`"
+        )));
+    }
+    if xoff_tune::file::is_one(&file.text) {
+        let shown = path.display();
+        return Err(Failure::input(format!(
+            "`{shown}` is a tune file, of a search: `xoff tune {shown}`"
         )));
     }
     let places = Places::of(&file.text);

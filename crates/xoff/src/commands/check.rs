@@ -2,7 +2,7 @@
 
 use crate::exit::{CODES, Exit, Failure};
 use crate::input::{self, Checked, Content, STDIN, Scene};
-use crate::output::diagnostics::Entry;
+use crate::output::diagnostics::{Entry, Findings};
 use crate::output::number::{bytes, counted};
 use crate::output::style::Style;
 use crate::output::{self, stdout_width};
@@ -15,16 +15,17 @@ const EXAMPLES: &str = "Examples:
   xoff check examples/pod-256.toml
   xoff check examples/incast.toml --json
   xoff check examples/sweep-ecn.toml
+  xoff check examples/tune-mix.toml
   xoff plan 1024 --out pod && sed s/gpus.*/gpus=512/ pod/fabric.toml | xoff check -
 
 What a file is, is seen from what is in it. A scenario is checked together
-with its fabric and the files it names, a sweep with its scenario.";
+with its fabric and the files it names, a sweep or a tune file with its scenarios.";
 
 /// Arguments of `xoff check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
 pub(crate) struct Args {
-    /// A fabric, a scenario or a sweep file, `-` for standard input (no sweep)
+    /// A fabric, scenario, sweep or tune file, `-` for standard input (a fabric or a scenario)
     file: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -61,7 +62,12 @@ impl Traffic {
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     if input::is_sweep(&args.file) {
-        return sweep(args);
+        let (outline, findings) = super::sweep::check(&args.file)?;
+        return many(args, "sweep", outline, &findings);
+    }
+    if input::is_tune(&args.file) {
+        let (outline, findings) = super::tune::check(&args.file)?;
+        return many(args, "tune", outline, &findings);
     }
     let checked = input::any(&args.file)?;
     let (derived, traffic) = match &checked.content {
@@ -90,14 +96,18 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     Ok(if usable { Exit::Fine } else { Exit::BadInput })
 }
 
-/// The same for a sweep file.
-fn sweep(args: &Args) -> Result<Exit, Failure> {
-    let (outline, findings) = super::sweep::check(&args.file)?;
+/// The same for a file of many runs.
+fn many(
+    args: &Args,
+    kind: &'static str,
+    outline: Option<String>,
+    findings: &Findings,
+) -> Result<Exit, Failure> {
     let usable = outline.is_some();
     if args.json {
         output::stdout_json(&Answer {
             file: &args.file,
-            kind: "sweep",
+            kind,
             usable,
             diagnostics: findings.entries(),
             derived: None,
@@ -109,7 +119,7 @@ fn sweep(args: &Args) -> Result<Exit, Failure> {
             let name = output::printable(&args.file.display().to_string());
             let style = Style::stdout();
             let outline = output::printable(&outline);
-            output::stdout(&format!("{}  sweep\n{outline}\n", style.bold(&name)))?;
+            output::stdout(&format!("{}  {kind}\n{outline}\n", style.bold(&name)))?;
         }
     }
     Ok(if usable { Exit::Fine } else { Exit::BadInput })

@@ -21,6 +21,7 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod sweep;
 pub(crate) mod trace;
+pub(crate) mod tune;
 pub(crate) mod validate;
 pub(crate) mod watch;
 
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Compare(compare::Args),
     /// Run a scenario with many values of keys of its files: one table of what each gave
     Sweep(sweep::Args),
+    /// Search the values of ECN, PFC, congestion control and balancing that suit a workload
+    Tune(tune::Args),
     /// Check a fabric, scenario or sweep file and show what follows from it
     Check(check::Args),
     /// Print the JSON schema of the fabric or the scenario file
@@ -110,6 +113,7 @@ impl Command {
             Command::Run(args) => run::execute(args),
             Command::Compare(args) => compare::execute(args),
             Command::Sweep(args) => sweep::execute(args),
+            Command::Tune(args) => tune::execute(args),
             Command::Check(args) => check::execute(args),
             Command::Schema(args) => schema::execute(args),
             Command::Catalogue(args) => catalogue::execute(args),

@@ -3,7 +3,8 @@
 use super::{code, output, stderr, stdout};
 use std::path::Path;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
+    "tune",
     "compare",
     "sweep",
     "validate",

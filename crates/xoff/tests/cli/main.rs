@@ -38,6 +38,8 @@ mod store;
 mod sweep;
 mod trace;
 mod traffic;
+mod tune;
+mod tune_pairs;
 mod validate;
 mod validator;
 mod watch;

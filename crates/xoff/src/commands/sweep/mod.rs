@@ -4,7 +4,7 @@ mod folder;
 mod screen;
 mod slurm;
 mod source;
-mod work;
+pub(super) mod work;
 
 use crate::clock::Stopwatch;
 use crate::commands::run::{self, quoted};

@@ -144,7 +144,8 @@ thread_local! {
     static IN_POINT: Cell<bool> = const { Cell::new(false) };
 }
 
-fn in_point<T>(work: impl FnOnce() -> T) -> T {
+/// Runs a point whose panics are rows of a table.
+pub(in crate::commands) fn in_point<T>(work: impl FnOnce() -> T) -> T {
     IN_POINT.set(true);
     let result = work();
     IN_POINT.set(false);
@@ -152,7 +153,7 @@ fn in_point<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Keeps the messages of points that crash off the screen: the table has them.
-fn quiet_crashes() {
+pub(in crate::commands) fn quiet_crashes() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
