@@ -27,6 +27,7 @@ mod scene;
 mod silence;
 mod statement;
 mod tenants;
+mod tunnels;
 mod wiring;
 
 pub use crate::collection::{Collection, read};
@@ -155,6 +156,9 @@ fn check_port(site: &Site<'_>, found: &mut Collector<'_>) {
             buffers::check(site, found);
         }
         buffers::watchdog(site, found);
+        if standing.class {
+            tunnels::check(site, found);
+        }
     }
     buffers::mtu(site, found);
 }

@@ -4,6 +4,7 @@ use crate::number::{Dscp, Group, Priorities, Queue};
 use crate::place::{FileId, Place, Said};
 use crate::qos::{GroupSettings, Maps, QueueSettings, Trust, WatchdogSettings};
 use crate::system_id::SystemId;
+use crate::tunnel::Tunnels;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +30,8 @@ pub struct Device {
     pub shared_buffer: Said<Bytes>,
     /// Headroom that all ports share.
     pub headroom_pool: Said<Bytes>,
+    /// What becomes of packets in tunnels.
+    pub tunnels: Tunnels,
     /// Access lists that name RoCE's UDP port.
     pub guards: Vec<Guard>,
     /// The environment of the collective library on a host.
@@ -53,6 +56,7 @@ impl Device {
             balancing: Said::Absent,
             shared_buffer: Said::Absent,
             headroom_pool: Said::Absent,
+            tunnels: Tunnels::default(),
             guards: Vec::new(),
             nccl: Nccl::default(),
             remarks: Vec::new(),
@@ -200,6 +204,8 @@ pub struct Port {
     pub watchdog: WatchdogSettings,
     /// Whether it takes part in dynamic load balancing, on systems that say so per port.
     pub balancing: Said<bool>,
+    /// Whether what it carries goes through tunnels of this switch, where that can be seen.
+    pub tunnelled: Said<bool>,
     /// What a NIC writes into packets and answers to.
     pub nic: Nic,
     /// The address table of a NIC: what each index that was shown stands for.

@@ -31,6 +31,7 @@ pub mod qos;
 mod registry;
 pub mod system;
 mod system_id;
+pub mod tunnel;
 
 mod cumulus;
 mod eos;

@@ -74,6 +74,12 @@ fn trust(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     if site.unknown(trust.value().is_none()) {
         return false;
     }
+    if site.scene.by_vlan {
+        let note = "switches sort packets by their VLAN priority, and none by DSCP: classes, queues and headroom of \
+                    RDMA data were not checked";
+        found.note(note.to_owned());
+        return false;
+    }
     let word = match trust.get() {
         Some(trust) => format!("the port trusts {}, not DSCP", trust.name()),
         None => "nothing says what the port trusts".to_owned(),

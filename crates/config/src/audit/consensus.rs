@@ -107,8 +107,9 @@ fn protects(port: &Port, dscp: Dscp, lossless: Option<Priorities>) -> bool {
     lossless.iter().any(|p| port.maps.pfc_to_group[p.index()].get() == Some(group))
 }
 
+/// What marks by default says nothing of RDMA.
 fn queue_marks(port: &Port, queue: usize) -> bool {
-    port.queues[queue].wred.get().is_some_and(|wred| wred.marks)
+    port.queues[queue].wred.said().is_some_and(|wred| wred.marks)
 }
 
 fn marks(port: &Port) -> bool {

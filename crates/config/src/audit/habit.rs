@@ -32,7 +32,7 @@ pub(super) fn adopt(
     let alias = |index: usize, name: &PortName| -> PortName {
         wiring.aliases[index].get(name).unwrap_or(name).clone()
     };
-    let kinds = kind::of_ports(devices, &wiring.wires, |index, name, port| {
+    let kinds = kind::of_ports(devices, wiring, |index, name, port| {
         let known = meant[index].as_ref().map(|device| &device.ports);
         port.enabled.get() != Some(false)
             && known.is_some_and(|ports| ports.contains_key(&alias(index, name)))

@@ -3,7 +3,7 @@
 //! Where no fabric file says it, ports are of one kind if their devices have the same system and are named
 //! alike but for numbers, if they lead to devices that are named alike, and if they have the same speed.
 
-use super::wiring::Wire;
+use super::wiring::{Wire, Wiring};
 use crate::device::{Device, Port, PortName};
 use crate::number::Priorities;
 use crate::qos::Trust;
@@ -51,22 +51,67 @@ pub(super) fn words(system: SystemId, role: &str) -> String {
 }
 
 /// The kind of each port that carries RoCE, where no fabric file says which ports do.
-pub(super) fn of_members(devices: &[&Device], wires: &[Wire]) -> BTreeMap<(usize, PortName), Kind> {
-    let peers = peers(wires);
+pub(super) fn of_members(
+    devices: &[&Device],
+    wiring: &Wiring<'_>,
+) -> BTreeMap<(usize, PortName), Kind> {
+    let wired = wired(&wiring.wires);
+    let peers = peers(wiring);
     let told = Told::of(devices, &peers);
-    of_ports(devices, wires, |index, name, port| {
-        let wired = peers.contains_key(&(index, name.clone()));
-        told.carries_roce(index, devices[index], port, wired)
-    })
+    let mut members = of_ports(devices, wiring, |index, name, port| {
+        let end = (index, name.clone());
+        let cable = match (wired.contains(&end), peers.contains_key(&end)) {
+            (true, _) => Leads::ToPort,
+            (_, true) => Leads::ToDevice,
+            _ if port.neighbour.is_said() => Leads::Elsewhere,
+            _ => Leads::Untold,
+        };
+        told.carries_roce(index, devices[index], port, cable)
+    });
+    // A port that only looks like those that pause is one of them if most of its like do: a box that pauses at three ports of
+    // thirty has another use for the rest. Where a whole box pauses, a small MTU is a mistake if nearly all of its like have a large one.
+    let needed = |end: &(usize, PortName)| {
+        let device = devices[end.0];
+        let port = device.ports.get(&end.1);
+        match port {
+            _ if device.is_host() || wired.contains(end) => 0,
+            Some(port) if pauses(port) && told.everywhere.contains(&end.0) && is_small(port) => 4,
+            Some(port) if pauses(port) => 0,
+            _ => 1,
+        }
+    };
+    let like = |kind: &Kind| (kind.system, kind.role.clone(), kind.rate);
+    let mut counts: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+    for (end, kind) in &members {
+        let (surely, perhaps) = counts.entry(like(kind)).or_default();
+        *(if needed(end) == 0 { surely } else { perhaps }) += 1;
+    }
+    members.retain(|end, kind| {
+        let (surely, perhaps) = counts.get(&like(kind)).copied().unwrap_or_default();
+        surely >= needed(end) * perhaps
+    });
+    members
+}
+
+/// Where a port leads, as far as it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leads {
+    /// To a port of a device that is there.
+    ToPort,
+    /// To a device that is there, perhaps to a port that is of another network.
+    ToDevice,
+    /// To something else.
+    Elsewhere,
+    Untold,
 }
 
 /// The kind of each port that is a member.
 pub(super) fn of_ports(
     devices: &[&Device],
-    wires: &[Wire],
+    wiring: &Wiring<'_>,
     is_member: impl Fn(usize, &PortName, &Port) -> bool,
 ) -> BTreeMap<(usize, PortName), Kind> {
-    let peers = peers(wires);
+    let peers = peers(wiring);
     let mut members = BTreeMap::new();
     for (index, device) in devices.iter().enumerate() {
         for (name, port) in device.ports.iter().filter(|(name, port)| is_member(index, name, port))
@@ -82,13 +127,20 @@ pub(super) fn of_ports(
     members
 }
 
-/// The device that each port with a cable leads to.
-fn peers(wires: &[Wire]) -> BTreeMap<(usize, PortName), usize> {
-    let both = wires.iter().flat_map(|wire| {
+/// Ports whose cables lead to ports that are there.
+fn wired(wires: &[Wire]) -> BTreeSet<(usize, PortName)> {
+    wires.iter().flat_map(|wire| wire.ends.iter().cloned()).collect()
+}
+
+/// The device that each port leads to, whether or not it is known to which port: of a NIC, a description may have a name
+/// that nothing joins to an RDMA device.
+fn peers(wiring: &Wiring<'_>) -> BTreeMap<(usize, PortName), usize> {
+    let mut peers: BTreeMap<(usize, PortName), usize> = wiring.leads.known().collect();
+    for wire in &wiring.wires {
         let [a, b] = &wire.ends;
-        [(a.clone(), b.0), (b.clone(), a.0)]
-    });
-    both.collect()
+        peers.extend([(a.clone(), b.0), (b.clone(), a.0)]);
+    }
+    peers
 }
 
 /// What ports that pause tell about those that do not.
@@ -120,20 +172,19 @@ impl Told {
 
     /// Whether a port carries RoCE: it pauses, its cable leads to a device that is there, or two things
     /// that ports of RoCE have and others rarely do.
-    fn carries_roce(&self, index: usize, device: &Device, port: &Port, wired: bool) -> bool {
+    fn carries_roce(&self, index: usize, device: &Device, port: &Port, cable: Leads) -> bool {
         if port.enabled.get() == Some(false) {
             return false;
         }
         let own = pauses(port) && !self.everywhere.contains(&index);
-        if device.is_host() || own || wired {
+        if device.is_host() || own || cable == Leads::ToPort {
             return true;
         }
-        if pauses(port) {
-            let small = port.mtu.get().is_some_and(|mtu| mtu < packet::default_largest_ip());
-            return !(small || (self.wired && port.neighbour.is_said()));
-        }
-        let elsewhere = self.wired && port.neighbour.is_said();
+        let elsewhere = self.wired && cable == Leads::Elsewhere;
         let rate = port.rate.get().map(|rate| self.rates.contains(&(device.system, rate)));
+        if pauses(port) {
+            return !elsewhere && (!is_small(port) || rate == Some(true));
+        }
         if elsewhere || rate == Some(false) {
             return false;
         }
@@ -144,6 +195,11 @@ impl Told {
         let signs = [jumbo, trusts, watched, told_off, rate == Some(true)];
         signs.into_iter().filter(|sign| *sign).count() >= 2
     }
+}
+
+/// Whether an RDMA packet does not fit.
+fn is_small(port: &Port) -> bool {
+    port.mtu.get().is_some_and(|mtu| mtu < packet::default_largest_ip())
 }
 
 fn pauses(port: &Port) -> bool {

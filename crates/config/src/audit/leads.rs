@@ -167,6 +167,12 @@ impl Leads {
             .map(|((_, port), ways)| (port, ways))
     }
 
+    /// Ports that lead to a device that is there, and which.
+    pub(super) fn known(&self) -> impl Iterator<Item = (End, usize)> {
+        let known = |(end, ways): (&End, &Ways)| Some((end.clone(), ways.best()?.1.known()?));
+        self.ports.iter().filter_map(known)
+    }
+
     /// The cables whose two ends are known, or follow from the order of ports between two devices.
     pub(super) fn join(&self) -> Vec<Joined> {
         let mut taken: BTreeSet<&End> = BTreeSet::new();

@@ -73,6 +73,14 @@ fn cable(site: &Site<'_>, other: &Site<'_>, found: &mut Collector<'_>) {
         return;
     }
     let (Some(own), Some(far)) = (site.port.cable.get(), other.port.cable.get()) else { return };
+    // Where this end is as all others of its kind and the other end is not, it is the other end that is wrong.
+    let usual = |site: &Site<'_>| {
+        let usual = site.meant.and_then(|usual| usual.cable.get());
+        usual.map(|usual| Some(usual) == site.port.cable.get())
+    };
+    if usual(site) == Some(true) && usual(other) == Some(false) {
+        return;
+    }
     if own < far && other.port.cable.is_said() {
         let how = if site.port.cable.is_said() { "" } else { " by default" };
         let message =

@@ -227,7 +227,15 @@ impl Poll<'_> {
         // Thresholds follow speeds: where neither these nor peers are known, ports may well differ.
         let mixed = about.ends_with("wred") && kind.rate.is_none() && kind.peer.is_empty();
         if reach == Reach::Cable || mixed {
-            return own.unanimous();
+            let choice = own.unanimous();
+            // Two devices that differ do not tell which of them is wrong. Ports of their speed elsewhere are the other ends of their cables.
+            let open = choice.from.is_none() && reach == Reach::Cable && own.devices == 2;
+            let wider = Some(kind.at_speed()).filter(|_| open && kind.rate.is_some());
+            let decided = wider.map(|wide| self.count(&wide, about).unanimous()).filter(|choice| {
+                let from = choice.from.and_then(|number| self.value(number, about));
+                from.is_some() && numbers.iter().any(|number| self.value(*number, about) == from)
+            });
+            return decided.unwrap_or(choice);
         }
         let enough = own.devices > 1 || (own.ports > 2 && reach != Reach::Fabric);
         if let Some(choice) = own.majority().filter(|_| enough) {

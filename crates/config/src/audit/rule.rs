@@ -258,6 +258,21 @@ rules! {
         "Defaults and buffer models change between versions: the same configuration is not the same \
          behaviour.",
         "Bring devices of one kind to one version.";
+    TUNNEL_CLASS = Error "tunnel-class":
+        "the outer header of a tunnel loses the class of RDMA data",
+        "Switches between the two ends of a tunnel see the outer header only. With another DSCP there, RDMA data \
+         waits with other traffic, is not paused and is lost when a queue fills, though every port is configured as \
+         it should be.",
+        "Copy the DSCP to the outer header, or write one that is in the lossless class: `vxlan qos dscp propagation \
+         encapsulation` or `qos map traffic-class N to dscp` on EOS, `nv set nve vxlan encapsulation dscp action copy` on \
+         Cumulus Linux, `dscp_mode` or `encap_tc_to_dscp_map` in SONiC's `TUNNEL`.";
+    TUNNEL_MARKS = Warning "tunnel-marks":
+        "tunnels lose the marks of RDMA data",
+        "A packet whose outer header says that its sender does not know marks is not marked but dropped, or \
+         only paused; a mark that is not copied back reaches no NIC. Senders then go on at full rate until pauses \
+         stop them.",
+        "Carry marks to the outer header and back, as RFC 6040 describes: `vxlan qos ecn propagation` on EOS. \
+         SONiC and Cumulus Linux do so by themselves.";
     GUARD = Warning "roce-unguarded":
         "no access list on RoCE where others have one",
         "Packets to UDP port 4791 from outside reach queue pairs; RoCE itself checks little.",

@@ -11,7 +11,8 @@ use crate::cabling::Cables;
 use crate::device::{Device, Port, PortName};
 use crate::intent::{Agreement, Intent};
 use crate::number::{Class, Dscp, Priorities, Queue};
-use crate::qos::QueueSettings;
+use crate::place::Said;
+use crate::qos::{QueueSettings, Trust};
 use crate::system::{SystemId, Topic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,6 +47,8 @@ pub(super) struct Frame<'a> {
     pub(super) cut: Cut,
     /// Systems whose ports usually say how much headroom they have.
     pub(super) sized: Vec<SystemId>,
+    /// Whether the switches sort packets by their VLAN priority, which is another way to run RoCE.
+    pub(super) by_vlan: bool,
     pub(super) wiring: Wiring<'a>,
     /// The wire at each port.
     at: BTreeMap<(usize, PortName), (usize, usize)>,
@@ -167,6 +170,7 @@ impl<'a> Frame<'a> {
             usual: Vec::new(),
             cut: silence::cut(devices),
             sized: sized_systems(devices),
+            by_vlan: false,
             at: ends(&wiring.wires),
             wiring,
         }
@@ -174,10 +178,18 @@ impl<'a> Frame<'a> {
 
     fn of_fleet(devices: &'a [Device], wiring: Wiring<'a>) -> Self {
         let all: Vec<&Device> = devices.iter().collect();
-        let kinds = kind::of_members(&all, &wiring.wires);
-        let reference = Reference::of(&all, kinds);
+        let mut kinds = kind::of_members(&all, &wiring);
+        let mut reference = Reference::of(&all, kinds.clone());
+        let mut agreement = consensus::agreement(&all, &reference);
+        // Where nothing pauses, marks or sends RDMA data, switches are of some other network.
+        if agreement.data_dscp.is_none() && agreement.lossless.is_none() {
+            kinds.retain(|(index, _), _| all[*index].is_host());
+            reference = Reference::of(&all, kinds);
+            agreement = consensus::agreement(&all, &reference);
+        }
+        let by_vlan = by_vlan(devices, &reference);
         Self {
-            agreement: consensus::agreement(&all, &reference),
+            agreement,
             intent: None,
             reference: Some(reference),
             notes: Vec::new(),
@@ -187,10 +199,24 @@ impl<'a> Frame<'a> {
             usual: Vec::new(),
             cut: silence::cut(devices),
             sized: sized_systems(devices),
+            by_vlan,
             at: ends(&wiring.wires),
             wiring,
         }
     }
+}
+
+/// Whether ports of switches that carry RoCE are told to trust VLAN priorities, and none trusts DSCPs, by itself or because it is told to.
+fn by_vlan(devices: &[Device], reference: &Reference) -> bool {
+    let all = devices.iter().enumerate().filter(|(_, device)| !device.is_host());
+    let ports = |(index, device): (usize, &'_ Device)| {
+        let own = device.ports.iter().filter(move |(name, _)| reference.is_member(index, name));
+        own.map(|(_, port)| port.trust).collect::<Vec<_>>()
+    };
+    let trusts: Vec<Said<Trust>> = all.flat_map(ports).collect();
+    let told = |trust: &Said<Trust>| trust.said() == Some(&Trust::Pcp);
+    let reads = |trust: &Said<Trust>| trust.get().is_some_and(|trust| trust.reads_dscp());
+    trusts.iter().any(told) && !trusts.iter().any(reads)
 }
 
 /// The wire at each port.

@@ -20,6 +20,7 @@ pub(super) struct Wire {
 }
 
 /// How devices are cabled, and how they are meant to be.
+#[derive(Default)]
 pub(super) struct Wiring<'a> {
     pub(super) leads: Leads,
     pub(super) wires: Vec<Wire>,

@@ -42,13 +42,19 @@ pub(super) fn mark(devices: &mut [Device], files: &Files) {
         let alike = devices.iter().filter(move |d| d.system == system && !d.files.contains(&but));
         alike.filter_map(text).flat_map(|file| file.text.lines()).map(plain)
     };
-    // Half a line: no other device has it.
+    // Half a line: no other device has it, and some have a longer one that begins so. People who edit files leave out the last line's end.
     let half = |device: &Device, file: &File| {
         let own = last(&file.text);
-        let first = device.files.first().copied();
-        !file.text.ends_with('\n')
-            && kinds(device).iter().any(|kind| all[kind].all_others_end())
-            && first.is_some_and(|id| !lines(device.system, id).any(|line| line == own))
+        let Some(id) = device.files.first().copied() else { return false };
+        if file.text.ends_with('\n') || !kinds(device).iter().any(|kind| all[kind].all_others_end())
+        {
+            return false;
+        }
+        // Nothing but the blanks that a statement begins with.
+        let indented = file.text.lines().last().is_some_and(|line| line.trim().is_empty());
+        let begun = |line: String| line != own && line.starts_with(&own);
+        let known = lines(device.system, id).any(|line| line == own);
+        indented || (!known && lines(device.system, id).any(begun))
     };
     let cut: Vec<bool> = devices
         .iter()

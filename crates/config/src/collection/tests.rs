@@ -160,3 +160,29 @@ fn what_a_file_is_about_is_not_a_host() {
     let names: Vec<&str> = found.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["gpu01", "gpu02", "flat", "hgx1", "hgx2"]);
 }
+
+/// Four leaves, of which the last has this in the place of its end.
+fn cut_off(end: &str) -> bool {
+    let head = "hostname leaf\npolicy-map type network-qos N\n  class type network-qos c-8q-nq3\n    mtu 9216\n    \
+                pause pfc-cos 3\nsystem qos\n  service-policy type network-qos N\ninterface Ethernet1/1\n  \
+                priority-flow-control mode on\n";
+    let whole = format!("{head}  mtu 9216\n  description to spine\n");
+    let mut files = Files::default();
+    for number in 1..4 {
+        files.add(format!("leaf{number}.cfg"), whole.replace("leaf", &format!("leaf{number}")));
+    }
+    files.add("leaf4.cfg", format!("{}{end}", head.replace("leaf", "leaf4")));
+    let found = read(&files);
+    assert_eq!(found.devices.len(), 4);
+    let own = found.devices.iter().find(|device| device.name == "leaf4").expect("it is there");
+    own.count(crate::device::RemarkKind::Truncated) > 0
+}
+
+#[test]
+fn half_a_line_is_the_beginning_of_one_that_others_have() {
+    assert!(cut_off("  mtu 9216\n  descr"));
+    assert!(cut_off("  mtu 9216\n  "));
+    // Whoever edits a file may leave out the end of its last line.
+    assert!(!cut_off("  mtu 9216\n  description to spine\n  no shutdown"));
+    assert!(!cut_off("  mtu 9216\n  description to spine"));
+}

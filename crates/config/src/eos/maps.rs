@@ -139,6 +139,11 @@ fn list<T>(words: &[&str], read: impl Fn(&str) -> Option<Vec<T>>) -> Option<Vec<
     (!found.is_empty()).then_some(found)
 }
 
+/// DSCPs by number, name or range, in words or with commas.
+pub(super) fn dscps(words: &[&str]) -> Option<Vec<Dscp>> {
+    list(words, dscp_list)
+}
+
 /// A DSCP by number or name, or a range of numbers.
 fn dscp_list(word: &str) -> Option<Vec<Dscp>> {
     let named = Dscp::named(word).map(|dscp| vec![dscp]);

@@ -7,8 +7,10 @@
 
 mod maps;
 mod parse;
+mod policy;
 mod render;
 mod section;
+mod vxlan;
 
 pub(crate) use render::Profile;
 

@@ -2,15 +2,19 @@
 
 use super::Eos;
 use super::maps::Shared;
+use super::policy::Policies;
 use super::section::Section;
-use crate::device::{Balancing, Device, Port, PortName, RemarkKind};
+use super::vxlan::Vxlan;
+use crate::device::{Balancing, Device, Port, RemarkKind};
 use crate::number::Priorities;
 use crate::place::{Place, Said};
-use crate::qos::{Reaction, Trust, WatchdogSettings};
+use crate::qos::{Maps, Reaction, Trust, WatchdogSettings};
 use crate::system::{Input, System};
+use crate::text::interfaces::{Bindings, Interfaces};
 use crate::text::notes::{Notes, access_list, bytes, seconds, share, speed};
 use crate::text::outline::{Form, Statement, outline};
-use crate::text::ports::{self, Named};
+use crate::text::overlay::Member;
+use crate::text::ports;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use xoff_fabric::model::WatchdogAction;
@@ -20,10 +24,14 @@ use xoff_units::Bytes;
 #[derive(Debug, Default, Clone)]
 struct Own {
     profile: Option<(String, Place)>,
+    /// The policy that sorts what arrives.
+    policy: Option<(String, Place)>,
     section: Section,
     /// Whether it routes, where it says so.
     routed: Option<bool>,
     mtu: Said<Bytes>,
+    /// The VLANs and the VRF it belongs to.
+    member: Member,
     /// The bundle it belongs to.
     channel: Option<u32>,
     says_qos: bool,
@@ -36,8 +44,9 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         notes: Notes::new(input.file),
         shared: Shared::default(),
         profiles: BTreeMap::new(),
-        ports: BTreeMap::new(),
-        channels: BTreeMap::new(),
+        policies: Policies::default(),
+        interfaces: Interfaces::default(),
+        vxlan: Vxlan::default(),
         watchdog: WatchdogSettings::default(),
         mtu: Said::Absent,
         off: None,
@@ -60,8 +69,9 @@ struct Parser {
     /// What all ports have in common: maps and buffers.
     shared: Shared,
     profiles: BTreeMap<String, Section>,
-    ports: BTreeMap<String, Own>,
-    channels: BTreeMap<u32, Own>,
+    policies: Policies,
+    interfaces: Interfaces<Own>,
+    vxlan: Vxlan,
     watchdog: WatchdogSettings,
     /// The MTU of ports that say none, where `interface defaults` says one.
     mtu: Said<Bytes>,
@@ -113,9 +123,15 @@ impl Parser {
             }
             (_, ["qos", "profile", name]) => drop(self.profiles.remove(*name)),
             (Form::Plain, ["interface", "defaults"]) => self.defaults(statement),
+            (Form::Plain, ["interface", name])
+                if name.to_ascii_lowercase().starts_with("vxlan") =>
+            {
+                self.vxlan.read(statement, &mut self.notes);
+            }
             (form, ["interface", names @ ..]) => self.interface(form, names, statement),
             (form, ["qos", "map", map @ ..]) => {
                 self.shared.map(form, map, statement, &mut self.notes);
+                self.vxlan.rewrite(form, map, statement.line, &self.notes);
             }
             // How packets are rewritten, and what ECN does with those that cannot be marked.
             (_, ["qos", "rewrite" | "random-detect", ..]) => {}
@@ -136,7 +152,9 @@ impl Parser {
             (_, ["hardware", "counter", "feature", "ecn", ..]) => {}
             (Form::Plain, ["ip" | "ipv6", "access-list", .., name]) => {
                 access_list(name, statement, &mut self.device, &mut self.notes);
+                self.policies.lists.read(name, statement);
             }
+            (Form::Plain, words) if self.policies.read(words, statement, &mut self.notes) => {}
             (_, [first, ..]) if QOS.contains(first) => self.notes.unknown(statement),
             _ => self.notes.foreign(statement),
         }
@@ -184,75 +202,40 @@ impl Parser {
     }
 
     fn interface(&mut self, form: Form, names: &[&str], statement: &Statement<'_>) {
-        match (ports::named(names, "Ethernet"), form) {
-            (Named::Ports(names), Form::Plain) => {
-                for (index, name) in names.into_iter().enumerate() {
-                    // What a range says is remarked once.
-                    let mut again = Notes::new(self.notes.file);
-                    let notes = if index == 0 { &mut self.notes } else { &mut again };
-                    let place = notes.whole(statement);
-                    let port = self.device.port(&name);
-                    port.place = Some(place);
-                    self.ports.entry(name).or_default().read_port(statement, port, notes);
-                }
-            }
-            (Named::Ports(names), Form::No | Form::Default) => {
-                for name in names {
-                    self.ports.remove(&name);
-                    self.device.ports.remove(&PortName::new(name));
-                }
-            }
-            (Named::Channel(number), Form::Plain) => {
-                let own = self.channels.entry(number).or_default();
-                for child in &statement.children {
-                    if !own.read(child, &mut self.notes) {
-                        self.notes.foreign(child);
-                    }
-                }
-            }
-            (Named::Channel(number), Form::No | Form::Default) => {
-                self.channels.remove(&number);
-            }
-            (Named::Malformed, _) => self.notes.mark(statement.line, RemarkKind::Malformed),
-            (Named::Other, _) => self.notes.foreign(statement),
-        }
+        let named = (form, ports::named(names, "Ethernet"));
+        self.interfaces.read(named, statement, &mut self.device, &mut self.notes);
     }
 
     fn finish(mut self) -> Device {
         self.device.balancing = self.device.balancing.or_default(Balancing::Hash);
         self.device.headroom_pool = self.shared.headroom_pool;
+        self.device.tunnels = self.vxlan.settled();
         let (maps, groups) = self.shared.finish();
         let (maps, groups) = (Arc::new(maps), Arc::new(groups));
+        self.policies.settle(&mut self.notes);
+        let mut sorted = Vec::new();
         // A bundle whose ports are not in the text stands for them.
-        for (number, own) in &self.channels {
-            let empty = !self.ports.values().any(|port| port.channel == Some(*number));
+        for (number, own) in &self.interfaces.channels {
+            let empty = !self.interfaces.ports.values().any(|port| port.channel == Some(*number));
             if empty && own.says_qos {
-                self.ports.insert(format!("Port-Channel{number}"), own.clone());
+                self.interfaces.ports.insert(format!("Port-Channel{number}"), own.clone());
             }
         }
         let (mut told, mut missing) = (BTreeSet::new(), BTreeSet::new());
         let mut queues = Vec::new();
-        for (name, own) in std::mem::take(&mut self.ports) {
-            let own = match own.channel.and_then(|number| self.channels.get(&number)) {
+        for (name, own) in std::mem::take(&mut self.interfaces.ports) {
+            let own = match own.channel.and_then(|number| self.interfaces.channels.get(&number)) {
                 Some(channel) => own.in_channel(channel),
                 None => own,
             };
-            let base = match &own.profile {
-                Some((profile, place)) => match self.profiles.get(profile) {
-                    Some(section) => section.clone(),
-                    None => {
-                        // It applies nothing.
-                        if missing.insert(profile.clone()) {
-                            self.notes.mark(place.first, RemarkKind::Malformed);
-                        }
-                        Section::default()
-                    }
-                },
-                None => Section::default(),
+            let mut section = self.section_of(&own, &mut missing);
+            let own_maps = match self.sorted(&own, &maps, &mut section, &mut missing) {
+                Some(changed) => share(&mut sorted, changed),
+                None => Arc::clone(&maps),
             };
-            let section = base.overlaid(&own.section);
             let port = self.device.port(&name);
-            port.maps = Arc::clone(&maps);
+            port.tunnelled = Said::Default(self.vxlan.carries(&own.member));
+            port.maps = own_maps;
             port.groups = Arc::clone(&groups);
             let usual = if own.routed == Some(true) { Trust::Dscp } else { Trust::Pcp };
             port.trust = section.trust.or_default(usual);
@@ -272,8 +255,45 @@ impl Parser {
     }
 }
 
-impl Own {
-    /// The statements of a port.
+impl Parser {
+    /// What a port's profile says, and the port itself on top of it. A profile that is not there says nothing.
+    fn section_of(&mut self, own: &Own, missing: &mut BTreeSet<String>) -> Section {
+        let profile = own.profile.as_ref();
+        let base = profile.and_then(|(name, _)| self.profiles.get(name)).cloned();
+        if let (None, Some((name, place))) = (&base, profile)
+            && missing.insert(name.clone())
+        {
+            self.notes.mark(place.first, RemarkKind::Malformed);
+        }
+        base.unwrap_or_default().overlaid(&own.section)
+    }
+
+    /// The maps of a port, changed by its policy if it has one. What is sorted by DSCP is as good as trusted.
+    fn sorted(
+        &mut self,
+        own: &Own,
+        maps: &Maps,
+        section: &mut Section,
+        missing: &mut BTreeSet<String>,
+    ) -> Option<Maps> {
+        let (policy, place) = own.policy.as_ref()?;
+        let mut changed = maps.clone();
+        match self.policies.apply(policy, &mut changed) {
+            Some(true) => section.trust = Said::At(Trust::Dscp, *place),
+            Some(false) => {}
+            // What is not there sorts nothing.
+            None => {
+                if missing.insert(policy.clone()) {
+                    self.notes.mark(place.first, RemarkKind::Malformed);
+                }
+                return None;
+            }
+        }
+        Some(changed)
+    }
+}
+
+impl Bindings for Own {
     fn read_port(&mut self, statement: &Statement<'_>, port: &mut Port, notes: &mut Notes) {
         for child in &statement.children {
             let place = notes.line(child.line);
@@ -299,10 +319,10 @@ impl Own {
         }
     }
 
-    /// What ports and bundles say alike; false if it is something else.
     fn read(&mut self, statement: &Statement<'_>, notes: &mut Notes) -> bool {
         let line = statement.line;
         let (form, words) = statement.form();
+        self.member.read(form, &words);
         match (form, &words[..]) {
             (Form::Plain, ["mtu", mtu]) => self.mtu = notes.said(line, bytes(mtu)),
             (_, ["mtu", ..]) => self.mtu = Said::Absent,
@@ -326,6 +346,12 @@ impl Own {
                 self.says_qos = true;
             }
             (_, ["service-profile", ..]) => self.profile = None,
+            (_, ["service-policy", "type", "qos", "input", name])
+            | (_, ["service-policy", "input", name]) => {
+                let said = ((*name).to_owned(), notes.line(line));
+                self.policy = (form == Form::Plain).then_some(said);
+                self.says_qos = true;
+            }
             (_, [first, ..]) if QOS.contains(first) => {
                 self.section.read(statement, notes);
                 self.says_qos = true;
@@ -334,13 +360,17 @@ impl Own {
         }
         true
     }
+}
 
+impl Own {
     /// A port that belongs to a bundle has what the bundle says.
     fn in_channel(self, channel: &Own) -> Own {
         Own {
             profile: self.profile.or_else(|| channel.profile.clone()),
+            policy: self.policy.or_else(|| channel.policy.clone()),
             section: channel.section.overlaid(&self.section),
             routed: channel.routed.or(self.routed),
+            member: channel.member.clone(),
             mtu: if self.mtu.is_said() { self.mtu } else { channel.mtu },
             ..self
         }

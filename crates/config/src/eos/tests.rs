@@ -171,3 +171,54 @@ fn probabilities_are_read() {
     let Levels::Sizes(ecn) = wred.levels else { panic!("{wred:?}") };
     assert_eq!((ecn.kmin.get(), ecn.pmax), (416_000, Ratio::new(1, 5)));
 }
+
+#[test]
+fn policies_sort_packets_before_the_maps_of_the_box() {
+    let text = "ip access-list RDMA\n   10 permit udp any any eq 4791 dscp 26\n\
+                class-map type qos match-any NOTES\n   match dscp 48\n\
+                class-map type qos match-any DATA\n   match ip access-group RDMA\n\
+                policy-map type quality-of-service IN\n   class NOTES\n      set traffic-class 7\n   \
+                class DATA\n      set traffic-class 5\n      set dscp 26\n   class class-default\n      set traffic-class 1\n\
+                interface Ethernet1\n   service-policy type qos input IN\n\
+                interface Ethernet2\n   no switchport\n";
+    let device = read(text);
+    let class = |name: &str, dscp: usize| {
+        port(&device, name).maps.dscp_to_class[dscp].get().map(crate::number::Class::get)
+    };
+    assert_eq!([26, 48, 24].map(|dscp| class("Ethernet1", dscp)), [Some(5), Some(7), Some(1)]);
+    assert_eq!([26, 48, 24].map(|dscp| class("Ethernet2", dscp)), [Some(3), Some(6), Some(3)]);
+    assert_eq!(port(&device, "Ethernet1").trust.get(), Some(Trust::Dscp));
+    assert_eq!(strange(&device), 0);
+    // A list that names no DSCP, and a policy that is not there.
+    let device = read(&text.replace(" dscp 26\nclass", "\nclass").replace("input IN", "input OUT"));
+    assert_eq!(device.count(RemarkKind::Unknown), 1);
+    assert_eq!(device.count(RemarkKind::Malformed), 1);
+}
+
+#[test]
+fn tunnels_and_the_ports_that_go_into_them() {
+    let text = "interface Ethernet1\n   switchport access vlan 10\n\
+                interface Ethernet2\n   switchport trunk allowed vlan 20-30\n   switchport mode trunk\n\
+                interface Ethernet3\n   no switchport\n   vrf red\n\
+                interface Ethernet4\n   no switchport\n\
+                interface Vxlan1\n   vxlan source-interface Loopback1\n   vxlan vlan 10 vni 10010\n   vxlan vlan 25-26 vni 10025-10026\n   \
+                vxlan vrf red vni 50001\n";
+    let device = read(text);
+    let tunnelled = |device: &Device, number: u8| {
+        port(device, &format!("Ethernet{number}")).tunnelled.get().unwrap()
+    };
+    assert_eq!([1, 2, 3, 4].map(|n| tunnelled(&device, n)), [true, true, true, false]);
+    let data = Dscp::new(26).unwrap();
+    let class = crate::number::Class::new(3);
+    assert_eq!(device.tunnels.outer(data, class), Dscp::new(24));
+    assert_eq!(device.tunnels.marks, Said::Default(false));
+    let more = "   vxlan qos ecn propagation\n   vxlan qos dscp propagation encapsulation\n\
+                qos map traffic-class 3 to dscp 2\n";
+    let device = read(&format!("{text}{more}"));
+    assert_eq!(device.tunnels.outer(data, class), Some(data));
+    assert_eq!(device.tunnels.marks.get(), Some(true));
+    let device = read(&format!("{text}{}", more.replace("   vxlan", "   no vxlan")));
+    assert_eq!(device.tunnels.outer(data, class), Dscp::new(2));
+    assert_eq!(device.tunnels.marks.get(), Some(false));
+    assert_eq!(strange(&device), 0);
+}

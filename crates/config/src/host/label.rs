@@ -306,7 +306,7 @@ pub(super) fn prompt(line: &str) -> Option<Prompt<'_>> {
     let word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let host = &host[..host.find(|c| !word(c)).unwrap_or(host.len())];
     let plain = !user.is_empty() && user.chars().all(word) && is_name(host);
-    let follows = before[user.len()..].trim_start_matches(['[', '@']).get(host.len()..)?;
+    let follows = before.get(user.len()..)?.trim_start_matches(['[', '@']).get(host.len()..)?;
     let spaced = follows.split_whitespace().count() <= 2;
     let command = command[1..].trim();
     (plain && spaced).then_some(Prompt { host: Some(host), command, ran: true })

@@ -1,7 +1,7 @@
-//! Statements that stand in one place and hold in others: `groups` that `apply-groups` brings to the
-//! top, and `interface-range`. What is brought along comes before a box's own statements, which
-//! override it.
+//! Statements that stand in one place and hold in others: those of groups, and `interface-range`. What is brought along comes before a
+//! box's own statements, which override it.
 
+use super::groups::{Brought, Groups};
 use crate::text::paths::Path;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ pub(super) struct Inherited<'a> {
     pub(super) statements: Vec<Statement<'a>>,
     /// Lines of groups that nothing applies.
     pub(super) idle: Vec<u32>,
-    /// Lines that apply groups below the top, or where there is no such group: they are not expanded.
+    /// Lines that apply groups that are not there, or whose groups apply each other: they are not expanded.
     pub(super) unknown: Vec<u32>,
 }
 
@@ -34,40 +34,29 @@ pub(super) fn is_pattern(name: &str) -> bool {
 }
 
 /// Brings statements to where they hold.
-pub(super) fn inherit<'a>(paths: &[Path<'a>]) -> Inherited<'a> {
+pub(super) fn inherit<'a>(paths: &'a [Path<'a>]) -> Inherited<'a> {
     let mut found = Inherited::default();
-    let mut groups: BTreeMap<&str, Vec<(u32, &[&'a str])>> = BTreeMap::new();
-    let (mut own, mut applied) = (Vec::new(), Vec::new());
+    let mut groups = Groups::default();
+    let mut own: Vec<(u32, &[&'a str])> = Vec::new();
     for path in paths {
-        match &path.words[..] {
-            ["groups", name, rest @ ..] => groups.entry(*name).or_default().push((path.line, rest)),
-            ["apply-groups", names @ ..] => applied.extend(names.iter().map(|n| (path.line, *n))),
-            ["interfaces" | "class-of-service" | "forwarding-options", rest @ ..]
-                if rest.contains(&"apply-groups") =>
-            {
-                found.unknown.push(path.line);
-            }
-            words => own.push((path.line, words)),
+        if !groups.take(path) {
+            own.push((path.line, &path.words));
         }
     }
-    let mut brought = Vec::new();
-    // The first group that is named comes before the others: it is read last.
-    for (line, name) in applied.into_iter().rev() {
-        match groups.remove(name) {
-            Some(statements) => brought.extend(statements),
-            None => found.unknown.push(line),
-        }
-    }
-    found.idle.extend(groups.into_values().flatten().map(|(line, _)| line));
-    let ports = ports(&brought, &own);
-    for (line, words) in brought {
-        found.expand(line, words, &ports);
+    let bringing = groups.bring();
+    found.idle.extend(bringing.idle);
+    found.unknown.extend(bringing.unknown);
+    let brought = bringing.statements;
+    let all = brought.iter().map(|brought| (brought.line, &brought.words[..]));
+    let ports = ports(all.chain(own.iter().copied()));
+    for statement in &brought {
+        found.expand(statement, &groups, &ports);
     }
     let ranges = ranges(&own, &ports);
     for (line, words) in &own {
         if let ["interfaces", "interface-range", name, rest @ ..] = words {
             let members = ranges.get(name).into_iter().flatten();
-            members.for_each(|port| found.push(*line, port, rest));
+            members.for_each(|port| found.push(*line, statement_of(port, rest)));
         }
     }
     let ranged = |words: &[&str]| matches!(words, ["interfaces", "interface-range", ..]);
@@ -79,44 +68,56 @@ pub(super) fn inherit<'a>(paths: &[Path<'a>]) -> Inherited<'a> {
 
 impl<'a> Inherited<'a> {
     /// A statement of a group: `<et-*>` stands for the ports that match.
-    fn expand(&mut self, line: u32, words: &[&'a str], ports: &BTreeSet<String>) {
-        match words {
+    fn expand(&mut self, brought: &Brought<'a>, groups: &Groups<'a>, ports: &BTreeSet<String>) {
+        match &brought.words[..] {
             ["interfaces", name, rest @ ..] if bare(name) != *name => {
                 let matching = ports.iter().filter(|port| matches(bare(name), port));
-                matching.for_each(|port| self.push(line, port, rest));
+                for port in matching {
+                    let words = statement_of(port, rest);
+                    if !groups.excepts(brought.group, &words) {
+                        self.push(brought.line, words);
+                    }
+                }
             }
-            _ => {
-                let words = words.iter().map(|word| Cow::Borrowed(bare(word))).collect();
-                self.statements.push((line, words));
+            words => {
+                let words: Vec<_> = words.iter().map(|word| Cow::Borrowed(bare(word))).collect();
+                if !groups.excepts(brought.group, &words) {
+                    self.push(brought.line, words);
+                }
             }
         }
     }
 
-    fn push(&mut self, line: u32, port: &str, rest: &[&'a str]) {
+    fn push(&mut self, line: u32, words: Vec<Cow<'a, str>>) {
         if self.statements.len() >= MOST {
             if self.unknown.last() != Some(&line) {
                 self.unknown.push(line);
             }
             return;
         }
-        if matches!(rest, ["member" | "member-range", ..]) {
+        let third = words.get(2).map(AsRef::as_ref);
+        if words[0] == "interfaces" && matches!(third, Some("member" | "member-range")) {
             return;
         }
-        let head = [Cow::Borrowed("interfaces"), Cow::Owned(port.to_owned())];
-        let rest = rest.iter().map(|word| Cow::Borrowed(*word));
-        self.statements.push((line, head.into_iter().chain(rest).collect()));
+        self.statements.push((line, words));
     }
 }
 
+/// What is said of a port.
+fn statement_of<'a>(port: &str, rest: &[&'a str]) -> Vec<Cow<'a, str>> {
+    let head = [Cow::Borrowed("interfaces"), Cow::Owned(port.to_owned())];
+    head.into_iter().chain(rest.iter().map(|word| Cow::Borrowed(*word))).collect()
+}
+
 /// A name without the angle brackets of groups.
-fn bare(name: &str) -> &str {
+pub(super) fn bare(name: &str) -> &str {
     name.strip_prefix('<').and_then(|name| name.strip_suffix('>')).unwrap_or(name)
 }
 
 /// All ports that statements name.
-fn ports(brought: &[(u32, &[&str])], own: &[(u32, &[&str])]) -> BTreeSet<String> {
+fn ports<'w, 'a: 'w>(all: impl Iterator<Item = (u32, &'w [&'a str])>) -> BTreeSet<String> {
     let mut ports = BTreeSet::new();
-    for (_, words) in brought.iter().chain(own) {
+    for (_, words) in all {
         match words {
             ["interfaces", "interface-range", _, "member", name] if !is_pattern(name) => {
                 ports.insert((*name).to_owned());
@@ -243,7 +244,44 @@ mod tests {
     }
 
     #[test]
-    fn groups_below_the_top_are_remarked() {
+    fn groups_below_the_top_reach_what_is_below() {
+        let text = "set groups jumbo interfaces <et-*> mtu 9216\nset groups jumbo system host-name x\n\
+                    set groups up interfaces <et-*> unit 0\nset groups up interfaces <*> speed 400g\n\
+                    set interfaces et-0/0/1 apply-groups jumbo\nset interfaces et-0/0/2 disable\n\
+                    set interfaces apply-groups up\nset interfaces et-0/0/2 apply-groups-except up\n";
+        assert_eq!(
+            flat(text),
+            [
+                "interfaces et-0/0/1 unit 0",
+                "interfaces et-0/0/1 speed 400g",
+                "interfaces et-0/0/1 mtu 9216",
+                "interfaces et-0/0/2 disable",
+            ]
+        );
+    }
+
+    #[test]
+    fn groups_of_groups() {
+        let text = "set groups all apply-groups base\nset groups all interfaces <et-*> mtu 9216\n\
+                    set groups base interfaces <et-*> mtu 1500\nset groups base interfaces et-0/0/1 speed 400g\n\
+                    set apply-groups all\nset interfaces et-0/0/1 unit 0\n";
+        assert_eq!(
+            flat(text),
+            [
+                "interfaces et-0/0/1 mtu 1500",
+                "interfaces et-0/0/1 speed 400g",
+                "interfaces et-0/0/1 mtu 9216",
+                "interfaces et-0/0/1 unit 0",
+            ]
+        );
+        let circular =
+            "set groups a apply-groups b\nset groups b apply-groups a\nset apply-groups a\n";
+        let read = read(circular);
+        assert_eq!(inherit(&read.statements).unknown, [2]);
+    }
+
+    #[test]
+    fn groups_that_are_not_there_are_remarked() {
         let text = "set interfaces et-0/0/0 apply-groups x\nset apply-groups y\n";
         let read = read(text);
         let found = inherit(&read.statements);
@@ -278,6 +316,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_groups_run_away(
+            applied in prop::collection::vec((0usize..6, 0usize..6, any::<bool>()), 0..40),
+        ) {
+            let line = |(a, b, below): &(usize, usize, bool)| {
+                let place = if *below { "interfaces <et-*> " } else { "" };
+                format!("set groups g{a} {place}apply-groups g{b}\n")
+            };
+            let text: String = applied.iter().map(line).collect();
+            let text = format!("{text}set groups g5 interfaces <*> mtu 9216\nset apply-groups g0\nset interfaces et-0/0/0 disable\n");
+            let read = read(&text);
+            prop_assert!(inherit(&read.statements).statements.len() <= MOST);
+        }
+
         #[test]
         fn no_text_panics(pattern in "[a-c*?\\[\\]0-3-]{0,12}", name in "[a-c0-3]{0,12}") {
             let _ = matches(&pattern, &name);

@@ -8,6 +8,7 @@
 //! Forwarding classes have names, and the model has numbers: `best-effort` is 0, `TC3` is 3, a class
 //! with a pause has the number of its priority, and any other that of its queue.
 
+mod groups;
 mod inherit;
 mod parse;
 mod policy;

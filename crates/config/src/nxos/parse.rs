@@ -2,15 +2,16 @@
 
 use super::policy::Policies;
 use super::{DEFAULT_MTU, NxOs, own_numbers};
-use crate::device::{Balancing, Device, Port, PortName, RemarkKind};
+use crate::device::{Balancing, Device, Port, RemarkKind};
 use crate::number::{Group, Priorities, Queue};
 use crate::place::{Place, Said};
 use crate::qos::{Maps, Trust};
 use crate::system::{Input, System};
+use crate::text::interfaces::{self, Interfaces};
 use crate::text::notes::{Notes, access_list, bytes, share, speed};
 use crate::text::outline::{Form, Statement, outline};
 use crate::text::ports::{self, Named};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use xoff_units::Bytes;
 
 /// A policy that is applied, and where that is said.
@@ -35,8 +36,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         device: Device::new(input.name, NxOs.id()),
         notes: Notes::new(input.file),
         policies: Policies::default(),
-        ports: BTreeMap::new(),
-        channels: BTreeMap::new(),
+        interfaces: Interfaces::default(),
         system: Bindings::default(),
         watchdog: Said::Absent,
         balanced: Vec::new(),
@@ -59,8 +59,7 @@ struct Parser {
     device: Device,
     notes: Notes,
     policies: Policies,
-    ports: BTreeMap<String, Bindings>,
-    channels: BTreeMap<u32, Bindings>,
+    interfaces: Interfaces<Bindings>,
     /// What holds for all ports that do not say otherwise.
     system: Bindings,
     watchdog: Said<bool>,
@@ -124,6 +123,7 @@ impl Parser {
             // Statistics of queues, and which queues multicast takes.
             (_, ["qos", "statistics" | "shared-policer", ..]) => notes.foreign(statement),
             (Form::Plain, ["ip", "access-list", name]) => {
+                policies.lists.read(name, statement);
                 access_list(name, statement, &mut self.device, notes);
             }
             (form, ["interface", names @ ..]) => self.interface(form, names, statement),
@@ -179,43 +179,13 @@ impl Parser {
     }
 
     fn interface(&mut self, form: Form, names: &[&str], statement: &Statement<'_>) {
-        match (ports::named(names, "Ethernet"), form) {
-            (Named::Ports(names), Form::Plain) => {
-                for (index, name) in names.into_iter().enumerate() {
-                    // What a range says is remarked once.
-                    let mut again = Notes::new(self.notes.file);
-                    let notes = if index == 0 { &mut self.notes } else { &mut again };
-                    let place = notes.whole(statement);
-                    let port = self.device.port(&name);
-                    port.place = Some(place);
-                    // A port may be described in several places: each adds to the others.
-                    self.ports.entry(name).or_default().read_port(statement, port, notes);
-                }
-            }
-            (Named::Ports(names), Form::No | Form::Default) => {
-                for name in names {
-                    self.ports.remove(&name);
-                    self.device.ports.remove(&PortName::new(name));
-                }
-            }
-            (Named::Channel(number), Form::Plain) => {
-                let own = self.channels.entry(number).or_default();
-                for child in &statement.children {
-                    if !own.read(child, &mut self.notes) {
-                        self.notes.foreign(child);
-                    }
-                }
-            }
-            (Named::Channel(number), Form::No | Form::Default) => {
-                self.channels.remove(&number);
-            }
-            (Named::Malformed, _) => self.notes.mark(statement.line, RemarkKind::Malformed),
-            (Named::Other, _) => self.notes.foreign(statement),
-        }
+        let named = (form, ports::named(names, "Ethernet"));
+        self.interfaces.read(named, statement, &mut self.device, &mut self.notes);
     }
 
     fn finish(mut self) -> Device {
         self.device.balancing = self.device.balancing.or_default(Balancing::Hash);
+        self.policies.settle(&mut self.notes);
         let mut told = BTreeSet::new();
         let mut missing = Missing::default();
         let applied = self.system.network.clone();
@@ -229,8 +199,8 @@ impl Parser {
         let (mut maps_known, mut queues_known, mut groups_known) = (vec![], vec![], vec![]);
         // It takes the statement of the box and that of the port. Where no port says it, the box speaks for all.
         let singly = self.device.ports.values().any(|port| port.watchdog.on.said() == Some(&true));
-        for (name, own) in std::mem::take(&mut self.ports) {
-            let own = match own.channel.and_then(|number| self.channels.get(&number)) {
+        for (name, own) in std::mem::take(&mut self.interfaces.ports) {
+            let own = match own.channel.and_then(|number| self.interfaces.channels.get(&number)) {
                 Some(channel) => own.over(channel),
                 None => own,
             };
@@ -313,8 +283,7 @@ impl Missing {
     }
 }
 
-impl Bindings {
-    /// The statements of a port.
+impl interfaces::Bindings for Bindings {
     fn read_port(&mut self, statement: &Statement<'_>, port: &mut Port, notes: &mut Notes) {
         for child in &statement.children {
             let place = notes.line(child.line);
@@ -346,7 +315,6 @@ impl Bindings {
         }
     }
 
-    /// What ports and bundles say alike; false if it is something else.
     fn read(&mut self, statement: &Statement<'_>, notes: &mut Notes) -> bool {
         let (line, place) = (statement.line, notes.line(statement.line));
         let (form, words) = statement.form();
@@ -380,7 +348,9 @@ impl Bindings {
         }
         true
     }
+}
 
+impl Bindings {
     /// A policy that is applied or taken away; false if it is something else.
     fn policy(&mut self, statement: &Statement<'_>, notes: &Notes) -> bool {
         let (form, words) = statement.form();

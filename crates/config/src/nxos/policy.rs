@@ -4,6 +4,7 @@ use crate::device::RemarkKind;
 use crate::number::{Class, Dscp, Priority, ranges};
 use crate::place::Said;
 use crate::qos::{GroupSettings, QueueSettings, Trust};
+use crate::text::access::AccessLists;
 use crate::text::notes::{Notes, bytes};
 use crate::text::outline::{Form, Statement};
 use crate::text::wred::Written;
@@ -16,6 +17,7 @@ type Named<T> = BTreeMap<String, T>;
 /// All policies of a box, by name.
 #[derive(Debug, Default)]
 pub(super) struct Policies {
+    pub(super) lists: AccessLists,
     matches: Named<Match>,
     /// The qos-groups of classes that people made themselves.
     network_classes: Named<Vec<u8>>,
@@ -31,6 +33,8 @@ pub(super) struct Policies {
 struct Match {
     dscps: Vec<Dscp>,
     cos: bool,
+    /// Access lists, with the lines that name them.
+    lists: Vec<(String, u32)>,
 }
 
 /// What a network-qos policy says.
@@ -86,6 +90,9 @@ impl Policies {
                     let gone = dscps(lists).unwrap_or_default();
                     found.dscps.retain(|dscp| !gone.contains(dscp));
                 }
+                (Form::Plain, ["match", "access-group", "name", list]) => {
+                    found.lists.push(((*list).to_owned(), child.line));
+                }
                 (Form::Plain, ["match", "cos", ..]) => found.cos = true,
                 (Form::No, ["match", "cos", ..]) => found.cos = false,
                 (_, ["description", ..] | ["match", "protocol", ..]) => {}
@@ -93,6 +100,18 @@ impl Policies {
             }
         }
         self.matches.insert(name.to_owned(), found);
+    }
+
+    /// Resolves access lists. What matches by something else than a DSCP is not in the model, and said.
+    pub(super) fn settle(&mut self, notes: &mut Notes) {
+        for found in self.matches.values_mut() {
+            for (list, line) in std::mem::take(&mut found.lists) {
+                match self.lists.dscps(&list) {
+                    [] => notes.mark(line, RemarkKind::Unknown),
+                    dscps => found.dscps.extend(dscps),
+                }
+            }
+        }
     }
 
     /// A class of queuing or network QoS that people made themselves.

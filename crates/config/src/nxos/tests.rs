@@ -191,3 +191,20 @@ fn what_it_cannot_say_is_said() {
     assert!(limits.iter().any(|limit| limit.contains("headroom")), "{limits:?}");
     assert!(limits.iter().any(|limit| limit.contains("strict")), "{limits:?}");
 }
+
+#[test]
+fn classes_by_access_list() {
+    let text = "ip access-list RDMA\n  10 permit udp any any eq 4791 dscp af31\n  20 permit ip any any dscp 28\n\
+                class-map type qos match-any DATA\n  match access-group name RDMA\n\
+                policy-map type qos IN\n  class DATA\n    set qos-group 3\n\
+                interface Ethernet1/1\n  service-policy type qos input IN\n";
+    let device = read(text);
+    let maps = &port(&device, "Ethernet1/1").maps;
+    let class = |dscp: usize| maps.dscp_to_class[dscp].get().map(crate::number::Class::get);
+    assert_eq!([26, 28, 30].map(class), [Some(3), Some(3), Some(0)]);
+    assert_eq!(port(&device, "Ethernet1/1").trust.get(), Some(Trust::Dscp));
+    assert_eq!(strange(&device), 0);
+    let device =
+        read(&text.replace(" dscp af31", "").replace("  20 permit ip any any dscp 28\n", ""));
+    assert_eq!(device.count(RemarkKind::Unknown), 1);
+}

@@ -7,10 +7,11 @@ use crate::number::{Class, Dscp, Group, Priorities};
 use crate::place::{Place, Said};
 use crate::qos::{Maps, Trust};
 use crate::system::{Input, System};
+use crate::text::interfaces::{Bindings, Interfaces};
 use crate::text::notes::{Notes, access_list, bytes, share, speed};
 use crate::text::outline::{Form, Statement, outline};
-use crate::text::ports::{self, Named};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::text::ports;
+use std::collections::BTreeSet;
 use xoff_units::{Bytes, Rate};
 
 /// A policy or map that is applied, and where that is said.
@@ -37,8 +38,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         device: Device::new(input.name, Os10.id()),
         notes: Notes::new(input.file),
         policies: Policies::default(),
-        ports: BTreeMap::new(),
-        channels: BTreeMap::new(),
+        interfaces: Interfaces::default(),
         cages: Vec::new(),
         system: Bound::default(),
         mtu: Said::Absent,
@@ -62,10 +62,9 @@ struct Parser {
     device: Device,
     notes: Notes,
     policies: Policies,
-    ports: BTreeMap<String, Bound>,
+    interfaces: Interfaces<Bound>,
     /// Cages that are broken out, with the speed of their ports.
     cages: Vec<(String, Said<Rate>)>,
-    channels: BTreeMap<u32, Bound>,
     /// What `system qos` applies to all ports that do not say otherwise.
     system: Bound,
     /// The MTU of ports that say none, where `default mtu` says one.
@@ -131,38 +130,8 @@ impl Parser {
             self.cages.push(((*cage).to_owned(), rate));
             return;
         }
-        match (ports::named(names, "ethernet"), form) {
-            (Named::Ports(names), Form::Plain) => {
-                for (index, name) in names.into_iter().enumerate() {
-                    // What a range says is remarked once.
-                    let mut again = Notes::new(self.notes.file);
-                    let notes = if index == 0 { &mut self.notes } else { &mut again };
-                    let place = notes.whole(statement);
-                    let port = self.device.port(&name);
-                    port.place = Some(place);
-                    self.ports.entry(name).or_default().read_port(statement, port, notes);
-                }
-            }
-            (Named::Ports(names), Form::No | Form::Default) => {
-                for name in names {
-                    self.ports.remove(&name);
-                    self.device.ports.remove(&PortName::new(name));
-                }
-            }
-            (Named::Channel(number), Form::Plain) => {
-                let own = self.channels.entry(number).or_default();
-                for child in &statement.children {
-                    if !own.read(child, &mut self.notes) {
-                        self.notes.foreign(child);
-                    }
-                }
-            }
-            (Named::Channel(number), Form::No | Form::Default) => {
-                self.channels.remove(&number);
-            }
-            (Named::Malformed, _) => self.notes.mark(statement.line, RemarkKind::Malformed),
-            (Named::Other, _) => self.notes.foreign(statement),
-        }
+        let named = (form, ports::named(names, "ethernet"));
+        self.interfaces.read(named, statement, &mut self.device, &mut self.notes);
     }
 
     fn finish(mut self) -> Device {
@@ -181,8 +150,8 @@ impl Parser {
                 }
             }
         }
-        for (name, own) in std::mem::take(&mut self.ports) {
-            let own = match own.channel.and_then(|number| self.channels.get(&number)) {
+        for (name, own) in std::mem::take(&mut self.interfaces.ports) {
+            let own = match own.channel.and_then(|number| self.interfaces.channels.get(&number)) {
                 Some(channel) => own.over(channel),
                 None => own,
             };
@@ -267,8 +236,7 @@ impl Parser {
     }
 }
 
-impl Bound {
-    /// The statements of a port.
+impl Bindings for Bound {
     fn read_port(&mut self, statement: &Statement<'_>, port: &mut Port, notes: &mut Notes) {
         for child in &statement.children {
             let place = notes.line(child.line);
@@ -297,7 +265,6 @@ impl Bound {
         }
     }
 
-    /// What may stand at a port, at a bundle and in `system qos` alike; false if it is something else.
     fn read(&mut self, statement: &Statement<'_>, notes: &mut Notes) -> bool {
         let (line, place) = (statement.line, notes.line(statement.line));
         let (form, words) = statement.form();
@@ -333,7 +300,9 @@ impl Bound {
         }
         true
     }
+}
 
+impl Bound {
     /// A policy or map that is applied or taken away; false if it is something else.
     fn apply(&mut self, form: Form, words: &[&str], place: Place) -> bool {
         let (applied, name) = match words {

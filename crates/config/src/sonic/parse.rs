@@ -1,5 +1,7 @@
 //! Reading `config_db.json`.
 
+mod tunnels;
+
 use super::Sonic;
 use super::tables::{self, KNOWN};
 use crate::device::{Balancing, Device, Guard, Neighbour, PortName, Remark, RemarkKind};
@@ -50,6 +52,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
     parser.pools();
     parser.watchdogs();
     parser.neighbours();
+    parser.tunnels();
     parser.device
 }
 
@@ -170,6 +173,12 @@ impl<'a> Parser<'a> {
                     // Lanes, FEC, names: the port's own business.
                     _ => {}
                 }
+            }
+        }
+        // A port that does not say so is down, unless nothing in the text says which ports are up.
+        if self.device.ports.values().any(|port| port.enabled.said() == Some(&true)) {
+            for port in self.device.ports.values_mut() {
+                port.enabled = port.enabled.or_default(false);
             }
         }
         for (_, list) in self.table("CABLE_LENGTH") {

@@ -1,7 +1,7 @@
 //! Names of tables and fields, as SONiC's YANG models have them.
 
 /// Tables that are read.
-pub(super) const KNOWN: [&str; 21] = [
+pub(super) const KNOWN: [&str; 25] = [
     "ACL_RULE",
     "BUFFER_PG",
     "BUFFER_POOL",
@@ -19,14 +19,18 @@ pub(super) const KNOWN: [&str; 21] = [
     "PORT_QOS_MAP",
     "QUEUE",
     "SCHEDULER",
+    "TC_TO_DSCP_MAP",
     "TC_TO_PRIORITY_GROUP_MAP",
     "TC_TO_QUEUE_MAP",
+    "TUNNEL",
     "VERSIONS",
+    "VXLAN_TUNNEL",
+    "VXLAN_TUNNEL_MAP",
     "WRED_PROFILE",
 ];
 
 /// Other tables that tell a `config_db.json` from any JSON.
-pub(super) const OTHERS: [&str; 20] = [
+pub(super) const OTHERS: [&str; 18] = [
     "BGP_NEIGHBOR",
     "BUFFER_PORT_INGRESS_PROFILE_LIST",
     "CRM",
@@ -43,10 +47,8 @@ pub(super) const OTHERS: [&str; 20] = [
     "PORTCHANNEL",
     "PORTCHANNEL_INTERFACE",
     "PORTCHANNEL_MEMBER",
-    "TC_TO_DSCP_MAP",
     "VLAN_INTERFACE",
     "VLAN_MEMBER",
-    "VXLAN_TUNNEL",
 ];
 
 /// Fields of tables whose readers look for those they need.

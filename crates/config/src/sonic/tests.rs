@@ -1,6 +1,6 @@
 use super::*;
 use crate::device::{PortName, RemarkKind};
-use crate::number::Class;
+use crate::number::{Class, Dscp};
 use crate::place::FileId;
 
 fn read(text: &str) -> Device {
@@ -116,4 +116,48 @@ fn what_cannot_be_said_is_a_limit() {
     limits.clear();
     Sonic.fit(&fitted, &mut limits);
     assert_eq!(limits, [""; 0]);
+}
+
+#[test]
+fn tunnels_of_switches_that_share_servers() {
+    let text = "{\"PORT\": {\"Ethernet0\": {}, \"Ethernet4\": {}},\n\
+                \"MUX_CABLE\": {\"Ethernet0\": {\"state\": \"auto\"}, \"Ethernet99\": {}},\n\
+                \"TC_TO_DSCP_MAP\": {\"AZURE_TUNNEL\": {\"3\": \"2\"}},\n\
+                \"TUNNEL\": {\"MuxTunnel0\": {\"dscp_mode\": \"uniform\", \"tunnel_type\": \"IPINIP\"}}}";
+    let (data, class) = (Dscp::new(26).unwrap(), Class::new(3));
+    let device = read(text);
+    assert_eq!(port(&device, "Ethernet0").tunnelled.get(), Some(true));
+    assert_eq!(port(&device, "Ethernet4").tunnelled.get(), Some(false));
+    assert_eq!(device.ports.len(), 2);
+    assert_eq!(device.tunnels.outer(data, class), Some(data));
+    let pipe = read(&text.replace("uniform", "pipe"));
+    assert_eq!(pipe.tunnels.outer(data, class), Dscp::new(0));
+    assert_eq!(pipe.tunnels.inner(data, Dscp::new(0).unwrap(), class), Some(data));
+    let mapped =
+        read(&text.replace("\"uniform\"", "\"pipe\", \"encap_tc_to_dscp_map\": \"AZURE_TUNNEL\""));
+    assert_eq!(mapped.tunnels.outer(data, class), Dscp::new(2));
+    let wrong = read(&text.replace("uniform", "tube"));
+    assert_eq!(wrong.count(RemarkKind::Malformed), 2);
+}
+
+#[test]
+fn ports_of_the_overlay() {
+    let text = "{\"PORT\": {\"Ethernet0\": {}, \"Ethernet4\": {}, \"Ethernet8\": {}},\n\
+                \"VLAN_MEMBER\": {\"Vlan10|Ethernet0\": {}, \"Vlan11|Ethernet4\": {}},\n\
+                \"INTERFACE\": {\"Ethernet8\": {\"vrf_name\": \"VrfRed\"}},\n\
+                \"VRF\": {\"VrfRed\": {\"vni\": \"5000\"}},\n\
+                \"VXLAN_TUNNEL\": {\"vtep\": {\"src_ip\": \"10.1.1.1\"}},\n\
+                \"VXLAN_TUNNEL_MAP\": {\"vtep|map_10_Vlan10\": {\"vlan\": \"Vlan10\", \"vni\": \"10\"}}}";
+    let device = read(text);
+    let tunnelled = |name: &str| port(&device, name).tunnelled.get().unwrap();
+    assert_eq!(["Ethernet0", "Ethernet4", "Ethernet8"].map(tunnelled), [true, false, true]);
+}
+
+#[test]
+fn a_port_that_does_not_say_so_is_down() {
+    let text = "{\"PORT\": {\"Ethernet0\": {\"admin_status\": \"up\"}, \"Ethernet4\": {}}}";
+    let device = read(text);
+    assert_eq!(port(&device, "Ethernet4").enabled.get(), Some(false));
+    let device = read(&text.replace("\"admin_status\": \"up\"", ""));
+    assert_eq!(port(&device, "Ethernet4").enabled.get(), None);
 }

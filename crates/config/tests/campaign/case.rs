@@ -134,13 +134,26 @@ impl Case {
 
     /// The findings on these files.
     pub(crate) fn audit(&self, texts: &Texts, with_fabric: bool) -> Report {
+        self.audited(texts, with_fabric, false)
+    }
+
+    /// The same, with fixes.
+    pub(crate) fn audit_with_fixes(&self, texts: &Texts, with_fabric: bool) -> Report {
+        self.audited(texts, with_fabric, true)
+    }
+
+    fn audited(&self, texts: &Texts, with_fabric: bool, with_fixes: bool) -> Report {
         let mut files = Files::default();
         for (name, text) in texts {
             files.add(name.clone(), text.clone());
         }
         let audit::Collection { devices, cables, .. } = audit::read(&files);
+        let report = |intent: Option<&Intent>| match with_fixes {
+            true => audit::with_fixes(&devices, &cables, &files, intent),
+            false => audit::audit_with(&devices, &cables, intent),
+        };
         if !with_fabric {
-            return audit::audit_with(&devices, &cables, None);
+            return report(None);
         }
         let file = fabric_file::text(&self.plan);
         let setup = match load_fabric(&file).into_result() {
@@ -149,7 +162,7 @@ impl Case {
         };
         let balancing = if self.plan.dynamic { Balancing::Flowlet } else { Balancing::Hash };
         let intent = Intent::running(&setup, balancing, &devices, |_| self.plan.system);
-        audit::audit_with(&devices, &cables, Some(&intent))
+        report(Some(&intent))
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn check(subject: Subject, seeds: &[u64]) -> Tally {
             let whole = |m: &&Mistake| !matches!(m.edit, Edit::Collected(_));
             let wanted = case.mistakes.iter().filter(|m| with_fabric || !m.planned_only);
             for mistake in wanted.filter(whole) {
-                let report = case.audit(&case.texts(Some(mistake)), with_fabric);
+                let report = case.audit_with_fixes(&case.texts(Some(mistake)), with_fabric);
                 // What the clean fabric has as well is not about the mistake.
                 for finding in report.findings.iter().filter(|f| !has(&clean, f)) {
                     let around = Around { clean: &clean, before: &report, with_fabric };

@@ -1,5 +1,6 @@
 //! Votes among devices.
 
+use super::super::wiring::Wiring;
 use super::*;
 use crate::number::Priority;
 use xoff_units::Rate;
@@ -25,7 +26,7 @@ fn fleet(named: &[(&str, Change)]) -> Vec<Device> {
 
 fn reference(devices: &[Device]) -> Reference {
     let all: Vec<&Device> = devices.iter().collect();
-    let kinds = kind::of_ports(&all, &[], |_, _, _| true);
+    let kinds = kind::of_ports(&all, &Wiring::default(), |_, _, _| true);
     Reference::of(&all, kinds)
 }
 

@@ -1,8 +1,11 @@
 use super::*;
-use crate::device::PortName;
+use crate::cumulus::roce::USUAL_ECN;
+use crate::device::{Port, PortName};
 use crate::number::Group;
 use crate::place::FileId;
-use xoff_fabric::model::Threshold;
+use crate::qos::Levels;
+use xoff_fabric::model::{Ecn, Threshold};
+use xoff_units::Ratio;
 
 fn read(text: &str) -> Device {
     commands(&Input { name: "leaf0", file: FileId(0), text })
@@ -157,4 +160,27 @@ fn yaml_that_ends_in_the_middle() {
     for end in [whole.len() - 4, whole.len() - 6, whole.len() - 24, whole.len() - 30, 20] {
         assert_eq!(cut(&whole[..end]), 1, "{}", &whole[..end]);
     }
+}
+
+#[test]
+fn tunnels_and_the_ports_that_go_into_them() {
+    let text = "nv set interface swp1 bridge domain br_default access 10\n\
+                nv set interface swp2 bridge domain br_default\n\
+                nv set interface swp3 ip vrf RED\nnv set interface swp4 link mtu 9216\n\
+                nv set bridge domain br_default vlan 10 vni 10\nnv set vrf RED evpn vni 4001\n\
+                nv set nve vxlan source address 10.10.10.1\n";
+    let device = read(text);
+    let tunnelled = |name: &str| port(&device, name).tunnelled.get().unwrap();
+    assert_eq!(["swp1", "swp2", "swp3", "swp4"].map(tunnelled), [true, true, true, false]);
+    let (data, class) = (Dscp::new(26).unwrap(), Class::new(3));
+    assert_eq!(device.tunnels.outer(data, class), Dscp::new(24));
+    let set = |line: &str| read(&format!("{text}nv set nve vxlan {line}\n"));
+    let copied = set("encapsulation dscp action copy");
+    assert_eq!(copied.tunnels.outer(data, class), Some(data));
+    let fixed = set("encapsulation dscp action set\nnv set nve vxlan encapsulation dscp value 16");
+    assert_eq!(fixed.tunnels.outer(data, class), Dscp::new(16));
+    let kept = set("decapsulation dscp action preserve");
+    assert_eq!(kept.tunnels.inner(data, Dscp::new(16).unwrap(), class), Some(data));
+    let wrong = set("encapsulation dscp action maybe");
+    assert_eq!(remarks(&wrong).last(), Some(&(8, RemarkKind::Malformed)));
 }

@@ -70,6 +70,8 @@ fn causes(rule: &str) -> &'static [Cause] {
         "nic-congestion-range" => &[Cause::CongestionControlOff],
         "alpha-range" => &[Cause::Discards],
         "cable-mismatch" => &[Cause::Miscabled],
+        "tunnel-class" => &[Cause::WrongClass, Cause::Discards],
+        "tunnel-marks" => &[Cause::EcnOff],
         _ => &[],
     }
 }
