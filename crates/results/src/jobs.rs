@@ -2,10 +2,12 @@
 
 use crate::Case;
 use xoff_sim::{JobResult, JobRun};
-use xoff_telemetry::{CollectiveSummary, CriticalSummary, StepSummary, TransferSummary};
+use xoff_telemetry::{
+    CollectiveSummary, CriticalSummary, EndsSummary, StepSummary, TransferSummary,
+};
 use xoff_units::{Instant, Span};
 use xoff_workload::collective::{Algorithm, Figures};
-use xoff_workload::replay::CallFigures;
+use xoff_workload::replay::{CallFigures, RankEnds};
 use xoff_workload::training::{StepError, Subject};
 use xoff_workload::{Job, Run, TrainingRun};
 
@@ -27,8 +29,16 @@ pub(crate) fn summarise(case: &Case<'_>, results: &[JobResult]) -> Vec<Collectiv
     let rows = case.jobs.iter().zip(results).flat_map(|(job, result)| {
         let name = case.workload_name(job.workload);
         let traced = of_trace(name, job, result);
-        let rows = by_size(job, result);
-        rows.map(move |(run, own)| summary(name, (job, result), run, own)).chain(traced)
+        let mut ends = result.ends.as_slice();
+        let rows = by_size(job, result).map(move |(run, own)| {
+            let (of_run, rest) = ends.split_at(ends.len().min(JobRun::finished(own) as usize));
+            ends = rest;
+            CollectiveSummary {
+                ends_us: mean_ends(of_run),
+                ..summary(name, (job, result), run, own)
+            }
+        });
+        rows.chain(traced)
     });
     rows.collect()
 }
@@ -65,6 +75,7 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
             busbw_gbps: figures.bus_bandwidth / 1e9,
             cost: job.settings.cost.name().to_owned(),
             connections: "kept".to_owned(),
+            ends_us: None,
             apart_us: Some(row.apart.as_us_f64() / row.count.max(1) as f64),
             most_apart_us: Some(row.most_apart.as_us_f64()),
         }
@@ -138,9 +149,22 @@ fn summary(
         busbw_gbps: figures.bus_bandwidth / 1e9,
         cost: job.settings.cost.name().to_owned(),
         connections: if job.keeps_connections { "kept" } else { "fresh" }.to_owned(),
+        ends_us: None,
         apart_us: None,
         most_apart_us: None,
     }
+}
+
+/// The ends of ranks, on average over repetitions.
+fn mean_ends(ends: &[RankEnds]) -> Option<EndsSummary> {
+    let mean = |of: fn(&RankEnds) -> Span| {
+        ends.iter().map(|ends| of(ends).as_us_f64()).sum::<f64>() / ends.len() as f64
+    };
+    (!ends.is_empty()).then(|| EndsSummary {
+        first: mean(|ends| ends.first.1),
+        median: mean(|ends| ends.median),
+        last: mean(|ends| ends.last.1),
+    })
 }
 
 /// What the queue pairs of all jobs counted.

@@ -27,7 +27,9 @@ pub(crate) fn summarise(case: &Case<'_>, report: &Report) -> Vec<WorkloadSummary
         let tally = tallies.remove(&number).unwrap_or_else(|| Tally::new("flows"));
         let row = tally.finish(workload, report.end);
         let serving = job(number).and_then(|(job, result)| serving::summarise(job, result));
-        let rank_ends = job(number).and_then(|(_, result)| rank_ends(result));
+        // Those of collectives are beside their sizes.
+        let traced = job(number).filter(|(job, _)| job.replay.is_some());
+        let rank_ends = traced.and_then(|(_, result)| rank_ends(result));
         WorkloadSummary { serving, rank_ends, ..row }
     };
     (0..).zip(case.workloads).map(row).collect()
@@ -38,8 +40,8 @@ fn rank_ends(result: &JobResult) -> Option<RankEndsSummary> {
     // The first of several, which `max_by_key` would not take.
     let ends = result.ends.iter().min_by_key(|ends| Reverse(ends.apart()))?;
     let ((first_rank, first), (last_rank, last)) = (ends.first, ends.last);
-    let (first_us, last_us) = (first.as_us_f64(), last.as_us_f64());
-    Some(RankEndsSummary { first_rank, first_us, last_rank, last_us })
+    let [first_us, median_us, last_us] = [first, ends.median, last].map(Span::as_us_f64);
+    Some(RankEndsSummary { first_rank, first_us, median_us, last_rank, last_us })
 }
 
 fn of_job(job: &Job, result: &JobResult) -> Tally {

@@ -138,12 +138,27 @@ pub struct CollectiveSummary {
     /// What queue pairs the size began with: `fresh` or `kept` ones.
     #[serde(default)]
     pub connections: String,
+    /// When its ranks were done, since its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_us: Option<EndsSummary>,
     /// Of a trace: how much later the last rank came to it than the first, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart_us: Option<f64>,
     /// The same of the one whose ranks came furthest apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_apart_us: Option<f64>,
+}
+
+/// When the ranks of a collective were done, in microseconds since its start; the means of its repetitions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndsSummary {
+    /// The first of them.
+    pub first: f64,
+    /// Half of them.
+    pub median: f64,
+    /// The last, which is the time of the collective.
+    pub last: f64,
 }
 
 /// A training step.

@@ -56,6 +56,8 @@ pub struct RankEndsSummary {
     pub first_rank: u32,
     /// When, in microseconds.
     pub first_us: f64,
+    /// When half of the ranks were.
+    pub median_us: f64,
     /// The rank that was done last.
     pub last_rank: u32,
     /// When, in microseconds.

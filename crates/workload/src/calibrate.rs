@@ -104,6 +104,10 @@ pub fn fit(task: &Task<'_>, go_on: &mut dyn FnMut(f64) -> bool) -> Result<Fit, F
     let mut bench = Bench::new(task)?;
     let start = Values::of(&Cost::MEASURED, None);
     let mut best = (bench.distance(&start)?, start);
+    // What a GPU takes in from pairs first: the rate of one channel would explain the same, and is known from other collectives.
+    for step in STEPS {
+        bench.improve(&mut best, &[Values::PAIRS], step)?;
+    }
     let rounds = STEPS.len() as f64;
     for (round, step) in STEPS.into_iter().enumerate() {
         // Finer steps once coarse ones gain nothing.
@@ -153,7 +157,7 @@ pub fn time(
 /// The microseconds that one size takes on the fabric at rest, with the costs that its file says.
 pub fn at_rest(task: &Task<'_>, size: Bytes) -> Result<f64, FitError> {
     let cost = crate::job::cost(&CostSetting::Named(CostName::Fabric), task.fabric);
-    time(task, size, cost, None).map(|(time, _)| time)
+    time(task, size, cost, task.fabric.collectives.channels).map(|(time, _)| time)
 }
 
 /// What can be changed: times in picoseconds, rates in bits per second, channels.
@@ -161,9 +165,11 @@ pub fn at_rest(task: &Task<'_>, size: Bytes) -> Result<f64, FitError> {
 struct Values([f64; Self::NUMBER]);
 
 impl Values {
-    const NUMBER: usize = 12;
-    /// The last is the number of channels; 0 for the usual one.
+    const NUMBER: usize = 13;
+    /// The number of channels; 0 for the usual one.
     const CHANNELS: usize = 11;
+    /// What a GPU takes in of what pairs exchange; 0 for as fast as it comes.
+    const PAIRS: usize = 12;
     const MOST_CHANNELS: f64 = 64.0;
     /// Rates are the last of each way to learn that data has arrived.
     const RATES: [usize; 3] = [3, 6, 9];
@@ -183,6 +189,7 @@ impl Values {
         &[9],
         &[10],
         &[Self::CHANNELS],
+        &[Self::PAIRS],
         &[1, 4, 7],
         &[2, 5, 8],
         &Self::RATES,
@@ -214,6 +221,7 @@ impl Values {
             lines.rate.bps() as f64,
             time(cost.nvls_launch),
             channels.map_or(0.0, f64::from),
+            cost.pair_rate.map_or(0.0, |rate| rate.bps() as f64),
         ])
     }
 
@@ -227,7 +235,7 @@ impl Values {
             slice: time(1),
             copy_rate: Some(rate(copy)),
             proxy: time(2),
-            pair_rate: None,
+            pair_rate: (self.0[Self::PAIRS] >= 1.0).then(|| rate(Self::PAIRS)),
             flags: Some(Flags { slice: time(4), proxy: time(5), rate: rate(flag) }),
             lines: Some(Flags { slice: time(7), proxy: time(8), rate: rate(line) }),
         }
@@ -246,25 +254,28 @@ impl Values {
     }
 
     /// With some values changed; none where that leaves what can be.
-    fn with(&self, together: &[usize], factor: f64, usual_channels: f64) -> Option<Self> {
-        together.iter().try_fold(*self, |values, &at| values.with_one(at, factor, usual_channels))
+    fn with(&self, together: &[usize], factor: f64, usual: &Usual) -> Option<Self> {
+        together.iter().try_fold(*self, |values, &at| values.with_one(at, factor, usual))
     }
 
-    fn with_one(mut self, at: usize, factor: f64, usual_channels: f64) -> Option<Self> {
-        let value = match at {
-            // From the usual number on, and in whole steps.
-            Self::CHANNELS => {
-                let now = if self.0[at] < 1.0 { usual_channels } else { self.0[at] };
-                let next = (now * factor).round();
-                if next == now {
-                    return None;
-                }
-                next
-            }
-            _ => self.0[at] * factor,
+    fn with_one(mut self, at: usize, factor: f64, usual: &Usual) -> Option<Self> {
+        let now = match at {
+            Self::CHANNELS if self.0[at] < 1.0 => usual.channels,
+            Self::PAIRS if self.0[at] < 1.0 => usual.pair_rate?,
+            _ => self.0[at],
         };
+        let mut value = now * factor;
+        if at == Self::CHANNELS {
+            // In whole steps.
+            value = value.round();
+            if value == now {
+                return None;
+            }
+        }
         let possible = match at {
             Self::CHANNELS => 1.0..=Self::MOST_CHANNELS,
+            // More than what arrives is no bound.
+            Self::PAIRS => 1e8..=usual.pair_rate?,
             _ if Self::RATES.contains(&at) => 1e8..=1e14,
             // 1 ns to 10 ms.
             _ => 1e3..=1e10,
@@ -272,6 +283,13 @@ impl Values {
         self.0[at] = value;
         possible.contains(&value).then_some(self)
     }
+}
+
+/// What the search starts from where the usual costs say nothing.
+struct Usual {
+    channels: f64,
+    /// The rate of a NIC, where pairs exchange something over the network.
+    pair_rate: Option<f64>,
 }
 
 /// As many ranks on each of the first servers.
@@ -332,10 +350,10 @@ impl<'a> Bench<'a> {
         together: &[usize],
         step: f64,
     ) -> Result<(), FitError> {
-        let usual = f64::from(2 * self.layout.rails().max(1));
+        let usual = self.usual();
         for factor in [step, 1.0 / step] {
             let mut moved = false;
-            while let Some(with) = best.1.with(together, factor, usual) {
+            while let Some(with) = best.1.with(together, factor, &usual) {
                 let distance = self.distance(&with)?;
                 if distance >= best.0 * (1.0 - LEAST_GAIN) {
                     break;
@@ -348,6 +366,21 @@ impl<'a> Bench<'a> {
             }
         }
         Ok(())
+    }
+
+    fn usual(&self) -> Usual {
+        let pairs = matches!(
+            self.task.collective,
+            Collective::AllToAll
+                | Collective::SendRecv
+                | Collective::Gather { .. }
+                | Collective::Scatter { .. }
+        );
+        let crosses = pairs && self.layout.domains().len() > 1;
+        Usual {
+            channels: f64::from(2 * self.layout.rails().max(1)),
+            pair_rate: crosses.then(|| self.layout.nic_rate().bps() as f64),
+        }
     }
 
     fn time(&mut self, size: Bytes, values: &Values) -> Result<(f64, Algorithm), FitError> {

@@ -28,14 +28,15 @@ mod bound;
 mod build;
 mod cost;
 mod direct;
+mod ends;
 mod exchange;
 mod figures;
 mod late;
-mod link;
-mod machine;
+pub(crate) mod link;
+pub(crate) mod machine;
 mod matrix;
 mod pairs;
-mod part;
+pub(crate) mod part;
 mod pat;
 mod path;
 mod rounds;
@@ -49,6 +50,7 @@ mod tests;
 
 use crate::layout::{Layout, RankId};
 use crate::program::Program;
+use ends::Ends;
 use link::MOST_WINDOW;
 use machine::Terms;
 use part::Part;
@@ -519,11 +521,12 @@ pub fn program(
             _ => Pattern::All,
         };
         let rounds = Rounds::new(layout, pattern, Amounts::Even(size.get()));
-        return Ok(exchange(rounds, channels, algorithm, settings, terms));
+        let ends = Ends::new(layout);
+        return Ok(exchange(rounds, channels, algorithm, settings, (terms, ends)));
     }
     let columns = layout.ranks_per_domain().unwrap_or(1);
     let lanes = if algorithm == Algorithm::Rail { columns } else { 2 };
-    let mut machine = Machine::new(terms, lanes, shapes);
+    let mut machine = Machine::new(terms, lanes, shapes, Ends::new(layout));
     if !alone {
         match (algorithm, collective) {
             (Algorithm::Ring, Collective::Broadcast { root }) => {
@@ -555,14 +558,14 @@ fn exchange(
     channels: u32,
     algorithm: Algorithm,
     settings: &Settings,
-    terms: Terms,
+    (terms, ends): (Terms, Ends),
 ) -> Program {
     if algorithm == Algorithm::Direct {
-        return Program::Direct(Direct::new(rounds, terms));
+        return Program::Direct(Direct::new(rounds, terms, ends));
     }
     let by_rail = algorithm == Algorithm::Pxn;
     let rounds = rounds.with(channels, settings.pair_piece.get(), by_rail);
-    Program::Exchange(Exchange::new(rounds, terms))
+    Program::Exchange(Exchange::new(rounds, terms, ends))
 }
 
 /// The program of an AllToAll in which every rank has its own amount for every other.
@@ -578,5 +581,6 @@ pub fn uneven(
     }
     let cut = Cut::new(all, algorithm, matrix.busiest(), layout, settings)?;
     let rounds = Rounds::new(layout, Pattern::All, Amounts::Each(Arc::clone(matrix)));
-    Ok(exchange(rounds, cut.channels, algorithm, settings, Terms::new(settings, cut.window)))
+    let terms = Terms::new(settings, cut.window);
+    Ok(exchange(rounds, cut.channels, algorithm, settings, (terms, Ends::new(layout))))
 }

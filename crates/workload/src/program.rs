@@ -257,13 +257,18 @@ impl Program {
     }
 
     /// Says what time it is, before anything else is said that happens then. No program acts on it: it
-    /// is for accounts of where time went ([`Program::critical_path`]), which are empty without it.
+    /// is for accounts of where time went ([`Program::critical_path`], [`Program::ends`]), which are empty without it.
     pub fn at(&mut self, now: Instant) {
         match self {
             Program::Step(step) => step.at(now),
             Program::Replay(replay) => replay.at(now),
             Program::Serving(serving) => serving.at(now),
-            _ => {}
+            Program::Machine(machine) => machine.ends.set_now(now),
+            Program::Exchange(exchange) => exchange.ends.set_now(now),
+            Program::Direct(direct) => direct.ends.set_now(now),
+            Program::Aggregate(aggregate) => aggregate.ends.set_now(now),
+            Program::Pat(pat) => pat.ends.set_now(now),
+            Program::Graph(_) | Program::Blocks(_) | Program::Requests(_) => {}
         }
     }
 
@@ -283,10 +288,15 @@ impl Program {
         }
     }
 
-    /// When its ranks were done, if it is a trace that is done.
+    /// When its ranks were done, if it is a trace or a collective that is done.
     pub fn ends(&self) -> Option<RankEnds> {
         match self {
             Program::Replay(replay) => replay.ends(),
+            Program::Machine(machine) => machine.ends.all(),
+            Program::Exchange(exchange) => exchange.ends.all(),
+            Program::Direct(direct) => direct.ends(),
+            Program::Aggregate(aggregate) => aggregate.ends.all(),
+            Program::Pat(pat) => pat.ends.all(),
             _ => None,
         }
     }

@@ -129,6 +129,7 @@ fn the_summary_is_written_as_documented() {
         busbw_gbps: 36.75,
         cost: "measured".into(),
         connections: "fresh".into(),
+        ends_us: Some(crate::EndsSummary { first: 40.0, median: 47.5, last: 50.0 }),
         apart_us: None,
         most_apart_us: Some(3.5),
     });
@@ -150,6 +151,7 @@ fn the_summary_is_written_as_documented() {
         slowdown: Some(2.5),
         serving: None,
         rank_ends: Some(crate::RankEndsSummary {
+            median_us: 8.5,
             last_rank: 3,
             last_us: 9.5,
             ..Default::default()

@@ -52,6 +52,28 @@ fn costs_that_made_the_times_are_found() {
     assert_eq!(fit(&Task { times: &times, ..task }, &mut always).unwrap(), found);
 }
 
+/// What a GPU takes in from pairs is found where pairs exchange something, and is no question elsewhere.
+#[test]
+fn the_rate_of_pairs_is_found() {
+    let fabric = cluster(16, "connectx-7");
+    let all_to_all = Collective::AllToAll;
+    let task = Task { fabric: &fabric, collective: all_to_all, ranks: 16, hosts: None, times: &[] };
+    let slower = Cost { pair_rate: Some(Rate::from_gbps(250)), ..Cost::MEASURED };
+    let sizes = [10, 16, 20, 24, 26].map(|power| Bytes::new(1 << power));
+    let times = sizes.map(|size| (size, time(&task, size, slower, None).unwrap().0));
+    let found = fit(&Task { times: &times, ..task }, &mut always).unwrap();
+    let (before, after) = found.error();
+    assert!(before > 0.05 && after < 0.02, "{before} to {after}: {found:#?}");
+    let rate = found.cost.pair_rate.expect("a rate").bps() as f64 / 1e9;
+    assert!((237.0..263.0).contains(&rate), "{rate}");
+    // At rest with the costs of a file, as `xoff diagnose` holds measurements against it.
+    let text = "[cluster]\ngpus = 16\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n\
+                [collectives]\ncost = { pair-rate = '250Gbps' }\n";
+    let own = load_fabric(text).value.expect("a fabric").fabric;
+    let at_rest = at_rest(&Task { fabric: &own, ..task }, sizes[4]).unwrap();
+    assert_eq!(at_rest, times[4].1);
+}
+
 #[test]
 fn usual_costs_stay_where_they_explain_everything() {
     let fabric = cluster(16, "connectx-7");

@@ -33,6 +33,7 @@ mod trees;
 mod tests;
 
 use super::cost::Cost;
+use super::ends::Ends;
 use super::late::Lateness;
 use super::shape::{Shape, part};
 use super::{Algorithm, CollectiveError, LEAST_PIECE, STEPS, Settings, channels_by_rule};
@@ -102,6 +103,9 @@ pub struct Aggregate {
     lanes: Vec<Lane>,
     /// Steps that ranks have still to get.
     left: u64,
+    /// The numbers of the ranks, in the order of the GPUs.
+    ranks: Vec<u32>,
+    pub(crate) ends: Ends,
 }
 
 /// The program of an AllReduce.
@@ -156,6 +160,8 @@ pub(super) fn program(
         landed: vec![0; (rows * width * columns) as usize],
         lanes: vec![Lane::default(); (rows * width * channels) as usize],
         left: 0,
+        ranks: layout.domains().iter().flatten().map(|rank| rank.0).collect(),
+        ends: Ends::new(layout),
     };
     if let Some(groups) = groups {
         made.grow(groups, layout);
@@ -227,7 +233,7 @@ impl Aggregate {
     }
 
     pub(crate) fn done(&mut self, token: Token, out: &mut Vec<Action>) {
-        let (index, slot) = (token.index(), token.slot());
+        let (index, slot) = (token.index().checked_sub(self.first(token.kind())), token.slot());
         let most = match token.kind() {
             kind::PIECE | kind::TAKEN => 2 * self.edges.len(),
             kind::SCATTERED | kind::GATHERED => self.landed.len(),
@@ -235,10 +241,11 @@ impl Aggregate {
             kind::LAUNCHED => self.gpus.len(),
             _ => self.members.len(),
         };
-        if index >= most || token.kind() > kind::TAKEN {
+        let index = index.filter(|index| *index < most && token.kind() <= kind::TAKEN);
+        let Some(index) = index else {
             debug_assert!(false, "a token of another program");
             return;
-        }
+        };
         match token.kind() {
             kind::PIECE => self.landed_at_node(index, out),
             kind::TAKEN => self.taken(index, slot, out),
@@ -253,6 +260,23 @@ impl Aggregate {
             kind::PASSED => self.enqueue(index, Work::Take, slot, out),
             kind::WORKED => self.worked(index, out),
             _ => self.begin(index, out),
+        }
+    }
+
+    /// A token of what goes over NVLink. Ports serve connections in turn and tell them apart by the index, so that each way of a
+    /// share has indices of its own: a sum on its way back does not wait for all that its rank has still to send.
+    fn token(&self, kind: u8, slot: u8, index: usize) -> Token {
+        Token::new(kind, slot, (self.first(kind) + index) as u32)
+    }
+
+    /// The first index of tokens of a kind.
+    fn first(&self, kind: u8) -> usize {
+        let (parts, members) = (self.landed.len(), self.members.len());
+        match kind {
+            kind::GATHERED => parts,
+            kind::REDUCED => 2 * parts,
+            kind::SPREAD => 2 * parts + members,
+            _ => 0,
         }
     }
 
@@ -290,7 +314,7 @@ impl Aggregate {
         while self.sent[index] < most {
             let bytes = self.cuts[column].step(self.sent[index]);
             self.sent[index] += 1;
-            let token = Token::new(kind::SCATTERED, 0, index as u32);
+            let token = self.token(kind::SCATTERED, 0, index);
             out.push(Action::Nvlink { token, from: self.gpus[rank], to: port, bytes });
         }
     }
@@ -318,7 +342,7 @@ impl Aggregate {
                 Near::Direct => self.enqueue(number, Work::Reduce, (step % 64) as u8, out),
                 Near::Switched { first } => {
                     let gpu = self.gpus[rank_of];
-                    let token = Token::new(kind::REDUCED, (step % 64) as u8, number as u32);
+                    let token = self.token(kind::REDUCED, (step % 64) as u8, number);
                     let from = GpuId(first + gpu.0);
                     let bytes = self.cuts[column].step(step);
                     out.push(Action::Nvlink { token, from, to: gpu, bytes });
@@ -358,6 +382,7 @@ impl Aggregate {
         if let Some(&(_, _, _, span)) = self.lanes[lane].front() {
             self.spend(lane, span, out);
         }
+        self.ends.mark(self.ranks[lane / self.channels as usize]);
         self.after(member as usize, work, step, out);
     }
 
@@ -384,16 +409,17 @@ impl Aggregate {
         let (own, column) = (self.rank_of(number), number % columns);
         let (gpu, bytes) = (self.gpus[own], self.cuts[column].step(step));
         let slot = (step % 64) as u8;
+        self.ends.mark(self.ranks[own]);
         match self.near {
             _ if self.width == 1 => {}
             Near::Direct => {
                 for rank in self.row_of(number).filter(|&rank| rank != own) {
-                    let token = Token::new(kind::GATHERED, slot, (rank * columns + column) as u32);
+                    let token = self.token(kind::GATHERED, slot, rank * columns + column);
                     out.push(Action::Nvlink { token, from: gpu, to: self.gpus[rank], bytes });
                 }
             }
             Near::Switched { first } => {
-                let token = Token::new(kind::SPREAD, slot, number as u32);
+                let token = self.token(kind::SPREAD, slot, number);
                 let to = GpuId(first + gpu.0);
                 out.push(Action::Nvlink { token, from: gpu, to, bytes });
             }
@@ -409,7 +435,7 @@ impl Aggregate {
         let bytes = self.cuts[column].step(recover(slot, self.members[number].done.next));
         for rank in self.row_of(number) {
             let gpu = self.gpus[rank];
-            let token = Token::new(kind::GATHERED, slot, (rank * columns + column) as u32);
+            let token = self.token(kind::GATHERED, slot, rank * columns + column);
             out.push(Action::Nvlink { token, from: GpuId(first + gpu.0), to: gpu, bytes });
         }
     }
@@ -418,6 +444,7 @@ impl Aggregate {
     fn gathered(&mut self, index: usize, slot: u8, out: &mut Vec<Action>) {
         let columns = self.columns as usize;
         let (rank, column) = (index / columns, index % columns);
+        self.ends.mark(self.ranks[rank]);
         let member = self.member_of(rank, column);
         let step = recover(slot, self.members[member].done.next);
         match self.near {

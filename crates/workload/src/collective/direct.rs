@@ -4,17 +4,22 @@
 //! no proxies; each GPU posts all of its messages when it begins, by its own NIC. What such a kernel takes beside the network
 //! is in `launch`: once per collective, whatever the size.
 
+use super::ends::Ends;
 use super::machine::Terms;
 use super::rounds::Rounds;
 use super::shape::part;
 use crate::layout::RankId;
 use crate::program::{Action, Demand, Queue, Token, Traffic};
+use crate::replay::RankEnds;
 use xoff_units::Bytes;
 
 mod kind {
     pub(super) const LAUNCHED: u8 = 0;
     pub(super) const LANDED: u8 = 1;
 }
+
+/// Ranks up to which the tokens of all pairs are told apart: runners keep a few bytes for each.
+const MOST_TOLD: u32 = 1024;
 
 /// Everybody writes to everybody at once. Made by [`super::program`].
 #[derive(Debug, Clone)]
@@ -23,11 +28,12 @@ pub struct Direct {
     terms: Terms,
     /// Ranks that have not begun, and writes that have not landed.
     left: u64,
+    pub(crate) ends: Ends,
 }
 
 impl Direct {
-    pub(super) fn new(rounds: Rounds, terms: Terms) -> Self {
-        Self { rounds, terms, left: 0 }
+    pub(super) fn new(rounds: Rounds, terms: Terms, ends: Ends) -> Self {
+        Self { rounds, terms, left: 0, ends }
     }
 
     pub(super) fn rounds(&self) -> &Rounds {
@@ -38,10 +44,10 @@ impl Direct {
         self.rounds.extent().1
     }
 
-    /// The writes of a rank, in their order: to whom, and how much.
-    fn writes(&self, rank: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let write = move |to| (to, self.rounds.message(rank, to));
-        self.rounds.others(rank).map(write).filter(|&(_, bytes)| bytes > 0)
+    /// The writes of a rank, in their order: their number, to whom, and how much.
+    fn writes(&self, rank: u32) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+        let write = move |(number, to)| (number, to, self.rounds.message(rank, to));
+        (1..).zip(self.rounds.others(rank)).map(write).filter(|&(_, _, bytes)| bytes > 0)
     }
 
     /// What goes over each of its queue pairs.
@@ -49,7 +55,7 @@ impl Direct {
         let queues = self.terms.queues;
         let mut demands = Vec::new();
         for rank in 0..self.ranks() {
-            for (to, bytes) in self.writes(rank) {
+            for (_, to, bytes) in self.writes(rank) {
                 let Some((from, seat, first)) = self.way(rank, to) else { continue };
                 demands.extend((0..queues).map(|turn| Demand {
                     from,
@@ -90,16 +96,39 @@ impl Direct {
     pub(crate) fn done(&mut self, token: Token, out: &mut Vec<Action>) {
         match token.kind() {
             kind::LAUNCHED => self.begin(token.index() as u32, out),
-            _ => self.end(out),
+            _ => {
+                let index = token.index() as u32;
+                if let Some(ranks) = self.countable().filter(|ranks| index / ranks < *ranks) {
+                    self.ends.mark(self.rounds.other(index / ranks, index % ranks));
+                }
+                self.end(out);
+            }
         }
+    }
+
+    /// The ranks, if there are not too many pairs of them: tokens then say who receives.
+    fn countable(&self) -> Option<u32> {
+        Some(self.ranks()).filter(|ranks| *ranks <= MOST_TOLD)
+    }
+
+    /// When ranks had all that they get, where tokens say who receives.
+    pub(crate) fn ends(&self) -> Option<RankEnds> {
+        self.countable().and_then(|_| self.ends.all())
+    }
+
+    /// What comes back when a write has landed: its sender, and its place among the sender's writes.
+    fn landing(&self, from: u32, number: u32) -> Token {
+        let index = self.countable().map_or(from, |ranks| from * ranks + number);
+        Token::new(kind::LANDED, 0, index)
     }
 
     /// A rank posts all that it has.
     fn begin(&mut self, rank: u32, out: &mut Vec<Action>) {
         let queues = self.terms.queues;
+        self.ends.mark(rank);
         let mut posted = 0;
-        let token = Token::new(kind::LANDED, 0, rank);
-        for (to, bytes) in self.writes(rank) {
+        for (number, to, bytes) in self.writes(rank) {
+            let token = self.landing(rank, number);
             let Some((from, seat, first)) = self.way(rank, to) else {
                 let gpus = [rank, to].map(|rank| self.rounds.seat_of(RankId(rank)).gpu);
                 let bytes = Bytes::new(bytes);

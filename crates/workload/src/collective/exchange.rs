@@ -8,6 +8,7 @@
 
 #[cfg(test)]
 use super::cost::Cost;
+use super::ends::Ends;
 use super::link::SLOTS;
 use super::machine::Terms;
 use super::rounds::Rounds;
@@ -64,10 +65,11 @@ pub struct Exchange {
     launched: Vec<bool>,
     /// Senders and receivers that are not done.
     active: usize,
+    pub(crate) ends: Ends,
 }
 
 impl Exchange {
-    pub(super) fn new(rounds: Rounds, terms: Terms) -> Self {
+    pub(super) fn new(rounds: Rounds, terms: Terms, ends: Ends) -> Self {
         let lanes = rounds.lanes_in_all();
         Self {
             terms,
@@ -86,6 +88,7 @@ impl Exchange {
             launched: vec![false; lanes],
             rounds,
             active: 0,
+            ends,
         }
     }
 
@@ -366,6 +369,14 @@ impl Exchange {
         }
     }
 
+    /// A sender or a receiver of a lane has got to the end of a round, and maybe of its rounds.
+    fn ended(&mut self, lane: usize, all: bool) {
+        if all {
+            self.ends.mark_gpu(self.rounds.seat(lane).gpu);
+            self.active -= 1;
+        }
+    }
+
     /// A piece is where it belongs: both ends go on, to the next round if it was the last.
     fn land(&mut self, lane: usize, out: &mut Vec<Action>) {
         let Some(target) = self.target(lane) else {
@@ -377,12 +388,12 @@ impl Exchange {
         if self.receivers[target].landed == self.receivers[target].pieces {
             self.receivers[target].round += 1;
             self.open_receiver(target);
-            self.active -= usize::from(self.receiver_is_done(target));
+            self.ended(target, self.receiver_is_done(target));
         }
         if self.senders[lane].landed == self.senders[lane].pieces {
             self.senders[lane].round += 1;
             self.open_sender(lane);
-            self.active -= usize::from(self.sender_is_done(lane));
+            self.ended(lane, self.sender_is_done(lane));
         }
         if self.active == 0 {
             return out.push(Action::Finished);

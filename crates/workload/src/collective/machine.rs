@@ -6,6 +6,7 @@
 
 use super::Settings;
 use super::cost::Cost;
+use super::ends::Ends;
 use super::late::Lateness;
 use super::link::{Link, SLOTS, Way};
 use super::part::{Op, Part};
@@ -92,12 +93,13 @@ pub struct Machine {
     /// Workers that may be able to go on. Kept for its memory.
     ready: Vec<u32>,
     active: usize,
+    pub(crate) ends: Ends,
 }
 
 impl Machine {
-    pub(crate) fn new(terms: Terms, lanes: u32, shapes: Vec<Shape>) -> Self {
+    pub(crate) fn new(terms: Terms, lanes: u32, shapes: Vec<Shape>, ends: Ends) -> Self {
         let (workers, links, ready) = Default::default();
-        Self { workers, links, shapes, terms, lanes, ready, active: 0 }
+        Self { workers, links, shapes, terms, lanes, ready, active: 0, ends }
     }
 
     /// Adds a worker; its number.
@@ -288,6 +290,7 @@ impl Machine {
         self.workers[number].slice += 1;
         self.load(number);
         if self.workers[number].state == State::Done {
+            self.ends.mark_gpu(self.workers[number].gpu);
             self.active -= 1;
             if self.active == 0 {
                 out.push(Action::Finished);

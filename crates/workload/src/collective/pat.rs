@@ -12,6 +12,7 @@
 mod alone;
 mod schedule;
 
+use super::ends::Ends;
 use super::machine::Terms;
 use super::shape::{Shape, largest, part, ragged};
 use super::traffic::Loads;
@@ -94,6 +95,7 @@ pub struct Pat {
     links: Vec<Link>,
     /// Workers that have something to receive.
     left: usize,
+    pub(crate) ends: Ends,
 }
 
 /// Whether NCCL would run it over these ranks: several servers with one rank each.
@@ -131,6 +133,7 @@ pub(super) fn program(
         workers,
         links,
         left: 0,
+        ends: Ends::new(layout),
     };
     pat.expect().ok_or(CollectiveError::TooLarge(size))?;
     Ok(pat)
@@ -387,6 +390,7 @@ impl Pat {
             let queue = Queue(queue + link.posted % self.terms.queues);
             link.posted += 1;
             self.workers[worker].sends = self.next(worker, sends, true);
+            self.ends.mark(self.rank(worker));
             let (token, traffic) =
                 (Token::new(kind::LANDED, slot as u8, number as u32), Traffic::Data);
             out.push(Action::Network { token, from, to, queue, traffic, bytes });
@@ -444,6 +448,7 @@ impl Pat {
         };
         let number = self.link(self.source(worker, message.dim), message.dim);
         self.links[number].consumed += 1;
+        self.ends.mark(self.rank(worker));
         self.workers[worker].receives = self.next(worker, self.workers[worker].receives, false);
         self.grant(number, out);
         self.send(worker, out);

@@ -228,8 +228,12 @@ impl Rounds {
 
     /// All other ranks in an order in which every rank is the next one of exactly one other.
     pub(super) fn others(&self, rank: u32) -> impl Iterator<Item = u32> + '_ {
-        let (ranks, columns) = (self.seats.len() as u32, self.columns);
-        (1..ranks).map(move |number| self.at(rank, (number / columns, number % columns)))
+        (1..self.seats.len() as u32).map(move |number| self.other(rank, number))
+    }
+
+    /// One of them by its number in that order, from 1 on.
+    pub(super) fn other(&self, rank: u32, number: u32) -> u32 {
+        self.at(rank, (number / self.columns, number % self.columns))
     }
 
     /// The lane that a sender's round leads to; none after the last round.

@@ -33,11 +33,14 @@ pub(super) fn job(
     let reading = trace::Options { format, ..trace::Options::default() };
     let read = trace::read(&base.join(&entry.path), reading);
     let read = read.map_err(|error| error.to_string())?;
+    let placement = placement(&entry.placement, stream::hash(seed, u64::from(index)));
+    // A fabric that is too small is refused at once: planning millions of operations takes long.
+    let ranks = read.ranks.saturating_mul(options.replicas);
+    let layout = (ranks > 0).then(|| Layout::new(fabric, Some(ranks), &placement)).transpose();
+    let layout = layout.map_err(|error| error.to_string())?;
     let replay = Replay::new(&read, &options).map_err(|error| error.to_string())?;
     drop(read);
-    let placement = placement(&entry.placement, stream::hash(seed, u64::from(index)));
-    let layout = Layout::new(fabric, Some(replay.ranks()), &placement);
-    let layout = layout.map_err(|error| error.to_string())?;
+    let layout = layout.ok_or("a trace of no ranks")?;
     let queues = entry.qps.unwrap_or(fabric.queue_pairs);
     let job = Job {
         workload: index,

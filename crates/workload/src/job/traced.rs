@@ -49,12 +49,6 @@ impl Job {
         linked.map_err(|_| "operations that wait for each other".to_owned())?;
         Ok(builder.finish(Format::Chakra))
     }
-
-    /// The server that each rank sits in.
-    pub fn servers(&self) -> Vec<u32> {
-        let seat = |rank| self.layout.seat(crate::layout::RankId(rank)).domain;
-        (0..self.layout.ranks()).map(seat).collect()
-    }
 }
 
 #[cfg(test)]
@@ -72,7 +66,6 @@ mod tests {
         let trace = job.trace().unwrap();
         assert_eq!((trace.ranks, trace.operations.len(), trace.dependencies()), (16, 6, 5));
         assert_eq!(trace.needs(OperationId(3))[0].on, OperationId(2));
-        assert_eq!(job.servers()[7..9], [0, 1]);
         let halo = &jobs("kind='halo'\ngrid=[4, 4]\nsize='1MB'")[0];
         assert!(halo.trace().unwrap_err().contains("only collectives"));
     }

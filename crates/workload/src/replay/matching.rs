@@ -39,7 +39,7 @@ pub(super) struct Matched {
 }
 
 /// Matches sends and receives with the same ranks and tag, in their order; then receives from any rank
-/// or with any tag take what is left, by rank of the sender and in its order.
+/// or with any tag take what is left, one of every sender in turn and in its order.
 pub(super) fn matched(mut sends: Vec<Post>, receives: Vec<Post>) -> Matched {
     let (mut exact, open): (Vec<Post>, Vec<Post>) =
         receives.into_iter().partition(|post| post.peer.is_some());
@@ -67,8 +67,11 @@ pub(super) fn matched(mut sends: Vec<Post>, receives: Vec<Post>) -> Matched {
 
 impl Matched {
     /// What is left is little, or the trace is of a kind that says little: by receiver, then in order.
-    fn take_open(&mut self, mut sends: Vec<Post>, late: Vec<Post>, open: Vec<Post>) {
-        sends.sort_by_key(|post| (post.peer, post.rank, post.node));
+    ///
+    /// Of the messages to a receiver the first of every sender come first, then the second of every sender: all of one sender
+    /// before any of another would make ranks wait for each other that did not.
+    fn take_open(&mut self, sends: Vec<Post>, late: Vec<Post>, open: Vec<Post>) {
+        let sends = in_turns(sends);
         let mut taken = vec![false; sends.len()];
         let mut receives: Vec<Post> = late.into_iter().chain(open).collect();
         receives.sort_by_key(|post| (post.rank, post.node));
@@ -93,6 +96,21 @@ impl Matched {
         self.sends.extend(left.map(|(send, _)| send));
         self.pairs.sort_unstable_by_key(|pair| pair.send.node);
     }
+}
+
+/// Sorts messages by receiver, and those to one by their place among the messages of their sender, then by sender.
+fn in_turns(mut sends: Vec<Post>) -> Vec<Post> {
+    sends.sort_unstable_by_key(|post| (post.peer, post.rank, post.node));
+    let (mut before, mut place) = (None, 0u32);
+    let mut placed: Vec<(Option<u32>, u32, Post)> = Vec::with_capacity(sends.len());
+    for post in sends {
+        let way = Some((post.peer, post.rank));
+        place = if before == way { place + 1 } else { 0 };
+        before = way;
+        placed.push((post.peer, place, post));
+    }
+    placed.sort_unstable_by_key(|(peer, place, post)| (*peer, *place, post.rank));
+    placed.into_iter().map(|(_, _, post)| post).collect()
 }
 
 #[cfg(test)]
@@ -134,5 +152,14 @@ mod tests {
         // The first takes that of the lowest rank; the other wants a tag.
         assert_eq!(nodes(&found), [(3, 8), (5, 7)]);
         assert_eq!((found.sends.len(), found.receives.len(), found.open), (0, 0, 2));
+    }
+
+    #[test]
+    fn open_receives_hear_all_senders_in_turn() {
+        let sends =
+            [(1, 3), (1, 4), (2, 5), (2, 6)].map(|(rank, node)| post(rank, Some(0), None, node));
+        let receives = (7..11).map(|node| post(0, None, None, node)).collect();
+        let found = matched(sends.to_vec(), receives);
+        assert_eq!(nodes(&found), [(3, 7), (4, 9), (5, 8), (6, 10)]);
     }
 }

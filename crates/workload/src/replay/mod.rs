@@ -125,16 +125,27 @@ pub struct CallFigures {
     pub most_apart: Span,
 }
 
-/// When the ranks of a replay were done with all they had to do, since its start. Ranks without operations do not count.
+/// When the ranks of a replay or a collective were done with all they had to do, since its start. Ranks without operations do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankEnds {
     /// The first that was done; the lowest, if several were.
     pub first: (u32, Span),
+    /// When half of them were, the middle one included.
+    pub median: Span,
     /// The last, likewise.
     pub last: (u32, Span),
 }
 
 impl RankEnds {
+    /// Those of some ranks; none if there are none.
+    pub(crate) fn new(mut ends: Vec<(u32, Span)>) -> Option<Self> {
+        ends.sort_unstable_by_key(|&(rank, end)| (end, rank));
+        let (first, median) = (*ends.first()?, ends[(ends.len() - 1) / 2].1);
+        let latest = ends.last()?.1;
+        let last = *ends.iter().find(|(_, end)| *end == latest)?;
+        Some(Self { first, median, last })
+    }
+
     /// How far apart they are.
     pub fn apart(&self) -> Span {
         self.last.1 - self.first.1

@@ -53,6 +53,8 @@ pub(super) struct Sent {
     pub(super) bytes: Bytes,
     pub(super) send: u32,
     pub(super) receive: u32,
+    /// Whether it is the clear-to-send of a collective that was written as messages.
+    pub(super) clears: bool,
 }
 
 /// A trace ready to be placed: [`Replay::program`] makes a program of it. Some 32 bytes per operation

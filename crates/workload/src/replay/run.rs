@@ -10,7 +10,6 @@ use super::{CallFigures, RankEnds};
 use crate::collective::{CollectiveError, Settings};
 use crate::layout::{Layout, RankId};
 use crate::program::{Action, CallId, Program, Queue, Token, Traffic};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use xoff_units::{Instant, Span};
@@ -48,6 +47,9 @@ struct Lane {
     /// Nothing where calls are handed out.
     program: Option<Program>,
 }
+
+/// The queue pair of a rank's clear-to-sends: they do not wait behind its data.
+const OF_CLEAR_TO_SENDS: u32 = u32::MAX;
 
 /// What queue pairs are told apart by: a communicator and its own number, or messages of a rank.
 type QueueKey = (Option<u32>, u32, u32);
@@ -129,9 +131,7 @@ impl ReplayProgram {
             |rank: u32| self.plan.starts[rank as usize] < self.plan.starts[rank as usize + 1];
         let ends = (0..).zip(&self.ends).filter(|(rank, _)| busy(*rank));
         let ends = ends.map(|(rank, end)| (rank, *end - Instant::ZERO));
-        let first = ends.clone().min_by_key(|(rank, end)| (*end, *rank))?;
-        let last = ends.min_by_key(|(rank, end)| (Reverse(*end), *rank))?;
-        (self.left == usize::MAX).then_some(RankEnds { first, last })
+        RankEnds::new(ends.collect()).filter(|_| self.left == usize::MAX)
     }
 
     pub(super) fn collective(&self, call: u32) -> Result<Program, CollectiveError> {
@@ -256,11 +256,17 @@ impl ReplayProgram {
         if own.domain == other.domain {
             return out.push(Action::Nvlink { token, from: own.gpu, to: other.gpu, bytes });
         }
-        let sent = &mut self.sent[message.from as usize];
-        let turn = *sent % self.settings.queues.max(1);
-        *sent = sent.wrapping_add(1);
+        let (traffic, turn) = match message.clears {
+            true => (Traffic::ClearToSend, OF_CLEAR_TO_SENDS),
+            false => {
+                let sent = &mut self.sent[message.from as usize];
+                let turn = *sent % self.settings.queues.max(1);
+                *sent = sent.wrapping_add(1);
+                (Traffic::Data, turn)
+            }
+        };
         let queue = self.queue((None, message.from, turn));
-        let (from, to, traffic) = (own.nic, other.nic, Traffic::Data);
+        let (from, to) = (own.nic, other.nic);
         out.push(Action::Network { token, from, to, queue, traffic, bytes });
     }
 

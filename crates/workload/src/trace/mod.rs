@@ -46,6 +46,7 @@ pub use model::{
 };
 pub(crate) use note::At;
 pub use note::{MOST_NOTES, Note, NoteKind};
+pub(crate) use simai::ALL_RANKS;
 pub use sniff::Format;
 pub use source::Watcher;
 pub use summary::{GroupLine, Kind, KindLine, RankLine, Summary, Tally};

@@ -8,7 +8,8 @@
 //!
 //! Times are in nanoseconds (SimAI's tick), sizes those of the whole buffer. A collective is
 //! tensor-parallel in the forward pass and the input gradient, and data-parallel in the weight gradient,
-//! unless it ends in `_EP` or `_DP_EP`.
+//! unless it ends in `_EP` or `_DP_EP`. Policies of the first ASTRA-sim that know one group only (`MODEL`, `MICRO`, `ALL`) have all
+//! ranks in it.
 //!
 //! The order is SimAI's: all layers forward, each collective waited for; then backwards the input
 //! gradient, waited for, and the weight gradient, whose collective only its own update waits for.
@@ -113,6 +114,10 @@ impl<'a> Words<'a, '_> {
     }
 }
 
+/// A group of all ranks, whose number is that of the replicas.
+pub(crate) const ALL_RANKS: &str = "all ranks";
+const UNKNOWN: &str = "short header: the number of ranks is not known";
+
 /// How the model is parallelised.
 struct Plan {
     tensor: GroupId,
@@ -151,8 +156,14 @@ impl Plan {
         if tensor.is_none() && policy.starts_with("HYBRID_TRANSFORMER") {
             return Err(fail("`model_parallel_NPU_group: N` is missing".into()));
         }
+        // Everything is of all ranks, however many there are.
+        let open = tensor.is_none() && matches!(policy, "MODEL" | "MICRO" | "ALL");
         if !policy.starts_with("HYBRID_TRANSFORMER") {
-            builder.notes.assumed(&format!("policy {policy}: run like a transformer"), at);
+            let how = match open {
+                true => "of all ranks",
+                false => "run like a transformer",
+            };
+            builder.notes.assumed(&format!("policy {policy}: {how}"), at);
         }
         let tensor = tensor.unwrap_or(1);
         let (expert, pipeline) = (number("ep")?.unwrap_or(1), number("pp")?.unwrap_or(1));
@@ -168,13 +179,18 @@ impl Plan {
         }
         match ranks {
             Some(ranks) => Self::groups([tensor, expert, pipeline], ranks, builder, at),
+            None if open => {
+                builder.notes.assumed(UNKNOWN, at);
+                let all = builder.group(ALL_RANKS, Members::Unknown { size: None }, at)?;
+                Ok(Self { tensor: all, data: all, expert: all, data_expert: all })
+            }
             None => Self::open_groups(tensor, builder, at),
         }
     }
 
     /// The short header does not say how many ranks there are beyond a tensor-parallel group.
     fn open_groups(tensor: u64, builder: &mut Builder, at: At<'_>) -> Outcome<Self> {
-        builder.notes.assumed("short header: the number of ranks is not known", at);
+        builder.notes.assumed(UNKNOWN, at);
         if tensor == 0 {
             let text =
                 "a tensor-parallel group of no rank; `model_parallel_NPU_group` is 1 or more";

@@ -59,7 +59,7 @@ pub(super) enum Kind {
 }
 
 /// First words of SimAI's workloads: how the model is parallelised.
-const POLICIES: [&str; 13] = [
+const POLICIES: [&str; 14] = [
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
     "HYBRID_TRANSFORMER",
     "HYBRID_DATA_MODEL",
@@ -69,6 +69,7 @@ const POLICIES: [&str; 13] = [
     "HYBRID_DLRM_ENHANCED",
     "DISTRIBUTED_INFERENCE",
     "DATA",
+    "DATA_REORDER",
     "MODEL",
     "MICRO",
     "TRANSFORMER",

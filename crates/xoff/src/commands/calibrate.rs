@@ -25,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 Reads what nccl-tests, rccl-tests or PARAM printed (`xoff import nccl-tests`
 shows it), runs the same sizes on the fabric at rest, and searches for the
 costs of GPUs and hosts with which simulated times are those measured. Prints
-both for every size, and the costs as a line for `[[workload]]` of a scenario.
+both for every size, and the costs as `[collectives]` of a fabric file.
 Sizes above 1 GiB are predicted, not fitted: there the network decides.";
 
 /// Larger sizes take long to simulate and say nothing new of costs.
@@ -221,6 +221,7 @@ impl Answer {
             format!("proxy = \"{}\"", cost.proxy),
         ];
         keys.extend(cost.copy_rate.map(|rate| format!("copy-rate = \"{rate}\"")));
+        keys.extend(cost.pair_rate.map(|rate| format!("pair-rate = \"{rate}\"")));
         if let Some(flags) = &cost.flags {
             keys.push(format!("flag-slice = \"{}\"", flags.slice));
             keys.push(format!("flag-proxy = \"{}\"", flags.proxy));

@@ -7,7 +7,7 @@ use super::style::Style;
 use super::table::{Align, Table};
 use std::path::Path;
 use xoff_fabric::scenario::Fidelity;
-use xoff_telemetry::{Distribution, LinkUse, Outcome, Summary};
+use xoff_telemetry::{CollectiveSummary, Distribution, LinkUse, Outcome, Summary};
 use xoff_units::{Bytes, Rate, Span};
 
 /// Queues named on the screen; the summary in the run folder names more.
@@ -88,13 +88,15 @@ impl Page {
             right("busbw"),
             ("cost", Align::Left),
         ];
-        // Ranks of a trace come to a collective when they have done what is before it.
-        let apart = summary.collectives.iter().any(|row| row.apart_us.is_some());
-        let apart = apart.then(|| right("apart"));
-        let columns: Vec<_> = columns.into_iter().chain(apart).collect();
+        let any = |has: fn(&CollectiveSummary) -> bool| summary.collectives.iter().any(has);
+        // Ranks of a trace come to a collective when they have done what is before it; it ends for all of them at once.
+        let (apart, ends) = (any(|row| row.apart_us.is_some()), any(|row| row.ends_us.is_some()));
+        let ends_columns = [right("first end"), right("median end")];
+        let columns = columns.into_iter().chain(ends_columns.into_iter().filter(|_| ends));
+        let columns: Vec<_> = columns.chain(apart.then(|| right("apart"))).collect();
         let mut table = Table::new(&columns);
         for row in summary.collectives.iter().filter(|row| row.finished > 0) {
-            table.row([
+            let mut cells = vec![
                 row.name.clone(),
                 row.algorithm.clone(),
                 count(row.ranks.into()),
@@ -103,8 +105,17 @@ impl Page {
                 format!("{} GB/s", plain(row.algbw_gbps)),
                 format!("{} GB/s", plain(row.busbw_gbps)),
                 row.cost.clone(),
-                row.apart_us.map_or(String::new(), microseconds),
-            ]);
+            ];
+            let time = |us: Option<f64>| us.map_or(String::new(), microseconds);
+            if ends {
+                cells.extend(
+                    [row.ends_us.map(|e| e.first), row.ends_us.map(|e| e.median)].map(time),
+                );
+            }
+            if apart {
+                cells.push(time(row.apart_us));
+            }
+            table.row(cells);
         }
         self.section("Collectives", &table);
     }

@@ -30,6 +30,27 @@ fn a_run_leaves_a_complete_folder() {
     assert!(!summary["notes"].as_array().unwrap().is_empty());
 }
 
+/// Down a chain the root is done first; both repetitions of a size count.
+#[test]
+fn when_the_ranks_of_a_collective_are_done() {
+    let folder = folder_with(
+        "[[workload]]\nkind = 'broadcast'\nalgorithm = 'ring'\n\
+         sizes = '64KiB..128KiB'\nrepeat = 2\n",
+    );
+    let shown = output(folder.path(), &["run", "s.toml", "--out", "a"]);
+    let text = stdout(&shown);
+    assert!(text.contains("first end") && text.contains("median end"), "{text}{}", stderr(&shown));
+    let found = json(&output(folder.path(), &["run", "s.toml", "--out", "b", "--json"]));
+    let rows = found["collectives"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let end = |which: &str| row["ends_us"][which].as_f64().unwrap();
+        assert!((end("last") - row["mean_us"].as_f64().unwrap()).abs() < 1e-6, "{row}");
+        assert!(0.0 < end("first") && end("first") < end("median"), "{row}");
+        assert!(end("median") < end("last"), "{row}");
+    }
+}
+
 #[test]
 fn the_table_says_what_happened() {
     let folder = folder_with(INCAST);

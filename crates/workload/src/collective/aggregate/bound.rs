@@ -41,10 +41,19 @@ impl Aggregate {
         let back = if self.edges.is_empty() { Span::ZERO } else { speeds.nic.time_for(piece) };
         // Inside a server first and last step are part of what NVLink moves.
         let moving = (self.network_time(speeds, cut) + flight + back).max(credit);
-        let inside = self.nvlink_time(speeds).max(self.copying(cut));
+        let inside = self.nvlink_time(speeds).max(self.copying(cut)) + self.idle(before + flight);
         let path = before + flight + back + after;
         let time = (before + moving + after).max(inside + speeds.network.nvlink_latency);
         Bound { wire, path, credit, time: self.launch() + time }
+    }
+
+    /// How long NVLinks to the GPUs have next to nothing to do: an NVSwitch copies no sum before the first has come from the other
+    /// servers. Where ranks add up, the same NVLinks carry both ways from the start.
+    fn idle(&self, first_sum: Span) -> Span {
+        match self.near {
+            Near::Switched { .. } if !self.edges.is_empty() => first_sum,
+            _ => Span::ZERO,
+        }
     }
 
     /// Queue pairs from a member to the root.

@@ -176,8 +176,8 @@ fn nvlink_moves_everything_and_a_share_more() {
     // Sums and copies share the ports, and wait for each other at times.
     let ratio = outcome.end.as_ps() as f64 / bound.time.as_ps() as f64;
     assert!((1.0..1.03).contains(&ratio), "{:?} of {bound:?}", outcome.end);
-    // 1.125 S at 0.72 of 450 GB/s, where a ring moves 1.75 S at all of it.
-    let by_hand = size as f64 * 1.125 / (0.72 * 450e9) * 1e12;
+    // 1.125 S at 0.67 of 450 GB/s, where a ring moves 1.75 S at all of it.
+    let by_hand = size as f64 * 1.125 / (0.67 * 450e9) * 1e12;
     assert!((1.0..1.03).contains(&(outcome.end.as_ps() as f64 / by_hand)), "{:?}", outcome.end);
     assert!(run(Algorithm::Ring).0.end > outcome.end);
 }
@@ -233,11 +233,14 @@ fn trees_of_nvls_carry_everything_once_or_twice() {
             assert!(most <= times * size / 8 + 1, "{count} servers: {most}");
             let times = |span: Span| outcome.end.as_ps() as f64 / span.as_ps() as f64;
             // No port is faster than its wire. The form beside it is rough: shares fill the pipeline one after the other,
-            // which it has in part only (0.95 of it on four servers), and between two servers NVLinks and NICs wait for
-            // each other, which it has not at all (1.23 of it, and 1.44 with costs).
+            // which it has in part only (0.95 of it on four servers), and pieces wait for each other at NVLinks and NICs.
             let (wire, form) = (times(bound.wire), times(bound.time));
+            println!(
+                "{count} servers, {}: {form:.3} of the form, {wire:.3} of the wire",
+                settings.cost.name()
+            );
             assert!(wire >= 1.0, "{count} servers: {wire} of {bound:?}");
-            assert!((0.95..1.45).contains(&form), "{count} servers: {form} of {bound:?}");
+            assert!((0.95..1.15).contains(&form), "{count} servers: {form} of {bound:?}");
         }
     }
 }

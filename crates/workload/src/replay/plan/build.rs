@@ -8,8 +8,10 @@ use super::links::{Order, links};
 use super::{Call, NO_QUEUE, NODE, Replay, Sent, Task};
 use crate::collective::Collective as Plain;
 use crate::layout::RankId;
+use crate::trace::write::is_clear_to_send;
 use crate::trace::{
-    Collective, CollectiveKind, Effort, Format, GroupId, OperationId, Rank, Stream, Trace, Work,
+    ALL_RANKS, Collective, CollectiveKind, Effort, Format, GroupId, OperationId, Rank, Stream,
+    Trace, Work,
 };
 use std::collections::BTreeMap;
 use xoff_units::{Bytes, Span};
@@ -60,7 +62,14 @@ impl<'t> Planner<'t> {
             return Err(ReplayError::new(text));
         }
         if nodes == 0 {
-            return Err(ReplayError::new("there is no operation in the trace"));
+            let cure = match trace.format {
+                Format::Kineto => {
+                    ": of a profile communication calls are replayed; take those of the ranks of a distributed job"
+                }
+                Format::NcclLog => ": log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL",
+                Format::Chakra | Format::Goal | Format::SimAi => "",
+            };
+            return Err(ReplayError::new(format!("there is no operation in the trace{cure}")));
         }
         Ok(Self {
             trace,
@@ -178,8 +187,9 @@ impl<'t> Planner<'t> {
         place: Place,
     ) -> Result<Task, ReplayError> {
         let group = self.trace.group(one.group);
-        let spans =
-            group.name.starts_with("data parallel") || self.options.spread.contains(&group.name);
+        let spans = group.name.starts_with("data parallel")
+            || group.name == ALL_RANKS
+            || self.options.spread.contains(&group.name);
         let (trace, scale) = (self.trace, self.scale);
         let comms = &mut self.comms;
         let find = || comms.of(trace, one.group, spans, place, scale);
@@ -187,6 +197,10 @@ impl<'t> Planner<'t> {
             Ok(comm) => comm,
             Err(unfit) => {
                 let what = match unfit {
+                    Unfit::Unknown if trace.group(one.group).name == ALL_RANKS => {
+                        "collective of all ranks, of which the trace does not say how many there are; give the \
+                         number of `replicas`"
+                    }
                     Unfit::Unknown if spans => {
                         "collective of a data-parallel group whose ranks the trace does not \
                          name; give the number of `replicas`"
@@ -309,8 +323,10 @@ impl<'t> Planner<'t> {
             self.plan.tasks[send.node as usize] = Task::Send(number);
             self.plan.tasks[receive.node as usize] = Task::Receive(number);
             let (from, to) = (send.rank, receive.rank);
-            let sent = Sent { from, to, bytes, send: send.node, receive: receive.node };
-            self.plan.messages.push(sent);
+            let goal = self.trace.format == Format::Goal;
+            let clears = goal && send.tag.is_some_and(|tag| is_clear_to_send(tag.0, bytes));
+            let (send, receive) = (send.node, receive.node);
+            self.plan.messages.push(Sent { from, to, bytes, send, receive, clears });
         }
         if found.open > 0 {
             let first = OperationId(0);

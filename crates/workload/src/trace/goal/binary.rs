@@ -149,7 +149,10 @@ impl File<'_> {
             2 => Work::Receive(message),
             3 => Work::Compute(Effort { span: Span::from_ns(1) * size, ..Effort::default() }),
             other => {
-                let text = format!("operation of type {other}; 1 to 3 are known");
+                let text = format!(
+                    "operation of type {other}; 1 to 3 are known (if another program than LogGOPSim's txt2bin made it, \
+                     give the schedule as text)"
+                );
                 return Err(TraceError::new(at.file, at.place, text));
             }
         };

@@ -95,6 +95,24 @@ fn the_short_header_knows_no_number_of_ranks() {
 }
 
 #[test]
+fn policies_of_one_group_are_of_all_ranks() {
+    let text = |policy: &str| {
+        format!("{policy}\n1\nmlp -1 9 ALLGATHER 4096 9 ALLREDUCE 4096 9 NONE 0 1\n")
+    };
+    let model = parse(&text("MODEL")).unwrap();
+    let groups: Vec<_> = collectives(&model).iter().map(|one| one.2.name.clone()).collect();
+    assert_eq!(groups, ["all ranks", "all ranks"]);
+    let options = crate::replay::Options::default();
+    let refused = crate::replay::Replay::new(&model, &options).unwrap_err();
+    assert!(refused.message.contains("give the number of `replicas`"), "{refused}");
+    let four = crate::replay::Options { replicas: 4, ..options };
+    let plan = crate::replay::Replay::new(&model, &four).unwrap();
+    assert_eq!((plan.ranks(), plan.left_out().len()), (4, 0));
+    // One whose layers are reordered is read as any other.
+    assert_eq!(collectives(&parse(&text("DATA_REORDER")).unwrap()).len(), 2);
+}
+
+#[test]
 fn what_is_not_understood_is_noted() {
     let text = format!(
         "{LONG}2\na -1 1 SCAN 9 1 NONE 5 1 ALLREDUCEALLTOALL 8 1\nb 3 1 NONE 0 1 NONE 0 1 NONE 0 1 extra\nmore\n"

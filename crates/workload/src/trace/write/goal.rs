@@ -1,8 +1,12 @@
 //! GOAL schedules, as text.
 
 use super::super::model::{Collective, CollectiveKind, Edge, OperationId, Rank, Trace, Work};
-use super::ring::{Group, LANES};
+use super::ring::{Group, Hop};
+use super::unrolled::{self, LANES, Unrolled};
 use super::{Clock, Create, WriteError, Written, of_rank};
+use crate::collective::{self, Algorithm, Collective as Plain, Settings};
+use crate::layout::{Layout, RankId};
+use crate::program::Program;
 use crate::replay::member::{Comms, Place, Scale};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,26 +15,35 @@ use xoff_units::{Bytes, Span};
 /// Tags from here on are those of collectives.
 const OF_COLLECTIVES: u32 = 1 << 20;
 
-/// Writes `NAME.goal`. `servers` says in which server each rank is, so that rings between servers use all their NICs;
-/// without it every rank is alone.
+/// Whether a message of a schedule is one of the clear-to-sends that [`goal`] writes.
+pub(crate) fn is_clear_to_send(tag: u32, bytes: Bytes) -> bool {
+    let lane = tag.checked_sub(OF_COLLECTIVES).map(|tag| tag % LANES);
+    lane.is_some_and(|lane| unrolled::is_clear_to_send(lane, bytes.get()))
+}
+
+/// Writes `NAME.goal`. The layout says where each rank is: between servers, collectives go by the NICs that they go by there.
 pub fn goal(
     trace: &Trace,
-    servers: &[u32],
+    layout: &Layout,
     name: &str,
     create: Create<'_>,
 ) -> Result<Written, WriteError> {
     let mut file = create(&format!("{name}.goal"))?;
-    let mut groups = Comms::default();
+    let seat = |rank| layout.seat(RankId(rank)).domain;
+    let servers: Vec<u32> = (0..layout.ranks()).map(seat).collect();
+    let (mut groups, mut known) = (Comms::default(), BTreeMap::new());
     let mut operations = 0;
     writeln!(file, "num_ranks {}", trace.ranks)?;
     for rank in 0..trace.ranks {
         writeln!(file, "\nrank {rank} {{")?;
         let mut block = Block {
             trace,
-            servers,
+            layout,
+            servers: &servers,
             rank,
             file: &mut *file,
             groups: &mut groups,
+            known: &mut known,
             clock: Clock::default(),
             ends: BTreeMap::new(),
             last: BTreeMap::new(),
@@ -46,13 +59,19 @@ pub fn goal(
     Ok(Written { files: 1, operations })
 }
 
+/// A collective: its communicator, its kind, its bytes and its root.
+type Key = (u32, &'static str, u64, u32);
+
 /// The statements of a rank.
 struct Block<'a> {
     trace: &'a Trace,
+    layout: &'a Layout,
     servers: &'a [u32],
     rank: u32,
     file: &'a mut dyn Write,
     groups: &'a mut Comms,
+    /// Collectives between servers, piece by piece.
+    known: &'a mut BTreeMap<Key, Option<Unrolled>>,
     clock: Clock,
     /// The statement that ends an operation.
     ends: BTreeMap<OperationId, u32>,
@@ -121,6 +140,39 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// What this rank does in a collective by rings or chains between servers; `None` for all others.
+    fn pieces(&mut self, comm: u32, group: &Group<'_>) -> Option<Vec<Hop>> {
+        let place = |rank: u32| group.members.iter().position(|&member| member == rank);
+        let root = RankId(place(group.root)? as u32);
+        let kind = match group.kind {
+            CollectiveKind::AllReduce | CollectiveKind::Barrier => Plain::AllReduce,
+            CollectiveKind::AllGather => Plain::AllGather,
+            CollectiveKind::ReduceScatter => Plain::ReduceScatter,
+            CollectiveKind::Broadcast => Plain::Broadcast { root },
+            CollectiveKind::Reduce => Plain::Reduce { root },
+            CollectiveKind::AllToAll | CollectiveKind::Gather | CollectiveKind::Scatter => {
+                return None;
+            }
+        };
+        let layout = self.layout;
+        let key = (comm, kind.name(), group.bytes, group.root);
+        let made = self.known.entry(key).or_insert_with(|| {
+            let ranks: Vec<RankId> = group.members.iter().map(|rank| RankId(*rank)).collect();
+            let own = layout.group(&ranks);
+            if own.domains().len() < 2 {
+                return None;
+            }
+            let (size, settings) = (Bytes::new(group.bytes), Settings::without_cost());
+            match collective::program(kind, Algorithm::Ring, size, &own, &settings) {
+                Ok(Program::Machine(machine)) => Unrolled::new(machine, &own),
+                _ => None,
+            }
+        });
+        let mut hops = made.as_ref()?.hops(place(self.rank)? as u32);
+        hops.iter_mut().for_each(|hop| hop.peer = group.members[hop.peer as usize]);
+        Some(hops)
+    }
+
     /// The messages of a collective, between a statement that begins it and one that ends it.
     fn collective(&mut self, id: OperationId, one: &Collective) -> Result<(), WriteError> {
         let place = Place { rank: Rank(self.rank), replica: 0 };
@@ -142,7 +194,7 @@ impl Block<'_> {
         let root = one.root.map(|root| root.0).or(members.first().copied()).unwrap_or(0);
         let bytes = size.get();
         let ring = Group { kind: one.kind, members: &members, servers: self.servers, bytes, root };
-        let hops = ring.hops(self.rank);
+        let hops = self.pieces(comm, &ring).unwrap_or_else(|| ring.hops(self.rank));
         let first = self.statements;
         let tag = OF_COLLECTIVES + one.group.0 * LANES;
         for hop in &hops {

@@ -8,9 +8,11 @@
 mod chakra;
 mod goal;
 mod ring;
+mod unrolled;
 
 pub use chakra::chakra;
 pub use goal::goal;
+pub(crate) use goal::is_clear_to_send;
 
 use super::model::{OperationId, Rank, Trace, Who};
 use std::io;

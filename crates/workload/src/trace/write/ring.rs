@@ -26,8 +26,8 @@ pub(super) struct Group<'a> {
     pub(super) root: u32,
 }
 
-/// Lanes that a collective may use.
-pub(super) const LANES: u32 = 64;
+/// Lanes that the rings of a collective may use.
+const LANES: u32 = 64;
 /// A chunk of a ring is cut into four slices unless they were smaller than those of a collective, and into more where
 /// they were larger than NCCL's slice.
 const SLICE: u64 = LEAST_SLICE;

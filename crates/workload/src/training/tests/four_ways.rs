@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::collective::{Algorithm, Cost, Settings};
-use crate::layout::RankId;
 use crate::replay::{self, Choice, Replay};
 use crate::trace::{self, Trace, write};
 use std::collections::BTreeMap;
@@ -83,10 +82,9 @@ fn check(spread: Parallelism, micro_batches: u32) {
     let layout = packed(&fabric);
     let (own, moved) = timed(step.program(&layout).unwrap(), &fabric);
     let made = step.trace().unwrap();
-    let servers: Vec<u32> = (0..32).map(|rank| layout.seat(RankId(rank)).domain).collect();
     let (chakra, goal) = (Shelf::default(), Shelf::default());
     write::chakra(&made, "step", &mut chakra.create()).unwrap();
-    write::goal(&made, &servers, "step", &mut goal.create()).unwrap();
+    write::goal(&made, &layout, "step", &mut goal.create()).unwrap();
     let (by_chakra, chakra_moved) = replayed(&chakra.read(), &fabric, &layout);
     let (by_goal, goal_moved) = replayed(&goal.read(), &fabric, &layout);
     let bound = step.analytic(&layout, &network()).unwrap().time;
@@ -139,4 +137,29 @@ fn traces_say_what_the_step_does() {
     assert_eq!(counts(&one), counts(&other));
     let unknown = again.notes.iter().filter(|note| note.kind == trace::NoteKind::Unknown);
     assert_eq!(unknown.count(), 0, "{:?}", again.notes);
+}
+
+/// Collectives alone, from sizes that delays decide to those that bandwidth does.
+#[test]
+fn collectives_of_all_sizes() {
+    let fabric = cluster(4);
+    let sizes: [(&str, &[&str]); 3] = [
+        ("all-reduce", &["1KiB", "1MiB", "16MiB"]),
+        ("reduce-scatter", &["96KiB", "5MB"]),
+        ("broadcast", &["96KiB"]),
+    ];
+    for (kind, sizes) in sizes {
+        for size in sizes {
+            let text = format!("kind='{kind}'\nsize='{size}'\nalgorithm='ring'\ncost='none'");
+            let jobs = crate::programs(&crate::testing::workloads(&text), &fabric, 1).unwrap();
+            let job = &jobs[0];
+            let (own, moved) = timed(job.program(&job.runs[0]).unwrap(), &fabric);
+            let shelf = Shelf::default();
+            write::goal(&job.trace().unwrap(), &job.layout, "one", &mut shelf.create()).unwrap();
+            let (time, goal_moved) = replayed(&shelf.read(), &fabric, &job.layout);
+            let off = time.as_ps() as f64 / own.as_ps() as f64 - 1.0;
+            assert!(off.abs() < 0.02, "{kind} of {size}: {time} for {own} ({off:.4})");
+            assert_eq!(goal_moved, moved, "{kind} of {size}");
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub(super) fn execute(args: &Args, target: Target) -> Result<Exit, Failure> {
     let folder = args.out.clone().unwrap_or_else(|| format!("{stem}-{}", name(target)).into());
     let written = match target {
         Target::Chakra => write::chakra(&trace, &stem, &mut within(&folder)),
-        Target::Goal => write::goal(&trace, &job.servers(), &stem, &mut within(&folder)),
+        Target::Goal => write::goal(&trace, &job.layout, &stem, &mut within(&folder)),
     };
     let written = written.map_err(|error| {
         let mut failure = Failure::input(format!("`{}`: {error}", folder.display()));
