@@ -40,10 +40,13 @@ impl Aggregate {
         let piece = Bytes::new(last_piece(cut));
         let back = if self.edges.is_empty() { Span::ZERO } else { speeds.nic.time_for(piece) };
         // Inside a server first and last step are part of what NVLink moves.
-        let moving = (self.network_time(speeds, cut) + flight + back).max(credit);
+        let passing =
+            Span::from_ps(self.passing(speeds, last).as_ps() * u64::from(2 * self.depth()));
+        let moving = (self.network_time(speeds, cut) + passing + back).max(credit);
         let inside = self.nvlink_time(speeds).max(self.copying(cut)) + self.idle(before + flight);
         let path = before + flight + back + after;
-        let time = (before + moving + after).max(inside + speeds.network.nvlink_latency);
+        let time = (before + moving + after).max(path);
+        let time = time.max(inside + speeds.network.nvlink_latency);
         Bound { wire, path, credit, time: self.launch() + time }
     }
 
@@ -82,12 +85,15 @@ impl Aggregate {
         self.nodes.first().is_some_and(|node| node.own)
     }
 
-    /// From node to node: the wire's latency, and what a rank spends on it that is one.
+    /// From node to node: the wire's latency, and what a rank that is one spends on a piece and its NIC on sending it.
     fn hop(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
-        let spent = match self.is_of_ranks() {
-            true => self.taking(step) + speeds.nic.time_for(step),
-            false => Span::ZERO,
-        };
+        let sent = if self.is_of_ranks() { speeds.nic.time_for(step) } else { Span::ZERO };
+        self.passing(speeds, step) + sent
+    }
+
+    /// The same without the NIC's time, where that is counted with all that the NIC sends.
+    fn passing(&self, speeds: &Speeds<'_>, step: Bytes) -> Span {
+        let spent = if self.is_of_ranks() { self.taking(step) } else { Span::ZERO };
         speeds.network.latency + spent
     }
 

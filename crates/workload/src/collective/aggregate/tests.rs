@@ -232,15 +232,14 @@ fn trees_of_nvls_carry_everything_once_or_twice() {
             let most = outcome.nics.iter().map(|moved| moved.received.get()).max().unwrap();
             assert!(most <= times * size / 8 + 1, "{count} servers: {most}");
             let times = |span: Span| outcome.end.as_ps() as f64 / span.as_ps() as f64;
-            // No port is faster than its wire. The form beside it is rough: shares fill the pipeline one after the other,
-            // which it has in part only (0.95 of it on four servers), and pieces wait for each other at NVLinks and NICs.
+            // No port is faster than its wire. The form beside it is rough: pieces wait for each other at NVLinks and NICs.
             let (wire, form) = (times(bound.wire), times(bound.time));
             println!(
                 "{count} servers, {}: {form:.3} of the form, {wire:.3} of the wire",
                 settings.cost.name()
             );
             assert!(wire >= 1.0, "{count} servers: {wire} of {bound:?}");
-            assert!((0.95..1.15).contains(&form), "{count} servers: {form} of {bound:?}");
+            assert!((0.95..1.2).contains(&form), "{count} servers: {form} of {bound:?}");
         }
     }
 }
