@@ -84,8 +84,9 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
     if site.device.is_host() && immaterial(site, about) {
         return true;
     }
-    // Where nothing pauses there is nothing to watch.
-    if about.starts_with("watchdog") && site.lossless().is_some_and(|set| set.is_empty()) {
+    // Where nothing pauses there is nothing to watch, and no headroom that depends on the cable.
+    let of_pauses = about.starts_with("watchdog") || about == "cable";
+    if of_pauses && site.lossless().is_some_and(|set| set.is_empty()) {
         return true;
     }
     if about == "mtu" {

@@ -206,6 +206,7 @@ fn the_summary_is_written_as_documented() {
         busiest: "leaf0→spine1".into(),
     });
     summary.notes.push("no host memory".into());
+    summary.fidelity = "packet".into();
     let temp = tempdir().unwrap();
     let mut folder = RunFolder::create(temp.path()).unwrap();
     fs::write(temp.path().join("input/s.toml"), "abc").unwrap();
