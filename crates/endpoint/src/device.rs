@@ -1,6 +1,6 @@
 //! [`Device`]: one address and everything behind it.
 
-use crate::clock::{Clock, until};
+use crate::clock::{Running, until};
 use crate::completion::{Completions, Queue, SharedReceives};
 use crate::discard::Reasons;
 use crate::error::{Error, OpenError};
@@ -74,7 +74,7 @@ pub(crate) const ROUNDS: usize = 4;
 pub struct Device {
     pub(crate) settings: DeviceSettings,
     pub(crate) address: SocketAddr,
-    pub(crate) clock: Clock,
+    pub(crate) clock: Running,
     pub(crate) socket: Socket,
     /// Where packets are taken from instead, if their identification must be seen.
     pub(crate) tap: Option<Tap>,
@@ -141,7 +141,7 @@ impl Device {
         }
         Ok(Self {
             address,
-            clock: Clock::start(),
+            clock: Running::start(&settings.clock),
             inbox: Inbox::new(),
             outbox: Outbox::new(),
             store: Store::new(secret, limits.regions),

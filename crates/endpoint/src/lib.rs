@@ -78,6 +78,7 @@ mod transmit;
 mod verify;
 mod work;
 
+pub use clock::{Clock, Steps};
 pub use completion::{Completions, SharedReceives};
 pub use device::{Device, Progress};
 pub use discard::{Reason, Reasons};

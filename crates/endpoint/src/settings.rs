@@ -10,6 +10,7 @@ use xoff_wire::Service;
 use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::udp::Port;
 
+use crate::clock::Clock;
 use crate::socket::USUAL_CLASS;
 use crate::{Completions, SharedReceives};
 
@@ -76,6 +77,8 @@ pub struct DeviceSettings {
     pub line_rate: Rate,
     /// The round-trip time of the idle network, for congestion control.
     pub base_rtt: Span,
+    /// Where its time comes from.
+    pub clock: Clock,
     /// Size of the socket's send buffer and of its receive buffer.
     pub socket_buffer: Bytes,
     /// How many queue pairs, regions and queues may exist at a time.
@@ -117,6 +120,7 @@ impl DeviceSettings {
             cnp_class: TrafficClass::new(48, Ecn::NotCapable),
             line_rate: Rate::from_gbps(100),
             base_rtt: Span::from_us(50),
+            clock: Clock::Wall,
             socket_buffer: Bytes::new(4 << 20),
             limits: Limits::default(),
         }

@@ -6,8 +6,8 @@ mod relay;
 
 use common::*;
 use relay::{Apart, Harm};
-use std::time::Duration;
 use xoff_endpoint::*;
+use xoff_units::Span;
 use xoff_wire::Service;
 
 const NET: u8 = 3;
@@ -40,7 +40,7 @@ fn repetition() {
 
 #[test]
 fn delay_and_reordering() {
-    let delay = Duration::from_micros(300);
+    let delay = Span::from_us(300);
     everything_arrives(Harm { hold: 30, delay, ..Harm::default() }, 6);
 }
 
@@ -56,7 +56,7 @@ fn corruption_is_noticed() {
 #[test]
 fn all_of_it_at_once() {
     for seed in 8..10 {
-        let delay = Duration::from_micros(100);
+        let delay = Span::from_us(100);
         let harm = Harm { lose: 10, repeat: 10, mark: 100, corrupt: 5, hold: 10, delay };
         everything_arrives(harm, seed);
     }
@@ -69,10 +69,10 @@ fn marked_packets_slow_the_sender_down() {
     let line = apart.two.a.device.congestion(a).unwrap().unwrap().rate;
     let now = |apart: &Apart| apart.two.a.device.congestion(a).unwrap().unwrap().rate;
     let work = Work::write(apart.two.a.slice(0, 500_000), apart.two.b.remote(0));
-    // How soon depends on how the machine schedules us, because rates also grow with time.
-    let start = std::time::Instant::now();
+    let start = apart.now();
     while now(&apart).bps() * 4 > line.bps() {
-        assert!(start.elapsed() < Duration::from_secs(10), "{} of {line}", now(&apart));
+        let elapsed = apart.now().since(start);
+        assert!(elapsed < Span::from_ms(100), "{} of {line}", now(&apart));
         apart.two.a.device.post(a, work).unwrap();
         assert!(apart.run_a().is_ok());
     }
@@ -81,29 +81,28 @@ fn marked_packets_slow_the_sender_down() {
     let rate = now(&apart);
     // And it comes back when the marks stop.
     apart.relay.harm.mark = 0;
-    let two = &mut apart.two;
     let faster =
         |two: &Two| two.a.device.congestion(a).unwrap().unwrap().rate.bps() > rate.bps() * 2;
-    two.until(|two| faster(two).then_some(()));
+    apart.until(|two| faster(two).then_some(()));
 }
 
 #[test]
 fn notifications_are_limited_and_for_unreliable_services_too() {
     let mut apart = Apart::new(NET, Service::Unreliable, Harm { mark: 1000, ..Harm::default() }, 3);
     let (a, b) = (apart.a, apart.b);
-    let start = std::time::Instant::now();
+    let start = apart.now();
     for _ in 0..20 {
         let work = Work::write(apart.two.a.slice(0, 50_000), apart.two.b.remote(0));
         apart.two.a.device.post(a, work).unwrap();
         assert!(apart.run_a().is_ok());
     }
-    let end = start + Duration::from_millis(50);
-    apart.until(|_| (std::time::Instant::now() > end).then_some(()));
-    let elapsed = start.elapsed();
+    let end = start + Span::from_ms(50);
+    apart.until(|two| (two.a.device.now() > end).then_some(()));
+    let elapsed = apart.now().since(start);
     let receiver = apart.two.b.device.counters(b).unwrap();
     let sender = apart.two.a.device.counters(a).unwrap();
     assert!(sender.cnps_handled > 0 && sender.rate_decreases > 0);
     assert!(receiver.marked_packets > receiver.cnps_sent, "{receiver:?}");
-    let most = elapsed.as_micros() as u64 / 50 + 1;
+    let most = elapsed.as_ps() / Span::from_us(50).as_ps() + 1;
     assert!(receiver.cnps_sent <= most, "{} in {elapsed:?}", receiver.cnps_sent);
 }

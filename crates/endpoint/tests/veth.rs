@@ -163,10 +163,10 @@ fn through_a_middle_box_that_harms() {
     let door = |n| move || UdpSocket::bind((Ipv4Addr::new(10, 91, 0, n), 4791)).unwrap();
     let two = Two { a: inside(a, open(1)), b: inside(b, open(2)) };
     let sockets = [inside(b, door(3)), inside(a, door(4))];
-    let delay = Duration::from_micros(100);
+    let delay = xoff_units::Span::from_us(100);
     let harm = Harm { lose: 10, repeat: 10, mark: 50, corrupt: 0, hold: 10, delay };
     let relay = Relay::with(sockets, &two.a, &two.b, harm, 11);
-    let mut apart = Apart::with(two, relay, Service::Reliable);
+    let mut apart = Apart::with(two, relay, Service::Reliable, host_config());
     apart.move_everything(11);
     assert!(apart.relay.lost > 0 && apart.relay.marked > 0);
     let counters = apart.two.a.device.counters(apart.a).unwrap();

@@ -89,6 +89,16 @@ impl Two {
         Self { a: open(), b: open() }
     }
 
+    /// The same with a clock that [`Steps::advance`] moves.
+    pub fn in_steps(net: u8) -> (Self, Steps) {
+        let steps = Steps::default();
+        let open = || {
+            let clock = Clock::Steps(steps.clone());
+            Side::open(DeviceSettings { clock, ..DeviceSettings::new(loopback(net)) })
+        };
+        (Self { a: open(), b: open() }, steps)
+    }
+
     pub fn with(mut settings: DeviceSettings, a: IpAddr, b: IpAddr) -> Self {
         settings.address = a;
         let first = Side::open(settings.clone());

@@ -6,13 +6,18 @@ use super::common::{Side, Two, loopback};
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use xoff_endpoint::*;
+use xoff_transport::config::QpConfig;
 use xoff_transport::{Atomic, Status};
+use xoff_units::{Instant, Span};
 use xoff_wire::icrc::Flow;
 use xoff_wire::ipv4::Fragment;
 use xoff_wire::udp::Port;
 use xoff_wire::{Psn, Service};
+
+/// How far the clock moves between two turns, where it is not the machine's: less than any timer of a queue pair.
+const STEP: Span = Span::from_us(5);
 
 /// What it does to packets, each in so many of a thousand.
 #[derive(Clone, Copy, Default)]
@@ -24,7 +29,7 @@ pub struct Harm {
     /// Held back for up to a millisecond, so that others overtake.
     pub hold: u32,
     /// All are late by this.
-    pub delay: Duration,
+    pub delay: Span,
 }
 
 /// Packets for one side, and when they may go on.
@@ -93,14 +98,13 @@ impl Relay {
     }
 
     /// Passes on what is there.
-    pub fn turn(&mut self) {
+    pub fn turn(&mut self, now: Instant) {
         for side in 0..2 {
             let mut room = [0; 5000];
             while let Ok((length, _)) = self.sides[side].0.recv_from(&mut room) {
-                self.take(1 - side, &room[..length]);
+                self.take(now, 1 - side, &room[..length]);
             }
         }
-        let now = Instant::now();
         for side in 0..2 {
             // Those whose time has not come are overtaken.
             for _ in 0..self.held[side].len() {
@@ -114,7 +118,7 @@ impl Relay {
         }
     }
 
-    fn take(&mut self, to: usize, packet: &[u8]) {
+    fn take(&mut self, now: Instant, to: usize, packet: &[u8]) {
         let harm = self.harm;
         if self.chance(harm.lose) {
             self.lost += 1;
@@ -122,9 +126,9 @@ impl Relay {
         }
         let copies = if self.chance(harm.repeat) { 2 } else { 1 };
         for _ in 0..copies {
-            let mut due = Instant::now() + harm.delay;
+            let mut due = now + harm.delay;
             if self.chance(harm.hold) {
-                due += Duration::from_micros((self.random() % 1000).into());
+                due += Span::from_us((self.random() % 1000).into());
             }
             let mark = self.chance(harm.mark);
             self.held[to].push_back((due, packet.to_vec(), mark));
@@ -159,42 +163,53 @@ impl Relay {
 pub struct Apart {
     pub two: Two,
     pub relay: Relay,
+    /// The clock of all, unless that is the machine's.
+    steps: Option<Steps>,
     pub a: PairId,
     pub b: PairId,
 }
 
 impl Apart {
     pub fn new(net: u8, service: Service, harm: Harm, seed: u64) -> Self {
-        let two = Two::v4(net);
+        let (two, steps) = Two::in_steps(net);
         let relay = Relay::new(net, &two.a, &two.b, harm, seed);
-        Self::with(two, relay, service)
+        // Tails of messages that get lost are missed soon.
+        let config = QpConfig { timeout: Span::from_ms(4), ..host_config() };
+        Self { steps: Some(steps), ..Self::with(two, relay, service, config) }
     }
 
     /// Connects two devices through a middle box.
-    pub fn with(mut two: Two, relay: Relay, service: Service) -> Self {
-        // Tails of messages that get lost are missed soon.
-        let mut config = host_config();
-        config.timeout = xoff_units::Span::from_ms(4);
+    pub fn with(mut two: Two, relay: Relay, service: Service, mut config: QpConfig) -> Self {
         config.window = xoff_units::Bytes::new(64 << 10);
         let config = std::sync::Arc::new(config);
         let with = |settings: PairSettings| PairSettings { config: config.clone(), ..settings };
         let (a, b) = (with(two.a.settings(service)), with(two.b.settings(service)));
         let (a, b) = relay.connect(&mut two, a, b, 1024);
-        Self { two, relay, a, b }
+        Self { two, relay, steps: None, a, b }
     }
 
-    /// Runs everything until there is something, for 20 seconds at most.
+    /// What all clocks say.
+    pub fn now(&self) -> Instant {
+        self.two.a.device.now()
+    }
+
+    /// Runs everything until there is something, for 20 seconds at most of the clock, and in wall time for a minute.
     pub fn until<T>(&mut self, mut test: impl FnMut(&mut Two) -> Option<T>) -> T {
-        let start = Instant::now();
+        let (start, wall) = (self.now(), std::time::Instant::now());
         loop {
             self.two.progress();
-            self.relay.turn();
+            self.relay.turn(self.now());
             if let Some(value) = test(&mut self.two) {
                 return value;
             }
             let (a, b) = (self.two.a.device.counters(self.a), self.two.b.device.counters(self.b));
-            assert!(start.elapsed() < Duration::from_secs(20), "nothing happened: {a:?} {b:?}");
-            std::thread::yield_now();
+            let late = self.now().since(start) > Span::from_ms(20_000)
+                || wall.elapsed() > Duration::from_secs(60);
+            assert!(!late, "nothing happened: {a:?} {b:?}");
+            match &self.steps {
+                Some(steps) => steps.advance(STEP),
+                None => std::thread::yield_now(),
+            }
         }
     }
 
