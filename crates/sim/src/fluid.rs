@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, VecDeque};
 use xoff_fabric::model::{ClassId, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
-use xoff_units::{Bytes, Instant};
+use xoff_units::{Bytes, Instant, Span};
 use xoff_workload::program::{Queue, Token, Traffic};
 
 /// The groups that a program's own messages share queue pairs with: none.
@@ -164,8 +164,8 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
         let class = self.hosts.jobs.class(job);
         let fluid = self.fluid();
         let (pieces, load) = (VecDeque::new(), None);
-        fluid.streams.push(Stream { ends: (from, to), class, usage, pieces, load });
-        let stream = Some(StreamId(fluid.streams.len() as u32 - 1));
+        let state = Stream { ends: (from, to), class, usage, pieces, load };
+        let stream = Some(fluid.open(state));
         if let Some(pair) = fluid.pairs.get_mut(&key) {
             pair.streams[end] = stream;
         }
@@ -195,7 +195,14 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
     /// A job closes its queue pairs.
     pub(crate) fn close_fluid(&mut self, job: JobId) {
         let fluid = self.fluid();
-        fluid.pairs.retain(|key, _| key.0 != job);
+        let (streams, closed) = (&fluid.streams, &mut fluid.closed);
+        fluid.pairs.retain(|key, pair| {
+            if key.0 == job {
+                let directions = pair.streams.into_iter().flatten();
+                closed.extend(directions.filter(|id| streams[id.0 as usize].load.is_none()));
+            }
+            key.0 != job
+        });
         fluid.between.retain(|key, _| key.0 != job);
         fluid.calls.retain(|key, _| key.0 != job);
     }
@@ -352,7 +359,6 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
         let now = self.now;
         let fluid = self.fluid();
         fluid.settles = false;
-        fluid.counts.settlements += 1;
         let mut changed = std::mem::take(&mut fluid.changed);
         fluid.shares.settle(now, &mut changed);
         for &load in &changed {
@@ -375,16 +381,15 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
         if !fluid.shares.is_turn(load, turn) {
             return;
         }
-        let Some(owner) = fluid.carried[load.0 as usize].as_ref().map(|carried| carried.owner)
-        else {
+        let Some(&Carried { owner, amount, .. }) = fluid.carried[load.0 as usize].as_ref() else {
             return;
         };
         match owner {
             Owner::Stream(stream) => self.pass_piece(stream, load),
             Owner::Flow(flow) => {
-                let amount = fluid.carried[load.0 as usize].as_ref().map_or(0.0, |c| c.amount);
+                let alone = fluid.shares.time_alone(load, amount);
                 self.let_go(load);
-                self.schedule_flow_end(flow, amount);
+                self.schedule_flow_end(flow, alone);
             }
             Owner::Call { .. } => {
                 self.let_go(load);
@@ -402,16 +407,13 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
         }
     }
 
-    /// The bytes of a flow have passed its first link. Its initiator knows after what remains of the least time that the flow takes
-    /// on an idle fabric.
-    fn schedule_flow_end(&mut self, flow: FlowId, wire: f64) {
+    /// The bytes of a flow have passed its slowest link, for which they take a time on an idle fabric. Its initiator knows after what
+    /// remains of the least time that the flow takes there.
+    fn schedule_flow_end(&mut self, flow: FlowId, alone: Span) {
         let now = self.now;
         let Some(state) = self.hosts.flows.get(flow) else { return };
-        let (from, start, bound) = (state.source, state.start, state.bound);
-        let plane = crate::id::PlaneId::first_of(from);
-        let rate = state::bytes_per_ps(self.hosts.nics[plane].rate);
-        let tail = bound.saturating_sub(state::time_of(wire, rate));
-        let at = now.plus(tail).max(start.plus(bound));
+        let (start, bound) = (state.start, state.bound);
+        let at = now.plus(bound.saturating_sub(alone)).max(start.plus(bound));
         self.schedule_job(at, Next::FlowEnds { flow });
     }
 

@@ -19,6 +19,11 @@ fn rail(gpus: u32, per_leaf: u32) -> String {
     )
 }
 
+/// The same with NVSwitches that add up.
+fn rail_nvls(gpus: u32, per_leaf: u32) -> String {
+    rail(gpus, per_leaf).replace("[fabric]", "nvls = true\n[fabric]")
+}
+
 /// 32 hosts with 100G on four leaves.
 fn leaf_spine(spines: u32) -> String {
     format!(
@@ -29,6 +34,7 @@ fn leaf_spine(spines: u32) -> String {
 
 const NO_CONTROL: &str = "[transport]\ncongestion = { kind = 'none' }\n";
 const HPCC: &str = "[transport]\ncongestion = { kind = 'hpcc' }\n";
+const AGGREGATION: &str = "[switch]\naggregation = {}\n";
 const SPRAY: &str = "[switch.balancing]\nkind = 'spray'\n\
                      [transport]\nrecovery = 'selective-repeat'\nreorder-window = 256\n";
 
@@ -135,6 +141,31 @@ fn rows() -> Vec<Row> {
         ("two fragmented rings, 64 MiB", rail(256, 8), two("64MiB")),
         ("the same, HPCC", rail(256, 8) + HPCC, two("64MiB")),
         ("the same, no control", rail(256, 8) + NO_CONTROL, two("64MiB")),
+        (
+            "NVLS AllReduce, 8 GPUs, 64 MiB",
+            rail_nvls(8, 32),
+            collective("all-reduce", "64MiB", "algorithm = 'nvls'"),
+        ),
+        (
+            "NVLS tree, 64 GPUs, 64 MiB",
+            rail_nvls(64, 32),
+            collective("all-reduce", "64MiB", "algorithm = 'nvls-tree'"),
+        ),
+        (
+            "NVLS tree, 256 GPUs, 64 MiB",
+            rail_nvls(256, 8),
+            collective("all-reduce", "64MiB", "algorithm = 'nvls-tree'"),
+        ),
+        (
+            "in-network, 32 hosts, 16 MiB",
+            leaf_spine(8) + AGGREGATION,
+            collective("all-reduce", "16MiB", "algorithm = 'in-network'"),
+        ),
+        (
+            "in-network, 64 GPUs, 64 MiB",
+            rail(64, 4) + AGGREGATION,
+            collective("all-reduce", "64MiB", "algorithm = 'in-network'"),
+        ),
         ("the same, sprayed", rail(256, 8) + SPRAY, two("64MiB")),
         ("Mixtral step, 4 layers, 64 GPUs", rail(64, 32), step(mixtral)),
         ("70B step, 8 layers, 64 GPUs, PP 4", rail(64, 32), step(pipeline)),
@@ -242,6 +273,20 @@ fn compared(name: &str) -> (Report, Report, f64) {
     (packet, flow, mean)
 }
 
+/// Sums inside NVSwitches, in trees of servers, and in the switches of the network.
+#[test]
+fn sums_that_switches_make_take_the_same_time() {
+    let rows = [
+        ("NVLS AllReduce, 8 GPUs, 64 MiB", 0.005),
+        ("NVLS tree, 64 GPUs, 64 MiB", 0.03),
+        ("in-network, 32 hosts, 16 MiB", 0.01),
+    ];
+    for (name, most) in rows {
+        let (packet, flow, error) = compared(name);
+        assert!(error < most, "{name}: {:?} {:?}", times(&packet), times(&flow));
+    }
+}
+
 #[test]
 fn collectives_that_nothing_is_in_the_way_of_take_the_same_time() {
     let rows = [
@@ -292,6 +337,30 @@ fn flows_without_congestion_control_take_the_time_of_fair_shares() {
         assert!(error < 0.05, "{name}: {error}");
         let last = |report: &Report| times(report).into_iter().fold(0.0, f64::max);
         assert!((last(&flow) / last(&packet) - 1.0).abs() < 0.01, "{name}");
+    }
+}
+
+/// Two senders over a cable of 40G, with NICs of 100G: what follows the last byte is no more than the latency of the way.
+#[test]
+fn links_slower_than_the_nics_cost_their_time_once() {
+    let fabric = "[[node]]\nname = 'a'\nkind = 'nic'\n[[node]]\nname = 'b'\nkind = 'nic'\n\
+        [[node]]\nname = 'c'\nkind = 'nic'\n[[node]]\nname = 'near'\nkind = 'switch'\n\
+        [[node]]\nname = 'far'\nkind = 'switch'\n\
+        [[link]]\nends = 'a near'\n[[link]]\nends = 'b near'\n[[link]]\nends = 'c far'\n\
+        [[link]]\nends = 'near far'\nrate = '40Gbps'\n\
+        [cluster]\nnic = 'generic-100g'\n[fabric]\nkind = 'custom'\n[ecn]\nenabled = false\n";
+    let fabric = format!("{fabric}{NO_CONTROL}");
+    for (from, about) in [("a", 8e6 / 40e3), ("a b", 16e6 / 40e3)] {
+        let flow = |from| format!("{{ source = '{from}', destination = 'c', size = '1MB' }}");
+        let flows = from.split(' ').map(flow).collect::<Vec<_>>().join(", ");
+        let flows = format!("[[workload]]\nkind = 'flows'\nlist = [{flows}]\n");
+        let row = ("", fabric.clone(), flows);
+        let (packet, flow) = (run(&row, Fidelity::Packet, 1).0, run(&row, Fidelity::Flow, 1).0);
+        let (packet, flow) = (times(&packet), times(&flow));
+        for (packet, flow) in packet.iter().zip(&flow) {
+            assert!((flow / packet - 1.0).abs() < 0.01, "{packet} {flow}");
+            assert!((about..about * 1.2).contains(flow), "{flow} for {about}");
+        }
     }
 }
 

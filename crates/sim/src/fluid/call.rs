@@ -52,7 +52,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
                     debug_assert!(false, "a call that its program does not know");
                     return;
                 };
-                let whole = Arc::new(self.whole(job, call.space, program));
+                let Some(whole) = self.whole(job, call.space, program) else { return };
+                let whole = Arc::new(whole);
                 self.fluid().calls.insert((job, call), whole.clone());
                 whole
             }
@@ -63,7 +64,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// A job's program is one collective: all of it begins.
     pub(crate) fn begin_whole(&mut self, job: JobId, program: Program) {
-        let whole = self.whole(job, 0, program);
+        let Some(whole) = self.whole(job, 0, program) else { return };
         let program = self.hosts.jobs.program(job);
         self.enter(job, Owner::Call { program, token: None }, &whole);
     }
@@ -73,7 +74,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let class = self.hosts.jobs.class(job);
         let now = self.now;
         let fluid = self.fluid();
-        fluid.counts.calls += 1;
         if whole.usage.is_empty() || whole.time.is_zero() {
             return self.tell_owner(owner, now.plus(whole.time));
         }
@@ -83,10 +83,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.carry(load, owner, class, whole.usage.clone(), 1.0);
     }
 
-    /// What a collective does to the network.
-    fn whole(&mut self, job: JobId, space: u32, program: Program) -> Whole {
+    /// What a collective does to the network. Nothing if it never ends: one of its ranks cannot reach another.
+    fn whole(&mut self, job: JobId, space: u32, program: Program) -> Option<Whole> {
         let demands = program.demands();
-        let shape = self.shape(job, &program, &demands);
+        let shape = self.shape(job, &program, &demands)?;
         let mut links: BTreeMap<LinkId, f64> = BTreeMap::new();
         let mut largest: f64 = 0.0;
         for &at in &shape.order {
@@ -96,7 +96,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         for demand in &demands {
             let Demand { from, to, queue, bytes } = *demand;
             let key = (job, space, from.min(to), from.max(to), queue.0);
-            let Some(stream) = self.stream(key, from) else { continue };
+            let stream = self.stream(key, from)?;
             let wire = wire_bytes(self.fabric, from, bytes);
             largest = largest.max(wire);
             for &(link, share) in self.fluid().streams[stream.0 as usize].usage.iter() {
@@ -112,33 +112,33 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
             }
         }
-        Whole {
+        Some(Whole {
             usage: links.into_iter().collect(),
             time: shape.time,
             weight: if largest > 0.0 { 1.0 / largest } else { 1.0 },
             bytes: demands.iter().map(|demand| demand.bytes).sum(),
-        }
+        })
     }
 
-    /// How a collective behaves, worked out if none like it has been seen.
-    fn shape(&mut self, job: JobId, program: &Program, demands: &[Demand]) -> Arc<Shape> {
+    /// How a collective behaves, worked out if none like it has been seen. Nothing if it never ends.
+    fn shape(&mut self, job: JobId, program: &Program, demands: &[Demand]) -> Option<Arc<Shape>> {
         let fluid = self.fluid();
         let mut key = key(fluid, program, demands);
         // Jobs have costs of their own.
         key.push(job.0.into());
         if let Some(shape) = fluid.shapes.get(&key) {
-            return shape.clone();
+            return Some(shape.clone());
         }
-        let time = ideal::run_on_paths(&mut program.clone(), &fluid.paths);
-        let time = time.map_or(Span::ZERO, |outcome| outcome.end - Instant::ZERO);
-        let used = ideal::openings(&mut program.clone(), &fluid.paths).unwrap_or_default();
+        let outcome = ideal::run_on_paths(&mut program.clone(), &fluid.paths).ok()?;
+        let time = outcome.end - Instant::ZERO;
+        let used = ideal::openings(&mut program.clone(), &fluid.paths).ok()?;
         let pair = |d: &Demand| (d.from.min(d.to), d.from.max(d.to), d.queue);
         let places: BTreeMap<(NicId, NicId, Queue), u32> =
             demands.iter().map(pair).zip(0..).collect();
         let order = used.iter().filter_map(|pair| places.get(pair)).copied().collect();
         let shape = Arc::new(Shape { time, order });
         fluid.shapes.insert(key, shape.clone());
-        shape
+        Some(shape)
     }
 }
 

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use xoff_fabric::model::{ClassId, Fabric};
 use xoff_fabric::scenario::Fault;
 use xoff_workload::Flow;
-use xoff_workload::program::Program;
 
 /// Why a run cannot be one of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,9 +25,6 @@ pub enum Refusal {
     /// Workloads with a transport of their own.
     #[error("workloads with another transport than the fabric's")]
     Guests,
-    /// Sums that switches make: slots and timeouts are packets'.
-    #[error("sums that switches make (`in-network`)")]
-    InNetwork,
     /// Packets in tunnels have other headers.
     #[error("traffic in VXLAN")]
     Vxlan,
@@ -48,7 +44,6 @@ pub(crate) fn check(
     faults: &[Fault],
     settings: &Settings,
 ) -> Result<(), Refusal> {
-    let programs = || jobs.iter().flat_map(|job| &job.programs).map(|turn| &turn.program);
     let lossless = |class: ClassId| {
         let ports = fabric.ports.iter().filter(|port| fabric.node_switch(port.node).is_some());
         fabric.credits || ports.map(|port| &port.classes[class.index()]).all(|c| c.lossless)
@@ -56,14 +51,16 @@ pub(crate) fn check(
     let classes = flows.iter().map(|flow| flow.class).chain(jobs.iter().map(|job| job.class));
     let classes: BTreeSet<ClassId> = classes.collect();
     let refused = [
-        (fabric.nics.iter().any(|nic| nic.cpu.is_some()), Refusal::Cores),
+        (
+            fabric.nics.iter().any(|nic| nic.cpu.is_some() && nic.aggregates.is_none()),
+            Refusal::Cores,
+        ),
         (fabric.switches.iter().any(|switch| switch.trimming.is_some()), Refusal::Trimming),
         (!classes.into_iter().all(lossless), Refusal::Lossy),
         (!faults.is_empty(), Refusal::Faults),
         (!fabric.guests.is_empty(), Refusal::Guests),
         (!settings.scrape_period.is_zero(), Refusal::Counters),
         (fabric.cables.iter().any(|cable| !cable.loss.is_zero()), Refusal::Loss),
-        (programs().any(|p| matches!(p, Program::Aggregate(_))), Refusal::InNetwork),
         (flows.iter().any(|flow| flow.vxlan) || jobs.iter().any(|job| job.vxlan), Refusal::Vxlan),
     ];
     match refused.into_iter().find(|(refuses, _)| *refuses) {

@@ -270,6 +270,14 @@ impl Shares {
         (at, load.turn)
     }
 
+    /// How long so much of a load would take if there were no other.
+    pub(crate) fn time_alone(&self, id: LoadId, amount: f64) -> Span {
+        let load = &self.loads[id.0 as usize];
+        let of_link = |&(link, bytes): &(LinkId, f64)| self.links[link.0 as usize].alone / bytes;
+        let rate = load.usage.iter().map(of_link).fold(load.most, f64::min);
+        Span::from_ps((amount / rate).ceil() as u64)
+    }
+
     /// Whether a load is still what it was when it had this turn.
     pub(crate) fn is_turn(&self, id: LoadId, turn: u32) -> bool {
         self.loads.get(id.0 as usize).is_some_and(|load| load.live && load.turn == turn)

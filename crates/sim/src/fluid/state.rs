@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use xoff_fabric::model::{ClassId, Fabric, NicId, PortId, SwitchId};
 use xoff_transport::config::Congestion;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Rate};
 use xoff_workload::ideal::Paths;
 use xoff_workload::layout;
 use xoff_workload::program::{CallId, Token};
@@ -79,6 +79,8 @@ pub(crate) struct Fluid<'a> {
     /// By load.
     pub(super) carried: Vec<Option<Carried>>,
     pub(super) streams: Vec<Stream>,
+    /// Places of streams whose queue pairs are closed.
+    pub(super) closed: Vec<StreamId>,
     pub(super) pairs: BTreeMap<PairKey, Pair>,
     /// Equal ports over which switches spread what they send, as one link.
     pub(super) bundles: BTreeMap<Vec<PortId>, LinkId>,
@@ -98,16 +100,6 @@ pub(crate) struct Fluid<'a> {
     pub(super) wire: [Vec<f64>; 8],
     pub(super) ports: usize,
     pub(super) changed: Vec<LoadId>,
-    pub(super) counts: Counts,
-}
-
-/// What flows and collectives were worked out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Counts {
-    /// Collectives as a whole.
-    pub(super) calls: u64,
-    /// Settlements.
-    pub(super) settlements: u64,
 }
 
 impl<'a> Fluid<'a> {
@@ -121,6 +113,7 @@ impl<'a> Fluid<'a> {
             shares: Shares::new(links),
             carried: Vec::new(),
             streams: Vec::new(),
+            closed: Vec::new(),
             pairs: BTreeMap::new(),
             bundles: BTreeMap::new(),
             spreads: fabric.switches.iter().all(|switch| !switch.balancing.keeps_paths()),
@@ -133,13 +126,22 @@ impl<'a> Fluid<'a> {
             wire: Default::default(),
             ports,
             changed: Vec::new(),
-            counts: Counts::default(),
         }
     }
 
     /// Queue pairs of jobs that are open.
     pub(crate) fn pairs_open(&self) -> u32 {
         self.pairs.len() as u32
+    }
+
+    /// A queue pair sends in a direction for the first time.
+    pub(super) fn open(&mut self, stream: Stream) -> StreamId {
+        if let Some(id) = self.closed.pop() {
+            self.streams[id.0 as usize] = stream;
+            return id;
+        }
+        self.streams.push(stream);
+        StreamId(self.streams.len() as u32 - 1)
     }
 
     /// The links of a GPU into its server: out of it, and into it.
@@ -228,9 +230,4 @@ pub(super) fn wire_bytes(fabric: &Fabric, from: NicId, bytes: Bytes) -> f64 {
     let qp = &fabric.nics[from.index()].qp;
     let packets = bytes.get().div_ceil(qp.mtu.get().max(1)).max(1);
     bytes.get() as f64 + (packets * (qp.framing.header + qp.framing.gap).get()) as f64
-}
-
-/// How long so many bytes take at so many per picosecond.
-pub(super) fn time_of(bytes: f64, rate: f64) -> Span {
-    Span::from_ps((bytes / rate).ceil() as u64)
 }

@@ -254,9 +254,7 @@ impl Folder<'_> {
     }
 
     fn write(&self, rows: &[Row], page: &str) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(rows)
-            .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
-        for (name, text) in [(Self::ROWS, json + "\n"), (Self::PAGE, page.to_owned())] {
+        for (name, text) in [(Self::ROWS, output::json(rows)?), (Self::PAGE, page.to_owned())] {
             let path = self.0.join(name);
             file::replace(&path, text.as_bytes()).map_err(|error| files::failed(&path, &error))?;
         }

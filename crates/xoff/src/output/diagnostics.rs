@@ -46,6 +46,20 @@ pub(crate) struct Finding {
     pub(crate) span: Range<usize>,
 }
 
+impl From<xoff_sweep::Problem> for Finding {
+    /// In the one file of a sweep or of a tuning.
+    fn from(problem: xoff_sweep::Problem) -> Self {
+        Self {
+            severity: Severity::Error,
+            code: problem.code.to_owned(),
+            message: problem.message,
+            help: problem.help,
+            file: 0,
+            span: problem.span,
+        }
+    }
+}
+
 /// Files and what was found in them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Findings {

@@ -9,6 +9,28 @@ use std::path::Path;
 use std::{fs, io};
 use xoff_telemetry::file;
 
+/// What is done with the results of an earlier run that was to be the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// They must not be there.
+    Refuse,
+    /// They are kept, and gone on with.
+    Resume,
+    /// They are forgotten.
+    Forget,
+}
+
+impl Earlier {
+    /// As `--resume` and `--fresh` say.
+    pub(crate) fn of(resume: bool, fresh: bool) -> Self {
+        match (resume, fresh) {
+            (true, _) => Self::Resume,
+            (_, true) => Self::Forget,
+            _ => Self::Refuse,
+        }
+    }
+}
+
 /// What a command keeps in a folder, and how it knows its own.
 pub(crate) enum Contents<'a> {
     /// Results that replace those of an earlier time as a whole: whatever is there, the folder must

@@ -34,12 +34,15 @@ pub(crate) fn stdout(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A value as a JSON document.
+pub(crate) fn json(value: &(impl serde::Serialize + ?Sized)) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    Ok(text.map_err(|error| Failure::write(format!("cannot write JSON: {error}")))? + "\n")
+}
+
 /// Writes a value as JSON to standard output.
 pub(crate) fn stdout_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
-    text.push('\n');
-    stdout(&text)
+    stdout(&json(value)?)
 }
 
 /// Writes to standard error. Nobody is left to tell when that fails.

@@ -64,14 +64,11 @@ pub(super) fn accept(path: &Path, report: &mut Report) -> Result<usize, Failure>
 
 /// Writes all findings of a report as accepted.
 pub(super) fn write(path: &Path, report: &Report) -> Result<Exit, Failure> {
-    let failed =
-        |error: String| Failure::write(format!("cannot write `{}`: {error}", path.display()));
     let accepted = report.findings.iter().map(Accepted::of).collect();
     let baseline = Baseline { version: VERSION, accepted };
-    let mut text =
-        serde_json::to_string_pretty(&baseline).map_err(|error| failed(error.to_string()))?;
-    text.push('\n');
-    files::write_one(path, &text, |there| serde_json::from_str::<Baseline>(there).is_ok())?;
+    files::write_one(path, &output::json(&baseline)?, |there| {
+        serde_json::from_str::<Baseline>(there).is_ok()
+    })?;
     output::stdout(&format!(
         "{} accepted\n",
         counted(baseline.accepted.len() as u64, "finding", "findings")

@@ -2,7 +2,7 @@
 
 use super::device::{Collected, State};
 use crate::exit::Failure;
-use crate::output::files;
+use crate::output::{self, files};
 use serde::Serialize;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -123,8 +123,5 @@ pub(super) struct Entry<'a> {
 /// Writes the record.
 pub(super) fn record(folder: &Path, record: &Record<'_>) -> Result<(), Failure> {
     let path = folder.join(RECORD);
-    let mut text = serde_json::to_string_pretty(record)
-        .map_err(|error| Failure::write(format!("cannot write `{}`: {error}", path.display())))?;
-    text.push('\n');
-    private(&path, text.as_bytes()).map_err(|error| files::failed(&path, &error))
+    private(&path, output::json(record)?.as_bytes()).map_err(|error| files::failed(&path, &error))
 }

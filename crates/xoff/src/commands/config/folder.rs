@@ -5,7 +5,7 @@ use super::super::audit::collect;
 use crate::exit::{Failure, Level, say};
 use crate::output::files::{failed, make_executable};
 use crate::output::number::counted;
-use crate::output::printable;
+use crate::output::{self, printable};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,10 +82,7 @@ pub(super) fn fill(
         let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
     }
     let manifest = Manifest::new(env!("CARGO_PKG_VERSION"), intent, entries);
-    let mut text = serde_json::to_string_pretty(&manifest)
-        .map_err(|error| Failure::write(format!("cannot write the manifest: {error}")))?;
-    text.push('\n');
-    put(&folder.join(manifest::NAME), &text)?;
+    put(&folder.join(manifest::NAME), &output::json(&manifest)?)?;
     name_strangers(folder, &manifest);
     Ok(plan)
 }

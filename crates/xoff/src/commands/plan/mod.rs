@@ -295,9 +295,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 
 /// What goes into the folder; the summary of it all is written last.
 fn written(plan: &Plan, judged: &[Judged]) -> Result<[(&'static str, String); 7], Failure> {
-    let mut json = serde_json::to_string_pretty(&json(plan, judged)?)
-        .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
-    json.push('\n');
+    let json = output::json(&json(plan, judged)?)?;
     Ok([
         ("fabric.toml", plan.fabric_toml()),
         ("bom.csv", plan.bill_csv()),

@@ -13,7 +13,7 @@
 
 use super::source::{Inputs, Source};
 use crate::exit::{Exit, Failure};
-use crate::output::files::{self, Contents, failed};
+use crate::output::files::{self, Contents, Earlier, failed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -45,17 +45,6 @@ pub(super) struct Folder {
     path: PathBuf,
     key: String,
     pub(super) shards: Shards,
-}
-
-/// How a folder that is there already is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Earlier {
-    /// It must not be there.
-    Refuse,
-    /// Its points are kept.
-    Resume,
-    /// Its points are forgotten.
-    Forget,
 }
 
 fn is_one(path: &Path) -> bool {

@@ -11,9 +11,11 @@ use crate::commands::run::{self, quoted};
 use crate::exit::{CODES, Exit, Failure};
 use crate::input::Scene;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::output::diagnostics::Findings;
+use crate::output::files::Earlier;
 use crate::pool;
-use folder::{Earlier, Folder};
+use folder::Folder;
 use source::Source;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,11 +81,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     }
     let path =
         args.out.clone().unwrap_or_else(|| Path::new("sweeps").join(plain(&source.inputs.name)));
-    let earlier = match (args.resume, args.fresh) {
-        (true, _) => Earlier::Resume,
-        (_, true) => Earlier::Forget,
-        _ => Earlier::Refuse,
-    };
+    let earlier = Earlier::of(args.resume, args.fresh);
     let interrupt = Interrupt::listen();
     let folder = Folder::open(&path, &source, earlier)?;
     let resume = args.command(Some("--resume"));
@@ -116,7 +114,7 @@ fn conclude(args: &Args, folder: &Folder, source: &Source) -> Result<Exit, Failu
     };
     folder.write(folder::PAGE, page(&material).html().as_bytes())?;
     let summary = screen::Summary::of(source, &gathered, folder, &point_command);
-    folder.write(folder::SUMMARY, summary.json()?.as_bytes())?;
+    folder.write(folder::SUMMARY, output::json(&summary)?.as_bytes())?;
     summary.show(args.json)?;
     let none_fine = gathered.failed() == gathered.points;
     Ok(if none_fine { Exit::BrokeARule } else { Exit::Fine })

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::input;
 use crate::memory;
-use crate::output::diagnostics::{Finding, Findings, Severity};
+use crate::output::diagnostics::{Finding, Findings};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -71,7 +71,7 @@ pub(super) fn check(path: &Path, quiet: bool) -> Result<(Option<Source>, Finding
     let mut findings = Findings { files: vec![file], list: Vec::new() };
     let text = findings.files[0].text.clone();
     let report = |findings: &mut Findings, problems: Vec<Problem>| {
-        findings.list.extend(problems.into_iter().map(finding));
+        findings.list.extend(problems.into_iter().map(Finding::from));
     };
     let sweep = match Sweep::parse(&text) {
         Ok(sweep) => sweep,
@@ -180,17 +180,6 @@ fn gather(path: &Path, text: String, sweep: &Sweep, quiet: bool) -> Result<Input
 pub(super) fn whole(path: &Path) -> PathBuf {
     let known = path.canonicalize().or_else(|_| std::path::absolute(path));
     known.unwrap_or_else(|_| path.to_owned())
-}
-
-fn finding(problem: Problem) -> Finding {
-    Finding {
-        severity: Severity::Error,
-        code: problem.code.to_owned(),
-        message: problem.message,
-        help: problem.help,
-        file: 0,
-        span: problem.span,
-    }
 }
 
 /// A hash over everything that results depend on.

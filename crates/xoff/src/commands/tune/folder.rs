@@ -11,7 +11,7 @@
 
 use super::source::Source;
 use crate::exit::{Exit, Failure, Level, say};
-use crate::output::files::{self, Contents, failed};
+use crate::output::files::{self, Contents, Earlier, failed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -54,17 +54,6 @@ pub(super) type Made = BTreeMap<(String, usize, u64), Row>;
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) path: PathBuf,
-}
-
-/// How a folder that is there already is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Earlier {
-    /// It must not be there.
-    Refuse,
-    /// Its runs are kept.
-    Resume,
-    /// Its runs are forgotten.
-    Forget,
 }
 
 fn is_one(path: &Path) -> bool {

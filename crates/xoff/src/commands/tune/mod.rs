@@ -11,9 +11,11 @@ mod work;
 use crate::commands::run::quoted;
 use crate::exit::{Exit, Failure, Level, say};
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::output::diagnostics::Findings;
+use crate::output::files::Earlier;
 pub(crate) use arguments::Args;
-use folder::{Earlier, Folder};
+use folder::Folder;
 use source::Source;
 use std::path::{Path, PathBuf};
 use work::Local;
@@ -45,11 +47,7 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
 
 fn open_folder(args: &Args, source: &Source) -> Result<Folder, Failure> {
     let path = args.out.clone().unwrap_or_else(|| Path::new("tunes").join(plain(&source.name)));
-    let earlier = match (args.resume, args.fresh) {
-        (true, _) => Earlier::Resume,
-        (_, true) => Earlier::Forget,
-        _ => Earlier::Refuse,
-    };
+    let earlier = Earlier::of(args.resume, args.fresh);
     Folder::open(&path, source, earlier)
 }
 
@@ -76,7 +74,7 @@ fn conclude(args: &Args, source: &Source, folder: &Folder, found: &Found) -> Res
         None => advised::Advised::none(folder)?,
     };
     let summary = screen::Summary::new(source, folder, &answer, advised);
-    folder.write(folder::SUMMARY, summary.json()?.as_bytes())?;
+    folder.write(folder::SUMMARY, output::json(&summary)?.as_bytes())?;
     summary.show(args.json)?;
     Ok(if answer.verdict == Verdict::NoneFound { Exit::BrokeARule } else { Exit::Fine })
 }

@@ -158,16 +158,10 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// As a file.
-    pub(super) fn json(&self) -> Result<String, Failure> {
-        let text = serde_json::to_string_pretty(self);
-        Ok(text.map_err(|error| Failure::write(format!("cannot write JSON: {error}")))? + "\n")
-    }
-
     /// On standard output.
     pub(super) fn show(&self, json: bool) -> Result<(), Failure> {
         if json {
-            return output::stdout(&self.json()?);
+            return output::stdout_json(self);
         }
         let (style, width) = (Style::stdout(), stdout_width());
         let answer = self.answer;

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::memory;
-use crate::output::diagnostics::{Finding, Findings, Severity};
+use crate::output::diagnostics::{Finding, Findings};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ pub(super) fn check(path: &Path) -> Result<(Option<String>, Findings), Failure> 
     let tune = match parsed {
         Ok(tune) => tune,
         Err(problems) => {
-            findings.list = problems.into_iter().map(finding).collect();
+            findings.list = problems.into_iter().map(Finding::from).collect();
             return Ok((None, findings));
         }
     };
@@ -163,21 +163,10 @@ fn tune_of(files: &[PathBuf]) -> Result<(Tune, Option<PathBuf>, String), Failure
             Ok((tune, Some(first.clone()), name))
         }
         Err(problems) => {
-            let list = problems.into_iter().map(finding).collect();
+            let list = problems.into_iter().map(Finding::from).collect();
             Findings { files: vec![own], list }.show(false);
             Err(Failure::shown())
         }
-    }
-}
-
-fn finding(problem: xoff_sweep::Problem) -> Finding {
-    Finding {
-        severity: Severity::Error,
-        code: problem.code.to_owned(),
-        message: problem.message,
-        help: problem.help,
-        file: 0,
-        span: problem.span,
     }
 }
 

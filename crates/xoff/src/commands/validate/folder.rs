@@ -1,6 +1,7 @@
 //! The folder of a validation.
 
 use crate::exit::Failure;
+use crate::output;
 use crate::output::files::{self, Contents, failed};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -108,10 +109,7 @@ impl Folder {
     }
 
     pub(super) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), Failure> {
-        let mut text = serde_json::to_string_pretty(value)
-            .map_err(|error| Failure::write(format!("cannot write JSON: {error}")))?;
-        text.push('\n');
-        self.write(name, &text)
+        self.write(name, &output::json(value)?)
     }
 
     /// What an earlier run of this very experiment measured. A file that cannot be read is as good

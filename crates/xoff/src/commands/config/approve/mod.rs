@@ -207,9 +207,7 @@ impl Desired<'_> {
         }
         let said = said(&self, &approval, standing);
         self.book.records.push(approval);
-        let mut json = serde_json::to_string_pretty(&self.book.records)
-            .map_err(|error| output::files::failed(&path, &error.into()))?;
-        json.push('\n');
+        let json = output::json(&self.book.records)?;
         if json.len() > MOST_BYTES {
             return Err(Failure::input(format!(
                 "`{}` is full: keep it elsewhere, and approve the fabric file anew",
