@@ -19,7 +19,7 @@ use crate::event::EventQueue;
 use crate::id::FlowHash;
 use crate::switch::packet::Packet;
 use crate::switch::port::Port;
-use state::{BANDS, LOAD_STEP, band, pick};
+use state::{BANDS, FIRST_BAND, LOAD_STEP, Quality, pick};
 use xoff_fabric::model::{Choice, ClassId, PortId, SwitchId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
@@ -64,42 +64,34 @@ impl<Q: EventQueue> Engine<'_, Q> {
         drawn: u64,
         switch: SwitchId,
     ) -> Option<PortId> {
-        let balancer = self.net.balance.balancers[switch].as_mut()?;
-        // The list is the switch's, so that it need not be made for every packet.
-        let mut equals = std::mem::take(&mut balancer.equals);
-        equals.clear();
+        let balancer = self.net.balance.balancers[switch].as_ref()?;
         // Flowlets last long enough for the load of the last microseconds to matter; where every packet
         // chooses, the same least loaded port would get all of them until its queue shows.
         let weighs_load = !balancer.flowlets.is_empty();
         if global || weighs_load {
-            self.least_loaded(packet, class, (global, weighs_load), switch, &mut equals);
+            self.least_loaded(packet, class, (global, weighs_load), drawn, switch)
         } else {
-            self.least_queued(packet, class, switch, &mut equals);
+            self.least_queued(packet, class, drawn, switch)
         }
-        let port = equals.get(pick(drawn, equals.len())).copied();
-        self.net.balance.balancers[switch].as_mut()?.equals = equals;
-        port
     }
 
-    /// The ports with the shortest queues, by bands. Most packets of a fabric that balances come here, at every switch.
+    /// One of the ports with the shortest queues, by bands. Most packets of a fabric that balances come here, at every switch.
     fn least_queued(
         &self,
         packet: &Packet,
         class: ClassId,
+        drawn: u64,
         switch: SwitchId,
-        equals: &mut Vec<PortId>,
-    ) {
-        let mut best = u32::MAX;
-        for &port in self.net.routing.choices(switch, packet.dst) {
-            let band = band(&self.net.ports[port], class);
-            if band < best {
-                best = band;
-                equals.clear();
-            }
-            if band == best {
-                equals.push(port);
-            }
+    ) -> Option<PortId> {
+        let choices = self.net.routing.choices(switch, packet.dst);
+        let (mut best, mut equals) = (u32::MAX, 0);
+        for &port in choices {
+            let band = self.band(port, class);
+            equals = if band < best { 1 } else { equals + usize::from(band == best) };
+            best = best.min(band);
         }
+        let is_best = |port: &&PortId| self.band(**port, class) == best;
+        choices.iter().filter(is_best).nth(pick(drawn, equals)).copied()
     }
 
     /// The same, where what comes after the next switch counts (`global`), or what ports sent of late (`weighs_load`).
@@ -108,14 +100,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
         packet: &Packet,
         class: ClassId,
         (global, weighs_load): (bool, bool),
+        drawn: u64,
         switch: SwitchId,
-        equals: &mut Vec<PortId>,
-    ) {
+    ) -> Option<PortId> {
         let mut best = (u32::MAX, u64::MAX);
+        let mut equals = std::mem::take(&mut self.net.balance.equals);
         for at in 0..self.net.routing.choices(switch, packet.dst).len() {
             let port = self.net.routing.choices(switch, packet.dst)[at];
+            let mut band = self.band(port, class);
             let here = &self.net.ports[port];
-            let mut band = band(here, class);
             if global {
                 band += self.band_beyond(here, packet, class);
             }
@@ -133,6 +126,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 equals.push(port);
             }
         }
+        let port = equals.get(pick(drawn, equals.len())).copied();
+        equals.clear();
+        self.net.balance.equals = equals;
+        port
+    }
+
+    /// The band of a port as it is now, for a class.
+    #[inline(always)]
+    fn band(&self, port: PortId, class: ClassId) -> u32 {
+        let quality = self.net.balance.qualities[port];
+        debug_assert_eq!(quality, Quality::of(&self.net.ports[port], FIRST_BAND), "not seen");
+        quality.band(class)
     }
 
     /// The band of the best port by which a packet could go on after the next switch.
@@ -143,7 +148,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let onward = self.net.routing.choices(peer.switch(), packet.dst);
         let band = |port: &PortId| match self.net.balance.reports.refresh.is_zero() {
-            true => band(&self.net.ports[*port], class),
+            true => self.band(*port, class),
             false => self.net.balance.reports.band(*port, class, here.flight, self.now),
         };
         onward.iter().map(band).min().unwrap_or(2 * BANDS)

@@ -65,6 +65,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             if queue.is_empty() {
                 here.waiting &= !slot.bit();
             }
+            self.net.balance.see(slot.port(), here);
             let packet = self.net.packets.get(index);
             let (ingress, charged, size) = (packet.ingress, packet.charged, packet.size);
             if ingress == Slot::NONE {

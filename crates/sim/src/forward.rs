@@ -110,6 +110,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let port = &mut self.net.ports[out.port()];
         port.waiting |= out.bit();
         port.lane(out.class()).queue.push(&mut self.net.packets, index, size as u16);
+        self.net.balance.see(out.port(), port);
         if port.paused & out.bit() != 0 {
             return;
         }
@@ -160,6 +161,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let port = &mut self.net.ports[out.port()];
         port.waiting |= out.bit();
         port.lane(out.class()).queue.push(&mut self.net.packets, index, size);
+        self.net.balance.see(out.port(), port);
         if port.paused & out.bit() == 0 {
             self.kick(out.port());
         }

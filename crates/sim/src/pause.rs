@@ -201,7 +201,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Stops a class that was not stopped.
     pub(crate) fn begin_pause(&mut self, slot: Slot) {
-        self.net.ports[slot.port()].paused |= slot.bit();
+        let here = &mut self.net.ports[slot.port()];
+        here.paused |= slot.bit();
+        self.net.balance.see(slot.port(), here);
         self.net.pauses.begin(slot, self.now);
     }
 
@@ -212,6 +214,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             return false;
         }
         here.paused &= !slot.bit();
+        self.net.balance.see(slot.port(), here);
         self.net.pauses.end(slot, self.now);
         true
     }

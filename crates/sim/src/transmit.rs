@@ -105,6 +105,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if lane.queue.is_empty() {
             here.waiting &= !slot.bit();
         }
+        self.net.balance.see(slot.port(), here);
         let behind_fabric = here.flags & port_flag::VOQ != 0;
         if left > kmin && flags & flag::ECT != 0 && self.marks(slot, left) {
             self.mark(slot, index);

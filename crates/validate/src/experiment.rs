@@ -90,6 +90,12 @@ impl Experiment {
         self
     }
 
+    /// As flows instead of packets.
+    pub fn as_flows(mut self) -> Self {
+        self.scenario.fidelity = Fidelity::Flow;
+        self
+    }
+
     /// With so much time at most.
     pub fn within(mut self, duration: Span) -> Self {
         self.scenario.duration = Some(duration);

@@ -39,12 +39,25 @@ pub(super) struct Use {
     pub(super) bytes: u64,
 }
 
-/// The quality of a port as its switch reported it.
-#[derive(Debug, Clone, Copy, Default)]
+/// The quality of a port: as it is, or as its switch reported it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Quality {
     pub(super) band: u8,
     /// Classes that it may not send.
     pub(super) paused: u8,
+}
+
+impl Quality {
+    /// What a port is like, where the first band is `first` bytes wide.
+    pub(super) fn of(port: &Port, first: u32) -> Self {
+        Self { band: queue_band(port, first) as u8, paused: port.paused }
+    }
+
+    /// The band for a class: a port that may not send it is worse than any queue.
+    #[inline(always)]
+    pub(super) fn band(self, class: ClassId) -> u32 {
+        u32::from(self.band) + if self.paused & class.bit() != 0 { BANDS } else { 0 }
+    }
 }
 
 /// What switches have reported of their ports to their neighbours, where they balance globally: the last
@@ -89,10 +102,7 @@ impl Reports {
             let drained = refresh.as_ps() / packet * u64::from(PACKET);
             u32::try_from(drained).unwrap_or(u32::MAX).max(FIRST_BAND)
         };
-        let quality = |port: &Port| Quality {
-            band: queue_band(port, first(port)) as u8,
-            paused: port.paused,
-        };
+        let quality = |port: &Port| Quality::of(port, first(port));
         self.last.iter_mut().zip(ports).for_each(|(last, port)| *last = quality(port));
     }
 
@@ -100,7 +110,7 @@ impl Reports {
     pub(super) fn band(&self, port: PortId, class: ClassId, delay: Span, now: Instant) -> u32 {
         let arrived = now.since(self.made) >= delay;
         let known = if arrived { &self.last } else { &self.before }[port];
-        u32::from(known.band) + if known.paused & class.bit() != 0 { BANDS } else { 0 }
+        known.band(class)
     }
 }
 
@@ -111,8 +121,6 @@ pub(super) struct Balancer {
     pub(super) gap: Span,
     pub(super) flowlets: Vec<Option<Flowlet>>,
     pub(super) stream: Stream,
-    /// Ports of equal quality, while a choice is made.
-    pub(super) equals: Vec<PortId>,
     /// Flowlets that took another port than the one before, or packets, if each chooses.
     pub(crate) moves: u64,
 }
@@ -129,14 +137,7 @@ impl Balancer {
         };
         // Packets that choose each for themselves are not remembered.
         let places = if gap.is_zero() { 0 } else { table.max(1) as usize };
-        Some(Self {
-            choice,
-            gap,
-            flowlets: vec![None; places],
-            stream,
-            equals: Vec::new(),
-            moves: 0,
-        })
+        Some(Self { choice, gap, flowlets: vec![None; places], stream, moves: 0 })
     }
 
     /// The place of a flow in the table, if there is one.
@@ -192,6 +193,11 @@ impl Use {
 /// What the switches of a run balance with; empty if none does.
 pub(crate) struct Balance {
     pub(super) balancers: Table<SwitchId, Option<Balancer>>,
+    /// What each port is like now, if any switch chooses by that. The queues of equal ports would be a cache line or two
+    /// each; here sixty-four ports are in two.
+    pub(super) qualities: Table<PortId, Quality>,
+    /// Ports of equal quality, while a choice is made.
+    pub(super) equals: Vec<PortId>,
     /// What each port was used for lately.
     pub(super) uses: Table<PortId, Use>,
     pub(super) reports: Reports,
@@ -203,11 +209,26 @@ impl Balance {
     pub(crate) fn new(fabric: &Fabric, seed: u64) -> Self {
         let balancers = balancers(fabric, seed);
         let ports = if balancers.is_empty() { 0 } else { fabric.ports.len() };
+        let by_queue = |switch: &Switch| match switch.balancing {
+            Balancing::Adaptive { choice, .. } => choice != Choice::Random,
+            _ => false,
+        };
+        let seen = if fabric.switches.iter().any(by_queue) { ports } else { 0 };
         Self {
             balancers,
+            qualities: vec![Quality::default(); seen].into(),
+            equals: Vec::new(),
             uses: vec![Use::default(); ports].into(),
             reports: Reports::new(fabric),
             places: places(fabric),
+        }
+    }
+
+    /// A port's queue or its pauses have changed.
+    #[inline(always)]
+    pub(crate) fn see(&mut self, id: PortId, port: &Port) {
+        if let Some(quality) = self.qualities.get_mut(id) {
+            *quality = Quality::of(port, FIRST_BAND);
         }
     }
 }
@@ -242,11 +263,6 @@ fn balancers(fabric: &Fabric, seed: u64) -> Table<SwitchId, Option<Balancer>> {
 /// The band that the queues of a port fall into; the first is `first` bytes wide.
 pub(super) fn queue_band(port: &Port, first: u32) -> u32 {
     (port.queued() / first + 1).ilog2().min(BANDS - 1)
-}
-
-/// The same for a class: a port that may not send it is worse than any queue.
-pub(super) fn band(port: &Port, class: ClassId) -> u32 {
-    queue_band(port, FIRST_BAND) + if port.paused & class.bit() != 0 { BANDS } else { 0 }
 }
 
 /// One of `count`, evenly.

@@ -3,7 +3,7 @@
 use crate::Settings;
 use crate::job::state::Job;
 use std::collections::BTreeSet;
-use xoff_fabric::model::{ClassId, Fabric};
+use xoff_fabric::model::{ClassId, Fabric, Nic};
 use xoff_fabric::scenario::Fault;
 use xoff_workload::Flow;
 
@@ -36,6 +36,33 @@ pub enum Refusal {
     Loss,
 }
 
+impl Refusal {
+    /// Why nothing that sends in these classes can be flows on a fabric, if that is so.
+    pub fn of_fabric(
+        fabric: &Fabric,
+        classes: impl IntoIterator<Item = ClassId>,
+    ) -> Option<Refusal> {
+        let lossless = |class: ClassId| {
+            let ports = fabric.ports.iter().filter(|port| fabric.node_switch(port.node).is_some());
+            fabric.credits || ports.map(|port| &port.classes[class.index()]).all(|c| c.lossless)
+        };
+        let classes: BTreeSet<ClassId> = classes.into_iter().collect();
+        let on_cores = |nic: &Nic| nic.cpu.is_some() && nic.aggregates.is_none();
+        first([
+            (fabric.nics.iter().any(on_cores), Refusal::Cores),
+            (fabric.switches.iter().any(|switch| switch.trimming.is_some()), Refusal::Trimming),
+            (!classes.into_iter().all(lossless), Refusal::Lossy),
+            (!fabric.guests.is_empty(), Refusal::Guests),
+            (fabric.cables.iter().any(|cable| !cable.loss.is_zero()), Refusal::Loss),
+        ])
+    }
+}
+
+/// The first that holds.
+fn first<const N: usize>(refusals: [(bool, Refusal); N]) -> Option<Refusal> {
+    refusals.into_iter().find(|(refuses, _)| *refuses).map(|(_, refusal)| refusal)
+}
+
 /// Whether a run can be one of flows.
 pub(crate) fn check(
     fabric: &Fabric,
@@ -44,27 +71,12 @@ pub(crate) fn check(
     faults: &[Fault],
     settings: &Settings,
 ) -> Result<(), Refusal> {
-    let lossless = |class: ClassId| {
-        let ports = fabric.ports.iter().filter(|port| fabric.node_switch(port.node).is_some());
-        fabric.credits || ports.map(|port| &port.classes[class.index()]).all(|c| c.lossless)
-    };
     let classes = flows.iter().map(|flow| flow.class).chain(jobs.iter().map(|job| job.class));
-    let classes: BTreeSet<ClassId> = classes.collect();
-    let refused = [
-        (
-            fabric.nics.iter().any(|nic| nic.cpu.is_some() && nic.aggregates.is_none()),
-            Refusal::Cores,
-        ),
-        (fabric.switches.iter().any(|switch| switch.trimming.is_some()), Refusal::Trimming),
-        (!classes.into_iter().all(lossless), Refusal::Lossy),
+    let vxlan = flows.iter().any(|flow| flow.vxlan) || jobs.iter().any(|job| job.vxlan);
+    let refused = Refusal::of_fabric(fabric, classes).or(first([
         (!faults.is_empty(), Refusal::Faults),
-        (!fabric.guests.is_empty(), Refusal::Guests),
         (!settings.scrape_period.is_zero(), Refusal::Counters),
-        (fabric.cables.iter().any(|cable| !cable.loss.is_zero()), Refusal::Loss),
-        (flows.iter().any(|flow| flow.vxlan) || jobs.iter().any(|job| job.vxlan), Refusal::Vxlan),
-    ];
-    match refused.into_iter().find(|(refuses, _)| *refuses) {
-        Some((_, refusal)) => Err(refusal),
-        None => Ok(()),
-    }
+        (vxlan, Refusal::Vxlan),
+    ]));
+    refused.map_or(Ok(()), Err)
 }

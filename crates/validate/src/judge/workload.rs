@@ -93,7 +93,7 @@ fn collective(
     let crossing = crossing(evidence, row);
     let best = if finished { Verdict::Pass } else { Verdict::Fail };
     let check = Check::new(Phase::Workload, id, format!("{name} comes close to an ideal network"))
-        .done(format!("{}, packet by packet, and the same on an ideal network", measured.title))
+        .done(format!("{}, {}, and the same on an ideal network", measured.title, measured.way()))
         .seen(seen, format!("{} of the ideal bus bandwidth or more", percent(goal.pass * crossing)))
         .held_against(share(row) / crossing, goal)
         .at_best(best)
@@ -157,7 +157,7 @@ fn step(evidence: &Evidence<'_>, derived: &Derived) -> Option<Check> {
     let leeway = leeway(evidence, step);
     let title = "The fabric does not hold a training step back";
     let check = Check::new(Phase::Workload, "training-step", title)
-        .done(format!("{}, packet by packet, and on an ideal network", measured.title))
+        .done(format!("{}, {}, and on an ideal network", measured.title, measured.way()))
         .seen(seen, allowed(evidence, step, goal.pass, leeway))
         .held_against((longer(step) / leeway).max(1.0), goal)
         .at_best(if finished { Verdict::Pass } else { Verdict::Fail })

@@ -20,6 +20,7 @@ impl Run<'_> {
         Measurement {
             experiment: self.experiment.id.clone(),
             title: self.experiment.title.clone(),
+            fidelity: report.fidelity,
             hash: format!("{:016x}", report.hash),
             outcome: outcome(report.outcome).to_owned(),
             end_us: us(report.end),

@@ -3,6 +3,7 @@
 
 use crate::blind::PortCounters;
 use serde::{Deserialize, Serialize};
+use xoff_fabric::scenario::Fidelity;
 use xoff_telemetry::Distribution;
 
 /// What is kept of a run.
@@ -13,6 +14,8 @@ pub struct Measurement {
     pub experiment: String,
     /// What it does, in words.
     pub title: String,
+    /// What was simulated of its traffic.
+    pub fidelity: Fidelity,
     /// A number that differs when anything in the result does.
     pub hash: String,
     /// How it ended: completed, time-up, deadlock, stalled.
@@ -107,6 +110,21 @@ pub struct FaultFigures {
 }
 
 impl Measurement {
+    /// Whether queues, pauses and losses would be in it.
+    pub fn has_queues(&self) -> bool {
+        self.fidelity == Fidelity::Packet
+    }
+
+    /// How its traffic was simulated, in words.
+    pub fn way(&self) -> &'static str {
+        match self.fidelity {
+            Fidelity::Packet => "packet by packet",
+            Fidelity::Flow => {
+                "as flows with fair shares of links (fidelity `flow`: no queues, pauses or losses)"
+            }
+        }
+    }
+
     /// The traffic of a name.
     pub fn group(&self, name: &str) -> Option<&GroupFigures> {
         self.groups.iter().find(|group| group.name == name)

@@ -10,7 +10,7 @@ use crate::experiment::Experiment;
 use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, NicId, SwitchId};
 use xoff_fabric::route::Routes;
-use xoff_fabric::scenario::{Permutation, Workload};
+use xoff_fabric::scenario::{Fidelity, Permutation, Workload};
 use xoff_units::{Bytes, Span};
 use xoff_workload::layout::{Layout, RankId};
 use xoff_workload::program::{Demand, RequestId};
@@ -45,6 +45,9 @@ const OF_AN_END: u64 = 1_100;
 const OF_A_JOBS_END: u64 = 3_600;
 /// Ends of queue pairs that a rank has in a training step or a service.
 const OF_A_STEP: u64 = 16;
+
+/// Traffic as flows takes less than this part of the time that its packets take.
+const OF_FLOWS: u64 = 50;
 
 /// The draw of random traffic that estimates are made with: another one differs by little.
 const SEED: u64 = 1;
@@ -85,6 +88,9 @@ impl<'a> Estimator<'a> {
             let (hops, memory) = self.of(workload, time);
             cost.hops = cost.hops.saturating_add((times * hops).round() as u64);
             cost.memory = cost.memory.saturating_add(memory);
+        }
+        if experiment.scenario.fidelity == Fidelity::Flow {
+            cost.hops /= OF_FLOWS;
         }
         cost
     }

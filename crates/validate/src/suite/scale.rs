@@ -27,7 +27,13 @@ pub(crate) struct Scale {
     /// Hidden size of its model. Computation, gradients and tokens that change servers all grow with it, so that a
     /// narrower model waits for the network for the same share of its time, and takes less to simulate.
     pub(crate) hidden: u32,
+    /// Whether collectives whose packets would take most of the time are flows. An AllReduce always has packets: it shows what
+    /// queues do to a collective.
+    pub(crate) flows: bool,
 }
+
+/// Above so many NICs, packets are for what depends on queues.
+const ALL_PACKETS: usize = 4_096;
 
 impl Scale {
     /// What was chosen, for a fabric of so many NICs: beyond some hundreds collectives are smaller, and still of full
@@ -56,6 +62,7 @@ impl Scale {
                 exchanged,
                 layers: 1,
                 hidden,
+                flows: nics > ALL_PACKETS,
             };
         }
         Self {
@@ -73,6 +80,7 @@ impl Scale {
             exchanged,
             layers: if nics > 2_048 { 1 } else { 2 },
             hidden,
+            flows: nics > ALL_PACKETS,
         }
     }
 }

@@ -14,6 +14,7 @@ use xoff_fabric::scenario::{
     AlgorithmSetting, Collective, Common, ModelSetting, ModelShape, PlacementRule,
     PlacementSetting, TrainingStep, Workload,
 };
+use xoff_sim::Refusal;
 use xoff_units::{Bytes, Span};
 
 /// The most servers of one job.
@@ -51,7 +52,8 @@ fn jobs(fabric: &Fabric, together: usize) -> Vec<Vec<u32>> {
     (0..jobs).map(|job| (job..servers).step_by(jobs).flat_map(gpus).collect()).collect()
 }
 
-pub(super) fn experiments(fabric: &Fabric, scale: Scale) -> Vec<Experiment> {
+pub(super) fn experiments(fabric: &Fabric, mut scale: Scale) -> Vec<Experiment> {
+    scale.flows &= Refusal::of_fabric(fabric, [fabric.data_class]).is_none();
     let gpus: u64 = fabric.servers.iter().map(|server| u64::from(server.gpus)).sum();
     if gpus < 2 || fabric.nics.len() < 2 {
         return Vec::new();
@@ -81,7 +83,8 @@ pub(super) fn experiments(fabric: &Fabric, scale: Scale) -> Vec<Experiment> {
             };
             experiment = experiment.with(kind(collective));
         }
-        experiment.within(Span::from_ms(2_000))
+        let experiment = experiment.within(Span::from_ms(2_000));
+        if scale.flows && id != "all-reduce" { experiment.as_flows() } else { experiment }
     };
     let chosen = kinds.into_iter().filter(|(id, ..)| scale.scatters || *id != "reduce-scatter");
     chosen.map(one).chain(step(fabric, scale, &jobs)).collect()
@@ -148,7 +151,8 @@ fn step(fabric: &Fabric, scale: Scale, jobs: &[Vec<u32>]) -> Option<Experiment> 
         };
         experiment = experiment.with(Workload::TrainingStep(step));
     }
-    Some(experiment.within(Span::from_ms(2_000)))
+    let experiment = experiment.within(Span::from_ms(2_000));
+    Some(if scale.flows { experiment.as_flows() } else { experiment })
 }
 
 /// A model whose weights are divided by as many GPUs as there are: each sends as much of them in a server with one GPU
@@ -183,6 +187,7 @@ fn gcd(a: u32, b: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::suite::Choice;
+    use xoff_fabric::scenario::Fidelity;
 
     fn fabric(cluster: &str) -> Fabric {
         let text = format!("[cluster]\n{cluster}\n[fabric]\nkind = 'leaf-spine'\n");
@@ -206,6 +211,23 @@ mod tests {
         assert_eq!(step_of("gpus = 36\ngpus-per-server = 6"), Some((2, 18, 2)));
         assert_eq!(step_of("gpus = 7\ngpus-per-server = 1"), Some((1, 7, 1)));
         assert_eq!(step_of("gpus = 8"), None);
+    }
+
+    /// Only where packets would take too long, never the AllReduce, and never where flows cannot show what matters.
+    #[test]
+    fn large_fabrics_have_flows() {
+        let fabric = fabric("gpus = 64");
+        let as_flows = |fabric: &Fabric, nics| {
+            let all = experiments(fabric, Scale::of(&Choice::default(), nics));
+            let flows = all.into_iter().filter(|one| one.scenario.fidelity == Fidelity::Flow);
+            flows.map(|one| one.id).collect::<Vec<_>>()
+        };
+        assert_eq!(as_flows(&fabric, 4_096), Vec::<String>::new());
+        let meant = ["all-gather", "all-to-all-collective", TRAINING_STEP];
+        assert_eq!(as_flows(&fabric, 8_192), meant);
+        let lossy = "[cluster]\ngpus = 64\n[fabric]\nkind = 'leaf-spine'\n[pfc]\nenabled = false\n";
+        let lossy = Fabric::from_toml(lossy).unwrap();
+        assert_eq!(as_flows(&lossy, 8_192), Vec::<String>::new());
     }
 
     #[test]
