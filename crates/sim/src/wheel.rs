@@ -14,6 +14,9 @@ use xoff_units::{Instant, Span};
 /// Events that a bucket holds itself.
 const ROOM: usize = 10;
 
+/// An event of a crowd is shown so many events before its turn: what it needs is there by then, and not gone again.
+const SOON: usize = 8;
+
 /// No sheet.
 const NONE: u32 = u32::MAX;
 
@@ -264,6 +267,15 @@ impl Wheel {
         show(Ahead { orders: &bucket.orders[..count], data: &bucket.data[..count] });
     }
 
+    /// Shows an event of the crowd that comes a little later: there may be thousands of them, and nothing else shows them.
+    #[inline(always)]
+    fn look_into_crowd(&self, show: &mut impl FnMut(Ahead<'_>)) {
+        let later = self.crowd.len().checked_sub(SOON).and_then(|at| self.crowd.get(at));
+        if let Some(&event) = later {
+            show(Ahead { orders: &[(event >> 32) as u64], data: &[event as u32] });
+        }
+    }
+
     /// Takes what the current bucket has spilled, if it has.
     #[inline(never)]
     fn gather(&mut self) {
@@ -313,6 +325,7 @@ impl EventQueue for Wheel {
                 break (bucket.orders[at], bucket.data[at]);
             }
             if let Some(event) = self.crowd.pop() {
+                self.look_into_crowd(&mut show);
                 break ((event >> 32) as u64, event as u32);
             }
             self.turn()?;
