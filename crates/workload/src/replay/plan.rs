@@ -170,6 +170,14 @@ impl Replay {
         &self.call_nodes[self.call_first[call] as usize..self.call_first[call + 1] as usize]
     }
 
+    /// The node by which a rank takes part in a call, if it is in the trace.
+    pub(super) fn call_node(&self, call: u32, rank: u32) -> Option<u32> {
+        let nodes = self.call_nodes(call);
+        // Nodes are counted rank by rank.
+        let after = nodes.partition_point(|&node| node < self.starts[rank as usize]);
+        nodes.get(after).copied().filter(|&node| node < self.starts[rank as usize + 1])
+    }
+
     /// The rank that a node belongs to.
     pub(super) fn rank(&self, node: u32) -> u32 {
         self.starts.partition_point(|first| *first <= node) as u32 - 1

@@ -160,6 +160,9 @@ impl Reader {
         let way = cell("additional").unwrap_or_default();
         Ok(match call {
             Some(Call::Collective(kind)) => {
+                if kind == CollectiveKind::Barrier && bytes > 0 {
+                    builder.notes.skipped("size of a barrier, which moves no data", at);
+                }
                 let group = group(cell("comm_group").unwrap_or_default(), builder, at);
                 let (size, root) = (small("comm_group_size"), small("src"));
                 row(Act::Collective { kind, group, size, root }, bytes)

@@ -371,6 +371,7 @@ impl<'t> Planner<'t> {
                     continue;
                 }
                 let call = self.plan.calls.len() as u32;
+                debug_assert!(draft.nodes.is_sorted(), "ranks are read in their order");
                 for &node in &draft.nodes {
                     self.plan.tasks[node as usize] = Task::Call(call);
                 }

@@ -6,6 +6,7 @@
 //! computation added to the next of its rank.
 
 mod chakra;
+mod exchanged;
 mod goal;
 mod ring;
 mod unrolled;
