@@ -55,6 +55,8 @@ pub(super) struct Sent {
     pub(super) receive: u32,
     /// Whether it is the clear-to-send of a collective that was written as messages.
     pub(super) clears: bool,
+    /// The channel of such a collective: each has queue pairs of its own. 0 for all other messages.
+    pub(super) channel: u8,
 }
 
 /// A trace ready to be placed: [`Replay::program`] makes a program of it. Some 32 bytes per operation

@@ -281,10 +281,11 @@ impl ReplayProgram {
         let (traffic, turn) = match message.clears {
             true => (Traffic::ClearToSend, OF_CLEAR_TO_SENDS),
             false => {
-                let sent = &mut self.sent[message.from as usize];
-                let turn = *sent % self.settings.queues.max(1);
+                let (sent, queues) =
+                    (&mut self.sent[message.from as usize], self.settings.queues.max(1));
+                let turn = *sent % queues;
                 *sent = sent.wrapping_add(1);
-                (Traffic::Data, turn)
+                (Traffic::Data, u32::from(message.channel) * queues + turn)
             }
         };
         let queue = self.queue((None, message.from, turn));

@@ -3,7 +3,7 @@
 use super::super::model::{Collective, CollectiveKind, Edge, OperationId, Rank, Trace, Work};
 use super::exchanged::Exchanged;
 use super::ring::{Group, Hop};
-use super::unrolled::{self, LANES, Unrolled};
+use super::unrolled::{self, CHANNELS, LANES, Unrolled};
 use super::{Clock, Create, WriteError, Written, of_rank};
 use crate::collective::{self, Algorithm, Collective as Plain, Settings};
 use crate::layout::{Layout, RankId};
@@ -20,6 +20,12 @@ const OF_COLLECTIVES: u32 = 1 << 20;
 pub(crate) fn is_clear_to_send(tag: u32, bytes: Bytes) -> bool {
     let lane = tag.checked_sub(OF_COLLECTIVES).map(|tag| tag % LANES);
     lane.is_some_and(|lane| unrolled::is_clear_to_send(lane, bytes.get()))
+}
+
+/// The channel of a collective that a message of a schedule written by [`goal`] belongs to, from 1 on; 0 for all others.
+pub(crate) fn channel(tag: u32) -> u8 {
+    let lane = tag.checked_sub(OF_COLLECTIVES).map(|tag| tag % LANES);
+    lane.filter(|lane| *lane < CHANNELS).map_or(0, |lane| lane as u8 + 1)
 }
 
 /// Writes `NAME.goal`. The layout says where each rank is: between servers, collectives go by the NICs that they go by there.
