@@ -223,40 +223,6 @@ fn sizes_that_were_not_seen_are_predicted() {
     assert!(mean < 0.1, "{mean}");
 }
 
-/// The same of every series of times, both ways: prints what is predicted.
-#[test]
-#[ignore = "takes minutes"]
-fn halves_predict_each_other() {
-    for series in SERIES.iter().filter(|series| series.unit == Unit::Time && series.rows.len() > 6)
-    {
-        let gpus = series.rows[0].gpus;
-        let rows = series.rows.iter().filter(|row| row.gpus == gpus && row.size <= 16 << 20);
-        let rows: Vec<_> = rows.map(|row| (Bytes::new(row.size), row.published)).collect();
-        if rows.len() < 6 {
-            continue;
-        }
-        let fabric = series.fabric(gpus);
-        for first in 0..2 {
-            let known: Vec<_> = rows.iter().copied().skip(first).step_by(2).collect();
-            let (collective, hosts) = (Collective::AllReduce, Some(gpus / 8));
-            let task = Task { fabric: &fabric, collective, ranks: gpus, hosts, times: &known };
-            let fit = calibrate::fit(&task, &mut |_| true).expect("a fit");
-            let mut errors = Vec::new();
-            for &(size, measured) in rows.iter().skip(1 - first).step_by(2) {
-                let (ours, _) =
-                    calibrate::time(&task, size, fit.cost, fit.channels).expect("a time");
-                errors.push(ours / measured - 1.0);
-            }
-            let mean = errors.iter().map(|e| e.abs()).sum::<f64>() / errors.len() as f64;
-            println!(
-                "{} {first}: {mean:.3} predicted, {:.3} fitted {errors:.2?}",
-                series.name,
-                fit.error().1
-            );
-        }
-    }
-}
-
 /// Prints costs that explain a series, for the catalogue: `XOFF_FIT="part of its name"`.
 #[test]
 #[ignore = "prints a profile; takes minutes"]
