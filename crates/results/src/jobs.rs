@@ -54,6 +54,7 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
             Some(row) => {
                 (row.count, row.total) = (row.count + one.count, row.total + one.total);
                 row.apart += one.apart;
+                (row.first, row.median) = (row.first + one.first, row.median + one.median);
                 row.most_apart = row.most_apart.max(one.most_apart);
             }
             None => rows.push(one.clone()),
@@ -61,6 +62,7 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
     }
     let row = |row: CallFigures| {
         let mean = Span::from_ps(row.total.as_ps() / row.count.max(1));
+        let each = |all: Span| all.as_us_f64() / row.count.max(1) as f64;
         let figures = Figures::new(row.collective, row.size, row.ranks, mean);
         let count = u32::try_from(row.count).unwrap_or(u32::MAX);
         CollectiveSummary {
@@ -75,8 +77,12 @@ fn of_trace(name: &str, job: &Job, result: &JobResult) -> Vec<CollectiveSummary>
             busbw_gbps: figures.bus_bandwidth / 1e9,
             cost: job.settings.cost.name().to_owned(),
             connections: "kept".to_owned(),
-            ends_us: None,
-            apart_us: Some(row.apart.as_us_f64() / row.count.max(1) as f64),
+            ends_us: Some(EndsSummary {
+                first: each(row.first),
+                median: each(row.median),
+                last: mean.as_us_f64(),
+            }),
+            apart_us: Some(each(row.apart)),
             most_apart_us: Some(row.most_apart.as_us_f64()),
         }
     };

@@ -9,6 +9,8 @@
 //! What it is not: it changes no fabric. Where a collective is slow because a network is, no cost is the
 //! answer, and [`Fit::error`] says so.
 
+mod shipped;
+
 use crate::collective::{
     self, Algorithm, Collective, CollectiveError, Cost, Flags, Settings, tuner,
 };
@@ -18,6 +20,8 @@ use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, Server};
 use xoff_fabric::scenario::{CostName, CostSetting};
 use xoff_units::{Bytes, Rate, Span};
+
+pub use shipped::{PROFILE_ERRORS, ProfileError};
 
 /// What is to be explained.
 #[derive(Debug, Clone, Copy)]

@@ -29,7 +29,7 @@ mod build;
 mod cost;
 mod direct;
 mod ends;
-mod exchange;
+pub(crate) mod exchange;
 mod figures;
 mod late;
 pub(crate) mod link;

@@ -301,6 +301,16 @@ impl Program {
         }
     }
 
+    /// A rank of a collective that is done while others may not be, each once. Kernels of pairs that write at once, sums of switches
+    /// and PAT do not say: all of their ranks are done in the end.
+    pub(crate) fn next_gone(&mut self) -> Option<u32> {
+        match self {
+            Program::Machine(machine) => machine.ends.next_gone(),
+            Program::Exchange(exchange) => exchange.ends.next_gone(),
+            _ => None,
+        }
+    }
+
     /// What its requests took to their first token and for each other one, if it serves any.
     pub fn served(&self) -> &[Served] {
         match self {

@@ -15,6 +15,10 @@ pub(crate) struct Ends {
     at: Vec<Instant>,
     /// Sorted, with their ranks.
     gpus: Vec<(GpuId, u32)>,
+    /// By rank: how much of it runs, where that is counted.
+    running: Vec<u32>,
+    /// Ranks that are done and were not asked for.
+    gone: Vec<u32>,
 }
 
 impl Ends {
@@ -23,7 +27,8 @@ impl Ends {
         let gpu = |rank: u32| (layout.seat(RankId(rank)).gpu, rank);
         let mut gpus: Vec<_> = (0..layout.ranks()).map(gpu).collect();
         gpus.sort_unstable();
-        Self { now: Instant::ZERO, at: vec![Instant::ZERO; gpus.len()], gpus }
+        let (at, running) = (vec![Instant::ZERO; gpus.len()], vec![0; gpus.len()]);
+        Self { now: Instant::ZERO, at, running, gone: Vec::with_capacity(gpus.len()), gpus }
     }
 
     /// What time it is.
@@ -38,11 +43,33 @@ impl Ends {
         }
     }
 
-    /// The rank on a GPU has.
-    pub(crate) fn mark_gpu(&mut self, gpu: GpuId) {
-        if let Ok(place) = self.gpus.binary_search_by_key(&gpu, |(gpu, _)| *gpu) {
-            self.mark(self.gpus[place].1);
+    /// One more part of the rank on a GPU runs.
+    pub(crate) fn begin(&mut self, gpu: GpuId) {
+        if let Some(rank) = self.rank(gpu) {
+            self.running[rank as usize] += 1;
         }
+    }
+
+    /// A part of the rank on a GPU is done; with the last one the rank is.
+    pub(crate) fn end(&mut self, gpu: GpuId) {
+        let Some(rank) = self.rank(gpu) else { return };
+        self.mark(rank);
+        let running = &mut self.running[rank as usize];
+        debug_assert!(*running > 0, "a part ended twice");
+        *running = running.saturating_sub(1);
+        if *running == 0 {
+            self.gone.push(rank);
+        }
+    }
+
+    fn rank(&self, gpu: GpuId) -> Option<u32> {
+        let place = self.gpus.binary_search_by_key(&gpu, |(gpu, _)| *gpu).ok()?;
+        Some(self.gpus[place].1)
+    }
+
+    /// A rank that is done, each once. Where parts are not counted there are none.
+    pub(crate) fn next_gone(&mut self) -> Option<u32> {
+        self.gone.pop()
     }
 
     /// The ends of all ranks; of use once all are done.

@@ -13,6 +13,7 @@ use super::link::SLOTS;
 use super::machine::Terms;
 use super::rounds::Rounds;
 use super::shape::part;
+use crate::layout::GpuId;
 use crate::program::{Action, Demand, Queue, Token, Traffic};
 use xoff_units::Bytes;
 
@@ -53,6 +54,21 @@ struct Receiver {
     ahead: u16,
     landed: u32,
     copying: bool,
+}
+
+/// What a rank sends to another. Both work on one message of a channel after the other, in the order of rounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Message {
+    /// Channels inside servers may come behind those between them.
+    pub(crate) channel: u32,
+    pub(crate) round: u32,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// The GPU whose NIC sends it; none inside a server.
+    pub(crate) exit: Option<GpuId>,
+    pub(crate) pieces: u32,
+    /// Lanes of the sender and of the receiver.
+    ends: (usize, usize),
 }
 
 /// Every rank sends to others. Made by [`super::program`].
@@ -119,6 +135,37 @@ impl Exchange {
         demands
     }
 
+    /// Every message between two ranks that have something for each other, in no order.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for lane in self.rounds.by_rank() {
+            let Some(first) = self.rounds.first(lane) else { continue };
+            let targets = (first..).map_while(|at| Some((at, self.rounds.target(lane, at)?)));
+            for (round, target) in targets {
+                let pieces = self.rounds.pieces(lane, target);
+                if pieces > 0 {
+                    let exit = self.rounds.exit(lane, target);
+                    let (channel, from, to) = self.rounds.ends(lane, target);
+                    let exit = exit.map(|seat| seat.gpu);
+                    let ends = (lane, target);
+                    messages.push(Message { channel, round, from, to, exit, pieces, ends });
+                }
+            }
+        }
+        messages
+    }
+
+    /// The bytes of a piece of a message.
+    pub(crate) fn piece(&self, message: &Message, number: u32) -> Bytes {
+        let (lane, target) = message.ends;
+        self.rounds.size(lane, target, number)
+    }
+
+    /// Bytes of a clear-to-send.
+    pub(crate) fn clear_to_send(&self) -> Bytes {
+        self.terms.clear_to_send
+    }
+
     /// The lane that a sender's round leads to.
     fn target(&self, lane: usize) -> Option<usize> {
         self.rounds.target(lane, self.senders[lane].round)
@@ -135,13 +182,21 @@ impl Exchange {
             self.open_sender(lane);
             self.open_receiver(lane);
         }
-        self.active = 2 * lanes
-            - (0..lanes).filter(|&lane| self.sender_is_done(lane)).count()
-            - (0..lanes).filter(|&lane| self.receiver_is_done(lane)).count();
+        for lane in 0..lanes {
+            let done = [self.sender_is_done(lane), self.receiver_is_done(lane)];
+            for _ in done.into_iter().filter(|done| !done) {
+                self.ends.begin(self.rounds.seat(lane).gpu);
+                self.active += 1;
+            }
+        }
         if self.active == 0 {
             return out.push(Action::Finished);
         }
         for lane in 0..lanes {
+            // All may be done before one that has no part in it would come.
+            if self.sender_is_done(lane) && self.receiver_is_done(lane) {
+                continue;
+            }
             let gpu = self.rounds.seat(lane).gpu;
             let span = self.terms.launch(gpu);
             if span.is_zero() {
@@ -182,7 +237,7 @@ impl Exchange {
     }
 
     /// Pieces in a buffer.
-    pub(super) fn window(&self) -> u32 {
+    pub(crate) fn window(&self) -> u32 {
         self.terms.window
     }
 
@@ -372,7 +427,7 @@ impl Exchange {
     /// A sender or a receiver of a lane has got to the end of a round, and maybe of its rounds.
     fn ended(&mut self, lane: usize, all: bool) {
         if all {
-            self.ends.mark_gpu(self.rounds.seat(lane).gpu);
+            self.ends.end(self.rounds.seat(lane).gpu);
             self.active -= 1;
         }
     }

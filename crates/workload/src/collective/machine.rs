@@ -146,7 +146,9 @@ impl Machine {
         for number in 0..self.workers.len() {
             self.load(number);
         }
-        self.active = self.workers.iter().filter(|w| w.state != State::Done).count();
+        let active = self.workers.iter().filter(|w| w.state != State::Done);
+        self.active = active.clone().count();
+        active.for_each(|worker| self.ends.begin(worker.gpu));
         Some(self)
     }
 
@@ -290,7 +292,7 @@ impl Machine {
         self.workers[number].slice += 1;
         self.load(number);
         if self.workers[number].state == State::Done {
-            self.ends.mark_gpu(self.workers[number].gpu);
+            self.ends.end(self.workers[number].gpu);
             self.active -= 1;
             if self.active == 0 {
                 out.push(Action::Finished);

@@ -268,6 +268,11 @@ impl Rounds {
         Some(self.lane(self.at(rank, back), channel))
     }
 
+    /// The channel of a lane, its rank, and that of the lane it sends to.
+    pub(super) fn ends(&self, lane: usize, target: usize) -> (u32, u32, u32) {
+        (self.channel(lane), self.rank(lane), self.rank(target))
+    }
+
     /// What goes from a rank to another.
     pub(super) fn message(&self, from: u32, to: u32) -> u64 {
         let ranks = self.seats.len() as u32;

@@ -123,6 +123,10 @@ pub struct CallFigures {
     pub apart: Span,
     /// The same of the one whose ranks came furthest apart.
     pub most_apart: Span,
+    /// From their beginning until the first rank was done, and until half of them were, all together.
+    pub first: Span,
+    /// Likewise.
+    pub median: Span,
 }
 
 /// When the ranks of a replay or a collective were done with all they had to do, since its start. Ranks without operations do not count.

@@ -55,6 +55,8 @@ pub(super) struct Sent {
     pub(super) receive: u32,
     /// Whether it is the clear-to-send of a collective that was written as messages.
     pub(super) clears: bool,
+    /// The channel of such a collective: each has queue pairs of its own. 0 for all other messages.
+    pub(super) channel: u8,
 }
 
 /// A trace ready to be placed: [`Replay::program`] makes a program of it. Some 32 bytes per operation
@@ -168,6 +170,14 @@ impl Replay {
     pub(super) fn call_nodes(&self, call: u32) -> &[u32] {
         let call = call as usize;
         &self.call_nodes[self.call_first[call] as usize..self.call_first[call + 1] as usize]
+    }
+
+    /// The node by which a rank takes part in a call, if it is in the trace.
+    pub(super) fn call_node(&self, call: u32, rank: u32) -> Option<u32> {
+        let nodes = self.call_nodes(call);
+        // Nodes are counted rank by rank.
+        let after = nodes.partition_point(|&node| node < self.starts[rank as usize]);
+        nodes.get(after).copied().filter(|&node| node < self.starts[rank as usize + 1])
     }
 
     /// The rank that a node belongs to.

@@ -1,6 +1,7 @@
 //! [`ReplayProgram`]: a replay that unrolls while it runs.
 //!
-//! A collective is a program of its own while it runs, with a lane for its tokens, as in a training step.
+//! A collective is a program of its own while it runs, with a lane for its tokens, as in a training step. It begins when all of
+//! its ranks have come to it; each goes on when it is done itself.
 //! Memory grows with operations and with collectives under way.
 
 use super::call::Choice;
@@ -44,6 +45,11 @@ struct Lane {
     begun: Instant,
     /// How much later the last of its ranks came than the first.
     apart: Span,
+    /// Members that are done, by their place in the communicator; how many, and when the first and half of them were.
+    gone: Vec<bool>,
+    count: usize,
+    first: Option<Instant>,
+    median: Option<Instant>,
     /// Nothing where calls are handed out.
     program: Option<Program>,
 }
@@ -83,6 +89,20 @@ pub struct ReplayProgram {
     figures: BTreeMap<(&'static str, u32, u64), CallFigures>,
     /// Collectives are handed out whole.
     hands_out: bool,
+}
+
+impl Lane {
+    /// A member that is done now.
+    fn next_gone(&mut self, now: Instant) -> Option<usize> {
+        let place = self.program.as_mut()?.next_gone()? as usize;
+        self.gone[place] = true;
+        self.count += 1;
+        self.first.get_or_insert(now);
+        if self.count * 2 >= self.gone.len() {
+            self.median.get_or_insert(now);
+        }
+        Some(place)
+    }
 }
 
 impl ReplayProgram {
@@ -174,6 +194,7 @@ impl ReplayProgram {
                 },
                 _ => debug_assert!(false, "a token of a collective that is over"),
             }
+            self.let_go(number);
             self.pass_on(number, inner, out);
         } else if token.kind() == kind::COMPUTED {
             let node = token.index() as u32;
@@ -191,7 +212,8 @@ impl ReplayProgram {
         while let Some(node) = self.frontier.pop() {
             self.begin(node, out);
         }
-        if self.left == 0 {
+        // Ranks that are in no trace may be at a collective when all others have left it.
+        if self.left == 0 && self.free.len() == self.lanes.len() {
             self.left = usize::MAX;
             out.push(Action::Finished);
         }
@@ -259,10 +281,11 @@ impl ReplayProgram {
         let (traffic, turn) = match message.clears {
             true => (Traffic::ClearToSend, OF_CLEAR_TO_SENDS),
             false => {
-                let sent = &mut self.sent[message.from as usize];
-                let turn = *sent % self.settings.queues.max(1);
+                let (sent, queues) =
+                    (&mut self.sent[message.from as usize], self.settings.queues.max(1));
+                let turn = *sent % queues;
                 *sent = sent.wrapping_add(1);
-                (Traffic::Data, turn)
+                (Traffic::Data, u32::from(message.channel) * queues + turn)
             }
         };
         let queue = self.queue((None, message.from, turn));
@@ -303,7 +326,7 @@ impl ReplayProgram {
         };
         let Ok(program) = program.transpose() else {
             debug_assert!(false, "a collective that was checked cannot be made");
-            return self.end_call(call, out);
+            return self.end_call(call, &[], out);
         };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.lanes.push(None);
@@ -311,7 +334,9 @@ impl ReplayProgram {
         });
         assert!(self.lanes.len() <= MOST_LANES, "more than 65535 collectives at once");
         let apart = self.apart.remove(&call).unwrap_or_default();
-        let lane = Lane { call, begun: self.now, apart, program };
+        let (begun, gone) = (self.now, vec![false; self.plan.comms[comm as usize].len()]);
+        let (count, first, median) = (0, None, None);
+        let lane = Lane { call, begun, apart, gone, count, first, median, program };
         let lane = self.lanes[slot as usize].insert(Box::new(lane));
         let mut inner = Vec::new();
         match &mut lane.program {
@@ -323,6 +348,7 @@ impl ReplayProgram {
                 inner.push(Action::Call { token: Token::new(0, 0, 0), call });
             }
         }
+        self.let_go(slot);
         self.pass_on(slot, inner, out);
     }
 
@@ -353,22 +379,43 @@ impl ReplayProgram {
         self.inner = inner;
         if let Some(lane) = ended {
             self.free.push(number);
-            self.count(lane.call, self.now - lane.begun, lane.apart);
-            self.end_call(lane.call, out);
+            self.count(&lane);
+            self.end_call(lane.call, &lane.gone, out);
         }
     }
 
-    /// A collective is done: its ranks go on, and so does its communicator.
-    fn end_call(&mut self, call: u32, out: &mut Vec<Action>) {
+    /// Ranks that are done with a collective go on, while others are at it.
+    fn let_go(&mut self, number: u32) {
+        while let Some(Some(lane)) = self.lanes.get_mut(number as usize)
+            && let Some(place) = lane.next_gone(self.now)
+        {
+            let call = lane.call;
+            let comm = self.plan.calls[call as usize].comm;
+            let rank = self.plan.comms[comm as usize][place];
+            if let Some(node) = self.plan.call_node(call, rank) {
+                self.finish(node);
+            }
+        }
+    }
+
+    /// A collective is done: its ranks go on that have not yet, and so does its communicator.
+    fn end_call(&mut self, call: u32, gone: &[bool], out: &mut Vec<Action>) {
         let plan = Arc::clone(&self.plan);
-        plan.call_nodes(call).iter().for_each(|&node| self.finish(node));
         let comm = plan.calls[call as usize].comm;
+        for (place, &rank) in plan.comms[comm as usize].iter().enumerate() {
+            let left = !gone.get(place).is_some_and(|gone| *gone);
+            if let Some(node) = plan.call_node(call, rank).filter(|_| left) {
+                self.finish(node);
+            }
+        }
         self.comms[comm as usize].running = false;
         self.begin_call(comm, out);
     }
 
-    fn count(&mut self, call: u32, took: Span, apart: Span) {
-        let call = self.plan.calls[call as usize];
+    fn count(&mut self, lane: &Lane) {
+        let call = self.plan.calls[lane.call as usize];
+        let since = |at: Option<Instant>| at.unwrap_or(self.now) - lane.begun;
+        let (took, first, median) = (since(None), since(lane.first), since(lane.median));
         let layout = &self.layouts[call.comm as usize];
         let (name, ranks) = (call.what.name(), layout.ranks());
         let key = (name, ranks, call.size.get());
@@ -383,11 +430,15 @@ impl ReplayProgram {
             longest: Span::ZERO,
             apart: Span::ZERO,
             most_apart: Span::ZERO,
+            first: Span::ZERO,
+            median: Span::ZERO,
         });
         figures.count += 1;
         figures.total += took;
         figures.longest = figures.longest.max(took);
-        figures.apart += apart;
-        figures.most_apart = figures.most_apart.max(apart);
+        figures.apart += lane.apart;
+        figures.most_apart = figures.most_apart.max(lane.apart);
+        figures.first += first;
+        figures.median += median;
     }
 }

@@ -289,3 +289,52 @@ proptest! {
         prop_assert_eq!(moved(&ran(&plan)), expected);
     }
 }
+
+/// A rank of a trace leaves a collective when it leaves the collective alone, whatever others are still at.
+#[test]
+fn ranks_leave_a_collective_one_by_one() {
+    let fabric = pod();
+    for (kind, way, apart) in [
+        ("broadcast", Algorithm::Ring, true),
+        ("reduce", Algorithm::Ring, true),
+        ("all-gather", Algorithm::Ring, false),
+        ("gather", Algorithm::Pxn, true),
+        ("all-to-all-collective", Algorithm::Pxn, false),
+    ] {
+        let name = way.name();
+        let text = format!("kind='{kind}'\nsize='1000000B'\nalgorithm='{name}'\ncost='none'");
+        let jobs = crate::programs(&crate::testing::workloads(&text), &fabric, 1).unwrap();
+        let job = &jobs[0];
+        let mut alone = job.program(&job.runs[0]).unwrap();
+        ideal::run(&mut alone, &fabric, &Network::default()).unwrap();
+        let alone = alone.ends().unwrap();
+        let plan = plan(&job.trace().unwrap());
+        let settings = Settings::without_cost();
+        let mut replay = plan.program(&job.layout, &settings, Choice::Always(way)).unwrap();
+        ideal::run(&mut replay, &fabric, &Network::default()).unwrap();
+        assert_eq!(replay.ends(), Some(alone), "{kind}");
+        let figures = &replay.calls()[0];
+        assert_eq!((figures.first, figures.median), (alone.first.1, alone.median), "{kind}");
+        assert!(!apart || alone.apart() * 10 > alone.last.1, "{kind}: {alone:?}");
+    }
+}
+
+/// Members that are in no trace are still at a collective when the only one that is has left it.
+#[test]
+fn a_collective_ends_for_members_without_a_trace_too() {
+    let fabric = pod();
+    let text = "kind='broadcast'\nsize='1000000B'\nalgorithm='ring'\ncost='none'";
+    let jobs = crate::programs(&crate::testing::workloads(text), &fabric, 1).unwrap();
+    let mut trace = jobs[0].trace().unwrap();
+    for operation in &mut trace.operations {
+        operation.who = trace::Who::One(trace::Rank(0));
+    }
+    let plan = Arc::new(Replay::new(&trace, &lenient()).unwrap());
+    let ring = Choice::Always(Algorithm::Ring);
+    let settings = Settings::without_cost();
+    let mut replay = plan.program(&jobs[0].layout, &settings, ring).unwrap();
+    let outcome = ideal::run(&mut replay, &fabric, &Network::default()).unwrap();
+    let ends = replay.ends().unwrap();
+    assert_eq!((ends.first.0, ends.last.0), (0, 0));
+    assert!(ends.last.1 * 2 < outcome.end - Instant::ZERO, "{ends:?}");
+}

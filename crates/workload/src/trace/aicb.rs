@@ -160,6 +160,9 @@ impl Reader {
         let way = cell("additional").unwrap_or_default();
         Ok(match call {
             Some(Call::Collective(kind)) => {
+                if kind == CollectiveKind::Barrier && bytes > 0 {
+                    builder.notes.skipped("size of a barrier, which moves no data", at);
+                }
                 let group = group(cell("comm_group").unwrap_or_default(), builder, at);
                 let (size, root) = (small("comm_group_size"), small("src"));
                 row(Act::Collective { kind, group, size, root }, bytes)
@@ -190,6 +193,13 @@ impl Reader {
         sizes
     }
 
+    /// How many ranks a group has, if that is known: one where no row uses such a group.
+    fn degree(&self, kind: Kind, sizes: &BTreeMap<Kind, u32>) -> Option<u32> {
+        let of_kind = |row: &Row| matches!(row.act, Act::Collective { group, .. } if group == kind);
+        let used = || self.sections.iter().flat_map(|section| &section.rows).any(of_kind);
+        sizes.get(&kind).copied().or_else(|| (!used()).then_some(1))
+    }
+
     fn write(self, builder: &mut Builder, file: &str) -> Outcome<()> {
         let at = At { file, place: Place::File, rank: None };
         let sizes: Vec<u32> = self.sections.iter().filter_map(Section::size).collect();
@@ -199,8 +209,10 @@ impl Reader {
         }
         let groups = self.group_sizes();
         if stage.is_none() {
-            let product = groups.get(&Kind::Tensor).zip(groups.get(&Kind::Data));
-            stage = product.and_then(|(tensor, data)| tensor.checked_mul(*data));
+            let product = self.degree(Kind::Tensor, &groups).zip(self.degree(Kind::Data, &groups));
+            let product = product.and_then(|(tensor, data)| tensor.checked_mul(data));
+            let said = [Kind::Tensor, Kind::Data].iter().any(|kind| groups.contains_key(kind));
+            stage = product.filter(|_| said);
             let what = match stage {
                 Some(_) => "no ranks named: a tensor-parallel group times a data-parallel one",
                 None => "no ranks named: their number is not known",
@@ -481,6 +493,21 @@ mod tests {
             [(); 2].map(|()| Members::Every { size: 2, stride: 1 })
         );
         assert!(crate::replay::Replay::new(&trace, &crate::replay::Options::default()).is_ok());
+    }
+
+    /// As in AICB's own `multi_all_reduce_workload.csv`.
+    #[test]
+    fn data_parallel_ranks_may_be_all_that_is_said() {
+        let text = format!(
+            "{COLUMNS}{}{}",
+            row("all_reduce", "CommGroup.dp_group", "16", "4096", "", "None"),
+            row("all_reduce", "CommGroup.pp_group", "1", "4096", "", "None"),
+        );
+        let trace = parse(&text);
+        assert_eq!(trace.ranks, 16);
+        let plan = crate::replay::Replay::new(&trace, &crate::replay::Options::default()).unwrap();
+        let [alone] = plan.left_out() else { panic!("{:?}", plan.left_out()) };
+        assert!(alone.what.contains("one rank") && alone.count == 16, "{alone:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::Workload;
 use xoff_units::{Bytes, Instant};
-use xoff_workload::calibrate::{self, Task};
+use xoff_workload::calibrate::{self, PROFILE_ERRORS, ProfileError, Task};
 use xoff_workload::collective::{Collective, Figures};
 use xoff_workload::ideal::{self, Paths};
 use xoff_workload::programs;
@@ -132,6 +132,7 @@ fn check(slow: bool) {
         }
         assert_eq!(page.tables(), tables);
     }
+    check_catalogue(&answers);
     let mut wrong = Vec::new();
     for (series, answers) in SERIES.iter().zip(&answers) {
         for ((error, goal), bound) in series.errors(answers).iter().zip(GOALS).zip(series.bounds) {
@@ -146,6 +147,34 @@ fn check(slow: bool) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The errors that `xoff catalogue collectives` shows are these.
+fn check_catalogue(answers: &[Vec<Answer>]) {
+    let own = SERIES.iter().zip(answers).map(|(series, answers)| {
+        let [small, middle, large] = series.errors(answers);
+        let rounded =
+            |error: Option<f64>, digits: f64| error.map(|e| (e * digits).round() / digits);
+        ProfileError {
+            profile: series.profile,
+            series: series.name,
+            small: rounded(small, 100.0),
+            middle: rounded(middle, 1000.0),
+            large: rounded(large, 1000.0),
+        }
+    });
+    let own: Vec<ProfileError> = own.collect();
+    assert_eq!(PROFILE_ERRORS.as_slice(), own, "calibrate/shipped.rs says what the model does not");
+}
+
+/// A profile is shipped with its error.
+#[test]
+fn every_profile_of_the_catalogue_has_an_error() {
+    let catalogue = xoff_fabric::catalogue::Catalogue::built_in();
+    for name in catalogue.collectives.keys() {
+        let bands = |error: &ProfileError| [error.small, error.middle, error.large];
+        assert!(ProfileError::of(name).any(|e| bands(e).iter().any(Option::is_some)), "{name}");
+    }
 }
 
 /// Each band of each series meets its goal, or has no more than the error that it is known to have.

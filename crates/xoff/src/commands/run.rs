@@ -127,7 +127,7 @@ impl Args {
 }
 
 /// A fidelity by its name.
-fn fidelity(name: &str) -> Result<Fidelity, String> {
+pub(crate) fn fidelity(name: &str) -> Result<Fidelity, String> {
     let known = Fidelity::ALL.into_iter().find(|fidelity| fidelity.name() == name);
     known.ok_or_else(|| format!("use {}", Fidelity::ALL.map(Fidelity::name).join(" or ")))
 }

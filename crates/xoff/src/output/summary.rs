@@ -7,7 +7,7 @@ use super::style::Style;
 use super::table::{Align, Table};
 use std::path::Path;
 use xoff_fabric::scenario::Fidelity;
-use xoff_telemetry::{CollectiveSummary, Distribution, LinkUse, Outcome, Summary};
+use xoff_telemetry::{Distribution, LinkUse, Outcome, Summary};
 use xoff_units::{Bytes, Rate, Span};
 
 /// Queues named on the screen; the summary in the run folder names more.
@@ -78,7 +78,11 @@ impl Page {
 
     fn collectives(&mut self, summary: &Summary) {
         let right = |name| (name, Align::Right);
-        let columns = [
+        let rows: Vec<_> = summary.collectives.iter().filter(|row| row.finished > 0).collect();
+        let Some(first) = rows.first() else { return };
+        // A column that says the same in every row is a line, so that eighty columns are enough.
+        let differs = rows.iter().any(|row| row.cost != first.cost);
+        let mut columns = vec![
             ("collective", Align::Left),
             ("algorithm", Align::Left),
             right("ranks"),
@@ -86,17 +90,11 @@ impl Page {
             right("time"),
             right("algbw"),
             right("busbw"),
-            ("cost", Align::Left),
         ];
-        let any = |has: fn(&CollectiveSummary) -> bool| summary.collectives.iter().any(has);
-        // Ranks of a trace come to a collective when they have done what is before it; it ends for all of them at once.
-        let (apart, ends) = (any(|row| row.apart_us.is_some()), any(|row| row.ends_us.is_some()));
-        let ends_columns = [right("first end"), right("median end")];
-        let columns = columns.into_iter().chain(ends_columns.into_iter().filter(|_| ends));
-        let columns: Vec<_> = columns.chain(apart.then(|| right("apart"))).collect();
+        columns.extend(differs.then_some(("cost", Align::Left)));
         let mut table = Table::new(&columns);
-        for row in summary.collectives.iter().filter(|row| row.finished > 0) {
-            let mut cells = vec![
+        for row in &rows {
+            let cells = [
                 row.name.clone(),
                 row.algorithm.clone(),
                 count(row.ranks.into()),
@@ -104,20 +102,14 @@ impl Page {
                 microseconds(row.mean_us),
                 format!("{} GB/s", plain(row.algbw_gbps)),
                 format!("{} GB/s", plain(row.busbw_gbps)),
-                row.cost.clone(),
             ];
-            let time = |us: Option<f64>| us.map_or(String::new(), microseconds);
-            if ends {
-                cells.extend(
-                    [row.ends_us.map(|e| e.first), row.ends_us.map(|e| e.median)].map(time),
-                );
-            }
-            if apart {
-                cells.push(time(row.apart_us));
-            }
-            table.row(cells);
+            table.row(cells.into_iter().chain(differs.then(|| row.cost.clone())));
         }
         self.section("Collectives", &table);
+        if !differs {
+            self.text += &format!("  cost beside the network: {}\n", first.cost);
+        }
+        workloads::apart(self, &rows);
     }
 
     fn steps(&mut self, summary: &Summary) {
@@ -394,6 +386,52 @@ mod tests {
         for part in expected {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
+    }
+
+    /// A collective of 1,024 ranks whose last rank is done so much later than its first.
+    fn collective(algorithm: &str, apart: f64) -> Summary {
+        let mut summary = Summary::new(7);
+        summary.collectives.push(xoff_telemetry::CollectiveSummary {
+            name: "all-to-all-collective".into(),
+            ranks: 1024,
+            algorithm: algorithm.into(),
+            size_bytes: 16_777_216,
+            finished: 1,
+            asked: 1,
+            mean_us: 1234.0,
+            algbw_gbps: 10.87,
+            busbw_gbps: 10.86,
+            cost: "measured".into(),
+            connections: "fresh".into(),
+            ends_us: Some(xoff_telemetry::EndsSummary {
+                first: 1234.0 - apart,
+                median: 1234.0 - apart / 2.0,
+                last: 1234.0,
+            }),
+            apart_us: None,
+            most_apart_us: None,
+        });
+        summary
+    }
+
+    #[test]
+    fn collectives_are_columns_on_eighty_columns() {
+        for algorithm in ["ring", "in-network", "in-network, then ring"] {
+            let summary = collective(algorithm, 200.0);
+            let text = render(&summary, "x.toml", Path::new("r"), 80, Style::PLAIN);
+            // Row by row there would be no line with several headings.
+            for [one, other] in [["algorithm", "busbw"], ["first end", "last end"]] {
+                let heading = |line: &str| line.contains(one) && line.contains(other);
+                assert!(text.lines().any(heading), "{text}");
+            }
+            assert!(text.contains("Rank skew"), "{text}");
+        }
+    }
+
+    #[test]
+    fn ends_are_shown_where_they_differ() {
+        let text = render(&collective("ring", 0.0), "x", Path::new("r"), 80, Style::PLAIN);
+        assert!(text.contains("Collectives") && !text.contains("Rank skew"), "{text}");
     }
 
     #[test]

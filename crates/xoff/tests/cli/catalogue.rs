@@ -47,6 +47,30 @@ fn models_and_gpus_with_their_sources() {
 }
 
 #[test]
+fn profiles_of_collectives_with_their_errors() {
+    let here = Path::new(".");
+    let all = json(&output(here, &["catalogue", "collectives", "--json"]));
+    let all = all["collectives"].as_array().unwrap();
+    let worst = |profile: &serde_json::Value| {
+        let errors = profile["errors"].as_array().unwrap().clone();
+        errors.iter().filter_map(|error| error["above_64mib"].as_f64()).fold(0.0, f64::max)
+    };
+    for profile in all {
+        assert!(!profile["errors"].as_array().unwrap().is_empty(), "{profile}");
+        assert!(worst(profile) <= 0.1, "{profile}");
+    }
+    let efa = all.iter().find(|profile| profile["name"] == "h100-efa").unwrap();
+    assert_eq!(efa["errors"].as_array().unwrap().len(), 4);
+    let most = format!("-{:.1} %", worst(efa) * 100.0);
+    let table = output(here, &["catalogue", "collectives"]);
+    let row = stdout(&table).lines().find(|line| line.trim_start().starts_with("h100-efa "));
+    assert!(row.unwrap().contains(&most), "{}", stdout(&table));
+    let one = output(here, &["catalogue", "collective", "h100-efa"]);
+    let one = stdout(&one);
+    assert!(one.contains("AllToAll on 16 to 256 H100") && one.contains("pair-rate"), "{one}");
+}
+
+#[test]
 fn fits_a_narrow_terminal() {
     let output = xoff(Path::new(".")).arg("catalogue").env("COLUMNS", "60").output().unwrap();
     let text = stdout(&output);

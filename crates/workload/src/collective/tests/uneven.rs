@@ -56,6 +56,23 @@ proptest! {
     }
 }
 
+/// A rank that nobody has anything for, and that has nothing for others, is not waited for.
+#[test]
+fn who_has_no_part_in_it_may_come_late() {
+    let fabric = cluster(2, 2);
+    let layout = Layout::new(&fabric, Some(3), &Placement::Packed).unwrap();
+    let matrix = Arc::new(Matrix::parse("0 8 0\n8 0 0\n0 0 0\n").unwrap());
+    for seed in 0..20 {
+        let lateness = Lateness { most: Span::from_us(40), seed };
+        let settings = Settings { lateness, ..Settings::without_cost() };
+        for &algorithm in Algorithm::of(Collective::AllToAll) {
+            let mut program = uneven(&matrix, algorithm, &layout, &settings).unwrap();
+            let outcome = ideal::run(&mut program, &fabric, &Network::default());
+            assert!(outcome.is_ok(), "{algorithm:?}: {outcome:?}");
+        }
+    }
+}
+
 /// Where everybody has as much for everybody, it is the AllToAll that it is.
 #[test]
 fn an_even_matrix_is_an_all_to_all() {

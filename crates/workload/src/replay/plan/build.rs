@@ -8,7 +8,7 @@ use super::links::{Order, links};
 use super::{Call, NO_QUEUE, NODE, Replay, Sent, Task};
 use crate::collective::Collective as Plain;
 use crate::layout::RankId;
-use crate::trace::write::is_clear_to_send;
+use crate::trace::write::{channel, is_clear_to_send};
 use crate::trace::{
     ALL_RANKS, Collective, CollectiveKind, Effort, Format, GroupId, OperationId, Rank, Stream,
     Trace, Work,
@@ -324,9 +324,10 @@ impl<'t> Planner<'t> {
             self.plan.tasks[receive.node as usize] = Task::Receive(number);
             let (from, to) = (send.rank, receive.rank);
             let goal = self.trace.format == Format::Goal;
-            let clears = goal && send.tag.is_some_and(|tag| is_clear_to_send(tag.0, bytes));
+            let tag = send.tag.filter(|_| goal).map_or(0, |tag| tag.0);
+            let (clears, channel) = (is_clear_to_send(tag, bytes), channel(tag));
             let (send, receive) = (send.node, receive.node);
-            self.plan.messages.push(Sent { from, to, bytes, send, receive, clears });
+            self.plan.messages.push(Sent { from, to, bytes, send, receive, clears, channel });
         }
         if found.open > 0 {
             let first = OperationId(0);
@@ -371,6 +372,7 @@ impl<'t> Planner<'t> {
                     continue;
                 }
                 let call = self.plan.calls.len() as u32;
+                debug_assert!(draft.nodes.is_sorted(), "ranks are read in their order");
                 for &node in &draft.nodes {
                     self.plan.tasks[node as usize] = Task::Call(call);
                 }

@@ -1,8 +1,9 @@
 //! GOAL schedules, as text.
 
 use super::super::model::{Collective, CollectiveKind, Edge, OperationId, Rank, Trace, Work};
+use super::exchanged::Exchanged;
 use super::ring::{Group, Hop};
-use super::unrolled::{self, LANES, Unrolled};
+use super::unrolled::{self, CHANNELS, LANES, Unrolled};
 use super::{Clock, Create, WriteError, Written, of_rank};
 use crate::collective::{self, Algorithm, Collective as Plain, Settings};
 use crate::layout::{Layout, RankId};
@@ -19,6 +20,12 @@ const OF_COLLECTIVES: u32 = 1 << 20;
 pub(crate) fn is_clear_to_send(tag: u32, bytes: Bytes) -> bool {
     let lane = tag.checked_sub(OF_COLLECTIVES).map(|tag| tag % LANES);
     lane.is_some_and(|lane| unrolled::is_clear_to_send(lane, bytes.get()))
+}
+
+/// The channel of a collective that a message of a schedule written by [`goal`] belongs to, from 1 on; 0 for all others.
+pub(crate) fn channel(tag: u32) -> u8 {
+    let lane = tag.checked_sub(OF_COLLECTIVES).map(|tag| tag % LANES);
+    lane.filter(|lane| *lane < CHANNELS).map_or(0, |lane| lane as u8 + 1)
 }
 
 /// Writes `NAME.goal`. The layout says where each rank is: between servers, collectives go by the NICs that they go by there.
@@ -62,6 +69,13 @@ pub fn goal(
 /// A collective: its communicator, its kind, its bytes and its root.
 type Key = (u32, &'static str, u64, u32);
 
+/// A collective piece by piece: along links, or between pairs.
+#[derive(Debug)]
+enum Pieces {
+    Passed(Unrolled),
+    Exchanged(Exchanged),
+}
+
 /// The statements of a rank.
 struct Block<'a> {
     trace: &'a Trace,
@@ -70,8 +84,7 @@ struct Block<'a> {
     rank: u32,
     file: &'a mut dyn Write,
     groups: &'a mut Comms,
-    /// Collectives between servers, piece by piece.
-    known: &'a mut BTreeMap<Key, Option<Unrolled>>,
+    known: &'a mut BTreeMap<Key, Option<Pieces>>,
     clock: Clock,
     /// The statement that ends an operation.
     ends: BTreeMap<OperationId, u32>,
@@ -140,7 +153,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// What this rank does in a collective by rings or chains between servers; `None` for all others.
+    /// What this rank does in a collective between servers, or of pairs; `None` for all others.
     fn pieces(&mut self, comm: u32, group: &Group<'_>) -> Option<Vec<Hop>> {
         let place = |rank: u32| group.members.iter().position(|&member| member == rank);
         let root = RankId(place(group.root)? as u32);
@@ -150,25 +163,32 @@ impl Block<'_> {
             CollectiveKind::ReduceScatter => Plain::ReduceScatter,
             CollectiveKind::Broadcast => Plain::Broadcast { root },
             CollectiveKind::Reduce => Plain::Reduce { root },
-            CollectiveKind::AllToAll | CollectiveKind::Gather | CollectiveKind::Scatter => {
-                return None;
-            }
+            CollectiveKind::AllToAll => Plain::AllToAll,
+            CollectiveKind::Gather => Plain::Gather { root },
+            CollectiveKind::Scatter => Plain::Scatter { root },
         };
         let layout = self.layout;
         let key = (comm, kind.name(), group.bytes, group.root);
         let made = self.known.entry(key).or_insert_with(|| {
             let ranks: Vec<RankId> = group.members.iter().map(|rank| RankId(*rank)).collect();
             let own = layout.group(&ranks);
-            if own.domains().len() < 2 {
-                return None;
-            }
             let (size, settings) = (Bytes::new(group.bytes), Settings::without_cost());
-            match collective::program(kind, Algorithm::Ring, size, &own, &settings) {
-                Ok(Program::Machine(machine)) => Unrolled::new(machine, &own),
+            let way = Algorithm::of(kind)[0];
+            match collective::program(kind, way, size, &own, &settings) {
+                Ok(Program::Machine(machine)) if own.domains().len() > 1 => {
+                    Unrolled::new(machine, &own).map(Pieces::Passed)
+                }
+                Ok(Program::Exchange(exchange)) => {
+                    Exchanged::new(exchange, &own).map(Pieces::Exchanged)
+                }
                 _ => None,
             }
         });
-        let mut hops = made.as_ref()?.hops(place(self.rank)? as u32);
+        let member = place(self.rank)? as u32;
+        let mut hops = match made.as_ref()? {
+            Pieces::Passed(unrolled) => unrolled.hops(member),
+            Pieces::Exchanged(exchanged) => exchanged.hops(member),
+        };
         hops.iter_mut().for_each(|hop| hop.peer = group.members[hop.peer as usize]);
         Some(hops)
     }

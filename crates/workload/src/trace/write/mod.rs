@@ -6,13 +6,14 @@
 //! computation added to the next of its rank.
 
 mod chakra;
+mod exchanged;
 mod goal;
 mod ring;
 mod unrolled;
 
 pub use chakra::chakra;
 pub use goal::goal;
-pub(crate) use goal::is_clear_to_send;
+pub(crate) use goal::{channel, is_clear_to_send};
 
 use super::model::{OperationId, Rank, Trace, Who};
 use std::io;

@@ -15,10 +15,10 @@ use crate::collective::part::MAIN;
 use crate::layout::{GpuId, Layout, RankId};
 use std::collections::BTreeMap;
 
-/// Most channels: lanes of clear-to-sends and of PXN come behind those of the pieces.
-const CHANNELS: u32 = crate::collective::MOST_CHANNELS;
+/// Most channels: lanes of clear-to-sends, of PXN and of what has arrived by it come behind those of the pieces.
+pub(super) const CHANNELS: u32 = crate::collective::MOST_CHANNELS;
 /// Lanes that it uses.
-pub(super) const LANES: u32 = 3 * CHANNELS;
+pub(super) const LANES: u32 = 4 * CHANNELS;
 
 /// Whether a message in a lane is a clear-to-send.
 pub(super) fn is_clear_to_send(lane: u32, bytes: u64) -> bool {

@@ -143,14 +143,17 @@ fn traces_say_what_the_step_does() {
 #[test]
 fn collectives_of_all_sizes() {
     let fabric = cluster(4);
-    let sizes: [(&str, &[&str]); 3] = [
-        ("all-reduce", &["1KiB", "1MiB", "16MiB"]),
-        ("reduce-scatter", &["96KiB", "5MB"]),
-        ("broadcast", &["96KiB"]),
+    let sizes: [(&str, &str, &[&str]); 6] = [
+        ("all-reduce", "ring", &["1KiB", "1MiB", "16MiB"]),
+        ("reduce-scatter", "ring", &["96KiB", "5MB"]),
+        ("broadcast", "ring", &["96KiB"]),
+        ("all-to-all-collective", "pxn", &["1KiB", "1MiB", "4MiB"]),
+        ("gather", "pxn", &["96KiB", "16MiB"]),
+        ("scatter", "pxn", &["96KiB"]),
     ];
-    for (kind, sizes) in sizes {
+    for (kind, way, sizes) in sizes {
         for size in sizes {
-            let text = format!("kind='{kind}'\nsize='{size}'\nalgorithm='ring'\ncost='none'");
+            let text = format!("kind='{kind}'\nsize='{size}'\nalgorithm='{way}'\ncost='none'");
             let jobs = crate::programs(&crate::testing::workloads(&text), &fabric, 1).unwrap();
             let job = &jobs[0];
             let (own, moved) = timed(job.program(&job.runs[0]).unwrap(), &fabric);

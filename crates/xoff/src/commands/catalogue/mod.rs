@@ -1,5 +1,6 @@
 //! `xoff catalogue`: what files can name.
 
+mod costs;
 mod facts;
 mod models;
 
@@ -11,8 +12,8 @@ use crate::output::{self, stdout_width};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use xoff_fabric::catalogue::{
-    Catalogue, CollectiveProfile, DCQCN_SETS, DcqcnSet, Form, Lane, Lanes, Make, Media, Milliwatts,
-    NicModel, Optics, Silicon, Source,
+    Catalogue, DCQCN_SETS, DcqcnSet, Form, Lane, Lanes, Make, Media, Milliwatts, NicModel, Optics,
+    Silicon, Source,
 };
 use xoff_fabric::suggest;
 use xoff_workload::training::{GPUS, GpuPreset, model_names};
@@ -23,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   xoff catalogue nic connectx-7
   xoff catalogue dcqcn paper
   xoff catalogue silicon --json
+  xoff catalogue collectives h100-efa
   xoff catalogue models
   xoff catalogue model llama-3-70b
 
@@ -31,6 +33,10 @@ one end; the reach of copper depends on the rate of a lane (`media dac --json`).
 
 `nic NAME` lists how the NIC's transport behaves unless a file says otherwise:
 each default with where it is from and how sure it is.
+
+`collectives` are what `profile` of a fabric file's [collectives] can name,
+with their mean error against published measurements by size: below 1 MiB a
+factor, above it a share; one NAME lists it for each published series.
 
 `models` are what `model` of a training step or an inference can name, `gpus`
 what its `gpu` can.
@@ -62,7 +68,8 @@ enum Part {
     Media,
     /// Named sets of DCQCN constants
     Dcqcn,
-    /// Named costs of collectives
+    /// Named costs of collectives, each with its error
+    #[value(alias = "collective")]
     Collectives,
     /// Models that training steps and inference can name
     #[value(alias = "model")]
@@ -121,8 +128,8 @@ impl Shown {
         add(Part::Nics, "nics", nics.values().map(nic_json).collect());
         add(Part::Media, "media", media.values().map(media_json).collect());
         add(Part::Dcqcn, "dcqcn", self.sets.iter().map(|set| facts::set_json(set)).collect());
-        let costs = collectives.values().map(collective_json).collect();
-        add(Part::Collectives, "collectives", costs);
+        let profiles = collectives.values().map(costs::json).collect();
+        add(Part::Collectives, "collectives", profiles);
         add(Part::Models, "models", self.models.iter().map(models::json).collect());
         add(Part::Gpus, "gpus", self.gpus.iter().map(models::gpu_json).collect());
         all
@@ -134,10 +141,13 @@ impl Shown {
             let nic = nics.values().next().map(|nic| facts::nic(nic, width, style));
             let set = self.sets.first().map(|set| facts::set(set, width, style));
             let model = self.models.first().map(|model| models::page(model, width, style));
+            let profile = collectives.values().next();
+            let profile = profile.map(|profile| costs::page(profile, width, style));
             let only = match args.part {
                 Some(Part::Nics) => nic,
                 Some(Part::Dcqcn) => set,
                 Some(Part::Models) => model,
+                Some(Part::Collectives) => profile,
                 _ => None,
             };
             if let Some(page) = only {
@@ -149,7 +159,7 @@ impl Shown {
             (Part::Nics, "NICs", nic_table(nics.values())),
             (Part::Media, "Cables and optics", media_table(media.values())),
             (Part::Dcqcn, "DCQCN constants", set_table(&self.sets)),
-            (Part::Collectives, "Costs of collectives", collective_table(collectives.values())),
+            (Part::Collectives, "Costs of collectives", costs::table(collectives.values())),
             (Part::Models, "Models", models::table(&self.models)),
             (Part::Gpus, "GPUs", models::gpu_table(&self.gpus)),
         ];
@@ -250,25 +260,6 @@ fn nic_table<'a>(entries: impl Iterator<Item = &'a NicModel>) -> Table {
         ]);
     }
     table
-}
-
-fn collective_table<'a>(profiles: impl Iterator<Item = &'a CollectiveProfile>) -> Table {
-    let columns = [("name", Align::Left), ("channels", Align::Right), ("from", Align::Left)];
-    let mut table = Table::new(&columns);
-    for profile in profiles {
-        let channels = profile.channels.map_or("by rule".to_owned(), |number| number.to_string());
-        table.row([profile.name.clone(), channels, profile.source.clone()]);
-    }
-    table
-}
-
-fn collective_json(profile: &CollectiveProfile) -> Value {
-    json!({
-        "name": profile.name,
-        "source": profile.source,
-        "channels": profile.channels,
-        "cost": profile.cost,
-    })
 }
 
 fn set_table(sets: &[&DcqcnSet]) -> Table {

@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   zcat train.log.gz | xoff trace - --format nccl
   xoff trace llama.et/ --replay examples/rail-64.toml
   xoff trace schedule.goal --replay examples/rail-64.toml --replicas 4
+  xoff trace llama65b.csv --replay examples/pod-256.toml --fidelity flow
   xoff trace examples/mixtral-64.toml --write chakra --out mixtral.et
 
 Reads Chakra execution traces (a folder of .et files, with their process

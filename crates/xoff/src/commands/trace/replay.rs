@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use std::fs;
 use std::path::{Path, PathBuf};
+use xoff_fabric::scenario::Fidelity;
 use xoff_units::Ratio;
 
 /// How a trace is replayed.
@@ -35,6 +36,10 @@ pub(crate) struct ReplayArgs {
     /// Seed of every random draw
     #[arg(long, value_name = "N", requires = "replay")]
     seed: Option<u64>,
+    /// What is simulated of the traffic: every packet, or flows with fair shares of links
+    /// (docs/fidelity.md)
+    #[arg(long, value_name = "WHAT", value_parser = run::fidelity, requires = "replay")]
+    fidelity: Option<Fidelity>,
 }
 
 impl ReplayArgs {
@@ -97,6 +102,9 @@ fn scenario(args: &Args, fabric: &Path) -> Result<String, Failure> {
         let seed = i64::try_from(seed).map_err(|_| Failure::input("a seed has 63 bits here"))?;
         table.insert("seed".to_owned(), seed.into());
     }
+    if let Some(fidelity) = own.fidelity {
+        table.insert("fidelity".to_owned(), fidelity.name().into());
+    }
     table.insert("workload".to_owned(), vec![workload].into());
     toml::to_string(&table).map_err(|error| Failure::input(error.to_string()))
 }
@@ -133,6 +141,7 @@ fn command(args: &Args, fabric: &Path) -> String {
     own.compute_scale.iter().for_each(|value| option("--compute-scale", value.to_string()));
     own.qps.iter().for_each(|value| option("--qps", value.to_string()));
     own.seed.iter().for_each(|value| option("--seed", value.to_string()));
+    own.fidelity.iter().for_each(|value| option("--fidelity", value.name().to_owned()));
     args.format.iter().for_each(|value| option("--format", value.to_string()));
     words.extend(own.lenient.then(|| "--lenient".to_owned()));
     words.join(" ")

@@ -3,7 +3,7 @@
 use super::super::number::{bytes, count, large, microseconds, percent, plain};
 use super::super::table::{Align, Table};
 use super::Page;
-use xoff_telemetry::{Summary, WorkloadSummary};
+use xoff_telemetry::{CollectiveSummary, Summary, WorkloadSummary};
 use xoff_units::Bytes;
 
 /// Workloads that other tables say little of, and tenants.
@@ -15,6 +15,37 @@ pub(super) fn tables(page: &mut Page, summary: &Summary) {
     ends(page, &rows);
     times(page, &rows);
     tenants(page, summary);
+}
+
+/// Collectives whose ranks come to them, or are done with them, at different times.
+pub(super) fn apart(page: &mut Page, rows: &[&CollectiveSummary]) {
+    let right = |name| (name, Align::Right);
+    let columns = [("collective", Align::Left), right("size")];
+    let (come, ends) = ("arrival skew", ["first end", "median end", "last end"].map(right));
+    let comes = rows.iter().any(|row| comes_apart(row));
+    let leaves = rows.iter().any(|row| ends_apart(row));
+    let columns = columns.into_iter().chain(comes.then(|| right(come)));
+    let columns: Vec<_> = columns.chain(ends.into_iter().filter(|_| leaves)).collect();
+    let mut table = Table::new(&columns);
+    for row in rows.iter().filter(|row| comes_apart(row) || ends_apart(row)) {
+        let time = |us: Option<f64>| us.map_or(String::new(), microseconds);
+        let mut cells = vec![row.name.clone(), bytes(Bytes::new(row.size_bytes))];
+        cells.extend(comes.then(|| time(row.apart_us)));
+        let all = row.ends_us.map(|ends| [ends.first, ends.median, ends.last]);
+        let all = all.map_or([None; 3], |all| all.map(Some));
+        cells.extend(all.map(time).into_iter().filter(|_| leaves));
+        table.row(cells);
+    }
+    page.section("Rank skew", &table);
+}
+
+/// Whether it shows: in the digits of a table.
+fn comes_apart(row: &CollectiveSummary) -> bool {
+    row.apart_us.is_some_and(|apart| apart > 0.0)
+}
+
+fn ends_apart(row: &CollectiveSummary) -> bool {
+    row.ends_us.is_some_and(|ends| microseconds(ends.first) != microseconds(ends.last))
 }
 
 /// What requests take to their tokens.
