@@ -65,7 +65,7 @@ impl Fleet {
         let found = audit::read(&files);
         let intent = with_fabric.then_some(&self.intent);
         let report = audit::audit_with(&found.devices, &found.cables, intent);
-        let about = ["ports may be missing", "NCCL's settings were not checked"];
+        let about = ["ports may be missing", "was not checked on"];
         let said = |note: &&String| about.iter().any(|words| note.contains(words));
         let notes = report.notes.iter().filter(said);
         let found = found.strange.iter().map(|id| format!("{id:?} is no device"));

@@ -6,7 +6,7 @@ use super::kind::{role, words};
 use super::nic;
 use super::rule;
 use super::scene::{Scene, usual};
-use crate::device::{Balancing, Device, RemarkKind};
+use crate::device::{Balancing, Device, Nccl, RemarkKind};
 use crate::number::Dscp;
 use crate::system::{SystemId, Topic};
 use std::collections::BTreeMap;
@@ -103,18 +103,23 @@ fn not_followed(scene: &Scene<'_>, found: &mut Collector<'_>) {
     }
 }
 
-/// Hosts whose environment of jobs was not collected, where that of others was: nothing is known of NCCL there.
+/// Hosts of which no file shows what NCCL is told, where files of others do: a host without an environment, or one that is cut off.
 fn jobs(scene: &Scene<'_>, found: &mut Collector<'_>) {
-    let (known, silent): (Vec<&Device>, Vec<&Device>) = scene
-        .devices
-        .iter()
-        .filter(|device| device.is_host())
-        .partition(|device| device.nccl.shown.is_some() || device.nccl.traffic_class.is_said());
-    let names: Vec<&str> = silent.iter().take(4).map(|device| device.name.as_str()).collect();
-    if !known.is_empty() && !silent.is_empty() {
+    let shown: [(&str, fn(&Nccl) -> bool); 2] = [
+        ("NCCL_IB_TC", |nccl| nccl.shown.is_some() || nccl.traffic_class.is_said()),
+        ("NCCL_IB_GID_INDEX", |nccl| nccl.gid_index.is_said()),
+    ];
+    for (name, is_shown) in shown {
+        let hosts = scene.devices.iter().filter(|device| device.is_host());
+        let (known, silent): (Vec<&Device>, Vec<&Device>) =
+            hosts.partition(|device| is_shown(&device.nccl));
+        if known.is_empty() || silent.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = silent.iter().take(4).map(|device| device.name.as_str()).collect();
         let more = if silent.len() > names.len() { ", …" } else { "" };
         found.note(format!(
-            "NCCL's settings were not checked on {} of {} hosts, of which no environment was collected: {}{more}",
+            "{name} was not checked on {} of {} hosts, whose files do not show it: {}{more}",
             silent.len(),
             silent.len() + known.len(),
             names.join(", ")
