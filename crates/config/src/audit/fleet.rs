@@ -103,9 +103,12 @@ fn not_followed(scene: &Scene<'_>, found: &mut Collector<'_>) {
     }
 }
 
+/// Whether something is known of what NCCL is told.
+type IsShown = fn(&Nccl) -> bool;
+
 /// Hosts of which no file shows what NCCL is told, where files of others do: a host without an environment, or one that is cut off.
 fn jobs(scene: &Scene<'_>, found: &mut Collector<'_>) {
-    let shown: [(&str, fn(&Nccl) -> bool); 2] = [
+    let shown: [(&str, IsShown); 2] = [
         ("NCCL_IB_TC", |nccl| nccl.shown.is_some() || nccl.traffic_class.is_said()),
         ("NCCL_IB_GID_INDEX", |nccl| nccl.gid_index.is_said()),
     ];
