@@ -25,6 +25,7 @@ mod reference;
 mod rule;
 mod scene;
 mod silence;
+mod sizes;
 mod statement;
 mod tenants;
 mod tunnels;

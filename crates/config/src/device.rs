@@ -368,6 +368,12 @@ pub enum RemarkKind {
     Malformed,
     /// The text ends in the middle of it: what would follow is not there.
     Truncated,
+    /// The line that the system writes last is not there.
+    Unended,
+    /// It writes another DSCP into packets, which is not followed.
+    Rewrite,
+    /// It puts packets into tunnels, which are not looked at on this system.
+    Tunnel,
 }
 
 impl RemarkKind {
@@ -378,6 +384,9 @@ impl RemarkKind {
             RemarkKind::Unknown => "unknown",
             RemarkKind::Malformed => "malformed",
             RemarkKind::Truncated => "truncated",
+            RemarkKind::Unended => "without its end",
+            RemarkKind::Rewrite => "rewrites DSCPs",
+            RemarkKind::Tunnel => "tunnel",
         }
     }
 }

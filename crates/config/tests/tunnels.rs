@@ -2,6 +2,9 @@
 
 use xoff_config::Files;
 use xoff_config::audit::{self, Report};
+use xoff_config::device::RemarkKind;
+use xoff_config::place::FileId;
+use xoff_config::system::{Input, SystemId};
 use xoff_fabric::Severity;
 
 const QOS: &str = "qos profile ROCE\n   qos trust dscp\n   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n   \
@@ -91,4 +94,45 @@ fn sonic_s_pipes_lose_the_class_and_its_remapping_does_not() {
     assert_eq!(audited(", \"dscp_mode\": \"uniform\""), 0);
     assert_eq!(audited(", \"dscp_mode\": \"pipe\""), 1);
     assert_eq!(audited(", \"dscp_mode\": \"pipe\", \"encap_tc_to_dscp_map\": \"TUNNEL\""), 0);
+}
+
+/// What is read and not judged is said, where there is RoCE.
+#[test]
+fn what_is_not_followed_is_said() {
+    let roce = "hostname leaf\nclass-map type qos match-any ROCE\n  match dscp 26\npolicy-map type qos IN\n  class ROCE\n    \
+                set qos-group 3\n    set dscp 10\npolicy-map type network-qos N\n  class type network-qos c-8q-nq3\n    \
+                mtu 9216\n    pause pfc-cos 3\nsystem qos\n  service-policy type network-qos N\ninterface Ethernet1/1\n  \
+                priority-flow-control mode on\n  mtu 9216\n  service-policy type qos input IN\n";
+    let notes = |text: &str| {
+        let mut files = Files::default();
+        files.add("leaf.cfg", text);
+        let found = audit::read(&files);
+        audit::audit_with(&found.devices, &found.cables, None).notes
+    };
+    let tunnel = "interface nve1\n  no shutdown\n  member vni 10010\n    suppress-arp\n";
+    let said = |notes: &[String], word: &str| notes.iter().any(|note| note.contains(word));
+    let both = notes(&format!("{roce}{tunnel}"));
+    assert!(said(&both, "1 nx-os devices put packets into tunnels"), "{both:?}");
+    assert!(said(&both, "1 nx-os devices rewrite DSCPs"), "{both:?}");
+    let neither = notes(&roce.replace("    set dscp 10\n", ""));
+    assert!(!said(&neither, "tunnels") && !said(&neither, "rewrite"), "{neither:?}");
+}
+
+#[test]
+fn tunnels_of_other_systems_are_seen() {
+    let count = |system: SystemId, text: &str| {
+        let device = system.system().parse(&Input { name: "x", file: FileId(0), text });
+        (device.count(RemarkKind::Tunnel), device.count(RemarkKind::Rewrite))
+    };
+    let set = "set vlans v10 vlan-id 10\nset vlans v10 vxlan vni 10010\n\
+               set class-of-service interfaces et-0/0/1 unit 0 rewrite-rules dscp R\n";
+    assert_eq!(count(SystemId::JunosSet, set), (1, 1));
+    let braces = "vlans { v10 { vlan-id 10; vxlan { vni 10010; } } }\n";
+    assert_eq!(count(SystemId::Junos, braces), (1, 0));
+    assert_eq!(count(SystemId::PicOs, "set vxlans vni 10010 vlan 10\n"), (1, 0));
+    let os10 = "virtual-network 10\n vxlan-vni 10010\n!\nvirtual-network 11\n!\n";
+    assert_eq!(count(SystemId::Os10, os10), (1, 0));
+    let eos = "qos rewrite dscp\n";
+    assert_eq!(count(SystemId::Eos, eos), (0, 1));
+    assert_eq!(count(SystemId::Eos, "no qos rewrite dscp\n"), (0, 0));
 }

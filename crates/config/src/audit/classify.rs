@@ -2,11 +2,13 @@
 
 use super::cure::Aspect;
 use super::finding::{Collector, Fault};
+use super::kind::role;
 use super::rule;
 use super::scene::Site;
 use super::tenants;
-use crate::device::Port;
+use crate::device::{Device, Port};
 use crate::number::{Class, Dscp, Priorities};
+use crate::qos::Trust;
 use crate::system::SystemId;
 use xoff_fabric::model::Scheduling;
 
@@ -86,8 +88,23 @@ fn trust(site: &Site<'_>, found: &mut Collector<'_>) -> bool {
     };
     let fault =
         Fault::new(&rule::TRUST, word).at(trust.place().or(site.port.place)).cured_by(Aspect::Maps);
-    found.port(site, fault);
+    found.port(site, if may_sort_by_vlan(site) { fault.warning() } else { fault });
     false
+}
+
+/// Whether a switch may well sort RoCE by VLAN priority, although others of the folder go by DSCP: all its ports that pause
+/// trust VLAN priorities, as switched ports of EOS do unless told otherwise, and neither a host, a cable nor a switch of its kind says
+/// that it is meant to do what those others do.
+fn may_sort_by_vlan(site: &Site<'_>) -> bool {
+    let scene = site.scene;
+    let own = role(&site.device.name);
+    let alike = |(index, other): (usize, &&Device)| index != site.index && role(&other.name) == own;
+    let by_vlan =
+        |other: Site<'_>| other.wire.is_none() && other.port.trust.get() == Some(Trust::Pcp);
+    scene.intent.is_none()
+        && !scene.devices.iter().any(|device| device.is_host())
+        && !scene.devices.iter().enumerate().any(alike)
+        && scene.sites_of(site.index, site.device).all(by_vlan)
 }
 
 fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {

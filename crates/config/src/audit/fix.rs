@@ -13,6 +13,7 @@ use crate::cabling::scan;
 use crate::change::Change;
 use crate::device::{Device, PortName, RemarkKind};
 use crate::facts::{self, Facts};
+use crate::host::INTERFACE;
 use crate::place::{Files, Place};
 use crate::system::Input;
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +67,7 @@ impl<'a> Fixer<'a> {
             if self.tried(&target, device, &text).is_none() {
                 continue;
             }
-            let text = self.shortened(&target, device, text);
+            let text = runnable(device, self.shortened(&target, device, text));
             let Some((after, text_after)) = self.applied(device, &text) else { continue };
             let undo = self.undo(device, &after, text_after.as_deref());
             return Fix { apply: text.trim_end().to_owned(), undo, reason: String::new() };
@@ -271,6 +272,18 @@ struct Target<'t> {
     rule: &'static str,
     message: &'t str,
     ports: &'t [PortName],
+}
+
+/// Commands of a host as a shell takes them: what sets no setting, and is left out of a short fix, sets a variable.
+fn runnable(device: &Device, text: String) -> String {
+    if !device.is_host() || !text.contains("$NET") || text.contains("NET=") {
+        return text;
+    }
+    let nic = |line: &str| match line.starts_with("DEV=") {
+        true => format!("{line}\n{INTERFACE}"),
+        false => format!("{line}\n"),
+    };
+    text.lines().map(nic).collect()
 }
 
 /// A host with what commands set laid over what it had.

@@ -2,18 +2,23 @@
 
 use super::cure::Aspect;
 use super::finding::{Collector, Fault};
+use super::kind::{role, words};
 use super::nic;
 use super::rule;
 use super::scene::{Scene, usual};
-use crate::device::{Balancing, Device};
+use crate::device::{Balancing, Device, Nccl, RemarkKind};
 use crate::number::Dscp;
 use crate::system::{SystemId, Topic};
+use std::collections::BTreeMap;
 
 pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     for system in SystemId::ALL {
         versions(scene, system, found);
     }
     guards(scene, found);
+    fewer_ports(scene, found);
+    not_followed(scene, found);
+    jobs(scene, found);
     for number in 0..scene.missing.len() {
         let fault = Fault::new(&rule::NOT_SEEN, "its configuration was not collected");
         found.device(scene.devices.len() + number, fault);
@@ -46,6 +51,82 @@ fn versions(scene: &Scene<'_>, system: SystemId, found: &mut Collector<'_>) {
         };
         let message = format!("software {version}; most {system} devices run {common}");
         found.device(index, Fault::new(&rule::VERSIONS, message).at(device.version.place()));
+    }
+}
+
+/// A device with fewer ports of RoCE than all others that are named alike: its rack may be half empty, or its text cut off between two
+/// ports. The first is no mistake.
+fn fewer_ports(scene: &Scene<'_>, found: &mut Collector<'_>) {
+    if scene.intent.is_some() {
+        return;
+    }
+    let mut roles: BTreeMap<(SystemId, String), Vec<(usize, usize)>> = BTreeMap::new();
+    for (index, device) in scene.devices.iter().enumerate() {
+        let ports = scene.sites_of(index, device).count();
+        roles.entry((device.system, role(&device.name))).or_default().push((ports, index));
+    }
+    for ((system, role), mut all) in roles {
+        all.sort_unstable();
+        let [(fewest, index), (usual, _), .., (most, _)] = all[..] else { continue };
+        if all.len() > 3 && fewest < usual && usual == most {
+            found.note(format!(
+                "{} has {fewest} ports that carry RoCE, all other {} have {usual}: ports may be missing from its text",
+                scene.devices[index].name,
+                words(system, &role)
+            ));
+        }
+    }
+}
+
+/// What is read and not judged: tunnels of some systems, and DSCPs that are rewritten on the way.
+fn not_followed(scene: &Scene<'_>, found: &mut Collector<'_>) {
+    if scene.agreement.data_dscp.is_none() {
+        return;
+    }
+    let kinds = [
+        (
+            RemarkKind::Tunnel,
+            "put packets into tunnels: whether outer headers keep the DSCP and the marks of RDMA data",
+        ),
+        (RemarkKind::Rewrite, "rewrite DSCPs: which class RDMA data has behind them"),
+    ];
+    for system in SystemId::ALL {
+        for (kind, what) in kinds {
+            let own = |device: &&&Device| device.system == system && device.count(kind) > 0;
+            let count = scene.devices.iter().filter(own).count();
+            if count > 0 {
+                found.note(format!(
+                    "{count} {system} devices {what} was not checked (`--unknown` lists the statements)"
+                ));
+            }
+        }
+    }
+}
+
+/// Whether something is known of what NCCL is told.
+type IsShown = fn(&Nccl) -> bool;
+
+/// Hosts of which no file shows what NCCL is told, where files of others do: a host without an environment, or one that is cut off.
+fn jobs(scene: &Scene<'_>, found: &mut Collector<'_>) {
+    let shown: [(&str, IsShown); 2] = [
+        ("NCCL_IB_TC", |nccl| nccl.shown.is_some() || nccl.traffic_class.is_said()),
+        ("NCCL_IB_GID_INDEX", |nccl| nccl.gid_index.is_said()),
+    ];
+    for (name, is_shown) in shown {
+        let hosts = scene.devices.iter().filter(|device| device.is_host());
+        let (known, silent): (Vec<&Device>, Vec<&Device>) =
+            hosts.partition(|device| is_shown(&device.nccl));
+        if known.is_empty() || silent.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = silent.iter().take(4).map(|device| device.name.as_str()).collect();
+        let more = if silent.len() > names.len() { ", …" } else { "" };
+        found.note(format!(
+            "{name} was not checked on {} of {} hosts, whose files do not show it: {}{more}",
+            silent.len(),
+            silent.len() + known.len(),
+            names.join(", ")
+        ));
     }
 }
 

@@ -6,12 +6,11 @@
 //! fabric; where nothing decides, the value that makes RoCE lossless wins, and else both sides are reported.
 
 use super::kind::{self, Kind};
+use super::sizes;
 use crate::device::{Device, Port, PortName};
 use crate::facts::{self, Facts};
-use crate::place::Said;
 use crate::system::SystemId;
 use std::collections::{BTreeMap, BTreeSet};
-use xoff_units::Bytes;
 
 /// What most devices have, for every port that carries RoCE.
 pub(super) struct Reference {
@@ -86,7 +85,7 @@ impl Reference {
             own.into_iter().map(|kind| (kind.clone(), poll.choices(kind))).collect();
         let mut all: Vec<Device> =
             devices.iter().map(|device| Device::new(&device.name, device.system)).collect();
-        whole_devices(devices, &mut all);
+        sizes::whole_devices(devices, &mut all);
         let mut made: BTreeMap<&Kind, Port> = BTreeMap::new();
         for ((index, name), kind) in &kinds {
             let model = made.entry(kind).or_insert_with(|| model(&choices[kind], &signatures));
@@ -376,46 +375,6 @@ impl Votes<'_> {
             count,
             of: self.devices,
             what: self.what.clone(),
-        })
-    }
-}
-
-/// Buffers that devices have as a whole, where more than half of three or more that are named alike, or of the whole
-/// system, have the same.
-fn whole_devices(devices: &[&Device], all: &mut [Device]) {
-    let pools = Sizes::of(devices, |device| device.headroom_pool);
-    let buffers = Sizes::of(devices, |device| device.shared_buffer);
-    for (own, made) in devices.iter().zip(all).filter(|(own, _)| !own.is_host()) {
-        made.headroom_pool = pools.common(own).unwrap_or(own.headroom_pool);
-        made.shared_buffer = buffers.common(own).unwrap_or(own.shared_buffer);
-    }
-}
-
-/// Votes for a size, by system and by how devices are named; no name stands for all.
-struct Sizes(BTreeMap<(SystemId, String), Counted>);
-
-/// How many devices have each size.
-type Counted = BTreeMap<Option<Bytes>, (Said<Bytes>, usize)>;
-
-impl Sizes {
-    fn of(devices: &[&Device], size: impl Fn(&Device) -> Said<Bytes>) -> Self {
-        let mut votes = Self(BTreeMap::new());
-        for device in devices {
-            for role in [kind::role(&device.name), String::new()] {
-                let own = votes.0.entry((device.system, role)).or_default();
-                let said = size(device);
-                own.entry(said.get()).or_insert((said, 0)).1 += 1;
-            }
-        }
-        votes
-    }
-
-    fn common(&self, device: &Device) -> Option<Said<Bytes>> {
-        [kind::role(&device.name), String::new()].into_iter().find_map(|role| {
-            let own = self.0.get(&(device.system, role))?;
-            let total: usize = own.values().map(|(_, count)| count).sum();
-            let (size, count) = own.values().max_by_key(|(_, count)| *count)?;
-            (total > 2 && 2 * count > total).then_some(*size)
         })
     }
 }

@@ -306,7 +306,10 @@ impl<'a> Scene<'a> {
         let (Some(device), Some(meant)) = (self.devices.get(index), self.fitted(index)) else {
             return Vec::new();
         };
-        let taken: BTreeSet<&PortName> = self.wiring.aliases[index].values().collect();
+        // Descriptions of others may name a port that the device does not have.
+        let own = |(name, _): &(&PortName, &PortName)| device.ports.contains_key(*name);
+        let aliases = self.wiring.aliases[index].iter().filter(own);
+        let taken: BTreeSet<&PortName> = aliases.map(|(_, meant)| meant).collect();
         let there = |name: &&PortName| device.ports.contains_key(*name) || taken.contains(name);
         meant.ports.keys().filter(|name| !there(name)).collect()
     }

@@ -25,6 +25,18 @@ pub(super) fn cut(devices: &[Device]) -> Cut {
 
 pub(super) fn check(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
     unreadable(index, device, found);
+    unchecked(scene, index, device, found);
+    // Whoever keeps files may leave the end out: what there is was checked.
+    let end = device.remarks.iter().find(|remark| remark.kind == RemarkKind::Unended);
+    if let Some(end) = end {
+        let message = "the text says that it is the output of a command, and lacks the `end` of that: if it is cut off, what \
+                       stands behind was not checked";
+        found.device(index, Fault::new(&rule::TRUNCATED, message).at([end.place]).warning());
+    }
+}
+
+/// Devices and ports of which nothing was checked.
+fn unchecked(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
     if scene.intent.is_some() && scene.intended(index).is_none() {
         let message = "the fabric file has no device of this name: nothing was checked";
         return found.device(index, Fault::new(&rule::NOT_IN_FABRIC, message));

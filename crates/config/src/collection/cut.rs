@@ -1,11 +1,12 @@
 //! Texts of switches that are cut off, as far as the others tell it: many systems end a configuration with a line of
-//! its own, and half a line is one that no other device has. Formats with brackets tell it themselves.
+//! its own, and half a line is one that no other device has. Formats with brackets tell it themselves, and so does the output of
+//! EOS, which names its command at the top and ends with `end`.
 
 use crate::audit::role;
 use crate::device::{Device, Remark, RemarkKind};
 use crate::place::{File, FileId, Files, Place};
 use crate::system::SystemId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Others that have to end alike before one that does not is called cut off.
 const LEAST: usize = 3;
@@ -15,7 +16,8 @@ const LEAST: usize = 3;
 struct Endings {
     texts: usize,
     ended: usize,
-    last: BTreeMap<String, usize>,
+    /// The last lines, each with how many texts end so and how those begin.
+    last: BTreeMap<String, (usize, BTreeSet<String>)>,
 }
 
 /// Remarks the devices whose text lacks the line that all others of their kind end with, or ends within a line.
@@ -35,7 +37,9 @@ pub(super) fn mark(devices: &mut [Device], files: &Files) {
             let endings = all.entry(kind).or_default();
             endings.texts += 1;
             endings.ended += usize::from(file.text.ends_with('\n'));
-            *endings.last.entry(last(&file.text)).or_default() += 1;
+            let (count, openings) = endings.last.entry(last(&file.text)).or_default();
+            *count += 1;
+            openings.insert(opening(&file.text));
         }
     }
     let lines = |system: SystemId, but: FileId| {
@@ -66,18 +70,51 @@ pub(super) fn mark(devices: &mut [Device], files: &Files) {
     for (device, cut) in devices.iter_mut().zip(cut) {
         let Some(file) = device.files.first().and_then(|id| files.get(*id)) else { continue };
         let known = device.remarks.iter().any(|remark| remark.kind == RemarkKind::Truncated);
-        if let (true, false, Some(id)) = (cut, known, device.files.first()) {
+        let kind = match cut {
+            true => RemarkKind::Truncated,
+            false if device.system == SystemId::Eos && is_unended(&file.text) => {
+                RemarkKind::Unended
+            }
+            false => continue,
+        };
+        if let (false, Some(id)) = (known, device.files.first()) {
             let line = file.text.trim_end().lines().count().max(1) as u32;
-            device
-                .remarks
-                .push(Remark { place: Place::line(*id, line), kind: RemarkKind::Truncated });
+            device.remarks.push(Remark { place: Place::line(*id, line), kind });
         }
     }
+}
+
+/// Whether a text of EOS says that it is the output of `show running-config`, and lacks the `end` of it. Parts of a configuration
+/// (`show running-config section qos`) have none.
+fn is_unended(text: &str) -> bool {
+    let command = |line: &str| {
+        let words = line.trim_start_matches('!').trim_start().strip_prefix("Command:")?;
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let ["show", "running-config" | "startup-config", rest @ ..] = &words[..] else {
+            return Some(false);
+        };
+        Some(rest.iter().all(|word| matches!(*word, "all" | "sanitized" | "detail")))
+    };
+    let whole = text.lines().take(20).find_map(command) == Some(true);
+    whole && !text.lines().any(|line| line.trim_end() == "end")
 }
 
 /// The last line that is not empty, without its numbers.
 fn last(text: &str) -> String {
     plain(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default())
+}
+
+/// How a text begins: a comment, a word, the prompt before a command. A part of a configuration, which is not what a device was
+/// asked for, begins otherwise.
+fn opening(text: &str) -> String {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut words = first.split_whitespace();
+    let is_word = |word: &&str| word.contains(|letter: char| letter.is_alphanumeric());
+    match words.find(is_word).map(plain) {
+        Some(word) if word.contains(['#', '>', '@']) => "prompt".to_owned(),
+        Some(word) => word,
+        None => first.to_owned(),
+    }
 }
 
 fn plain(line: &str) -> String {
@@ -91,11 +128,12 @@ impl Endings {
         if others < LEAST {
             return false;
         }
-        let usual = self.last.iter().find(|(_, count)| **count == others).map(|(last, _)| last);
+        let usual = self.last.iter().find(|(_, (count, _))| *count == others);
         let lacks = |usual: &String| {
             last(text) != *usual && !text.lines().any(|line| plain(line) == *usual)
         };
-        usual.is_some_and(lacks)
+        usual
+            .is_some_and(|(usual, (_, openings))| lacks(usual) && openings.contains(&opening(text)))
     }
 
     /// Whether all texts but one, which does not, end with a whole line.

@@ -186,3 +186,22 @@ fn half_a_line_is_the_beginning_of_one_that_others_have() {
     assert!(!cut_off("  mtu 9216\n  description to spine\n  no shutdown"));
     assert!(!cut_off("  mtu 9216\n  description to spine"));
 }
+
+/// A part of a configuration among outputs of a command is no output that was cut off.
+#[test]
+fn a_part_begins_otherwise_than_the_whole() {
+    let body = "- set:\n    bridge:\n      domain:\n        br_default: {}\n    interface:\n      swp1:\n        link:\n          mtu: 9216\n";
+    let whole = format!("- header:\n    model: vx\n{body}    vrf:\n      default: {{}}\n");
+    let cut = |text: &str| {
+        let mut files = Files::default();
+        for number in 1..4 {
+            files.add(format!("leaf{number}.yaml"), whole.as_str());
+        }
+        files.add("leaf4.yaml", text);
+        let found = read(&files);
+        assert_eq!(found.devices.len(), 4);
+        found.devices[3].count(crate::device::RemarkKind::Truncated) > 0
+    };
+    assert!(cut(&format!("- header:\n    model: vx\n{body}")));
+    assert!(!cut(body));
+}

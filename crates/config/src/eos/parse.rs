@@ -134,6 +134,9 @@ impl Parser {
                 self.vxlan.rewrite(form, map, statement.line, &self.notes);
             }
             // How packets are rewritten, and what ECN does with those that cannot be marked.
+            (Form::Plain, ["qos", "rewrite", "dscp", ..]) => {
+                self.notes.mark(statement.line, RemarkKind::Rewrite);
+            }
             (_, ["qos", "rewrite" | "random-detect", ..]) => {}
             (form, ["platform", "trident", "mmu", rest @ ..]) => {
                 self.shared.mmu(form, rest, statement, &mut self.notes);

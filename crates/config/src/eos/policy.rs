@@ -81,6 +81,9 @@ impl Policies {
                         set = notes.said(line.line, Class::read(number));
                     }
                     // Rewrites, policers and marks of precedence change no class.
+                    (Form::Plain, ["set", "dscp", ..]) => {
+                        notes.mark(line.line, RemarkKind::Rewrite)
+                    }
                     (_, ["set", "dscp" | "cos" | "drop-precedence", ..] | ["police", ..]) => {}
                     _ => notes.unknown(line),
                 }

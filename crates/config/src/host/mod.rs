@@ -20,6 +20,7 @@ mod mlxconfig;
 mod nicctl;
 mod parse;
 mod render;
+pub(crate) use render::INTERFACE;
 mod sysfs;
 
 pub(crate) use parse::{HostFile, read};

@@ -232,10 +232,7 @@ impl Parser {
 
     /// The NIC that a line names by any of its names.
     pub(super) fn at(&mut self, number: u32, name: &str) -> &mut Port {
-        let name = match (name.trim_matches('"'), &self.current) {
-            ("$NET" | "$DEV", Some(current)) => current.clone(),
-            (name, _) => name.to_owned(),
-        };
+        let name = self.named(name);
         let place = self.notes.line(number);
         let port = self.device.port(&name);
         widen(port, place);
@@ -263,7 +260,12 @@ impl Parser {
     /// The name in a line, with variables of our scripts replaced.
     pub(super) fn named(&self, name: &str) -> String {
         match (name.trim_matches('"'), &self.current) {
-            ("$NET" | "$DEV", Some(current)) => current.clone(),
+            // What was shown of the interface before is what a command changes.
+            ("$NET", Some(current)) => {
+                let joined = self.same.iter().rev().find(|(device, _)| device == current);
+                joined.map_or(current, |(_, interface)| interface).clone()
+            }
+            ("$DEV", Some(current)) => current.clone(),
             (name, _) => name.to_owned(),
         }
     }

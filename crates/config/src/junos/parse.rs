@@ -125,6 +125,9 @@ impl Parser {
                 self.firewall(rest, place);
                 self.notes.mark(line, RemarkKind::Foreign);
             }
+            ["vlans" | "bridge-domains" | "routing-instances", .., "vxlan", "vni", _] => {
+                self.notes.mark(line, RemarkKind::Tunnel);
+            }
             _ => self.notes.mark(line, RemarkKind::Foreign),
         }
     }
@@ -163,6 +166,9 @@ impl Parser {
             }
             ["unit", _, "forwarding-class", class] | ["forwarding-class", class] => {
                 bound.fixed = Some(((*class).to_owned(), place));
+            }
+            ["unit", _, "rewrite-rules", "dscp", ..] | ["rewrite-rules", "dscp", ..] => {
+                self.notes.mark(line, RemarkKind::Rewrite);
             }
             ["unit", _, "rewrite-rules", ..] | ["rewrite-rules", ..] => {}
             ["unit", _, "classifiers", kind, ..] | ["classifiers", kind, ..]

@@ -126,6 +126,14 @@ impl Parser {
                 policies.lists.read(name, statement);
                 access_list(name, statement, &mut self.device, notes);
             }
+            (Form::Plain, ["interface", name]) if name.to_ascii_lowercase().starts_with("nve") => {
+                notes.foreign(statement);
+                let carries =
+                    |child: &&Statement<'_>| child.words().starts_with(&["member", "vni"]);
+                if let Some(child) = statement.children.iter().find(carries) {
+                    notes.mark(child.line, RemarkKind::Tunnel);
+                }
+            }
             (form, ["interface", names @ ..]) => self.interface(form, names, statement),
             (_, ["policy-map" | "qos", ..]) => notes.unknown(statement),
             _ => notes.foreign(statement),

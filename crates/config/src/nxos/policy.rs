@@ -163,6 +163,9 @@ impl Policies {
                     }
                     (_, ["set", "qos-group", ..]) => group = Said::Absent,
                     // Rewrites and policers change no class.
+                    (Form::Plain, ["set", "dscp" | "precedence", ..] | ["set", "ip", ..]) => {
+                        notes.mark(set.line, RemarkKind::Rewrite);
+                    }
                     (_, ["set", "dscp" | "cos" | "precedence" | "dlb-mode", ..])
                     | (_, ["set", "ip", ..] | ["police" | "description", ..]) => {}
                     _ => notes.unknown(set),

@@ -112,6 +112,13 @@ impl Parser {
                 }
             }
             (_, ["dcbx", ..]) => {}
+            (Form::Plain, ["virtual-network", _]) => {
+                notes.foreign(statement);
+                let carries = |child: &&Statement<'_>| child.words().starts_with(&["vxlan-vni"]);
+                if let Some(child) = statement.children.iter().find(carries) {
+                    notes.mark(child.line, RemarkKind::Tunnel);
+                }
+            }
             (Form::Plain, ["ip", "access-list", name]) => {
                 access_list(name, statement, &mut self.device, notes);
             }

@@ -164,6 +164,9 @@ impl Policies {
                     }
                     (_, ["trust", ..]) => rule.trust = Said::Absent,
                     // Rewrites and policers change no class.
+                    (Form::Plain, ["set", "dscp", ..]) => {
+                        notes.mark(line.line, RemarkKind::Rewrite)
+                    }
                     (_, ["set", "dscp" | "cos", ..] | ["police" | "description", ..]) => {}
                     _ => notes.unknown(line),
                 }

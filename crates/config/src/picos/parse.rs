@@ -98,6 +98,7 @@ impl Parser {
                 self.device.guards.push(Guard { name: (*name).to_owned(), place });
                 self.notes.mark(line, RemarkKind::Foreign);
             }
+            ["vxlans", "vni", ..] => self.notes.mark(line, RemarkKind::Tunnel),
             _ => self.notes.mark(line, RemarkKind::Foreign),
         }
     }

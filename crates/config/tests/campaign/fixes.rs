@@ -116,9 +116,12 @@ fn one(case: &Case, mistake: &Mistake, finding: &Finding, around: &Around<'_>, t
 fn applied(case: &Case, mistake: &Mistake, finding: &Finding) -> Option<Texts> {
     let switch = case.plan.switches.iter().any(|switch| switch.name == finding.device);
     if !switch {
-        let name = format!("hosts/{}.txt", finding.device);
         let mut texts = case.texts(Some(mistake));
-        let text = texts.get_mut(&name)?;
+        // Where a host has a folder, a script is one more file in it.
+        let session = format!("hosts/{}.txt", finding.device);
+        let script = format!("hosts/{}/xoff-fix.sh", finding.device);
+        let name = if texts.contains_key(&session) { session } else { script };
+        let text = texts.entry(name).or_default();
         *text = format!("{text}{}\n", finding.fix.apply);
         return Some(texts);
     }

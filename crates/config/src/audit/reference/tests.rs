@@ -3,7 +3,8 @@
 use super::super::wiring::Wiring;
 use super::*;
 use crate::number::Priority;
-use xoff_units::Rate;
+use crate::place::Said;
+use xoff_units::{Bytes, Rate};
 
 /// Makes a port another one.
 type Change = fn(&mut Port);

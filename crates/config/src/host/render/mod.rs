@@ -29,6 +29,9 @@ pub(super) fn render(device: &Device) -> Vec<Rendered> {
     ]
 }
 
+/// What a shell needs to know before it meets `$NET`.
+pub(crate) const INTERFACE: &str = "NET=$(ls /sys/class/infiniband/$DEV/device/net)\n";
+
 /// One NIC after the other, each in a shell of its own: a failure ends the settings of that NIC, not those of the
 /// next. With an argument only the NIC of that name is set.
 fn script(device: &Device) -> String {
@@ -52,7 +55,7 @@ fn script(device: &Device) -> String {
         let _ = writeln!(text, "DEV={name}");
         block(&mut text, |text| {
             *text += "[ \"${1:-$DEV}\" = \"$DEV\" ] || exit 0\n";
-            *text += "NET=$(ls /sys/class/infiniband/$DEV/device/net)\n";
+            *text += INTERFACE;
             if let Some(mtu) = port.mtu.said() {
                 let _ = writeln!(text, "ip link set dev $NET mtu {}", mtu.get());
             }

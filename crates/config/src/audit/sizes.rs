@@ -1,0 +1,82 @@
+//! Buffers that devices have as a whole: the size that most devices have which ought to have the same.
+
+use super::kind;
+use crate::device::Device;
+use crate::place::Said;
+use crate::system::SystemId;
+use std::collections::BTreeMap;
+use xoff_units::{Bytes, Rate};
+
+/// Enters what most have into each device.
+pub(super) fn whole_devices(devices: &[&Device], all: &mut [Device]) {
+    let pools = Sizes::of(devices, |device| device.headroom_pool);
+    let buffers = Sizes::of(devices, |device| device.shared_buffer);
+    for (own, made) in devices.iter().zip(all).filter(|(own, _)| !own.is_host()) {
+        made.headroom_pool = pools.common(own).unwrap_or(own.headroom_pool);
+        made.shared_buffer = buffers.common(own).unwrap_or(own.shared_buffer);
+    }
+}
+
+/// Votes for a size, by system and by what makes devices alike.
+struct Sizes(BTreeMap<(SystemId, Alike), Counted>);
+
+/// What makes devices alike. Buffers depend on ports: leaves and spines differ in them.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Alike {
+    /// How they are named.
+    Named(String),
+    /// How many ports of each speed they have.
+    Built(BTreeMap<Option<Rate>, usize>),
+    /// Nothing but the system.
+    All,
+}
+
+/// How many devices have each size.
+type Counted = BTreeMap<Option<Bytes>, (Said<Bytes>, usize)>;
+
+impl Sizes {
+    fn of(devices: &[&Device], size: impl Fn(&Device) -> Said<Bytes>) -> Self {
+        let mut votes = Self(BTreeMap::new());
+        for device in devices {
+            for alike in [Alike::named(device), Alike::built(device), Alike::All] {
+                let own = votes.0.entry((device.system, alike)).or_default();
+                let said = size(device);
+                own.entry(said.get()).or_insert((said, 0)).1 += 1;
+            }
+        }
+        votes
+    }
+
+    /// What more than half of three or more have, or both of two. Two that differ ask all devices, and one alone those that are built alike.
+    fn common(&self, device: &Device) -> Option<Said<Bytes>> {
+        let named = self.0.get(&(device.system, Alike::named(device)))?;
+        let next = match total(named) {
+            1 => Alike::built(device),
+            _ => Alike::All,
+        };
+        let most = |own: &Counted| {
+            let (size, count) = own.values().max_by_key(|(_, count)| *count)?;
+            (total(own) > 1 && 2 * count > total(own)).then_some(*size)
+        };
+        let of_three = |own: &&Counted| total(own) > 2;
+        most(named).or_else(|| self.0.get(&(device.system, next)).filter(of_three).and_then(most))
+    }
+}
+
+fn total(counted: &Counted) -> usize {
+    counted.values().map(|(_, count)| count).sum()
+}
+
+impl Alike {
+    fn named(device: &Device) -> Self {
+        Self::Named(kind::role(&device.name))
+    }
+
+    fn built(device: &Device) -> Self {
+        let mut ports = BTreeMap::new();
+        for port in device.ports.values() {
+            *ports.entry(port.rate.get()).or_default() += 1;
+        }
+        Self::Built(ports)
+    }
+}
