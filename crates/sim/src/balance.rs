@@ -19,7 +19,7 @@ use crate::event::EventQueue;
 use crate::id::FlowHash;
 use crate::switch::packet::Packet;
 use crate::switch::port::Port;
-use state::{BANDS, FIRST_BAND, LOAD_STEP, Quality, pick};
+use state::{BANDS, LOAD_STEP, pick};
 use xoff_fabric::model::{Choice, ClassId, PortId, SwitchId};
 
 impl<Q: EventQueue> Engine<'_, Q> {
@@ -135,9 +135,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The band of a port as it is now, for a class.
     #[inline(always)]
     fn band(&self, port: PortId, class: ClassId) -> u32 {
-        let quality = self.net.balance.qualities[port];
-        debug_assert_eq!(quality, Quality::of(&self.net.ports[port], FIRST_BAND), "not seen");
-        quality.band(class)
+        self.net.balance.qualities[port].band(class)
     }
 
     /// The band of the best port by which a packet could go on after the next switch.

@@ -190,6 +190,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     fn end_stretch(&mut self) -> Option<Outcome> {
         self.observation.begin_stretch();
+        debug_assert!(self.net.balance.is_true_of(&self.net.ports), "a change was not seen");
         if self.stop.is_some() {
             return self.stop.take();
         }

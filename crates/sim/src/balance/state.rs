@@ -49,7 +49,7 @@ pub(super) struct Quality {
 
 impl Quality {
     /// What a port is like, where the first band is `first` bytes wide.
-    pub(super) fn of(port: &Port, first: u32) -> Self {
+    fn of(port: &Port, first: u32) -> Self {
         Self { band: queue_band(port, first) as u8, paused: port.paused }
     }
 
@@ -222,6 +222,14 @@ impl Balance {
             reports: Reports::new(fabric),
             places: places(fabric),
         }
+    }
+
+    /// Whether what it knows of the switches' ports is what they are like.
+    pub(crate) fn is_true_of(&self, ports: &Table<PortId, Port>) -> bool {
+        let same = |(port, quality): (&Port, &Quality)| {
+            port.is_nic() || Quality::of(port, FIRST_BAND) == *quality
+        };
+        ports.iter().zip(self.qualities.iter()).all(same)
     }
 
     /// A port's queue or its pauses have changed.
