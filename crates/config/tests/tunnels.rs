@@ -112,8 +112,8 @@ fn what_is_not_followed_is_said() {
     let tunnel = "interface nve1\n  no shutdown\n  member vni 10010\n    suppress-arp\n";
     let said = |notes: &[String], word: &str| notes.iter().any(|note| note.contains(word));
     let both = notes(&format!("{roce}{tunnel}"));
-    assert!(said(&both, "1 nx-os devices put packets into tunnels"), "{both:?}");
-    assert!(said(&both, "1 nx-os devices rewrite DSCPs"), "{both:?}");
+    assert!(said(&both, "nx-os, 1 of 1 devices put packets into tunnels"), "{both:?}");
+    assert!(said(&both, "nx-os, 1 of 1 devices rewrite DSCPs"), "{both:?}");
     let neither = notes(&roce.replace("    set dscp 10\n", ""));
     assert!(!said(&neither, "tunnels") && !said(&neither, "rewrite"), "{neither:?}");
 }

@@ -1,6 +1,7 @@
 //! Collectives and training steps: from the simulator's report to the figures that are compared.
 
 use crate::Case;
+use xoff_report::Number;
 use xoff_sim::{JobResult, JobRun};
 use xoff_telemetry::{
     CollectiveSummary, CriticalSummary, EndsSummary, StepSummary, TransferSummary,
@@ -112,9 +113,9 @@ pub fn left_out(case: &Case<'_>, results: &[JobResult]) -> Vec<String> {
 /// What it cost that a switch died in a run.
 fn fallen_back(name: &str, result: &JobResult, (number, at): (u32, Instant)) -> String {
     let run = result.runs.get(number as usize - 1);
-    let lost = run.map_or(Span::ZERO, |run| at - run.start);
+    let lost = Number::from(run.map_or(Span::ZERO, |run| at - run.start));
     let time = match run.and_then(JobRun::time) {
-        Some(time) => format!("{time} in all"),
+        Some(time) => format!("{} in all", Number::from(time)),
         None => "it did not finish".to_owned(),
     };
     format!(

@@ -95,8 +95,9 @@ fn not_followed(scene: &Scene<'_>, found: &mut Collector<'_>) {
             let own = |device: &&&Device| device.system == system && device.count(kind) > 0;
             let count = scene.devices.iter().filter(own).count();
             if count > 0 {
+                let of = scene.devices.iter().filter(|device| device.system == system).count();
                 found.note(format!(
-                    "{count} {system} devices {what} was not checked (`--unknown` lists the statements)"
+                    "{system}, {count} of {of} devices {what} was not checked (`--unknown` lists the statements)"
                 ));
             }
         }
