@@ -100,6 +100,15 @@ pub enum FitError {
     Stopped,
 }
 
+/// Whether the size at a place among `count`, smallest first, belongs to the half that the other one is predicted from: every other
+/// size counted from the largest, which says what bandwidth there is; the last of them is the smallest, which says what latency there
+/// is.
+pub fn is_of_the_half(at: usize, count: usize) -> bool {
+    let last = count.saturating_sub(1);
+    let even = last.saturating_sub(at).is_multiple_of(2);
+    at == 0 || even && (at != 1 || count < 3)
+}
+
 /// Fits costs to times. `go_on` hears the share that is done, and says whether to go on.
 pub fn fit(task: &Task<'_>, go_on: &mut dyn FnMut(f64) -> bool) -> Result<Fit, FitError> {
     if task.times.is_empty() {

@@ -189,38 +189,53 @@ fn errors_are_those_of_the_document_also_where_it_takes_long() {
     check(true);
 }
 
+/// The mean error of the sizes of a series that a [fit to half of them](calibrate::is_of_the_half) has not seen. Sizes above
+/// `most` are left out.
+fn error_of_unseen(series: &Series, most: u64) -> f64 {
+    let gpus = series.rows[0].gpus;
+    let fabric = series.fabric(gpus);
+    let own = series.rows.iter().filter(|row| row.gpus == gpus && row.size <= most);
+    let rows: Vec<(Bytes, f64)> =
+        own.map(|row| (Bytes::new(row.size), time(series, row))).collect();
+    let is_seen = |at: usize| calibrate::is_of_the_half(at, rows.len());
+    let (known, unseen): (Vec<_>, Vec<_>) =
+        rows.iter().copied().enumerate().partition(|(at, _)| is_seen(*at));
+    let known: Vec<(Bytes, f64)> = known.into_iter().map(|(_, row)| row).collect();
+    let collective = programs(&series.workloads(1 << 20), &fabric, 1).expect("a job");
+    let collective = collective[0].runs[0].collective;
+    let task = Task { fabric: &fabric, collective, ranks: gpus, hosts: None, times: &known };
+    let fit = calibrate::fit(&task, &mut |_| true).expect("a fit");
+    let mut errors = Vec::new();
+    for &(_, (size, measured)) in &unseen {
+        let (ours, _) = calibrate::time(&task, size, fit.cost, fit.channels).expect("a time");
+        let error = ours / measured - 1.0;
+        println!("{size}: {ours:.1} us for {measured:.1} us, {:+.1} %", error * 100.0);
+        errors.push(error.abs());
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    println!("{}: {mean:.3} predicted, {:.3} fitted", series.name, fit.error().1);
+    mean
+}
+
 /// Fitted to every other size, the rest is predicted.
 #[test]
 fn sizes_that_were_not_seen_are_predicted() {
     let series = SERIES.iter().find(|series| series.profile == "a100-roce").expect("a series");
-    let fabric = series.fabric(16);
-    let rows: Vec<(Bytes, f64)> = series
-        .rows
-        .iter()
-        .filter(|row| row.size <= 16 << 20)
-        .map(|row| (Bytes::new(row.size), row.published))
-        .collect();
-    let known: Vec<_> = rows.iter().copied().step_by(2).collect();
-    let task = Task {
-        fabric: &fabric,
-        collective: Collective::AllReduce,
-        ranks: 16,
-        hosts: Some(2),
-        times: &known,
-    };
-    let fit = calibrate::fit(&task, &mut |_| true).expect("a fit");
-    let mut errors = Vec::new();
-    for &(size, measured) in rows.iter().skip(1).step_by(2) {
-        let (ours, _) = calibrate::time(&task, size, fit.cost, fit.channels).expect("a time");
-        println!(
-            "{size}: {ours:.1} us for {measured} us, {:+.1} %",
-            (ours / measured - 1.0) * 100.0
-        );
-        errors.push((ours / measured - 1.0).abs());
-    }
-    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-    println!("{mean:.3} predicted, {:.3} fitted: {:?} {:?}", fit.error().1, fit.cost, fit.channels);
+    let mean = error_of_unseen(series, 16 << 20);
     assert!(mean < 0.1, "{mean}");
+}
+
+/// The same of every series with enough sizes.
+#[test]
+#[ignore = "takes minutes"]
+fn sizes_of_every_series_that_were_not_seen_are_predicted() {
+    let only = std::env::var("XOFF_SERIES").unwrap_or_default();
+    for series in SERIES.iter().filter(|series| series.name.contains(&only)) {
+        let gpus = series.rows[0].gpus;
+        if series.rows.iter().filter(|row| row.gpus == gpus && row.size <= 1 << 30).count() >= 6 {
+            error_of_unseen(series, 1 << 30);
+        }
+    }
 }
 
 /// Prints costs that explain a series, for the catalogue: `XOFF_FIT="part of its name"`.

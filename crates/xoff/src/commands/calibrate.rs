@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// How many GPUs took part, where the file does not say it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     gpus: Option<u32>,
-    /// Fit to every other size only, and predict the rest
+    /// Fit to half of the sizes only, the largest, the smallest and every other between, and predict the rest
     #[arg(long)]
     holdout: bool,
     /// Print everything as JSON
@@ -109,8 +109,9 @@ impl What {
         holdout: bool,
         interrupt: &Interrupt,
     ) -> Result<Answer, Failure> {
-        let seen = |at: usize| !holdout || at.is_multiple_of(2);
         let small = self.times.iter().filter(|(size, _)| *size <= LARGEST);
+        let count = small.clone().count();
+        let seen = |at: usize| !holdout || calibrate::is_of_the_half(at, count);
         let known: Vec<(Bytes, f64)> =
             small.enumerate().filter(|(at, _)| seen(*at)).map(|(_, row)| *row).collect();
         let task = Task {
