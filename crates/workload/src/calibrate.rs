@@ -106,7 +106,11 @@ pub enum FitError {
 pub fn is_of_the_half(at: usize, count: usize) -> bool {
     let last = count.saturating_sub(1);
     let even = last.saturating_sub(at).is_multiple_of(2);
-    at == 0 || even && (at != 1 || count < 3)
+    match count {
+        // Of two only one can be fitted to.
+        ..3 => at == last,
+        _ => at == 0 || even && at != 1,
+    }
 }
 
 /// Fits costs to times. `go_on` hears the share that is done, and says whether to go on.

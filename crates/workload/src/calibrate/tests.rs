@@ -144,3 +144,15 @@ fn it_can_be_stopped_and_says_what_it_cannot() {
     })
     .unwrap();
 }
+
+#[test]
+fn half_of_a_series_has_both_ends() {
+    let half = |count| (0..count).filter(|&at| is_of_the_half(at, count)).collect::<Vec<usize>>();
+    assert!(half(0).is_empty());
+    assert_eq!(half(1), [0]);
+    assert_eq!(half(2), [1]);
+    assert_eq!(half(3), [0, 2]);
+    assert_eq!(half(4), [0, 3]);
+    assert_eq!(half(8), [0, 3, 5, 7]);
+    assert_eq!(half(9), [0, 2, 4, 6, 8]);
+}
