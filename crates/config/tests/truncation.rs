@@ -13,30 +13,9 @@ use xoff_config::system::{Input, SystemId};
 use xoff_config::{Facts, Files};
 
 /// Four leaves with a server and two uplinks each.
-const PODS: &str = "
-[cluster]
-gpus = 8
-gpus-per-server = 2
-nic = 'connectx-7'
-
-[fabric]
-kind = 'leaf-spine'
-leaf = 'tomahawk-5'
-leaves = 4
-spines = 2
-
-[switch.watchdog]
-detect = '200ms'
-restore = '400ms'
-
-[links.host]
-rate = '400Gbps'
-length = '5m'
-
-[links.leaf-spine]
-rate = '800Gbps'
-length = '40m'
-";
+fn pods() -> String {
+    common::POD.replace("leaves = 2", "leaves = 4")
+}
 
 /// The texts of all devices.
 struct Fleet {
@@ -47,7 +26,7 @@ struct Fleet {
 impl Fleet {
     fn of(system: SystemId) -> Self {
         let switches = if system == SystemId::Host { SystemId::Eos } else { system };
-        let intent = Intent::with(&common::setup(PODS), Choices::all(switches));
+        let intent = Intent::with(&common::setup(&pods()), Choices::all(switches));
         let text = |device: &Device| {
             let system = device.system.system();
             system.render(&system.fit(device, &mut Vec::new())).remove(0).text
