@@ -7,8 +7,9 @@ use xoff_fabric::scenario::Fidelity;
 use xoff_sim::spread::{self, Spread};
 use xoff_sim::{ClassResult, Drop, JobResult, Report};
 use xoff_telemetry::{
-    ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, LinkSpread, Name, PortCounters,
-    PortReport, PortTally, RunError, RunFolder, Summary, TenantSummary, WorkloadNumber,
+    AdaptationSummary, ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, LinkSpread, Name,
+    PortCounters, PortReport, PortTally, RunError, RunFolder, Summary, TenantSummary,
+    WorkloadNumber,
 };
 use xoff_units::{Bytes, Instant, Span};
 use xoff_workload::Job;
@@ -70,6 +71,14 @@ impl Results<'_> {
         summary.packet_hops = report.packet_hops;
         summary.packet_hops_per_second = report.packet_hops as f64 / self.wall_seconds.max(1e-9);
         summary.cnps_sent = report.cnps;
+        summary.adaptation = report.adaptation.map(|own| {
+            let (lowest, highest) = own.kmin.unwrap_or_default();
+            AdaptationSummary {
+                changes: own.changes,
+                lowest_kmin_bytes: lowest.get(),
+                highest_kmin_bytes: highest.get(),
+            }
+        });
         summary.events_left_out = self.seen.events_left_out;
         summary.fidelity = report.fidelity.name().to_owned();
         summary.notes = NOTES.map(str::to_owned).to_vec();

@@ -18,7 +18,7 @@ use crate::net::Net;
 use crate::observe::{Look, Observation};
 use crate::report::{Outcome, Progress, Trace, TraceKind};
 use crate::switch::port::Lane;
-use xoff_fabric::model::{Fabric, PortId};
+use xoff_fabric::model::{Fabric, PortId, SwitchId};
 use xoff_units::{Instant, Span};
 
 /// All state of a run.
@@ -94,8 +94,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.schedule_start();
         self.schedule_jobs();
         self.schedule_faults();
-        self.schedule_look(Look::Sample);
-        self.schedule_look(Look::Scrape);
+        Look::ALL.into_iter().for_each(|look| self.schedule_look(look));
         if !self.horizon.is_never() {
             // What happens at the horizon still counts.
             self.schedule(self.horizon + Span::from_ps(1), Kind::End, 0, 0);
@@ -154,7 +153,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
             Some(Kind::Watchdog) => self.watch(Slot(id)),
             Some(Kind::Deadlock) => self.search_for_deadlock(),
             Some(Kind::Sample) if id == Look::Sample as u32 => self.take_sample(),
-            Some(Kind::Sample) => self.take_scrape(),
+            Some(Kind::Sample) if id == Look::Scrape as u32 => self.take_scrape(),
+            Some(Kind::Sample) => match id.checked_sub(Look::Adapt as u32 + 1) {
+                None => self.adapt(),
+                Some(switch) => self.set_thresholds(SwitchId(switch)),
+            },
             Some(Kind::StallCheck) => self.check_for_stall(),
             Some(Kind::Job) => self.go_on(),
             Some(Kind::Arrive | Kind::Deliver | Kind::Transmit) | None => {
@@ -231,8 +234,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let ends = !self.horizon.is_never();
         let waits = |look: Look| handled != Some(look) && !self.observation.period(look).is_zero();
         let search = self.net.deadlocks.search_is_scheduled();
-        let looks = [true, ends, waits(Look::Sample), waits(Look::Scrape), search];
-        self.events.at_most(looks.iter().filter(|&&look| look).count())
+        let looks = Look::ALL.into_iter().filter(|&look| waits(look)).count();
+        // The search for a stall always waits.
+        self.events.at_most(1 + looks + usize::from(ends) + usize::from(search))
     }
 
     /// Packets sent over links so far.

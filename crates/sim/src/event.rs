@@ -43,7 +43,8 @@ pub(crate) enum Kind {
     Watchdog = 11,
     /// Look for a deadlock. Id 0.
     Deadlock = 12,
-    /// Take a sample of all queues: id 0. Read all counters: id 1.
+    /// Take a sample of all queues: id 0. Read all counters: id 1. Controllers of thresholds: ids from 2 on, see
+    /// [`crate::observe::Look`].
     Sample = 13,
     /// Checks that packets are still delivered. Id 0.
     StallCheck = 14,

@@ -14,6 +14,7 @@
 //! buffers, packets, routes) and `host/` (what is on both ends of the wires).
 
 mod account;
+mod adapt;
 mod balance;
 mod build;
 mod check;

@@ -1,5 +1,6 @@
 //! Wires and switches, and the packets in them.
 
+use crate::adapt::state::Adaptation;
 use crate::balance::state::Balance;
 use crate::convergence::state::Convergence;
 use crate::credit::state::Credit;
@@ -43,6 +44,8 @@ pub(crate) struct Net {
     pub(crate) trails: Trails,
     pub(crate) balance: Balance,
     pub(crate) marking: Marking,
+    /// Thresholds that move.
+    pub(crate) adaptation: Adaptation,
     pub(crate) deadlocks: Deadlocks,
     /// What switches know of links that are down.
     pub(crate) convergence: Convergence,

@@ -15,7 +15,7 @@ const COUNT_EVERY: u32 = 4;
 /// A run in which nothing was delivered for so long is stalled, unless a timer is still running.
 const HOPELESS: Span = Span::from_ms(5_000);
 
-/// What only looks at the run, again and again. The number is the id of its event.
+/// What comes again and again and moves no packet. The number is the id of its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Look {
@@ -23,14 +23,21 @@ pub(crate) enum Look {
     Sample = 0,
     /// All counters are read.
     Scrape = 1,
+    /// Controllers of thresholds read counters. With ids above, switches set what was decided.
+    Adapt = 2,
+}
+
+impl Look {
+    pub(crate) const ALL: [Self; 3] = [Self::Sample, Self::Scrape, Self::Adapt];
 }
 
 /// The observer of a run and what it was last shown.
 pub(crate) struct Observation<'a> {
     pub(crate) observer: &'a mut dyn Observer,
-    /// How often queues are sampled and counters read; zero is never.
+    /// How often queues are sampled, counters read, and thresholds decided on; zero is never.
     sample_period: Span,
     scrape_period: Span,
+    adapt_period: Span,
     /// When counters were last read; at zero all are zero.
     pub(crate) scraped: Instant,
     /// The greatest lengths of queues before the last scrape.
@@ -60,6 +67,7 @@ impl<'a> Observation<'a> {
             observer,
             sample_period: settings.sample_period,
             scrape_period: settings.scrape_period,
+            adapt_period: fabric.adaptive.as_ref().map_or(Span::ZERO, |own| own.interval),
             scraped: Instant::ZERO,
             watermarks: Watermarks::default(),
             patience: patience(fabric),
@@ -77,6 +85,7 @@ impl<'a> Observation<'a> {
         match look {
             Look::Sample => self.sample_period,
             Look::Scrape => self.scrape_period,
+            Look::Adapt => self.adapt_period,
         }
     }
 

@@ -424,6 +424,8 @@ pub struct Report {
     pub dropped: [[u64; Drop::COUNT]; 8],
     /// Rings of queues that waited for each other.
     pub deadlocks: Vec<Cycle>,
+    /// What became of thresholds that move, where they do.
+    pub adaptation: Option<Adaptation>,
     /// A number that differs when anything in the result does.
     pub hash: u64,
 }
@@ -453,6 +455,23 @@ impl Report {
     /// Packets marked.
     pub fn marks(&self) -> u64 {
         self.ports.iter().flatten().map(|class| class.marked).sum()
+    }
+}
+
+/// What controllers did with thresholds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Adaptation {
+    /// How often the thresholds of a queue changed.
+    pub changes: u64,
+    /// The lowest and the highest Kmin that one was given.
+    pub kmin: Option<(Bytes, Bytes)>,
+}
+
+impl Adaptation {
+    pub(crate) fn note(&mut self, kmin: Bytes) {
+        self.changes += 1;
+        let (lowest, highest) = self.kmin.unwrap_or((kmin, kmin));
+        self.kmin = Some((lowest.min(kmin), highest.max(kmin)));
     }
 }
 

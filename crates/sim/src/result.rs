@@ -94,6 +94,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             ports,
             health,
             dropped: self.accounts.totals.dropped,
+            adaptation: self.adaptation(),
             deadlocks: self.net.deadlocks.found(),
             hash,
         }

@@ -25,9 +25,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     /// Gives a port and class the rules of the fabric with all that is set besides.
-    fn set_rules(&mut self, slot: Slot) {
+    pub(crate) fn set_rules(&mut self, slot: Slot) {
         let (port, class) = (slot.port(), slot.class().index());
         let mut rules = self.fabric.ports[port.index()].classes[class];
+        if let Some(level) = self.net.adaptation.level(slot) {
+            rules.ecn = rules.ecn.map(|ecn| level.applied(ecn));
+        }
         let mut lossless = rules.lossless;
         let own =
             |other: &&ActiveSetting| other.class.index() == class && other.ports.contains(&port);

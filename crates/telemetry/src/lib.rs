@@ -44,8 +44,8 @@ pub use port::{LinkUse, PortCounters, PortReport, PortRow, PortTally, QueueDepth
 pub use queue::QueueRow;
 pub use recording::{Recorder, Recording};
 pub use summary::{
-    CollectiveSummary, CriticalSummary, DimensionWait, DropSummary, EndsSummary, LinkSpread,
-    LongestWait, Outcome, StepSummary, Summary, TOOL, TransferSummary,
+    AdaptationSummary, CollectiveSummary, CriticalSummary, DimensionWait, DropSummary, EndsSummary,
+    LinkSpread, LongestWait, Outcome, StepSummary, Summary, TOOL, TransferSummary,
 };
 pub use table::{Sink, Table};
 pub use workload::{RankEndsSummary, ServingSummary, TenantSummary, WorkloadSummary};

@@ -57,6 +57,9 @@ pub struct Summary {
     pub tiers: Vec<TierSummary>,
     /// Congestion notification packets sent by receivers.
     pub cnps_sent: u64,
+    /// What became of ECN thresholds that move, where they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adaptation: Option<AdaptationSummary>,
     /// Drops by class and reason.
     pub drops: Vec<DropSummary>,
     /// The deepest queues, deepest first.
@@ -81,6 +84,17 @@ impl Summary {
             ..Self::default()
         }
     }
+}
+
+/// What controllers of `[ecn.adaptive]` did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdaptationSummary {
+    /// How often the thresholds of a queue changed.
+    pub changes: u64,
+    /// The lowest Kmin that one was given; zero without a change.
+    pub lowest_kmin_bytes: u64,
+    /// The highest.
+    pub highest_kmin_bytes: u64,
 }
 
 /// How a run ended.

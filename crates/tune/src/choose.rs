@@ -30,6 +30,18 @@ pub fn knobs(setup: &FabricSetup, scenarios: &[&Scenario]) -> Chosen {
     own.chosen
 }
 
+/// The knobs of a controller that moves thresholds while traffic runs, with the static ones it starts from.
+pub fn online(setup: &FabricSetup) -> Chosen {
+    let file = file(setup);
+    let mut own = Chooser { setup, file: &file, chosen: Chosen { knobs: vec![], notes: vec![] } };
+    own.ecn();
+    own.chosen.knobs.retain(|knob| knob.name() != "pmax");
+    if !own.chosen.knobs.is_empty() {
+        own.controller();
+    }
+    own.chosen
+}
+
 /// The fabric file with all that is in force, as a table.
 pub fn file(setup: &FabricSetup) -> Table {
     Table::try_from(&setup.file).unwrap_or_default()
@@ -161,6 +173,33 @@ impl Chooser<'_> {
         );
         let ends = ["0.01".into(), "1".into()];
         self.range(&format!("{table}.pmax"), &name("pmax"), ends, true, "marks just below kmax");
+    }
+
+    /// The constants of `[ecn.adaptive]`.
+    fn controller(&mut self) {
+        let key = |name: &str| format!("fabric.ecn.adaptive.{name}");
+        let numbers = |all: &[i64]| all.iter().copied().map(Value::from).collect::<Vec<_>>();
+        let texts = |all: &[&str]| all.iter().copied().map(Value::from).collect::<Vec<_>>();
+        let whether = vec![Value::from(true), Value::from(false)];
+        self.list(&key("enabled"), "adaptive", whether, "whether thresholds move");
+        let intervals = texts(&["100us", "200us", "500us", "1ms", "2ms"]);
+        self.list(&key("interval"), "interval", intervals, "time between readings");
+        let shares = ["0.7".into(), "0.99".into()];
+        self.range(&key("utilisation"), "utilisation", shares, false, "share of the rate to keep");
+        let marks = ["0.005".into(), "0.5".into()];
+        self.range(&key("marks"), "marks", marks, true, "marks that tell of many senders");
+        let lowest = texts(&["1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1"]);
+        self.list(&key("lowest"), "lowest", lowest, "lowest share of the static thresholds");
+        let highest = numbers(&[1, 2, 4, 8, 16]);
+        self.list(&key("highest"), "highest", highest, "highest multiple of them");
+        let steps = numbers(&[0, 1, 2, 3, 4]);
+        self.list(&key("up"), "up", steps.clone(), "half octaves up where links are not full");
+        self.list(&key("down"), "down", steps.clone(), "half octaves down where they are");
+        self.list(&key("overload"), "overload", steps, "the same where queues stay long");
+        let hold = numbers(&[1, 2, 4, 8, 16, 32]);
+        self.list(&key("hold"), "hold", hold, "readings with marks before a step down");
+        let quiet = numbers(&[1, 2, 4, 8, 255]);
+        self.list(&key("quiet"), "quiet", quiet, "readings without marks before it returns");
     }
 
     /// Pause thresholds and headroom, where there are pauses.

@@ -46,6 +46,8 @@ pub struct Tune {
     pub knobs: Vec<Axis>,
     /// Whether the knobs that the fabric has by default are changed, too.
     pub defaults: bool,
+    /// Whether those are of a controller that moves thresholds while traffic runs.
+    pub online: bool,
     /// Default knobs that are not.
     pub without: Vec<String>,
     /// How much is done.
@@ -64,12 +66,13 @@ pub const MOST_CASES: usize = 32;
 /// Knobs that are changed.
 pub const MOST_KNOBS: usize = 40;
 
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "name",
     "scenario",
     "case",
     "knob",
     "defaults",
+    "online",
     "without",
     "budget",
     "seeds",
@@ -108,6 +111,7 @@ impl Tune {
             entries: scenarios.into_iter().map(entry).collect(),
             knobs: Vec::new(),
             defaults: true,
+            online: false,
             without: Vec::new(),
             options: Options::default(),
             faults: Vec::new(),
@@ -149,11 +153,12 @@ impl Tune {
         }
         let knobs = knobs(table, problems);
         let defaults = flag(table, "defaults", problems).unwrap_or(knobs.is_empty());
+        let online = flag(table, "online", problems).unwrap_or(false);
         let (faults, fault_weight) = (faults(table, problems), FAULT_WEIGHT);
         let without = words(table, "without", "[\"headroom\"]", problems);
         let without = without.into_iter().map(|(word, _)| word).collect();
         let options = options(table, problems);
-        Self { name, entries, knobs, defaults, without, options, faults, fault_weight }
+        Self { name, entries, knobs, defaults, online, without, options, faults, fault_weight }
     }
 }
 

@@ -120,7 +120,8 @@ fn meant_again<T: Clone>(said: &Said<T>) -> Said<T> {
 }
 
 fn part(good: &Port, aspect: Aspect, system: SystemId) -> Port {
-    let mut port = Port { rate: good.rate, neighbour: good.neighbour.clone(), ..Port::default() };
+    // Where the port leads is no part of a fix: the fabric file has other names for ports than the device may.
+    let mut port = Port { rate: good.rate, ..Port::default() };
     // Classes, queues and pauses of a port stand in policies that are applied as a whole: a policy
     // with only the wrong part in it would take away the rest.
     let whole = matches!(

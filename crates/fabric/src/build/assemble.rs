@@ -8,8 +8,11 @@ use super::places::Places;
 use super::tenants;
 use super::terms::Terms;
 use super::wiring::{End, Wiring};
+use crate::check::pace;
 use crate::document::Report;
-use crate::file::{NicSettings, Quanta, ReceiveSettings, ResponseSetting, TransportSection};
+use crate::file::{
+    AdaptiveSettings, NicSettings, Quanta, ReceiveSettings, ResponseSetting, TransportSection,
+};
 use crate::model::{
     CLASSES, CableId, Class, Cpu, EcmpHash, Model, Nic, NodeId, PauseRules, Port, PortClass,
     PortId, ReceiveLimit, Server, ServerId, Switch,
@@ -45,6 +48,7 @@ pub(super) fn assemble(
             dscp: plan.dscp,
         }),
         marking: file.ecn.marking(),
+        adaptive: file.ecn.adaptive.as_ref().and_then(AdaptiveSettings::controller),
         pause: PauseRules {
             enabled: file.pfc.enabled,
             frame: file.pfc.frame,
@@ -69,6 +73,7 @@ pub(super) fn assemble(
         credits::settle(&mut fabric, &file.credits, report);
     } else {
         buffers::check(terms, &fabric, &wiring, &places, report);
+        pace(file, &fabric, report);
     }
     fabric
 }

@@ -83,6 +83,7 @@ fn marking(ecn: &EcnSettings, at: &Path<'_>, report: &mut Report<'_>) {
         ("mark", ecn.mark.is_some()),
         ("notify", ecn.notify.is_some()),
         ("notify-interval", ecn.notify_interval.is_some()),
+        ("adaptive", ecn.adaptive.is_some()),
     ];
     for (key, _) in general.into_iter().filter(|(_, said)| *said) {
         let message = format!("`{key}` holds for all switches");

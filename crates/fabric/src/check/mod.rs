@@ -1,5 +1,6 @@
 //! What a file says, checked beyond its shape: numbers that cannot be, names that are not there.
 
+mod adaptive;
 mod collective;
 mod fault;
 mod goals;
@@ -11,6 +12,7 @@ mod traffic;
 mod training;
 mod transport;
 
+pub(crate) use adaptive::pace;
 pub(crate) use collective::{MOST_CHANNELS, costs};
 pub(crate) use goals::goals;
 pub(crate) use quantities::fabric;

@@ -1,6 +1,6 @@
 //! Numbers of a fabric file that cannot be, or are unusual.
 
-use super::{local, transport};
+use super::{adaptive, local, transport};
 use crate::build::receive;
 use crate::diagnostic::code;
 use crate::document::{Path, Report, Step, keys};
@@ -18,6 +18,7 @@ pub(crate) fn fabric(file: &FabricFile, report: &mut Report<'_>) {
     pfc(file, report);
     ecn(&file.ecn, &file.ecn, &[Step::Key("ecn")], report);
     marking(file, report);
+    adaptive::check(file, report);
     classes(file, report);
     layout(file, report);
     nic(file, report);
@@ -158,6 +159,7 @@ fn classes(file: &FabricFile, report: &mut Report<'_>) {
                 ("mark", own.mark.is_some()),
                 ("notify", own.notify.is_some()),
                 ("notify-interval", own.notify_interval.is_some()),
+                ("adaptive", own.adaptive.is_some()),
             ];
             for (key, _) in general.into_iter().filter(|(_, said)| *said) {
                 let message = format!("`{key}` holds for all classes");

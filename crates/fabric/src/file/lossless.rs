@@ -1,5 +1,6 @@
 //! `[pfc]` and `[ecn]`.
 
+use super::adaptive::AdaptiveSettings;
 use crate::model::Marking;
 use crate::schema::pattern;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -206,6 +207,8 @@ pub struct EcnSettings {
     /// With `notify = "switch"`: a switch notifies each flow at most once in this time (only in `[ecn]`;
     /// default 4us).
     pub notify_interval: Option<Span>,
+    /// A controller on every switch that moves the thresholds while traffic runs (only in `[ecn]`).
+    pub adaptive: Option<AdaptiveSettings>,
 }
 
 /// When a packet is marked.

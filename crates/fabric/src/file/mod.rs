@@ -12,6 +12,7 @@
 //! assert!(setup.file.ecn.kmin.is_some() && setup.file.ecn.kmax.is_none());
 //! ```
 
+mod adaptive;
 mod class;
 mod cluster;
 mod collectives;
@@ -26,6 +27,7 @@ mod switch;
 mod tenant;
 mod transport;
 
+pub use adaptive::AdaptiveSettings;
 pub use class::{ClassEntry, SchedulingEntry, Strict};
 pub(crate) use class::{ClassRef, Traffic};
 pub(crate) use cluster::{Cluster, DEFAULT_NIC, NicDscp, NicSettings, ReceiveSettings};

@@ -7,6 +7,7 @@
 //! A [`Fabric`] is a value: it can be read (it dereferences to its [`Model`]) and replaced, not
 //! changed. An [`Overlay`] makes another one of it, and checks every edit.
 
+mod adaptive;
 mod balancing;
 mod check;
 mod class;
@@ -16,6 +17,7 @@ mod link;
 mod overlay;
 mod switch;
 
+pub use adaptive::{Adaptive, Policy};
 pub use balancing::{Balancing, Choice, EcmpHash, HashFields};
 pub use check::Flaw;
 pub use class::{Class, Ecn, Marking, PauseRules, PortClass, Scheduling, Threshold};
@@ -93,6 +95,8 @@ pub struct Model {
     pub pause: PauseRules,
     /// When switches mark, and who notifies senders.
     pub marking: Marking,
+    /// What moves thresholds while traffic runs.
+    pub adaptive: Option<Adaptive>,
     /// Class of RDMA data unless a flow says otherwise.
     pub data_class: ClassId,
     /// Class of acknowledgements: `None` keeps them in the class of the data they answer.

@@ -1,5 +1,6 @@
 //! From a fabric to the state of its wires and switches.
 
+use crate::adapt::state::Adaptation;
 use crate::balance::state::Balance;
 use crate::convergence::state::Convergence;
 use crate::credit::state as credit;
@@ -83,6 +84,7 @@ pub(super) fn net(
         trails: Trails::new(one_way && shortcuts),
         balance: Balance::new(fabric, settings.seed),
         marking: Marking::new(port_count, settings.seed),
+        adaptation: Adaptation::new(fabric),
         deadlocks: Deadlocks::new(!shortcuts, routed),
         convergence: Convergence::default(),
         gap,

@@ -232,6 +232,16 @@ impl Page {
         self.section("Pauses and marks", &table);
         let mut facts = facts();
         facts.row(["CNPs".to_owned(), count(summary.cnps_sent)]);
+        if let Some(own) = &summary.adaptation {
+            let [low, high] = [own.lowest_kmin_bytes, own.highest_kmin_bytes].map(Bytes::new);
+            let text = match own.changes {
+                0 => "no change".to_owned(),
+                changes => {
+                    format!("{} changes, Kmin {} to {}", count(changes), bytes(low), bytes(high))
+                }
+            };
+            facts.row(["thresholds".to_owned(), text]);
+        }
         if summary.drops.is_empty() {
             facts.row(["drops", "none"]);
         }

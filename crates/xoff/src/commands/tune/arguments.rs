@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
   xoff tune examples/incast.toml --knob fabric.ecn.kmin --knob 'fabric.ecn.kmax=100KB..5MB:log'
   xoff tune examples/permutation.toml examples/incast.toml --at-most paused_us=500
   xoff tune examples/tune-mix.toml --faults link,spine --resume
+  xoff tune examples/adaptive.toml --online
   xoff tune examples/tune-mix.toml --json | jq .answer.values
 
 A scenario names its fabric; a tune file names several scenarios with weights,
@@ -36,6 +37,10 @@ pub(crate) struct Args {
     /// known; instead of the default ones
     #[arg(long, value_name = "KNOB")]
     knob: Vec<String>,
+    /// Train a controller that moves ECN thresholds while traffic runs: the default knobs are its
+    /// constants and the thresholds that it starts from
+    #[arg(long)]
+    online: bool,
     /// Keep the default knobs beside those of --knob or the file
     #[arg(long)]
     defaults: bool,
@@ -126,6 +131,7 @@ impl Args {
             tune.defaults = false;
         }
         tune.defaults |= self.defaults;
+        tune.online |= self.online;
         if self.knob.len() > MOST_KNOBS {
             return Err(Failure::input(format!("at most {MOST_KNOBS} knobs can be given")));
         }
@@ -145,6 +151,7 @@ impl Args {
             words.extend(values.iter().map(|value| format!("{name} {}", quoted(value))));
         }
         words.extend(self.defaults.then(|| "--defaults".to_owned()));
+        words.extend(self.online.then(|| "--online".to_owned()));
         words.extend(self.objective.iter().map(|own| format!("--objective {}", quoted(own))));
         if !self.faults.is_empty() {
             words.push(format!("--faults {}", quoted(&self.faults.join(","))));

@@ -270,7 +270,10 @@ fn knobs(
 ) -> Result<(Vec<Knob>, Vec<String>), Failure> {
     let setup: &FabricSetup = &loaded[0].setup;
     let scenarios: Vec<_> = loaded.iter().map(|loaded| &loaded.scenario).collect();
-    let Chosen { knobs: chosen, notes } = choose::knobs(setup, &scenarios);
+    let Chosen { knobs: chosen, notes } = match tune.online {
+        true => choose::online(setup),
+        false => choose::knobs(setup, &scenarios),
+    };
     let file = choose::file(setup);
     let is = |knob: &Knob, word: &str| {
         knob.name() == word || knob.axis.keys.iter().any(|key| key.to_string() == word)
