@@ -182,7 +182,7 @@ impl Chooser<'_> {
         let texts = |all: &[&str]| all.iter().copied().map(Value::from).collect::<Vec<_>>();
         let whether = vec![Value::from(true), Value::from(false)];
         self.list(&key("enabled"), "adaptive", whether, "whether thresholds move");
-        let intervals = texts(&["100us", "200us", "500us", "1ms", "2ms"]);
+        let intervals = self.intervals();
         self.list(&key("interval"), "interval", intervals, "time between readings");
         let shares = ["0.7".into(), "0.99".into()];
         self.range(&key("utilisation"), "utilisation", shares, false, "share of the rate to keep");
@@ -200,6 +200,19 @@ impl Chooser<'_> {
         self.list(&key("hold"), "hold", hold, "readings with marks before a step down");
         let quiet = numbers(&[1, 2, 4, 8, 255]);
         self.list(&key("quiet"), "quiet", quiet, "readings without marks before it returns");
+    }
+
+    /// Times between readings in which the agent of the largest switch is through with its ports, by the usual costs.
+    fn intervals(&self) -> Vec<Value> {
+        let fabric = self.fabric();
+        let marking = |switch: &Switch| {
+            let ports = &fabric.ports[switch.ports.start as usize..switch.ports.end as usize];
+            let classes = ports.iter().flat_map(|port| &port.classes);
+            classes.filter(|class| class.ecn.is_some()).count() as u64
+        };
+        let needs = 50 + fabric.switches.iter().map(marking).max().unwrap_or(0);
+        let all = [100, 200, 500, 1000, 2000, 5000].into_iter().filter(|us| *us >= needs);
+        all.map(|us| Value::from(Span::from_us(us).to_string())).collect()
     }
 
     /// Pause thresholds and headroom, where there are pauses.

@@ -59,6 +59,25 @@ fn every_end_loads_and_present_values_are_those_in_force() {
     }
 }
 
+/// Of a controller, wherever senders act on marks; without one in the file its thresholds stay.
+#[test]
+fn every_end_of_a_controller_loads() {
+    for text in FABRICS {
+        let base = base(text);
+        let now = loaded(&base, &[]).unwrap_or_else(|why| panic!("{text}: {why}"));
+        let chosen = choose::online(&now.setup);
+        let listens = !["hpcc", "timely", "swift"].iter().any(|kind| text.contains(kind));
+        assert_eq!(chosen.knobs.is_empty(), !listens, "{text}");
+        for end in [0.0, 0.5, 1.0] {
+            let all: Vec<Setting<'_>> =
+                chosen.knobs.iter().flat_map(|knob| knob.axis.at(end)).collect();
+            let moved = loaded(&base, &all).unwrap_or_else(|why| panic!("{text} at {end}: {why}"));
+            // The first of the two values of `enabled` is true.
+            assert_eq!(moved.setup.fabric.adaptive.is_some(), listens && end == 0.0, "{text}");
+        }
+    }
+}
+
 #[test]
 fn knobs_suit_the_fabric() {
     let names = |text: &str| {

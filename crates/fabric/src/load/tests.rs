@@ -525,6 +525,36 @@ fn marking_and_notifying_are_the_same_for_all_classes() {
 }
 
 #[test]
+fn thresholds_that_move_have_bounds_and_a_pace() {
+    let head = "[cluster]\nhosts = 8\n[fabric]\nkind = 'single'\n";
+    let sound = load_fabric(&format!("{head}[ecn.adaptive]\ninterval = '1ms'\nlowest = '1/4'\n"));
+    let adaptive = sound.value.expect("a fabric").fabric.adaptive.expect("a controller");
+    assert_eq!(adaptive.interval, xoff_units::Span::from_ms(1));
+    assert_eq!(adaptive.lowest, Ratio::new(1, 4));
+    let off = load_fabric(&format!("{head}[ecn.adaptive]\nenabled = false\n"));
+    assert_eq!(off.value.expect("a fabric").fabric.adaptive, None);
+    let wrong = [
+        ("[ecn.adaptive]\nlowest = 2\n", "fabric 6: error", "1/256"),
+        ("[ecn.adaptive]\nhighest = 0.5\n", "fabric 6: error", "256"),
+        ("[ecn.adaptive]\nutilisation = 1.2\n", "fabric 6: error", "0.95"),
+        ("[ecn.adaptive]\nmarks = 0\n", "fabric 6: error", "0.05"),
+        ("[ecn.adaptive]\ninterval = '0us'\n", "fabric 6: error", "500us"),
+        ("[ecn.adaptive]\nquiet = 0\n", "fabric 6: error", "1 or more"),
+        ("[ecn.adaptive]\nup = 100\n", "fabric 6: error", "at most 32"),
+        ("[ecn.adaptive]\ninterval = '20us'\n", "fabric 6: error", "58us or more"),
+        ("[ecn]\nenabled = false\n[ecn.adaptive]\n", "fabric 7: error", "turn ECN on"),
+        ("[[class]]\nid = 3\necn = { adaptive = {} }\n", "fabric 7: error", "in `[ecn]`"),
+        ("[switch.leaf.ecn]\nadaptive = {}\n", "fabric 6: error", "in `[ecn]`"),
+    ];
+    for (text, place, cure) in wrong {
+        let text = format!("{head}{text}");
+        let found = lines(&load_fabric(&text).diagnostics, "", &text);
+        let said = found.iter().any(|line| line.starts_with(place) && line.contains(cure));
+        assert!(said, "{text}\n{found:#?}");
+    }
+}
+
+#[test]
 fn queue_pairs_per_connection_have_bounds() {
     let base = "[cluster]\nhosts = 4\n[fabric]\nkind = 'single'\n";
     let of = |value: &str| load_fabric(&format!("{base}[transport]\nqueue-pairs = {value}\n"));

@@ -75,6 +75,9 @@ impl Bounds {
     }
 
     fn moved(self, level: Level, thresholds: i8, pmax: i8) -> Level {
+        if self.lowest == self.highest {
+            return level;
+        }
         Level {
             thresholds: (level.thresholds + thresholds).clamp(self.lowest, self.highest),
             pmax: (level.pmax + pmax).clamp(PMAX.0, PMAX.1),

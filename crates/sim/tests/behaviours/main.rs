@@ -4,6 +4,7 @@
 //! Every test reads the very files that users copy. Where a test needs a variant it edits the text
 //! of the file, so that nothing is said twice.
 
+mod adaptive;
 mod balance;
 mod deadlock;
 mod deep;

@@ -163,3 +163,21 @@ fn mistakes_are_explained_before_anything_is_searched() {
     // One switch has no equal paths to choose among.
     assert!(!stdout(&dry).contains("balancing"), "{}", stdout(&dry));
 }
+
+#[test]
+fn a_controller_of_thresholds_can_be_trained() {
+    let folder = folder_with(EARLY);
+    let plan = output(folder.path(), &["tune", "s.toml", "--online", "--dry-run"]);
+    assert_eq!(code(&plan), Some(0), "{}", stderr(&plan));
+    for knob in ["kmin", "adaptive", "utilisation", "overload"] {
+        assert!(stdout(&plan).contains(knob), "{}", stdout(&plan));
+    }
+    let arguments = ["tune", "s.toml", "--online", "--budget", "130", "--seeds", "1", "--json"];
+    let ran = output(folder.path(), &arguments);
+    assert_eq!(code(&ran), Some(0), "{}", stderr(&ran));
+    assert_eq!(json(&ran)["answer"]["verdict"], "better", "{}", stdout(&ran));
+    let deaf = folder_with(&format!("{EARLY}[override.transport.congestion]\nkind = \"hpcc\"\n"));
+    let refused = output(deaf.path(), &["tune", "s.toml", "--online"]);
+    assert_eq!(code(&refused), Some(2), "{}", stdout(&refused));
+    assert!(stderr(&refused).contains("act on marks"), "{}", stderr(&refused));
+}

@@ -322,6 +322,10 @@ fn knobs(
     }
     if knobs.is_empty() || knobs.len() > MOST_KNOBS {
         let why = match knobs.len() {
+            0 if tune.online => {
+                "senders of this fabric do not act on marks: there are no thresholds to move"
+                    .to_owned()
+            }
             0 => "this fabric has nothing to turn by default; name keys with --knob".to_owned(),
             count => format!("{count} knobs are too many; keep at most {MOST_KNOBS}"),
         };

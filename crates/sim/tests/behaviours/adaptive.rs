@@ -1,0 +1,115 @@
+//! Thresholds that move with the traffic: better than any that stay where it changes, as good where it does not.
+
+use crate::scene::Scene;
+use std::collections::BTreeMap;
+
+const ADAPTIVE: &str = "[ecn.adaptive]\ninterval = \"500us\"\n";
+
+fn texts(scenario: &str) -> [String; 2] {
+    let read = |name: &str| {
+        std::fs::read_to_string(crate::scene::examples().join(name)).expect("an example")
+    };
+    [read(scenario), read("adaptive-17.toml")]
+}
+
+/// The fabric without a controller, Kmin as given and Kmax four times that.
+fn fixed(fabric: &str, kmin: u32) -> String {
+    let text = fabric.replace(ADAPTIVE, "");
+    assert_ne!(text, fabric, "the example has a controller");
+    text.replace("640KB", &format!("{kmin}KB")).replace("2.56MB", &format!("{}KB", 4 * kmin))
+}
+
+/// What matters of a mix.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    /// Until the last of the transfers above a megabyte has ended, phase by phase, in microseconds.
+    large: f64,
+    /// What one in a hundred small messages takes, or more.
+    small: f64,
+    pauses: u64,
+}
+
+fn measure(scenario: &str, fabric: &str, seeds: std::ops::Range<u64>) -> Figures {
+    let count = seeds.clone().count() as f64;
+    let mut sum = Figures { large: 0.0, small: 0.0, pauses: 0 };
+    for seed in seeds {
+        let scene = Scene::of("a mix", &format!("seed = {seed}\n{scenario}"), fabric);
+        let run = scene.run();
+        let (mut last, mut small) = (BTreeMap::new(), Vec::new());
+        for (flow, result) in scene.flows.iter().zip(&run.report.flows) {
+            let time = result.completion().expect("a flow that ends").as_us_f64();
+            if flow.bytes.get() > 1_000_000 {
+                let phase: &mut f64 = last.entry(flow.start).or_default();
+                *phase = phase.max(time);
+            } else {
+                small.push(time);
+            }
+        }
+        small.sort_by(f64::total_cmp);
+        sum.large += last.values().sum::<f64>() / count;
+        sum.small += small[small.len() * 99 / 100] / count;
+        sum.pauses += run.report.xoff_frames();
+    }
+    sum
+}
+
+/// The best of thresholds that stay is a compromise between phases.
+#[test]
+fn thresholds_that_move_are_better_than_any_that_stay() {
+    let [scenario, fabric] = texts("adaptive.toml");
+    let moving = measure(&scenario, &fabric, 1..4);
+    let both = |figures: Figures| figures.large * figures.small;
+    let mut best: Option<Figures> = None;
+    for kmin in [40, 160, 226, 320, 640] {
+        let still = measure(&scenario, &fixed(&fabric, kmin), 1..4);
+        println!("{kmin} KB: {still:?}");
+        assert!(moving.small < still.small, "{kmin} KB: {moving:?} {still:?}");
+        best = Some(best.filter(|best| both(*best) <= both(still)).unwrap_or(still));
+    }
+    let best = best.expect("some thresholds");
+    println!("moving: {moving:?}, best that stay: {best:?}");
+    assert!(moving.small < 0.9 * best.small, "{moving:?} {best:?}");
+    assert!(moving.large < 1.02 * best.large, "{moving:?} {best:?}");
+    assert!(moving.pauses <= best.pauses, "{moving:?} {best:?}");
+}
+
+/// Senders that stay the same.
+#[test]
+fn a_steady_load_takes_as_long_as_with_the_best_that_stay() {
+    let [_, fabric] = texts("adaptive.toml");
+    for (senders, size) in [(16, "20MB"), (4, "80MB"), (2, "160MB")] {
+        let scenario = format!(
+            "fabric = 'x'\n[[workload]]\nkind = 'incast'\nsenders = {senders}\ntarget = 0\nsize = '{size}'\n\
+             [[workload]]\nkind = 'poisson'\nload = 0.01\nsizes = '20KB'\nstart = '2ms'\nfor = '5ms'\n"
+        );
+        let moving = measure(&scenario, &fabric, 1..4).large;
+        let still =
+            [80, 320, 1280].map(|kmin| measure(&scenario, &fixed(&fabric, kmin), 1..4).large);
+        let best = still.into_iter().fold(f64::MAX, f64::min);
+        println!("{senders} senders: {moving:.0} us, {still:.0?} us");
+        assert!(moving <= 1.02 * best, "{senders} senders: {moving} and {still:?}");
+    }
+}
+
+/// A controller that may not move reads, and changes nothing.
+#[test]
+fn readings_alone_change_nothing() {
+    let [scenario, fabric] = texts("adaptive-bulk.toml");
+    let bound = format!("{ADAPTIVE}lowest = 1\nhighest = 1\n");
+    let ends = |fabric: &str| {
+        let scene = Scene::of("bulk", &scenario, fabric);
+        let report = scene.run().report;
+        (report.flows.iter().map(|flow| flow.end).collect::<Vec<_>>(), report.adaptation)
+    };
+    let (with, figures) = ends(&fabric.replace(ADAPTIVE, &bound));
+    assert_eq!(figures.map(|own| own.changes), Some(0));
+    let (without, none) = ends(&fixed(&fabric, 640));
+    assert_eq!(none, None);
+    assert_eq!(with, without);
+    let (moved, figures) = ends(&fabric);
+    let figures = figures.expect("a controller");
+    assert!(figures.changes > 5 && moved != without, "{figures:?}");
+    let (lowest, highest) = figures.kmin.expect("a change");
+    assert!(lowest.get() >= 640_000 / 16 && highest.get() <= 640_000 * 4, "{figures:?}");
+    assert_eq!(ends(&fabric).0, moved, "the same again");
+}
