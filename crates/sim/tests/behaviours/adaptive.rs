@@ -113,3 +113,55 @@ fn readings_alone_change_nothing() {
     assert!(lowest.get() >= 640_000 / 16 && highest.get() <= 640_000 * 4, "{figures:?}");
     assert_eq!(ends(&fabric).0, moved, "the same again");
 }
+
+/// What `xoff tune examples/tune-online.toml` finds when it begins with the shipped thresholds and no controller.
+const TRAINED: &str = "[ecn]\nkmin = '110KB'\nkmax = '3.6MB'\n\
+    [ecn.adaptive]\ninterval = '1ms'\nlowest = '1/2'\n";
+
+/// A phase of many senders, one of few, and one of small messages alone.
+fn mix((many, size): (u32, &str), (few, large): (u32, &str), phase: u32, small: &str) -> String {
+    let incast = |senders: u32, size: &str, start: u32| {
+        format!(
+            "[[workload]]\nkind = 'incast'\nsenders = {senders}\ntarget = 0\nsize = '{size}'\nstart = '{start}ms'\n"
+        )
+    };
+    let messages = |load: f64, start: u32, time: u32| {
+        format!(
+            "[[workload]]\nkind = 'poisson'\nload = {load}\nsizes = '{small}'\nstart = '{start}ms'\nfor = '{time}ms'\n"
+        )
+    };
+    let phases = [
+        incast(many, size, 0),
+        messages(0.02, 1, phase - 2),
+        incast(few, large, phase),
+        messages(0.01, phase, phase - 2),
+        messages(0.4, 2 * phase, 4),
+    ];
+    format!("fabric = 'x'\n{}", phases.concat())
+}
+
+#[test]
+#[ignore = "the table of docs/adaptive.md: 96 runs, asked for by name"]
+fn mixes_that_nothing_was_trained_on() {
+    let [_, rule] = texts("adaptive.toml");
+    let bare = rule[..rule.find("[ecn]").expect("thresholds")].to_owned();
+    let fabrics = [
+        ("shipped, static", bare.clone()),
+        ("320 KB, static", fixed(&rule, 320)),
+        ("rule", rule),
+        ("trained", bare + TRAINED),
+    ];
+    let mixes = [
+        ("12 and 3", mix((12, "8MB"), (3, "28MB"), 10, "20KB")),
+        ("8 and 1", mix((8, "8MB"), (1, "70MB"), 7, "64KB")),
+        ("6 and 4", mix((6, "14MB"), (4, "20MB"), 8, "8KB")),
+        ("14 and 2", mix((14, "12MB"), (2, "90MB"), 14, "30KB")),
+    ];
+    for (name, scenario) in &mixes {
+        for (kind, fabric) in &fabrics {
+            let Figures { large, small, pauses } = measure(scenario, fabric, 11..17);
+            let large = large / 1000.0;
+            println!("| {name} | {kind} | {large:.1} ms | {small:.1} us | {pauses} |");
+        }
+    }
+}
