@@ -22,10 +22,7 @@ use xoff_wire::{Immediate, Psn, Qpn, Service};
 ///
 /// ```
 /// use std::time::Duration;
-/// use xoff_endpoint::{DeviceSettings, Endpoint};
-/// use xoff_transport::Access;
-/// use xoff_units::Bytes;
-/// use xoff_wire::Service;
+/// use xoff_endpoint::{Access, Bytes, DeviceSettings, Endpoint, Service};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let near = Endpoint::open(DeviceSettings::new([127, 93, 3, 1]))?;

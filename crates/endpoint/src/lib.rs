@@ -18,9 +18,7 @@
 //! An [`Endpoint`] is a device on a thread of its own, for callers that block or await:
 //!
 //! ```
-//! use xoff_endpoint::{DeviceSettings, Endpoint};
-//! use xoff_transport::Access;
-//! use xoff_units::Bytes;
+//! use xoff_endpoint::{Access, Bytes, DeviceSettings, Endpoint};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let near = Endpoint::open(DeviceSettings::new([127, 93, 0, 1]))?;
@@ -90,3 +88,18 @@ pub use pending::Pending;
 pub use settings::{DeviceSettings, Limits, PairSettings, Verify, Waiting, host_config};
 pub use verify::Verification;
 pub use work::{Arrival, Completion, DatagramWork, Outcome, RemoteSlice, Slice, Work, WorkId};
+
+// What signatures here are made of, so that a program needs this crate only. All else of the three
+// crates below is under their names.
+pub use xoff_transport::config::QpConfig;
+pub use xoff_transport::{
+    Access, Atomic, CongestionState, Counters, PostError, ProtectionDomain, Qkey, ReceivedKind,
+    RegisterError, Status, Verb,
+};
+pub use xoff_units::{Bytes, Instant, Rate, Ratio, Span};
+pub use xoff_wire::cm::{LookupStatus, RejectReason, ServiceId};
+pub use xoff_wire::ip::{Ecn, TrafficClass};
+pub use xoff_wire::udp::Port;
+pub use xoff_wire::{Immediate, Psn, Qpn, Rkey, Service};
+#[doc(no_inline)]
+pub use {xoff_transport as transport, xoff_units as units, xoff_wire as wire};

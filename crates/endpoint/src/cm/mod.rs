@@ -24,10 +24,7 @@
 //!
 //! ```
 //! use xoff_endpoint::cm::{Agent, Event, Offer};
-//! use xoff_endpoint::{Device, DeviceSettings};
-//! use xoff_units::Bytes;
-//! use xoff_wire::udp::Port;
-//! use xoff_wire::{Psn, Qpn, Service};
+//! use xoff_endpoint::{Bytes, Device, DeviceSettings, Port, Psn, Qpn, Service};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! const PORT: Port = Port(18515);
