@@ -1,7 +1,9 @@
 //! [`Endpoint`]: a device that moves by itself, for any thread and any executor.
 
+use crate::awaited::Awaited;
 use crate::device::Device;
 use crate::driver::Driver;
+use crate::engine::Engine;
 use crate::error::{Error, OpenError};
 use crate::memory::Memory;
 use crate::pair::{PairId, Remote};
@@ -22,7 +24,7 @@ use xoff_wire::{Immediate, Psn, Qpn, Service};
 ///
 /// ```
 /// use std::time::Duration;
-/// use xoff_endpoint::{Access, Bytes, DeviceSettings, Endpoint, Service};
+/// use xoff_endpoint::{Access, Bytes, DeviceSettings, Endpoint, Error, Service};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let near = Endpoint::open(DeviceSettings::new([127, 93, 3, 1]))?;
@@ -39,11 +41,15 @@ use xoff_wire::{Immediate, Psn, Qpn, Service};
 ///
 /// // Only a part of the region is sent. A message may be lost, so the wait for it has a limit.
 /// source.fill(Bytes::new(10), b"part".to_vec()).wait()?;
-/// let received = theirs.receive(target.all());
+/// let mut received = theirs.receive(target.all());
 /// assert!(ours.send(source.slice(Bytes::new(10), Bytes::new(4))).wait()?.is_ok());
-/// if let Ok(completion) = received.wait_for(Duration::from_secs(5)) {
-///     assert_eq!(completion?.arrival().map(|arrival| arrival.length), Some(Bytes::new(4)));
-///     assert_eq!(target.bytes().wait()?[..4], *b"part");
+/// match received.wait_for(Duration::from_secs(5)) {
+///     Ok(completion) => {
+///         assert_eq!(completion.arrival().map(|arrival| arrival.length), Some(Bytes::new(4)));
+///         assert_eq!(target.bytes().wait()?[..4], *b"part");
+///     }
+///     Err(Error::TimedOut { what, .. }) => eprintln!("no sign of {what}"),
+///     Err(other) => return Err(other.into()),
 /// }
 ///
 /// // Anything else that the device can do, on its thread.
@@ -81,13 +87,15 @@ impl Endpoint {
         &self,
         call: impl FnOnce(&mut Device) -> T + Send + 'static,
     ) -> Pending<T> {
-        self.driver.call(move |engine| Ok(call(&mut engine.device)))
+        self.driver.call("run a function", move |engine| Ok(call(&mut engine.device)))
     }
 
-    /// Registers memory. It is given back with the last clone of the region.
+    /// Registers memory. It is given back with the last clone of the region, or when the last work
+    /// that was posted with it has ended, whichever is later; peers that know its key reach it until
+    /// then.
     pub fn register(&self, bytes: Vec<u8>, access: Access) -> Pending<Region> {
         let endpoint = self.clone();
-        self.driver.call(move |engine| {
+        self.driver.call("register memory", move |engine| {
             let length = Bytes::new(bytes.len() as u64);
             let memory = engine.device.register(engine.domain, bytes, access, None)?;
             let base = engine.device.base(memory)?;
@@ -108,7 +116,7 @@ impl Endpoint {
         settings: impl FnOnce(&mut PairSettings) + Send + 'static,
     ) -> Pending<Connection> {
         let endpoint = self.clone();
-        self.driver.call(move |engine| {
+        self.driver.call("make a queue pair", move |engine| {
             let mut chosen = PairSettings::new(service, engine.domain, engine.completions);
             settings(&mut chosen);
             let pair = engine.device.create_pair(chosen)?;
@@ -136,9 +144,7 @@ struct Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         let memory = self.memory;
-        self.endpoint.driver.submit(move |engine| {
-            let _ = engine.device.deregister(memory);
-        });
+        self.endpoint.driver.submit(move |engine| engine.release(memory));
     }
 }
 
@@ -167,13 +173,14 @@ impl Region {
     /// A copy of its bytes.
     pub fn bytes(&self) -> Pending<Vec<u8>> {
         let memory = self.memory();
-        self.owner.endpoint.driver.call(move |engine| Ok(engine.device.bytes(memory)?.to_vec()))
+        let copy = move |engine: &mut Engine| Ok(engine.device.bytes(memory)?.to_vec());
+        self.owner.endpoint.driver.call("copy memory", copy)
     }
 
     /// Puts bytes into it.
     pub fn fill(&self, offset: Bytes, bytes: Vec<u8>) -> Pending<()> {
         let memory = self.memory();
-        self.owner.endpoint.driver.call(move |engine| {
+        self.owner.endpoint.driver.call("fill memory", move |engine| {
             let start = usize::try_from(offset.get()).map_err(|_| Error::OutOfRange)?;
             let end = start.checked_add(bytes.len()).ok_or(Error::OutOfRange)?;
             let room = engine.device.bytes_mut(memory)?.get_mut(start..end);
@@ -233,18 +240,21 @@ impl Connection {
         let Introduction { address, qpn, psn: receive_psn } = peer;
         let remote = Remote { address, qpn, send_psn: self.psn, receive_psn, mtu };
         let pair = self.pair();
-        self.pair.endpoint.driver.call(move |engine| engine.device.connect(pair, remote))
+        let connect = move |engine: &mut Engine| engine.device.connect(pair, remote);
+        self.pair.endpoint.driver.call("connect a queue pair", connect)
     }
 
     /// Posts any work. The name in it is not used; the completion says how it ended.
     pub fn post(&self, work: Work) -> Pending<Completion> {
-        let (promise, pending) = pending();
         let pair = self.pair();
         let work = Work { signaled: true, ..work };
-        self.pair.endpoint.driver.submit(move |engine| {
-            engine.post(promise, |device, id| device.post(pair, work.named(id)));
+        let (promise, pending) = pending(Awaited::Work { pair, verb: work.verb });
+        let driver = &self.pair.endpoint.driver;
+        driver.submit(move |engine| {
+            let post = |device: &mut Device, id| device.post(pair, work.named(id));
+            engine.post(promise, work.local.memory, post);
         });
-        pending
+        pending.alarmed(driver.alarm())
     }
 
     /// Writes to the peer's memory.
@@ -277,13 +287,24 @@ impl Connection {
         self.post(Work::atomic(operation, local, remote))
     }
 
+    /// Ends the queue pair: whatever is posted ends as [flushed](crate::Status::Flushed), and when
+    /// this is there, no packet reads or writes the memory of it any more. The only way to take posted
+    /// work back. The peer is not told; its work ends with "retry exceeded".
+    pub fn abort(&self) -> Pending<()> {
+        let pair = self.pair();
+        let abort = move |engine: &mut Engine| engine.device.fail(pair);
+        self.pair.endpoint.driver.call("end a queue pair", abort)
+    }
+
     /// Takes the next message that no receive posted before takes.
     pub fn receive(&self, local: Slice) -> Pending<Completion> {
-        let (promise, pending) = pending();
         let pair = self.pair();
-        self.pair.endpoint.driver.submit(move |engine| {
-            engine.post(promise, |device, id| device.post_receive(pair, id, local));
+        let (promise, pending) = pending(Awaited::Message { pair });
+        let driver = &self.pair.endpoint.driver;
+        driver.submit(move |engine| {
+            let post = |device: &mut Device, id| device.post_receive(pair, id, local);
+            engine.post(promise, local.memory, post);
         });
-        pending
+        pending.alarmed(driver.alarm())
     }
 }

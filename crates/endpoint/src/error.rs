@@ -1,6 +1,8 @@
 //! What can go wrong at the caller's end. What peers do wrong is counted, not returned.
 
+use crate::awaited::Awaited;
 use std::io;
+use std::time::Duration;
 use xoff_transport::{PostError, RegisterError};
 
 /// Why a device could not be opened.
@@ -34,9 +36,21 @@ pub enum OpenError {
     },
 }
 
-/// Why a call was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+/// Why a call was refused, or has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// A deadline of the caller's has passed. Only the wait has ended; the
+    /// [`Pending`](crate::Pending) says what becomes of the call.
+    #[error("timed out after {} ms, waiting for {what}", .after.as_millis())]
+    TimedOut {
+        /// What was waited for.
+        what: Awaited,
+        /// For how long.
+        after: Duration,
+    },
+    /// The result of a call was taken before.
+    #[error("the result of this call was taken already")]
+    Taken,
     /// There is no such queue pair (any more).
     #[error("there is no such queue pair")]
     NoSuchPair,

@@ -41,6 +41,8 @@
 //! What it is not: authentication of peers, which RoCEv2 does not have. Read [`Device`] first, then
 //! [`Work`].
 
+mod alarms;
+mod awaited;
 pub mod bare;
 mod clock;
 pub mod cm;
@@ -50,6 +52,7 @@ mod device;
 mod discard;
 mod driver;
 mod endpoint;
+mod engine;
 mod error;
 pub mod ethtool;
 mod head;
@@ -76,6 +79,7 @@ mod transmit;
 mod verify;
 mod work;
 
+pub use awaited::Awaited;
 pub use clock::{Clock, Steps};
 pub use completion::{Completions, SharedReceives};
 pub use device::{Device, Progress};

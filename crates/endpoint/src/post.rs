@@ -124,25 +124,26 @@ impl Device {
     }
 
     /// Ends a queue pair: posted work and receives end as flushed. It keeps its number until it is
-    /// destroyed.
+    /// destroyed. One that has no peer yet only loses its receives.
     pub fn fail(&mut self, pair: PairId) -> Result<(), Error> {
         let (index, entry) = self.pairs.get_mut(pair).ok_or(Error::NoSuchPair)?;
         if let Some(core) = &mut entry.core {
             core.fail(Status::Flushed);
+            self.reap(index, None);
+            return Ok(());
         }
-        self.reap(index, None);
+        // One that never got ready has no core to flush its receives.
+        let queue = entry.settings.receive_completions;
+        while let Some(receive) = entry.receives.take() {
+            self.posted.receive_flushed(receive.id, pair, queue);
+        }
         Ok(())
     }
 
     /// Takes a queue pair away. What was posted ends as flushed first.
     pub fn destroy(&mut self, pair: PairId) -> Result<(), Error> {
         self.fail(pair)?;
-        let mut entry = self.pairs.remove(pair).ok_or(Error::NoSuchPair)?;
-        // One that never got ready has no core to flush its receives.
-        while let Some(receive) = entry.receives.take() {
-            let queue = entry.settings.receive_completions;
-            self.posted.receive_flushed(receive.id, pair, queue);
-        }
+        self.pairs.remove(pair).ok_or(Error::NoSuchPair)?;
         Ok(())
     }
 
