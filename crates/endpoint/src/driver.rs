@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// Something to be done by the thread.
-type Command = Box<dyn FnOnce(&mut Engine) + Send>;
+pub(crate) type Command = Box<dyn FnOnce(&mut Engine) + Send>;
 
 /// Commands from users to the thread.
 pub(crate) struct Mailbox {
@@ -52,7 +52,7 @@ impl Mailbox {
     }
 
     /// Has the thread run a command. Without a thread it is dropped, and its promises say so.
-    fn submit(&self, command: Command) {
+    pub(crate) fn submit(&self, command: Command) {
         let mut queue = self.lock();
         if queue.dead {
             // A command may hold handles that submit another one when they are dropped.
@@ -93,6 +93,21 @@ impl Driver {
     /// Has the thread run a command.
     pub(crate) fn submit(&self, command: impl FnOnce(&mut Engine) + Send + 'static) {
         self.mailbox.submit(Box::new(command));
+    }
+
+    /// The thread's mailbox. It does not keep the thread.
+    pub(crate) fn mailbox(&self) -> Arc<Mailbox> {
+        self.mailbox.clone()
+    }
+
+    /// The same with deadlines, and with word to the thread if nobody waits for it any more.
+    pub(crate) fn withdrawing<T: Send + Sync + 'static>(&self, pending: Pending<T>) -> Pending<T> {
+        let mailbox = self.mailbox();
+        let undo = move |value| {
+            drop(value);
+            mailbox.submit(Box::new(|engine: &mut Engine| engine.drop_unwanted()));
+        };
+        pending.alarmed(self.alarm()).or_else(Box::new(undo))
     }
 
     /// What wakes executors at their deadlines.
@@ -161,4 +176,6 @@ fn run(engine: Engine, mailbox: &Mailbox) {
             let _ = read(&mailbox.wake, &mut [0; 8]);
         }
     }
+    // What the last turn had to say to peers leaves with the next.
+    engine.turn();
 }

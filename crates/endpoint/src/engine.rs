@@ -1,8 +1,10 @@
 //! [`Engine`]: a device on its thread, and what its users wait for.
 
 use crate::alarms::Alarms;
+use crate::clock::until;
 use crate::completion::Completions;
 use crate::device::Device;
+use crate::dialog::Dialogs;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::pending::Promise;
@@ -24,6 +26,7 @@ pub(crate) struct Engine {
     pub(crate) completions: Completions,
     pub(crate) domain: ProtectionDomain,
     pub(crate) alarms: Alarms,
+    pub(crate) dialogs: Dialogs,
     waiters: Slab<Waiter>,
     uses: BTreeMap<Memory, Uses>,
 }
@@ -47,7 +50,8 @@ impl Engine {
         let completions = device.create_completions(CAPACITY)?;
         let domain = device.create_domain();
         let (waiters, uses) = (Slab::new(CAPACITY), BTreeMap::new());
-        Ok(Self { device, completions, domain, alarms: Alarms::default(), waiters, uses })
+        let (alarms, dialogs) = (Alarms::default(), Dialogs::default());
+        Ok(Self { device, completions, domain, alarms, dialogs, waiters, uses })
     }
 
     /// Posts something that needs `memory` and whose end `promise` waits for.
@@ -100,20 +104,26 @@ impl Engine {
         }
     }
 
-    /// Moves the device, and keeps the promises of the work that has ended.
+    /// Moves the device, keeps the promises of the work that has ended, and hears what peers say of
+    /// their connections: in this order, so that what was received before a disconnect is reported
+    /// before it.
     pub(crate) fn turn(&mut self) {
         self.device.progress();
         while let Some(completion) = self.device.poll(self.completions) {
             if let Some(waiter) = self.waiters.remove(completion.id.0) {
                 self.used(waiter.memory);
+                if !completion.is_ok() && self.device.state(completion.pair).is_ok() {
+                    self.note_failure(completion.pair, completion.status);
+                }
                 waiter.promise.keep(Ok(completion));
             }
         }
+        self.converse();
         self.alarms.ring();
     }
 
     /// How long the thread may sleep if nothing arrives.
     pub(crate) fn idle(&self) -> Duration {
-        self.alarms.left(NAP)
+        self.alarms.left(NAP).min(until(self.device.now(), self.next_word()))
     }
 }

@@ -116,6 +116,13 @@ pub(crate) fn pending<T>(what: Awaited) -> (Promise<T>, Pending<T>) {
     (Promise { shared: Some(shared) }, pending)
 }
 
+/// One whose call has failed already.
+pub(crate) fn failed<T>(what: Awaited, error: Error) -> Pending<T> {
+    let (promise, pending) = pending(what);
+    promise.keep(Err(error));
+    pending
+}
+
 impl<T> Shared<T> {
     /// Ignores poisoning: the state is consistent whenever the lock is released, even by a panic.
     fn lock(&self) -> MutexGuard<'_, State<T>> {

@@ -55,6 +55,21 @@ impl Device {
 
     /// Connects a queue pair to its peer.
     pub fn connect(&mut self, pair: PairId, remote: Remote) -> Result<(), Error> {
+        self.connect_with(pair, remote, |_| {})
+    }
+
+    /// The kind of a queue pair.
+    pub(crate) fn service(&self, pair: PairId) -> Result<Service, Error> {
+        Ok(self.pairs.get(pair).ok_or(Error::NoSuchPair)?.settings.service)
+    }
+
+    /// Connects a queue pair to its peer, with changes to its transport settings.
+    pub(crate) fn connect_with(
+        &mut self,
+        pair: PairId,
+        remote: Remote,
+        change: impl FnOnce(&mut QpConfig),
+    ) -> Result<(), Error> {
         let (path, local) = (self.path(), self.address);
         let mut route = route(local, remote.address)?;
         if self.settings.entropy {
@@ -73,6 +88,7 @@ impl Device {
         }
         let mut config = QpConfig::clone(&entry.settings.config);
         config.mtu = Bytes::new(remote.mtu.into());
+        change(&mut config);
         mtu_of(&config)?;
         let (config, peer) = (Arc::new(config), remote.qpn);
         let (send, receive) = (remote.send_psn, remote.receive_psn);
