@@ -183,8 +183,9 @@ impl Engine {
         let remote = Remote {
             address: agreed.peer,
             qpn: peer.qpn,
-            send_psn: offer.psn,
-            receive_psn: peer.psn,
+            // Each side says with which number the *other* begins (IBTA 12.6.5, 12.6.8).
+            send_psn: peer.psn,
+            receive_psn: offer.psn,
             mtu: agreed.mtu,
         };
         self.device.connect_with(connection.pair(), remote, |config| agreed.apply(config))?;

@@ -55,6 +55,11 @@ impl Listener {
         self.owner.port
     }
 
+    /// The endpoint it is one of.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.owner.endpoint
+    }
+
     /// The next request. Several may wait; each request goes to one of them, in turn.
     ///
     /// A request waits 30 seconds to be answered; a peer gives up after 9.
