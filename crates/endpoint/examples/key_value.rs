@@ -83,8 +83,11 @@ fn slot(key: &[u8], value: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(Writer::default().u64(hash(&body)).bytes(&body).0)
 }
 
+/// Key and value.
+type Entry<'a> = (&'a [u8], &'a [u8]);
+
 /// Key and value of a slot: `None` if it is empty, an error if it was read while it changed.
-fn parse(slot: &[u8]) -> Result<Option<(&[u8], &[u8])>, Failure> {
+fn parse(slot: &[u8]) -> Result<Option<Entry<'_>>, Failure> {
     let mut reader = Reader(slot);
     let sum = reader.u64()?;
     let body = reader.0;
