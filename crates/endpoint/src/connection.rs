@@ -11,6 +11,7 @@ use crate::pending::{Pending, failed, pending};
 use crate::settings::PairSettings;
 use crate::terms::{End, Negotiated, Terms};
 use crate::work::{Completion, RemoteSlice, Slice, Work};
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -48,6 +49,14 @@ impl Drop for Pair {
     fn drop(&mut self) {
         let pair = self.pair;
         self.endpoint.driver.submit(move |engine| engine.drop_pair(pair));
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let peer = self.negotiated().map(|agreed| agreed.peer);
+        let mut shown = f.debug_struct("Connection");
+        shown.field("pair", &self.pair()).field("peer", &peer).finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::listener::{Incoming, Listeners};
 use crate::pair::{PairId, PairState, Remote};
 use crate::pending::Promise;
 use crate::terms::{End, Negotiated, Terms};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use xoff_transport::Status;
@@ -27,6 +27,8 @@ pub(crate) struct Dialogs {
     pairs: BTreeMap<PairId, Dialog>,
     /// Queue pairs by the manager's name for their connection.
     ids: BTreeMap<ConnectionId, PairId>,
+    /// Those whose end somebody waits for.
+    watched: BTreeSet<PairId>,
 }
 
 /// What is known of one queue pair.
@@ -253,13 +255,17 @@ impl Engine {
         let dialog = self.dialogs.pairs.entry(pair).or_default();
         match &dialog.end {
             Some(end) => promise.keep(Ok(end.clone())),
-            None => dialog.watching.push(promise),
+            None => {
+                dialog.watching.push(promise);
+                self.dialogs.watched.insert(pair);
+            }
         }
     }
 
     /// Notes how a connection has ended: the first reason counts.
     fn ended(&mut self, pair: PairId, end: End) {
         let Some(dialog) = self.dialogs.pairs.get_mut(&pair) else { return };
+        self.dialogs.watched.remove(&pair);
         let end = dialog.end.get_or_insert(end).clone();
         for promise in std::mem::take(&mut dialog.watching) {
             promise.keep(Ok(end.clone()));
@@ -276,6 +282,7 @@ impl Engine {
 
     /// The last handle of a queue pair was dropped.
     pub(crate) fn drop_pair(&mut self, pair: PairId) {
+        self.ended(pair, End::Local);
         if let Some(dialog) = self.dialogs.pairs.remove(&pair)
             && let Some(id) = dialog.id
         {
@@ -288,8 +295,11 @@ impl Engine {
     /// Takes out whatever nobody waits for any more.
     pub(crate) fn drop_unwanted(&mut self) {
         let mut dropped = Vec::new();
-        for dialog in self.dialogs.pairs.values_mut() {
+        for (pair, dialog) in &mut self.dialogs.pairs {
             dialog.watching.retain(|promise| !promise.is_unwanted());
+            if dialog.watching.is_empty() {
+                self.dialogs.watched.remove(pair);
+            }
             dialog.parting.retain(|(promise, _)| !promise.is_unwanted());
             let gone = |connecting: &mut Connecting| connecting.promise.is_unwanted();
             dropped.extend(dialog.connecting.take_if(gone));
@@ -317,13 +327,11 @@ impl Engine {
 
     /// Queue pairs whose end somebody waits for: whether they have failed.
     fn notice_failures(&mut self) {
-        let watched = self.dialogs.pairs.iter().filter(|(_, dialog)| !dialog.watching.is_empty());
-        let failed: Vec<_> = watched
-            .filter(|(pair, _)| self.device.state(**pair) == Ok(PairState::Error))
-            .map(|(pair, dialog)| (*pair, dialog.failure.unwrap_or(Status::Flushed)))
-            .collect();
-        for (pair, status) in failed {
-            self.ended(pair, End::Failed(status));
+        let failed = |pair: &&PairId| self.device.state(**pair) == Ok(PairState::Error);
+        let failed: Vec<PairId> = self.dialogs.watched.iter().filter(failed).copied().collect();
+        for pair in failed {
+            let status = self.dialogs.pairs.get(&pair).and_then(|dialog| dialog.failure);
+            self.ended(pair, End::Failed(status.unwrap_or(Status::Flushed)));
         }
     }
 

@@ -10,6 +10,7 @@ use crate::pending::{Pending, pending};
 use crate::region::Region;
 use crate::settings::{DeviceSettings, PairSettings};
 use crate::terms::Terms;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use xoff_transport::Access;
@@ -60,6 +61,12 @@ use xoff_wire::Service;
 pub struct Endpoint {
     pub(crate) driver: Arc<Driver>,
     address: SocketAddr,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Endpoint {

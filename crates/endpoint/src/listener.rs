@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::pending::{Pending, Promise, pending};
 use crate::terms::Terms;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use xoff_units::Bytes;
@@ -36,6 +37,18 @@ impl Drop for Owner {
                 engine.reject(incoming.id, RejectReason::INVALID_SERVICE_ID);
             }
         });
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("port", &self.port()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("peer", &self.peer()).finish_non_exhaustive()
     }
 }
 

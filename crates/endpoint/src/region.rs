@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::pending::Pending;
 use crate::work::{RemoteSlice, Slice};
+use std::fmt;
 use std::sync::Arc;
 use xoff_transport::Access;
 use xoff_units::Bytes;
@@ -28,6 +29,13 @@ impl Drop for Owner {
     fn drop(&mut self) {
         let memory = self.memory;
         self.endpoint.driver.submit(move |engine| engine.release(memory));
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Region");
+        shown.field("memory", &self.memory()).field("length", &self.length).finish_non_exhaustive()
     }
 }
 

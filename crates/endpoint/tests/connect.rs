@@ -346,3 +346,109 @@ fn many_connect_at_once() {
     }
     assert_eq!(theirs.len(), 100);
 }
+
+#[test]
+fn an_endpoint_can_connect_to_itself() {
+    let (_client, server, listener) = two();
+    let (ours, theirs) = meet(&server, &listener, &server);
+    assert!(ours.probe().within(LATE).wait().unwrap().is_ok());
+    let end = theirs.ended();
+    ours.disconnect(b"me").within(LATE).wait().unwrap();
+    assert!(matches!(end.within(LATE).wait().unwrap(), End::Peer { .. }));
+}
+
+#[test]
+fn unreliable_connections_are_made_the_same_way() {
+    let (client, server, listener) = two();
+    let terms = Terms { service: Service::Unreliable, ..Terms::default() };
+    let asking = client.connect_with(server.address().ip(), PORT, terms);
+    let request = listener.next().within(LATE).wait().unwrap();
+    assert_eq!(request.service(), Service::Unreliable);
+    let theirs = request.accept(b"").within(LATE).wait().unwrap();
+    let ours = asking.within(LATE).wait().unwrap();
+    let room = server.register(vec![0; 4], Access::ALL).wait().unwrap();
+    let text = client.register(b"text".to_vec(), Access::ALL).wait().unwrap();
+    let coming = theirs.receive(room.all());
+    // Nothing can tell the receiver's program that it may start; so the receive is there for certain.
+    server.with(|_| ()).wait().unwrap();
+    assert!(ours.send(text.all()).within(LATE).wait().unwrap().is_ok());
+    assert!(coming.within(LATE).wait().unwrap().is_ok());
+    // A queue pair of another kind cannot answer.
+    let asking = client.connect(server.address().ip(), PORT, b"");
+    let request = listener.next().within(LATE).wait().unwrap();
+    let kind = server.connection_with(Service::Unreliable, |_| {}).wait().unwrap();
+    let wrong = request.accept_on(&kind, Terms::default()).wait();
+    assert_eq!(wrong.err(), Some(Error::WrongService));
+    assert!(matches!(asking.within(LATE).wait(), Err(Error::Rejected(_))));
+}
+
+#[test]
+fn whoever_drops_a_connection_hears_that_it_was_them() {
+    let (client, server, listener) = two();
+    let (ours, _theirs) = meet(&client, &listener, &server);
+    let end = ours.ended();
+    drop(ours);
+    assert_eq!(end.within(LATE).wait().unwrap(), End::Local);
+}
+
+/// Callers and servers that lose patience, change their minds and vanish, at random: whatever they do,
+/// nothing is left behind and the next connection works.
+#[test]
+fn nothing_is_left_of_a_thousand_changes_of_mind() {
+    const PAIRS: usize = 40;
+    let open = || {
+        let mut settings = DeviceSettings::new(loopback(NET));
+        settings.limits.pairs = PAIRS + 1;
+        Endpoint::open(settings).unwrap()
+    };
+    let (client, server) = (open(), open());
+    let listener = server.listen(PORT).wait().unwrap();
+    let mut state = 7u32;
+    let mut dice = move |sides: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) % sides
+    };
+    let (mut asking, mut answering, mut standing) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..1000 {
+        let wait = Duration::from_micros(dice(300).into());
+        match dice(8) {
+            0..=2 => asking.push(client.connect(server.address().ip(), PORT, b"")),
+            3 => drop(asking.pop()),
+            4 => {
+                if let Ok(request) = listener.next().wait_for(wait) {
+                    match dice(4) {
+                        0 => drop(request),
+                        1 => request.reject(RejectReason::CONSUMER, b"no").wait().unwrap_or(()),
+                        _ => answering.push(request.accept(b"")),
+                    }
+                }
+            }
+            5 => drop(answering.pop()),
+            6 => standing.extend(asking.pop().and_then(|mut one| one.wait_for(wait).ok())),
+            _ => drop(standing.pop()),
+        }
+    }
+    drop((asking, answering, standing));
+    let start = Instant::now();
+    for endpoint in [&client, &server] {
+        // All queue pairs but that of the manager can be made again.
+        loop {
+            let made: Vec<_> = (0..PAIRS).map(|_| endpoint.connection().wait()).collect();
+            if made.iter().all(Result::is_ok) {
+                break;
+            }
+            assert!(start.elapsed() < LATE, "queue pairs are left");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    // Requests that were given up may still be in line.
+    let asking = client.connect(server.address().ip(), PORT, b"last");
+    let theirs = loop {
+        let request = listener.next().within(LATE).wait().unwrap();
+        if request.private_data().starts_with(b"last") {
+            break request.accept(b"");
+        }
+    };
+    assert!(asking.within(LATE).wait().unwrap().probe().wait().unwrap().is_ok());
+    assert!(theirs.within(LATE).wait().is_ok());
+}

@@ -14,13 +14,19 @@ const SHORT: Duration = Duration::from_millis(40);
 const LATE: Duration = Duration::from_secs(5);
 
 fn connected() -> (Endpoint, Endpoint, Connection, Connection) {
+    connected_for(host_config())
+}
+
+/// The near end gives a dead peer up after three timeouts of 67 ms.
+fn connected_briefly() -> (Endpoint, Endpoint, Connection, Connection) {
+    connected_for(QpConfig { retry_limit: 2, ..host_config() })
+}
+
+fn connected_for(config: QpConfig) -> (Endpoint, Endpoint, Connection, Connection) {
     let open = || Endpoint::open(DeviceSettings::new(loopback(NET))).unwrap();
     let (near, far) = (open(), open());
-    // A dead peer is given up after three timeouts of 67 ms.
-    let quick = |pair: &mut PairSettings| {
-        pair.config = Arc::new(QpConfig { retry_limit: 2, ..host_config() });
-    };
-    let ours = near.connection_with(Service::Reliable, quick).wait().unwrap();
+    let with = |pair: &mut PairSettings| pair.config = Arc::new(config);
+    let ours = near.connection_with(Service::Reliable, with).wait().unwrap();
     let theirs = far.connection_with(Service::Reliable, |_| {}).wait().unwrap();
     ours.connect(theirs.introduction(), 4096).wait().unwrap();
     theirs.connect(ours.introduction(), 4096).wait().unwrap();
@@ -41,7 +47,7 @@ fn freeze(endpoint: &Endpoint, time: Duration) {
 
 #[test]
 fn a_dead_peer() {
-    let (near, far, ours, theirs) = connected();
+    let (near, far, ours, theirs) = connected_briefly();
     let source = near.register(pattern(100, 1), Access::ALL).wait().unwrap();
     let target = far.register(vec![0; 100], Access::ALL).wait().unwrap();
     let remote = target.remote(Bytes::ZERO);
@@ -135,7 +141,7 @@ fn a_deadline_set_again_is_kept_too() {
 
 #[test]
 fn aborting_takes_everything_back() {
-    let (near, far, ours, theirs) = connected();
+    let (near, far, ours, theirs) = connected_briefly();
     let room = far.register(vec![0; 10], Access::ALL).wait().unwrap();
     let memory = room.memory();
     let waiting = theirs.receive(room.all());
