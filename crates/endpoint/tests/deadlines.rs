@@ -37,7 +37,7 @@ fn connected_for(config: QpConfig) -> (Endpoint, Endpoint, Connection, Connectio
 fn kill(endpoint: &Endpoint) {
     // Without the message of a panic.
     let killed = endpoint.with(|_| std::panic::resume_unwind(Box::new(())));
-    assert_eq!(killed.wait(), Err::<(), _>(Error::Gone));
+    assert_eq!(killed.within(LATE).wait(), Err::<(), _>(Error::Gone));
 }
 
 /// The peer's process stands still for a while.
@@ -60,9 +60,9 @@ fn a_dead_peer() {
     assert_eq!(write.wait().unwrap().status, Status::RetryExceeded);
     assert!(start.elapsed() >= Duration::from_millis(190) && start.elapsed() < LATE);
     // Whoever uses an endpoint without a thread hears of it, instead of waiting.
-    assert_eq!(target.bytes().wait(), Err(Error::Gone));
-    assert_eq!(theirs.send(target.all()).wait(), Err(Error::Gone));
-    assert!(far.register(vec![0; 8], Access::ALL).wait().is_err());
+    assert_eq!(target.bytes().within(LATE).wait(), Err(Error::Gone));
+    assert_eq!(theirs.send(target.all()).within(LATE).wait(), Err(Error::Gone));
+    assert_eq!(far.listen(1).within(LATE).wait().err(), Some(Error::Gone));
 }
 
 #[test]
