@@ -30,7 +30,10 @@ rping SERVER [-a OWN-ADDRESS] [-p PORT] [-C ROUNDS] [-S BYTES]
 The server stays until it is interrupted. In two terminals:
   cargo run -p xoff-endpoint --example rping -- serve
   cargo run -p xoff-endpoint --example rping -- 127.0.0.1 -C 3
-The stock tool at either side: rping -s -a ADDRESS -v, rping -c -a ADDRESS -C 3 -v";
+The stock tool at either side: rping -s -a ADDRESS -S 64 -v, rping -c -a ADDRESS -C 3 -v";
+
+/// What a client says whose server disconnects. The stock one does when the text is longer than its own.
+const GONE: &str = "the server has gone (a stock one needs -S at least as large as ours)";
 
 /// Bytes of a message: an address, a key, a length.
 const CARD: u64 = 16;
@@ -122,9 +125,9 @@ fn call(arguments: &Arguments, server: IpAddr) -> Result<(), Failure> {
         side.text.fill(Bytes::ZERO, text.clone()).wait()?;
         let start = Instant::now();
         side.say(&side.text, size)?;
-        side.hear()?.ok_or("the server has gone")?;
+        side.hear()?.ok_or(GONE)?;
         side.say(&side.echo, size)?;
-        side.hear()?.ok_or("the server has gone")?;
+        side.hear()?.ok_or(GONE)?;
         let (time, back) = (start.elapsed(), side.echo.copy(Bytes::ZERO, Bytes::new(size)).wait()?);
         if back != text {
             return Err(format!("round {round}: the echo is not the text").into());
