@@ -3,7 +3,7 @@
 mod common;
 
 use common::{block_on, loopback};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use xoff_endpoint::cm::{ACCEPT_DATA, DISCONNECT_DATA, REJECT_DATA, REQUEST_DATA};
@@ -451,4 +451,26 @@ fn nothing_is_left_of_a_thousand_changes_of_mind() {
     };
     assert!(asking.within(LATE).wait().unwrap().probe().wait().unwrap().is_ok());
     assert!(theirs.within(LATE).wait().is_ok());
+}
+
+#[test]
+fn an_acceptance_that_was_given_up_is_a_connection_that_ends() {
+    let (client, server, listener) = two();
+    let asking = client.connect(server.address().ip(), PORT, b"");
+    let request = listener.next().within(LATE).wait().unwrap();
+    let (frozen, begun) = mpsc::channel();
+    let freeze = client.with(move |_| {
+        frozen.send(()).unwrap();
+        thread::sleep(4 * SHORT);
+    });
+    begun.recv().unwrap();
+    freeze.cancel();
+    let what = Awaited::Confirmation { from: client.address().ip() };
+    let mut accepting = request.accept(b"");
+    let late = accepting.wait_for(SHORT).err();
+    assert_eq!(late, Some(Error::TimedOut { what, after: SHORT }));
+    drop(accepting);
+    // The client finds both messages when it goes on: yes, and then no.
+    let ours = asking.within(LATE).wait().unwrap();
+    assert!(matches!(ours.ended().within(LATE).wait().unwrap(), End::Peer { .. }));
 }
