@@ -1,8 +1,6 @@
 //! Two endpoints, one write.
 
-use xoff_endpoint::{DeviceSettings, Endpoint};
-use xoff_transport::Access;
-use xoff_units::Bytes;
+use xoff_endpoint::{Access, Bytes, DeviceSettings, Endpoint};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let near = Endpoint::open(DeviceSettings::new([127, 94, 0, 1]))?;

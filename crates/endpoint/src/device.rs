@@ -42,8 +42,7 @@ pub(crate) const ROUNDS: usize = 4;
 ///
 /// ```
 /// use std::os::fd::AsFd;
-/// use xoff_endpoint::{Device, DeviceSettings, PairSettings, PairState};
-/// use xoff_wire::Service;
+/// use xoff_endpoint::{Device, DeviceSettings, PairSettings, PairState, Service, Span};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut device = Device::open(DeviceSettings::new([127, 93, 2, 1]))?;
@@ -55,7 +54,7 @@ pub(crate) const ROUNDS: usize = 4;
 /// // One turn of the loop: all that can be done now, and how long there is nothing more.
 /// while !device.progress().is_idle() {}
 /// let idle_for = device.next_due().since(device.now());
-/// assert!(idle_for > xoff_units::Span::from_us(1_000_000), "until a packet arrives at the descriptor");
+/// assert!(idle_for > Span::from_us(1_000_000), "until a packet arrives at the descriptor");
 /// let _descriptor = device.as_fd();
 ///
 /// // Packets that were not accepted are counted, by reason.

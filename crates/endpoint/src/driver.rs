@@ -1,75 +1,31 @@
 //! The thread that owns a device and moves it, whatever its users do meanwhile.
 
-use crate::completion::Completions;
+use crate::awaited::Awaited;
 use crate::device::Device;
+use crate::engine::Engine;
 use crate::error::Error;
-use crate::pending::{Pending, Promise, pending};
-use crate::slab::Slab;
-use crate::work::{Completion, WorkId};
+use crate::pending::{Alarm, Pending, Sleeper, pending};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{read, write};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
-use xoff_transport::ProtectionDomain;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
-/// Longest sleep. Nothing depends on it: whatever happens wakes the thread.
-const NAP: Duration = Duration::from_secs(1);
-
-/// Pieces of work that end in the driver's queue at a time.
-const CAPACITY: usize = 1 << 16;
+/// How long the last user waits for the thread to say goodbye to peers and to close the socket: a
+/// call of `Endpoint::with` may keep it busy for longer.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Something to be done by the thread.
-type Command = Box<dyn FnOnce(&mut Engine) + Send>;
-
-/// The device on its thread, and the promises for work under way.
-pub(crate) struct Engine {
-    pub(crate) device: Device,
-    pub(crate) completions: Completions,
-    pub(crate) domain: ProtectionDomain,
-    waiters: Slab<Promise<Completion>>,
-}
-
-impl Engine {
-    fn new(mut device: Device) -> Result<Self, Error> {
-        let completions = device.create_completions(CAPACITY)?;
-        let domain = device.create_domain();
-        Ok(Self { device, completions, domain, waiters: Slab::new(CAPACITY) })
-    }
-
-    /// Posts something whose end `promise` waits for.
-    pub(crate) fn post(
-        &mut self,
-        promise: Promise<Completion>,
-        post: impl FnOnce(&mut Device, WorkId) -> Result<(), Error>,
-    ) {
-        // A full table drops the promise, which then says so; but it is as large as the queue,
-        // which refuses first.
-        let Some(place) = self.waiters.insert(promise) else { return };
-        if let Err(error) = post(&mut self.device, WorkId(place))
-            && let Some(promise) = self.waiters.remove(place)
-        {
-            promise.keep(Err(error));
-        }
-    }
-
-    /// Moves the device, and keeps the promises of the work that has ended.
-    fn turn(&mut self) {
-        self.device.progress();
-        while let Some(completion) = self.device.poll(self.completions) {
-            if let Some(promise) = self.waiters.remove(completion.id.0) {
-                promise.keep(Ok(completion));
-            }
-        }
-    }
-}
+pub(crate) type Command = Box<dyn FnOnce(&mut Engine) + Send>;
 
 /// Commands from users to the thread.
-struct Mailbox {
+pub(crate) struct Mailbox {
     queue: Mutex<Queue>,
+    /// The thread has ended.
+    ended: Condvar,
     /// Wakes the thread when it sleeps in the device's poll.
     wake: OwnedFd,
 }
@@ -79,6 +35,8 @@ struct Queue {
     commands: VecDeque<Command>,
     /// The last user is gone: no more commands will come.
     closed: bool,
+    /// The thread has ended, by itself or by a panic in a caller's function.
+    dead: bool,
 }
 
 impl Mailbox {
@@ -92,49 +50,115 @@ impl Mailbox {
         // already.
         let _ = write(&self.wake, &1u64.to_ne_bytes());
     }
+
+    /// Has the thread run a command. Without a thread it is dropped, and its promises say so.
+    pub(crate) fn submit(&self, command: Command) {
+        let mut queue = self.lock();
+        if queue.dead {
+            // A command may hold handles that submit another one when they are dropped.
+            drop(queue);
+            drop(command);
+            return;
+        }
+        queue.commands.push_back(command);
+        drop(queue);
+        self.wake();
+    }
+}
+
+impl Alarm for Mailbox {
+    fn set(&self, at: Instant, sleeper: Arc<dyn Sleeper>) {
+        self.submit(Box::new(move |engine| engine.alarms.set(at, &sleeper)));
+    }
 }
 
 /// Ends the thread when its last user is gone.
 pub(crate) struct Driver {
     mailbox: Arc<Mailbox>,
+    thread: ThreadId,
 }
 
 impl Driver {
     /// Gives a device to a thread of its own.
     pub(crate) fn start(device: Device) -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        let mailbox = Arc::new(Mailbox { queue: Mutex::default(), wake });
+        let mailbox = Arc::new(Mailbox { queue: Mutex::default(), ended: Condvar::new(), wake });
         let engine = Engine::new(device).map_err(io::Error::other)?;
         let own = mailbox.clone();
-        thread::Builder::new().name("xoff-device".into()).spawn(move || run(engine, &own))?;
-        Ok(Self { mailbox })
+        let builder = thread::Builder::new().name("xoff-device".into());
+        let handle = builder.spawn(move || run(engine, &own))?;
+        Ok(Self { mailbox, thread: handle.thread().id() })
     }
 
     /// Has the thread run a command.
     pub(crate) fn submit(&self, command: impl FnOnce(&mut Engine) + Send + 'static) {
-        self.mailbox.lock().commands.push_back(Box::new(command));
-        self.mailbox.wake();
+        self.mailbox.submit(Box::new(command));
+    }
+
+    /// The thread's mailbox. It does not keep the thread.
+    pub(crate) fn mailbox(&self) -> Arc<Mailbox> {
+        self.mailbox.clone()
+    }
+
+    /// The same with deadlines, and with word to the thread if nobody waits for it any more.
+    pub(crate) fn withdrawing<T: Send + Sync + 'static>(&self, pending: Pending<T>) -> Pending<T> {
+        let mailbox = self.mailbox();
+        let undo = move |value| {
+            drop(value);
+            mailbox.submit(Box::new(|engine: &mut Engine| engine.drop_unwanted()));
+        };
+        pending.alarmed(self.alarm()).or_else(Box::new(undo))
+    }
+
+    /// What wakes executors at their deadlines.
+    pub(crate) fn alarm(&self) -> Arc<dyn Alarm> {
+        self.mailbox.clone()
     }
 
     /// Has the thread call something, and returns its result when there is one.
     pub(crate) fn call<T: Send + 'static>(
         &self,
+        what: &'static str,
         function: impl FnOnce(&mut Engine) -> Result<T, Error> + Send + 'static,
     ) -> Pending<T> {
-        let (promise, pending) = pending();
+        let (promise, pending) = pending(Awaited::Call(what));
         self.submit(move |engine| promise.keep(function(engine)));
-        pending
+        pending.alarmed(self.alarm())
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.mailbox.lock().closed = true;
+        let mut queue = self.mailbox.lock();
+        queue.closed = true;
         self.mailbox.wake();
+        // The thread itself may hold the last handle, in a command.
+        if thread::current().id() != self.thread {
+            let ended = |queue: &mut Queue| !queue.dead;
+            drop(self.mailbox.ended.wait_timeout_while(queue, CLOSING, ended));
+        }
     }
 }
 
-fn run(mut engine: Engine, mailbox: &Mailbox) {
+/// Says that the thread has ended, whichever way.
+struct Ending<'a>(&'a Mailbox);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.lock();
+        queue.dead = true;
+        let left = std::mem::take(&mut queue.commands);
+        drop(queue);
+        self.0.ended.notify_all();
+        // Dropping commands drops their promises, which report that the device is gone.
+        drop(left);
+    }
+}
+
+fn run(engine: Engine, mailbox: &Mailbox) {
+    // Dropped last: when users see the end, the socket is closed.
+    let _ending = Ending(mailbox);
+    let mut engine = engine;
     let mut closed = false;
     while !closed {
         loop {
@@ -147,10 +171,11 @@ fn run(mut engine: Engine, mailbox: &Mailbox) {
         }
         engine.turn();
         if !closed {
-            engine.device.wait_or(NAP, Some(mailbox.wake.as_fd()));
+            let time = engine.idle();
+            engine.device.wait_or(time, Some(mailbox.wake.as_fd()));
             let _ = read(&mailbox.wake, &mut [0; 8]);
         }
     }
-    // Dropping commands drops their promises, which report that the device is gone.
-    mailbox.lock().commands.clear();
+    // What the last turn had to say to peers leaves with the next.
+    engine.turn();
 }

@@ -1,19 +1,20 @@
 //! [`Endpoint`]: a device that moves by itself, for any thread and any executor.
 
+use crate::awaited::Awaited;
+use crate::connection::Connection;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::error::{Error, OpenError};
-use crate::memory::Memory;
-use crate::pair::{PairId, Remote};
+use crate::error::OpenError;
+use crate::listener::Listener;
 use crate::pending::{Pending, pending};
+use crate::region::Region;
 use crate::settings::{DeviceSettings, PairSettings};
-use crate::work::{Completion, RemoteSlice, Slice, Work};
-use std::hash::{BuildHasher, RandomState};
-use std::net::SocketAddr;
+use crate::terms::Terms;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use xoff_transport::{Access, Atomic};
-use xoff_units::Bytes;
-use xoff_wire::{Immediate, Psn, Qpn, Service};
+use xoff_transport::Access;
+use xoff_wire::Service;
 
 /// A device on a thread of its own. Peers reach its memory whatever its users do.
 ///
@@ -22,10 +23,7 @@ use xoff_wire::{Immediate, Psn, Qpn, Service};
 ///
 /// ```
 /// use std::time::Duration;
-/// use xoff_endpoint::{DeviceSettings, Endpoint};
-/// use xoff_transport::Access;
-/// use xoff_units::Bytes;
-/// use xoff_wire::Service;
+/// use xoff_endpoint::{Access, Bytes, DeviceSettings, Endpoint, Error, Service};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let near = Endpoint::open(DeviceSettings::new([127, 93, 3, 1]))?;
@@ -42,11 +40,15 @@ use xoff_wire::{Immediate, Psn, Qpn, Service};
 ///
 /// // Only a part of the region is sent. A message may be lost, so the wait for it has a limit.
 /// source.fill(Bytes::new(10), b"part".to_vec()).wait()?;
-/// let received = theirs.receive(target.all());
+/// let mut received = theirs.receive(target.all());
 /// assert!(ours.send(source.slice(Bytes::new(10), Bytes::new(4))).wait()?.is_ok());
-/// if let Ok(completion) = received.wait_for(Duration::from_secs(5)) {
-///     assert_eq!(completion?.arrival().map(|arrival| arrival.length), Some(Bytes::new(4)));
-///     assert_eq!(target.bytes().wait()?[..4], *b"part");
+/// match received.wait_for(Duration::from_secs(5)) {
+///     Ok(completion) => {
+///         assert_eq!(completion.arrival().map(|arrival| arrival.length), Some(Bytes::new(4)));
+///         assert_eq!(target.bytes().wait()?[..4], *b"part");
+///     }
+///     Err(Error::TimedOut { what, .. }) => eprintln!("no sign of {what}"),
+///     Err(other) => return Err(other.into()),
 /// }
 ///
 /// // Anything else that the device can do, on its thread.
@@ -57,8 +59,14 @@ use xoff_wire::{Immediate, Psn, Qpn, Service};
 /// ```
 #[derive(Clone)]
 pub struct Endpoint {
-    driver: Arc<Driver>,
+    pub(crate) driver: Arc<Driver>,
     address: SocketAddr,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Endpoint {
@@ -84,19 +92,16 @@ impl Endpoint {
         &self,
         call: impl FnOnce(&mut Device) -> T + Send + 'static,
     ) -> Pending<T> {
-        self.driver.call(move |engine| Ok(call(&mut engine.device)))
+        self.driver.call("run a function", move |engine| Ok(call(&mut engine.device)))
     }
 
-    /// Registers memory. It is given back with the last clone of the region.
+    /// Registers memory. It is given back with the last clone of the region, or when the last work
+    /// that was posted with it has ended, whichever is later; peers that know its key reach it until
+    /// then.
     pub fn register(&self, bytes: Vec<u8>, access: Access) -> Pending<Region> {
         let endpoint = self.clone();
-        self.driver.call(move |engine| {
-            let length = Bytes::new(bytes.len() as u64);
-            let memory = engine.device.register(engine.domain, bytes, access, None)?;
-            let base = engine.device.base(memory)?;
-            let owner = Arc::new(Owner { endpoint, memory });
-            Ok(Region { owner, base, length })
-        })
+        let register = move |engine: &mut _| Region::new(engine, endpoint, bytes, access);
+        self.driver.call("register memory", register)
     }
 
     /// Makes one end of a reliable connection.
@@ -111,182 +116,76 @@ impl Endpoint {
         settings: impl FnOnce(&mut PairSettings) + Send + 'static,
     ) -> Pending<Connection> {
         let endpoint = self.clone();
-        self.driver.call(move |engine| {
-            let mut chosen = PairSettings::new(service, engine.domain, engine.completions);
-            settings(&mut chosen);
-            let pair = engine.device.create_pair(chosen)?;
-            // Any number will do; another each time keeps packets of older connections out.
-            let psn = Psn::new(RandomState::new().hash_one(pair) as u32);
-            Ok(Connection { pair: Arc::new(Pair { endpoint, pair }), psn })
-        })
-    }
-}
-
-/// Memory of an [`Endpoint`].
-#[derive(Clone)]
-pub struct Region {
-    owner: Arc<Owner>,
-    base: u64,
-    length: Bytes,
-}
-
-/// Deregisters memory when its last handle is dropped.
-struct Owner {
-    endpoint: Endpoint,
-    memory: Memory,
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let memory = self.memory;
-        self.endpoint.driver.submit(move |engine| {
-            let _ = engine.device.deregister(memory);
-        });
-    }
-}
-
-impl Region {
-    /// The device's name for it.
-    pub fn memory(&self) -> Memory {
-        self.owner.memory
+        let make = move |engine: &mut _| Connection::new(engine, endpoint, service, settings);
+        self.driver.call("make a queue pair", make)
     }
 
-    /// All of it.
-    pub fn all(&self) -> Slice {
-        Slice { memory: self.memory(), offset: Bytes::ZERO, length: self.length }
-    }
-
-    /// A part of it.
-    pub fn slice(&self, offset: Bytes, length: Bytes) -> Slice {
-        Slice { memory: self.memory(), offset, length }
-    }
-
-    /// What a peer needs to reach the bytes from `offset` on.
-    pub fn remote(&self, offset: Bytes) -> RemoteSlice {
-        let address = self.base.wrapping_add(offset.get());
-        RemoteSlice { address, key: self.memory().key() }
-    }
-
-    /// A copy of its bytes.
-    pub fn bytes(&self) -> Pending<Vec<u8>> {
-        let memory = self.memory();
-        self.owner.endpoint.driver.call(move |engine| Ok(engine.device.bytes(memory)?.to_vec()))
-    }
-
-    /// Puts bytes into it.
-    pub fn fill(&self, offset: Bytes, bytes: Vec<u8>) -> Pending<()> {
-        let memory = self.memory();
-        self.owner.endpoint.driver.call(move |engine| {
-            let start = usize::try_from(offset.get()).map_err(|_| Error::OutOfRange)?;
-            let end = start.checked_add(bytes.len()).ok_or(Error::OutOfRange)?;
-            let room = engine.device.bytes_mut(memory)?.get_mut(start..end);
-            room.ok_or(Error::OutOfRange)?.copy_from_slice(&bytes);
-            Ok(())
-        })
-    }
-}
-
-/// What the two ends of a connection have to exchange, by any means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Introduction {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// Its queue pair.
-    pub qpn: Qpn,
-    /// The number of the first packet it sends.
-    pub psn: Psn,
-}
-
-/// One end of a connection of an [`Endpoint`]. The queue pair is destroyed with its last clone.
-#[derive(Clone)]
-pub struct Connection {
-    pair: Arc<Pair>,
-    psn: Psn,
-}
-
-/// Destroys a queue pair when its last handle is dropped.
-struct Pair {
-    endpoint: Endpoint,
-    pair: PairId,
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        let pair = self.pair;
-        self.endpoint.driver.submit(move |engine| {
-            let _ = engine.device.destroy(pair);
-        });
-    }
-}
-
-impl Connection {
-    /// The device's name for its queue pair.
-    pub fn pair(&self) -> PairId {
-        self.pair.pair
-    }
-
-    /// What the other end has to know.
-    pub fn introduction(&self) -> Introduction {
-        let (address, qpn) = (self.pair.endpoint.address, self.pair().qpn());
-        Introduction { address, qpn, psn: self.psn }
-    }
-
-    /// Connects it to the other end, with packets of at most `mtu` bytes of payload.
-    pub fn connect(&self, peer: Introduction, mtu: u16) -> Pending<()> {
-        let Introduction { address, qpn, psn: receive_psn } = peer;
-        let remote = Remote { address, qpn, send_psn: self.psn, receive_psn, mtu };
-        let pair = self.pair();
-        self.pair.endpoint.driver.call(move |engine| engine.device.connect(pair, remote))
-    }
-
-    /// Posts any work. The name in it is not used; the completion says how it ended.
-    pub fn post(&self, work: Work) -> Pending<Completion> {
-        let (promise, pending) = pending();
-        let pair = self.pair();
-        let work = Work { signaled: true, ..work };
-        self.pair.endpoint.driver.submit(move |engine| {
-            engine.post(promise, |device, id| device.post(pair, work.named(id)));
-        });
-        pending
-    }
-
-    /// Writes to the peer's memory.
-    pub fn write(&self, local: Slice, remote: RemoteSlice) -> Pending<Completion> {
-        self.post(Work::write(local, remote))
-    }
-
-    /// Reads the peer's memory.
-    pub fn read(&self, local: Slice, remote: RemoteSlice) -> Pending<Completion> {
-        self.post(Work::read(local, remote))
-    }
-
-    /// Sends a message.
-    pub fn send(&self, local: Slice) -> Pending<Completion> {
-        self.post(Work::send(local))
-    }
-
-    /// Sends a message, with four bytes beside.
-    pub fn send_immediate(&self, local: Slice, immediate: Immediate) -> Pending<Completion> {
-        self.post(Work::send_immediate(local, immediate))
-    }
-
-    /// Changes eight bytes at the peer, and fetches what was there.
-    pub fn atomic(
+    /// Connects by rdma_cm to what listens at a port of `address`, on the usual terms, with at most
+    /// [`REQUEST_DATA`](crate::cm::REQUEST_DATA) bytes of private data.
+    ///
+    /// [`Error::Rejected`](crate::Error::Rejected) has the reason and the private data of a peer that
+    /// does not want to; [`Error::NoAnswer`](crate::Error::NoAnswer) comes after 9 seconds of silence.
+    ///
+    /// ```
+    /// use xoff_endpoint::{DeviceSettings, Endpoint};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Endpoint::open(DeviceSettings::new([127, 93, 6, 1]))?;
+    /// let listener = server.listen(7471).wait()?;
+    /// let client = Endpoint::open(DeviceSettings::new([127, 93, 6, 2]))?;
+    /// let connecting = client.connect(server.address().ip(), 7471, b"hello");
+    ///
+    /// let request = listener.next().wait()?;
+    /// assert!(request.private_data().starts_with(b"hello"));
+    /// let theirs = request.accept(b"welcome").wait()?;
+    ///
+    /// let ours = connecting.wait()?;
+    /// let agreed = ours.negotiated().ok_or("not connected")?;
+    /// assert!(agreed.private_data.starts_with(b"welcome"));
+    /// assert_eq!(agreed.peer, server.address());
+    ///
+    /// ours.disconnect(b"bye").wait()?;
+    /// let end = theirs.ended().wait()?;
+    /// assert!(matches!(end, xoff_endpoint::End::Peer { private_data } if private_data.starts_with(b"bye")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn connect(
         &self,
-        operation: Atomic,
-        local: Slice,
-        remote: RemoteSlice,
-    ) -> Pending<Completion> {
-        self.post(Work::atomic(operation, local, remote))
+        address: impl Into<IpAddr>,
+        port: u16,
+        private_data: &[u8],
+    ) -> Pending<Connection> {
+        self.connect_with(address, port, Terms::with_data(private_data))
     }
 
-    /// Takes the next message that no receive posted before takes.
-    pub fn receive(&self, local: Slice) -> Pending<Completion> {
-        let (promise, pending) = pending();
-        let pair = self.pair();
-        self.pair.endpoint.driver.submit(move |engine| {
-            engine.post(promise, |device, id| device.post_receive(pair, id, local));
+    /// Connects by rdma_cm on terms of the caller's.
+    pub fn connect_with(
+        &self,
+        address: impl Into<IpAddr>,
+        port: u16,
+        terms: Terms,
+    ) -> Pending<Connection> {
+        let (endpoint, to) = (self.clone(), address.into());
+        let (promise, pending) = pending(Awaited::Answer { from: to, port });
+        self.driver.submit(move |engine| {
+            match Connection::new(engine, endpoint, terms.service, |_| {}) {
+                Ok(connection) => engine.request(connection, to, port, &terms, promise),
+                Err(error) => promise.keep(Err(error)),
+            }
         });
-        pending
+        self.driver.withdrawing(pending)
+    }
+
+    /// Listens at a port for connections that are made by rdma_cm.
+    pub fn listen(&self, port: u16) -> Pending<Listener> {
+        let endpoint = self.clone();
+        let listen = move |engine: &mut _| Listener::new(engine, endpoint, port);
+        self.driver.call("listen", listen)
+    }
+
+    /// Whether it is the same one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.driver, &other.driver)
     }
 }

@@ -1,7 +1,10 @@
 //! What can go wrong at the caller's end. What peers do wrong is counted, not returned.
 
+use crate::awaited::Awaited;
 use std::io;
+use std::time::Duration;
 use xoff_transport::{PostError, RegisterError};
+use xoff_wire::cm::RejectReason;
 
 /// Why a device could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +37,31 @@ pub enum OpenError {
     },
 }
 
-/// Why a call was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+/// How a peer rejected a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// Why. [`RejectReason::INVALID_SERVICE_ID`] is that nobody listens at the port,
+    /// [`RejectReason::CONSUMER`] that the application does not want to.
+    pub reason: RejectReason,
+    /// What its application added, and the zeros behind it.
+    pub private_data: Vec<u8>,
+}
+
+/// Why a call was refused, or has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// A deadline of the caller's has passed. Only the wait has ended; the
+    /// [`Pending`](crate::Pending) says what becomes of the call.
+    #[error("timed out after {} ms, waiting for {what}", .after.as_millis())]
+    TimedOut {
+        /// What was waited for.
+        what: Awaited,
+        /// For how long.
+        after: Duration,
+    },
+    /// The result of a call was taken before.
+    #[error("the result of this call was taken already")]
+    Taken,
     /// There is no such queue pair (any more).
     #[error("there is no such queue pair")]
     NoSuchPair,
@@ -73,6 +98,31 @@ pub enum Error {
     /// The memory could not be registered.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// What the application adds to a message is longer than the message has room for.
+    #[error("{given} bytes of private data are too many: the message has room for {most}")]
+    PrivateData {
+        /// How many were given.
+        given: usize,
+        /// How many fit.
+        most: usize,
+    },
+    /// The peer rejected the connection.
+    #[error("the peer rejected the connection: {}", .0.reason)]
+    Rejected(Rejection),
+    /// The peer did not answer, as often as the message was sent.
+    #[error("no answer came, waiting for {0}")]
+    NoAnswer(Awaited),
+    /// A connection request waits no longer: it was answered, or nobody answered it in time.
+    #[error("the connection request does not wait for an answer any more")]
+    RequestGone,
+    /// Another listener of the endpoint has the port.
+    #[error("port {0} of this endpoint has a listener already")]
+    PortInUse(u16),
+    /// The other side answers no reads or atomics.
+    #[error(
+        "the connection was made with initiator depth 0: the peer answers no reads and no atomics"
+    )]
+    NoReads,
     /// The thread that drives the device has ended.
     #[error("the device was closed")]
     Gone,

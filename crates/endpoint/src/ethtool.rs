@@ -4,7 +4,7 @@
 //!
 //! The ioctl takes a pointer to a header, behind which the kernel writes as many items *as the driver has at that moment*. It
 //! does not look at how many the caller has room for. So a driver that adds a queue between the question how many there are and
-//! the question for them would write behind the end of an exact buffer. Here the buffer is a [`Mapping`] whose end touches a page
+//! the question for them would write behind the end of an exact buffer. Here the buffer is a `Mapping` whose end touches a page
 //! that nobody may access: such a copy ends there and the call fails with `EFAULT`.
 
 #![allow(

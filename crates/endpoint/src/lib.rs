@@ -1,8 +1,53 @@
-//! A RoCEv2 endpoint in userspace: the [`xoff_transport`] queue pairs on a UDP socket, with wall
-//! time and real memory. It needs no NIC, no kernel module and no privileges.
+//! A RoCEv2 endpoint in userspace: the queue pairs of [`transport`] on a UDP socket, with wall time
+//! and real memory. It needs no NIC, no kernel module and no privileges, and it speaks to those that
+//! have them.
 //!
-//! A [`Device`] is one IP address with everything behind it: memory, queue pairs, completions. It
-//! belongs to one thread and moves only when [`Device::progress`] is called:
+//! An [`Endpoint`] is one IP address with a thread that answers peers. Endpoints meet by rdma_cm: one
+//! [listens](Endpoint::listen), another [connects](Endpoint::connect); a few bytes of private data go
+//! along, which say where memory is. Then a [`Connection`] writes to and reads from the other's
+//! memory, or sends messages to it:
+//!
+//! ```
+//! use xoff_endpoint::{Access, Bytes, DeviceSettings, Endpoint, RemoteSlice, Rkey};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The server: memory that peers may write to, and where it is in the answer to a request.
+//! let server = Endpoint::open(DeviceSettings::new([127, 93, 0, 1]))?;
+//! let rights = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
+//! let target = server.register(vec![0; 13], rights).wait()?;
+//! let listener = server.listen(7471).wait()?;
+//!
+//! // The client.
+//! let client = Endpoint::open(DeviceSettings::new([127, 93, 0, 2]))?;
+//! let source = client.register(b"over the wire".to_vec(), Access::LOCAL_READ).wait()?;
+//! let connecting = client.connect([127, 93, 0, 1], 7471, b"who I am");
+//!
+//! let RemoteSlice { address, key } = target.remote(Bytes::ZERO);
+//! let card = [&address.to_be_bytes()[..], &key.0.to_be_bytes()[..]].concat();
+//! let theirs = listener.next().wait()?.accept(&card).wait()?;
+//!
+//! let ours = connecting.wait()?;
+//! let card = &ours.negotiated().ok_or("not connected")?.private_data;
+//! let address = u64::from_be_bytes(card[..8].try_into()?);
+//! let key = Rkey(u32::from_be_bytes(card[8..12].try_into()?));
+//! let written = ours.write(source.all(), RemoteSlice { address, key }).wait()?;
+//! assert!(written.is_ok(), "{}", written.status);
+//! assert_eq!(target.bytes().wait()?, b"over the wire");
+//!
+//! // The other side hears of the end.
+//! ours.disconnect(b"").wait()?;
+//! theirs.ended().wait()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Every call gives a [`Pending`], which can be waited for or awaited, with a deadline or without; its
+//! page says what becomes of work that is given up. `docs/endpoint.md` of the repository teaches from
+//! here to a file copy in ten minutes; the examples `rping`, `key_value` and `file_copy` are programs of
+//! one page.
+//!
+//! Below it is the [`Device`]: the same without a thread. It belongs to its caller and moves only when
+//! [`Device::progress`] is called:
 //!
 //! 1. [`open`](Device::open) it; [`register`](Device::register) memory, make a
 //!    [completion queue](Device::create_completions) and [queue pairs](Device::create_pair).
@@ -15,47 +60,34 @@
 //! [`bytes`](Device::bytes) and [`bytes_mut`](Device::bytes_mut). So nothing is shared, and nothing
 //! is locked.
 //!
-//! An [`Endpoint`] is a device on a thread of its own, for callers that block or await:
-//!
-//! ```
-//! use xoff_endpoint::{DeviceSettings, Endpoint};
-//! use xoff_transport::Access;
-//! use xoff_units::Bytes;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let near = Endpoint::open(DeviceSettings::new([127, 93, 0, 1]))?;
-//! let far = Endpoint::open(DeviceSettings::new([127, 93, 0, 2]))?;
-//! let source = near.register(b"over the wire".to_vec(), Access::ALL).wait()?;
-//! let target = far.register(vec![0; 13], Access::ALL).wait()?;
-//! let (ours, theirs) = (near.connection().wait()?, far.connection().wait()?);
-//! ours.connect(theirs.introduction(), 1024).wait()?;
-//! theirs.connect(ours.introduction(), 1024).wait()?;
-//! assert!(ours.write(source.all(), target.remote(Bytes::ZERO)).wait()?.is_ok());
-//! assert_eq!(target.bytes().wait()?, b"over the wire");
-//! # Ok(())
-//! # }
-//! ```
+//! Whatever a signature is made of is found here: a program needs no other crate.
 //!
 //! [`cm`] sets connections up as rdma_cm does, [`perftest`] speaks the protocol of the perftest
 //! tools, [`bare`] measures the same sockets without RoCE, [`ethtool`] reads a NIC's statistics and its module, [`dcb`] its PFC,
 //! [`sniffer`] what passes it.
 //!
-//! What it is not: authentication of peers, which RoCEv2 does not have. Read [`Device`] first, then
-//! [`Work`].
+//! What it is not: authentication of peers, which RoCEv2 does not have. Read [`Endpoint`] first, then
+//! [`Connection`], [`Pending`] and [`Work`].
 
+mod alarms;
+mod awaited;
 pub mod bare;
 mod clock;
 pub mod cm;
 mod completion;
+mod connection;
 pub mod dcb;
 mod device;
+mod dialog;
 mod discard;
 mod driver;
 mod endpoint;
+mod engine;
 mod error;
 pub mod ethtool;
 mod head;
 mod inbox;
+mod listener;
 mod memory;
 mod moderation;
 mod name;
@@ -66,6 +98,7 @@ pub mod perftest;
 mod post;
 mod posted;
 mod receive;
+mod region;
 mod run;
 mod schedule;
 mod settings;
@@ -74,19 +107,45 @@ pub mod sniffer;
 mod socket;
 mod syscall;
 mod tap;
+mod terms;
 mod transmit;
 mod verify;
 mod work;
 
+pub use awaited::Awaited;
 pub use clock::{Clock, Steps};
 pub use completion::{Completions, SharedReceives};
+pub use connection::{Connection, Introduction};
 pub use device::{Device, Progress};
 pub use discard::{Reason, Reasons};
-pub use endpoint::{Connection, Endpoint, Introduction, Region};
-pub use error::{Error, OpenError};
+pub use endpoint::Endpoint;
+pub use error::{Error, OpenError, Rejection};
+pub use listener::{Listener, Request};
 pub use memory::Memory;
 pub use pair::{PairId, PairState, Remote};
 pub use pending::Pending;
+pub use region::Region;
 pub use settings::{DeviceSettings, Limits, PairSettings, Verify, Waiting, host_config};
+pub use terms::{End, Negotiated, Terms};
 pub use verify::Verification;
 pub use work::{Arrival, Completion, DatagramWork, Outcome, RemoteSlice, Slice, Work, WorkId};
+
+// What signatures here are made of, so that a program needs this crate only. All else of the three
+// crates below is under their names.
+pub use xoff_transport::config::QpConfig;
+pub use xoff_transport::{
+    Access, Atomic, CongestionState, Counters, PostError, ProtectionDomain, Qkey, ReceivedKind,
+    RegisterError, Status, Verb,
+};
+pub use xoff_units::{Bytes, Instant, Rate, Ratio, Span};
+pub use xoff_wire::cm::{LookupStatus, RejectReason, ServiceId};
+pub use xoff_wire::ip::{Ecn, TrafficClass};
+pub use xoff_wire::udp::Port;
+pub use xoff_wire::{Immediate, Psn, Qpn, Rkey, Service};
+#[doc(no_inline)]
+pub use {xoff_transport as transport, xoff_units as units, xoff_wire as wire};
+
+/// The page that teaches, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/endpoint.md")]
+struct Page;

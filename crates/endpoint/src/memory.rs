@@ -17,6 +17,9 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// That of work that moves no bytes.
+    pub(crate) const NONE: Self = Self { key: Rkey(0) };
+
     /// The key that a peer must know to reach it.
     pub const fn key(self) -> Rkey {
         self.key

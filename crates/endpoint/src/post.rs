@@ -55,6 +55,21 @@ impl Device {
 
     /// Connects a queue pair to its peer.
     pub fn connect(&mut self, pair: PairId, remote: Remote) -> Result<(), Error> {
+        self.connect_with(pair, remote, |_| {})
+    }
+
+    /// The kind of a queue pair.
+    pub(crate) fn service(&self, pair: PairId) -> Result<Service, Error> {
+        Ok(self.pairs.get(pair).ok_or(Error::NoSuchPair)?.settings.service)
+    }
+
+    /// Connects a queue pair to its peer, with changes to its transport settings.
+    pub(crate) fn connect_with(
+        &mut self,
+        pair: PairId,
+        remote: Remote,
+        change: impl FnOnce(&mut QpConfig),
+    ) -> Result<(), Error> {
         let (path, local) = (self.path(), self.address);
         let mut route = route(local, remote.address)?;
         if self.settings.entropy {
@@ -73,6 +88,7 @@ impl Device {
         }
         let mut config = QpConfig::clone(&entry.settings.config);
         config.mtu = Bytes::new(remote.mtu.into());
+        change(&mut config);
         mtu_of(&config)?;
         let (config, peer) = (Arc::new(config), remote.qpn);
         let (send, receive) = (remote.send_psn, remote.receive_psn);
@@ -124,25 +140,26 @@ impl Device {
     }
 
     /// Ends a queue pair: posted work and receives end as flushed. It keeps its number until it is
-    /// destroyed.
+    /// destroyed. One that has no peer yet only loses its receives.
     pub fn fail(&mut self, pair: PairId) -> Result<(), Error> {
         let (index, entry) = self.pairs.get_mut(pair).ok_or(Error::NoSuchPair)?;
         if let Some(core) = &mut entry.core {
             core.fail(Status::Flushed);
+            self.reap(index, None);
+            return Ok(());
         }
-        self.reap(index, None);
+        // One that never got ready has no core to flush its receives.
+        let queue = entry.settings.receive_completions;
+        while let Some(receive) = entry.receives.take() {
+            self.posted.receive_flushed(receive.id, pair, queue);
+        }
         Ok(())
     }
 
     /// Takes a queue pair away. What was posted ends as flushed first.
     pub fn destroy(&mut self, pair: PairId) -> Result<(), Error> {
         self.fail(pair)?;
-        let mut entry = self.pairs.remove(pair).ok_or(Error::NoSuchPair)?;
-        // One that never got ready has no core to flush its receives.
-        while let Some(receive) = entry.receives.take() {
-            let queue = entry.settings.receive_completions;
-            self.posted.receive_flushed(receive.id, pair, queue);
-        }
+        self.pairs.remove(pair).ok_or(Error::NoSuchPair)?;
         Ok(())
     }
 

@@ -2,13 +2,8 @@
 
 mod common;
 
-use common::{loopback, pattern};
-use std::future::Future;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
-use std::time::Duration;
+use common::{block_on, loopback, pattern};
+use std::thread;
 use xoff_endpoint::*;
 use xoff_transport::{Access, Atomic, Status};
 use xoff_units::Bytes;
@@ -23,24 +18,6 @@ fn connected() -> (Endpoint, Endpoint, Connection, Connection) {
     ours.connect(theirs.introduction(), 4096).wait().unwrap();
     theirs.connect(ours.introduction(), 4096).wait().unwrap();
     (near, far, ours, theirs)
-}
-
-/// The smallest executor.
-fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => thread::park_timeout(Duration::from_secs(10)),
-        }
-    }
 }
 
 #[test]

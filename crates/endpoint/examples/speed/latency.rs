@@ -4,10 +4,9 @@ use crate::net::Net;
 use crate::stream::perf;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use xoff_endpoint::Waiting;
 use xoff_endpoint::bare::Bare;
 use xoff_endpoint::perftest::{Extent, Figures, Measure, Settings, Verb};
-use xoff_units::Bytes;
+use xoff_endpoint::{Bytes, Waiting};
 
 const ROUNDS: u32 = 10_000;
 

@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-use xoff_endpoint::Waiting;
 use xoff_endpoint::bare::Bare;
 use xoff_endpoint::perftest::{self, Extent, Figures, Measure, Outcome, Settings, Verb};
-use xoff_units::Bytes;
+use xoff_endpoint::{Bytes, Waiting};
 
 /// Bytes of a datagram that carries 4096.
 const DATAGRAM: u64 = 4124;

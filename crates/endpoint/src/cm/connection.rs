@@ -55,6 +55,10 @@ pub(super) struct Connection {
     /// The peer's name for it; zero as long as we do not know.
     pub(super) remote_id: CommId,
     pub(super) offer: Option<Offer>,
+    /// How often what is not acknowledged is sent again: the requester's wish.
+    pub(super) retry_count: u8,
+    /// What the peer's application added to its last message.
+    pub(super) data: Vec<u8>,
     pub(super) transaction: TransactionId,
     /// What is sent again: the question in its states, the answer if the peer repeats its question.
     pub(super) last: Option<(TransactionId, Message)>,

@@ -8,7 +8,13 @@ use xoff_wire::cm::{LookupStatus, RejectReason, ServiceId};
 use xoff_wire::{Psn, Qpn, Service};
 
 /// Bytes an application may add to a request: 92, less the IP addresses.
-pub(crate) const REQUEST_DATA: usize = 56;
+pub const REQUEST_DATA: usize = 56;
+/// Bytes an application may add when it accepts.
+pub const ACCEPT_DATA: usize = 196;
+/// Bytes an application may add when it rejects.
+pub const REJECT_DATA: usize = 148;
+/// Bytes an application may add when it disconnects.
+pub const DISCONNECT_DATA: usize = 220;
 
 /// Bytes an application may add to a lookup: 216, less the IP addresses.
 pub(crate) const LOOKUP_DATA: usize = 180;
@@ -40,6 +46,25 @@ pub struct Offer {
     pub initiator_depth: u8,
 }
 
+/// What goes along with a request or with an answer to it, beside the [`Offer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extras<'a> {
+    /// What the application adds: at most [`REQUEST_DATA`] or [`ACCEPT_DATA`] bytes.
+    pub data: &'a [u8],
+    /// How often both sides send again what is not acknowledged, three bits. (That of the requester
+    /// counts.)
+    pub retry_count: u8,
+    /// How often the other side tries again if this one has no receive, three bits; seven is without
+    /// end.
+    pub rnr_retry_count: u8,
+}
+
+impl Default for Extras<'_> {
+    fn default() -> Self {
+        Self { data: &[], retry_count: 7, rnr_retry_count: 7 }
+    }
+}
+
 /// The other side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
@@ -57,6 +82,10 @@ pub struct Peer {
     pub responder_resources: u8,
     /// Most outstanding reads and atomics that it requests.
     pub initiator_depth: u8,
+    /// How often both sides are to send again what is not acknowledged.
+    pub retry_count: u8,
+    /// How often we are to try again if it has no receive; seven is without end.
+    pub rnr_retry_count: u8,
 }
 
 /// What happened to a connection or lookup.

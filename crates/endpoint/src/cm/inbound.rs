@@ -85,6 +85,8 @@ impl Manager {
                 peer: Some(peer),
                 remote_id: request.local_id,
                 offer: None,
+                retry_count: request.retry_count,
+                data: Vec::new(),
                 transaction: tid,
                 last: None,
                 retries: 0,
@@ -139,7 +141,10 @@ impl Manager {
                     mtu: offer.mtu,
                     responder_resources: reply.responder_resources,
                     initiator_depth: reply.initiator_depth,
+                    retry_count: connection.retry_count,
+                    rnr_retry_count: reply.rnr_retry_count,
                 };
+                connection.data = reply.private_data.0.to_vec();
                 let ready = Message::Ready(Ready {
                     local_id: CommId(id),
                     remote_id: reply.local_id,
@@ -153,6 +158,13 @@ impl Manager {
                 self.by_peer.insert((from, reply.local_id), id);
                 self.repeat(id);
                 self.events.push_back(Event::Established { id: ConnectionId(id), peer });
+            }
+            // It was withdrawn before this answer came. The peer's name for it is not kept.
+            (Phase::Ended, Some(_)) if connection.remote_id == CommId(0) => {
+                let tid = connection.transaction;
+                let reason = RejectReason::TIMEOUT;
+                let message = refusal(CommId(id), reply.local_id, Rejected::Reply, reason);
+                self.send(from, tid, &message);
             }
             // The peer has not seen that we know.
             (Phase::Established, Some(_)) => {
@@ -208,6 +220,7 @@ impl Manager {
         match connection.phase {
             Phase::Asked | Phase::Accepted | Phase::Established => {
                 connection.last = None;
+                connection.data = reject.private_data.0.to_vec();
                 let (id, reason) = (ConnectionId(id), reject.reason);
                 self.events.push_back(Event::Rejected { id, reason });
                 self.end(now, id.0);
@@ -238,6 +251,7 @@ impl Manager {
             (_, Some(offer)) if offer.qpn != message.remote_qpn => self.counters.unexpected += 1,
             (Phase::Accepted | Phase::Established | Phase::Parting, _) => {
                 connection.last = Some((tid, parted));
+                connection.data = message.private_data.0.to_vec();
                 self.events.push_back(Event::Disconnected { id: ConnectionId(id) });
                 self.end(now, id);
                 self.repeat(id);
@@ -285,5 +299,7 @@ fn sensible(from: IpAddr, request: &Request) -> Result<Peer, Option<RejectReason
         mtu: Bytes::new(mtu.into()),
         responder_resources: request.responder_resources,
         initiator_depth: request.initiator_depth,
+        retry_count: request.retry_count,
+        rnr_retry_count: request.rnr_retry_count,
     })
 }

@@ -4,8 +4,9 @@ use super::connection::{
     Connection, ConnectionId, DECISION, MAX_RETRIES, Phase, RESPONSE_TIMEOUT, TIME_WAIT, coded,
 };
 use super::counters::Counters;
-use super::event::{Event, Offer, REQUEST_DATA};
+use super::event::{ACCEPT_DATA, DISCONNECT_DATA, Event, Extras, Offer, REJECT_DATA, REQUEST_DATA};
 use super::lookup::Lookups;
+use crate::error::Error;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use xoff_units::{Bytes, Instant};
@@ -94,15 +95,32 @@ impl Manager {
         port: Port,
         offer: Offer,
     ) -> Option<ConnectionId> {
+        self.connect_with(now, to, port, offer, Extras::default()).ok()
+    }
+
+    /// The same with all that can be said in a request.
+    pub fn connect_with(
+        &mut self,
+        now: Instant,
+        to: IpAddr,
+        port: Port,
+        offer: Offer,
+        extras: Extras<'_>,
+    ) -> Result<ConnectionId, Error> {
         let mut data = [0; 92];
-        data[..Addressing::LEN].copy_from_slice(&self.addressing(to)?);
+        let added = fit::<REQUEST_DATA>(extras.data)?;
+        data[Addressing::LEN..].copy_from_slice(&added.0);
+        let addresses = self.addressing(to).ok_or(Error::BadAddress)?;
+        data[..Addressing::LEN].copy_from_slice(&addresses);
         if self.connections.len() >= MAX_CONNECTIONS {
             self.counters.overflow += 1;
-            return None;
+            return Err(Error::Limit("connections"));
         }
         let id = self.fresh_id();
         let transaction = self.transaction(id);
-        let request = self.request(CommId(id), to, port, offer, PrivateData(data));
+        let mut request = self.request(CommId(id), to, port, offer, PrivateData(data));
+        request.retry_count = extras.retry_count & 7;
+        request.rnr_retry_count = extras.rnr_retry_count & 7;
         let last = (transaction, Message::Request(request));
         let connection = Connection {
             phase: Phase::Asked,
@@ -110,6 +128,8 @@ impl Manager {
             peer: None,
             remote_id: CommId(0),
             offer: Some(offer),
+            retry_count: request.retry_count,
+            data: Vec::new(),
             transaction,
             last: Some(last),
             retries: 0,
@@ -118,7 +138,29 @@ impl Manager {
         self.arm(connection.due);
         self.connections.insert(id, connection);
         self.send(to, last.0, &last.1);
-        Some(ConnectionId(id))
+        Ok(ConnectionId(id))
+    }
+
+    /// Withdraws a request that was not answered yet: an answer that comes later is rejected. Whether
+    /// there was such a request.
+    pub fn withdraw(&mut self, now: Instant, id: ConnectionId) -> bool {
+        let Some(connection) = self.connections.get_mut(&id.0) else { return false };
+        if connection.phase != Phase::Asked {
+            return false;
+        }
+        connection.phase = Phase::Ended;
+        connection.last = None;
+        // As long as the peer may take to decide.
+        connection.due = now + DECISION;
+        let due = connection.due;
+        self.arm(due);
+        true
+    }
+
+    /// What the peer's application added to its last message, with the zeros behind it: to its
+    /// acceptance, its rejection or its disconnect. Nothing if the connection is not known (any more).
+    pub fn private_data(&self, id: ConnectionId) -> &[u8] {
+        self.connections.get(&id.0).map_or(&[], |connection| &connection.data)
     }
 
     /// The addresses of both ends. `None` if the families differ.
@@ -177,8 +219,20 @@ impl Manager {
 
     /// Takes a connection that was requested. Whether it was there to be taken.
     pub fn accept(&mut self, now: Instant, id: ConnectionId, offer: Offer) -> bool {
+        self.accept_with(now, id, offer, Extras::default()).is_ok()
+    }
+
+    /// The same with all that can be said in the answer.
+    pub fn accept_with(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        offer: Offer,
+        extras: Extras<'_>,
+    ) -> Result<(), Error> {
         let guid = self.guid;
-        let Some(connection) = self.considered(id) else { return false };
+        let private_data = fit::<ACCEPT_DATA>(extras.data)?;
+        let connection = self.considered(id).ok_or(Error::RequestGone)?;
         let reply = Reply {
             local_id: CommId(id.0),
             remote_id: connection.remote_id,
@@ -191,10 +245,10 @@ impl Manager {
             target_ack_delay: RESPONSE_TIMEOUT,
             failover: 0,
             flow_control: false,
-            rnr_retry_count: 7,
+            rnr_retry_count: extras.rnr_retry_count & 7,
             srq: false,
             ca_guid: guid,
-            private_data: PrivateData::NONE,
+            private_data,
         };
         let last = (connection.transaction, Message::Reply(reply));
         connection.phase = Phase::Accepted;
@@ -205,31 +259,57 @@ impl Manager {
         let (address, due) = (connection.address, connection.due);
         self.arm(due);
         self.send(address, last.0, &last.1);
-        true
+        Ok(())
     }
 
     /// Refuses a connection that was requested. Whether it was there to be refused.
     pub fn reject(&mut self, now: Instant, id: ConnectionId, reason: RejectReason) -> bool {
-        let Some(connection) = self.considered(id) else { return false };
+        self.reject_with(now, id, reason, &[]).is_ok()
+    }
+
+    /// The same with at most [`REJECT_DATA`](super::REJECT_DATA) bytes of the application.
+    pub fn reject_with(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        reason: RejectReason,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        let data = fit::<REJECT_DATA>(data)?;
+        let connection = self.considered(id).ok_or(Error::RequestGone)?;
         let (address, transaction) = (connection.address, connection.transaction);
-        let message = refusal(CommId(id.0), connection.remote_id, Rejected::Request, reason);
+        let mut message = refusal(CommId(id.0), connection.remote_id, Rejected::Request, reason);
+        if let Message::Reject(reject) = &mut message {
+            reject.private_data = data;
+        }
         connection.last = Some((transaction, message));
         self.send(address, transaction, &message);
         self.end(now, id.0);
-        true
+        Ok(())
     }
 
     /// Ends a connection. Whether it stood; its end is an event.
     pub fn disconnect(&mut self, now: Instant, id: ConnectionId) -> bool {
+        self.disconnect_with(now, id, &[]).is_ok()
+    }
+
+    /// The same with at most [`DISCONNECT_DATA`](super::DISCONNECT_DATA) bytes of the application.
+    pub fn disconnect_with(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        let private_data = fit::<DISCONNECT_DATA>(data)?;
         let transaction = self.transaction(id.0 ^ 0x8000_0000);
-        let Some(connection) = self.connections.get_mut(&id.0) else { return false };
+        let connection = self.connections.get_mut(&id.0).ok_or(Error::WrongState)?;
         let stands = matches!(connection.phase, Phase::Established | Phase::Accepted);
-        let (true, Some(peer)) = (stands, connection.peer) else { return false };
+        let (true, Some(peer)) = (stands, connection.peer) else { return Err(Error::WrongState) };
         let message = Message::Disconnect(Disconnect {
             local_id: CommId(id.0),
             remote_id: connection.remote_id,
             remote_qpn: peer.qpn,
-            private_data: PrivateData::NONE,
+            private_data,
         });
         self.pending -= usize::from(connection.is_pending());
         connection.phase = Phase::Parting;
@@ -239,7 +319,7 @@ impl Manager {
         let (address, due) = (connection.address, connection.due);
         self.arm(due);
         self.send(address, transaction, &message);
-        true
+        Ok(())
     }
 
     /// The next datagram to send to queue pair 1 of a peer.
@@ -385,6 +465,11 @@ impl Manager {
     pub(super) fn transaction(&self, low: u32) -> TransactionId {
         TransactionId(self.guid << 32 | u64::from(low))
     }
+}
+
+/// What an application adds, if there is room for it: none of it is ever cut off.
+fn fit<const N: usize>(data: &[u8]) -> Result<PrivateData<N>, Error> {
+    PrivateData::new(data).ok_or(Error::PrivateData { given: data.len(), most: N })
 }
 
 /// A REJ.

@@ -17,6 +17,11 @@
 //! 4. At [`deadline`](Manager::deadline) call [`handle_deadline`](Manager::handle_deadline).
 //!    Calling early does nothing.
 //!
+//! What applications add to requests, acceptances, rejections and disconnects goes along with
+//! [`connect_with`](Manager::connect_with), [`accept_with`](Manager::accept_with) and so on; what the
+//! peer added is in [`Event::Requested`] or [`private_data`](Manager::private_data). It has no length
+//! on the wire: behind it are zeros.
+//!
 //! Messages get lost: each is repeated until it is answered, and an answer is repeated when its
 //! request is. A peer may request more time. Invalid messages are counted ([`Counters`]) and, where
 //! the standard demands it, rejected; nothing is answered with more than one datagram of the same
@@ -24,10 +29,7 @@
 //!
 //! ```
 //! use xoff_endpoint::cm::{Agent, Event, Offer};
-//! use xoff_endpoint::{Device, DeviceSettings};
-//! use xoff_units::Bytes;
-//! use xoff_wire::udp::Port;
-//! use xoff_wire::{Psn, Qpn, Service};
+//! use xoff_endpoint::{Bytes, Device, DeviceSettings, Port, Psn, Qpn, Service};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! const PORT: Port = Port(18515);
@@ -77,7 +79,10 @@ mod manager;
 pub use agent::Agent;
 pub use connection::ConnectionId;
 pub use counters::Counters;
-pub use event::{DatagramService, Event, Offer, Peer};
+pub use event::{
+    ACCEPT_DATA, DISCONNECT_DATA, DatagramService, Event, Extras, Offer, Peer, REJECT_DATA,
+    REQUEST_DATA,
+};
 pub use manager::Manager;
 
 #[cfg(test)]

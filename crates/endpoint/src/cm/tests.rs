@@ -1,6 +1,7 @@
 //! Two managers over a network that loses, repeats and reorders, in virtual time; and a peer that
 //! says nonsense.
 
+mod data;
 mod lookup;
 
 use super::connection::{MAX_RETRIES, Phase, TIME_WAIT};
@@ -127,6 +128,8 @@ fn ask_accept_part() {
         mtu: Bytes::new(4096),
         responder_resources: 4,
         initiator_depth: 3,
+        retry_count: 7,
+        rnr_retry_count: 7,
     };
     assert!(wire.has(A, |e| *e == Event::Established { id: ours, peer: peer(18, B) }));
     assert!(wire.has(B, |e| *e == Event::Established { id: theirs, peer: peer(17, A) }));

@@ -2,8 +2,13 @@
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
 
+use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use xoff_endpoint::*;
 use xoff_transport::{Access, ProtectionDomain};
@@ -168,6 +173,24 @@ impl Two {
         while start.elapsed() < time {
             self.progress();
             std::thread::yield_now();
+        }
+    }
+}
+
+/// The smallest executor.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park_timeout(Duration::from_secs(10)),
         }
     }
 }

@@ -530,7 +530,7 @@ fn thresholds_that_move_have_bounds_and_a_pace() {
     let sound = load_fabric(&format!("{head}[ecn.adaptive]\ninterval = '1ms'\nlowest = '1/4'\n"));
     let adaptive = sound.value.expect("a fabric").fabric.adaptive.expect("a controller");
     assert_eq!(adaptive.interval, xoff_units::Span::from_ms(1));
-    assert_eq!(adaptive.lowest, Ratio::new(1, 4));
+    assert_eq!(adaptive.lowest, xoff_units::Ratio::new(1, 4));
     let off = load_fabric(&format!("{head}[ecn.adaptive]\nenabled = false\n"));
     assert_eq!(off.value.expect("a fabric").fabric.adaptive, None);
     let wrong = [

@@ -89,7 +89,7 @@ impl Level {
     /// The static thresholds, moved.
     pub(crate) fn applied(self, ecn: Ecn) -> Ecn {
         let scaled = |bytes: Bytes| {
-            let wide = u128::from(bytes.get()) * u128::from(factor(self.thresholds)) >> 16;
+            let wide = (u128::from(bytes.get()) * u128::from(factor(self.thresholds))) >> 16;
             Bytes::new(wide.min(u128::from(u64::MAX >> 16)) as u64)
         };
         let pmax = match self.pmax {
