@@ -200,7 +200,9 @@ fn a_storm_is_followed_in_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     run_with_counters(folder.path(), "storm.toml", "20us");
     let Some(tmux) = Tmux::start((80, 24), folder.path(), "watch storm.toml") else { return };
-    let end = tmux.wait_for("b0: a pause storm from this NIC, since 100 us");
+    tmux.wait_for("b0: a pause storm from this NIC, since 100 us");
+    // The last that is drawn: a terminal may be looked at while it is written to.
+    let end = tmux.wait_for("» Links by heat");
     for part in ["xoff watch  three-leaves-100g", "at its end", "Fabric", "» Links by heat"] {
         assert!(end.contains(part), "no {part} in\n{end}");
     }
@@ -218,7 +220,8 @@ fn a_storm_is_followed_in_a_terminal() {
     tmux.wait_for("paused");
     // A larger screen shows all at once.
     tmux.resize((200, 60));
-    let large = tmux.wait_for("Pauses (");
+    tmux.wait_for("Pauses (");
+    let large = tmux.wait_for("└ leaf-b→b0");
     for part in ["Findings (", "Fabric", "Links by heat", "NICs in trouble", "└ leaf-b→b0"] {
         assert!(large.contains(part), "no {part} in\n{large}");
     }
