@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use xoff_units::Instant;
+use xoff_units::{Instant, Span};
 
 /// Which of those that happen at the same instant come first: by class, then by source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,6 +115,27 @@ impl<T: Copy> Agenda<T> {
         Some((Instant::from_ps(self.present), self.slots[slot as usize]))
     }
 
+    /// All that is to happen, in its order.
+    pub(crate) fn in_order(&self) -> Vec<(Instant, T)> {
+        let now = self.due.iter().map(|&Reverse(key)| (self.present, key));
+        let later = self.later.iter().flat_map(|bucket| bucket.entries.iter().copied());
+        let mut all: Vec<(u64, u128)> = now.chain(later).collect();
+        all.sort_unstable();
+        let what = |(at, key): (u64, u128)| (Instant::from_ps(at), self.slots[key as u32 as usize]);
+        all.into_iter().map(what).collect()
+    }
+
+    /// The present and all that is to happen are so much later.
+    pub(crate) fn postpone(&mut self, span: Span) {
+        self.present += span.as_ps();
+        let later = self.later.iter_mut().flat_map(|bucket| bucket.entries.drain(..));
+        let entries: Vec<(u64, u128)> = later.collect();
+        self.filled = 0;
+        for (at, key) in entries {
+            self.place(at + span.as_ps(), key);
+        }
+    }
+
     /// The present becomes the time of what happens next: its bucket is dealt out to those below it.
     fn advance(&mut self) -> Option<()> {
         let bit = self.filled.trailing_zeros();
@@ -153,6 +174,27 @@ mod tests {
         assert_eq!(agenda.pop(), Some((at(7), 'e')));
         assert_eq!(agenda.next_at(), None);
         assert_eq!(agenda.pop(), None);
+    }
+
+    #[test]
+    fn what_is_postponed_keeps_its_order_and_its_distance() {
+        let mut stream = Stream::new(3, 0, "agenda");
+        for spread in [3, 20, 44] {
+            let mut agenda = Agenda::default();
+            for number in 0..500u32 {
+                let at = Instant::from_ps(stream.next_u64() >> (64 - spread));
+                agenda.push(at, Rank { class: 0, source: number % 7 }, number);
+            }
+            assert!((0..100).all(|_| agenda.pop().is_some()));
+            let before = agenda.in_order();
+            let span = Span::from_ps(stream.next_u64() >> 20);
+            agenda.postpone(span);
+            let meant: Vec<_> =
+                before.into_iter().map(|(at, what)| (at.plus(span), what)).collect();
+            assert_eq!(agenda.in_order(), meant);
+            let popped: Vec<_> = std::iter::from_fn(|| agenda.pop()).collect();
+            assert_eq!(popped, meant);
+        }
     }
 
     #[test]

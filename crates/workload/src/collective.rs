@@ -67,6 +67,7 @@ pub use exchange::Exchange;
 pub use figures::Figures;
 pub use late::Lateness;
 pub use machine::Machine;
+pub(crate) use machine::Places;
 pub use matrix::{Matrix, Uneven};
 pub use pat::Pat;
 pub use traffic::{Loads, loads};

@@ -8,6 +8,7 @@
 //! hundredth of the events. Clear-to-sends pass by data: a NIC that takes turns packet by packet does not make them wait.
 
 mod paths;
+mod repeat;
 
 pub use crate::ports::Moved;
 pub use paths::Paths;
@@ -17,6 +18,7 @@ use crate::collective::Network;
 use crate::layout::{self, GpuId};
 use crate::ports::{Ports, Transfer};
 use crate::program::{Action, Program, Queue, Token, Traffic};
+use repeat::Repeats;
 use std::collections::BTreeSet;
 use xoff_fabric::model::{Fabric, NicId};
 use xoff_units::{Bytes, Instant, Rate, Span};
@@ -95,13 +97,22 @@ pub fn run(
     fabric: &Fabric,
     network: &Network,
 ) -> Result<Outcome, IdealError> {
+    with_network(fabric, network, |network, servers| run_over(program, network, servers))
+}
+
+/// Calls `run` with the rates and latencies of a network that is the same between all pairs.
+fn with_network<T>(
+    fabric: &Fabric,
+    network: &Network,
+    run: impl FnOnce((Vec<Rate>, Far<'_>), (Vec<Rate>, Near<'_>)) -> T,
+) -> T {
     let nics =
         (0..fabric.nics.len() as u32).map(|nic| network.nic(layout::rate(fabric, NicId(nic))));
     let gpus = layout::nvlinks(fabric).into_iter().map(|rate| network.nvlink(rate));
     let latency = |_: NicId, _: NicId, _: Bytes| network.latency;
     let own = layout::gpu_count(fabric);
     let near = |gpu: GpuId| if gpu.0 < own { network.nvlink_latency } else { Span::ZERO };
-    run_over(program, (nics.collect(), &latency), (gpus.collect(), &near))
+    run((nics.collect(), &latency), (gpus.collect(), &near))
 }
 
 /// Runs a program to its end with the same NICs and NVLinks as a fabric has, the same delay between every pair, and
@@ -140,7 +151,7 @@ pub fn openings(
         !left.is_empty()
     };
     let network = (nics.collect(), &latency as Far<'_>);
-    run_watched(program, network, (layout::nvlinks(fabric), &near), watch)?;
+    run_watched(program, network, (layout::nvlinks(fabric), &near), (None, watch))?;
     Ok(order)
 }
 
@@ -148,24 +159,60 @@ pub fn openings(
 type Far<'a> = &'a dyn Fn(NicId, NicId, Bytes) -> Span;
 /// The same from a GPU to others of its server.
 type Near<'a> = &'a dyn Fn(GpuId) -> Span;
+/// Sees every action that is carried out, and says whether to go on.
+type Watch<'a> = &'a mut dyn FnMut(&Action) -> bool;
+
+/// The same without skipping what repeats.
+#[cfg(test)]
+pub(crate) fn run_every_action(
+    program: &mut Program,
+    fabric: &Fabric,
+    network: &Network,
+) -> Result<Outcome, IdealError> {
+    with_network(fabric, network, |network, servers| {
+        let outcome = run_watched(program, network, servers, (None, &mut |_| true))?;
+        outcome.ok_or(IdealError::Early)
+    })
+}
+
+/// The same as [`run`], and how many actions were carried out.
+#[cfg(test)]
+pub(crate) fn run_counted(
+    program: &mut Program,
+    fabric: &Fabric,
+    network: &Network,
+) -> Result<(Outcome, u64), IdealError> {
+    let mut count = 0;
+    let outcome = with_network(fabric, network, |network, servers| {
+        let repeats = Repeats::of(program);
+        let watch = &mut |_: &Action| {
+            count += 1;
+            true
+        };
+        run_watched(program, network, servers, (repeats, watch))
+    });
+    outcome.and_then(|outcome| Ok((outcome.ok_or(IdealError::Early)?, count)))
+}
 
 fn run_over(
     program: &mut Program,
     network: (Vec<Rate>, Far<'_>),
     servers: (Vec<Rate>, Near<'_>),
 ) -> Result<Outcome, IdealError> {
-    match run_watched(program, network, servers, &mut |_| true)? {
+    let repeats = Repeats::of(program);
+    match run_watched(program, network, servers, (repeats, &mut |_| true))? {
         Some(outcome) => Ok(outcome),
         None => Err(IdealError::Early),
     }
 }
 
-/// Runs a program while `watch`, which sees every action, says so; nothing if it did not come to its end.
+/// Runs a program while `watch`, which sees every action that is carried out, says so; nothing if it did not come to its end. What repeats
+/// is not carried out again where that is looked for.
 fn run_watched(
     program: &mut Program,
     (nics, far): (Vec<Rate>, Far<'_>),
     (gpus, near): (Vec<Rate>, Near<'_>),
-    watch: &mut dyn FnMut(&Action) -> bool,
+    (mut repeats, watch): (Option<Repeats>, Watch<'_>),
 ) -> Result<Option<Outcome>, IdealError> {
     let mut executor = Executor {
         nics: Ports::new(nics),
@@ -189,6 +236,9 @@ fn run_watched(
             executor.begin(now, action)?;
         }
         most = most.max(executor.under_way);
+        if let (Some(repeats), Program::Machine(machine)) = (&mut repeats, &mut *program) {
+            repeats.look(now, machine, &mut executor);
+        }
         let Some((at, what)) = executor.events.pop() else { break };
         if at.is_never() {
             return Err(IdealError::TooLong);

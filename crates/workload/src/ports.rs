@@ -13,7 +13,7 @@
 use crate::program::Token;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use xoff_units::{Bytes, Instant, Rate};
+use xoff_units::{Bytes, Instant, Rate, Span};
 
 /// Bytes that went out and came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,6 +148,54 @@ impl Ports {
         self.receivers[to] = taken;
         let rate = self.slower(transfer.from, transfer.to);
         taken.max(now.plus(rate.time_for(transfer.bytes)))
+    }
+
+    /// All that decides what ports do next, as it is seen from an instant, but for the sizes of what waits: added to `out`.
+    pub(crate) fn posture(&self, now: Instant, out: &mut Vec<u64>) {
+        let left = |at: Instant| at.since(now).as_ps();
+        for (sender, &receiver) in self.senders.iter().zip(&self.receivers) {
+            out.extend([left(sender.free), left(receiver), sender.waiting.len() as u64]);
+            out.push(sender.watched.into());
+            let mut waiting: Vec<&Waiting> =
+                sender.waiting.iter().map(|Reverse(own)| own).collect();
+            waiting.sort_unstable();
+            for own in waiting {
+                let since = now.since(own.since).as_ps();
+                out.extend([own.turn - sender.turn, since, own.transfer.token.word()]);
+            }
+        }
+        for (port, next) in self.next.iter().flatten().flatten() {
+            // A connection whose turn is over begins at its port's.
+            let ahead = next.saturating_sub(self.senders[*port as usize].turn);
+            out.extend([u64::from(*port), ahead]);
+        }
+    }
+
+    /// What happens next at any port happens so much later.
+    pub(crate) fn postpone(&mut self, span: Span) {
+        for (sender, receiver) in self.senders.iter_mut().zip(&mut self.receivers) {
+            sender.free = sender.free.plus(span);
+            *receiver = receiver.plus(span);
+            let waiting = std::mem::take(&mut sender.waiting).into_iter();
+            let later = |Reverse(own): Reverse<Waiting>| {
+                Reverse(Waiting { since: own.since.plus(span), ..own })
+            };
+            sender.waiting = waiting.map(later).collect();
+        }
+    }
+
+    /// What every port has sent and received so far.
+    pub(crate) fn moved(&self) -> &[Moved] {
+        &self.moved
+    }
+
+    /// Counts again, so many times, what has been moved since it was `before`.
+    pub(crate) fn repeat_moved(&mut self, before: &[Moved], times: u64) {
+        for (own, before) in self.moved.iter_mut().zip(before) {
+            let more = |now: Bytes, then: Bytes| Bytes::new((now.get() - then.get()) * times);
+            own.sent += more(own.sent, before.sent);
+            own.received += more(own.received, before.received);
+        }
     }
 
     /// The turn of a transfer.

@@ -54,6 +54,11 @@ impl Token {
         self.0 as u32 as usize
     }
 
+    /// All of it.
+    pub(crate) const fn word(self) -> u64 {
+        self.0
+    }
+
     /// Which of the programs within a program it belongs to; 0 is the outer one, or the only one.
     pub(crate) const fn lane(self) -> u32 {
         (self.0 >> 48) as u32

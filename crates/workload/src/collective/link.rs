@@ -127,6 +127,32 @@ impl Link {
         self.sizes[usize::from(slot)]
     }
 
+    /// What is where, but for how many pieces have passed.
+    pub(crate) fn posture(&self, out: &mut Vec<u64>) {
+        let beyond = |count: u32| u64::from(count.wrapping_sub(self.consumed) & 0xff);
+        let slot = self.consumed % SLOTS;
+        let mut first = u64::from(slot) | u64::from(self.ahead) << 8;
+        first |= beyond(self.filled) << 24 | beyond(self.landed) << 32;
+        out.push(first);
+        if let Way::Network { .. } = self.way {
+            let counts = [self.staged, self.posted, self.granted, self.cleared];
+            out.push(counts.into_iter().fold(0, |all, count| all << 8 | beyond(count)));
+        }
+        let held = (self.consumed..self.filled).map(|piece| self.size((piece % SLOTS) as u8));
+        out.extend(held.map(u64::from));
+    }
+
+    /// So many pieces more have passed, a multiple of the slots.
+    pub(crate) fn advance(&mut self, pieces: u32) {
+        debug_assert!(pieces.is_multiple_of(SLOTS), "pieces keep their slots");
+        let all = [&mut self.filled, &mut self.landed, &mut self.consumed];
+        all.into_iter().for_each(|count| *count += pieces);
+        if let Way::Network { .. } = self.way {
+            let own = [&mut self.staged, &mut self.posted, &mut self.granted, &mut self.cleared];
+            own.into_iter().for_each(|count| *count += pieces);
+        }
+    }
+
     /// The size of the oldest piece in the receiver's buffer.
     pub(crate) fn oldest(&self) -> u32 {
         self.sizes[(self.consumed % SLOTS) as usize]

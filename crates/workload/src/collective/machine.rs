@@ -4,6 +4,10 @@
 //! step takes and gives; a step goes slice by slice, each as soon as its inputs have arrived and its
 //! outputs have room. That is NCCL's kernel and proxy in one.
 
+mod repeat;
+
+pub(crate) use repeat::Places;
+
 use super::Settings;
 use super::cost::Cost;
 use super::ends::Ends;

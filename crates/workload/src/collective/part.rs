@@ -83,6 +83,20 @@ impl Part {
         }
     }
 
+    /// The same without its place: parts of one kind take and give alike at every step.
+    pub(crate) fn kind(&self) -> (std::mem::Discriminant<Self>, u32, Option<Op>) {
+        let of = match self {
+            Part::AllReduce(place) | Part::AllGather(place) | Part::ReduceScatter(place) => {
+                (place.of, None)
+            }
+            Part::Scatter { column, row }
+            | Part::Rail { column, row }
+            | Part::Gather { column, row } => (column.of << 16 ^ row.of, None),
+            Part::Same(op) => (1, Some(*op)),
+        };
+        (std::mem::discriminant(self), of.0, of.1)
+    }
+
     /// Pieces taken from an input in one lap.
     pub(crate) const fn taken(&self, input: u8) -> u32 {
         let main = input == MAIN;

@@ -103,6 +103,12 @@ impl Shape {
         [(first, 0), (self.laps - first, self.laps - 1)]
     }
 
+    /// Whether all chunks of a lap have as many bytes, in every lap.
+    pub(crate) fn is_even(&self) -> bool {
+        let even = |(_, lap): (u32, u32)| self.lap(lap).is_multiple_of(self.chunks.into());
+        self.kinds().into_iter().all(even)
+    }
+
     /// The bytes of a chunk, over all laps.
     pub(crate) fn chunk_in_all(&self, chunk: u32) -> u64 {
         let sum = |(count, lap): (u32, u32)| u64::from(count) * self.chunk(lap, chunk);

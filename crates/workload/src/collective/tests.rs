@@ -3,6 +3,7 @@ mod equations;
 mod moves;
 mod order;
 mod published;
+mod repeats;
 mod times;
 mod uneven;
 
