@@ -81,6 +81,9 @@ pub enum Fidelity {
     /// Every packet: queues, pauses, marks, losses.
     #[default]
     Packet,
+    /// Packets where collectives crowd links, each such episode once; what repeats and what nothing is in the way of is not simulated
+    /// again. For collectives and training steps.
+    Fast,
     /// Flows with fair shares of links: the times of collectives and steps of tens of thousands of GPUs, without queues,
     /// pauses, marks and losses.
     Flow,
@@ -88,12 +91,13 @@ pub enum Fidelity {
 
 impl Fidelity {
     /// All of them.
-    pub const ALL: [Fidelity; 2] = [Fidelity::Packet, Fidelity::Flow];
+    pub const ALL: [Fidelity; 3] = [Fidelity::Packet, Fidelity::Fast, Fidelity::Flow];
 
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Fidelity::Packet => "packet",
+            Fidelity::Fast => "fast",
             Fidelity::Flow => "flow",
         }
     }

@@ -36,7 +36,8 @@ pub enum StartError {
 pub fn settings(scenario: &Scenario, seed: u64) -> Settings {
     // Flows have no queues to sample.
     let sample_period = match scenario.fidelity {
-        Fidelity::Packet => scenario.record.period,
+        // `fast` may turn out to be packets.
+        Fidelity::Packet | Fidelity::Fast => scenario.record.period,
         Fidelity::Flow => Span::ZERO,
     };
     Settings {

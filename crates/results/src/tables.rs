@@ -8,8 +8,8 @@ use xoff_sim::spread::{self, Spread};
 use xoff_sim::{ClassResult, Drop, JobResult, Report};
 use xoff_telemetry::{
     AdaptationSummary, ClassNumber, DropSummary, FlowNumber, FlowRow, FlowTally, LinkSpread, Name,
-    PortCounters, PortReport, PortTally, RunError, RunFolder, Summary, TenantSummary,
-    WorkloadNumber,
+    PortCounters, PortReport, PortTally, RunError, RunFolder, ShortcutsSummary, Summary,
+    TenantSummary, WorkloadNumber,
 };
 use xoff_units::{Bytes, Instant, Span};
 use xoff_workload::Job;
@@ -27,6 +27,27 @@ const NOTES_ON_FLOWS: [&str; 2] = [
     "fidelity `flow`: links are shared fairly at once; queues, pauses, marks, losses and timeouts are not simulated, and their counters are zero",
     "fidelity `flow`: a collective is one load, and its queue pairs slow down together; classes share links as equals",
 ];
+
+/// What is not exact where only what crowds links is simulated by packets.
+const NOTES_ON_FAST: [&str; 2] = [
+    "fidelity `fast`: what crowds no link takes the time that it takes on a network without queues, acknowledgements and clear-to-sends of it are not counted",
+    "fidelity `fast`: rates that congestion control has cut are forgotten when all that crowds a link together is over",
+];
+
+/// What was not simulated, where that was wanted.
+fn shortcuts(report: &Report) -> Option<ShortcutsSummary> {
+    if let Some(reason) = report.instead_of_fast {
+        return Some(ShortcutsSummary { instead: Some(reason.to_string()), ..Default::default() });
+    }
+    let own = report.shortcuts?;
+    Some(ShortcutsSummary {
+        instead: None,
+        plain: own.plain,
+        simulated: own.simulated,
+        remembered: own.remembered,
+        hops_simulated: own.hops_simulated,
+    })
+}
 
 /// A run that is over.
 #[derive(Clone, Copy)]
@@ -79,11 +100,14 @@ impl Results<'_> {
                 highest_kmin_bytes: highest.get(),
             }
         });
+        summary.shortcuts = shortcuts(report);
         summary.events_left_out = self.seen.events_left_out;
         summary.fidelity = report.fidelity.name().to_owned();
         summary.notes = NOTES.map(str::to_owned).to_vec();
-        if report.fidelity == Fidelity::Flow {
-            summary.notes.extend(NOTES_ON_FLOWS.map(str::to_owned));
+        match report.fidelity {
+            Fidelity::Packet => {}
+            Fidelity::Fast => summary.notes.extend(NOTES_ON_FAST.map(str::to_owned)),
+            Fidelity::Flow => summary.notes.extend(NOTES_ON_FLOWS.map(str::to_owned)),
         }
         summary.notes.extend(jobs::left_out(&self.case, &report.jobs));
         summary.collectives = jobs::summarise(&self.case, &report.jobs);

@@ -5,6 +5,7 @@ mod net;
 
 use crate::engine::Engine;
 use crate::event::{EventQueue, MAX_ID};
+use crate::fast::state::Fast;
 use crate::fault::state::Faults;
 use crate::fluid::refusal;
 use crate::fluid::state::Fluid;
@@ -54,6 +55,11 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     let fluid = match settings.fidelity {
         Fidelity::Packet => None,
         Fidelity::Flow => Some(Box::new(Fluid::new(fabric, &net, &hosts))),
+        Fidelity::Fast => {
+            let mut fluid = Fluid::new(fabric, &net, &hosts);
+            fluid.fast = Some(Box::new(Fast::new(fabric.ports.len(), settings)));
+            Some(Box::new(fluid))
+        }
     };
     let mut engine = Engine::new(fabric, events, (net, hosts), faults, observation, horizon);
     engine.fluid = fluid;

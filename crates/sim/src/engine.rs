@@ -250,17 +250,22 @@ impl<Q: EventQueue> Engine<'_, Q> {
     }
 
     fn report_progress(&mut self) -> bool {
+        let progress = self.progress();
+        self.observation.observer.progress(&progress)
+    }
+
+    /// How far the run is.
+    pub(crate) fn progress(&mut self) -> Progress {
         let (flows, jobs) = (&self.hosts.flows, &self.hosts.jobs);
         let all = flows.len() + jobs.count();
-        let progress = Progress {
+        Progress {
             now: self.now,
             events: self.observation.events(),
             packet_hops: self.observation.hops(|| self.net.packet_hops()),
             flows_finished: (all - self.hosts.unfinished) as u64,
             flows: all as u64,
             packets_alive: self.packets_alive(),
-        };
-        self.observation.observer.progress(&progress)
+        }
     }
 
     /// Reports to the observer that something rare happened.

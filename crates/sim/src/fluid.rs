@@ -33,7 +33,7 @@ use xoff_fabric::model::{ClassId, NicId, NodeId, PortId, SwitchId};
 use xoff_fabric::rules::hash;
 use xoff_fabric::scenario::Operation;
 use xoff_units::{Bytes, Instant, Span};
-use xoff_workload::program::{Queue, Token, Traffic};
+use xoff_workload::program::{Demand, Queue, Token, Traffic};
 
 /// The groups that a program's own messages share queue pairs with: none.
 const OWN_MESSAGES: u32 = u32::MAX;
@@ -93,6 +93,11 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
             let paths = &self.fluid().paths;
             let time = paths.latency(from, to, bytes) + paths.rate(from).time_for(bytes);
             return self.schedule_job(self.now.plus(time), Next::Done { program, token });
+        }
+        if self.is_fast() {
+            // Without a way it never arrives, as at the other fidelities.
+            let _ = self.begin_message(job, Demand { from, to, queue, bytes }, token);
+            return;
         }
         let key = (job, OWN_MESSAGES, from.min(to), from.max(to), queue.0);
         let Some(stream) = self.stream(key, from) else { return };
@@ -205,6 +210,7 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
         });
         fluid.between.retain(|key, _| key.0 != job);
         fluid.calls.retain(|key, _| key.0 != job);
+        fluid.messages.retain(|((of, ..), ..), _| *of != job);
     }
 
     fn flow_usage(
@@ -399,7 +405,7 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
     }
 
     /// A collective is over at an instant.
-    fn tell_owner(&mut self, owner: Owner, at: Instant) {
+    pub(crate) fn tell_owner(&mut self, owner: Owner, at: Instant) {
         let Owner::Call { program, token } = owner else { return };
         match token {
             Some(token) => self.schedule_job(at, Next::Done { program, token }),

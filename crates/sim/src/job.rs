@@ -26,7 +26,8 @@ use crate::id::{ConnectionId, EndpointId, FlowId, JobId};
 use crate::report::{JobResult, JobRun};
 use crate::switch::hashing::Hashes;
 use carried::{Carried, Due};
-use state::{JobWay, LinkKey, Next, Running};
+use state::{JobWay, LinkKey, Next, Running, Steering};
+use std::collections::BTreeMap;
 use xoff_fabric::model::{ClassId, NicId};
 use xoff_fabric::rules::hash;
 use xoff_transport::{Status, Verb, WorkRequest};
@@ -34,7 +35,7 @@ use xoff_units::{Bytes, Instant};
 use xoff_wire::Rkey;
 use xoff_workload::layout::GpuId;
 use xoff_workload::ports::Transfer;
-use xoff_workload::program::{Action, Program, Queue, Token, Traffic};
+use xoff_workload::program::{Action, Calls, Program, Queue, Token, Traffic};
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Begins a job's next program; ends the job if there is none.
@@ -55,10 +56,15 @@ impl<Q: EventQueue> Engine<'_, Q> {
             running.requests_before = running.requests.len();
             // Programs count from their start, so that a repetition is the same whenever it begins.
             program.at(Instant::ZERO);
-            whole = Some(program.clone()).filter(|p| self.fluid.is_some() && p.is_in_step());
+            let calls = self.fluid.as_ref().map(|fluid| fluid.whole_calls());
+            whole = Some(program.clone()).filter(|program| match calls {
+                None => false,
+                Some(Calls::InStep) => program.is_in_step(),
+                Some(Calls::All) => program.is_collective(),
+            });
             if whole.is_none() {
-                if self.fluid.is_some() {
-                    program.hand_out_calls();
+                if let Some(calls) = calls {
+                    program.hand_out_calls(calls);
                 }
                 program.start(&mut actions);
             }
@@ -81,6 +87,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
             program.done(token, &mut actions);
         }
         self.carry_out(job, actions);
+    }
+
+    /// Gives queue pairs of jobs their paths.
+    pub(crate) fn steer(&mut self, ways: BTreeMap<JobWay, Steering>) {
+        self.hosts.jobs.steer(ways);
     }
 
     /// Does what a program asks for, and keeps the emptied buffer for the next time.

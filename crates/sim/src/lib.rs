@@ -26,6 +26,7 @@ mod drop;
 mod engine;
 mod engineer;
 mod event;
+mod fast;
 mod fault;
 mod fluid;
 mod forward;
@@ -61,11 +62,13 @@ pub use fluid::refusal::Refusal;
 pub use job::state::Job;
 pub use report::{
     ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, LinkState,
-    Observer, Outcome, PortHealth, Progress, Report, Sample, Scrape, Sent, Silent, Trace,
-    TraceKind,
+    Observer, Outcome, PortHealth, Progress, Report, Sample, Scrape, Sent, Shortcuts, Silent,
+    Trace, TraceKind,
 };
 
 use event::EventQueue;
+use job::state::{JobWay, Steering};
+use std::collections::BTreeMap;
 use xoff_fabric::model::{Fabric, Ties};
 use xoff_fabric::scenario::{Fault, Fidelity};
 use xoff_units::{Instant, Span};
@@ -161,7 +164,55 @@ pub fn run_jobs(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Report, SimError> {
-    let traffic = (flows, jobs);
+    let traffic = Traffic { flows, jobs, ways: BTreeMap::new() };
+    if settings.fidelity == Fidelity::Fast {
+        return run_fast(fabric, traffic, faults, settings, observer);
+    }
+    run_traffic(fabric, traffic, faults, settings, observer)
+}
+
+/// Runs jobs at the fidelity `fast`, or packet by packet where that cannot be.
+fn run_fast(
+    fabric: &Fabric,
+    traffic: Traffic<'_>,
+    faults: &[Fault],
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<Report, SimError> {
+    let mut reason = fast::refusal::reason(fabric, &traffic, faults, settings);
+    if reason.is_none() {
+        // There are no queues to sample beside those of episodes.
+        let settings = Settings { sample_period: Span::ZERO, ..settings.clone() };
+        let report = run_traffic(fabric, traffic.clone(), faults, &settings, observer)?;
+        reason = match report.outcome {
+            Outcome::TimeUp => Some(Refusal::Duration),
+            _ => report.instead_of_fast,
+        };
+        if reason.is_none() {
+            return Ok(report);
+        }
+    }
+    let settings = Settings { fidelity: Fidelity::Packet, ..settings.clone() };
+    let report = run_traffic(fabric, traffic, faults, &settings, observer)?;
+    Ok(Report { instead_of_fast: reason, ..report })
+}
+
+/// What is sent.
+#[derive(Clone)]
+pub(crate) struct Traffic<'a> {
+    pub(crate) flows: &'a [Flow],
+    pub(crate) jobs: Vec<Job>,
+    /// Queue pairs of jobs whose paths are given.
+    pub(crate) ways: BTreeMap<JobWay, Steering>,
+}
+
+pub(crate) fn run_traffic(
+    fabric: &Fabric,
+    traffic: Traffic<'_>,
+    faults: &[Fault],
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<Report, SimError> {
     if fabric.ties == Ties::Insertion {
         return run_on(fabric, traffic, faults, settings, wheel::TurnHeap::default(), observer);
     }
@@ -175,13 +226,14 @@ pub fn run_jobs(
 
 fn run_on<Q: EventQueue>(
     fabric: &Fabric,
-    traffic: (&[Flow], Vec<Job>),
+    Traffic { flows, jobs, ways }: Traffic<'_>,
     faults: &[Fault],
     settings: &Settings,
     events: Q,
     observer: &mut dyn Observer,
 ) -> Result<Report, SimError> {
-    let mut engine = build::engine(fabric, traffic, faults, settings, events, observer)?;
+    let mut engine = build::engine(fabric, (flows, jobs), faults, settings, events, observer)?;
+    engine.steer(ways);
     let outcome = engine.run();
     engine.count_fluid();
     engine.scrape_after(outcome);

@@ -1,5 +1,6 @@
 //! What a run reports: while it runs to its [`Observer`], and at its end as a [`Report`].
 
+use crate::fluid::refusal::Refusal;
 use xoff_fabric::model::{NicId, PortId};
 use xoff_fabric::scenario::Fidelity;
 use xoff_transport::Status;
@@ -396,6 +397,10 @@ pub struct Report {
     pub outcome: Outcome,
     /// What was simulated of the traffic.
     pub fidelity: Fidelity,
+    /// Why it is packets throughout, where `fast` was asked for.
+    pub instead_of_fast: Option<Refusal>,
+    /// What was not simulated, at the fidelity `fast`.
+    pub shortcuts: Option<Shortcuts>,
     /// Simulated time.
     pub end: Instant,
     /// Events handled.
@@ -456,6 +461,19 @@ impl Report {
     pub fn marks(&self) -> u64 {
         self.ports.iter().flatten().map(|class| class.marked).sum()
     }
+}
+
+/// What a run at the fidelity `fast` simulated, and what it did not need to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shortcuts {
+    /// Collectives and messages that crowded nothing, and took what they take on a network without queues.
+    pub plain: u64,
+    /// Episodes that were simulated packet by packet.
+    pub simulated: u64,
+    /// Episodes that were like one simulated before.
+    pub remembered: u64,
+    /// Packet-hops that were simulated.
+    pub hops_simulated: u64,
 }
 
 /// What controllers did with thresholds.

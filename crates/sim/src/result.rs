@@ -25,9 +25,59 @@ impl FlowCounters {
         self.rate_decreases += end.rate_decreases;
         self.marked += end.marked_packets;
     }
+
+    /// Adds what others counted.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        let Self { delivered, retransmitted, timeouts, naks, out_of_sequence, .. } = *other;
+        self.delivered += delivered;
+        self.retransmitted += retransmitted;
+        self.timeouts += timeouts;
+        self.naks += naks;
+        self.out_of_sequence += out_of_sequence;
+        self.cnps += other.cnps;
+        self.rate_decreases += other.rate_decreases;
+        self.marked += other.marked;
+    }
+}
+
+impl ClassResult {
+    /// Adds what was counted at another time; of greatest lengths the greater counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.tx_packets += other.tx_packets;
+        self.tx_bytes += other.tx_bytes;
+        self.wire_bytes += other.wire_bytes;
+        self.marked += other.marked;
+        self.dropped_packets += other.dropped_packets;
+        self.dropped_bytes += other.dropped_bytes;
+        self.buffer_drops += other.buffer_drops;
+        self.xoff_sent += other.xoff_sent;
+        self.xon_sent += other.xon_sent;
+        self.pauses_received += other.pauses_received;
+        self.paused += other.paused;
+        self.deepest_queue = self.deepest_queue.max(other.deepest_queue);
+        self.deepest_headroom = self.deepest_headroom.max(other.deepest_headroom);
+    }
 }
 
 impl PortHealth {
+    /// Adds what was counted at another time.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        self.link_downs += other.link_downs;
+        self.watchdog += other.watchdog;
+        self.dropped.iter_mut().zip(other.dropped).for_each(|(own, one)| *own += one);
+        self.lost += other.lost;
+        self.timeouts += other.timeouts;
+        self.failures += other.failures;
+        self.retransmitted += other.retransmitted;
+        self.out_of_sequence += other.out_of_sequence;
+        self.cnps += other.cnps;
+        self.cnps_ignored += other.cnps_ignored;
+        self.cnps_sent += other.cnps_sent;
+        self.marked_received += other.marked_received;
+        self.duplicates += other.duplicates;
+        self.not_ready += other.not_ready;
+    }
+
     /// Adds what a queue pair of this NIC counted.
     pub(crate) fn add(&mut self, qp: &QueuePair) {
         let end = qp.counters();
@@ -70,30 +120,46 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 counters: flow.counters,
             })
             .collect();
-        let ports = self.class_results();
-        let health = self.healths();
+        let mut ports = self.class_results();
+        let mut health = self.healths();
+        let fast = self.fluid.as_mut().and_then(|fluid| fluid.fast.take());
+        let counted = fast.as_ref().map(|fast| &fast.counted);
+        if let Some(counted) = counted {
+            counted.add_to(&mut ports, &mut health);
+        }
         let jobs = self.job_results();
         let hash = self.digest(&flows, &jobs, &ports);
+        let (made, delivered, late) = counted.map_or((0, 0, 0), |counted| counted.packets);
+        let (cnps, switch_cnps) = counted.map_or((0, 0), |counted| counted.notifications);
+        let mut dropped = self.accounts.totals.dropped;
+        let more = counted.iter().flat_map(|counted| counted.dropped.iter().flatten());
+        dropped.iter_mut().flatten().zip(more).for_each(|(own, one)| *own += one);
         Report {
             outcome,
-            fidelity: if self.is_fluid() { Fidelity::Flow } else { Fidelity::Packet },
+            fidelity: match (&self.fluid, &fast) {
+                (None, _) => Fidelity::Packet,
+                (Some(_), None) => Fidelity::Flow,
+                (Some(_), Some(_)) => Fidelity::Fast,
+            },
+            instead_of_fast: fast.as_ref().and_then(|fast| fast.gave_up),
+            shortcuts: fast.as_ref().map(|fast| fast.tally),
             end: self.now,
             events: self.observation.events(),
-            packet_hops: self.packet_hops(),
+            packet_hops: self.packet_hops() + counted.map_or(0, |counted| counted.hops),
             packets: (
-                self.net.headers.written,
-                self.accounts.totals.delivered,
-                self.accounts.totals.late,
+                self.net.headers.written + made,
+                self.accounts.totals.delivered + delivered,
+                self.accounts.totals.late + late,
             ),
             most_packets: self.net.headers.most(),
-            cnps: self.accounts.totals.cnps,
-            switch_cnps: self.accounts.totals.switch_cnps,
+            cnps: self.accounts.totals.cnps + cnps,
+            switch_cnps: self.accounts.totals.switch_cnps + switch_cnps,
             trimmed: self.accounts.totals.trimmed,
             flows,
             jobs,
             ports,
             health,
-            dropped: self.accounts.totals.dropped,
+            dropped,
             adaptation: self.adaptation(),
             deadlocks: self.net.deadlocks.found(),
             hash,

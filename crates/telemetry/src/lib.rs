@@ -45,7 +45,8 @@ pub use queue::QueueRow;
 pub use recording::{Recorder, Recording};
 pub use summary::{
     AdaptationSummary, CollectiveSummary, CriticalSummary, DimensionWait, DropSummary, EndsSummary,
-    LinkSpread, LongestWait, Outcome, StepSummary, Summary, TOOL, TransferSummary,
+    LinkSpread, LongestWait, Outcome, ShortcutsSummary, StepSummary, Summary, TOOL,
+    TransferSummary,
 };
 pub use table::{Sink, Table};
 pub use workload::{RankEndsSummary, ServingSummary, TenantSummary, WorkloadSummary};

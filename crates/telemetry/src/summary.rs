@@ -60,6 +60,9 @@ pub struct Summary {
     /// What became of ECN thresholds that move, where they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptation: Option<AdaptationSummary>,
+    /// What a run at fidelity `fast` did not need to simulate; nothing at others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortcuts: Option<ShortcutsSummary>,
     /// Drops by class and reason.
     pub drops: Vec<DropSummary>,
     /// The deepest queues, deepest first.
@@ -95,6 +98,22 @@ pub struct AdaptationSummary {
     pub lowest_kmin_bytes: u64,
     /// The highest.
     pub highest_kmin_bytes: u64,
+}
+
+/// What a run for which fidelity `fast` was asked for simulated, and what not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortcutsSummary {
+    /// Why it was simulated packet by packet throughout after all; the rest is zero then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// Collectives and messages that nothing was in the way of.
+    pub plain: u64,
+    /// Episodes of collectives that crowd links, simulated packet by packet.
+    pub simulated: u64,
+    /// Episodes that were like one simulated before.
+    pub remembered: u64,
+    /// Packet-hops that were simulated, of all in the result.
+    pub hops_simulated: u64,
 }
 
 /// How a run ended.

@@ -144,6 +144,15 @@ pub enum Action {
     Finished,
 }
 
+/// Which collectives a program hands out whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// Those whose ranks depend on each other throughout.
+    InStep,
+    /// All of a training step. Of a trace, whose ranks leave a collective one by one, those in step.
+    All,
+}
+
 /// A collective within a program. Two with the same id send the same over the same queue pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallId {
@@ -213,11 +222,11 @@ impl Program {
         }
     }
 
-    /// From now on a collective within the program is one action ([`Action::Call`]). To be called before the start; for
+    /// From now on these collectives within the program are one action each ([`Action::Call`]). To be called before the start; for
     /// programs without collectives in them it changes nothing.
-    pub fn hand_out_calls(&mut self) {
+    pub fn hand_out_calls(&mut self, calls: Calls) {
         match self {
-            Program::Step(step) => step.hand_out_calls(),
+            Program::Step(step) => step.hand_out_calls(calls),
             Program::Replay(replay) => replay.hand_out_calls(),
             _ => {}
         }

@@ -30,6 +30,11 @@ pub(super) fn section(material: &Material<'_>) -> Option<Section> {
         return Some(section);
     }
     section.blocks.push(tiers(material).into());
+    if material.summary.fidelity == Fidelity::Fast.name() {
+        let text = "At fidelity `fast` queues over time are not recorded: what crowds links is simulated apart, and once. `--fidelity packet` shows them.";
+        section.blocks.push(Block::Text(text.to_owned()));
+        return Some(section);
+    }
     if material.series.step().is_zero() {
         let text = "The scenario records no queues over time (`record.period` is zero).";
         section.blocks.push(Block::Text(text.to_owned()));

@@ -34,6 +34,21 @@ pub enum Refusal {
     /// Cables that lose packets.
     #[error("cables that lose packets")]
     Loss,
+    /// Thresholds that depend on what was before.
+    #[error("thresholds that adapt")]
+    Adaptive,
+    /// Where nothing repeats before something else begins.
+    #[error("collectives that overlap in ever new ways")]
+    Overlap,
+    /// Queue pairs that were slowed down stay slow for a while.
+    #[error("congestion control that cuts rates of queue pairs which then send on")]
+    Rates,
+    /// What is under way at the end is not known by halves.
+    #[error("a run that ends before its traffic")]
+    Duration,
+    /// What is neither a collective nor a training step.
+    #[error("anything but collectives and training steps")]
+    Traffic,
 }
 
 impl Refusal {

@@ -254,6 +254,11 @@ impl Shares {
         load.turn += 1;
     }
 
+    /// The bytes per picosecond that a link carries.
+    pub(crate) fn capacity(&self, link: LinkId) -> f64 {
+        self.links[link.0 as usize].alone
+    }
+
     /// Whether nothing has to be worked out again.
     pub(crate) fn is_settled(&self) -> bool {
         self.unsettled.is_empty()

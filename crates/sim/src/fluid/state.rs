@@ -2,6 +2,7 @@
 
 use super::call::{Shape, Whole};
 use super::shares::{LinkId, LoadId, Shares, Usage};
+use crate::fast::state::Fast;
 use crate::hosts::Hosts;
 use crate::id::{FlowId, JobId};
 use crate::net::Net;
@@ -13,14 +14,14 @@ use xoff_transport::config::Congestion;
 use xoff_units::{Bytes, Rate};
 use xoff_workload::ideal::Paths;
 use xoff_workload::layout;
-use xoff_workload::program::{CallId, Token};
+use xoff_workload::program::{CallId, Calls, Token};
 
 /// A queue pair of a job: the groups that may share it, its NICs, the lower first, and its number.
 pub(super) type PairKey = (JobId, u32, NicId, NicId, u32);
 
 /// One direction of a queue pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StreamId(pub(super) u32);
+pub(crate) struct StreamId(pub(super) u32);
 
 /// A queue pair.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +55,7 @@ pub(super) struct Piece {
 
 /// Whose progress a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// A flow of the scenario.
     Flow(FlowId),
     /// A queue pair of a job.
@@ -75,7 +76,7 @@ pub(super) struct Carried {
 
 /// All of it.
 pub(crate) struct Fluid<'a> {
-    pub(super) shares: Shares,
+    pub(crate) shares: Shares,
     /// By load.
     pub(super) carried: Vec<Option<Carried>>,
     pub(super) streams: Vec<Stream>,
@@ -92,14 +93,20 @@ pub(crate) struct Fluid<'a> {
     pub(super) paths: Paths<'a>,
     /// Collectives that have run before, and with how much of everything.
     pub(super) calls: BTreeMap<(JobId, CallId), Arc<Whole>>,
+    /// Messages that have been sent before.
+    pub(super) messages: BTreeMap<(PairKey, NicId, Bytes), Arc<Whole>>,
     /// How long collectives take that are alike.
     pub(super) shapes: BTreeMap<Vec<u64>, Arc<Shape>>,
     /// A settlement is scheduled.
-    pub(super) settles: bool,
+    pub(crate) settles: bool,
     /// Bytes on the wire by class, then link.
     pub(super) wire: [Vec<f64>; 8],
     pub(super) ports: usize,
     pub(super) changed: Vec<LoadId>,
+    /// Collectives and messages that differ, so far.
+    pub(super) wholes: BTreeMap<Vec<u64>, u32>,
+    /// Packets where links are crowded, where the fidelity is `fast`.
+    pub(crate) fast: Option<Box<Fast>>,
 }
 
 impl<'a> Fluid<'a> {
@@ -121,12 +128,20 @@ impl<'a> Fluid<'a> {
             between: BTreeMap::new(),
             paths: Paths::new(fabric),
             calls: BTreeMap::new(),
+            messages: BTreeMap::new(),
             shapes: BTreeMap::new(),
             settles: false,
             wire: Default::default(),
             ports,
             changed: Vec::new(),
+            wholes: BTreeMap::new(),
+            fast: None,
         }
+    }
+
+    /// Which collectives programs hand out whole.
+    pub(crate) fn whole_calls(&self) -> Calls {
+        if self.fast.is_some() { Calls::All } else { Calls::InStep }
     }
 
     /// Queue pairs of jobs that are open.
@@ -151,7 +166,7 @@ impl<'a> Fluid<'a> {
     }
 
     /// Counts what a load put on its links: so much of a unit of progress.
-    pub(super) fn count(&mut self, class: ClassId, usage: &Usage, progress: f64) {
+    pub(crate) fn count(&mut self, class: ClassId, usage: &Usage, progress: f64) {
         let ports = self.ports;
         let wire = &mut self.wire[class.index()];
         for &(link, bytes) in usage.iter() {

@@ -1,6 +1,7 @@
 //! Jobs under way, their queue pairs, and what they wait for.
 
 use crate::connection::state::FlowState;
+use crate::fast::state::MemberId;
 use crate::fluid::shares::LoadId;
 use crate::id::{ConnectionId, FlowId, JobId, Table};
 use crate::ideal;
@@ -65,6 +66,14 @@ pub(crate) struct JobWay {
     pub(crate) from: NicId,
     pub(crate) to: NicId,
     pub(crate) queue: Queue,
+}
+
+/// The path of one direction of a queue pair, where that is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Steering {
+    pub(crate) hashes: Hashes,
+    /// Which of their ports its NICs send by.
+    pub(crate) turn: u32,
 }
 
 /// A job under way.
@@ -148,6 +157,8 @@ pub(crate) struct Jobs {
     pub(super) first_qp: u32,
     /// Hashes that a controller chose.
     pub(super) engineered: BTreeMap<JobWay, Hashes>,
+    /// Which of their ports NICs send by, where that is given.
+    pub(super) turns: BTreeMap<JobWay, u32>,
     pub(super) base_rtt: Span,
     /// What a program asked for, while it is carried out.
     pub(super) actions: Vec<Action>,
@@ -171,7 +182,7 @@ impl Jobs {
         fidelity: Fidelity,
     ) -> Self {
         // Congestion control wants it, and only for packets.
-        let none = jobs.is_empty() || fidelity == Fidelity::Flow;
+        let none = jobs.is_empty() || fidelity != Fidelity::Packet;
         let running = jobs.into_iter().map(|job| Running {
             start: job.start,
             class: job.class,
@@ -205,6 +216,7 @@ impl Jobs {
             near: layout::nvlink_latencies(fabric),
             first_qp,
             engineered,
+            turns: BTreeMap::new(),
             base_rtt: if none { Span::ZERO } else { longest_round_trip(fabric, routes, hashing) },
             actions: Vec::new(),
             dead: BTreeSet::new(),
@@ -233,6 +245,27 @@ impl Jobs {
         self.running[job].class
     }
 
+    /// The classes of its data and of its clear-to-sends.
+    pub(crate) fn classes(&self, job: JobId) -> (ClassId, ClassId) {
+        (self.running[job].class, self.running[job].clear_to_send)
+    }
+
+    /// What queue pairs of a job counted beside what they delivered.
+    pub(crate) fn count_reactions(&mut self, job: JobId, counters: &FlowCounters) {
+        let closed = &mut self.running[job].closed;
+        let delivered = closed.delivered;
+        closed.add_all(counters);
+        closed.delivered = delivered;
+    }
+
+    /// Gives queue pairs their paths.
+    pub(super) fn steer(&mut self, ways: BTreeMap<JobWay, Steering>) {
+        for (way, Steering { hashes, turn }) in ways {
+            self.engineered.insert(way, hashes);
+            self.turns.insert(way, turn);
+        }
+    }
+
     /// The program of a collective that a job's program handed out.
     pub(crate) fn callee(&self, job: JobId, token: Token) -> Option<Program> {
         self.running[job].now.as_ref()?.callee(token)
@@ -252,7 +285,11 @@ impl Jobs {
 
     /// The turn of a new queue pair: those between the same two NICs take the NICs' ports one after the
     /// other, as bonded NICs give them out, and start anywhere.
-    pub(super) fn turn(&self, (job, low, high, _, class): LinkKey) -> u32 {
+    pub(super) fn turn(&self, (job, low, high, queue, class): LinkKey) -> u32 {
+        let way = JobWay { job, from: low, to: high, queue: Queue(queue) };
+        if let Some(&turn) = self.turns.get(&way) {
+            return turn;
+        }
         let all = self.links.range((job, low, high, 0, 0)..=(job, low, high, u32::MAX, u8::MAX));
         let before = all.filter(|((.., other), _)| *other == class).count() as u32;
         let start = hash::mixed(low.0.rotate_left(16) ^ high.0) >> 24;
@@ -325,6 +362,11 @@ pub(crate) enum Next {
     },
     /// Shares of links are worked out again.
     Settle,
+    /// A collective or message is over, if its end still has this turn.
+    CallEnds {
+        member: MemberId,
+        turn: u32,
+    },
 }
 
 impl Next {
@@ -334,6 +376,7 @@ impl Next {
             Next::Start { .. } | Next::Done { .. } | Next::FallBack { .. } => (0, 0),
             Next::Ended { .. } | Next::FlowEnds { .. } => (0, 0),
             Next::Passed { load, .. } => (1, load.0),
+            Next::CallEnds { member, .. } => (1, member.0),
             // When everything that happens at this instant has changed what it changes.
             Next::Settle => (3, 0),
             Next::Arrive(transfer) => (1, transfer.connection()),

@@ -63,7 +63,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 }
                 Next::Passed { load, turn } => self.pass(load, turn),
                 Next::FlowEnds { flow } => self.end_fluid_flow(flow),
+                Next::Settle if self.is_fast() => self.settle_fast(),
                 Next::Settle => self.settle(),
+                Next::CallEnds { member, turn } => self.end_member(member, turn),
             }
         }
         self.hosts.jobs.wake_at = Instant::MAX;

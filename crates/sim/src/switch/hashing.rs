@@ -18,6 +18,13 @@ const MOST: usize = 8;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Hashes([FlowHash; MOST]);
 
+impl Hashes {
+    /// All of them.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + use<> {
+        self.0.map(|hash| hash.0.into()).into_iter()
+    }
+}
+
 /// The fields that each switch hashes, and the hashes of packets where that differs.
 #[derive(Debug)]
 pub(crate) struct Hashing {

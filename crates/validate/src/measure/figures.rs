@@ -112,13 +112,16 @@ pub struct FaultFigures {
 impl Measurement {
     /// Whether queues, pauses and losses would be in it.
     pub fn has_queues(&self) -> bool {
-        self.fidelity == Fidelity::Packet
+        self.fidelity != Fidelity::Flow
     }
 
     /// How its traffic was simulated, in words.
     pub fn way(&self) -> &'static str {
         match self.fidelity {
             Fidelity::Packet => "packet by packet",
+            Fidelity::Fast => {
+                "packet by packet where links are crowded (fidelity `fast`), what repeats once"
+            }
             Fidelity::Flow => {
                 "as flows with fair shares of links (fidelity `flow`: no queues, pauses or losses)"
             }

@@ -16,7 +16,7 @@ use super::script::{Direction, Op, Script};
 use super::step::{Step, StepError};
 use crate::collective::{self, Settings};
 use crate::layout::{Layout, RankId};
-use crate::program::{Action, CallId, Program, Queue, Token, Traffic};
+use crate::program::{Action, CallId, Calls, Program, Queue, Token, Traffic};
 use std::collections::VecDeque;
 use xoff_units::{Bytes, Instant};
 
@@ -107,8 +107,8 @@ pub struct StepProgram {
     /// Ranks that are not through.
     active: usize,
     account: Account,
-    /// Collectives are handed out whole.
-    hands_out: bool,
+    /// These collectives are handed out whole.
+    hands_out: Option<Calls>,
 }
 
 impl Step {
@@ -141,7 +141,7 @@ impl Step {
             inner: Vec::new(),
             active: layout.ranks() as usize,
             account: Account::new(layout.ranks()),
-            hands_out: false,
+            hands_out: None,
         };
         program.check()?;
         Ok(Program::Step(Box::new(program)))
@@ -220,8 +220,8 @@ impl StepProgram {
         self.go_on(out);
     }
 
-    pub(crate) fn hand_out_calls(&mut self) {
-        self.hands_out = true;
+    pub(crate) fn hand_out_calls(&mut self, calls: Calls) {
+        self.hands_out = Some(calls);
     }
 
     pub(crate) fn callee(&self, token: Token) -> Option<Program> {
@@ -345,8 +345,13 @@ impl StepProgram {
         group: u32,
     ) -> Result<(Option<Program>, Option<Action>), StepError> {
         let (comm, event) = (call.comm(), self.step.event(call)?);
-        // Pairs go on one by one, each as its own messages let it.
-        if !self.hands_out || algorithm(event.collective).is_between_pairs() {
+        let whole = match self.hands_out {
+            None => false,
+            // Pairs go on one by one, each as its own messages let it.
+            Some(Calls::InStep) => !algorithm(event.collective).is_between_pairs(),
+            Some(Calls::All) => true,
+        };
+        if !whole {
             let layout = &self.groups[comm.index()][group as usize].layout;
             return Ok((Some(self.collective(call, layout)?), None));
         }

@@ -55,8 +55,9 @@ pub(crate) struct Args {
     /// Seed of every random draw, instead of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// What is simulated of the traffic, instead of what the scenario says: every packet, or
-    /// flows with fair shares of links (docs/fidelity.md)
+    /// What is simulated of the traffic, instead of what the scenario says: every packet,
+    /// packets where links are crowded and nothing twice (fast), or flows with fair shares of links
+    /// (docs/fidelity.md)
     #[arg(long, value_name = "WHAT", value_parser = fidelity)]
     fidelity: Option<Fidelity>,
     /// The run folder; an earlier run in it is replaced

@@ -7,7 +7,7 @@ use super::style::Style;
 use super::table::{Align, Table};
 use std::path::Path;
 use xoff_fabric::scenario::Fidelity;
-use xoff_telemetry::{Distribution, LinkUse, Outcome, Summary};
+use xoff_telemetry::{Distribution, LinkUse, Outcome, ShortcutsSummary, Summary};
 use xoff_units::{Bytes, Rate, Span};
 
 /// Queues named on the screen; the summary in the run folder names more.
@@ -296,6 +296,19 @@ impl Page {
         if summary.fidelity != Fidelity::Flow.name() {
             fact("packet-hops", large(summary.packet_hops as f64));
             fact("packet-hops/s", large(summary.packet_hops_per_second));
+        }
+        match &summary.shortcuts {
+            None => {}
+            Some(ShortcutsSummary { instead: Some(reason), .. }) => {
+                fact("fidelity `fast`", format!("not with {reason}: packets throughout"));
+            }
+            Some(own) => {
+                let simulated = own.hops_simulated as f64 / summary.packet_hops.max(1) as f64;
+                fact("of these simulated", percent(simulated));
+                fact("collectives in nothing's way", count(own.plain));
+                fact("episodes simulated", count(own.simulated));
+                fact("episodes like those", count(own.remembered));
+            }
         }
         if summary.peak_memory_bytes > 0 {
             fact("peak memory", bytes(Bytes::new(summary.peak_memory_bytes)));
