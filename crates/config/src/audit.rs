@@ -24,6 +24,7 @@ mod queues;
 mod reference;
 mod rule;
 mod scene;
+mod sibling;
 mod silence;
 mod sizes;
 mod statement;

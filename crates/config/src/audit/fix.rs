@@ -1,13 +1,15 @@
 //! Fixes that were tried: what is printed was entered into the device's own text, read again and audited again.
 //!
 //! The smallest change comes first: the statement of a port that is right, at the place where the wrong one
-//! stands. Where that does not cure it, the part of the port is rendered anew. A fix that does not cure its finding,
-//! or brings another, is not printed, and the finding says so.
+//! stands; then what a device like it, or the device as it would be written, says otherwise. The shortest of these is taken. Where none
+//! cures it, the part of the port is rendered anew. A fix that does not cure its finding, or brings another, is not printed, and
+//! the finding says so.
 
 use super::cure::{self, Aspect};
 use super::finding::{Fix, Key};
 use super::rule;
 use super::scene::{Scene, Site};
+use super::sibling::{Spoken, siblings};
 use super::statement::{Statement, entered, statements_of, written};
 use crate::cabling::scan;
 use crate::change::Change;
@@ -22,7 +24,13 @@ use std::rc::Rc;
 /// Ports that are looked at for a statement that is right.
 const MOST_MODELS: usize = 256;
 /// Fixes that are tried for one finding.
-const MOST_TRIES: usize = 6;
+const MOST_TRIES: usize = 12;
+/// A fix of so many statements is short enough: no other one is looked for.
+const SHORT: usize = 2;
+/// Fixes that cure of which the shortest is taken.
+const MOST_COMPARISONS: usize = 3;
+/// Ports of a finding that are compared with others, statement by statement.
+const MOST_COMPARED: usize = 32;
 /// Tries to make the fix of one finding shorter, and those of all.
 const MOST_CUTS: usize = 48;
 const MOST_CUTS_OF_ALL: usize = 4000;
@@ -34,13 +42,14 @@ pub(super) struct Fixer<'a> {
     /// What is found at a device and at its cables as they are.
     before: BTreeMap<usize, Rc<BTreeSet<Key>>>,
     facts: BTreeMap<(usize, PortName), Rc<Facts>>,
+    spoken: BTreeMap<usize, Option<Rc<Spoken>>>,
     cuts: usize,
 }
 
 impl<'a> Fixer<'a> {
     pub(super) fn new(scene: &'a Scene<'a>, files: &'a Files) -> Self {
-        let (before, facts) = (BTreeMap::new(), BTreeMap::new());
-        Self { scene, files, before, facts, cuts: MOST_CUTS_OF_ALL }
+        let (before, facts, spoken) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { scene, files, before, facts, spoken, cuts: MOST_CUTS_OF_ALL }
     }
 
     /// The fix of a finding: `message` of `rule` at some ports of a device.
@@ -55,24 +64,125 @@ impl<'a> Fixer<'a> {
         let Some(device) = self.scene.devices.get(index).copied() else {
             return Fix::none("the configuration of the device was not collected");
         };
+        let target = Target { index, rule, message, ports };
         let mut tries = self.edits(index, ports, aspect);
-        tries.extend([aspect, Aspect::All].map(|part| cure::fix(self.scene, index, ports, part)));
-        tries.retain(|text| !text.trim().is_empty());
-        tries.dedup();
-        if tries.is_empty() {
+        tries.extend(self.compared(index, ports));
+        let rendered = [aspect, Aspect::All].map(|part| cure::fix(self.scene, index, ports, part));
+        let some = |text: &String| !text.trim().is_empty();
+        if !tries.iter().chain(&rendered).any(some) {
             return Fix::none("no device or fabric file says how it should be");
         }
-        let target = Target { index, rule, message, ports };
-        for text in tries.into_iter().take(MOST_TRIES) {
-            if self.tried(&target, device, &text).is_none() {
-                continue;
+        let best = self.shortest(&target, device, tries);
+        let best = best.or_else(|| self.first(&target, device, rendered.into_iter().collect()));
+        let Some(text) = best.map(|text| runnable(device, text)) else {
+            return Fix::none("what xoff can write was tried and does not cure it alone");
+        };
+        let Some((after, text_after)) = self.applied(device, &text) else {
+            return Fix::none("what xoff can write was tried and does not cure it alone");
+        };
+        let undo = self.undo(device, &after, text_after.as_deref());
+        Fix { apply: text.trim_end().to_owned(), undo, reason: String::new() }
+    }
+
+    /// The first of some fixes that cures, as short as it can be.
+    fn first(
+        &mut self,
+        target: &Target<'_>,
+        device: &Device,
+        tries: Vec<String>,
+    ) -> Option<String> {
+        let mut seen = BTreeSet::new();
+        let tries = tries.into_iter().filter(|t| !t.trim().is_empty() && seen.insert(t.clone()));
+        for text in tries.take(MOST_TRIES) {
+            if self.tried(target, device, &text).is_some() {
+                return Some(self.shortened(target, device, text));
             }
-            let text = runnable(device, self.shortened(&target, device, text));
-            let Some((after, text_after)) = self.applied(device, &text) else { continue };
-            let undo = self.undo(device, &after, text_after.as_deref());
-            return Fix { apply: text.trim_end().to_owned(), undo, reason: String::new() };
         }
-        Fix::none("what xoff can write was tried and does not cure it alone")
+        None
+    }
+
+    /// The shortest of some fixes.
+    fn shortest(
+        &mut self,
+        target: &Target<'_>,
+        device: &Device,
+        tries: Vec<String>,
+    ) -> Option<String> {
+        let mut best: Option<(usize, String)> = None;
+        let size = |text: &String| statements_of(device.system, text).len();
+        let mut tries = tries;
+        tries.sort_by_cached_key(size);
+        let mut left = MOST_COMPARISONS;
+        for text in tries.into_iter().take(MOST_TRIES) {
+            let Some(text) = self.first(target, device, vec![text]) else { continue };
+            left -= 1;
+            let size = size(&text);
+            if best.as_ref().is_none_or(|(least, _)| size < *least) {
+                best = Some((size, text));
+            }
+            if size <= SHORT || left == 0 {
+                break;
+            }
+        }
+        best.map(|(_, text)| text)
+    }
+
+    /// What other ports of the device, devices like it, and the device as it would be written say otherwise.
+    fn compared(&mut self, index: usize, ports: &[PortName]) -> Vec<String> {
+        let device = self.scene.devices[index];
+        let Some(own) = self.spoken_of(index).filter(|_| !device.is_host()) else {
+            return Vec::new();
+        };
+        let ports = &ports[..ports.len().min(MOST_COMPARED)];
+        let mut found = Vec::new();
+        for other in [index].into_iter().chain(siblings(&self.scene.devices, index)) {
+            let Some(theirs) = self.spoken_of(other) else { continue };
+            let models = self.models(index, other, ports);
+            found.extend(own.towards(&theirs, &models, device.system));
+        }
+        if let Some(meant) = self.scene.fitted(index) {
+            let rendered = meant.system.system().render(meant).into_iter().next();
+            let text = rendered.map(|file| file.text).unwrap_or_default();
+            let theirs = Spoken::read(meant, &text, &BTreeSet::new());
+            let same: Vec<_> = ports.iter().map(|name| (name.clone(), name.clone())).collect();
+            found.extend(own.towards(&theirs, &same, device.system));
+        }
+        found.iter().flatten().map(|all| written(device.system, all)).collect()
+    }
+
+    /// The port of another device that each port is meant to be like: of its name, or else the nearest one.
+    fn models(
+        &mut self,
+        index: usize,
+        other: usize,
+        ports: &[PortName],
+    ) -> Vec<(PortName, PortName)> {
+        let scene = self.scene;
+        let mut found = Vec::new();
+        for name in ports {
+            let named = other != index && scene.devices[other].ports.contains_key(name);
+            let model = match scene.site(index, name).and_then(|site| site.meant) {
+                _ if named => Some(name.clone()),
+                Some(meant) => {
+                    let meant = Facts::of_port(meant);
+                    let names = scene.devices[other].ports.keys().take(MOST_MODELS);
+                    let others = names.filter(|one| other != index || !ports.contains(one));
+                    others
+                        .min_by_key(|one| self.facts_of(other, one).differences(&meant).len())
+                        .cloned()
+                }
+                None => None,
+            };
+            found.extend(model.map(|model| (name.clone(), model)));
+        }
+        found
+    }
+
+    fn spoken_of(&mut self, index: usize) -> Option<Rc<Spoken>> {
+        let device = *self.scene.devices.get(index)?;
+        let files = self.files;
+        let entry = self.spoken.entry(index);
+        entry.or_insert_with(|| Spoken::of(device, files).map(Rc::new)).clone()
     }
 
     /// Something, if these statements cure the finding.

@@ -65,6 +65,13 @@ impl Statement {
         Self { parents: self.parents.iter().map(moved).collect(), own: moved(&self.own) }
     }
 
+    /// Its words and those of what it stands in, without quotation marks.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        let texts = self.parents.iter().chain([&self.own]);
+        let between = |c: char| c.is_whitespace() || "\"'|,;=[]{}".contains(c);
+        texts.flat_map(move |text| text.split(between)).map(|word| word.trim_end_matches(':'))
+    }
+
     /// What takes it away, in the words of the system.
     pub(super) fn removed(&self, system: SystemId) -> Vec<Self> {
         let with = |own: String| Self { parents: self.parents.clone(), own };
@@ -81,6 +88,7 @@ impl Statement {
                 let short = path.rsplit_once(' ').map(|(path, _)| format!("nv unset {path}"));
                 short.into_iter().chain([format!("nv unset {path}")]).map(with).collect()
             }
+            (SystemId::Junos, _) => vec![with(format!("delete: {}", self.own))],
             _ => Vec::new(),
         }
     }
@@ -88,21 +96,55 @@ impl Statement {
 
 /// The statements of a text, those with others below them only as their context.
 pub(super) fn statements_of(system: SystemId, text: &str) -> Vec<Statement> {
-    let lines: Vec<&str> = text.lines().collect();
-    let below = |at: usize| lines[at + 1..].iter().find(|line| !line.trim().is_empty());
+    numbered(system, text).into_iter().map(|(_, statement)| statement).collect()
+}
+
+/// The same with their lines, from 1.
+pub(super) fn numbered(system: SystemId, text: &str) -> Vec<(u32, Statement)> {
+    let shape = shape(system);
     let mut all = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
+    // What is open, with its indentation.
+    let mut open: Vec<(usize, String)> = Vec::new();
+    let mut lines = text.lines().zip(1u32..).peekable();
+    while let Some((line, number)) = lines.next() {
         let body = line.trim();
-        let parent = match shape(system) {
-            Shape::Outline | Shape::Yaml => below(at).is_some_and(|b| indent(b) > indent(line)),
-            Shape::Braces | Shape::Json => body.ends_with('{') || body.starts_with('}'),
+        if body.is_empty() || body.starts_with(['#', '!', '/']) {
+            continue;
+        }
+        let depth = indent(line);
+        let parent = match shape {
+            Shape::Outline | Shape::Yaml => {
+                open.retain(|(at, _)| *at < depth);
+                while lines.next_if(|(next, _)| next.trim().is_empty()).is_some() {}
+                lines.peek().is_some_and(|(next, _)| indent(next) > depth)
+            }
+            Shape::Braces | Shape::Json => body.ends_with('{'),
             Shape::Lines => false,
         };
-        if !parent && !body.starts_with('#') {
-            all.extend(Statement::at(system, text, at as u32 + 1));
+        if matches!(shape, Shape::Braces | Shape::Json) && body.starts_with('}') {
+            open.pop();
+        } else if parent {
+            let name = match shape {
+                Shape::Braces | Shape::Json => opened(body),
+                _ => body,
+            };
+            open.push((depth, name.to_owned()));
+        } else {
+            let own = match shape {
+                Shape::Lines => Some(without_prompt(body)),
+                Shape::Json => json_entry(body),
+                _ => Some(body),
+            };
+            let parents = || open.iter().map(|(_, name)| name.clone()).collect();
+            all.extend(own.map(|own| (number, Statement { parents: parents(), own: own.into() })));
         }
     }
     all
+}
+
+/// The name before an opening brace.
+fn opened(line: &str) -> &str {
+    line.trim_end_matches(['{', ' ']).trim_end_matches(':').trim_matches('"')
 }
 
 /// Statements as they are entered, those of one context together.
@@ -174,8 +216,8 @@ fn opened_above(above: &[&str]) -> Vec<String> {
         if body.starts_with(['#', '/']) {
             continue;
         }
-        if let Some(start) = body.strip_suffix('{') {
-            open.push(start.trim().trim_end_matches(':').trim_matches('"').to_owned());
+        if body.ends_with('{') {
+            open.push(opened(body).to_owned());
         } else if body.starts_with('}') {
             open.pop();
         }

@@ -45,13 +45,15 @@ impl Buffers {
 
     /// `qos advance-buffer-config PROFILE …`.
     pub(super) fn advanced(&mut self, line: u32, path: &[&str], notes: &mut Notes) {
-        const REGIONS: [&str; 8] = [
+        const REGIONS: [&str; 10] = [
             "egress-lossless-buffer",
             "egress-lossy-buffer",
             "egress-mgmt-buffer",
+            "egress-pool",
             "egress-service-pool",
             "ingress-lossy-buffer",
             "ingress-mgmt-buffer",
+            "ingress-pool",
             "ingress-service-pool",
             "shared-headroom",
         ];

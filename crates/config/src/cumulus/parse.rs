@@ -84,6 +84,8 @@ struct Parser {
 /// Reads commands, as `nv config show -o commands` prints them.
 pub(super) fn commands(input: &Input<'_>) -> Device {
     let mut parser = Parser::new(input, Cumulus::Commands.id());
+    // What was set and is taken away again was never set: entries of QoS go as a whole, whatever they say.
+    let mut set: Vec<(u32, Vec<&str>)> = Vec::new();
     for (line, number) in input.text.lines().zip(1u32..) {
         let line = line.trim();
         // `cumulus@leaf0:mgmt:~$ nv set …`
@@ -96,12 +98,24 @@ pub(super) fn commands(input: &Input<'_>) -> Device {
         }
         let words: Vec<&str> = command.split_whitespace().collect();
         match words[..] {
-            ["nv", "set", ref path @ ..] => parser.command(number, path),
-            ["nv", "unset", ref path @ ..] => parser.unset(number, path),
+            ["nv", "set", ref path @ ..] => set.push((number, path.to_vec())),
+            ["nv", "unset", "qos", _, ..] if covers(&words[2..], &set) => {
+                set.retain(|(_, path)| !path.starts_with(&words[2..]));
+            }
+            ["nv", "unset", ref path @ ..] => {
+                parser.commands(&mut set);
+                parser.unset(number, path);
+            }
             _ => parser.strange(number, line),
         }
     }
+    parser.commands(&mut set);
     parser.finish()
+}
+
+/// Whether something that was set is below a path.
+fn covers(path: &[&str], set: &[(u32, Vec<&str>)]) -> bool {
+    path != ["qos", "roce"] && set.iter().any(|(_, words)| words.starts_with(path))
 }
 
 /// Reads YAML, as `nv config show` prints it.
@@ -142,6 +156,13 @@ impl Parser {
             roce_cable: Said::Absent,
             buffers: Buffers::default(),
             vxlan: Vxlan::default(),
+        }
+    }
+
+    /// Commands in their order.
+    fn commands(&mut self, set: &mut Vec<(u32, Vec<&str>)>) {
+        for (line, path) in set.drain(..) {
+            self.command(line, &path);
         }
     }
 

@@ -42,9 +42,19 @@ pub(super) fn read(text: &str) -> Read<'_> {
     let mut found = Read::default();
     // Open keys with their indentation, and whether anything was said below them.
     let mut open: Vec<(usize, u32, &str, bool)> = Vec::new();
+    // Indentation of the key whose value is a block of text: what is deeper belongs to it, whatever it looks like.
+    let mut block: Option<usize> = None;
     for (raw, number) in text.lines().zip(1u32..) {
         let line = raw.trim_end();
         let body = line.trim_start();
+        if let Some(at) = block.filter(|_| !body.is_empty()) {
+            if line.len() - body.len() > at {
+                found.cut = None;
+                found.strange.push((number, line));
+                continue;
+            }
+            block = None;
+        }
         if body.is_empty() || body.starts_with('#') || body == "---" {
             continue;
         }
@@ -73,6 +83,11 @@ pub(super) fn read(text: &str) -> Read<'_> {
             None if open.len() < DEEPEST => open.push((indent, number, key, false)),
             None => found.strange.push((number, line)),
             Some("{}") => found.path(&open, number, key, None),
+            Some(value) if opens_block(value) => {
+                block = Some(indent);
+                found.cut = Some(number);
+                found.path(&open, number, key, None);
+            }
             Some(value) => found.path(&open, number, key, Some(value)),
         }
     }
@@ -126,9 +141,15 @@ fn entry(text: &str) -> Option<(&str, Option<&str>)> {
         }
     };
     let value = rest.trim().trim_matches(['\'', '"']);
-    let plain = |text: &str| !text.starts_with(['[', '&', '*', '|', '>']);
+    let plain = |text: &str| opens_block(text) || !text.starts_with(['[', '&', '*', '|', '>']);
     (!key.is_empty() && plain(value))
         .then_some((key, Some(value).filter(|value| !value.is_empty())))
+}
+
+/// Whether the value is a block of text that follows, such as a snippet for a file of the box: `|`, `>-`.
+fn opens_block(value: &str) -> bool {
+    let rest = value.strip_prefix(['|', '>']);
+    rest.is_some_and(|rest| rest.chars().all(|c| matches!(c, '-' | '+') || c.is_ascii_digit()))
 }
 
 /// A tree of keys in the order of their names, as NVUE prints it.
@@ -219,6 +240,20 @@ mod tests {
         let read = read(text);
         assert_eq!(read.version, Some((3, "Cumulus Linux 5.9")));
         assert_eq!(read.strange.len(), 1);
+    }
+
+    /// Snippets hold lines of other files, which are neither keys nor a cut.
+    #[test]
+    fn blocks_of_text_are_one_value() {
+        let text = "- set:\n    system:\n      config:\n        snippet:\n          eni:\n            \
+                    peer: |\n              clagd-args --peerTimeout 400\n\n              # interface:\n\
+                    \x20   qos:\n      pfc: {}\n";
+        let read = read(text);
+        assert_eq!(flat(text), ["system config snippet eni peer", "qos pfc"]);
+        assert_eq!((read.strange.len(), read.cut), (2, None));
+        let end = text.find("    qos").expect("what follows");
+        assert_eq!(super::read(&text[..end]).cut, None);
+        assert_eq!(super::read(&text[..text.find("              clagd").unwrap()]).cut, Some(6));
     }
 
     #[test]

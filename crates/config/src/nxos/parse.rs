@@ -9,7 +9,7 @@ use crate::qos::{Maps, Trust};
 use crate::system::{Input, System};
 use crate::text::interfaces::{self, Interfaces};
 use crate::text::notes::{Notes, access_list, bytes, share, speed};
-use crate::text::outline::{Form, Statement, outline};
+use crate::text::outline::{Form, Statement, join, outline};
 use crate::text::ports::{self, Named};
 use std::collections::BTreeSet;
 use xoff_units::Bytes;
@@ -31,7 +31,8 @@ struct Bindings {
 }
 
 pub(super) fn parse(input: &Input<'_>) -> Device {
-    let outline = outline(input.text);
+    let mut outline = outline(input.text);
+    join(&mut outline.statements, &["class-map ", "policy-map "]);
     let mut parser = Parser {
         device: Device::new(input.name, NxOs.id()),
         notes: Notes::new(input.file),

@@ -130,8 +130,15 @@ impl Policies {
                         None => notes.mark(child.line, RemarkKind::Malformed),
                     }
                 }
-                (Form::No, ["match", "qos-group" | "queue", ..]) => groups.clear(),
-                (Form::No, ["match", .., "dscp", _]) => dscps.clear(),
+                (Form::No, ["match", "qos-group" | "queue", list @ ..]) => {
+                    let gone = numbers(list, 8).unwrap_or_default();
+                    groups.retain(|group| !gone.contains(group));
+                }
+                (Form::No, ["match", "dscp", list @ ..])
+                | (Form::No, ["match", "ip" | "ipv6" | "ip-any", "dscp", list @ ..]) => {
+                    let gone = numbers(list, Dscp::COUNT).unwrap_or_default();
+                    dscps.retain(|dscp: &Dscp| !gone.contains(&dscp.get()));
+                }
                 (_, ["match", "cos" | "vlan", ..] | ["description", ..]) => {}
                 _ => notes.unknown(child),
             }

@@ -219,6 +219,8 @@ impl Parser {
                 port.neighbour = Said::At(description::neighbour(&text.join(" ")), place);
             }
             ["disable", word] => port.enabled = Said::At(*word != "true", place),
+            // Guides show thresholds without their unit, and drops where marks are meant.
+            ["wred", ..] => self.notes.mark(line, RemarkKind::Unknown),
             _ => self.notes.mark(line, RemarkKind::Foreign),
         }
     }

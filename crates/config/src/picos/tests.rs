@@ -43,6 +43,13 @@ fn what_a_port_does_by_itself_and_what_it_leads_to() {
 }
 
 #[test]
+fn random_early_detection_is_not_understood() {
+    let device =
+        read(&format!("{PORT}set interface gigabit-ethernet xe-1/1/1 wred queue 3 enable true\n"));
+    assert_eq!(device.count(RemarkKind::Unknown), 1);
+}
+
+#[test]
 fn braces_that_are_cut_off_are_told() {
     let device = read("class-of-service {\n    pfc-profile a {\n");
     assert_eq!(device.count(RemarkKind::Truncated), 1);

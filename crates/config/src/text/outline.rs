@@ -133,6 +133,31 @@ fn withdraw(statements: &mut Vec<Statement<'_>>) {
     statements.retain(|_| !gone.contains(&(numbers.next().unwrap_or_default(), None)));
 }
 
+/// Maps and policies that are opened again are changed, not made anew: what stands there is entered into what is there, class by
+/// class. A device prints each once; a log of what was entered, and a fix behind a configuration, has them again.
+pub(crate) fn join(statements: &mut Vec<Statement<'_>>, kinds: &[&str]) {
+    let joined = |statement: &Statement<'_>| kinds.iter().any(|k| statement.text.starts_with(k));
+    join_where(statements, &joined);
+    for statement in statements.iter_mut().filter(|statement| joined(statement)) {
+        join_where(&mut statement.children, &|class| !class.children.is_empty());
+    }
+}
+
+fn join_where<'a>(statements: &mut Vec<Statement<'a>>, wanted: &dyn Fn(&Statement<'a>) -> bool) {
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut kept: Vec<Statement<'a>> = Vec::with_capacity(statements.len());
+    for statement in statements.drain(..) {
+        match first.get(statement.text).copied().filter(|_| wanted(&statement)) {
+            Some(at) => kept[at].children.extend(statement.children),
+            None => {
+                first.entry(statement.text).or_insert(kept.len());
+                kept.push(statement);
+            }
+        }
+    }
+    *statements = kept;
+}
+
 fn close<'a>(open: &mut Vec<(usize, Statement<'a>)>, top: &mut Vec<Statement<'a>>) {
     let Some((_, done)) = open.pop() else { return };
     match open.last_mut() {
@@ -203,6 +228,18 @@ mod tests {
                 "no feature z"
             ]
         );
+    }
+
+    #[test]
+    fn what_is_opened_again_is_changed() {
+        let text = "policy-map a\n class x\n  weight 1\n class y\n  strict\nrouter b\n z\npolicy-map a\n class x\n  \
+                    weight 2\nrouter b\n z\n";
+        let mut found = outline(text).statements;
+        join(&mut found, &["policy-map "]);
+        let shape: Vec<(&str, usize)> = found.iter().map(|s| (s.text, s.children.len())).collect();
+        assert_eq!(shape, [("policy-map a", 2), ("router b", 1), ("router b", 1)]);
+        let x: Vec<&str> = found[0].children[0].children.iter().map(|line| line.text).collect();
+        assert_eq!(x, ["weight 1", "weight 2"]);
     }
     use proptest::prelude::*;
 

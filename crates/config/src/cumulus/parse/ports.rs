@@ -32,6 +32,10 @@ impl Parser {
                     let neighbour = description::neighbour(&words.join(" "));
                     self.device.port(&name).neighbour = Said::At(neighbour, place);
                 }
+                // A shaper has a name of its own before that of its profile.
+                ["qos", "remark" | "egress-shaper" | "link-pause", ..] => {
+                    self.notes.mark(line, RemarkKind::Foreign);
+                }
                 ["qos", kind, "profile", profile] => {
                     let bound = self.bound.entry(name.clone()).or_default();
                     let slot = match *kind {
@@ -39,10 +43,6 @@ impl Parser {
                         "egress-scheduler" => Some(&mut bound.scheduler),
                         "congestion-control" => Some(&mut bound.congestion),
                         "pfc" => Some(&mut bound.pfc),
-                        "remark" | "egress-shaper" | "link-pause" => {
-                            self.notes.mark(line, RemarkKind::Foreign);
-                            None
-                        }
                         // Among them `egress-queue-mapping`, which a box has once.
                         _ => {
                             self.notes.mark(line, RemarkKind::Unknown);

@@ -184,3 +184,18 @@ fn tunnels_and_the_ports_that_go_into_them() {
     let wrong = set("encapsulation dscp action maybe");
     assert_eq!(remarks(&wrong).last(), Some(&(8, RemarkKind::Malformed)));
 }
+
+#[test]
+fn what_is_unset_was_never_set() {
+    let text = "nv set qos pfc P switch-priority 3,4\nnv set qos pfc P tx enable\nnv set interface swp1 qos pfc profile P\n";
+    let pauses = |text: &str| port(&read(text), "swp1").pfc.get().map(|set| set.to_string());
+    assert_eq!(pauses(text), Some("3,4".into()));
+    let fixed = format!(
+        "{text}nv unset qos pfc P switch-priority 3,4\nnv set qos pfc P switch-priority 3\n"
+    );
+    assert_eq!(remarks(&read(&fixed)), []);
+    assert_eq!(pauses(&fixed), Some("3".into()));
+    // What is not there cannot go.
+    let other = read(&format!("{text}nv unset qos pfc Q\n"));
+    assert_eq!(remarks(&other), [(4, RemarkKind::Unknown)]);
+}
