@@ -134,7 +134,7 @@ impl Folder {
             };
             let Ok(number) = number.parse::<u64>() else { continue };
             match rest {
-                "jsonl" if number < self.shards.count() => complete.push(number),
+                "jsonl" => complete.push(number),
                 rest if rest.ends_with(".part") => parts.push((number, entry.path())),
                 _ => {}
             }
