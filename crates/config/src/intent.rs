@@ -26,6 +26,11 @@ pub fn port_names(setup: &FabricSetup, system: SystemId) -> Vec<End> {
     cabling::name_ports(setup, &|_: &Switch| system)
 }
 
+/// The same with a system for each switch.
+pub(crate) fn names(setup: &FabricSetup, choose: &impl Fn(&Switch) -> SystemId) -> Vec<End> {
+    cabling::name_ports(setup, choose)
+}
+
 /// What a fabric file does not say about devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choices {

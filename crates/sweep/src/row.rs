@@ -44,12 +44,13 @@ const fn more(
 }
 
 fn of_tiers(summary: &Summary, of: fn(&xoff_telemetry::TierSummary) -> u64) -> Option<f64> {
-    Some(summary.tiers.iter().map(|tier| of(tier) as f64).sum())
+    // In integers: a sum of no floating numbers is minus zero.
+    Some(summary.tiers.iter().map(of).sum::<u64>() as f64)
 }
 
 fn dropped(summary: &Summary, lossless: bool) -> Option<f64> {
     let own = summary.drops.iter().filter(|drops| drops.lossless == lossless);
-    Some(own.map(|drops| drops.packets as f64).sum())
+    Some(own.map(|drops| drops.packets).sum::<u64>() as f64)
 }
 
 /// The slowest training job.
@@ -232,6 +233,13 @@ mod tests {
         for (at, figure) in Figure::ALL.iter().enumerate() {
             assert_eq!(Figure::named(figure.name).map(Figure::place), Some(at));
         }
+    }
+
+    #[test]
+    fn no_drops_are_not_minus_none() {
+        let summary = Summary::default();
+        let counted = [dropped(&summary, true), of_tiers(&summary, |tier| tier.ecn_marked)];
+        assert!(counted.iter().all(|own| own.is_some_and(f64::is_sign_positive)), "{counted:?}");
     }
 
     #[test]

@@ -16,9 +16,24 @@ pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     beside(path, bytes, |_| Ok(()))
 }
 
+/// [`replace`] where other processes, on other machines, too, may write the same file at the same time: `process` tells this
+/// one from them, and the last to be ready decides.
+pub fn replace_among(path: &Path, bytes: &[u8], process: &str) -> io::Result<()> {
+    under(path, &format!(".{process}.partial"), bytes, File::sync_all)
+}
+
 fn beside(path: &Path, bytes: &[u8], settle: fn(&File) -> io::Result<()>) -> io::Result<()> {
+    under(path, ".partial", bytes, settle)
+}
+
+fn under(
+    path: &Path,
+    ending: &str,
+    bytes: &[u8],
+    settle: fn(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let mut beside = path.to_owned();
-    beside.as_mut_os_string().push(".partial");
+    beside.as_mut_os_string().push(ending);
     let written = File::create(&beside).and_then(|mut file| {
         file.write_all(bytes)?;
         settle(&file)

@@ -6,12 +6,16 @@
 
 mod clock;
 mod commands;
+mod digest;
 mod exit;
 mod input;
 mod interrupt;
+mod kept;
 mod memory;
 mod output;
 mod pool;
+mod progress;
+mod slurm;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -5,6 +5,7 @@
 //! What is delivered is what [`Intent::files`](crate::Intent::files) makes: these modules refer to those
 //! files, or say the same in the words of another tool, and name what that tool has no words for.
 
+pub mod agent;
 pub mod ansible;
 pub mod avd;
 pub mod gnmi;

@@ -3,6 +3,7 @@
 //!
 //! The renderer prints what these return, the auditor compares with it and the switch model obeys it.
 
+pub mod adaptive;
 pub mod buffer;
 pub(crate) mod delay;
 pub(crate) mod ecn;

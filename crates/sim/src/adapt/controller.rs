@@ -2,8 +2,8 @@
 //!
 //! This is the whole interface of an agent on a real switch as well; [`Reading`] is what such an agent can ask for.
 
-use xoff_fabric::model::{Adaptive, Ecn, Policy};
-use xoff_units::{Bytes, Ratio};
+use xoff_fabric::model::{Ecn, Policy};
+use xoff_fabric::rules::adaptive::{Bounds, Level};
 
 /// What is seen of a queue since the last reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,23 +17,6 @@ pub(crate) struct Reading {
     /// Its class was paused by the peer for some of the time: what it sent says nothing of its thresholds.
     pub(crate) paused: bool,
 }
-
-/// Thresholds that are in force, in steps from the static ones: of half an octave for Kmin and Kmax, of an octave for Pmax.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Level {
-    pub(crate) thresholds: i8,
-    pub(crate) pmax: i8,
-}
-
-/// Steps that are allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bounds {
-    lowest: i8,
-    highest: i8,
-}
-
-/// Pmax goes from a quarter to eight times its static value, and never beyond 1.
-const PMAX: (i8, i8) = (-2, 3);
 
 /// The longest that a level which turned out as too low is not tried again, in readings.
 const LONGEST: u32 = 64;
@@ -53,50 +36,6 @@ impl Default for Memory {
     fn default() -> Self {
         // As after a long time without marks.
         Self { hold: 0, raised: 0, quiet: u8::MAX }
-    }
-}
-
-/// 2^(level / 2), times 2^16.
-fn factor(level: i8) -> u64 {
-    const ROOT: u64 = 92_682;
-    let octaves = u32::from(level.div_euclid(2).unsigned_abs());
-    let base = if level.rem_euclid(2) == 0 { 1 << 16 } else { ROOT };
-    if level >= 0 { base << octaves } else { base >> octaves }
-}
-
-impl Bounds {
-    pub(crate) fn new(adaptive: &Adaptive) -> Self {
-        // Shares lie between 1/256 and 256: sixteen half octaves.
-        let steps = 1..=16;
-        let above = |share: Ratio| share.of(1 << 16);
-        let up = steps.clone().take_while(|&level| factor(level) <= above(adaptive.highest));
-        let down = steps.take_while(|&level| factor(-level) >= above(adaptive.lowest));
-        Self { lowest: -down.last().unwrap_or(0), highest: up.last().unwrap_or(0) }
-    }
-
-    fn moved(self, level: Level, thresholds: i8, pmax: i8) -> Level {
-        if self.lowest == self.highest {
-            return level;
-        }
-        Level {
-            thresholds: (level.thresholds + thresholds).clamp(self.lowest, self.highest),
-            pmax: (level.pmax + pmax).clamp(PMAX.0, PMAX.1),
-        }
-    }
-}
-
-impl Level {
-    /// The static thresholds, moved.
-    pub(crate) fn applied(self, ecn: Ecn) -> Ecn {
-        let scaled = |bytes: Bytes| {
-            let wide = (u128::from(bytes.get()) * u128::from(factor(self.thresholds))) >> 16;
-            Bytes::new(wide.min(u128::from(u64::MAX >> 16)) as u64)
-        };
-        let pmax = match self.pmax {
-            up @ 0.. => Ratio::new(ecn.pmax.numerator() << up, ecn.pmax.denominator()),
-            down => Ratio::new(ecn.pmax.numerator(), ecn.pmax.denominator() << -down),
-        };
-        Ecn { kmin: scaled(ecn.kmin), kmax: scaled(ecn.kmax), pmax: pmax.min(Ratio::ONE) }
     }
 }
 
@@ -156,7 +95,8 @@ fn return_home(policy: &Policy, bounds: Bounds, level: Level, memory: &mut Memor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_units::Span;
+    use xoff_fabric::model::Adaptive;
+    use xoff_units::{Bytes, Ratio, Span};
 
     const ECN: Ecn =
         Ecn { kmin: Bytes::new(100_000), kmax: Bytes::new(400_000), pmax: Ratio::new(1, 5) };
@@ -164,21 +104,6 @@ mod tests {
     fn settings(lowest: Ratio, highest: Ratio) -> Adaptive {
         let (us, policy) = (Span::from_us, Policy::default());
         Adaptive { interval: us(500), delay: us(50), cost: us(1), lowest, highest, policy }
-    }
-
-    #[test]
-    fn steps_are_half_octaves_within_bounds() {
-        let bounds = Bounds::new(&settings(Ratio::new(1, 8), Ratio::new(3, 1)));
-        assert_eq!((bounds.lowest, bounds.highest), (-6, 3), "1/8 and 2.83");
-        let applied = |thresholds| Level { thresholds, pmax: 0 }.applied(ECN).kmin.get();
-        assert_eq!((applied(-6), applied(0), applied(2)), (12_500, 100_000, 200_000));
-        assert_eq!(applied(1), 141_421);
-        assert_eq!(applied(-1), 70_710);
-        let pmax = |pmax| Level { thresholds: 0, pmax }.applied(ECN).pmax;
-        assert_eq!((pmax(-1), pmax(2)), (Ratio::new(1, 10), Ratio::new(4, 5)));
-        assert_eq!(pmax(3), Ratio::ONE, "a probability is never above 1");
-        let alone = Bounds::new(&settings(Ratio::ONE, Ratio::ONE));
-        assert_eq!((alone.lowest, alone.highest), (0, 0));
     }
 
     /// A queue that needs at least a level to be full, read again and again.

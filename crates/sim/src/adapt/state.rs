@@ -1,9 +1,10 @@
 //! Queues whose thresholds move, and what was last read of them.
 
-use super::controller::{Bounds, Level, Memory};
+use super::controller::Memory;
 use crate::id::Slot;
 use crate::report::Adaptation as Figures;
 use xoff_fabric::model::{CLASSES, ClassId, Fabric, PortId, SwitchId};
+use xoff_fabric::rules::adaptive::{Bounds, Level};
 use xoff_units::Instant;
 
 /// The controllers of all switches.

@@ -5,7 +5,7 @@
 
 use crate::exit::Failure;
 use std::io::ErrorKind::{NotADirectory, NotFound};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 use xoff_telemetry::file;
 
@@ -169,6 +169,12 @@ pub(crate) fn may_write_one(path: &Path, own: fn(&str) -> bool) -> Result<(), Fa
         Some(why) => Err(Failure::write(format!("`{}` {why}", path.display()))),
         None => Ok(()),
     }
+}
+
+/// A path from the root, as far as it can be known.
+pub(crate) fn whole(path: &Path) -> PathBuf {
+    let known = path.canonicalize().or_else(|_| std::path::absolute(path));
+    known.unwrap_or_else(|_| path.to_owned())
 }
 
 /// A file or folder that could not be written, and what might help.

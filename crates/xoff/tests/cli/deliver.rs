@@ -127,6 +127,24 @@ fn files_for_tools_stand_beside_those_of_devices_and_the_audit_does_not_read_the
 }
 
 #[test]
+fn an_agent_gets_a_file_for_each_switch_whose_thresholds_move() {
+    let folder = tempfile::tempdir().unwrap();
+    let (moves, stays) = (example("adaptive-17.toml"), example("leaf-spine-64.toml"));
+    let written = output(folder.path(), &["config", &moves, "--agent", "--out", "d"]);
+    assert_eq!(code(&written), Some(0), "{}", stderr(&written));
+    let text = fs::read_to_string(folder.path().join("d/agent/leaf0.json")).unwrap();
+    let agent: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(agent["form"], "xoff ECN agent 1");
+    assert_eq!(agent["queues"][0]["ports"].as_array().unwrap().len(), 17);
+    let audited = output(folder.path(), &["audit", "d", "--fabric", &moves]);
+    assert_eq!(code(&audited), Some(0), "{}", stdout(&audited));
+    assert!(!stderr(&audited).contains("looks like no known"), "{}", stderr(&audited));
+    let refused = output(folder.path(), &["config", &stays, "--agent", "--out", "e"]);
+    assert_eq!(code(&refused), Some(2));
+    assert!(stderr(&refused).contains("[ecn.adaptive]"), "{}", stderr(&refused));
+}
+
+#[test]
 fn patches_of_sonic_lead_there_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let fabric = example("leaf-spine-64.toml");

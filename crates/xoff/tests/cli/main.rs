@@ -3,6 +3,7 @@
 
 mod alerts;
 mod approval;
+mod arrays;
 mod case;
 mod catalogue;
 mod collect;

@@ -1,9 +1,10 @@
-//! `xoff sweep --slurm` on a real Slurm: munge, a controller and four nodes on this machine, all of them started here.
+//! `--slurm` on a real Slurm: munge, a controller and four nodes on this machine, all of them started here.
 //!
 //! `cargo test -p xoff --test cli slurm -- --ignored --nocapture`, as root, with Debian's packages `slurmctld`, `slurmd`,
 //! `slurm-client` and `munge` (`apt-get install --no-install-recommends`); skipped by name where they are missing.
 
-use super::{INCAST, code, folder_with, output, stderr, xoff};
+use super::arrays::{files, folder, validation};
+use super::{INCAST, code, example, folder_with, output, stderr, xoff};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -199,11 +200,21 @@ fn points(out: &Path) -> usize {
 }
 
 fn sweep(slurm: &Slurm, folder: &Path, more: &[&str]) -> Command {
-    let mut command = xoff(folder);
-    command.args(["sweep", "sweep.toml", "--slurm", "--partition", "short", "--time", "10:00"]);
+    let mut command = on(slurm, folder, &["sweep", "sweep.toml"]);
     command.args(["--sbatch", "--comment=\"a sweep\"", "--tasks", "40"]).args(more);
+    command
+}
+
+/// A command on Slurm.
+fn on(slurm: &Slurm, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = xoff(folder);
+    command.args(arguments).args(["--slurm", "--partition", "short", "--time", "10:00"]);
     command.env("SLURM_CONF", slurm.conf()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+fn send(signal: &str, child: &Child) {
+    drop(Command::new("kill").args([signal, &child.id().to_string()]).status());
 }
 
 #[test]
@@ -251,9 +262,6 @@ fn a_sweep_survives_the_loss_of_a_node_and_of_the_controller() {
 /// Ctrl-C takes the array out of the queue; a kill leaves it there, and the next command waits for it.
 fn stops_and_goes_on(slurm: &Slurm, folder: &Path, expected: &[u8]) {
     let out = folder.join("stopped");
-    let send = |signal: &str, child: &Child| {
-        drop(Command::new("kill").args([signal, &child.id().to_string()]).status());
-    };
     let child = sweep(slurm, folder, &["--out", "stopped"]).spawn().unwrap();
     wait_until("the first points", || points(&out) >= 10);
     send("-INT", &child);
@@ -275,6 +283,47 @@ fn stops_and_goes_on(slurm: &Slurm, folder: &Path, expected: &[u8]) {
     let refused = { refused }.output().unwrap();
     assert_eq!(code(&refused), Some(2), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("sbatch refuses"), "{}", stderr(&refused));
+}
+
+#[test]
+#[ignore = "starts a Slurm, and takes a minute"]
+fn a_validation_and_a_comparison_are_the_same_on_slurm() {
+    let slurm = match Slurm::start() {
+        Ok(slurm) => slurm,
+        Err(why) => return println!("SKIPPED a validation and a comparison on Slurm: {why}"),
+    };
+    let folder = folder();
+    let folder = folder.path();
+    let local = output(folder, &validation("local"));
+    // Stopped when the first experiments are there, and gone on with.
+    let far = [&validation("far")[..], &["--tasks", "3"]].concat();
+    let child = on(&slurm, folder, &far).spawn().unwrap();
+    let measured = || {
+        let entries = fs::read_dir(folder.join("far/experiments")).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "json")).count()
+    };
+    wait_until("the first experiment", || measured() > 0);
+    send("-INT", &child);
+    let stopped = child.wait_with_output().unwrap();
+    println!("stopped after {} experiments\n{}", measured(), stderr(&stopped));
+    assert_eq!(code(&stopped), Some(130), "{}", stderr(&stopped));
+    wait_until("the queue to be empty", || slurm.say("squeue", &["-h"]).is_empty());
+    let clock = now();
+    let ended = on(&slurm, folder, &far).output().unwrap();
+    println!("validated after {:.0} s\n{}", clock.elapsed().as_secs_f64(), stderr(&ended));
+    assert_eq!(code(&ended), code(&local), "{}", stderr(&ended));
+    let validated = files(&folder.join("local"));
+    assert!(validated == files(&folder.join("far")), "every file as without Slurm");
+    assert!(validated.keys().any(|name| name.to_string_lossy().contains("-with-")), "a trial");
+    let scenario = example("rivals-incast.toml");
+    let compare = ["compare", &scenario, "--transports", "tcp,roce,infiniband,roce-v1", "--out"];
+    let local = output(folder, &[&compare[..], &["c-local"]].concat());
+    let clock = now();
+    let far = on(&slurm, folder, &[&compare[..], &["c-far"]].concat()).output().unwrap();
+    println!("compared after {:.0} s\n{}", clock.elapsed().as_secs_f64(), stderr(&far));
+    assert_eq!(code(&far), code(&local), "{}", stderr(&far));
+    assert!(files(&folder.join("c-local")) == files(&folder.join("c-far")));
+    wait_until("the queue to be empty", || slurm.say("squeue", &["-h"]).is_empty());
 }
 
 #[test]

@@ -216,7 +216,9 @@ fn damaged_shards_are_run_again() {
     let other = sweep(&["--resume"]);
     assert_eq!(code(&other), Some(3));
     assert!(stderr(&other).contains("has another sweep"), "{}", stderr(&other));
+    fs::write(shard(999_999), "of a longer sweep").unwrap();
     let fresh = sweep(&["--fresh"]);
+    assert!(!shard(999_999).exists());
     assert_eq!(code(&fresh), Some(0), "{}", stderr(&fresh));
     assert!(expected != table(folder.path(), "o"));
 }

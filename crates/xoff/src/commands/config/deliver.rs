@@ -1,4 +1,4 @@
-//! `xoff config --ansible`, `--avd`, `--gnmi`, `--ztp`: the files of tools that carry configurations, beside those
+//! `xoff config --ansible`, `--avd`, `--gnmi`, `--agent`, `--ztp`: the files of tools that carry configurations, beside those
 //! of the devices.
 
 use super::super::audit::collect;
@@ -8,7 +8,7 @@ use crate::exit::{Failure, Level, say};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use xoff_config::delivery::{ansible, avd, gnmi, is_plain, ztp};
+use xoff_config::delivery::{agent, ansible, avd, gnmi, is_plain, ztp};
 use xoff_config::{Device, Files, Intent, SystemId};
 use xoff_fabric::FabricSetup;
 
@@ -49,6 +49,16 @@ pub(super) fn files(
         unsaid.sort();
         unsaid.dedup();
         unsaid.iter().for_each(|sentence| say(Level::Note, &format!("gnmi: {sentence}")));
+    }
+    if args.agent {
+        let files = agent::files(setup, |switch| args.choose(setup, switch));
+        if files.is_empty() {
+            return Err(Failure::input(
+                "--agent is for thresholds that move, and this fabric's stay; give it `[ecn.adaptive]` \
+                 (docs/adaptive.md)",
+            ));
+        }
+        made.extend(files.into_iter().map(Made::common));
     }
     if args.ztp {
         made.extend(bundle(args, intent)?);

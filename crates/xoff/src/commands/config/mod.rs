@@ -26,6 +26,7 @@ const EXAMPLES: &str = "Examples:
   xoff config examples/pod-256.toml --diff running --rollback --out change
   xoff config examples/pod-256.toml --diff running --patches --out change
   xoff config examples/pod-256.toml --system eos --ansible --avd --gnmi --out devices
+  xoff config examples/adaptive-17.toml --agent --out devices
   xoff config examples/pod-256.toml --system eos --ztp --serials serials.csv \
     --server http://192.0.2.1 --base base --out devices
   xoff config examples/pod-256.toml --approve 'Ada Lovelace'
@@ -96,6 +97,9 @@ pub(crate) struct Args {
     /// Write OpenConfig JSON for gNMI
     #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
     gnmi: bool,
+    /// Write what an agent on a switch needs that moves ECN thresholds (`[ecn.adaptive]`)
+    #[arg(long, requires = "out", conflicts_with_all = ["diff", "approve"])]
+    agent: bool,
     /// Write a bundle for zero-touch provisioning
     #[arg(long, requires_all = ["out", "serials", "server"], conflicts_with_all = ["diff", "approve"])]
     ztp: bool,

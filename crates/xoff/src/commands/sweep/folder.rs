@@ -13,7 +13,9 @@
 
 use super::source::{Inputs, Source};
 use crate::exit::{Exit, Failure};
+use crate::kept::process;
 use crate::output::files::{self, Contents, Earlier, failed};
+use crate::slurm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -132,7 +134,7 @@ impl Folder {
             };
             let Ok(number) = number.parse::<u64>() else { continue };
             match rest {
-                "jsonl" if number < self.shards.count() => complete.push(number),
+                "jsonl" => complete.push(number),
                 rest if rest.ends_with(".part") => parts.push((number, entry.path())),
                 _ => {}
             }
@@ -243,9 +245,8 @@ impl Folder {
         let (complete, parts) = self.listed();
         let shards = complete.into_iter().map(|shard| self.shard_path(shard));
         let results = [TABLE, PAGE, SUMMARY].map(|name| self.path.join(name));
-        let old = self.path.join("slurm").join(super::slurm::JOB);
         let parts = parts.into_iter().map(|(_, path)| path);
-        for path in shards.chain(parts).chain(results).chain([old]) {
+        for path in shards.chain(parts).chain(results) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(failed(&path, &error));
@@ -253,7 +254,7 @@ impl Folder {
                 _ => {}
             }
         }
-        Ok(())
+        slurm::forget(&self.path)
     }
 
     /// Makes the table of all shards, in the order of their points, and hands over what it shows.
@@ -290,14 +291,6 @@ impl Folder {
         crate::exit::say(crate::exit::Level::Warning, &text);
         Failure::silent(Exit::Interrupted)
     }
-}
-
-/// What tells this process from all others that may work in the same folder, on other machines, too.
-fn process() -> String {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
-    let host: String = host.chars().filter(plain).collect();
-    format!("{host}-{}", std::process::id())
 }
 
 /// Rows of a shard that is not complete.

@@ -2,7 +2,6 @@
 
 mod folder;
 mod screen;
-mod slurm;
 mod source;
 pub(super) mod work;
 
@@ -15,11 +14,13 @@ use crate::output;
 use crate::output::diagnostics::Findings;
 use crate::output::files::Earlier;
 use crate::pool;
+use crate::progress::Progress;
+use crate::slurm;
 use folder::Folder;
 use source::Source;
 use std::fs;
 use std::path::{Path, PathBuf};
-use work::Progress;
+use work::OnSlurm;
 use xoff_sweep::page::{Material, page};
 
 const EXAMPLES: &str = "Examples:
@@ -63,13 +64,10 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     slurm: slurm::Options,
-    /// Run shards of a folder, as a job of --slurm: LIST:TASK:TASKS
-    #[arg(long, value_name = "PART", hide = true)]
-    worker: Option<String>,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
-    if let Some(part) = &args.worker {
+    if let Some(part) = &args.slurm.worker {
         return worker(args, part);
     }
     let source = source::open(&args.file, args.json)?;
@@ -84,17 +82,17 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     let earlier = Earlier::of(args.resume, args.fresh);
     let interrupt = Interrupt::listen();
     let folder = Folder::open(&path, &source, earlier)?;
-    let resume = args.command(Some("--resume"));
-    if args.slurm.slurm {
-        slurm::run(&folder, &source, &args.slurm, &interrupt, args.json, &resume)?;
+    let progress = Progress::new("points", source.plan.points(), folder.points(), args.json);
+    let all = if args.slurm.slurm {
+        let work = OnSlurm { folder: &folder, progress: &progress };
+        slurm::run(&work, &args.slurm, &interrupt, args.json)
     } else {
-        let progress = Progress::new(source.plan.points(), folder.points(), args.json);
         let missing = folder.missing();
-        let all = work::run(&folder, &source, &missing, args.threads, &interrupt, &progress);
-        progress.finish();
-        if !all? {
-            return Err(folder.interrupted(&source, &resume));
-        }
+        work::run(&folder, &source, &missing, args.threads, &interrupt, &progress)
+    };
+    progress.finish();
+    if !all? {
+        return Err(folder.interrupted(&source, &args.command(Some("--resume"))));
     }
     conclude(args, &folder, &source)
 }
@@ -179,10 +177,10 @@ fn worker(args: &Args, part: &str) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen();
     let shards = slurm::part(folder.path(), part)?;
     let missing = folder.missing();
-    let shards: Vec<u64> =
-        shards.into_iter().filter(|shard| missing.binary_search(shard).is_ok()).collect();
+    let shards = shards.iter().filter_map(|shard| shard.parse().ok());
+    let shards: Vec<u64> = shards.filter(|shard| missing.binary_search(shard).is_ok()).collect();
     let clock = Stopwatch::start();
-    let progress = Progress::new(source.plan.points(), 0, true);
+    let progress = Progress::new("points", source.plan.points(), 0, true);
     let all = work::run(&folder, &source, &shards, Some(threads(args)), &interrupt, &progress)?;
     crate::output::stderr(&format!("{} shards, {:.1} s\n", shards.len(), clock.seconds()));
     Ok(if all { Exit::Fine } else { Exit::Interrupted })

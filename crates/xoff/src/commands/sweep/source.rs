@@ -1,13 +1,12 @@
 //! The files of a sweep: its own, the scenario and the fabrics, read and checked before anything runs.
 
+use crate::digest::Digest;
 use crate::exit::Failure;
 use crate::input;
 use crate::memory;
 use crate::output::diagnostics::{Finding, Findings};
+use crate::output::files::whole;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use std::fs::{self, File};
-use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use xoff_sweep::file::{Start, Sweep};
@@ -176,44 +175,18 @@ fn gather(path: &Path, text: String, sweep: &Sweep, quiet: bool) -> Result<Input
     Ok(Inputs { name, file: path.to_owned(), sweep: text, scenario, fabrics, folder })
 }
 
-/// A path from the root, as far as it can be known.
-pub(super) fn whole(path: &Path) -> PathBuf {
-    let known = path.canonicalize().or_else(|_| std::path::absolute(path));
-    known.unwrap_or_else(|_| path.to_owned())
-}
-
 /// A hash over everything that results depend on.
 fn key(inputs: &Inputs, base: &Base) -> Result<String, Failure> {
-    struct Hash(Sha256);
-    impl Write for Hash {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.update(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut hash = Hash(Sha256::new());
-    let mut add = |text: &str| {
-        // With its length, so that no two lists of texts are the same.
-        hash.0.update((text.len() as u64).to_le_bytes());
-        hash.0.update(text);
-    };
-    add(env!("CARGO_PKG_VERSION"));
-    add(KEPT_FORMAT);
-    add(&inputs.sweep);
-    add(&inputs.scenario);
-    inputs.fabrics.iter().for_each(|(_, text)| add(text));
+    let mut digest = Digest::new();
+    digest.text(env!("CARGO_PKG_VERSION"));
+    digest.text(KEPT_FORMAT);
+    digest.text(&inputs.sweep);
+    digest.text(&inputs.scenario);
+    inputs.fabrics.iter().for_each(|(_, text)| digest.text(text));
     for name in base.input_files() {
         for path in input::files(base.folder().join(&name)) {
-            let failed = |error: io::Error| {
-                Failure::input(format!("cannot read `{}`: {error}", path.display()))
-            };
-            let length = fs::metadata(&path).map_err(failed)?.len();
-            hash.0.update(length.to_le_bytes());
-            io::copy(&mut File::open(&path).map_err(failed)?, &mut hash).map_err(failed)?;
+            digest.file(&path)?;
         }
     }
-    Ok(hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(digest.finish())
 }

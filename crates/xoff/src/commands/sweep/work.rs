@@ -5,54 +5,12 @@ use super::source::Source;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::pool;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::Progress;
+use crate::slurm;
 use std::cell::Cell;
-use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::time::Duration;
-
-/// Points that are run, on a terminal.
-pub(super) struct Progress {
-    bar: Option<ProgressBar>,
-}
-
-impl Progress {
-    /// Of a sweep with so many points, of which some are there.
-    pub(super) fn new(points: u64, done: u64, quiet: bool) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
-        let make = || {
-            let bar = ProgressBar::with_draw_target(Some(points), ProgressDrawTarget::stderr());
-            let template = "{bar:20} {pos} of {len} points  {wide_msg} {elapsed}, about {eta} left";
-            // The template is ours and valid; without it the bar only looks plainer.
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.progress_chars("━━─"));
-            }
-            bar.set_position(done);
-            bar.reset_eta();
-            bar.enable_steady_tick(Duration::from_millis(500));
-            bar
-        };
-        Self { bar: shown.then(make) }
-    }
-
-    fn one(&self) {
-        self.bar.iter().for_each(|bar| bar.inc(1));
-    }
-
-    /// So many points are there, and this is to be said about it.
-    pub(super) fn reach(&self, done: u64, message: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-            bar.set_message(message.to_owned());
-        }
-    }
-
-    pub(super) fn finish(&self) {
-        self.bar.iter().for_each(ProgressBar::finish_and_clear);
-    }
-}
 
 /// How work on a shard ended.
 enum Ended {
@@ -136,6 +94,42 @@ fn one(
     match folder.complete(shard, &rows, &parts) {
         Ok(()) => Ended::Complete,
         Err(failure) => Ended::Failed(failure),
+    }
+}
+
+/// A sweep as work for Slurm.
+pub(super) struct OnSlurm<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) progress: &'a Progress,
+}
+
+impl slurm::Work for OnSlurm<'_> {
+    fn what(&self) -> &'static str {
+        "sweep"
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn command(&self, folder: &Path) -> Vec<String> {
+        vec!["sweep".to_owned(), folder.display().to_string()]
+    }
+
+    fn missing(&self) -> Vec<String> {
+        self.folder.missing().iter().map(ToString::to_string).collect()
+    }
+
+    fn done(&self) -> u64 {
+        self.folder.points()
+    }
+
+    fn show(&self, words: &str) {
+        self.progress.reach(self.folder.points(), words);
+    }
+
+    fn resume(&self) -> &'static str {
+        "--resume"
     }
 }
 

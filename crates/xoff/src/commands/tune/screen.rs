@@ -238,7 +238,8 @@ impl<'a> Summary<'a> {
             Table::new(&[left("knob"), left("present"), left("advised"), left("worth")]);
         let worth = |knob: &str| {
             let own = answer.worth.iter().find(|own: &&Worth| own.knobs.iter().any(|k| k == knob));
-            own.map_or(String::new(), |own| {
+            // Knobs that matter least come last, and go unmeasured where the budget ends.
+            own.map_or("not run: beyond --budget".to_owned(), |own| {
                 let together = match own.knobs.len() {
                     1 => String::new(),
                     _ => format!(", {} together", own.knobs.join(" and ")),

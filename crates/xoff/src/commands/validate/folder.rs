@@ -1,21 +1,19 @@
 //! The folder of a validation.
 
 use crate::exit::Failure;
+use crate::kept::{Keeper, Outcome};
 use crate::output;
 use crate::output::files::{self, Contents, failed};
+use crate::slurm;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-use xoff_telemetry::file;
-use xoff_validate::Measurement;
 
 /// The folder of a validation.
 #[derive(Debug)]
-pub(super) struct Folder {
-    path: PathBuf,
-}
+pub(super) struct Folder(Keeper);
 
 /// A file that is there before anything else, with the path of the fabric: a validation that is interrupted before its
 /// verdict is known by it.
@@ -48,13 +46,6 @@ fn whole(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// What an experiment measured, with what it was made from: it counts only for that.
-#[derive(Debug, Serialize, Deserialize)]
-struct Kept {
-    key: String,
-    measurement: Measurement,
-}
-
 impl Folder {
     /// Makes the folder, or goes on in it; `fresh` forgets what was measured there.
     /// A validation of another fabric stays, unless `fresh` says otherwise.
@@ -74,8 +65,11 @@ impl Folder {
         let mark = path.join(MARK);
         let whole = whole(fabric).display().to_string();
         fs::write(&mark, whole).map_err(|error| failed(&mark, &error))?;
-        let folder = Self { path };
-        let experiments = folder.path.join("experiments");
+        let folder = Self(Keeper::new(path));
+        let experiments = folder.path().join("experiments");
+        if fresh {
+            slurm::forget(folder.path())?;
+        }
         if fresh && experiments.is_dir() {
             let ours = |name: &str| name.ends_with(".json") || name.ends_with(".toml");
             let entries = fs::read_dir(&experiments).map_err(|e| failed(&experiments, &e))?;
@@ -90,18 +84,27 @@ impl Folder {
         Ok(folder)
     }
 
+    /// The folder that another process made, in which more of them write.
+    pub(super) fn of_worker(path: &Path) -> Result<Self, Failure> {
+        if !is_one(path) {
+            let shown = path.display();
+            return Err(Failure::input(format!("`{shown}` is no folder of a validation")));
+        }
+        Ok(Self(Keeper::shared(path.to_owned())))
+    }
+
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
 
     /// Writes a file whole or not at all.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
-        replace(&self.path.join(name), text.as_bytes())
+        self.0.write(name, text)
     }
 
     /// Removes a file of an earlier validation that is not true any more.
     pub(super) fn forget(&self, name: &str) -> Result<(), Failure> {
-        let path = self.path.join(name);
+        let path = self.path().join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
             _ => Ok(()),
@@ -112,37 +115,19 @@ impl Folder {
         self.write(name, &output::json(value)?)
     }
 
-    /// What an earlier run of this very experiment measured. A file that cannot be read is as good
-    /// as none: the experiment is made again.
-    pub(super) fn recall(&self, name: &str, key: &str) -> Option<Measurement> {
-        let kept: Kept = read(&self.path.join(format!("experiments/{name}.json")))?;
-        (kept.key == key).then_some(kept.measurement)
+    /// What an earlier run of this very experiment gave.
+    pub(super) fn recall(&self, name: &str, key: &str) -> Option<Outcome> {
+        self.0.recall(&format!("experiments/{name}.json"), key)
     }
 
-    /// Keeps what an experiment measured, and gives it back as it will be read again: whether it
-    /// was interrupted in between makes no difference to the verdict.
-    pub(super) fn keep(
-        &self,
-        name: &str,
-        key: String,
-        measurement: Measurement,
-    ) -> Result<Measurement, Failure> {
-        let file = format!("experiments/{name}.json");
-        self.write_json(&file, &Kept { key: key.clone(), measurement })?;
-        self.recall(name, &key).ok_or_else(|| {
-            let path = self.path.join(file);
-            Failure::write(format!("`{}` does not hold what was written to it", path.display()))
-        })
+    /// Keeps what an experiment gave.
+    pub(super) fn keep(&self, name: &str, key: &str, outcome: Outcome) -> Result<Outcome, Failure> {
+        self.0.keep(&format!("experiments/{name}.json"), key, outcome)
     }
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
-}
-
-/// Writes a file whole or not at all.
-pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    file::replace(path, text).map_err(|error| failed(path, &error))
 }
 
 /// SHA-256 of a text, in hexadecimal.

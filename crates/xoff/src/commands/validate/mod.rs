@@ -5,6 +5,7 @@
 //! validation that was interrupted goes on where it was and ends with the same verdict.
 
 mod folder;
+mod jobs;
 mod progress;
 mod screen;
 mod work;
@@ -17,14 +18,16 @@ use crate::output::files;
 use crate::output::style::Style;
 use crate::output::{self, stdout_width};
 use crate::pool;
+use crate::slurm;
 use folder::Folder;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use work::Worker;
+use work::{Worker, variant_file};
 use xoff_config::Device;
 use xoff_config::device::Balancing;
 use xoff_fabric::diagnostic::Diagnostic;
+use xoff_fabric::model::Fabric;
 use xoff_fabric::{FabricSetup, load_fabric};
 use xoff_report::Verdict;
 use xoff_validate::judge::{answers, is_a_rule, judge_broken, judge_devices};
@@ -40,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   xoff validate pod.toml --phase synthetic --phase failures --seed 7
   xoff validate pod.toml --what-if --junit validation.xml
   xoff validate p8192/fabric.toml --budget 10min
+  xoff validate p8192/fabric.toml --slurm --partition cpu --sbatch --mem=2G
   xoff config --diff pod.toml validations/pod-1/advised.toml
 
 What might help is tried before it is advised. The folder holds validation.json,
@@ -103,6 +107,8 @@ pub(crate) struct Args {
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    slurm: slurm::Options,
 }
 
 fn phase(text: &str) -> Result<Phase, String> {
@@ -146,6 +152,9 @@ impl Args {
 }
 
 pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
+    if let Some(part) = &args.slurm.worker {
+        return jobs::work(args, part);
+    }
     let text = input::read_text(&args.fabric).map_err(Failure::input)?;
     input::refuse_scenario(&args.fabric, &text, "validate")?;
     let loaded = load_fabric(&text);
@@ -172,9 +181,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         Some(setup) => {
             let (folder, interrupt) = (&folder, &interrupt);
             let devices = devices.as_deref();
-            let Plan { experiments, costs, curtailment } =
-                within(&setup.fabric, &args.choice(), args.budget);
-            let costs = experiments.iter().map(|one| one.id.clone()).zip(costs).collect();
+            let Plan { experiments, costs, curtailment } = args.plan(&setup.fabric);
+            let costs = by_name(&experiments, costs);
             Session { args, text: &text, folder, interrupt, devices, costs, curtailment }
                 .run(setup, &experiments)?
         }
@@ -193,13 +201,31 @@ impl Args {
     /// What repeats the validation, without where it is written.
     fn command(&self) -> String {
         let mut words = vec!["xoff validate".to_owned(), self.fabric.display().to_string()];
-        words.extend(self.phase.iter().map(|phase| format!("--phase {}", phase.name())));
-        words.extend(self.quick.then(|| "--quick".to_owned()));
-        words.extend(self.budget.map(|time| format!("--budget {}s", time.as_secs_f64())));
+        words.extend(self.chosen());
         words.extend(self.what_if.then(|| "--what-if".to_owned()));
         words.extend(self.no_what_if.then(|| "--no-what-if".to_owned()));
         words.push(format!("--seed {}", self.seed));
         words.join(" ")
+    }
+
+    /// The arguments that choose experiments.
+    fn chosen(&self) -> Vec<String> {
+        let phases = self.phase.iter().flat_map(|phase| ["--phase", phase.name()]);
+        let mut words: Vec<String> = phases.map(str::to_owned).collect();
+        words.extend(self.quick.then(|| "--quick".to_owned()));
+        let budget = self.budget.map(|time| format!("{}s", time.as_secs_f64()));
+        words.extend(budget.into_iter().flat_map(|time| ["--budget".to_owned(), time]));
+        words
+    }
+
+    /// The same with the seed.
+    fn suite(&self) -> impl Iterator<Item = String> {
+        self.chosen().into_iter().chain(["--seed".to_owned(), self.seed.to_string()])
+    }
+
+    /// The experiments of a fabric.
+    fn plan(&self, fabric: &Fabric) -> Plan {
+        within(fabric, &self.choice(), self.budget)
     }
 
     fn subject(&self, text: &str) -> Subject {
@@ -211,6 +237,11 @@ impl Args {
             quick: self.quick,
         }
     }
+}
+
+/// What experiments take, by their names.
+fn by_name(experiments: &[Experiment], costs: Vec<Cost>) -> BTreeMap<String, Cost> {
+    experiments.iter().map(|one| one.id.clone()).zip(costs).collect()
 }
 
 /// A validation under way.
@@ -256,7 +287,7 @@ impl Session<'_> {
         let quiet = self.args.quiet || self.args.json;
         let variant = (fabric != self.text).then(|| folder::sha256(fabric)[..8].to_owned());
         if let Some(variant) = &variant {
-            self.folder.write(&format!("fabric-with-{variant}.toml"), fabric)?;
+            self.folder.write(&variant_file(variant), fabric)?;
         }
         let worker = Worker {
             folder: self.folder,
@@ -268,6 +299,10 @@ impl Session<'_> {
             quiet,
             costs: &self.costs,
         };
+        if self.args.slurm.slurm {
+            // What an interruption has left is counted below, where nothing begins any more.
+            jobs::run(&worker, experiments, self.args)?;
+        }
         worker.measure(experiments)
     }
 

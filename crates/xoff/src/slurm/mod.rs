@@ -1,29 +1,29 @@
-//! A sweep on Slurm: an array of jobs, each with many shards, that needs nothing but a shared folder.
+//! Work on Slurm: an array of jobs, each with many shards, that needs nothing but a shared folder.
 //!
 //! The array's tasks take the shards that are missing, in turn. A task skips what is there, so that
 //! Slurm may start it again as often as it likes. When the array is gone and shards are missing (a node
 //! was lost, the time was up) another array gets what is left. What the folder holds decides, never what Slurm says:
 //! its controller may be away for a while.
+//!
+//! What the work is, and how the folder keeps it, is a [`Work`] of the command whose work it is.
 
-use super::folder::Folder;
-use super::source::{Source, whole};
-use super::work::Progress;
+mod client;
+
 use crate::clock::Stopwatch;
 use crate::commands::run::quoted;
 use crate::exit::{Failure, Level, say};
 use crate::interrupt::Interrupt;
-use crate::output::files::failed;
-use std::collections::BTreeMap;
+use crate::output::files::{failed, whole};
+use client::{Answer, Queue, ask, most_tasks, not_started, passes, queue};
 use std::fs;
-use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 use xoff_telemetry::file;
 
 /// The file with the number of the array that is under way.
-pub(super) const JOB: &str = "job";
+const JOB: &str = "job";
 
 /// The folder of all that is Slurm's.
 const SLURM: &str = "slurm";
@@ -31,11 +31,8 @@ const SLURM: &str = "slurm";
 /// Tasks of an array, unless the user says otherwise: enough for a busy cluster, and submitted at once.
 const TASKS: u64 = 64;
 
-/// Arrays that bring no new point, one after the other, before the sweep gives up.
+/// Arrays that bring nothing new, one after the other, before it gives up.
 const MOST_FUTILE: u32 = 3;
-
-/// What a command of Slurm may take: a controller that restarts answers late.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often the folder and the queue are looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -44,6 +41,30 @@ const ASK: f64 = 5.0;
 /// Seconds for which a controller that cannot be reached is asked again to take an array.
 const SUBMITTING: f64 = 600.0;
 
+/// Work in shards, each of which a folder has whole or not at all, and the same whoever makes it.
+pub(crate) trait Work {
+    /// What it is, in a word: `sweep`.
+    fn what(&self) -> &'static str;
+
+    /// The folder, which all nodes see.
+    fn folder(&self) -> &Path;
+
+    /// Arguments of the command that does a part of it, without the part; `folder` is the folder from the root.
+    fn command(&self, folder: &Path) -> Vec<String>;
+
+    /// The shards that the folder has not, those first that take longest.
+    fn missing(&self) -> Vec<String>;
+
+    /// A number that grows whenever more of it is done.
+    fn done(&self) -> u64;
+
+    /// Shows how much is done, and what Slurm says.
+    fn show(&self, words: &str);
+
+    /// How it is gone on with: `--resume`.
+    fn resume(&self) -> &'static str;
+}
+
 /// How to use Slurm.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Slurm")]
@@ -51,7 +72,7 @@ pub(crate) struct Options {
     /// Run on Slurm: an array of jobs over the shared folder, submitted with sbatch; waits for
     /// it, cancels it on Ctrl-C, and submits again what was lost
     #[arg(long)]
-    pub(super) slurm: bool,
+    pub(crate) slurm: bool,
     /// The partition
     #[arg(long, value_name = "NAME", requires = "slurm")]
     partition: Option<String>,
@@ -67,84 +88,14 @@ pub(crate) struct Options {
     /// Tasks of the array [default: as many as there are shards, and 64 at most]
     #[arg(long, value_name = "N", requires = "slurm", value_parser = clap::value_parser!(u64).range(1..))]
     tasks: Option<u64>,
+    /// Do a part of the work in a folder, as a job of --slurm: LIST:TASK:TASKS
+    #[arg(long, value_name = "PART", hide = true)]
+    pub(crate) worker: Option<String>,
 }
 
-/// What a program said.
-struct Answer {
-    status: ExitStatus,
-    out: String,
-    error: String,
-}
-
-/// Runs a program of Slurm, for at most [`PATIENCE`]. None if it did not end.
-fn ask(command: &mut Command) -> std::io::Result<Option<Answer>> {
-    let (mut out, mut error) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(error.try_clone()?);
-    let mut child = command.spawn()?;
-    let clock = Stopwatch::start();
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if clock.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        sleep(Duration::from_millis(20));
-    };
-    let read = |file: &mut fs::File| {
-        let mut text = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut text)?;
-        Ok::<_, std::io::Error>(String::from_utf8_lossy(&text).trim().to_owned())
-    };
-    Ok(Some(Answer { status, out: read(&mut out)?, error: read(&mut error)? }))
-}
-
-/// Why a program of Slurm could not be started.
-fn not_started(program: &str, error: &std::io::Error) -> Failure {
-    Failure::input(format!(
-        "cannot start `{program}`: {error}\n  --slurm needs Slurm's commands on this machine; without it \
-         the sweep runs here"
-    ))
-}
-
-/// Whether an error passes: the controller restarts, or is busy.
-fn passes(error: &str) -> bool {
-    [
-        "Unable to contact",
-        "timed out",
-        "Connection refused",
-        "Zero Bytes",
-        "temporarily",
-        "Try again",
-    ]
-    .iter()
-    .any(|word| error.contains(word))
-}
-
-/// An array of jobs in the queue.
-struct Queue {
-    /// Tasks by state, and why the first of those that wait does.
-    states: BTreeMap<String, u64>,
-    waits_for: Option<String>,
-}
-
-impl Queue {
-    fn words(&self) -> String {
-        let each = self.states.iter().map(|(state, count)| {
-            let why = self.waits_for.as_ref().filter(|_| state == "PENDING");
-            let why = why.map_or(String::new(), |why| format!(" ({why})"));
-            format!("{count} {}{why}", state.to_lowercase())
-        });
-        each.collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// A sweep on Slurm.
+/// Work on Slurm.
 struct Run<'a> {
-    folder: &'a Folder,
+    work: &'a dyn Work,
     options: &'a Options,
     interrupt: &'a Interrupt,
     quiet: bool,
@@ -159,38 +110,31 @@ enum Ended {
     Interrupted,
 }
 
-/// Runs a sweep on Slurm until all of its shards are there.
-pub(super) fn run(
-    folder: &Folder,
-    source: &Source,
+/// Does work on Slurm until all of its shards are there. Returns whether they are: not if it was interrupted.
+pub(crate) fn run(
+    work: &dyn Work,
     options: &Options,
     interrupt: &Interrupt,
     quiet: bool,
-    resume: &str,
-) -> Result<(), Failure> {
-    let place = whole(folder.path());
-    let run = Run { folder, options, interrupt, quiet, place };
-    let progress = Progress::new(source.plan.points(), folder.points(), quiet);
-    let ended = run.to_the_end(&progress);
-    progress.finish();
-    if ended? { Ok(()) } else { Err(folder.interrupted(source, resume)) }
+) -> Result<bool, Failure> {
+    let place = whole(work.folder());
+    Run { work, options, interrupt, quiet, place }.to_the_end()
 }
 
 impl Run<'_> {
     /// Whether all shards are there; not so if it was interrupted.
-    fn to_the_end(&self, progress: &Progress) -> Result<bool, Failure> {
+    fn to_the_end(&self) -> Result<bool, Failure> {
         let mut futile = 0;
         loop {
-            if self.folder.missing().is_empty() {
+            if self.work.missing().is_empty() {
                 return Ok(true);
             }
-            let before = self.folder.points();
-            let Some(job) =
-                self.under_way()?.map_or_else(|| self.submit(progress), |job| Ok(Some(job)))?
+            let before = self.work.done();
+            let Some(job) = self.under_way()?.map_or_else(|| self.submit(), |job| Ok(Some(job)))?
             else {
                 return Ok(false);
             };
-            match self.wait(&job, progress)? {
+            match self.wait(&job)? {
                 Ended::Complete => {
                     self.cancel(&job);
                     return Ok(true);
@@ -201,15 +145,16 @@ impl Run<'_> {
                 }
                 Ended::Gone => {}
             }
-            futile = if self.folder.points() > before { 0 } else { futile + 1 };
+            futile = if self.work.done() > before { 0 } else { futile + 1 };
             if futile == MOST_FUTILE {
                 return Err(Failure::rule(format!(
-                    "{MOST_FUTILE} arrays ended without running a point, the last as job {job}\n  look at \
-                     the logs in {}; --resume goes on",
-                    self.place.join(SLURM).display()
+                    "{MOST_FUTILE} arrays ended without anything new, the last as job {job}\n  look at the \
+                     logs in {}; {} goes on",
+                    self.place.join(SLURM).display(),
+                    self.work.resume()
                 )));
             }
-            let left = self.folder.missing().len();
+            let left = self.work.missing().len();
             self.note(&format!(
                 "job {job} is over and {left} shards are missing: submitting them again"
             ));
@@ -229,25 +174,32 @@ impl Run<'_> {
         if job.is_empty() || !job.chars().all(|c| c.is_ascii_digit()) {
             return Ok(None);
         }
-        let there = matches!(self.queue(&job)?, Some(queue) if !queue.states.is_empty());
+        let there = matches!(queue(&job)?, Some(queue) if !queue.states.is_empty());
         if there {
-            self.note(&format!("job {job} of this sweep is still there: waiting for it"));
+            self.note(&format!(
+                "job {job} of this {} is still there: waiting for it",
+                self.work.what()
+            ));
         }
         Ok(there.then_some(job))
     }
 
     /// Submits an array for the shards that are missing; none if it was interrupted meanwhile.
-    fn submit(&self, progress: &Progress) -> Result<Option<String>, Failure> {
+    fn submit(&self) -> Result<Option<String>, Failure> {
         let slurm = self.place.join(SLURM);
         fs::create_dir_all(&slurm).map_err(|error| failed(&slurm, &error))?;
         let program = self.program(&slurm)?;
-        let missing = self.folder.missing();
+        let missing = self.work.missing();
         let number = (0u64..).find(|number| !slurm.join(list_name(*number)).exists()).unwrap_or(0);
         let list: String = missing.iter().map(|shard| format!("{shard}\n")).collect();
         put(&slurm.join(list_name(number)), &list)?;
-        let tasks =
-            self.options.tasks.unwrap_or(TASKS).min(missing.len() as u64).min(self.most_tasks()?);
-        let script = slurm.join(format!("sweep-{number}.sh"));
+        let tasks = self
+            .options
+            .tasks
+            .unwrap_or(TASKS)
+            .min(missing.len() as u64)
+            .min(most_tasks()?.unwrap_or(TASKS));
+        let script = slurm.join(format!("{}-{number}.sh", self.work.what()));
         put(&script, &self.script(&program, number, tasks))?;
         let clock = Stopwatch::start();
         loop {
@@ -270,12 +222,13 @@ impl Run<'_> {
             };
             if !passes(&error) || clock.seconds() > SUBMITTING {
                 return Err(Failure::input(format!(
-                    "sbatch refuses {}: {error}\n  change --partition, --account, --time or --sbatch; --resume \
+                    "sbatch refuses {}: {error}\n  change --partition, --account, --time or --sbatch; {} \
                      goes on",
-                    script.display()
+                    script.display(),
+                    self.work.resume()
                 )));
             }
-            progress.reach(self.folder.points(), "waiting for Slurm's controller");
+            self.work.show("waiting for Slurm's controller");
             for _ in 0..10 {
                 if self.interrupt.requested() {
                     return Ok(None);
@@ -289,7 +242,7 @@ impl Run<'_> {
     fn script(&self, program: &Path, number: u64, tasks: u64) -> String {
         let mut lines = vec![
             "#!/bin/sh".to_owned(),
-            "#SBATCH --job-name=xoff-sweep".to_owned(),
+            format!("#SBATCH --job-name=xoff-{}", self.work.what()),
             format!("#SBATCH --array=0-{}", tasks - 1),
             "#SBATCH --output=%A_%a.log".to_owned(),
             "#SBATCH --open-mode=append".to_owned(),
@@ -309,11 +262,12 @@ impl Run<'_> {
             let line = one_line(line);
             format!("#SBATCH {}", line.trim_start_matches("#SBATCH").trim())
         }));
+        let words = std::iter::once(program.display().to_string());
+        let words = words.chain(self.work.command(&self.place));
         lines.push(format!(
-            "exec {} sweep {} --worker {number}:\"$SLURM_ARRAY_TASK_ID\":{tasks} --threads \
+            "exec {} --worker {number}:\"$SLURM_ARRAY_TASK_ID\":{tasks} --threads \
              \"${{SLURM_CPUS_PER_TASK:-1}}\"",
-            quoted(&program.display().to_string()),
-            quoted(&self.place.display().to_string()),
+            words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         ));
         lines.join("\n") + "\n"
     }
@@ -323,8 +277,7 @@ impl Run<'_> {
         let own = std::env::current_exe()
             .map_err(|error| Failure::write(format!("cannot find this program: {error}")))?;
         let copy = slurm.join("xoff");
-        let length = |path: &Path| fs::metadata(path).map(|about| about.len()).ok();
-        if length(&copy) != length(&own) {
+        if !fs::read(&copy).is_ok_and(|there| fs::read(&own).is_ok_and(|own| own == there)) {
             // Moved into its place, because a program that runs cannot be written.
             let beside = slurm.join("xoff.new");
             let copied = fs::copy(&own, &beside).and_then(|_| fs::rename(&beside, &copy));
@@ -333,47 +286,13 @@ impl Run<'_> {
         Ok(copy)
     }
 
-    /// The most tasks that this Slurm has in an array.
-    fn most_tasks(&self) -> Result<u64, Failure> {
-        let answer = ask(Command::new("scontrol").args(["show", "config"]));
-        let answer = answer.map_err(|error| not_started("scontrol", &error))?;
-        let Some(Answer { out, .. }) = answer else { return Ok(TASKS) };
-        let value = |line: &str| {
-            let (name, value) = line.split_once('=')?;
-            (name.trim() == "MaxArraySize").then(|| value.trim().parse::<u64>().ok())?
-        };
-        // The greatest index is one less than this size.
-        Ok(out.lines().find_map(value).map_or(TASKS, |size| size.saturating_sub(1)).max(1))
-    }
-
-    /// The array in the queue, empty if it is gone; none if the controller does not say.
-    fn queue(&self, job: &str) -> Result<Option<Queue>, Failure> {
-        let mut command = Command::new("squeue");
-        command.args(["--noheader", "--array", "--format=%T|%r", "--jobs", job]);
-        let answer = ask(&mut command).map_err(|error| not_started("squeue", &error))?;
-        let mut queue = Queue { states: BTreeMap::new(), waits_for: None };
-        match answer {
-            Some(Answer { status, out, .. }) if status.success() => {
-                for (state, why) in out.lines().filter_map(|line| line.split_once('|')) {
-                    *queue.states.entry(state.to_owned()).or_default() += 1;
-                    if state == "PENDING" && why != "None" {
-                        queue.waits_for.get_or_insert(why.to_owned());
-                    }
-                }
-                Ok(Some(queue))
-            }
-            Some(Answer { error, .. }) if error.contains("Invalid job id") => Ok(Some(queue)),
-            _ => Ok(None),
-        }
-    }
-
     /// Waits until all shards are there, the array is gone or the user stops it.
-    fn wait(&self, job: &str, progress: &Progress) -> Result<Ended, Failure> {
+    fn wait(&self, job: &str) -> Result<Ended, Failure> {
         let mut asked = Stopwatch::start();
         let mut words = String::new();
         let mut gone = false;
         loop {
-            if self.folder.missing().is_empty() {
+            if self.work.missing().is_empty() {
                 return Ok(Ended::Complete);
             }
             // The folder is looked at once more after the queue: the last task may just have ended.
@@ -384,7 +303,7 @@ impl Run<'_> {
                 return Ok(Ended::Interrupted);
             }
             if asked.seconds() > ASK {
-                match self.queue(job)? {
+                match queue(job)? {
                     None => words = "Slurm's controller does not answer".to_owned(),
                     Some(queue) if queue.states.is_empty() => {
                         gone = true;
@@ -398,7 +317,7 @@ impl Run<'_> {
                 }
                 asked = Stopwatch::start();
             }
-            progress.reach(self.folder.points(), &words);
+            self.work.show(&words);
             sleep(LOOK);
         }
     }
@@ -436,14 +355,23 @@ fn list_name(number: u64) -> String {
 }
 
 /// The shards of a task: `LIST:TASK:TASKS`.
-pub(super) fn part(folder: &Path, text: &str) -> Result<Vec<u64>, Failure> {
+pub(crate) fn part(folder: &Path, text: &str) -> Result<Vec<String>, Failure> {
     let numbers: Vec<u64> = text.split(':').filter_map(|part| part.parse().ok()).collect();
     let [list, task, tasks] = numbers[..] else {
         return Err(Failure::input("--worker takes LIST:TASK:TASKS, three numbers"));
     };
     let path = folder.join(SLURM).join(list_name(list));
     let text = crate::input::read_text(&path).map_err(Failure::input)?;
-    let all = text.lines().filter_map(|line| line.parse().ok());
-    // In turn, so that every task has points from all over the sweep.
-    Ok(all.skip(task as usize).step_by(tasks.max(1) as usize).collect())
+    // In turn, so that every task has shards from all over the work.
+    let own = text.lines().skip(task as usize).step_by(tasks.max(1) as usize);
+    Ok(own.map(str::to_owned).collect())
+}
+
+/// Forgets the array that was under way for a folder.
+pub(crate) fn forget(folder: &Path) -> Result<(), Failure> {
+    let job = folder.join(SLURM).join(JOB);
+    match fs::remove_file(&job) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(&job, &error)),
+        _ => Ok(()),
+    }
 }
