@@ -20,6 +20,7 @@ pub mod page;
 mod serving;
 mod tables;
 mod verdict;
+pub mod verify;
 pub mod watch;
 mod workloads;
 

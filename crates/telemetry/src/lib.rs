@@ -46,7 +46,7 @@ pub use recording::{Recorder, Recording};
 pub use summary::{
     AdaptationSummary, CollectiveSummary, CriticalSummary, DimensionWait, DropSummary, EndsSummary,
     LinkSpread, LongestWait, Outcome, ShortcutsSummary, StepSummary, Summary, TOOL,
-    TransferSummary,
+    TransferSummary, VerificationSummary,
 };
 pub use table::{Sink, Table};
 pub use workload::{RankEndsSummary, ServingSummary, TenantSummary, WorkloadSummary};

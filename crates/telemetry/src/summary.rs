@@ -63,6 +63,9 @@ pub struct Summary {
     /// What a run at fidelity `fast` did not need to simulate; nothing at others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortcuts: Option<ShortcutsSummary>,
+    /// How far the run is from the same one packet by packet, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationSummary>,
     /// Drops by class and reason.
     pub drops: Vec<DropSummary>,
     /// The deepest queues, deepest first.
@@ -114,6 +117,25 @@ pub struct ShortcutsSummary {
     pub remembered: u64,
     /// Packet-hops that were simulated, of all in the result.
     pub hops_simulated: u64,
+}
+
+/// How far a run at another fidelity is from packets. Errors are shares: 0.01 is one per cent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VerificationSummary {
+    /// Times that were compared: of flows, runs of jobs, and requests.
+    pub times: u64,
+    /// Their error in the mean.
+    pub mean_error: f64,
+    /// The error that one in a hundred of them exceeds.
+    pub p99_error: f64,
+    /// The largest.
+    pub largest_error: f64,
+    /// The largest difference in the bytes of a link, of those that carried one per cent of what the busiest did.
+    pub link_error: f64,
+    /// ECN marks: by packets, and in this run.
+    pub marks: [u64; 2],
+    /// Pauses sent: by packets, and in this run.
+    pub pauses: [u64; 2],
 }
 
 /// How a run ended.

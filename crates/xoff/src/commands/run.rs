@@ -22,7 +22,7 @@ use xoff_collect::{Written, otlp};
 use xoff_fabric::model::{NicId, Tier};
 use xoff_fabric::scenario::Fidelity;
 use xoff_results::watch::{Pauses, Series, Timescale};
-use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page};
+use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page, verify};
 use xoff_sim::{Progress, Report, Settings};
 use xoff_telemetry::recording::{Readings, Timestamp};
 use xoff_telemetry::{Outcome, RunError, RunFolder, Summary, TenantSummary};
@@ -38,6 +38,8 @@ const EXAMPLES: &str = "Examples:
   xoff run examples/permutation.toml --json | jq .flows.fct_us
   xoff run examples/tenants-one-class.toml --alone
   xoff run examples/mixtral-64.toml --fidelity flow
+  xoff run examples/step-13b-128.toml --fidelity fast
+  xoff run examples/all-reduce.toml --fidelity fast --verify
   xoff run examples/storm.toml --counters 50us --out storm && xoff diagnose storm
   xoff run examples/storm.toml --counters 20us --otlp http://localhost:4318/v1/metrics
 
@@ -60,6 +62,9 @@ pub(crate) struct Args {
     /// (docs/fidelity.md)
     #[arg(long, value_name = "WHAT", value_parser = fidelity)]
     fidelity: Option<Fidelity>,
+    /// Simulate every packet, too, and say how far the times and counters of this run are from that
+    #[arg(long)]
+    verify: bool,
     /// The run folder; an earlier run in it is replaced
     /// [default: runs/SCENARIO-SEED, with a number if that exists]
     #[arg(long, value_name = "DIR")]
@@ -112,6 +117,7 @@ impl Args {
             scenario: subject,
             seed: None,
             fidelity: None,
+            verify: false,
             out,
             json,
             quiet: false,
@@ -205,6 +211,9 @@ impl Run<'_> {
         if self.args.alone {
             self.isolate(settings, interrupt, &mut summary)?;
         }
+        if self.args.verify {
+            self.verify(settings, interrupt, &mut summary)?;
+        }
         let verdict = Verdict::of(results, &self.scene.scenario.allow);
         errors.extend(failed.iter().map(RunError::to_string));
         errors.extend(self.write_counters().err().map(|error| error.to_string()));
@@ -276,6 +285,26 @@ impl Run<'_> {
             .map_err(|error| Failure::input(error.to_string()))?;
         summary.tenants = TenantSummary::of(&summary.workloads);
         summary.notes.extend((!all).then(|| "tenants were not all run alone".to_owned()));
+        Ok(())
+    }
+
+    /// Simulates every packet, and says how far this run is from that.
+    fn verify(
+        &self,
+        settings: &Settings,
+        interrupt: &Interrupt,
+        summary: &mut Summary,
+    ) -> Result<(), Failure> {
+        let results = &self.results;
+        if results.report.outcome == xoff_sim::Outcome::Interrupted {
+            return Ok(());
+        }
+        let mut go_on = |_: &Progress| !interrupt.requested();
+        summary.verification = verify::compare(&results.case, settings, results.report, &mut go_on)
+            .map_err(|error| Failure::input(error.to_string()))?;
+        if summary.verification.is_none() {
+            summary.notes.push("not verified: interrupted".to_owned());
+        }
         Ok(())
     }
 

@@ -310,6 +310,18 @@ impl Page {
                 fact("episodes like those", count(own.remembered));
             }
         }
+        if let Some(own) = &summary.verification {
+            let errors = [own.mean_error, own.p99_error, own.largest_error].map(percent);
+            let [mean, p99, most] = errors;
+            let of = format!("mean {mean}, p99 {p99}, largest {most} of {}", count(own.times));
+            fact("times against packets", of);
+            fact("bytes of links", format!("at most {} off", percent(own.link_error)));
+            let both = |[packets, own]: [u64; 2]| {
+                format!("{} ({} by packets)", count(own), count(packets))
+            };
+            fact("ECN marks", both(own.marks));
+            fact("pauses", both(own.pauses));
+        }
         if summary.peak_memory_bytes > 0 {
             fact("peak memory", bytes(Bytes::new(summary.peak_memory_bytes)));
         }

@@ -108,13 +108,50 @@ fn flows_are_another_fidelity_and_say_so() {
     assert_eq!(json(&run(&["--json", "--fidelity", "packet", "--out", "p"]))["fidelity"], "packet");
 }
 
+/// The second AllReduce is like the first: one of them is simulated. Beside packets nothing differs.
+#[test]
+fn fast_runs_say_what_they_skipped_and_how_far_they_are_from_packets() {
+    let scenario =
+        "fabric = 'f.toml'\n[[workload]]\nkind = 'all-reduce'\nsize = '1MiB'\nrepeat = 2\n";
+    let fabric =
+        "[cluster]\ngpus = 16\nnic = 'connectx-7'\n[fabric]\nkind = 'rail'\nleaf = 'tomahawk-5'\n";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("f.toml"), fabric).unwrap();
+    std::fs::write(folder.path().join("s.toml"), scenario).unwrap();
+    let run = |arguments: &[&str]| output(folder.path(), &[&["run", "s.toml"], arguments].concat());
+    let fast = run(&["--fidelity", "fast", "--verify", "--out", "fast"]);
+    assert_eq!(code(&fast), Some(0), "{}", stderr(&fast));
+    let text = stdout(&fast);
+    for part in ["fidelity fast", "episodes simulated", "largest 0 % of 2", "0 (0 by packets)"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    let summary = json(&run(&["--fidelity", "fast", "--json", "--out", "again"]));
+    let shortcuts = &summary["shortcuts"];
+    assert_eq!((&shortcuts["simulated"], &shortcuts["remembered"]), (&1.into(), &1.into()));
+    assert_eq!(
+        2 * shortcuts["hops_simulated"].as_u64().unwrap(),
+        summary["packet_hops"].as_u64().unwrap()
+    );
+    let report = std::fs::read_to_string(folder.path().join("fast/report.html")).unwrap();
+    assert!(report.contains("queues over time are not recorded"));
+    // A fault is packets throughout.
+    let fault =
+        "[[fault]]\nkind = 'link-down'\nat = '1us'\nlink = 'nic0 leaf0'\nrestore_after = '1us'\n";
+    std::fs::write(folder.path().join("s.toml"), format!("{scenario}{fault}")).unwrap();
+    let slow = json(&run(&["--fidelity", "fast", "--json", "--out", "slow"]));
+    assert_eq!(
+        (&slow["fidelity"], &slow["shortcuts"]["instead"]),
+        (&"packet".into(), &"faults".into())
+    );
+}
+
 #[test]
 fn what_flows_cannot_show_is_refused() {
     let folder = folder_with(INCAST);
     let run = |arguments: &[&str]| output(folder.path(), &[&["run", "s.toml"], arguments].concat());
     let wrong = run(&["--fidelity", "fluid"]);
     assert_eq!(code(&wrong), Some(2), "{}", stderr(&wrong));
-    assert!(stderr(&wrong).contains("use packet or flow"), "{}", stderr(&wrong));
+    assert!(stderr(&wrong).contains("use packet or fast or flow"), "{}", stderr(&wrong));
     let counters = run(&["--fidelity", "flow", "--counters", "1us"]);
     assert_ne!(code(&counters), Some(0));
     assert!(stderr(&counters).contains("cannot simulate counters"), "{}", stderr(&counters));
