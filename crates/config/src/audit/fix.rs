@@ -25,6 +25,8 @@ use std::rc::Rc;
 const MOST_MODELS: usize = 256;
 /// Fixes that are tried for one finding.
 const MOST_TRIES: usize = 12;
+/// A fix with more lines is no longer one that somebody reads before it is entered.
+const MOST_LINES: usize = 100;
 /// A fix of so many statements is short enough: no other one is looked for.
 const SHORT: usize = 2;
 /// Fixes that cure of which the shortest is taken.
@@ -80,6 +82,11 @@ impl<'a> Fixer<'a> {
         let Some((after, text_after)) = self.applied(device, &text) else {
             return Fix::none("what xoff can write was tried and does not cure it alone");
         };
+        if text.lines().count() > MOST_LINES {
+            return Fix::none(
+                "what cures it is long: `xoff config --diff` writes what the device should have",
+            );
+        }
         let undo = self.undo(device, &after, text_after.as_deref());
         Fix { apply: text.trim_end().to_owned(), undo, reason: String::new() }
     }
@@ -358,21 +365,35 @@ impl<'a> Fixer<'a> {
         }))
     }
 
-    /// What brings a device back to what it was, if that was seen to do so.
+    /// What brings a device back to what it was, if that was seen to do so: what the text said otherwise, or else what is rendered anew.
     fn undo(&self, device: &Device, after: &Device, text: Option<&str>) -> String {
-        let Some(change) = Change::back(after, device) else { return String::new() };
-        let file = change.render().into_iter().next();
-        let statements = file.map(|file| cure::without_title(&file.text)).unwrap_or_default();
-        let Some(entered) = text.and_then(|text| entered(device.system, text, &statements)) else {
-            return String::new();
+        let short = text.map(|text| self.taken_back(device, after, text)).unwrap_or_default();
+        let change =
+            Change::back(after, device).and_then(|change| change.render().into_iter().next());
+        let rendered = change.map(|file| cure::without_title(&file.text));
+        let undoes = |statements: &String| {
+            let entered = text.and_then(|text| entered(device.system, text, statements))?;
+            let file = device.files.first().copied()?;
+            let input = Input { name: &device.name, file, text: &entered };
+            let again = device.system.system().parse(&input);
+            (Facts::of(&again) == Facts::of(device)).then(|| statements.trim_end().to_owned())
         };
-        let Some(file) = device.files.first().copied() else { return String::new() };
-        let input = Input { name: &device.name, file, text: &entered };
-        let again = device.system.system().parse(&input);
-        match Facts::of(&again) == Facts::of(device) {
-            true => statements.trim_end().to_owned(),
-            false => String::new(),
-        }
+        let some = |text: &String| !text.trim().is_empty();
+        short.iter().chain(&rendered).filter(|text| some(text)).find_map(undoes).unwrap_or_default()
+    }
+
+    /// The statements that a device's text had before a fix, and without those that the fix brought; shortest first.
+    fn taken_back(&self, device: &Device, after: &Device, text: &str) -> Vec<String> {
+        let file = device.files.first().and_then(|&file| self.files.get(file));
+        let Some(file) = file.filter(|_| !device.is_host()) else { return Vec::new() };
+        let none = BTreeSet::new();
+        let was = Spoken::read(device, &file.text, &none);
+        let is = Spoken::read(after, text, &none);
+        let ports: Vec<_> = was.ports().map(|name| (name.clone(), name.clone())).collect();
+        let tries = is.towards(&was, &ports, device.system).into_iter().flatten();
+        let mut texts: Vec<String> = tries.map(|all| written(device.system, &all)).collect();
+        texts.sort_by_key(String::len);
+        texts
     }
 }
 

@@ -67,6 +67,11 @@ impl Spoken {
         spoken
     }
 
+    /// The ports that it speaks of.
+    pub(super) fn ports(&self) -> impl Iterator<Item = &PortName> {
+        self.ports.keys()
+    }
+
     /// What makes a device that says this say what another one does, with what takes statements away and without. `models` are
     /// ports that are meant to be like some of the other device.
     pub(super) fn towards(

@@ -304,10 +304,10 @@ impl Page {
             }
             Some(own) => {
                 let simulated = own.hops_simulated as f64 / summary.packet_hops.max(1) as f64;
-                fact("of these simulated", percent(simulated));
-                fact("collectives in nothing's way", count(own.plain));
+                fact("simulated of these", percent(simulated));
+                fact("uncontended collectives", count(own.plain));
                 fact("episodes simulated", count(own.simulated));
-                fact("episodes like those", count(own.remembered));
+                fact("episodes reused", count(own.remembered));
             }
         }
         if let Some(own) = &summary.verification {

@@ -122,7 +122,13 @@ fn fast_runs_say_what_they_skipped_and_how_far_they_are_from_packets() {
     let fast = run(&["--fidelity", "fast", "--verify", "--out", "fast"]);
     assert_eq!(code(&fast), Some(0), "{}", stderr(&fast));
     let text = stdout(&fast);
-    for part in ["fidelity fast", "episodes simulated", "largest 0 % of 2", "0 (0 by packets)"] {
+    for part in [
+        "fidelity fast",
+        "episodes simulated",
+        "largest 0 % of 2",
+        "uncontended collectives",
+        "0 (0 by packets)",
+    ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
     let summary = json(&run(&["--fidelity", "fast", "--json", "--out", "again"]));
@@ -135,8 +141,7 @@ fn fast_runs_say_what_they_skipped_and_how_far_they_are_from_packets() {
     let report = std::fs::read_to_string(folder.path().join("fast/report.html")).unwrap();
     assert!(report.contains("queues over time are not recorded"));
     // A fault is packets throughout.
-    let fault =
-        "[[fault]]\nkind = 'link-down'\nat = '1us'\nlink = 'nic0 leaf0'\nrestore_after = '1us'\n";
+    let fault = "[[fault]]\nkind = 'link-down'\nat = '1us'\nlink = 'server0-nic0 leaf0'\nrestore-after = '1us'\n";
     std::fs::write(folder.path().join("s.toml"), format!("{scenario}{fault}")).unwrap();
     let slow = json(&run(&["--fidelity", "fast", "--json", "--out", "slow"]));
     assert_eq!(
