@@ -303,8 +303,8 @@ impl Page {
                 fact("fidelity `fast`", format!("not with {reason}: packets throughout"));
             }
             Some(own) => {
-                let simulated = own.hops_simulated as f64 / summary.packet_hops.max(1) as f64;
-                fact("simulated of these", percent(simulated));
+                // More than there are where an episode grew and was simulated anew.
+                fact("packet-hops simulated", large(own.hops_simulated as f64));
                 fact("uncontended collectives", count(own.plain));
                 fact("episodes simulated", count(own.simulated));
                 fact("episodes reused", count(own.remembered));
