@@ -16,6 +16,19 @@ pub(crate) struct ClassCount {
     pub(crate) pauses_received: u64,
 }
 
+impl ClassCount {
+    /// Adds what was counted elsewhere.
+    pub(crate) fn take_in(&mut self, other: Self) {
+        self.marked += other.marked;
+        self.dropped_packets += other.dropped_packets;
+        self.dropped_bytes += other.dropped_bytes;
+        self.buffer_drops += other.buffer_drops;
+        self.xoff_sent += other.xoff_sent;
+        self.xon_sent += other.xon_sent;
+        self.pauses_received += other.pauses_received;
+    }
+}
+
 /// Totals of the run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
@@ -32,6 +45,21 @@ pub(crate) struct Totals {
     pub(crate) switch_cnps: u64,
     /// Packets that lost their payload and went on.
     pub(crate) trimmed: u64,
+}
+
+impl Totals {
+    /// Adds what was counted elsewhere.
+    pub(crate) fn take_in(&mut self, other: Self) {
+        self.delivered += other.delivered;
+        self.delivered_bytes += other.delivered_bytes;
+        self.late += other.late;
+        let dropped = self.dropped.iter_mut().flatten().zip(other.dropped.iter().flatten());
+        dropped.for_each(|(own, other)| *own += other);
+        self.dropped_bytes += other.dropped_bytes;
+        self.cnps += other.cnps;
+        self.switch_cnps += other.switch_cnps;
+        self.trimmed += other.trimmed;
+    }
 }
 
 /// All counts of a run.

@@ -10,6 +10,7 @@ pub(crate) mod state;
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use xoff_fabric::model::{CableId, SwitchId};
 use xoff_fabric::route::Forced;
 
@@ -59,6 +60,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     fn change_routes(&mut self) {
         let views = self.net.convergence.views(self.fabric);
-        self.net.routing = self.net.routing.again(self.fabric, views);
+        self.net.routing = Arc::new(self.net.routing.again(self.fabric, views));
     }
 }

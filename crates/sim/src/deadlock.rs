@@ -18,7 +18,7 @@ use crate::report::{Cycle, Outcome, TraceKind};
 use crate::switch::buffer::{Ingress, Shared};
 use std::collections::BTreeSet;
 use xoff_fabric::model::{ClassId, PortId};
-use xoff_units::Span;
+use xoff_units::{Instant, Span};
 
 /// A queue must have been paused this long before it is worth a look.
 const PATIENCE: Span = Span::from_us(20);
@@ -30,13 +30,20 @@ const RARELY: Span = Span::from_ms(20);
 impl<Q: EventQueue> Engine<'_, Q> {
     /// A pause has begun: it may close a ring.
     pub(crate) fn schedule_deadlock_search(&mut self) {
-        self.net.deadlocks.quiet = 0;
+        self.net.deadlocks.stir();
         self.search_after(PATIENCE);
     }
 
     /// Schedules a search, unless there is one before. One that comes later is stale then.
     fn search_after(&mut self, wait: Span) {
         let at = self.now + wait;
+        if !self.border.takes_search(at) {
+            self.search_at(at);
+        }
+    }
+
+    /// The same for a search at this instant.
+    pub(crate) fn search_at(&mut self, at: Instant) {
         if self.net.deadlocks.due.is_none_or(|due| due > at) {
             self.net.deadlocks.due = Some(at);
             self.schedule(at, Kind::Deadlock, 0, 0);

@@ -16,10 +16,15 @@ use crate::id::{EndpointId, FlowId, PacketId, PlaneId, Slot};
 use crate::lookahead::Lookahead;
 use crate::net::Net;
 use crate::observe::{Look, Observation};
-use crate::report::{Outcome, Progress, Trace, TraceKind};
-use crate::switch::port::Lane;
+use crate::parallel::border::Border;
+use crate::report::{Outcome, Progress, Sections, Trace, TraceKind};
+use crate::switch::port::{Lane, port_flag};
+use crate::wheel::Wheel;
 use xoff_fabric::model::{Fabric, PortId, SwitchId};
 use xoff_units::{Instant, Span};
+
+/// Comes before all events of its instant, and is none of the fabric.
+const WINDOW_END: Key = Key::new(Kind::End, 1);
 
 /// All state of a run.
 pub(crate) struct Engine<'a, Q> {
@@ -36,11 +41,17 @@ pub(crate) struct Engine<'a, Q> {
     pub(crate) observation: Observation<'a>,
     /// Traffic as flows, where it is not packets.
     pub(crate) fluid: Option<Box<Fluid<'a>>>,
+    /// What leaves for other threads, while there are any.
+    pub(crate) border: Border,
+    /// The event that is being handled.
+    pub(crate) handling: Key,
+    pub(crate) sections: Sections,
     lookahead: Lookahead,
     /// The run ends here.
     horizon: Instant,
     /// How the run ends after the present event, if it does.
     stop: Option<Outcome>,
+    window_is_over: bool,
 }
 
 impl<'a, Q: EventQueue> Engine<'a, Q> {
@@ -64,18 +75,25 @@ impl<'a, Q: EventQueue> Engine<'a, Q> {
             accounts,
             observation,
             fluid: None,
+            border: Border::default(),
+            handling: Key(0),
+            sections: Sections::default(),
             lookahead,
             horizon,
             stop,
+            window_is_over: false,
         }
     }
 }
 
 impl<Q: EventQueue> Engine<'_, Q> {
-    /// A packet will arrive where it was sent.
+    /// A packet that leaves by a port with these flags will arrive where it was sent.
     #[inline(always)]
-    pub(crate) fn schedule_arrival(&mut self, at: Instant, key: Key, index: PacketId) {
+    pub(crate) fn schedule_arrival(&mut self, at: Instant, key: Key, flags: u8, index: PacketId) {
         debug_assert!(at >= self.now, "a packet would arrive in the past");
+        if flags & port_flag::BORDER != 0 {
+            return self.cross_border(at, key, index);
+        }
         self.events.push(Event { at, key, data: index.0 });
     }
 
@@ -87,8 +105,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
 
     /// Handles events until the traffic is done, time is up, or the observer ends the run.
     pub(crate) fn run(&mut self) -> Outcome {
-        if self.hosts.unfinished == 0 && (self.horizon.is_never() || self.faults.is_empty()) {
+        if !self.begin_run() {
             return Outcome::Completed;
+        }
+        loop {
+            if let Some(outcome) = self.run_stretch() {
+                return outcome;
+            }
+        }
+    }
+
+    /// Schedules what a run begins with; whether there is anything to run.
+    pub(crate) fn begin_run(&mut self) -> bool {
+        if self.hosts.unfinished == 0 && (self.horizon.is_never() || self.faults.is_empty()) {
+            return false;
         }
         self.schedule(self.now + self.observation.patience, Kind::StallCheck, 0, 0);
         self.schedule_start();
@@ -99,19 +129,34 @@ impl<Q: EventQueue> Engine<'_, Q> {
             // What happens at the horizon still counts.
             self.schedule(self.horizon + Span::from_ps(1), Kind::End, 0, 0);
         }
+        true
+    }
+
+    /// Handles the events of one stretch: how the run ends, if it does with it.
+    pub(crate) fn run_stretch(&mut self) -> Option<Outcome> {
         loop {
             let Some(event) = self.next_event() else {
                 let done = self.hosts.unfinished == 0;
-                return if done { Outcome::Completed } else { Outcome::Stalled };
+                return Some(if done { Outcome::Completed } else { Outcome::Stalled });
             };
             self.now = event.at;
             self.handle(event);
-            if self.observation.count_event()
-                && let Some(outcome) = self.end_stretch()
-            {
-                return outcome;
+            if self.observation.count_event() {
+                return self.end_stretch();
             }
         }
+    }
+
+    /// Handles the events before `end`, where there may be no others to handle: how the run ends, if it does.
+    pub(crate) fn run_window(&mut self, end: Instant) -> Option<Outcome> {
+        self.events.push(Event { at: end, key: WINDOW_END, data: 0 });
+        self.window_is_over = false;
+        while !self.window_is_over {
+            if let Some(outcome) = self.run_stretch() {
+                return Some(outcome);
+            }
+        }
+        None
     }
 
     /// The next event. Prefetches what the events after it need.
@@ -124,6 +169,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[inline(always)]
     fn handle(&mut self, event: Event) {
         let id = event.key.id();
+        self.handling = event.key;
         if event.key.is(Kind::Arrive) {
             self.arrive(PortId(id), PacketId(event.data));
         } else if event.key.is(Kind::Deliver) {
@@ -139,6 +185,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn handle_rare(&mut self, event: Event) {
         let id = event.key.id();
         match event.key.kind() {
+            Some(Kind::End) if event.key == WINDOW_END => self.end_window(),
             Some(Kind::End) => self.end(),
             Some(Kind::Pause) => self.obey_pause(PortId(id), event.data),
             Some(Kind::PauseExpiry) => self.expire_pauses(PortId(id)),
@@ -164,6 +211,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 unreachable!("handled before")
             }
         }
+    }
+
+    /// The window of [`Engine::run_window`] is over, which is no event of the fabric.
+    fn end_window(&mut self) {
+        self.window_is_over = true;
+        self.observation.end_stretch();
+        self.observation.forget_event();
     }
 
     /// Ends the run after the present event.
@@ -193,11 +247,14 @@ impl<Q: EventQueue> Engine<'_, Q> {
     #[cold]
     fn end_stretch(&mut self) -> Option<Outcome> {
         self.observation.begin_stretch();
-        debug_assert!(self.net.balance.is_true_of(&self.net.ports), "a change was not seen");
+        debug_assert!(
+            self.window_is_over || self.net.balance.is_true_of(&self.net.ports),
+            "a change was not seen"
+        );
         if self.stop.is_some() {
             return self.stop.take();
         }
-        (!self.report_progress()).then_some(Outcome::Interrupted)
+        (!self.window_is_over && !self.report_progress()).then_some(Outcome::Interrupted)
     }
 
     /// Ends the run as stalled if nothing was delivered since the last time, and neither a flow, a fault or
@@ -249,7 +306,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         lane.tx_bytes + lane.tx_packets * u64::from(self.net.gap)
     }
 
-    fn report_progress(&mut self) -> bool {
+    pub(crate) fn report_progress(&mut self) -> bool {
         let progress = self.progress();
         self.observation.observer.progress(&progress)
     }
@@ -282,7 +339,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
     ) {
         let (port, class) = (slot.port(), slot.class().0);
         let flow = flow.map(|flow| flow.0);
-        self.observation.observer.trace(&Trace { at: self.now, kind, port, class, flow, bytes });
+        let trace = Trace { at: self.now, kind, port, class, flow, bytes };
+        match &mut self.border.traces {
+            // Other threads do not know yet what came before it.
+            Some(traces) => traces.push((self.handling, trace)),
+            None => self.observation.observer.trace(&trace),
+        }
     }
 
     /// Packets somewhere in the fabric.
@@ -302,5 +364,27 @@ impl<Q: EventQueue> Engine<'_, Q> {
             self.open(flow);
         }
         self.schedule_start();
+    }
+}
+
+impl Engine<'_, Wheel> {
+    /// Handles the events before this one: how the run ends, if it does.
+    pub(crate) fn run_before(&mut self, end: (Instant, Key)) -> Option<Outcome> {
+        // The queue does not turn to what lies beyond: sooner events may still come.
+        while self.events.earliest() < end.0 {
+            let event = self.next_event()?;
+            if (event.at, event.key) >= end {
+                self.events.push(event);
+                return None;
+            }
+            self.now = event.at;
+            self.handle(event);
+            if self.observation.count_event()
+                && let Some(outcome) = self.end_stretch()
+            {
+                return Some(outcome);
+            }
+        }
+        None
     }
 }

@@ -4,7 +4,10 @@
 //! is total and does not depend on which was pushed first, so it is the same on one thread and on many:
 //! a port receives at most one packet and frees at most once at a given picosecond.
 
+use crate::Settings;
+use crate::engine::Engine;
 use crate::id::{EndpointId, PacketId, PlaneId, Slot};
+use crate::report::Outcome;
 use xoff_fabric::model::PortId;
 use xoff_units::Instant;
 
@@ -179,6 +182,13 @@ pub(crate) trait EventQueue {
     }
     /// The keys and data of all events that wait, in no order. For the cold paths.
     fn pending(&self) -> impl Iterator<Item = (Key, u32)>;
+    /// Runs an engine with such a queue to its end.
+    fn run(engine: &mut Engine<'_, Self>, _settings: &Settings) -> Outcome
+    where
+        Self: Sized,
+    {
+        engine.run()
+    }
     /// Whether at most so many events wait.
     fn at_most(&self, count: usize) -> bool {
         self.pending().nth(count).is_none()

@@ -44,8 +44,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
             let queue = &mut egress.lane(class).queue;
             queue.deepest = queue.deepest.max(size);
             let arrival = egress.take_wire(self.now, class, size, self.net.gap);
-            let key = egress.arrival;
-            return self.schedule_arrival(arrival, key, index);
+            let (key, flags) = (egress.arrival, egress.flags);
+            return self.schedule_arrival(arrival, key, flags, index);
         }
         self.take_in(slot, out, index);
     }

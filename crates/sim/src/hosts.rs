@@ -23,3 +23,19 @@ pub(crate) struct Hosts {
     /// How senders choose entropies, and from which seed, if they do.
     pub(crate) recycling: Option<(Rule, u64)>,
 }
+
+impl Hosts {
+    /// No hosts, and of flows only what switches need to know: where those go whose path is given.
+    pub(crate) fn none(flows: &Flows) -> Self {
+        Self {
+            nics: Table::new(),
+            planes: Planes::default(),
+            connections: Connections::default(),
+            flows: flows.pinned(),
+            jobs: Jobs::none(),
+            unfinished: usize::MAX,
+            guests: Vec::new(),
+            recycling: None,
+        }
+    }
+}

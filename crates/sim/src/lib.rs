@@ -41,6 +41,7 @@ mod net;
 mod nic;
 mod notify;
 mod observe;
+mod parallel;
 mod pause;
 mod plane;
 mod receiver;
@@ -60,10 +61,11 @@ mod wheel;
 
 pub use fluid::refusal::Refusal;
 pub use job::state::Job;
+pub use parallel::Threads;
 pub use report::{
     ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, LinkState,
-    Observer, Outcome, PortHealth, Progress, Report, Sample, Scrape, Sent, Shortcuts, Silent,
-    Trace, TraceKind,
+    Observer, Outcome, PortHealth, Progress, Report, Sample, Scrape, Sections, Sent, Shortcuts,
+    Silent, Trace, TraceKind,
 };
 
 use event::EventQueue;
@@ -89,6 +91,9 @@ pub struct Settings {
     pub check_wire: bool,
     /// What is simulated of the traffic.
     pub fidelity: Fidelity,
+    /// On how many threads. What acts beyond cables (credits, virtual output queues, notifications by switches, global
+    /// balancing, queue pairs of jobs where tiers hash different fields) is simulated on one.
+    pub threads: Threads,
     /// Which event queue to use. Where the fabric wants ties in insertion order this changes nothing.
     pub queue: QueueKind,
 }
@@ -102,6 +107,7 @@ impl Default for Settings {
             scrape_period: Span::ZERO,
             check_wire: false,
             fidelity: Fidelity::Packet,
+            threads: Threads::ONE,
             queue: QueueKind::Wheel,
         }
     }
@@ -219,8 +225,7 @@ pub(crate) fn run_traffic(
     if settings.queue == QueueKind::Heap {
         return run_on(fabric, traffic, faults, settings, wheel::Heap::default(), observer);
     }
-    let (density, horizon) = build::event_density(fabric);
-    let wheel = wheel::Wheel::new(density, horizon);
+    let wheel = parallel::wheel(fabric, settings);
     run_on(fabric, traffic, faults, settings, wheel, observer)
 }
 
@@ -234,7 +239,7 @@ fn run_on<Q: EventQueue>(
 ) -> Result<Report, SimError> {
     let mut engine = build::engine(fabric, (flows, jobs), faults, settings, events, observer)?;
     engine.steer(ways);
-    let outcome = engine.run();
+    let outcome = Q::run(&mut engine, settings);
     engine.count_fluid();
     engine.scrape_after(outcome);
     engine.assert_conserved();

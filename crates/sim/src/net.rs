@@ -19,6 +19,7 @@ use crate::switch::routing::Routing;
 use crate::switch::scheduler::Scheduler;
 use crate::switch::trail::Trails;
 use crate::voq::state::Voqs;
+use std::sync::Arc;
 use xoff_fabric::model::{PortId, SwitchId};
 
 /// The state of all wires and switches. Ports of NICs are among the ports: they are ends of wires, too.
@@ -38,7 +39,7 @@ pub(crate) struct Net {
     pub(crate) credits: Table<Slot, Credit>,
     /// By switch, where any has virtual output queues.
     pub(crate) voqs: Table<SwitchId, Option<Box<Voqs>>>,
-    pub(crate) routing: Routing,
+    pub(crate) routing: Arc<Routing>,
     /// What switches hash.
     pub(crate) hashing: Hashing,
     pub(crate) trails: Trails,

@@ -113,6 +113,24 @@ impl<'a> Observation<'a> {
         self.stretch = 0;
     }
 
+    /// Events handled so far, which count elsewhere from now on.
+    pub(crate) fn take_events(&mut self) -> u64 {
+        let events = self.events();
+        (self.handled, self.stretch, self.countdown) = (0, STRETCH, STRETCH);
+        events
+    }
+
+    /// So many events were handled elsewhere.
+    pub(crate) fn count_more(&mut self, events: u64) {
+        self.handled += events;
+    }
+
+    /// A new stretch begins, and ends after so many events.
+    pub(crate) fn shorten_stretch(&mut self, events: u64) {
+        self.handled += self.stretch - self.countdown;
+        (self.stretch, self.countdown) = (events, events);
+    }
+
     /// Events handled so far.
     pub(crate) fn events(&self) -> u64 {
         self.handled + self.stretch - self.countdown

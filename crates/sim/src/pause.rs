@@ -2,8 +2,8 @@
 //!
 //! A port holds the classes it wants paused ([`Port::xoff`]) and those that it last announced to the peer
 //! ([`Port::announced`]); a pause frame carries the difference, so that changes that cancel out while the
-//! wire is busy cost nothing. The event that takes effect at the peer carries both masks, and the epoch of
-//! the link.
+//! wire is busy cost nothing. The event that takes effect at the peer carries both masks, the epoch of
+//! the link, and when the next frame comes: the peer is told everything, and looks at nothing of this port.
 //!
 //! [`Port::xoff`]: crate::switch::port::Port::xoff
 //! [`Port::announced`]: crate::switch::port::Port::announced
@@ -11,14 +11,42 @@
 pub(crate) mod state;
 
 use crate::engine::Engine;
-use crate::event::{EventQueue, Kind};
+use crate::event::{Event, EventQueue, Key, Kind};
 use crate::id::{PacketId, Slot};
 use crate::report::TraceKind;
 use crate::switch::port::port_flag;
-use state::{Skipped, classes};
+use state::{MOST_FRAMES, Skipped, classes};
 use xoff_fabric::model::PortId;
 use xoff_fabric::rules::pause::quanta_time;
 use xoff_units::Span;
+
+/// What a pause frame says, as its event carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Frame {
+    /// The classes that it speaks of, and those of them that it pauses.
+    tell: u8,
+    xoff: u8,
+    /// So many frames of a real port it stands for: the next one comes after as many intervals.
+    frames: u32,
+    /// Of the link when it was sent.
+    epoch: u16,
+}
+
+impl Frame {
+    /// An epoch, as far as frames carry it.
+    const EPOCH: u16 = 0xf;
+
+    fn word(self) -> u32 {
+        debug_assert!((1..=MOST_FRAMES).contains(&self.frames));
+        let epoch = u32::from(self.epoch & Self::EPOCH);
+        u32::from(self.tell) | u32::from(self.xoff) << 8 | self.frames << 16 | epoch << 28
+    }
+
+    fn of(word: u32) -> Self {
+        let [tell, xoff, ..] = word.to_le_bytes();
+        Self { tell, xoff, frames: word >> 16 & MOST_FRAMES, epoch: (word >> 28) as u16 }
+    }
+}
 
 impl<Q: EventQueue> Engine<'_, Q> {
     /// The class's buffer is full: the peer must stop.
@@ -47,7 +75,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let half = self.refresh_interval(port);
         let here = &mut self.net.ports[port];
         let (tell, xoff) = (here.unannounced(), here.xoff);
-        self.net.pauses.holds[port].send(self.now, xoff != here.announced, half);
+        let frames = self.net.pauses.holds[port].send(self.now, xoff != here.announced, half);
         here.announced = xoff;
         here.refresh = 0;
         here.busy_until = self.now + here.byte_time.times(self.net.pauses.frame_bytes);
@@ -67,9 +95,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let effect = end + self.net.pauses.flight[port];
         // A frame on a link that goes down or comes up meanwhile has no effect: the epoch tells them apart,
         // since the event itself cannot be cancelled.
-        let epoch = u32::from(self.net.links[port].epoch);
-        let data = u32::from(tell) | u32::from(xoff) << 8 | epoch << 16;
-        self.schedule(effect, Kind::Pause, peer, data);
+        let frame = Frame { tell, xoff, frames, epoch: self.net.links[port].epoch };
+        let event = Event { at: effect, key: Key::new(Kind::Pause, peer.0), data: frame.word() };
+        if self.net.ports[port].flags & port_flag::BORDER != 0 {
+            self.border.pause(event);
+        } else {
+            self.events.push(event);
+        }
         if xoff != 0 {
             self.schedule_refresh(port);
         }
@@ -149,11 +181,11 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if self.has_credits(port) {
             return self.take_credit(port, data);
         }
-        let link = &self.net.links[port];
-        if link.is_down() || u32::from(link.epoch) != data >> 16 {
+        let (link, frame) = (&self.net.links[port], Frame::of(data));
+        if link.is_down() || link.epoch & Frame::EPOCH != frame.epoch {
             return;
         }
-        let (tell, xoff) = (data as u8 & !link.deaf, (data >> 8) as u8);
+        let (tell, xoff) = (frame.tell & !link.deaf, frame.xoff);
         let mut resumed = false;
         for class in classes(tell) {
             let slot = Slot::new(port, class);
@@ -161,8 +193,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 self.accounts.classes[slot].pauses_received += 1;
                 // A frame that stands for many lasts until the next one, and is heard as long.
                 let half = self.refresh_interval(port);
-                let more = self.net.pauses.holds[self.net.ports[port].peer()].interval;
-                let more = more.saturating_sub(half);
+                let more = half * u64::from(frame.frames - 1);
                 let lasts = self.pause_time(port);
                 let state = self.net.pauses.last_mut(slot);
                 state.last_heard = self.now + more;
@@ -250,5 +281,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if resumed {
             self.kick(port);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_say_what_was_meant() {
+        for (tell, xoff, frames, epoch) in [(8, 8, 1, 0), (0xff, 0x11, 0xfff, 0xf), (1, 0, 3, 7)] {
+            let frame = Frame { tell, xoff, frames, epoch };
+            assert_eq!(Frame::of(frame.word()), frame);
+        }
+        let late = Frame { tell: 8, xoff: 0, frames: 1, epoch: 0x1002 };
+        assert_eq!(Frame::of(late.word()).epoch, 2, "only the low bits travel");
     }
 }

@@ -223,8 +223,30 @@ pub struct Progress {
     pub packets_alive: u64,
 }
 
+/// What several threads did of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sections {
+    /// How often they worked side by side.
+    pub count: u64,
+    /// How often they waited for each other.
+    pub steps: u64,
+    /// Events that they handled together.
+    pub events: u64,
+    /// Of these, what the thread with most handled in each step: with as many cores as threads nothing takes longer.
+    pub critical: u64,
+}
+
+impl Sections {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.steps += other.steps;
+        self.events += other.events;
+        self.critical += other.critical;
+    }
+}
+
 /// An observer of a run. Observing never changes what happens.
-pub trait Observer {
+pub trait Observer: Send {
     /// Something rare happened.
     fn trace(&mut self, _trace: &Trace) {}
 
@@ -411,6 +433,8 @@ pub struct Report {
     pub packets: (u64, u64, u64),
     /// Most packets alive at once.
     pub most_packets: u64,
+    /// What threads did side by side; all zero where there was one.
+    pub sections: Sections,
     /// Congestion notifications delivered.
     pub cnps: u64,
     /// Congestion notifications that switches made.

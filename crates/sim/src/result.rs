@@ -152,6 +152,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
                 self.accounts.totals.late + late,
             ),
             most_packets: self.net.headers.most(),
+            sections: self.sections,
             cnps: self.accounts.totals.cnps + cnps,
             switch_cnps: self.accounts.totals.switch_cnps + switch_cnps,
             trimmed: self.accounts.totals.trimmed,

@@ -180,7 +180,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if flags & port_flag::CAREFUL != 0 && !self.gets_through(slot, index, size) {
             return;
         }
-        self.schedule_arrival(arrival, key, index);
+        self.schedule_arrival(arrival, key, flags, index);
     }
 
     /// Whether a packet on a link that may lose it, that has credits, or whose host is slow arrives at

@@ -6,7 +6,10 @@
 //! itself. What finds no room in its bucket, as when a thousand flows start together, is written on sheets
 //! and sorted when its time comes. Events beyond the wheel wait in a heap and move in as it turns.
 
+use crate::Settings;
+use crate::engine::Engine;
 use crate::event::{Ahead, Event, EventQueue, Key};
+use crate::report::Outcome;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use xoff_units::{Instant, Span};
@@ -304,6 +307,68 @@ impl Wheel {
     }
 }
 
+/// What several threads need of their queues, see [`crate::parallel`].
+impl Wheel {
+    /// Takes all events out, in no order. The wheel stays where it is.
+    pub(crate) fn take_all(&mut self) -> Vec<Event> {
+        let mut all = Vec::new();
+        let whole_of = |high: u64, order: u64, data: u32| Event {
+            at: Instant::from_ps(high | order >> 32),
+            key: Key(order as u32),
+            data,
+        };
+        self.crowd_together();
+        let high = self.high;
+        all.extend(self.crowd.drain(..).map(|event| {
+            let order = (event >> 32) as u64;
+            whole_of(high, order, event as u32)
+        }));
+        for slot in 0..self.buckets.len() {
+            if self.occupied[slot / 64] >> (slot % 64) & 1 == 0 {
+                continue;
+            }
+            let bucket = self.now + ((slot as u64).wrapping_sub(self.now) & self.mask);
+            let high = (bucket << self.shift) & !u64::from(u32::MAX);
+            let count = std::mem::take(&mut self.counts[slot]).into();
+            let here = &self.buckets[slot];
+            let events = here.orders.iter().zip(&here.data).take(count);
+            all.extend(events.map(|(&order, &data)| whole_of(high, order, data)));
+            let mut last = std::mem::replace(&mut self.last_sheets[slot], NONE);
+            while let Some(sheet) = self.sheets.get_mut(last as usize) {
+                let events = &sheet.events[..std::mem::take(&mut sheet.count) as usize];
+                all.extend(events.iter().map(|&e| whole_of(high, (e >> 32) as u64, e as u32)));
+                let before = std::mem::replace(&mut sheet.next, self.unused);
+                self.unused = std::mem::replace(&mut last, before);
+            }
+        }
+        self.occupied.fill(0);
+        all.extend(self.overflow.drain().map(|Reverse(event)| event));
+        self.overflow_reach = u64::MAX;
+        all
+    }
+
+    /// Begins anew at this instant. Nothing may be in it.
+    pub(crate) fn begin_at(&mut self, at: Instant) {
+        debug_assert!(self.at_most(0), "events would be left behind");
+        self.now = at.as_ps() >> self.shift;
+        self.high = (self.now << self.shift) & !u64::from(u32::MAX);
+        self.slot = (self.now & self.mask) as usize;
+        (self.count, self.done) = (0, 0);
+    }
+
+    /// No event comes before this instant.
+    pub(crate) fn earliest(&self) -> Instant {
+        if self.done < self.count || !self.crowd.is_empty() {
+            return Instant::from_ps(self.now << self.shift);
+        }
+        let far = self.overflow.peek().map_or(u64::MAX, |Reverse(event)| event.at.as_ps());
+        match self.next_occupied() {
+            u64::MAX => Instant::from_ps(far),
+            bucket => Instant::from_ps(far.min(bucket << self.shift)),
+        }
+    }
+}
+
 impl EventQueue for Wheel {
     #[inline(always)]
     fn push(&mut self, event: Event) {
@@ -333,6 +398,11 @@ impl EventQueue for Wheel {
         };
         let at = Instant::from_ps(self.high | order >> 32);
         Some(Event { at, key: Key(order as u32), data })
+    }
+
+    /// The only queue with which there may be several threads.
+    fn run(engine: &mut Engine<'_, Self>, settings: &Settings) -> Outcome {
+        engine.run_on_threads(settings)
     }
 
     fn pending(&self) -> impl Iterator<Item = (Key, u32)> {
@@ -473,6 +543,37 @@ mod tests {
             assert!(all.is_sorted(), "in order");
             let sheets = 2 * (1000 - ROOM).div_ceil(LINES);
             assert!(wheel.sheets.len() <= sheets, "{} sheets", wheel.sheets.len());
+        }
+    }
+
+    proptest! {
+        /// Taken out and put back, whenever that is, events come as if nothing had happened.
+        #[test]
+        fn taken_out_and_put_back(
+            delays in proptest::collection::vec((0u64..40_000_000, 0u32..50), 1..300),
+            pops in proptest::collection::vec(1usize..40, 1..8),
+        ) {
+            let mut wheel = Wheel::new(20_000, Span::from_us(2));
+            let mut heap = Heap::default();
+            let start = Instant::ZERO + Span::from_ms(7);
+            wheel.begin_at(start);
+            for (serial, &(delay, id)) in (0..).zip(&delays) {
+                let key = Key::new(Kind::Arrive, id * 4096 + serial);
+                let event = Event { at: start + Span::from_ps(delay), key, data: serial };
+                wheel.push(event);
+                heap.push(event);
+            }
+            for pops in pops {
+                for _ in 0..pops {
+                    let next = heap.pop();
+                    prop_assert!(next.is_none_or(|next| wheel.earliest() <= next.at));
+                    prop_assert_eq!(wheel.pop(), next);
+                }
+                let all = wheel.take_all();
+                prop_assert!(wheel.at_most(0));
+                prop_assert_eq!(all.len(), heap.pending().count());
+                all.into_iter().for_each(|event| wheel.push(event));
+            }
         }
     }
 

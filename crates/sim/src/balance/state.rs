@@ -191,6 +191,7 @@ impl Use {
 }
 
 /// What the switches of a run balance with; empty if none does.
+#[derive(Default)]
 pub(crate) struct Balance {
     pub(super) balancers: Table<SwitchId, Option<Balancer>>,
     /// What each port is like now, if any switch chooses by that. The queues of equal ports would be a cache line or two
@@ -230,6 +231,43 @@ impl Balance {
             port.is_nic() || Quality::of(port, FIRST_BAND) == *quality
         };
         ports.iter().zip(self.qualities.iter()).all(same)
+    }
+
+    /// Another one of the same switches, none of which it has.
+    pub(crate) fn like(&self) -> Self {
+        Self {
+            balancers: self.balancers.iter().map(|_| None).collect(),
+            qualities: self.qualities.clone(),
+            uses: self.uses.clone(),
+            places: self.places.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes over what a switch remembers.
+    pub(crate) fn take_switch(&mut self, from: &mut Self, switch: SwitchId) {
+        if let Some(balancer) = from.balancers.get_mut(switch) {
+            self.balancers[switch] = balancer.take();
+        }
+    }
+
+    /// Takes over what a port is like, and what it was used for.
+    pub(crate) fn copy_port(&mut self, from: &Self, port: PortId) {
+        if let Some(&quality) = from.qualities.get(port) {
+            self.qualities[port] = quality;
+        }
+        if let Some(&used) = from.uses.get(port) {
+            self.uses[port] = used;
+        }
+    }
+
+    /// Whether what one switch knows of another is more than packets tell.
+    pub(crate) fn sees_beyond_cables(&self) -> bool {
+        let global = |own: &Option<Balancer>| {
+            let choice = own.as_ref().and_then(|own| own.choice);
+            matches!(choice, Some(Choice::Global { .. }))
+        };
+        self.balancers.iter().any(global)
     }
 
     /// A port's queue or its pauses have changed.

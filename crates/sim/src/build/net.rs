@@ -26,6 +26,7 @@ use crate::switch::scheduler::Scheduler;
 use crate::switch::trail::Trails;
 use crate::voq::state as voq;
 use crate::{QueueKind, Settings, SimError};
+use std::sync::Arc;
 use xoff_fabric::model::{
     CLASSES, ClassId, Discipline, Fabric, NicId, NodeId, PortId, Scheduling, Switch, SwitchId,
 };
@@ -79,7 +80,7 @@ pub(super) fn net(
         pauses: Pauses::new(fabric, pause_flights(fabric)),
         credits: credit::initial(fabric),
         voqs: voq::initial(fabric),
-        routing: Routing::new(fabric, Views::common(routes, fabric.switches.len())),
+        routing: Arc::new(Routing::new(fabric, Views::common(routes, fabric.switches.len()))),
         hashing,
         trails: Trails::new(one_way && shortcuts),
         balance: Balance::new(fabric, settings.seed),

@@ -67,6 +67,13 @@ impl Flows {
         Self { table, to_start }
     }
 
+    /// The same flows, none of which starts; none at all if no path is given.
+    pub(crate) fn pinned(&self) -> Self {
+        let any = self.table.iter().any(|flow| flow.pins.is_some());
+        let table = if any { self.table.clone() } else { Table::new() };
+        Self { table, to_start: Vec::new() }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }

@@ -16,7 +16,7 @@ pub(crate) struct Convergence {
     pub(super) recent: Vec<Arc<Knowledge>>,
     /// Next hops that are forced on switches, by fault.
     pub(super) forced: Vec<(u32, Forced)>,
-    pub(super) disturbed: bool,
+    pub(crate) disturbed: bool,
 }
 
 /// What a switch knows.

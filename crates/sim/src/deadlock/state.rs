@@ -15,6 +15,8 @@ pub(crate) struct Deadlocks {
     pub(super) quiet: u32,
     pub(super) search: Search,
     pub(super) found: Vec<Cycle>,
+    /// A pause has begun of late.
+    pub(crate) stirred: bool,
 }
 
 impl Deadlocks {
@@ -22,7 +24,18 @@ impl Deadlocks {
     /// change.
     pub(crate) fn new(plain: bool, routed: bool) -> Self {
         let search = Search { plain, routed, ..Search::default() };
-        Self { due: None, moved: 0, quiet: 0, search, found: Vec::new() }
+        Self { due: None, moved: 0, quiet: 0, search, found: Vec::new(), stirred: false }
+    }
+
+    /// A pause has begun: what was found before may no longer hold.
+    pub(crate) fn stir(&mut self) {
+        self.quiet = 0;
+        self.stirred = true;
+    }
+
+    /// What was read of queues no longer holds.
+    pub(crate) fn forget_all(&mut self) {
+        self.search.contents.clear();
     }
 
     /// Whether a search for them is scheduled.

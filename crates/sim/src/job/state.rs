@@ -167,6 +167,25 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
+    /// No jobs.
+    pub(crate) fn none() -> Self {
+        Self {
+            running: Table::new(),
+            links: BTreeMap::new(),
+            opened: 0,
+            agenda: Agenda::default(),
+            wake_at: Instant::MAX,
+            gpus: Ports::new(Vec::new()),
+            near: Vec::new(),
+            first_qp: 0,
+            engineered: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            base_rtt: Span::ZERO,
+            actions: Vec::new(),
+            dead: BTreeSet::new(),
+        }
+    }
+
     /// The connections of all jobs that are open.
     pub(crate) fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.links.values().copied()

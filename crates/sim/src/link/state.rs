@@ -50,6 +50,7 @@ impl Link {
 }
 
 /// The links of a run by port, and the draws that decide what they lose.
+#[derive(Clone)]
 pub(crate) struct Links {
     links: Table<PortId, Link>,
     /// Classes that PFC protects somewhere.
@@ -76,6 +77,11 @@ impl Links {
             protected,
             streams: ports.map(|port| Stream::new(seed, port.into(), "loss")).collect(),
         }
+    }
+
+    /// Goes on with the draws of a port where another thread ended.
+    pub(crate) fn take_draws(&mut self, port: PortId, from: &Self) {
+        self.streams[port].clone_from(&from.streams[port]);
     }
 
     /// A number out of all there are, for one packet that leaves by a port.

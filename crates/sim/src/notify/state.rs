@@ -7,6 +7,7 @@ use xoff_units::{Instant, Span};
 use xoff_workload::stream::Stream;
 
 /// What marking remembers.
+#[derive(Clone)]
 pub(crate) struct Marking {
     streams: Table<PortId, Stream>,
     /// The flow that a switch last sent a notification about, by switch and receiving endpoint, and when.
@@ -17,6 +18,11 @@ impl Marking {
     pub(crate) fn new(ports: usize, seed: u64) -> Self {
         let streams = (0..ports as u64).map(|port| Stream::new(seed, port, "ecn")).collect();
         Self { streams, notified: BTreeMap::new() }
+    }
+
+    /// Goes on with the draws of a port where another thread ended.
+    pub(crate) fn copy_port(&mut self, from: &Self, port: PortId) {
+        self.streams[port].clone_from(&from.streams[port]);
     }
 
     /// The draws of a port.

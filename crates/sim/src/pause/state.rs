@@ -1,6 +1,7 @@
 //! Pauses at the ports that obey them.
 
 use crate::id::{Slot, Table};
+use crate::switch::port::Port;
 use xoff_fabric::model::{CLASSES, ClassId, Fabric, PortId};
 use xoff_units::{Instant, Span};
 
@@ -62,23 +63,25 @@ pub(super) struct Hold {
 const STANDING: Span = Span::from_ms(10);
 /// None stands for a longer time: watchdogs restore a queue when no pause frame came for some 100 ms.
 const LONGEST_INTERVAL: Span = Span::from_ms(20);
+/// A frame stands for so many at most, which is as many as it has bits to tell of.
+pub(super) const MOST_FRAMES: u32 = 0xfff;
 
 impl Hold {
     const NONE: Self = Self { since: Instant::ZERO, last: Instant::ZERO, interval: Span::ZERO };
 
     /// A frame is sent; `changed` if it asks for something new. `half` is the time between two frames of
-    /// a real port.
-    pub(super) fn send(&mut self, now: Instant, changed: bool, half: Span) {
+    /// a real port. For how many of those this one stands, which it tells its receiver.
+    pub(super) fn send(&mut self, now: Instant, changed: bool, half: Span) -> u32 {
         if changed {
             self.since = now;
         }
         self.last = now;
         let age = now - self.since;
-        self.interval = if age < STANDING {
-            half
-        } else {
-            half.max(Span::from_ps(age.as_ps() / 8).min(LONGEST_INTERVAL))
-        };
+        let longest = Span::from_ps(age.as_ps() / 8).min(LONGEST_INTERVAL);
+        let times = longest.as_ps() / half.as_ps().max(1);
+        let frames = if age < STANDING { 1 } else { times.clamp(1, MOST_FRAMES.into()) };
+        self.interval = half * frames;
+        frames as u32
     }
 
     /// Frames of a real port between the last one and now that were not simulated.
@@ -91,6 +94,7 @@ impl Hold {
 }
 
 /// All pauses of a run, by the port and class that obeys them.
+#[derive(Clone)]
 pub(crate) struct Pauses {
     states: Table<Slot, PauseState>,
     /// By the port that asks.
@@ -124,6 +128,37 @@ impl Pauses {
     /// Queues that can be paused, paused or not.
     pub(crate) fn slots(&self) -> usize {
         self.states.len()
+    }
+
+    /// Bytes of a pause frame on the wire.
+    pub(crate) fn frame_bytes(&self) -> u32 {
+        self.frame_bytes
+    }
+
+    /// From the end of a port's pause frame to its effect at the peer.
+    pub(crate) fn flight(&self, port: PortId) -> Span {
+        self.flight[port]
+    }
+
+    /// Takes over what is known of a port, but for the list of paused queues.
+    pub(crate) fn copy_port(&mut self, from: &Self, port: PortId) {
+        self.holds[port] = from.holds[port];
+        for class in all_classes() {
+            let slot = Slot::new(port, class);
+            self.states[slot] = from.states[slot];
+        }
+    }
+
+    /// Lists the paused queues of these ports anew, and no others.
+    pub(crate) fn list(&mut self, ports: &Table<PortId, Port>, own: impl Iterator<Item = PortId>) {
+        self.paused.clear();
+        for port in own {
+            for class in classes(ports[port].paused) {
+                let slot = Slot::new(port, class);
+                self.states[slot].place = self.paused.len() as u32;
+                self.paused.push(slot);
+            }
+        }
     }
 
     /// The last pause of a queue.

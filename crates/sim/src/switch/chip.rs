@@ -5,6 +5,7 @@ use crate::switch::buffer::Shared;
 use xoff_fabric::model::{ClassId, Trimming};
 
 /// What a switch needs beside its ports.
+#[derive(Debug, Clone)]
 pub(crate) struct SwitchState {
     /// The common part of its buffer.
     pub(crate) shared: Shared,

@@ -26,7 +26,7 @@ impl Hashes {
 }
 
 /// The fields that each switch hashes, and the hashes of packets where that differs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Hashing {
     /// The sets of fields in use, the first switch's first.
     sets: Vec<HashFields>,
@@ -74,6 +74,11 @@ impl Hashing {
         let row = self.rows.len() / self.sets.len();
         self.rows.extend(&hashes.0[..self.sets.len()]);
         Entropy(row as u32)
+    }
+
+    /// Whether packets carry the number of a row, which are added as queue pairs are opened.
+    pub(crate) fn has_rows(&self) -> bool {
+        !self.set_of.is_empty()
     }
 
     /// The hash that a switch makes of a packet.

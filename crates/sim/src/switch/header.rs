@@ -67,6 +67,38 @@ impl Headers {
         }
     }
 
+    /// What belongs to a packet beside its header, which it takes along to another thread.
+    pub(crate) fn extras(&mut self, index: PacketId) -> Option<Extras> {
+        if !self.tables {
+            return None;
+        }
+        let int = self.collected(index).copied();
+        let entropy = self.entropies.get_mut(index).and_then(Option::take);
+        Some(Extras { int, entropy })
+    }
+
+    /// Puts down the header of a packet that was made on another thread, and is counted there.
+    pub(crate) fn put(&mut self, index: PacketId, header: &PacketHeader, extras: Option<&Extras>) {
+        match self.headers.get_mut(index) {
+            Some(place) => *place = *header,
+            None => self.headers.push(*header),
+        }
+        let Some(extras) = extras else { return };
+        self.prepare(index);
+        if let Some(int) = extras.int {
+            self.ints[index] = int;
+        }
+        if self.recycles {
+            self.entropies[index] = extras.entropy;
+        }
+    }
+
+    /// Headers of a thread that makes no packets of its own: none yet, and kept like these.
+    pub(crate) fn like(&self) -> Self {
+        let Self { checked, collects, recycles, tables, .. } = *self;
+        Self { checked, collects, recycles, tables, ..Self::default() }
+    }
+
     /// What few runs do for every header.
     #[cold]
     fn prepare(&mut self, index: PacketId) {
@@ -138,6 +170,13 @@ impl Headers {
     pub(crate) fn most(&self) -> u64 {
         self.headers.len() as u64
     }
+}
+
+/// What few runs know of a packet beside its header.
+#[derive(Debug, Clone)]
+pub(crate) struct Extras {
+    int: Option<IntStack>,
+    entropy: Option<(Entropy, bool)>,
 }
 
 /// Encodes and decodes a header: what the simulator speaks must be what the wire can carry.

@@ -185,6 +185,11 @@ impl Queue {
         (index, packet)
     }
 
+    /// Nothing is in it any more.
+    pub(crate) fn clear(&mut self) {
+        (self.first, self.last, self.bytes) = (PacketId::NONE, PacketId::NONE, 0);
+    }
+
     /// The packet at its head, or [`PacketId::NONE`].
     #[inline(always)]
     pub(crate) fn first(&self) -> PacketId {

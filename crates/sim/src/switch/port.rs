@@ -81,6 +81,8 @@ pub(crate) mod port_flag {
     pub(crate) const NIC: u8 = 1;
     /// Packets can get lost on the cable.
     pub(crate) const LOSSY: u8 = 2;
+    /// The other end of the cable is simulated on another thread: see [`crate::parallel`].
+    pub(crate) const BORDER: u8 = 4;
     /// A pause expiry event is pending.
     pub(crate) const EXPIRY_PENDING: u8 = 8;
     /// A pause refresh event is pending.
@@ -175,6 +177,16 @@ impl Port {
         let careful = self.flags & (port_flag::CAREFUL | port_flag::VOQ) != 0;
         self.calm = if careful { u64::MAX } else { self.state() };
         self
+    }
+
+    /// The other end of its cable is simulated on another thread, or no longer is.
+    pub(crate) fn set_border(&mut self, border: bool) {
+        let before = self.state();
+        self.flags = self.flags & !port_flag::BORDER | if border { port_flag::BORDER } else { 0 };
+        // A calm port stays calm.
+        if self.calm != u64::MAX {
+            self.calm ^= before ^ self.state();
+        }
     }
 
     /// Takes the wire for a packet and counts it. Returns when it arrives at the other end, or

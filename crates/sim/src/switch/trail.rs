@@ -24,7 +24,7 @@ struct Trail {
 const UNKNOWN: PortId = PortId(u32::MAX);
 
 /// Which trail a packet follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(u32);
 
 impl Stamp {
@@ -49,6 +49,11 @@ impl Trails {
         Self { trails: Table::new(), stamp: Stamp::NONE, kept }
     }
 
+    /// Whether ways are kept at all.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.kept
+    }
+
     /// Begins the trail of packets to an endpoint; the stamp they bear.
     pub(crate) fn begin(&mut self, to: EndpointId) -> Stamp {
         // Out of stamps, flows go without trails, which only costs time.
@@ -56,11 +61,7 @@ impl Trails {
             return Stamp::NONE;
         }
         self.stamp.0 += 1;
-        if self.trails.get(to).is_none() {
-            let none = Trail { stamp: Stamp::NONE, ports: [UNKNOWN; LONGEST] };
-            self.trails.resize(to.index() + 1, none);
-        }
-        self.trails[to] = Trail { stamp: self.stamp, ports: [UNKNOWN; LONGEST] };
+        self.lay(to, self.stamp);
         self.stamp
     }
 
@@ -75,12 +76,28 @@ impl Trails {
 
     /// A packet has found its way.
     pub(crate) fn leave(&mut self, to: EndpointId, stamp: Stamp, passed: u8, port: PortId) {
-        if let Some(trail) = self.trails.get_mut(to)
-            && trail.stamp == stamp
+        if stamp == Stamp::NONE {
+            return;
+        }
+        // On the threads of a run that do not open connections, a trail begins with its first packet.
+        if self.trails.get(to).is_none_or(|trail| trail.stamp < stamp) {
+            self.lay(to, stamp);
+        }
+        let trail = &mut self.trails[to];
+        if trail.stamp == stamp
             && let Some(place) = trail.ports.get_mut(usize::from(passed))
         {
             *place = port;
         }
+    }
+
+    /// Begins a trail with this stamp.
+    fn lay(&mut self, to: EndpointId, stamp: Stamp) {
+        let unknown = |stamp| Trail { stamp, ports: [UNKNOWN; LONGEST] };
+        if self.trails.get(to).is_none() {
+            self.trails.resize(to.index() + 1, unknown(Stamp::NONE));
+        }
+        self.trails[to] = unknown(stamp);
     }
 }
 

@@ -17,7 +17,7 @@ use xoff_units::{Bytes, Rate, Ratio, Span};
 
 /// A fault in terms of any fabric.
 #[derive(Debug, Clone, Copy)]
-struct Any {
+pub(crate) struct Any {
     kind: u8,
     what: u32,
     at_ns: u64,
@@ -28,7 +28,7 @@ struct Any {
     ends: bool,
 }
 
-fn any() -> impl Strategy<Value = Any> {
+pub(crate) fn any() -> impl Strategy<Value = Any> {
     let times = (0u64..150_000, 1u64..200_000, select(vec![0u64, 1, 700, 50_000]));
     let more = (select(vec![0u64, 900, 100_000, 10_000_000]), 1u32..4, proptest::bool::ANY);
     (0u8..8, proptest::num::u32::ANY, times, more).prop_map(|(kind, what, times, more)| Any {
@@ -133,11 +133,11 @@ impl Any {
     }
 }
 
-fn faults(fabric: &Fabric, any: &[Any]) -> Vec<Fault> {
+pub(crate) fn faults(fabric: &Fabric, any: &[Any]) -> Vec<Fault> {
     any.iter().map(|any| any.fault(fabric)).collect()
 }
 
-fn scene(mut plan: Plan, load: &Load) -> (Fabric, Vec<xoff_workload::Flow>) {
+pub(crate) fn scene(mut plan: Plan, load: &Load) -> (Fabric, Vec<xoff_workload::Flow>) {
     plan.switches.slack = plan.switches.slack.max(300_000);
     let fabric = plan.fabric();
     let flows = load.flows(&fabric);

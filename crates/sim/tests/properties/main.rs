@@ -18,6 +18,7 @@ mod pauses;
 mod random;
 mod rivals;
 mod scrapes;
+mod threads;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

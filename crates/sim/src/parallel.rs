@@ -1,0 +1,224 @@
+//! A run on several threads, with the result of one.
+//!
+//! The fabric is [cut](cut) into parts, one for each thread: the first has all hosts, and all have switches. Each
+//! [part](part) is an engine with an event queue of its own. What goes over a cable from one part to another is
+//! [mail](border), and takes a known time at least, which is how far parts may be apart: they go in
+//! [steps](section) of half of it. Within an instant, events of different parts cannot touch each other, and those of one
+//! part come in the order that they always have; so the result is the same to the bit, whatever the number of threads.
+//!
+//! Threads work side by side in *sections*, from one thing that concerns all parts (a fault, a sample, a search for
+//! deadlocks) to the next. In between, and in runs with anything that acts beyond cables (see [`Engine::may_be_cut`]), there is one
+//! engine on one thread, as if there had never been others.
+//!
+//! What it is not: hosts are one part, because what queue pairs, flows and jobs do to each other takes no time. They are a third
+//! of the work or more, so that more than three or four threads gain little.
+
+pub(crate) mod border;
+mod clock;
+mod cut;
+mod part;
+mod section;
+
+use crate::engine::Engine;
+use crate::event::{Event, EventQueue, Key};
+use crate::id::Table;
+use crate::report::Outcome;
+use crate::wheel::Wheel;
+use crate::{Settings, build};
+use cut::{Cut, PartId};
+use part::part_of;
+use section::Section;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use xoff_fabric::model::{Fabric, PortId};
+use xoff_units::{Instant, Span};
+
+/// Events of the hosts' part in one section: enough for what parting and meeting costs.
+const SECTION: u64 = 1 << 22;
+
+/// Windows are no longer than this: a search for a deadlock, which concerns all parts, is scheduled 20 us ahead.
+const LONGEST_WINDOW: Span = Span::from_us(4);
+
+/// A section of fewer windows is not worth it.
+const FEWEST_WINDOWS: u64 = 4;
+
+/// On how many threads packets are simulated. The result does not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threads {
+    /// So many at most.
+    pub count: usize,
+    /// The others join after so many events, and again after so many whenever it was not worth it: runs that end soon need no
+    /// threads.
+    pub after: u64,
+}
+
+impl Threads {
+    /// One thread.
+    pub const ONE: Self = Self { count: 1, after: 0 };
+
+    /// Up to so many, where a run is long enough.
+    pub const fn up_to(count: usize) -> Self {
+        Self { count, after: 1 << 20 }
+    }
+}
+
+/// A queue of events for such a fabric, that reaches as far ahead as mail from other threads comes.
+pub(crate) fn wheel(fabric: &Fabric, settings: &Settings) -> Wheel {
+    let (density, horizon) = build::event_density(fabric);
+    let ahead = if settings.threads.count > 1 { LONGEST_WINDOW * 3 } else { Span::ZERO };
+    Wheel::new(density, horizon + ahead)
+}
+
+type Part<'a> = Mutex<Engine<'a, Wheel>>;
+
+fn lock<'m, 'a>(part: &'m Part<'a>) -> MutexGuard<'m, Engine<'a, Wheel>> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the whole run keeps of its parts from one section to the next.
+struct Crew<'m, 'a> {
+    parts: &'m [Part<'a>],
+    /// To each thread but this one.
+    orders: Vec<mpsc::Sender<Arc<Section>>>,
+    done: mpsc::Receiver<()>,
+    /// What ports had sent when the fabric was last cut.
+    sent: Table<PortId, u64>,
+}
+
+impl<'a> Engine<'a, Wheel> {
+    /// Whether parts of this run touch each other over cables only.
+    pub(crate) fn may_be_cut(&self) -> bool {
+        let net = &self.net;
+        self.fluid.is_none()
+            && net.credits.is_empty()
+            && net.voqs.is_empty()
+            && self.fabric.marking.notify.is_none()
+            && !net.balance.sees_beyond_cables()
+            && !(net.hashing.has_rows() && self.hosts.jobs.count() > 0)
+            && !self.fabric.switches.is_empty()
+    }
+
+    /// Runs on up to so many threads, this one included.
+    pub(crate) fn run_on_threads(&mut self, settings: &Settings) -> Outcome {
+        let most = self.fabric.switches.len() + 1;
+        let threads = settings.threads.count.min(most).min(PartId::MOST);
+        if threads < 2 || !self.may_be_cut() {
+            return self.run();
+        }
+        if !self.begin_run() {
+            return Outcome::Completed;
+        }
+        // Runs that end soon are spared the parts.
+        let patience = settings.threads.after.max(1);
+        self.observation.shorten_stretch(patience);
+        if let Some(outcome) = self.run_stretch() {
+            return outcome;
+        }
+        let part = |_| Mutex::new(self.part(settings));
+        let parts: Vec<Part<'a>> = (1..threads).map(part).collect();
+        thread::scope(|scope| {
+            let (finished, done) = mpsc::channel();
+            let mut orders = Vec::new();
+            for (part, index) in parts.iter().zip(1..) {
+                let (order, sections) = mpsc::channel::<Arc<Section>>();
+                let finished = finished.clone();
+                orders.push(order);
+                scope.spawn(move || {
+                    for section in sections {
+                        section.run(&mut lock(part), index);
+                        // The other end is gone only when its thread has panicked.
+                        let _ = finished.send(());
+                    }
+                });
+            }
+            let mut crew = Crew { parts: &parts, orders, done, sent: Table::new() };
+            self.run_with(&mut crew, patience)
+        })
+    }
+
+    fn run_with(&mut self, crew: &mut Crew<'_, 'a>, patience: u64) -> Outcome {
+        loop {
+            let before = self.observation.events();
+            let outcome = self.section(crew);
+            // What concerns all parts comes next.
+            let next = (self.now + Span::from_ps(1), Key(0));
+            if let Some(outcome) = outcome.or_else(|| self.run_before(next)) {
+                return outcome;
+            }
+            if self.observation.events() - before < patience / 8 {
+                self.observation.shorten_stretch(patience);
+                if let Some(outcome) = self.run_stretch() {
+                    return outcome;
+                }
+            }
+        }
+    }
+
+    /// A section on all threads, if there is time for one: how the run ends, if it does with it.
+    fn section(&mut self, crew: &mut Crew<'_, 'a>) -> Option<Outcome> {
+        let threads = crew.parts.len() + 1;
+        let cut = self.cut_into(threads, &mut crew.sent);
+        let window = Span::from_ps(cut.lookahead.as_ps() / 2).min(LONGEST_WINDOW);
+        let events = self.events.take_all();
+        let common = |event: &&Event| part_of(event.key, &cut).is_none();
+        let limit = events.iter().filter(common).map(|event| event.at).min();
+        let limit = limit.unwrap_or(Instant::MAX);
+        if window.is_zero() || limit < self.now + window * FEWEST_WINDOWS {
+            events.into_iter().for_each(|event| self.events.push(event));
+            return None;
+        }
+        self.part_with(crew.parts, &cut, events);
+        let section = Arc::new(Section::new(threads, (self.now, limit), window, SECTION));
+        for order in &crew.orders {
+            order.send(section.clone()).expect("threads wait for orders");
+        }
+        let ended = section.run(self, 0);
+        for _ in crew.parts {
+            crew.done.recv().expect("threads end what they began");
+        }
+        self.sections.add(&ended.tally);
+        self.meet(crew.parts, &cut, ended.outcome)
+    }
+
+    /// Hands their switches over to the parts.
+    fn part_with(&mut self, parts: &[Part<'a>], cut: &Cut, events: Vec<Event>) {
+        let mut parts: Vec<_> = parts.iter().map(lock).collect();
+        for (part, index) in parts.iter_mut().zip(1..) {
+            part.take_over(self, cut, index);
+        }
+        self.open_border(cut);
+        let own = |port: &PortId| cut.owners.of(*port) == PartId::HOSTS;
+        self.net.pauses.list(&self.net.ports, self.net.ports.ids().filter(own));
+        for event in events {
+            let part = part_of(event.key, cut).map_or(0, PartId::index);
+            match part.checked_sub(1) {
+                None => self.events.push(event),
+                Some(part) => {
+                    let event = parts[part].adopt(event, &mut self.net);
+                    parts[part].events.push(event);
+                }
+            }
+        }
+    }
+
+    /// Takes everything back, and tells what was to be told. The run may have ended with an event of the hosts'
+    /// part: what the others have before it is done first.
+    fn meet(
+        &mut self,
+        parts: &[Part<'a>],
+        cut: &Cut,
+        ended: Option<(Outcome, Key)>,
+    ) -> Option<Outcome> {
+        for (part, index) in parts.iter().zip(1..) {
+            let mut part = lock(part);
+            part.give_back(self, cut, index);
+        }
+        self.net.pauses.list(&self.net.ports, self.net.ports.ids());
+        if let Some((_, last)) = ended.filter(|(outcome, _)| *outcome != Outcome::Interrupted) {
+            let more = self.run_before((self.now, last));
+            assert_eq!(more, None, "only hosts end a run");
+        }
+        self.close_border();
+        ended.map(|(outcome, _)| outcome)
+    }
+}

@@ -1,0 +1,219 @@
+//! Parts: engines that have some of the switches while threads work side by side, and nothing in between.
+//!
+//! A part is an engine like the whole one, with tables of the same ids, of which it uses its own rows. What
+//! belongs to its switches is copied over when threads part and back when they meet; packets and events move. What only the first
+//! part may do, because it concerns all (faults, samples, searches for deadlocks), it does when all have met.
+
+use crate::Settings;
+use crate::account::Accounts;
+use crate::adapt::state::Adaptation;
+use crate::convergence::state::Convergence;
+use crate::deadlock::state::Deadlocks;
+use crate::engine::Engine;
+use crate::event::{Event, EventQueue, Key, Kind};
+use crate::fault::state::Faults;
+use crate::hosts::Hosts;
+use crate::id::{PacketId, Slot, Table};
+use crate::net::Net;
+use crate::observe::Observation;
+use crate::parallel::border::Mail;
+use crate::parallel::cut::{Cut, PartId};
+use crate::report::Silent;
+use crate::switch::packet::Packets;
+use crate::switch::trail::Trails;
+use crate::wheel::Wheel;
+use std::sync::Arc;
+use xoff_fabric::model::PortId;
+use xoff_units::Instant;
+
+/// Packets that a part has room for at first.
+const PACKETS: usize = 1 << 12;
+
+impl<'a> Engine<'a, Wheel> {
+    /// A part without switches so far, for the same run.
+    pub(super) fn part(&self, settings: &Settings) -> Self {
+        let net = Net {
+            headers: self.net.headers.like(),
+            packets: Packets::new(PACKETS),
+            ports: self.net.ports.clone(),
+            profiles: self.net.profiles.clone(),
+            schedulers: self.net.schedulers.clone(),
+            turns: Table::new(),
+            switches: self.net.switches.clone(),
+            links: self.net.links.clone(),
+            pauses: self.net.pauses.clone(),
+            credits: Table::new(),
+            voqs: Table::new(),
+            routing: self.net.routing.clone(),
+            hashing: self.net.hashing.clone(),
+            trails: Trails::new(self.net.trails.are_kept()),
+            balance: self.net.balance.like(),
+            marking: self.net.marking.clone(),
+            adaptation: Adaptation::default(),
+            deadlocks: Deadlocks::new(false, false),
+            convergence: Convergence::default(),
+            gap: self.net.gap,
+        };
+        // Nothing is ever said to it, and it takes no memory.
+        let silent = Box::leak(Box::new(Silent));
+        let observation = Observation::new(self.fabric, silent, settings);
+        let faults = Faults::new(self.fabric, Vec::new());
+        let hosts = Hosts::none(&self.hosts.flows);
+        let events = super::wheel(self.fabric, settings);
+        Engine::new(self.fabric, events, (net, hosts), faults, observation, Instant::MAX)
+    }
+
+    /// This part of the run begins to work beside others.
+    pub(super) fn open_border(&mut self, cut: &Cut) {
+        self.border.owners = cut.owners.clone();
+        self.border.out.resize_with(cut.switches.len(), Mail::default);
+        self.border.traces = Some(Vec::new());
+        self.border.search = None;
+        self.net.deadlocks.stirred = false;
+    }
+
+    /// Takes over the switches of a part, with all that is in them, but for their events.
+    pub(super) fn take_over(&mut self, whole: &mut Self, cut: &Cut, part: usize) {
+        let fabric = self.fabric;
+        self.now = whole.now;
+        self.events.begin_at(whole.now);
+        self.net.profiles.clone_from(&whole.net.profiles);
+        self.net.links.clone_from(&whole.net.links);
+        self.net.routing = Arc::clone(&whole.net.routing);
+        self.net.convergence.disturbed = whole.net.convergence.is_disturbed();
+        self.move_switches(whole, cut, part);
+        self.net.pauses.list(&self.net.ports, cut.ports(fabric, part));
+        self.open_border(cut);
+        for port in cut.ports(fabric, part) {
+            let peer = self.net.ports[port].peer();
+            if cut.owners.of(peer) == PartId::new(part) {
+                continue;
+            }
+            self.net.ports[port].set_border(true);
+            if cut.owners.of(peer) == PartId::HOSTS {
+                whole.net.ports[peer].set_border(true);
+            }
+        }
+    }
+
+    /// Gives everything back that [`Engine::take_over`] has taken, events included, and what was counted meanwhile.
+    pub(super) fn give_back(&mut self, whole: &mut Self, cut: &Cut, part: usize) {
+        let fabric = self.fabric;
+        whole.move_switches(self, cut, part);
+        for port in cut.ports(fabric, part) {
+            whole.net.ports[port].set_border(false);
+            let peer = whole.net.ports[port].peer();
+            whole.net.ports[peer].set_border(false);
+            whole.net.links.take_draws(port, &self.net.links);
+        }
+        for event in self.events.take_all() {
+            let event = whole.adopt(event, &mut self.net);
+            whole.events.push(event);
+        }
+        whole.accounts.take_in(&mut self.accounts);
+        whole.observation.count_more(self.observation.take_events());
+        whole.net.headers.written += std::mem::take(&mut self.net.headers.written);
+        whole.net.headers.written_bytes += std::mem::take(&mut self.net.headers.written_bytes);
+        let stirred = std::mem::take(&mut self.net.deadlocks.stirred);
+        whole.net.deadlocks.stirred |= stirred;
+        let search = self.border.search.take();
+        whole.border.search = [search, whole.border.search].into_iter().flatten().min();
+        // What the last window sent: whoever it was for has nothing of its own any more.
+        let mut out = std::mem::take(&mut self.border.out);
+        out.iter_mut().for_each(|mail| whole.take_mail(mail));
+        let told = self.border.traces.take().unwrap_or_default();
+        whole.border.traces.get_or_insert_default().extend(told);
+        debug_assert_eq!(self.net.packets.live(), 0, "a packet was left on a thread");
+    }
+
+    /// Copies the switches of a part, with their ports, from where they were simulated last, and moves their packets.
+    fn move_switches(&mut self, from: &mut Self, cut: &Cut, part: usize) {
+        let fabric = self.fabric;
+        for &switch in &cut.switches[part] {
+            self.net.switches[switch] = from.net.switches[switch].clone();
+            self.net.balance.take_switch(&mut from.net.balance, switch);
+        }
+        for port in cut.ports(fabric, part) {
+            self.net.ports[port].clone_from(&from.net.ports[port]);
+            self.net.schedulers[port].clone_from(&from.net.schedulers[port]);
+            self.net.pauses.copy_port(&from.net.pauses, port);
+            self.net.marking.copy_port(&from.net.marking, port);
+            self.net.balance.copy_port(&from.net.balance, port);
+            self.move_queues(&mut from.net, port);
+        }
+    }
+
+    /// Moves the packets that wait at a port, whose state is here already.
+    fn move_queues(&mut self, from: &mut Net, port: PortId) {
+        let here = &mut self.net.ports[port];
+        for lane in here.lanes.iter_mut().filter(|lane| !lane.queue.is_empty()) {
+            let (mut old, deepest) = (lane.queue, lane.queue.deepest);
+            lane.queue.clear();
+            while !old.is_empty() {
+                let (index, packet) = old.pop(&mut from.packets);
+                let (packet, size) = (*packet, packet.size);
+                let extras = from.headers.extras(index);
+                let header = *from.headers.get(index);
+                from.packets.release(index);
+                let index = self.net.packets.add(&packet);
+                self.net.headers.put(index, &header, extras.as_ref());
+                lane.queue.push(&mut self.net.packets, index, size);
+            }
+            lane.queue.deepest = deepest;
+        }
+    }
+
+    /// An event of another part, with the packet that it is about.
+    pub(super) fn adopt(&mut self, event: Event, from: &mut Net) -> Event {
+        if !event.key.is(Kind::Arrive) && !event.key.is(Kind::Deliver) {
+            return event;
+        }
+        let old = PacketId(event.data);
+        let extras = from.headers.extras(old);
+        let header = *from.headers.get(old);
+        let packet = from.packets.take(old);
+        let index = self.net.packets.add(&packet);
+        self.net.headers.put(index, &header, extras.as_ref());
+        Event { data: index.0, ..event }
+    }
+
+    /// All parts have met: does what was asked for that concerns all of them, and tells what happened in its order.
+    pub(super) fn close_border(&mut self) {
+        let mut traces = self.border.traces.take().unwrap_or_default();
+        traces.sort_by_key(|(key, trace)| (trace.at, *key));
+        traces.iter().for_each(|(_, trace)| self.observation.observer.trace(trace));
+        // Packets have other places now.
+        self.net.deadlocks.forget_all();
+        if std::mem::take(&mut self.net.deadlocks.stirred) {
+            self.net.deadlocks.stir();
+        }
+        if let Some(at) = self.border.search.take() {
+            self.search_at(at);
+        }
+    }
+}
+
+/// The part that an event happens in; nothing if it concerns all.
+pub(super) fn part_of(key: Key, cut: &Cut) -> Option<PartId> {
+    let id = key.id();
+    match key.kind()? {
+        Kind::End | Kind::Fault | Kind::Deadlock | Kind::Sample | Kind::StallCheck => None,
+        Kind::Start | Kind::Job | Kind::Deadline | Kind::Drain => Some(PartId::HOSTS),
+        Kind::Pause | Kind::PauseExpiry | Kind::PauseRefresh => Some(cut.owners.of(PortId(id))),
+        Kind::Deliver | Kind::Arrive | Kind::Transmit => Some(cut.owners.of(PortId(id))),
+        Kind::Watchdog => Some(cut.owners.of(Slot(id).port())),
+    }
+}
+
+impl Accounts {
+    /// Adds what was counted elsewhere, which is zero from now on.
+    fn take_in(&mut self, other: &mut Self) {
+        self.totals.take_in(std::mem::take(&mut other.totals));
+        for (own, other) in self.classes.iter_mut().zip(other.classes.iter_mut()) {
+            own.take_in(std::mem::take(other));
+        }
+        for (own, other) in self.health.iter_mut().zip(other.health.iter_mut()) {
+            own.add_all(&std::mem::take(other));
+        }
+    }
+}
