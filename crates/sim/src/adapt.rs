@@ -52,7 +52,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let full = rate.bytes_in(interval).get().max(1);
         let paused = self.net.ports[port].paused & slot.bit() != 0;
         let lane = &self.net.ports[port].lanes[class.index()];
-        let (wire_bytes, packets) = (self.wire_bytes(lane), lane.tx_packets);
+        let (wire_bytes, packets) = (lane.wire_bytes(self.net.gap), lane.tx_packets);
         let length = u64::from(lane.queue.bytes);
         let counts = self.accounts.classes[slot];
         let queue = &mut self.net.adaptation.queues[index];

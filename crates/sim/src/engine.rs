@@ -8,7 +8,7 @@
 //! that an event is a few loads and stores and nothing is allocated while the loop runs.
 
 use crate::account::Accounts;
-use crate::event::{Event, EventQueue, Key, Kind, Word};
+use crate::event::{Event, EventQueue, Key, Kind, MAX_ID, Word};
 use crate::fault::state::Faults;
 use crate::fluid::state::Fluid;
 use crate::hosts::Hosts;
@@ -16,15 +16,16 @@ use crate::id::{EndpointId, FlowId, PacketId, PlaneId, Slot};
 use crate::lookahead::Lookahead;
 use crate::net::Net;
 use crate::observe::{Look, Observation};
-use crate::parallel::border::Border;
+use crate::parallel::border::{Border, Told};
 use crate::report::{Outcome, Progress, Sections, Trace, TraceKind};
-use crate::switch::port::{Lane, port_flag};
+use crate::switch::port::port_flag;
 use crate::wheel::Wheel;
 use xoff_fabric::model::{Fabric, PortId, SwitchId};
 use xoff_units::{Instant, Span};
 
-/// Comes before all events of its instant, and is none of the fabric.
-const WINDOW_END: Key = Key::new(Kind::End, 1);
+/// Ends of windows, which are no events of the fabric: before all events of the instant, and where a sample is taken.
+pub(crate) const WINDOW_END: Key = Key::new(Kind::End, 1);
+pub(crate) const WINDOW_END_AT_SAMPLE: Key = Key::new(Kind::Sample, MAX_ID);
 
 /// All state of a run.
 pub(crate) struct Engine<'a, Q> {
@@ -147,9 +148,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
     }
 
-    /// Handles the events before `end`, where there may be no others to handle: how the run ends, if it does.
-    pub(crate) fn run_window(&mut self, end: Instant) -> Option<Outcome> {
-        self.events.push(Event { at: end, key: WINDOW_END, data: 0 });
+    /// Handles the events before the end of a window: how the run ends, if it does.
+    pub(crate) fn run_window(&mut self, (at, key): (Instant, Key)) -> Option<Outcome> {
+        debug_assert!(key == WINDOW_END || key == WINDOW_END_AT_SAMPLE, "no end of a window");
+        self.events.push(Event { at, key, data: 0 });
         self.window_is_over = false;
         while !self.window_is_over {
             if let Some(outcome) = self.run_stretch() {
@@ -199,6 +201,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             },
             Some(Kind::Watchdog) => self.watch(Slot(id)),
             Some(Kind::Deadlock) => self.search_for_deadlock(),
+            Some(Kind::Sample) if event.key == WINDOW_END_AT_SAMPLE => self.end_window(),
             Some(Kind::Sample) if id == Look::Sample as u32 => self.take_sample(),
             Some(Kind::Sample) if id == Look::Scrape as u32 => self.take_scrape(),
             Some(Kind::Sample) => match id.checked_sub(Look::Adapt as u32 + 1) {
@@ -301,11 +304,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.net.packet_hops()
     }
 
-    /// What the packets of a lane took of its wire, preamble and gap included.
-    pub(crate) fn wire_bytes(&self, lane: &Lane) -> u64 {
-        lane.tx_bytes + lane.tx_packets * u64::from(self.net.gap)
-    }
-
     pub(crate) fn report_progress(&mut self) -> bool {
         let progress = self.progress();
         self.observation.observer.progress(&progress)
@@ -340,9 +338,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         let (port, class) = (slot.port(), slot.class().0);
         let flow = flow.map(|flow| flow.0);
         let trace = Trace { at: self.now, kind, port, class, flow, bytes };
-        match &mut self.border.traces {
+        match &mut self.border.told {
             // Other threads do not know yet what came before it.
-            Some(traces) => traces.push((self.handling, trace)),
+            Some(told) => told.push((self.handling, Told::Trace(trace))),
             None => self.observation.observer.trace(&trace),
         }
     }

@@ -6,7 +6,7 @@
 //! [steps](section) of half of it. Within an instant, events of different parts cannot touch each other, and those of one
 //! part come in the order that they always have; so the result is the same to the bit, whatever the number of threads.
 //!
-//! Threads work side by side in *sections*, from one thing that concerns all parts (a fault, a sample, a search for
+//! Threads work side by side in *sections*, from one thing that concerns all parts (a fault, a scrape, a search for
 //! deadlocks) to the next. In between, and in runs with anything that acts beyond cables (see [`Engine::may_be_cut`]), there is one
 //! engine on one thread, as if there had never been others.
 //!
@@ -20,14 +20,15 @@ mod part;
 mod section;
 
 use crate::engine::Engine;
-use crate::event::{Event, EventQueue, Key};
+use crate::event::{Event, EventQueue, Key, Kind};
 use crate::id::Table;
+use crate::observe::Look;
 use crate::report::Outcome;
 use crate::wheel::Wheel;
 use crate::{Settings, build};
 use cut::{Cut, PartId};
 use part::part_of;
-use section::Section;
+use section::{Section, Terms};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use xoff_fabric::model::{Fabric, PortId};
@@ -38,6 +39,9 @@ const SECTION: u64 = 1 << 22;
 
 /// Windows are no longer than this: a search for a deadlock, which concerns all parts, is scheduled 20 us ahead.
 const LONGEST_WINDOW: Span = Span::from_us(4);
+
+/// Queues are sampled, which every part does for itself.
+const SAMPLE: Key = Key::new(Kind::Sample, Look::Sample as u32);
 
 /// A section of fewer windows is not worth it.
 const FEWEST_WINDOWS: u64 = 4;
@@ -159,16 +163,28 @@ impl<'a> Engine<'a, Wheel> {
         let threads = crew.parts.len() + 1;
         let cut = self.cut_into(threads, &mut crew.sent);
         let window = Span::from_ps(cut.lookahead.as_ps() / 2).min(LONGEST_WINDOW);
-        let events = self.events.take_all();
-        let common = |event: &&Event| part_of(event.key, &cut).is_none();
+        let mut events = self.events.take_all();
+        let is_sample = |event: &Event| event.key == SAMPLE;
+        let common = |event: &&Event| part_of(event.key, &cut).is_none() && !is_sample(event);
         let limit = events.iter().filter(common).map(|event| event.at).min();
         let limit = limit.unwrap_or(Instant::MAX);
         if window.is_zero() || limit < self.now + window * FEWEST_WINDOWS {
             events.into_iter().for_each(|event| self.events.push(event));
             return None;
         }
+        let common = events.iter().filter(common).count();
+        let sample = events.iter().position(is_sample).map(|place| events.swap_remove(place));
+        let terms = Terms {
+            start: self.now,
+            limit,
+            window,
+            next_sample: sample.map_or(Instant::MAX, |sample| sample.at),
+            sample_period: self.observation.period(Look::Sample),
+            common,
+            events: SECTION,
+        };
         self.part_with(crew.parts, &cut, events);
-        let section = Arc::new(Section::new(threads, (self.now, limit), window, SECTION));
+        let section = Arc::new(Section::new(threads, terms));
         for order in &crew.orders {
             order.send(section.clone()).expect("threads wait for orders");
         }
@@ -177,6 +193,9 @@ impl<'a> Engine<'a, Wheel> {
             crew.done.recv().expect("threads end what they began");
         }
         self.sections.add(&ended.tally);
+        if let Some(sample) = sample {
+            self.events.push(Event { at: ended.next_sample, ..sample });
+        }
         self.meet(crew.parts, &cut, ended.outcome)
     }
 

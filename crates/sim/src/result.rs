@@ -221,7 +221,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         ClassResult {
             tx_packets: lane.tx_packets,
             tx_bytes: lane.tx_bytes,
-            wire_bytes: self.wire_bytes(lane),
+            wire_bytes: lane.wire_bytes(self.net.gap),
             marked: count.marked,
             dropped_packets: count.dropped_packets,
             dropped_bytes: count.dropped_bytes,

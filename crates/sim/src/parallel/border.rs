@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key};
 use crate::id::PacketId;
 use crate::parallel::cut::{Owners, PartId};
-use crate::report::Trace;
+use crate::report::{Observer, Sample, Sent, Trace};
 use crate::switch::header::{Extras, PacketHeader};
 use crate::switch::packet::Packet;
 use xoff_fabric::model::PortId;
@@ -40,6 +40,34 @@ impl Mail {
     }
 }
 
+/// What an observer is told of one part of the fabric.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Told {
+    Trace(Trace),
+    Sample(Sample),
+    Sent(Sent),
+}
+
+impl Told {
+    pub(crate) fn tell(&self, observer: &mut dyn Observer) {
+        match self {
+            Self::Trace(trace) => observer.trace(trace),
+            Self::Sample(sample) => observer.sample(sample),
+            Self::Sent(sent) => observer.sent(sent),
+        }
+    }
+
+    /// When, and where among what is told of one event.
+    pub(super) fn place(&self) -> (Instant, Option<PortId>) {
+        match self {
+            Self::Trace(trace) => (trace.at, None),
+            Self::Sample(Sample { at, port, .. }) | Self::Sent(Sent { at, port, .. }) => {
+                (*at, Some(*port))
+            }
+        }
+    }
+}
+
 /// The outgoing mail of a part, and what it has to tell that concerns all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Border {
@@ -48,7 +76,7 @@ pub(crate) struct Border {
     pub(super) out: Vec<Mail>,
     /// What observers are told when all parts have come so far, with the event in which it happened. Nothing while
     /// there is one part: then they are told at once.
-    pub(crate) traces: Option<Vec<(Key, Trace)>>,
+    pub(crate) told: Option<Vec<(Key, Told)>>,
     /// The first search for a deadlock that was asked for since the parts are apart.
     pub(super) search: Option<Instant>,
 }
@@ -62,7 +90,7 @@ impl Border {
 
     /// A search for a deadlock concerns all parts. Whether there are several, which will see to it.
     pub(crate) fn takes_search(&mut self, at: Instant) -> bool {
-        if self.traces.is_none() {
+        if self.told.is_none() {
             return false;
         }
         self.search = Some(self.search.map_or(at, |search| search.min(at)));

@@ -67,7 +67,7 @@ impl<'a> Engine<'a, Wheel> {
     pub(super) fn open_border(&mut self, cut: &Cut) {
         self.border.owners = cut.owners.clone();
         self.border.out.resize_with(cut.switches.len(), Mail::default);
-        self.border.traces = Some(Vec::new());
+        self.border.told = Some(Vec::new());
         self.border.search = None;
         self.net.deadlocks.stirred = false;
     }
@@ -121,8 +121,8 @@ impl<'a> Engine<'a, Wheel> {
         // What the last window sent: whoever it was for has nothing of its own any more.
         let mut out = std::mem::take(&mut self.border.out);
         out.iter_mut().for_each(|mail| whole.take_mail(mail));
-        let told = self.border.traces.take().unwrap_or_default();
-        whole.border.traces.get_or_insert_default().extend(told);
+        let told = self.border.told.take().unwrap_or_default();
+        whole.border.told.get_or_insert_default().extend(told);
         debug_assert_eq!(self.net.packets.live(), 0, "a packet was left on a thread");
     }
 
@@ -177,11 +177,22 @@ impl<'a> Engine<'a, Wheel> {
         Event { data: index.0, ..event }
     }
 
+    /// Samples the queues of a part.
+    pub(super) fn sample_part(&mut self, part: usize) {
+        let (owners, part) = (self.border.owners.clone(), PartId::new(part));
+        self.sample_ports(|port| owners.of(port) == part);
+        // All parts together handle one event.
+        self.observation.count_more((part == PartId::HOSTS).into());
+    }
+
     /// All parts have met: does what was asked for that concerns all of them, and tells what happened in its order.
     pub(super) fn close_border(&mut self) {
-        let mut traces = self.border.traces.take().unwrap_or_default();
-        traces.sort_by_key(|(key, trace)| (trace.at, *key));
-        traces.iter().for_each(|(_, trace)| self.observation.observer.trace(trace));
+        let mut told = self.border.told.take().unwrap_or_default();
+        told.sort_by_key(|(key, told)| {
+            let (at, port) = told.place();
+            (at, *key, port)
+        });
+        told.iter().for_each(|(_, told)| told.tell(self.observation.observer));
         // Packets have other places now.
         self.net.deadlocks.forget_all();
         if std::mem::take(&mut self.net.deadlocks.stirred) {

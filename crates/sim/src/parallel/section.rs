@@ -4,9 +4,11 @@
 //! window before it. What is sent in a window arrives after the end of the next one, so that everything that arrives in a
 //! window is known before the window is simulated, at either end. The hosts are ahead because they decide when
 //! the run ends: the others then go exactly as far, and nobody has gone too far.
+//!
+//! A window ends where queues are sampled: each part samples its own when it has come there.
 
-use crate::engine::Engine;
-use crate::event::Key;
+use crate::engine::{Engine, WINDOW_END, WINDOW_END_AT_SAMPLE};
+use crate::event::{EventQueue, Key};
 use crate::parallel::border::Mail;
 use crate::parallel::clock::{Clock, News};
 use crate::report::{Outcome, Sections};
@@ -17,6 +19,36 @@ use xoff_units::{Instant, Span};
 /// Events of the hosts' part after which observers hear how far the run is.
 const REPORT_EVERY: u64 = 1 << 18;
 
+/// A section ends when a part has so much to tell.
+const MOST_TOLD: usize = 1 << 20;
+
+/// How a section goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    pub(super) start: Instant,
+    /// Something happens then that concerns all parts.
+    pub(super) limit: Instant,
+    pub(super) window: Span,
+    /// Queues are sampled then; [`Instant::MAX`] is never.
+    pub(super) next_sample: Instant,
+    pub(super) sample_period: Span,
+    /// So many events wait with the hosts' part that concern all.
+    pub(super) common: usize,
+    /// The section ends when the hosts' part has handled so many events.
+    pub(super) events: u64,
+}
+
+impl Terms {
+    /// Where a window ends whose end is `at`, or the next sample.
+    fn end(&self, at: Instant, next_sample: Instant) -> (Instant, Key) {
+        if next_sample <= at && next_sample < self.limit {
+            (next_sample, WINDOW_END_AT_SAMPLE)
+        } else {
+            (at, WINDOW_END)
+        }
+    }
+}
+
 /// What all threads know of a section.
 #[derive(Debug)]
 pub(super) struct Section {
@@ -24,31 +56,23 @@ pub(super) struct Section {
     /// Mail that was sent in steps with even and with odd numbers, by sender and receiver.
     post: Vec<[Mutex<Mail>; 2]>,
     parts: usize,
-    pub(super) start: Instant,
-    /// Something happens then that concerns all parts.
-    pub(super) limit: Instant,
-    pub(super) window: Span,
-    /// The section ends when the hosts' part has handled so many events.
-    pub(super) events: u64,
+    terms: Terms,
 }
 
 /// How a section ended for the hosts' part.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
     /// The run is over, with the event that was handled last.
     pub(super) outcome: Option<(Outcome, Key)>,
     pub(super) tally: Sections,
+    /// Queues are sampled next then.
+    pub(super) next_sample: Instant,
 }
 
 impl Section {
-    pub(super) fn new(
-        parts: usize,
-        (start, limit): (Instant, Instant),
-        window: Span,
-        events: u64,
-    ) -> Self {
+    pub(super) fn new(parts: usize, terms: Terms) -> Self {
         let post = (0..parts * parts).map(|_| Default::default()).collect();
-        Self { clock: Clock::new(parts), post, parts, start, limit, window, events }
+        Self { clock: Clock::new(parts), post, parts, terms }
     }
 
     fn mail(&self, from: usize, to: usize, step: usize) -> MutexGuard<'_, Mail> {
@@ -80,56 +104,88 @@ impl Section {
     /// Simulates the section on one thread.
     pub(super) fn run(&self, engine: &mut Engine<'_, Wheel>, me: usize) -> Ended {
         let _watch = self.clock.watch();
-        let leads = me == 0;
-        let (mut limit, mut ended) = (self.limit, Ended::default());
+        let (terms, leads) = (&self.terms, me == 0);
+        let mut own = Own { handled: 0, first: engine.observation.events(), reported: 0 };
+        let (mut limit, mut next_sample) = (terms.limit, terms.next_sample);
+        let (mut outcome, mut tally, mut sample_is_due) = (None, Sections::default(), false);
         // How far the hosts' part is, and where it goes.
-        let mut lead = self.start;
-        let mut target = limit.min(self.start + self.window);
-        let (first, mut reported) = (engine.observation.events(), 0);
-        let mut before = 0;
+        let mut lead = (terms.start, WINDOW_END);
+        let mut target = terms.end(limit.min(terms.start + terms.window), next_sample);
         for step in 0.. {
             self.receive(engine, me, step);
-            let mut own_limit = Instant::MAX;
-            if let Some(outcome) = engine.run_window(if leads { target } else { lead }) {
-                assert!(leads, "only hosts end a run");
-                ended.outcome = Some((outcome, engine.handling));
-                own_limit = engine.now;
+            let ended = engine.run_window(if leads { target } else { lead });
+            if std::mem::take(&mut sample_is_due) {
+                engine.sample_part(me);
             }
-            let handled = engine.observation.events() - first;
-            if leads && ended.outcome.is_none() && handled >= reported + REPORT_EVERY {
-                reported = handled;
-                if !engine.report_progress() {
-                    ended.outcome = Some((Outcome::Interrupted, Key(0)));
-                    own_limit = target;
+            assert!(leads || ended.is_none(), "only hosts end a run");
+            let mut news = own.news(engine, target.0);
+            if leads {
+                outcome = ended.map(|outcome| (outcome, engine.handling));
+                let goes_on = outcome.is_none() && own.goes_on(engine);
+                if outcome.is_some() {
+                    news.limit = engine.now;
+                } else if !goes_on {
+                    outcome = Some((Outcome::Interrupted, Key(0)));
+                }
+                // Whether anything is left that keeps samples coming, only all together know.
+                let alone = target.1 == WINDOW_END_AT_SAMPLE && engine.events.at_most(terms.common);
+                if !goes_on || alone || own.handled >= terms.events {
+                    news.limit = news.limit.min(target.0);
                 }
             }
-            if leads && handled >= self.events {
-                own_limit = own_limit.min(target);
-            }
-            let search = engine.border.search.unwrap_or(Instant::MAX);
-            let sent = self.send(engine, me, step);
-            let earliest = sent.min(engine.events.earliest());
-            let events = handled - std::mem::replace(&mut before, handled);
-            let news = News { earliest, limit: own_limit.min(search), events, most: events };
+            news.earliest = self.send(engine, me, step).min(engine.events.earliest());
             let all = self.clock.end_step(me, step, news);
-            ended.tally.add(&Sections {
-                count: 0,
-                steps: 1,
-                events: all.events,
-                critical: all.most,
-            });
+            tally.add(&Sections { count: 0, steps: 1, events: all.events, critical: all.most });
             limit = limit.min(all.limit);
             lead = target;
-            if limit <= lead {
+            if limit <= lead.0 {
                 self.receive(engine, me, step + 1);
                 if !leads {
-                    engine.run_window(limit);
+                    engine.run_window((limit, WINDOW_END));
                 }
-                ended.tally.count = 1;
+                tally.count = 1;
                 break;
             }
-            target = limit.min(lead.max(all.earliest) + self.window);
+            if lead.1 == WINDOW_END_AT_SAMPLE {
+                next_sample += terms.sample_period;
+                match leads {
+                    true => engine.sample_part(me),
+                    false => sample_is_due = true,
+                }
+            }
+            let next = limit.min(lead.0.max(all.earliest) + terms.window);
+            target = terms.end(next, next_sample);
         }
-        ended
+        Ended { outcome, tally, next_sample }
+    }
+}
+
+/// What a part has done of a section.
+struct Own {
+    handled: u64,
+    /// Events before the section.
+    first: u64,
+    reported: u64,
+}
+
+impl Own {
+    /// What there is to tell of a step, but for when something happens next.
+    fn news(&mut self, engine: &Engine<'_, Wheel>, target: Instant) -> News {
+        let handled = engine.observation.events() - self.first;
+        let events = handled - std::mem::replace(&mut self.handled, handled);
+        let mut limit = engine.border.search.unwrap_or(Instant::MAX);
+        if engine.border.told.as_ref().is_some_and(|told| told.len() > MOST_TOLD) {
+            limit = limit.min(target);
+        }
+        News { earliest: Instant::MAX, limit, events, most: events }
+    }
+
+    /// Reports how far the run is, now and then. Whether it goes on.
+    fn goes_on(&mut self, engine: &mut Engine<'_, Wheel>) -> bool {
+        if self.handled < self.reported + REPORT_EVERY {
+            return true;
+        }
+        self.reported = self.handled;
+        engine.report_progress()
     }
 }

@@ -251,6 +251,11 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    /// What its packets took of the wire, with a preamble and gap of so many bytes.
+    pub(crate) fn wire_bytes(&self, gap: u32) -> u64 {
+        self.tx_bytes + self.tx_packets * u64::from(gap)
+    }
+
     /// A lane with the thresholds `rules`, which have this index.
     pub(crate) fn new(profile: u32, rules: &Profile) -> Self {
         Self {

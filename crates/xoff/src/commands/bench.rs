@@ -3,21 +3,23 @@
 use crate::clock::Stopwatch;
 use crate::exit::{Exit, Failure};
 use crate::memory;
-use crate::output::number::{bytes, count, large, microseconds, plain, time};
+use crate::output::number::{bytes, count, large, microseconds, percent, plain, time};
 use crate::output::style::Style;
 use crate::output::table::{Align, Table};
 use crate::output::{self, stdout_width};
 use clap::ValueEnum;
 use serde::Serialize;
+use std::num::NonZero;
 use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::{Permutation, Workload};
-use xoff_sim::{Report, Settings, Silent};
+use xoff_sim::{Report, Settings, Silent, Threads};
 use xoff_units::{Bytes, Span};
 use xoff_workload::Flow;
 
 const EXAMPLES: &str = "Examples:
   xoff bench
   xoff bench --hosts 128 --runs 5 --json
+  xoff bench --threads 2
 
 A permutation of 2 MB flows on a fat tree of 100 Gb/s links, 4096 B + 64 B
 packets, one ACK per packet; PFC, ECN and DCQCN are on. The fabric files are
@@ -34,6 +36,9 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 3, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Simulate on so many threads: the result is the same
+    #[arg(long, default_value = "1", value_name = "N")]
+    threads: NonZero<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -73,6 +78,12 @@ struct Figures {
     best_wall_seconds: f64,
     wall_seconds: Vec<f64>,
     packet_hops_per_second: f64,
+    threads: usize,
+    /// The share of all events that threads handled side by side.
+    side_by_side: f64,
+    /// Events that were handled over those that the busiest thread handled in each step: the speedup that as many
+    /// cores as threads could give if waiting cost nothing.
+    most_speedup: f64,
     peak_memory_bytes: Option<u64>,
     /// What the peak is above what the program held before its first run.
     run_memory_bytes: Option<u64>,
@@ -92,6 +103,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     })?;
     memory::suit(fabric.nics.len());
     let flows = permutation(&fabric)?;
+    let threads = Threads::up_to(args.threads.get());
+    let settings = Settings { threads, ..Settings::default() };
     let before = memory::now();
     let mut wall_seconds = Vec::new();
     let mut last = None;
@@ -99,13 +112,13 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         // One run's results and the next one's state are not in memory at once.
         drop(last.take());
         let clock = Stopwatch::start();
-        let report = xoff_sim::run(&fabric, &flows, &[], &Settings::default(), &mut Silent)
+        let report = xoff_sim::run(&fabric, &flows, &[], &settings, &mut Silent)
             .map_err(|error| Failure::input(error.to_string()))?;
         wall_seconds.push(clock.seconds());
         last = Some(report);
     }
     let Some(report) = last else { return Ok(Exit::Fine) };
-    let figures = figures(&fabric, &report, wall_seconds, before);
+    let figures = figures(&fabric, &report, wall_seconds, (before, threads));
     if args.json {
         output::stdout_json(&figures)?;
     } else {
@@ -126,8 +139,10 @@ fn figures(
     fabric: &Fabric,
     report: &Report,
     wall_seconds: Vec<f64>,
-    before: Option<Bytes>,
+    (before, threads): (Option<Bytes>, Threads),
 ) -> Figures {
+    let together = &report.sections;
+    let alone = report.events.saturating_sub(together.events);
     let peak = memory::peak();
     let of_runs = peak.zip(before).map(|(peak, before)| peak.saturating_sub(before).get());
     let best = wall_seconds.iter().copied().fold(f64::INFINITY, f64::min);
@@ -141,6 +156,9 @@ fn figures(
         best_wall_seconds: best,
         packet_hops_per_second: report.packet_hops as f64 / best.max(1e-9),
         wall_seconds,
+        threads: threads.count,
+        side_by_side: together.events as f64 / report.events.max(1) as f64,
+        most_speedup: report.events as f64 / (alone + together.critical).max(1) as f64,
         peak_memory_bytes: peak.map(Bytes::get),
         run_memory_bytes: of_runs,
         run_memory_bytes_per_hop: of_runs
@@ -163,6 +181,15 @@ fn table(figures: &Figures) -> String {
     let all: Vec<String> = figures.wall_seconds.iter().map(|s| microseconds(s * 1e6)).collect();
     fact("wall time", all.join(", "));
     fact("packet-hops/s", format!("{} (best)", large(figures.packet_hops_per_second)));
+    if figures.threads > 1 {
+        let text = format!(
+            "{}: {} of the events side by side, {} times faster at most",
+            figures.threads,
+            percent(figures.side_by_side),
+            plain(figures.most_speedup)
+        );
+        fact("threads", text);
+    }
     if let Some(peak) = figures.peak_memory_bytes {
         fact("peak memory", bytes(Bytes::new(peak)));
     }
