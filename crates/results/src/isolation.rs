@@ -11,7 +11,7 @@ use xoff_workload::{Flow, Job};
 pub fn compare(
     case: &Case<'_>,
     settings: &Settings,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
     rows: &mut [WorkloadSummary],
 ) -> Result<bool, StartError> {
     for own in tenants(case).values() {

@@ -14,7 +14,7 @@ pub fn compare(
     case: &Case<'_>,
     settings: &Settings,
     report: &Report,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
 ) -> Result<Option<VerificationSummary>, StartError> {
     let settings = Settings { fidelity: Fidelity::Packet, ..settings.clone() };
     let packets = case.run(&settings, &mut Watcher::new(case.fabric, go_on))?;

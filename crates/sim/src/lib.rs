@@ -64,8 +64,8 @@ pub use job::state::Job;
 pub use parallel::Threads;
 pub use report::{
     ClassResult, Cycle, Drop, Failure, FlowCounters, FlowResult, JobResult, JobRun, LinkState,
-    Observer, Outcome, PortHealth, Progress, Report, Sample, Scrape, Sections, Sent, Shortcuts,
-    Silent, Trace, TraceKind,
+    Observer, OneThread, Outcome, PortHealth, Progress, Report, Sample, Scrape, Sections, Sent,
+    Shortcuts, Silent, Trace, TraceKind,
 };
 
 use event::EventQueue;

@@ -7,7 +7,7 @@
 //! part come in the order that they always have; so the result is the same to the bit, whatever the number of threads.
 //!
 //! Threads work side by side in *sections*, from one thing that concerns all parts (a fault, a scrape, a search for
-//! deadlocks) to the next. In between, and in runs with anything that acts beyond cables (see [`Engine::may_be_cut`]), there is one
+//! deadlocks) to the next. In between, and in runs with anything that acts beyond cables (see [`OneThread`]), there is one
 //! engine on one thread, as if there had never been others.
 //!
 //! What it is not: hosts are one part, because what queue pairs, flows and jobs do to each other takes no time. They are a third
@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key, Kind};
 use crate::id::Table;
 use crate::observe::Look;
-use crate::report::Outcome;
+use crate::report::{OneThread, Outcome};
 use crate::wheel::Wheel;
 use crate::{Settings, build};
 use cut::{Cut, PartId};
@@ -90,25 +90,33 @@ struct Crew<'m, 'a> {
 }
 
 impl<'a> Engine<'a, Wheel> {
-    /// Whether parts of this run touch each other over cables only.
-    pub(crate) fn may_be_cut(&self) -> bool {
+    /// Why parts of this run do more than send each other packets and pauses over cables, if they do.
+    fn indivisible(&self) -> Option<OneThread> {
         let net = &self.net;
-        self.fluid.is_none()
-            && net.credits.is_empty()
-            && net.voqs.is_empty()
-            && self.fabric.marking.notify.is_none()
-            && !net.balance.sees_beyond_cables()
-            && !(net.hashing.has_rows() && self.hosts.jobs.count() > 0)
-            && !self.fabric.switches.is_empty()
+        let notifies = self.fabric.marking.notify.is_some();
+        let hashes = net.hashing.has_rows() && self.hosts.jobs.count() > 0;
+        [
+            (self.fluid.is_some(), OneThread::Flows),
+            (!net.credits.is_empty(), OneThread::Credits),
+            (!net.voqs.is_empty(), OneThread::Voqs),
+            (notifies, OneThread::Notifications),
+            (net.balance.sees_beyond_cables(), OneThread::GlobalBalancing),
+            (hashes, OneThread::Hashing),
+            (self.fabric.switches.is_empty(), OneThread::NoSwitches),
+        ]
+        .into_iter()
+        .find_map(|(holds, reason)| holds.then_some(reason))
     }
 
     /// Runs on up to so many threads, this one included.
     pub(crate) fn run_on_threads(&mut self, settings: &Settings) -> Outcome {
         let most = self.fabric.switches.len() + 1;
         let threads = settings.threads.count.min(most).min(PartId::MOST);
-        if threads < 2 || !self.may_be_cut() {
+        self.sections.one = self.indivisible();
+        if threads < 2 || self.sections.one.is_some() {
             return self.run();
         }
+        self.sections.one = Some(OneThread::TooShort);
         if !self.begin_run() {
             return Outcome::Completed;
         }
@@ -118,6 +126,7 @@ impl<'a> Engine<'a, Wheel> {
         if let Some(outcome) = self.run_stretch() {
             return outcome;
         }
+        self.sections.one = Some(OneThread::TooBusy);
         let part = |_| Mutex::new(self.part(settings));
         let parts: Vec<Part<'a>> = (1..threads).map(part).collect();
         thread::scope(|scope| {
@@ -193,6 +202,7 @@ impl<'a> Engine<'a, Wheel> {
             crew.done.recv().expect("threads end what they began");
         }
         self.sections.add(&ended.tally);
+        self.sections.one = None;
         if let Some(sample) = sample {
             self.events.push(Event { at: ended.next_sample, ..sample });
         }

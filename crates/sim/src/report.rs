@@ -223,6 +223,38 @@ pub struct Progress {
     pub packets_alive: u64,
 }
 
+/// Why a run that might have had several threads had one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OneThread {
+    /// Traffic is no packets.
+    #[error("flows share links, and all of them are looked at together")]
+    Flows,
+    /// Links have credits.
+    #[error("switches with credits look into each other")]
+    Credits,
+    /// There are virtual output queues.
+    #[error("virtual output queues look into each other")]
+    Voqs,
+    /// Switches notify senders.
+    #[error("notifications by switches reach senders at once")]
+    Notifications,
+    /// Switches know the state of others.
+    #[error("switches that balance globally look into each other")]
+    GlobalBalancing,
+    /// Every tier hashes in its own way, and jobs open queue pairs.
+    #[error("switches with hash functions of their own look at queue pairs as jobs open them")]
+    Hashing,
+    /// There are no switches.
+    #[error("there are no switches")]
+    NoSwitches,
+    /// Threads were not worth it.
+    #[error("it ended too soon for others to join")]
+    TooShort,
+    /// Cables are too short, or what concerns all threads comes too often.
+    #[error("threads would have met too often")]
+    TooBusy,
+}
+
 /// What several threads did of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sections {
@@ -234,6 +266,8 @@ pub struct Sections {
     pub events: u64,
     /// Of these, what the thread with most handled in each step: with as many cores as threads nothing takes longer.
     pub critical: u64,
+    /// Why none of this was done, where several threads were allowed.
+    pub one: Option<OneThread>,
 }
 
 impl Sections {

@@ -9,7 +9,7 @@ use xoff_sim::Progress;
 use xoff_telemetry::Summary;
 
 /// Called now and then while a point runs; false stops it.
-pub type GoOn<'a> = &'a mut dyn FnMut(&Progress) -> bool;
+pub type GoOn<'a> = &'a mut (dyn FnMut(&Progress) -> bool + Send);
 
 impl Base {
     /// Runs a point of a plan; none if the caller stopped it. Files that are refused, a run that breaks

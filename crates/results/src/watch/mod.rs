@@ -32,7 +32,7 @@ pub struct Watcher<'a> {
     samples: Option<Samples>,
     counters: Option<Counters>,
     log: Option<Log<'a>>,
-    go_on: &'a mut dyn FnMut(&Progress) -> bool,
+    go_on: &'a mut (dyn FnMut(&Progress) -> bool + Send),
 }
 
 /// What is always kept of a run.
@@ -89,7 +89,7 @@ impl Queue {
 impl<'a> Watcher<'a> {
     /// A watcher that keeps no more than [`Seen`]. `go_on` is asked now and then; false stops the
     /// run.
-    pub fn new(fabric: &'a Fabric, go_on: &'a mut dyn FnMut(&Progress) -> bool) -> Self {
+    pub fn new(fabric: &'a Fabric, go_on: &'a mut (dyn FnMut(&Progress) -> bool + Send)) -> Self {
         let (series, samples, counters, log) = (None, None, None, None);
         let (seen, pauses) = (Seen::default(), Pauses::first(0));
         Self { fabric, seen, pauses, series, samples, counters, log, go_on }

@@ -135,7 +135,12 @@ impl Section {
             }
             news.earliest = self.send(engine, me, step).min(engine.events.earliest());
             let all = self.clock.end_step(me, step, news);
-            tally.add(&Sections { count: 0, steps: 1, events: all.events, critical: all.most });
+            tally.add(&Sections {
+                steps: 1,
+                events: all.events,
+                critical: all.most,
+                ..Sections::default()
+            });
             limit = limit.min(all.limit);
             lead = target;
             if limit <= lead.0 {

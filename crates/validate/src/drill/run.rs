@@ -58,7 +58,7 @@ fn needs(drill: Drill) -> &'static str {
 pub fn drill(
     plan: &Fabric,
     drill: Drill,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
 ) -> Result<Drilled, DrillError> {
     let stage = Stage::new(plan, drill).ok_or(DrillError::NoPlace(drill))?;
     let seed = 1;

@@ -105,7 +105,7 @@ pub fn measure(
     fabric: &str,
     seed: u64,
     change: &toml::Table,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
 ) -> Result<Measurement, MeasureError> {
     let mut no_files = |_: &str| Err(std::io::Error::other("experiments have no files"));
     measure_with_files(experiment, fabric, seed, change, &mut no_files, go_on)
@@ -118,7 +118,7 @@ pub fn measure_with_files(
     seed: u64,
     change: &toml::Table,
     open: Open<'_>,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
 ) -> Result<Measurement, MeasureError> {
     let text = experiment.text("fabric.toml", seed, change);
     let loaded = load_scenario(&text, fabric).into_result().map_err(|found| {
@@ -137,7 +137,7 @@ pub fn measure_on(
     setup: &FabricSetup,
     seed: u64,
     open: Open<'_>,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
 ) -> Result<Measurement, MeasureError> {
     let setup_error = |errors: Vec<xoff_workload::WorkloadError>| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -176,7 +176,7 @@ pub fn measure_on(
 fn simulate(
     case: &Case<'_>,
     settings: &xoff_sim::Settings,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
 ) -> Result<(xoff_sim::Report, Watched), MeasureError> {
     let mut watcher = Watcher::new(case.fabric, go_on).keep_pauses(PAUSES).keep_samples();
     let report = case.run(settings, &mut watcher)?;

@@ -16,7 +16,7 @@ pub(super) type Alone = Vec<(u32, OwnerTimes)>;
 pub(super) fn alone(
     case: &Case<'_>,
     settings: &Settings,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut (dyn FnMut(&Progress) -> bool + Send),
 ) -> Result<Option<Alone>, StartError> {
     let tenant = |number: u32| case.workloads[number as usize].common().tenant.as_deref();
     let numbers = 0..case.workloads.len() as u32;

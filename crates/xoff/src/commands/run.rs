@@ -14,7 +14,9 @@ use clap::ArgGroup;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, IsTerminal};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 use xoff_collect::labels::Labeller;
 use xoff_collect::prometheus::write;
 use xoff_collect::store::StoreError;
@@ -23,7 +25,7 @@ use xoff_fabric::model::{NicId, Tier};
 use xoff_fabric::scenario::Fidelity;
 use xoff_results::watch::{Pauses, Series, Timescale};
 use xoff_results::{Results, Verdict, Watched, Watcher, isolation, page, verify};
-use xoff_sim::{Progress, Report, Settings};
+use xoff_sim::{Progress, Report, Settings, Threads};
 use xoff_telemetry::recording::{Readings, Timestamp};
 use xoff_telemetry::{Outcome, RunError, RunFolder, Summary, TenantSummary};
 use xoff_units::Span;
@@ -35,6 +37,7 @@ const PAUSES: usize = 20_000;
 const EXAMPLES: &str = "Examples:
   xoff run examples/permutation.toml
   xoff run examples/incast.toml --seed 7 --out runs/incast-a
+  xoff run examples/permutation.toml --threads 2
   xoff run examples/permutation.toml --json | jq .flows.fct_us
   xoff run examples/tenants-one-class.toml --alone
   xoff run examples/mixtral-64.toml --fidelity flow
@@ -97,6 +100,10 @@ pub(crate) struct Args {
     /// of the run
     #[arg(long, value_name = "TIME", default_value = "15s", requires = "stores")]
     interval: Span,
+    /// Simulate on so many threads at most, which changes no result. Others join when a run turns out to be long
+    /// [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
@@ -127,6 +134,7 @@ impl Args {
             remote_write: None,
             otlp: None,
             interval: Span::from_ms(15_000),
+            threads: None,
             check_wire: false,
             command: Some(command),
         }
@@ -152,7 +160,13 @@ pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen();
     let folder = open_folder(args, scene)?;
     let scrape_period = args.counters.unwrap_or(Span::ZERO);
-    let settings = Settings { check_wire: args.check_wire, scrape_period, ..scene.settings() };
+    let threads = args.threads.or_else(|| thread::available_parallelism().ok());
+    let settings = Settings {
+        check_wire: args.check_wire,
+        scrape_period,
+        threads: Threads::up_to(threads.map_or(1, NonZero::get)),
+        ..scene.settings()
+    };
     let mut bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
         .then(|| Bar::new(work(scene, &settings)));
     let mut go_on = |progress: &Progress| {
@@ -231,6 +245,10 @@ impl Run<'_> {
         if !self.args.quiet {
             let left_out = xoff_results::jobs::left_out(&results.case, &results.report.jobs);
             left_out.iter().for_each(|note| say(Level::Note, note));
+            let asked = self.args.threads.filter(|threads| threads.get() > 1);
+            if let (Some(_), Some(reason)) = (asked, results.report.sections.one) {
+                say(Level::Note, &format!("simulated on one thread: {reason}"));
+            }
         }
         judge(self.args, &verdict, results.report, &errors, stopped_by_disk, folder)
     }
