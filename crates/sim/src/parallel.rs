@@ -62,7 +62,7 @@ impl Threads {
 
     /// Up to so many, where a run is long enough.
     pub const fn up_to(count: usize) -> Self {
-        Self { count, after: 1 << 20 }
+        Self { count, after: 1 << 18 }
     }
 }
 

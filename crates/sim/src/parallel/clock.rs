@@ -1,13 +1,18 @@
 //! Threads that go in step: nobody begins a step before all have ended the one before, and all know what each has to tell.
 //!
-//! Steps take microseconds, so that waiting threads look again and again before they let others have the core.
+//! Steps take microseconds, so that waiting threads look again and again before they sleep.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 use xoff_units::Instant;
 
-/// Looks before a thread that waits yields its core, if there is one for each.
+/// Looks before a thread that waits sleeps, if there is a core for each.
 const LOOKS: u32 = 1 << 12;
+
+/// Sleeping threads look this often whether another one has panicked.
+const SLEEP: Duration = Duration::from_millis(20);
 
 /// What one thread tells the others at the end of a step, or what all have told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +41,10 @@ pub(super) struct Clock {
     arrived: AtomicUsize,
     /// Steps that all have ended.
     steps: AtomicUsize,
+    /// Threads that wait and look no more.
+    sleepers: AtomicUsize,
+    bed: Mutex<()>,
+    bell: Condvar,
     /// A thread has panicked.
     broken: AtomicBool,
     /// See [`LOOKS`].
@@ -52,6 +61,9 @@ impl Clock {
             looks: if threads <= cores { LOOKS } else { 1 },
             arrived: AtomicUsize::new(0),
             steps: AtomicUsize::new(0),
+            sleepers: AtomicUsize::new(0),
+            bed: Mutex::new(()),
+            bell: Condvar::new(),
             broken: AtomicBool::new(false),
             boards: (0..threads).map(|_| Default::default()).collect(),
         }
@@ -78,19 +90,38 @@ impl Clock {
     fn meet(&self, step: usize) {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.boards.len() {
             self.arrived.store(0, Ordering::Relaxed);
-            self.steps.store(step + 1, Ordering::Release);
+            // Either this sees who sleeps, or who is about to sees this.
+            self.steps.store(step + 1, Ordering::SeqCst);
+            if self.sleepers.load(Ordering::SeqCst) > 0 {
+                drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
+                self.bell.notify_all();
+            }
             return;
         }
-        let mut looks = 0u32;
-        while self.steps.load(Ordering::Acquire) <= step {
-            assert!(!self.broken.load(Ordering::Relaxed), "another thread of the run has panicked");
-            looks += 1;
-            if looks < self.looks {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
+        for _ in 0..self.looks {
+            if self.has_ended(step) {
+                return;
             }
+            std::hint::spin_loop();
         }
+        self.sleep_until(step);
+    }
+
+    /// Whether all have ended this step.
+    fn has_ended(&self, step: usize) -> bool {
+        assert!(!self.broken.load(Ordering::Relaxed), "another thread of the run has panicked");
+        self.steps.load(Ordering::SeqCst) > step
+    }
+
+    #[cold]
+    fn sleep_until(&self, step: usize) {
+        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while !self.has_ended(step) {
+            let woken = self.bell.wait_timeout(bed, SLEEP);
+            (bed, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// While this lives, a panic of the thread that holds it ends the wait of all others.

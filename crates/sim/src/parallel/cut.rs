@@ -75,6 +75,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         // Nothing is free: where nothing was sent, switches count by their ports.
         let load = |port: PortId| now[port] - before[port] + 1;
         let nics = self.net.ports.enumerate().filter(|(_, port)| port.is_nic());
+        // An event of a host takes longer than one of a switch, and there are fewer of them for a packet: about the same.
         let hosts: u64 = nics.map(|(id, port)| load(id) + load(port.peer())).sum();
         let of_switch = |switch: &xoff_fabric::model::Switch| -> u64 {
             switch.ports.clone().map(|port| load(PortId(port))).sum()

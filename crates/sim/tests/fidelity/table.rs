@@ -68,7 +68,9 @@ fn table_of_fast() {
             packet_wall,
             fast_wall,
             packet_wall / fast_wall,
-            fast.shortcuts.map(|s| (s.plain, s.simulated, s.remembered)),
+            fast.shortcuts
+                .map(|s| (s.plain, s.simulated, s.remembered))
+                .ok_or(fast.instead_of_fast),
             counted(&packet),
             counted(&fast),
         );

@@ -16,7 +16,6 @@ use std::fs;
 use std::io::{ErrorKind, IsTerminal};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::thread;
 use xoff_collect::labels::Labeller;
 use xoff_collect::prometheus::write;
 use xoff_collect::store::StoreError;
@@ -100,10 +99,10 @@ pub(crate) struct Args {
     /// of the run
     #[arg(long, value_name = "TIME", default_value = "15s", requires = "stores")]
     interval: Span,
-    /// Simulate on so many threads at most, which changes no result. Others join when a run turns out to be long
-    /// [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<usize>>,
+    /// Simulate on so many threads at most, which changes no result. Others join when a run turns out to be long; they are worth it
+    /// on large fabrics and idle cores (docs/benchmarks.md)
+    #[arg(long, value_name = "N", default_value = "1")]
+    threads: NonZero<usize>,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
@@ -134,7 +133,7 @@ impl Args {
             remote_write: None,
             otlp: None,
             interval: Span::from_ms(15_000),
-            threads: None,
+            threads: NonZero::<usize>::MIN,
             check_wire: false,
             command: Some(command),
         }
@@ -160,11 +159,10 @@ pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen();
     let folder = open_folder(args, scene)?;
     let scrape_period = args.counters.unwrap_or(Span::ZERO);
-    let threads = args.threads.or_else(|| thread::available_parallelism().ok());
     let settings = Settings {
         check_wire: args.check_wire,
         scrape_period,
-        threads: Threads::up_to(threads.map_or(1, NonZero::get)),
+        threads: Threads::up_to(args.threads.get()),
         ..scene.settings()
     };
     let mut bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
@@ -245,8 +243,8 @@ impl Run<'_> {
         if !self.args.quiet {
             let left_out = xoff_results::jobs::left_out(&results.case, &results.report.jobs);
             left_out.iter().for_each(|note| say(Level::Note, note));
-            let asked = self.args.threads.filter(|threads| threads.get() > 1);
-            if let (Some(_), Some(reason)) = (asked, results.report.sections.one) {
+            let asked = self.args.threads.get() > 1;
+            if let (true, Some(reason)) = (asked, results.report.sections.one) {
                 say(Level::Note, &format!("simulated on one thread: {reason}"));
             }
         }
