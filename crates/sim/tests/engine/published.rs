@@ -1,5 +1,5 @@
 //! Published bus bandwidths beside those of collectives on packets, with one set of parameters:
-//! `cargo test -p xoff-sim --release --test published -- --ignored --nocapture` prints the table of
+//! `cargo test -p xoff-sim --release --test engine published -- --ignored --nocapture` prints the table of
 //! `docs/collectives.md`, where the parameters are argued.
 
 use xoff_fabric::model::Fabric;

@@ -74,7 +74,7 @@ fn a_step_that_computes_for_ten_seconds_runs() {
 #[ignore = "190 million packet-hops: half a minute or more"]
 fn mixtral_on_64_gpus() {
     let fabric = Fabric::from_toml(RAIL).expect("a fabric");
-    let job = job(&fabric, include_str!("../../../examples/mixtral-64.toml"));
+    let job = job(&fabric, include_str!("../../../../examples/mixtral-64.toml"));
     let report = run(&fabric, &job, &Settings::default());
     assert_eq!(report.outcome, Outcome::Completed);
     let (carried, said) = bytes(&fabric, &job, &report);

@@ -1,8 +1,6 @@
 //! Faults whose cost can be worked out by hand.
 
-mod common;
-
-use common::{fabric, flow, last_completion};
+use crate::common::{fabric, flow, last_completion};
 use std::fmt::Write;
 use xoff_fabric::model::{Fabric, NicId};
 use xoff_fabric::scenario::{

@@ -1,8 +1,6 @@
 //! When switches mark, and who tells senders.
 
-mod common;
-
-use common::{fabric, flow};
+use crate::common::{fabric, flow};
 use std::fmt::Write;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_sim::{Outcome, Report, Settings, Silent};

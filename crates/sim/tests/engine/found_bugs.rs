@@ -1,8 +1,6 @@
 //! Reproducers of mistakes that properties or reading have found. Each must pass.
 
-mod common;
-
-use common::{fabric, flow};
+use crate::common::{fabric, flow};
 use xoff_fabric::load::load_fabric;
 use xoff_fabric::model::{ClassId, Fabric};
 use xoff_fabric::scenario::{Fault, NodeRef, Operation};

@@ -1,8 +1,6 @@
 //! Results that can be worked out by hand.
 
-mod common;
-
-use common::{fabric, flow, last_completion, run};
+use crate::common::{fabric, flow, last_completion, run};
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::scenario::Operation;
 use xoff_sim::{Outcome, Report, Settings, Silent};
@@ -98,7 +96,7 @@ fn an_unfinished_flow_has_delivered_what_arrived() {
         let share = delivered / expected;
         assert!((0.97..1.0).contains(&share), "{operation:?}: {delivered} of {expected}");
     }
-    let whole = common::run(&fabric, &[flow(&fabric, 0, 1, 1_000_001)]);
+    let whole = run(&fabric, &[flow(&fabric, 0, 1, 1_000_001)]);
     assert_eq!(whole.flows[0].counters.delivered, 1_000_001, "each byte once");
 }
 

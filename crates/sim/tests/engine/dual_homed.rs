@@ -1,8 +1,6 @@
 //! NICs with two ports on two switches: both are used, and one is enough.
 
-mod common;
-
-use common::{fabric, flow, last_completion};
+use crate::common::{fabric, flow, last_completion};
 use std::fmt::Write;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_fabric::scenario::{Fault, LinkChoice, LinkDown, Reaction, SwitchDown};
