@@ -12,7 +12,7 @@ use crate::facts::{Difference, Facts};
 use crate::number::Priorities;
 use crate::place::{Place, Said};
 use crate::qos::{GroupSettings, Maps, QueueSettings, Trust, WatchdogSettings};
-use crate::system::{Rendered, SystemId};
+use crate::system::{Rendered, SystemId, Topic};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xoff_units::{Bytes, Length};
@@ -73,6 +73,14 @@ fn restricted(running: &Device, meant: &Device) -> Device {
         .keys()
         .map(|name| (name.clone(), running.ports.get(name).cloned().unwrap_or_default()))
         .collect();
+    // What no statement is known for cannot be changed.
+    if running.system.system().unsaid().contains(&Topic::Marking) {
+        for (name, port) in &mut known.ports {
+            let meant = &meant.ports[name].queues;
+            let own = Arc::make_mut(&mut port.queues);
+            own.iter_mut().zip(meant.iter()).for_each(|(own, meant)| own.wred = meant.wred);
+        }
+    }
     if running.is_host() {
         if running.nccl.shown.is_none() {
             known.nccl = meant.nccl.clone();

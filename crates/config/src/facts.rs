@@ -241,6 +241,7 @@ pub(crate) fn wred(wred: &Wred) -> String {
     match wred.levels {
         Levels::Sizes(ecn) => format!("{verb} {} to {}, {}", ecn.kmin, ecn.kmax, ecn.pmax),
         Levels::Fill { min, max, pmax } => format!("{verb} fill {min} to {max}, {pmax}"),
+        Levels::Counts { min, max, pmax } => format!("acts from {min} to {max}, {pmax}"),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::facts::Facts;
 use crate::number::Priorities;
 use crate::place::Place;
-use crate::system::SystemId;
+use crate::system::{SystemId, Topic};
 use xoff_fabric::rules::packet;
 
 /// Settings that one finding names.
@@ -102,6 +102,11 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
         return false;
     };
     let Ok(number) = number.parse::<usize>() else { return false };
+    // What a fabric file says of marking cannot be held against a system of which no statement for it is known.
+    let unsaid = site.scene.intent.is_some() && !site.can_say(Topic::Marking);
+    if unsaid && meant.queues[number].wred.get().is_none() {
+        return true;
+    }
     let both = site.port.queues[number].wred.get().zip(meant.queues[number].wred.get());
     both.is_some_and(|(own, meant)| queues::close(&own, &meant))
 }

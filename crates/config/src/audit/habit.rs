@@ -12,7 +12,7 @@ use crate::device::{Device, Port, PortName};
 use crate::facts::{self, Difference, Facts};
 use crate::intent::Agreement;
 use crate::number::Dscp;
-use crate::qos::{QueueSettings, Trust};
+use crate::qos::{Levels, QueueSettings, Trust};
 use crate::system::SystemId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -208,7 +208,14 @@ impl Habit<'_> {
                 let strict = usual.queues[index].scheduling.get() == Some(Scheduling::Strict);
                 self.host || (!strict && !self.has_a_meant_turn(index))
             }
-            ["queue", _, _] => !self.queues(self.agreement.data_dscp).contains(&index),
+            ["queue", _, _] => {
+                // In a unit that is not known, a fabric file says nothing of it.
+                let counts = |queue: &QueueSettings| {
+                    queue.wred.get().is_some_and(|w| matches!(w.levels, Levels::Counts { .. }))
+                };
+                counts(&usual.queues[index])
+                    || !self.queues(self.agreement.data_dscp).contains(&index)
+            }
             ["mtu"] => self.host && usual.mtu.get() >= Some(self.agreement.packet),
             // Routed packets carry a DSCP.
             ["trust"] => {
