@@ -21,7 +21,8 @@ const MOST: usize = 4;
 /// Differences of a port that no rule has reported.
 pub(super) fn port(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(meant) = site.meant else { return };
-    let (own, wanted) = (Facts::of_port(site.port), Facts::of_port(meant));
+    let facts = &site.scene.facts;
+    let (own, wanted) = (facts.of_port(site.port), facts.of_port(meant));
     let mut differences = Vec::new();
     let mut aspects = Vec::new();
     for difference in own.differences(&wanted) {
@@ -49,7 +50,7 @@ pub(super) fn port(site: &Site<'_>, found: &mut Collector<'_>) {
 /// Facts on which as many devices differ as agree: nobody can say which are meant.
 fn split(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(reference) = &site.scene.reference else { return };
-    let own = Facts::of_port(site.port);
+    let own = site.scene.facts.of_port(site.port);
     // Where one side is wrong by another rule, the other is right.
     let settled = |about: &str| {
         let alike = reference.alike(site.index, site.name);
