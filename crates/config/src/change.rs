@@ -35,10 +35,12 @@ pub struct Change {
 impl Change {
     /// The patch that brings a device back to what it was, without fitting; `None` if nothing differs.
     pub(crate) fn back(after: &Device, before: &Device) -> Option<Patch> {
-        let differences = Facts::of(after).differences(&Facts::of(before));
+        if Facts::same(after, before) {
+            return None;
+        }
         let mut back = Patch::between(after, before, Part::Back);
         back.undone = Some(Box::new(Patch::between(before, after, Part::Change)));
-        (!differences.is_empty()).then_some(back)
+        Some(back)
     }
 
     /// The change from a running device to the intent's device of that name; `None` if there is

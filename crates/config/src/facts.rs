@@ -33,11 +33,7 @@ impl Facts {
     /// The facts of a device: values in force, said or default, without names and versions.
     pub fn of(device: &Device) -> Self {
         let mut facts = Self::default();
-        facts.add("", "balancing", &device.balancing);
-        facts.add("", "shared buffer", &device.shared_buffer);
-        facts.add("", "headroom pool", &device.headroom_pool);
-        facts.add("", "nccl traffic class", &device.nccl.traffic_class);
-        facts.add("", "nccl gid index", &device.nccl.gid_index);
+        facts.device(device);
         for (name, port) in &device.ports {
             walk(port, &mut Named { name: name.as_str(), facts: &mut facts });
         }
@@ -51,6 +47,21 @@ impl Facts {
         facts
     }
 
+    /// Whether the facts of two devices are the same.
+    pub(crate) fn same(a: &Device, b: &Device) -> bool {
+        let ports = a.ports.len() == b.ports.len()
+            && a.ports.iter().zip(&b.ports).all(|((name, port), (other, its))| {
+                name == other && Print::of(port) == Print::of(its)
+            });
+        let bare = |device: &Device| {
+            let mut facts = Self::default();
+            facts.device(device);
+            facts
+        };
+        // Values that are shown alike may still be other ones.
+        (ports && bare(a) == bare(b)) || Self::of(a) == Self::of(b)
+    }
+
     /// What is known about something.
     pub(crate) fn get(&self, about: &str) -> Option<&str> {
         self.0.get(about).map(String::as_str)
@@ -59,6 +70,15 @@ impl Facts {
     /// What all facts are about, in order.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
+    }
+
+    /// Facts of a device beside those of its ports.
+    fn device(&mut self, device: &Device) {
+        self.add("", "balancing", &device.balancing);
+        self.add("", "shared buffer", &device.shared_buffer);
+        self.add("", "headroom pool", &device.headroom_pool);
+        self.add("", "nccl traffic class", &device.nccl.traffic_class);
+        self.add("", "nccl gid index", &device.nccl.gid_index);
     }
 
     fn add(&mut self, port: &str, about: impl Display, said: &Said<impl Value>) {
@@ -99,8 +119,7 @@ pub(crate) struct Register(RefCell<BTreeMap<Vec<u64>, Rc<Facts>>>);
 impl Register {
     /// The facts of one port, without its name.
     pub(crate) fn of_port(&self, port: &Port) -> Rc<Facts> {
-        let mut print = Print(Vec::with_capacity(512));
-        walk(port, &mut print);
+        let print = Print::of(port);
         let mut known = self.0.borrow_mut();
         if let Some(facts) = known.get(&print.0) {
             return Rc::clone(facts);
@@ -129,7 +148,16 @@ impl Taker for Named<'_> {
 }
 
 /// Settings as numbers: equal for ports whose facts are equal.
+#[derive(PartialEq, Eq)]
 struct Print(Vec<u64>);
+
+impl Print {
+    fn of(port: &Port) -> Self {
+        let mut print = Self(Vec::with_capacity(512));
+        walk(port, &mut print);
+        print
+    }
+}
 
 impl Taker for Print {
     fn take(&mut self, _: Arguments<'_>, said: &Said<impl Value>) {
