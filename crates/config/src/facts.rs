@@ -49,17 +49,16 @@ impl Facts {
 
     /// Whether the facts of two devices are the same.
     pub(crate) fn same(a: &Device, b: &Device) -> bool {
-        let ports = a.ports.len() == b.ports.len()
-            && a.ports.iter().zip(&b.ports).all(|((name, port), (other, its))| {
-                name == other && Print::of(port) == Print::of(its)
-            });
+        // A port of which nothing is known is as good as none.
+        if !a.ports.keys().eq(b.ports.keys()) {
+            return Self::of(a) == Self::of(b);
+        }
         let bare = |device: &Device| {
             let mut facts = Self::default();
             facts.device(device);
             facts
         };
-        // Values that are shown alike may still be other ones.
-        (ports && bare(a) == bare(b)) || Self::of(a) == Self::of(b)
+        bare(a) == bare(b) && a.ports.values().zip(b.ports.values()).all(|(a, b)| same_ports(a, b))
     }
 
     /// What is known about something.
@@ -110,6 +109,11 @@ impl Facts {
             }
         }
     }
+}
+
+/// Whether the facts of two ports are the same. Values that are shown alike may still be other ones.
+pub(crate) fn same_ports(a: &Port, b: &Port) -> bool {
+    Print::of(a) == Print::of(b) || Facts::of_port(a) == Facts::of_port(b)
 }
 
 /// Facts of ports, worked out once for ports that are configured alike.
