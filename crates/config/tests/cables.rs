@@ -448,3 +448,29 @@ fn fabrics_of_their_own_are_audited_each_for_itself() {
         wrong.findings.iter().map(|one| (one.rule.id, one.device.as_str())).collect();
     assert_eq!(found, [("pfc-missing", "rack1")], "{:#?}", wrong.findings);
 }
+
+/// What all devices of a kind lack is said by the other ends of their cables.
+#[test]
+fn pfc_that_is_off_on_all_spines_or_on_all_switches_is_found() {
+    let found = |edit: &dyn Fn(&str, &str) -> String| {
+        let mut files = Files::default();
+        for (name, text) in renamed_files(common::POD, &[]) {
+            files.add(name.clone(), edit(&name, &text));
+        }
+        let read = read(&files);
+        let report = audit_with(&read.devices, &read.cables, None);
+        let said = report.findings.iter().map(|one| (one.rule.id, one.device.clone()));
+        said.collect::<Vec<(&str, String)>>()
+    };
+    let off = |text: &str| text.replace("priority-flow-control on", "no priority-flow-control");
+    let missing = |names: &[&str]| {
+        names.iter().map(|name| ("pfc-missing", (*name).to_owned())).collect::<Vec<_>>()
+    };
+    let spines = |name: &str, text: &str| match name.starts_with("spine") {
+        true => off(text),
+        false => text.to_owned(),
+    };
+    assert_eq!(found(&spines), missing(&["spine0", "spine1"]));
+    assert_eq!(found(&|_, text| off(text)), missing(&["leaf0", "leaf1", "spine0", "spine1"]));
+    assert_eq!(found(&|_, text| text.to_owned()), []);
+}

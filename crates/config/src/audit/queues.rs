@@ -97,8 +97,12 @@ fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &W
     let paused_at = |ingresses| reserved + buffer::xoff(threshold, shared, ingresses);
     let xoff = paused_at(1);
     let intended = site.meant.and_then(|m| m.queues[queue.index()].wred.get());
-    // The fabric file was warned about its own values when it was read.
-    if ecn.kmax <= xoff || intended == Some(*wred) {
+    let most = (site.device.ports.len() as u64).saturating_sub(1).max(1);
+    // The fabric file was warned about its own values when it was read. What a whole fleet has alike depends on its traffic, unless no
+    // traffic at all makes a queue as long.
+    let never = || buffer::ingresses_to_fill(ecn.kmin, limits, most).is_none();
+    let meant = intended == Some(*wred) && (site.scene.intent.is_some() || !never());
+    if ecn.kmax <= xoff || meant {
         return false;
     }
     let place = site.port.queues[queue.index()].wred.place();
@@ -106,7 +110,6 @@ fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &W
         true => ("starts", ecn.kmin),
         false => ("is certain", ecn.kmax),
     };
-    let most = (site.device.ports.len() as u64).saturating_sub(1).max(1);
     let when = match buffer::ingresses_to_fill(length, limits, most) {
         Some((count, each)) => {
             format!("marks come first only where {count} ingresses, paused at {each} each, feed it")

@@ -50,6 +50,8 @@ pub(super) struct Frame<'a> {
     pub(super) sized: Vec<SystemId>,
     /// Whether the switches sort packets by their VLAN priority, which is another way to run RoCE.
     pub(super) by_vlan: bool,
+    /// Whether no switch pauses, where no fabric file says whether any ought to.
+    pub(super) only_nics_pause: bool,
     pub(super) wiring: Wiring<'a>,
     /// Facts of ports.
     pub(super) facts: Register,
@@ -175,6 +177,7 @@ impl<'a> Frame<'a> {
             cut: silence::cut(devices),
             sized: sized_systems(devices),
             by_vlan: false,
+            only_nics_pause: false,
             facts,
             at: ends(&wiring.wires),
             wiring,
@@ -206,6 +209,7 @@ impl<'a> Frame<'a> {
             cut: silence::cut(devices),
             sized: sized_systems(devices),
             by_vlan,
+            only_nics_pause: !switches_pause(devices),
             facts,
             at: ends(&wiring.wires),
             wiring,
@@ -224,6 +228,12 @@ fn by_vlan(devices: &[Device], reference: &Reference) -> bool {
     let told = |trust: &Said<Trust>| trust.said() == Some(&Trust::Pcp);
     let reads = |trust: &Said<Trust>| trust.get().is_some_and(|trust| trust.reads_dscp());
     trusts.iter().any(told) && !trusts.iter().any(reads)
+}
+
+fn switches_pause(devices: &[Device]) -> bool {
+    let switches = devices.iter().filter(|device| !device.is_host());
+    let mut ports = switches.flat_map(|device| device.ports.values());
+    ports.any(|port| port.pfc.get().is_some_and(|set| !set.is_empty()))
 }
 
 /// The wire at each port.
