@@ -83,7 +83,7 @@ fn same_names(scene: &Scene<'_>, found: &mut Collector<'_>) {
     };
     found.note(format!(
         "several devices have one name ({shown}{more}): copies of a configuration, or two fabrics in one folder. Cables \
-         lead to one of them only; audit one fabric at a time"
+         that lead to that name may be those of either"
     ));
 }
 

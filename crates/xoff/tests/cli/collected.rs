@@ -158,6 +158,17 @@ fn an_audit_of_a_part_of_a_folder_does_not_pass() {
     put(at, "d/others.zip", b"PK\x03\x04");
     assert_eq!(code(&output(at, &["audit", "d"])), Some(0));
     assert_eq!(code(&output(at, &["audit", "d", "--strict"])), Some(1));
+    fs::remove_file(at.join("d/others.zip")).unwrap();
+    assert_eq!(code(&output(at, &["audit", "d", "--strict"])), Some(0));
+    put(at, "d/leaf3.cfg", "\n");
+    let found = output(at, &["audit", "d", "--strict", "--json"]);
+    assert_eq!(code(&found), Some(1), "{}", stdout(&found));
+    assert!(
+        json(&found)["unread"][0].as_str().unwrap().contains("leaf3.cfg"),
+        "{}",
+        stdout(&found)
+    );
+    fs::remove_file(at.join("d/leaf3.cfg")).unwrap();
     // The file of another fabric.
     put(at, "pod.toml", POD);
     let found = output(at, &["audit", "d", "--fabric", "pod.toml"]);

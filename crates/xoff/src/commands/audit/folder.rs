@@ -62,12 +62,17 @@ pub(crate) fn devices(files: &Files) -> Vec<Device> {
 fn collection(files: &Files) -> Collection {
     let found = read(files);
     let strange = found.strange.iter().filter_map(|id| files.get(*id));
-    let unknown = strange.map(|file| format!("`{}` looks like no known configuration", file.name));
+    let unknown = strange.map(unknown);
     list(Level::Warning, &unknown.collect::<Vec<String>>());
     for remark in &found.remarks {
         say(Level::Note, remark);
     }
     found
+}
+
+/// A word on a file that looks like no system's.
+pub(super) fn unknown(file: &xoff_config::place::File) -> String {
+    format!("`{}` looks like no known configuration", file.name)
 }
 
 /// Reads a file, or all files below a folder in the order of their names. What cannot be read is named, and is not
