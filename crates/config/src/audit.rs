@@ -4,6 +4,7 @@
 //! trade. A packet of RDMA data and a notification are followed through every map of every port
 //! they can come by. One mistake is reported once: what follows from it is not.
 
+mod apart;
 mod buffers;
 mod cabling;
 mod classify;
@@ -74,20 +75,41 @@ fn report(
     intent: Option<&Intent>,
 ) -> Report {
     let scene = Scene::new(devices, cables, intent);
-    let mut found = check(&scene, None);
-    cabling::check(&scene, &mut found);
-    fleet::check(&scene, &mut found);
+    let apart = if intent.is_none() { apart::fabrics(&scene, cables) } else { None };
+    let mut report = match apart {
+        Some((fabrics, note)) => {
+            drop(scene);
+            let mut all = Report::default();
+            for fabric in &fabrics {
+                all.add(of_one(&Scene::new(fabric, cables, None), files));
+            }
+            all.notes.insert(0, note);
+            all
+        }
+        None => of_one(&scene, files),
+    };
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
+    report.unknown = remarks(RemarkKind::Unknown);
+    report.unknown += cables.remarks.len();
+    report.malformed = remarks(RemarkKind::Malformed);
+    report.malformed += remarks(RemarkKind::Truncated);
+    report.foreign = remarks(RemarkKind::Foreign);
+    report.unchecked = unchecked(devices);
+    report
+}
+
+/// What is found in one fabric, without what was not understood.
+fn of_one(scene: &Scene<'_>, files: Option<&Files>) -> Report {
+    let mut found = check(scene, None);
+    cabling::check(scene, &mut found);
+    fleet::check(scene, &mut found);
     let notes = scene.notes.iter().cloned().chain(found.take_notes()).collect();
     Report {
         notes,
         findings: found.into_findings(files),
-        devices: devices.len(),
+        devices: scene.devices.len(),
         links: scene.wiring.wires.len(),
-        unknown: remarks(RemarkKind::Unknown) + cables.remarks.len(),
-        malformed: remarks(RemarkKind::Malformed) + remarks(RemarkKind::Truncated),
-        foreign: remarks(RemarkKind::Foreign),
-        unchecked: unchecked(devices),
+        ..Report::default()
     }
 }
 

@@ -8,11 +8,11 @@
 mod undo;
 
 use crate::device::{Balancing, Device, Maker, Nccl, Nic, Part, Port, PortName};
-use crate::facts::{Difference, Facts};
+use crate::facts::{self, Difference, Facts};
 use crate::number::Priorities;
 use crate::place::{Place, Said};
 use crate::qos::{GroupSettings, Maps, QueueSettings, Trust, WatchdogSettings};
-use crate::system::{Rendered, SystemId};
+use crate::system::{Rendered, SystemId, Topic};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use xoff_units::{Bytes, Length};
@@ -35,10 +35,12 @@ pub struct Change {
 impl Change {
     /// The patch that brings a device back to what it was, without fitting; `None` if nothing differs.
     pub(crate) fn back(after: &Device, before: &Device) -> Option<Patch> {
-        let differences = Facts::of(after).differences(&Facts::of(before));
+        if Facts::same(after, before) {
+            return None;
+        }
         let mut back = Patch::between(after, before, Part::Back);
         back.undone = Some(Box::new(Patch::between(before, after, Part::Change)));
-        (!differences.is_empty()).then_some(back)
+        Some(back)
     }
 
     /// The change from a running device to the intent's device of that name; `None` if there is
@@ -73,6 +75,14 @@ fn restricted(running: &Device, meant: &Device) -> Device {
         .keys()
         .map(|name| (name.clone(), running.ports.get(name).cloned().unwrap_or_default()))
         .collect();
+    // What no statement is known for cannot be changed.
+    if running.system.system().unsaid().contains(&Topic::Marking) {
+        for (name, port) in &mut known.ports {
+            let meant = &meant.ports[name].queues;
+            let own = Arc::make_mut(&mut port.queues);
+            own.iter_mut().zip(meant.iter()).for_each(|(own, meant)| own.wred = meant.wred);
+        }
+    }
     if running.is_host() {
         if running.nccl.shown.is_none() {
             known.nccl = meant.nccl.clone();
@@ -361,13 +371,11 @@ fn in_force(port: &mut Port) {
 /// Whether classes, queues and pauses of two ports are the same, wherever they were said.
 fn same_qos(a: &Port, b: &Port) -> bool {
     let only = |port: &Port| {
-        let mut device = Device::new("", SystemId::Host);
         let mut bare = Port::default();
         PortQos::of(port).put(&mut bare);
-        device.ports.insert(PortName::new("p"), bare);
-        Facts::of(&device)
+        bare
     };
-    only(a) == only(b)
+    facts::same_ports(&only(a), &only(b))
 }
 
 fn same_nic(a: &Nic, b: &Nic) -> bool {

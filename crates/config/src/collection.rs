@@ -6,10 +6,12 @@
 
 mod cut;
 mod decode;
+mod parts;
 #[cfg(test)]
 mod tests;
 
 pub use decode::decode;
+pub use parts::parts;
 
 use crate::cabling::{Cables, device_of_file, scan};
 use crate::device::Device;

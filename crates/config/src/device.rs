@@ -130,17 +130,38 @@ impl PortName {
 
 impl Ord for PortName {
     fn cmp(&self, other: &Self) -> Ordering {
-        let (mut a, mut b) = (self.0.as_str(), other.0.as_str());
-        loop {
-            match (next_piece(&mut a), next_piece(&mut b)) {
-                (None, None) => return self.0.cmp(&other.0),
-                (None, Some(_)) => return Ordering::Less,
-                (Some(_), None) => return Ordering::Greater,
-                (Some(left), Some(right)) => match compare_pieces(left, right) {
-                    Ordering::Equal => {}
-                    unequal => return unequal,
-                },
+        let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
+        // Maps of ports compare names all the time, and most begin alike.
+        let alike = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let (Some(left), Some(right)) = (a.get(alike), b.get(alike)) else {
+            return a.len().cmp(&b.len());
+        };
+        let numbers = a[..alike].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        if alike > 0 && numbers == 0 {
+            match (left.is_ascii_digit(), right.is_ascii_digit()) {
+                (false, false) => return left.cmp(right),
+                (true, false) => return Ordering::Less,
+                (false, true) => return Ordering::Greater,
+                (true, true) => {}
             }
+        }
+        let from = alike - numbers;
+        let pieces = || by_pieces(self.0.get(from..)?, other.0.get(from..)?);
+        pieces().unwrap_or_else(|| self.0.cmp(&other.0))
+    }
+}
+
+/// The order of two texts by their pieces, if these tell.
+fn by_pieces(mut a: &str, mut b: &str) -> Option<Ordering> {
+    loop {
+        match (next_piece(&mut a), next_piece(&mut b)) {
+            (None, None) => return None,
+            (None, Some(_)) => return Some(Ordering::Less),
+            (Some(_), None) => return Some(Ordering::Greater),
+            (Some(left), Some(right)) => match compare_pieces(left, right) {
+                Ordering::Equal => {}
+                unequal => return Some(unequal),
+            },
         }
     }
 }
@@ -394,6 +415,21 @@ impl RemarkKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names that begin alike are compared from where they differ, which is the order of all their pieces.
+    #[test]
+    fn names_are_ordered_by_their_pieces() {
+        let parts = ["", "0", "1", "09", "10", "9", "/", ":", "e", "é", "Eth"];
+        let two = parts.iter().flat_map(|a| parts.iter().map(move |b| format!("{a}{b}")));
+        let all: Vec<String> =
+            two.flat_map(|start| parts.iter().map(move |end| format!("{start}{end}"))).collect();
+        for a in &all {
+            for b in &all {
+                let order = by_pieces(a, b).unwrap_or_else(|| a.cmp(b));
+                assert_eq!(PortName::new(a).cmp(&PortName::new(b)), order, "{a} {b}");
+            }
+        }
+    }
 
     #[test]
     fn nccl_uses_what_its_list_names() {

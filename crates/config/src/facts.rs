@@ -1,12 +1,18 @@
 //! What a device is configured to do, as a list of plain facts: for comparing two devices, whatever
 //! their systems and wherever things were said.
 
+mod value;
+
 use crate::device::{Device, Port};
 use crate::place::{Place, Said};
-use crate::qos::{Levels, Reaction, Trust, Wred};
+use crate::qos::Wred;
+use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt::{Arguments, Display};
+use std::rc::Rc;
 use std::sync::Arc;
-use xoff_fabric::model::{Scheduling, Threshold};
+use value::Value;
 
 /// What a device is configured to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -27,13 +33,9 @@ impl Facts {
     /// The facts of a device: values in force, said or default, without names and versions.
     pub fn of(device: &Device) -> Self {
         let mut facts = Self::default();
-        facts.add("", "balancing", &device.balancing, |b| b.name().to_owned());
-        facts.add("", "shared buffer", &device.shared_buffer, ToString::to_string);
-        facts.add("", "headroom pool", &device.headroom_pool, ToString::to_string);
-        facts.add("", "nccl traffic class", &device.nccl.traffic_class, ToString::to_string);
-        facts.add("", "nccl gid index", &device.nccl.gid_index, ToString::to_string);
+        facts.device(device);
         for (name, port) in &device.ports {
-            facts.port(name.as_str(), port);
+            walk(port, &mut Named { name: name.as_str(), facts: &mut facts });
         }
         facts
     }
@@ -41,8 +43,22 @@ impl Facts {
     /// The facts of one port, without its name.
     pub(crate) fn of_port(port: &Port) -> Self {
         let mut facts = Self::default();
-        facts.port("", port);
+        walk(port, &mut Named { name: "", facts: &mut facts });
         facts
+    }
+
+    /// Whether the facts of two devices are the same.
+    pub(crate) fn same(a: &Device, b: &Device) -> bool {
+        // A port of which nothing is known is as good as none.
+        if !a.ports.keys().eq(b.ports.keys()) {
+            return Self::of(a) == Self::of(b);
+        }
+        let bare = |device: &Device| {
+            let mut facts = Self::default();
+            facts.device(device);
+            facts
+        };
+        bare(a) == bare(b) && a.ports.values().zip(b.ports.values()).all(|(a, b)| same_ports(a, b))
     }
 
     /// What is known about something.
@@ -55,82 +71,147 @@ impl Facts {
         self.0.keys().map(String::as_str)
     }
 
-    fn add<T>(&mut self, port: &str, about: &str, said: &Said<T>, show: impl Fn(&T) -> String) {
+    /// Facts of a device beside those of its ports.
+    fn device(&mut self, device: &Device) {
+        self.add("", "balancing", &device.balancing);
+        self.add("", "shared buffer", &device.shared_buffer);
+        self.add("", "headroom pool", &device.headroom_pool);
+        self.add("", "nccl traffic class", &device.nccl.traffic_class);
+        self.add("", "nccl gid index", &device.nccl.gid_index);
+    }
+
+    fn add(&mut self, port: &str, about: impl Display, said: &Said<impl Value>) {
         if let Some(value) = said.value() {
-            self.0.insert(format!("{port} {about}").trim().to_owned(), show(value));
-        }
-    }
-
-    fn port(&mut self, name: &str, port: &Port) {
-        self.add(name, "mtu", &port.mtu, ToString::to_string);
-        self.add(name, "cable", &port.cable, ToString::to_string);
-        self.add(name, "trust", &port.trust, |t: &Trust| t.name().to_owned());
-        self.add(name, "pfc", &port.pfc, ToString::to_string);
-        self.add(name, "balancing", &port.balancing, ToString::to_string);
-        self.maps(name, port);
-        self.buffers(name, port);
-        let watchdog = &port.watchdog;
-        self.add(name, "watchdog", &watchdog.on, ToString::to_string);
-        if watchdog.on.get() == Some(true) {
-            self.add(name, "watchdog detect", &watchdog.detect, ToString::to_string);
-            self.add(name, "watchdog restore", &watchdog.restore, ToString::to_string);
-            let reaction = |r: &Reaction| r.name().to_owned();
-            self.add(name, "watchdog reaction", &watchdog.reaction, reaction);
-        }
-        let nic = &port.nic;
-        self.add(name, "data dscp", &nic.data_dscp, ToString::to_string);
-        self.add(name, "cm dscp", &nic.cm_dscp, ToString::to_string);
-        self.add(name, "cnp dscp", &nic.cnp_dscp, ToString::to_string);
-        self.add(name, "notifies", &nic.notifies, ToString::to_string);
-        self.add(name, "reacts", &nic.reacts, ToString::to_string);
-    }
-
-    fn maps(&mut self, name: &str, port: &Port) {
-        let maps = &port.maps;
-        for (number, class) in maps.dscp_to_class.iter().enumerate() {
-            self.add(name, &format!("dscp {number} class"), class, ToString::to_string);
-        }
-        for number in 0..8 {
-            let queue = &maps.class_to_queue[number];
-            self.add(name, &format!("class {number} queue"), queue, ToString::to_string);
-            let group = &maps.class_to_group[number];
-            self.add(name, &format!("class {number} group"), group, ToString::to_string);
-            let queue = &maps.pfc_to_queue[number];
-            self.add(name, &format!("pause {number} queue"), queue, ToString::to_string);
-            let group = &maps.pfc_to_group[number];
-            self.add(name, &format!("pause {number} group"), group, ToString::to_string);
-        }
-    }
-
-    fn buffers(&mut self, name: &str, port: &Port) {
-        for (number, queue) in port.queues.iter().enumerate() {
-            self.add(name, &format!("queue {number} turn"), &queue.scheduling, scheduling);
-            self.add(name, &format!("queue {number} wred"), &queue.wred, wred);
-        }
-        for (number, group) in port.groups.iter().enumerate() {
-            let about = |what: &str| format!("group {number} {what}");
-            self.add(name, &about("reserved"), &group.reserved, ToString::to_string);
-            self.add(name, &about("threshold"), &group.threshold, threshold);
-            self.add(name, &about("xon offset"), &group.xon_offset, ToString::to_string);
-            self.add(name, &about("headroom"), &group.headroom, ToString::to_string);
+            self.0.insert(format!("{port} {about}").trim().to_owned(), value.show());
         }
     }
 
     /// What is different, in the order of ports and facts.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
-        let missing = other.0.keys().filter(|key| !self.0.contains_key(*key));
-        let mut keys: Vec<&String> = self.0.keys().chain(missing).collect();
-        keys.sort();
-        let pairs = keys.into_iter().map(|key| (key, self.0.get(key), other.0.get(key)));
-        pairs
-            .filter(|(_, left, right)| left != right)
-            .map(|(key, left, right)| Difference {
-                about: key.clone(),
-                left: left.cloned(),
-                right: right.cloned(),
-            })
-            .collect()
+        if std::ptr::eq(self, other) {
+            return Vec::new();
+        }
+        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut found = Vec::new();
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (Some((a, _)), Some((b, _))) => a.cmp(b),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return found,
+            };
+            let own = if order == Ordering::Greater { None } else { left.next() };
+            let others = if order == Ordering::Less { None } else { right.next() };
+            let (a, b) = (own.map(|(_, value)| value), others.map(|(_, value)| value));
+            if let Some((about, _)) = own.or(others).filter(|_| a != b) {
+                let about = about.clone();
+                found.push(Difference { about, left: a.cloned(), right: b.cloned() });
+            }
+        }
     }
+}
+
+/// Whether the facts of two ports are the same. Values that are shown alike may still be other ones.
+pub(crate) fn same_ports(a: &Port, b: &Port) -> bool {
+    Print::of(a) == Print::of(b) || Facts::of_port(a) == Facts::of_port(b)
+}
+
+/// Facts of ports, worked out once for ports that are configured alike.
+#[derive(Debug, Default)]
+pub(crate) struct Register(RefCell<BTreeMap<Vec<u64>, Rc<Facts>>>);
+
+impl Register {
+    /// The facts of one port, without its name.
+    pub(crate) fn of_port(&self, port: &Port) -> Rc<Facts> {
+        let print = Print::of(port);
+        let mut known = self.0.borrow_mut();
+        if let Some(facts) = known.get(&print.0) {
+            return Rc::clone(facts);
+        }
+        let facts = Rc::new(Facts::of_port(port));
+        known.insert(print.0, Rc::clone(&facts));
+        facts
+    }
+}
+
+/// What takes the settings of a port, one after the other and always in the same order.
+trait Taker {
+    fn take(&mut self, about: Arguments<'_>, said: &Said<impl Value>);
+}
+
+/// Settings as facts of a port of that name.
+struct Named<'a> {
+    name: &'a str,
+    facts: &'a mut Facts,
+}
+
+impl Taker for Named<'_> {
+    fn take(&mut self, about: Arguments<'_>, said: &Said<impl Value>) {
+        self.facts.add(self.name, about, said);
+    }
+}
+
+/// Settings as numbers: equal for ports whose facts are equal.
+#[derive(PartialEq, Eq)]
+struct Print(Vec<u64>);
+
+impl Print {
+    fn of(port: &Port) -> Self {
+        let mut print = Self(Vec::with_capacity(512));
+        walk(port, &mut print);
+        print
+    }
+}
+
+impl Taker for Print {
+    fn take(&mut self, _: Arguments<'_>, said: &Said<impl Value>) {
+        self.0.push(said.value().is_some().into());
+        if let Some(value) = said.value() {
+            value.print(&mut self.0);
+        }
+    }
+}
+
+/// All settings of a port, without names and versions.
+fn walk(port: &Port, taker: &mut impl Taker) {
+    taker.take(format_args!("mtu"), &port.mtu);
+    taker.take(format_args!("cable"), &port.cable);
+    taker.take(format_args!("trust"), &port.trust);
+    taker.take(format_args!("pfc"), &port.pfc);
+    taker.take(format_args!("balancing"), &port.balancing);
+    let maps = &port.maps;
+    for (number, class) in maps.dscp_to_class.iter().enumerate() {
+        taker.take(format_args!("dscp {number} class"), class);
+    }
+    for number in 0..8 {
+        taker.take(format_args!("class {number} queue"), &maps.class_to_queue[number]);
+        taker.take(format_args!("class {number} group"), &maps.class_to_group[number]);
+        taker.take(format_args!("pause {number} queue"), &maps.pfc_to_queue[number]);
+        taker.take(format_args!("pause {number} group"), &maps.pfc_to_group[number]);
+    }
+    for (number, queue) in port.queues.iter().enumerate() {
+        taker.take(format_args!("queue {number} turn"), &queue.scheduling);
+        taker.take(format_args!("queue {number} wred"), &queue.wred);
+    }
+    for (number, group) in port.groups.iter().enumerate() {
+        taker.take(format_args!("group {number} reserved"), &group.reserved);
+        taker.take(format_args!("group {number} threshold"), &group.threshold);
+        taker.take(format_args!("group {number} xon offset"), &group.xon_offset);
+        taker.take(format_args!("group {number} headroom"), &group.headroom);
+    }
+    let watchdog = &port.watchdog;
+    taker.take(format_args!("watchdog"), &watchdog.on);
+    if watchdog.on.get() == Some(true) {
+        taker.take(format_args!("watchdog detect"), &watchdog.detect);
+        taker.take(format_args!("watchdog restore"), &watchdog.restore);
+        taker.take(format_args!("watchdog reaction"), &watchdog.reaction);
+    }
+    let nic = &port.nic;
+    taker.take(format_args!("data dscp"), &nic.data_dscp);
+    taker.take(format_args!("cm dscp"), &nic.cm_dscp);
+    taker.take(format_args!("cnp dscp"), &nic.cnp_dscp);
+    taker.take(format_args!("notifies"), &nic.notifies);
+    taker.take(format_args!("reacts"), &nic.reacts);
 }
 
 /// Copies what a fact of [`Facts::of_port`] is about from one port to another.
@@ -222,26 +303,8 @@ pub(crate) fn place(about: &str, port: &Port) -> Option<Place> {
     }
 }
 
-fn scheduling(turn: &Scheduling) -> String {
-    match turn {
-        Scheduling::Strict => "strict".to_owned(),
-        Scheduling::Weighted(weight) => format!("{weight}%"),
-    }
-}
-
-fn threshold(threshold: &Threshold) -> String {
-    match threshold {
-        Threshold::Dynamic(alpha) => format!("alpha {alpha}"),
-        Threshold::Static(size) => size.to_string(),
-    }
-}
-
 pub(crate) fn wred(wred: &Wred) -> String {
-    let verb = if wred.marks { "marks" } else { "drops" };
-    match wred.levels {
-        Levels::Sizes(ecn) => format!("{verb} {} to {}, {}", ecn.kmin, ecn.kmax, ecn.pmax),
-        Levels::Fill { min, max, pmax } => format!("{verb} fill {min} to {max}, {pmax}"),
-    }
+    wred.show()
 }
 
 #[cfg(test)]
@@ -267,5 +330,52 @@ mod tests {
             }
             assert_eq!(Facts::of_port(&to), facts);
         }
+    }
+
+    #[test]
+    fn ports_of_one_print_have_the_same_facts() {
+        let file = "[cluster]\ngpus = 8\ngpus-per-server = 2\n[fabric]\nkind = 'leaf-spine'\n\
+                    leaves = 2\nspines = 2\n[switch.watchdog]\ndetect = '200ms'\nrestore = '400ms'\n";
+        let setup = load_fabric(file).into_result().expect("a fabric");
+        let register = Register::default();
+        for system in SystemId::ALL.into_iter().filter(|system| *system != SystemId::Host) {
+            let intent = Intent::with(&setup, Choices::all(system));
+            let fitted = intent.devices.iter();
+            let fitted = fitted.map(|device| device.system.system().fit(device, &mut Vec::new()));
+            for port in fitted.flat_map(|device| device.ports.into_values()) {
+                assert_eq!(*register.of_port(&port), Facts::of_port(&port));
+                // Every fact that is taken away or comes from another port makes another print.
+                let facts = Facts::of_port(&port);
+                for about in facts.subjects() {
+                    let mut less = port.clone();
+                    copy(about, &Port::default(), &mut less);
+                    assert_eq!(*register.of_port(&less), Facts::of_port(&less), "{about}");
+                }
+            }
+        }
+        let count = register.0.borrow().len();
+        assert!(count > 1000, "{count} ways");
+    }
+
+    #[test]
+    fn differences_of_either_side() {
+        let facts = |all: &[(&str, &str)]| {
+            Facts(all.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect())
+        };
+        let left = facts(&[("a", "1"), ("c", "3"), ("d", "4")]);
+        let right = facts(&[("b", "2"), ("c", "0"), ("d", "4"), ("e", "5")]);
+        let found: Vec<String> = left
+            .differences(&right)
+            .into_iter()
+            .map(|one| format!("{} {:?} {:?}", one.about, one.left, one.right))
+            .collect();
+        let wanted = [
+            r#"a Some("1") None"#,
+            r#"b None Some("2")"#,
+            r#"c Some("3") Some("0")"#,
+            r#"e None Some("5")"#,
+        ];
+        assert_eq!(found, wanted);
+        assert!(left.differences(&left).is_empty());
     }
 }

@@ -118,15 +118,27 @@ pub struct Files {
 pub struct File {
     /// Its name as the user knows it.
     pub name: String,
-    /// What is in it.
+    /// What is in it, or in a part of it.
     pub text: String,
+    /// Lines of the file before that part.
+    pub before: u32,
 }
 
 impl Files {
     /// Adds a file.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.add_part(name, text, 0)
+    }
+
+    /// Adds a part of a file, with the number of lines before it.
+    pub fn add_part(
+        &mut self,
+        name: impl Into<String>,
+        text: impl Into<String>,
+        before: u32,
+    ) -> FileId {
         let id = FileId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX - 1));
-        self.entries.push(File { name: name.into(), text: text.into() });
+        self.entries.push(File { name: name.into(), text: text.into(), before });
         id
     }
 
@@ -145,17 +157,23 @@ impl Files {
         let Some(file) = self.get(place.file) else { return Vec::new() };
         let numbered = file.text.lines().zip(1u32..).map(|(line, number)| (number, line));
         let wanted = numbered.skip(place.first.saturating_sub(1) as usize);
-        wanted.take_while(|(number, _)| *number <= place.last).take(limit).collect()
+        let wanted = wanted.take_while(|(number, _)| *number <= place.last).take(limit);
+        wanted.map(|(number, line)| (number + file.before, line)).collect()
     }
 
     /// `leaf0.cfg:12`, or `leaf0.cfg:12-14`.
     pub fn label(&self, place: Place) -> String {
         let name = self.get(place.file).map_or("intent", |file| file.name.as_str());
-        if place.first == place.last {
-            format!("{name}:{}", place.first)
-        } else {
-            format!("{name}:{}-{}", place.first, place.last)
+        match self.numbers(place) {
+            (first, last) if first == last => format!("{name}:{first}"),
+            (first, last) => format!("{name}:{first}-{last}"),
         }
+    }
+
+    /// The first and the last line of a place, counted in the whole file.
+    pub fn numbers(&self, place: Place) -> (u32, u32) {
+        let before = self.get(place.file).map_or(0, |file| file.before);
+        (place.first + before, place.last + before)
     }
 }
 
@@ -185,6 +203,10 @@ mod tests {
         let place = Place { file: id, first: 2, last: 3 };
         assert_eq!(files.lines(place, 9), [(2, "two"), (3, "three")]);
         assert_eq!(files.label(place), "a.cfg:2-3");
+        let part = files.add_part("a.cfg", "four\nfive\n", 3);
+        let place = Place::line(part, 2);
+        assert_eq!(files.lines(place, 9), [(5, "five")]);
+        assert_eq!(files.label(place), "a.cfg:5");
         assert!(files.lines(Place::INTENT, 9).is_empty());
         assert!(files.lines(Place { file: id, first: 9, last: 2 }, 9).is_empty());
     }

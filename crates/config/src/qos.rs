@@ -167,6 +167,15 @@ pub enum Levels {
         /// Probability just below `max`.
         pmax: Ratio,
     },
+    /// As numbers in a unit that is not known: they can be compared with those of other ports only.
+    Counts {
+        /// Where it starts to act.
+        min: u64,
+        /// Where it acts on every packet.
+        max: u64,
+        /// Probability just below `max`.
+        pmax: Ratio,
+    },
 }
 
 impl Levels {
@@ -179,6 +188,7 @@ impl Levels {
                 kmax: Bytes::new(max.of(limit.get())),
                 pmax,
             }),
+            Levels::Counts { .. } => None,
         }
     }
 }

@@ -405,3 +405,72 @@ fn many_cables_between_two_devices() {
     lab.files.insert("a-lldp.txt".to_owned(), head + &rows.collect::<String>());
     assert_eq!(lab.audit(false).links, 2_000);
 }
+
+/// Files of a fabric with other names for its devices.
+fn renamed_files(file: &str, names: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let with =
+        |text: &str| names.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+    let lab = Lab::new(file, SystemId::Eos);
+    lab.files.iter().map(|(name, text)| (with(name), with(text))).collect()
+}
+
+/// Two fabrics in one folder that no cable joins are no mistakes of each other.
+#[test]
+fn fabrics_of_their_own_are_audited_each_for_itself() {
+    let class =
+        |dscp: u8| format!("{}[[class]]\nid = 3\ndscp = [{dscp}]\nlossless = true\n", common::POD);
+    let report = |second: u8, change: fn(&str) -> String| {
+        let mut files = Files::default();
+        let names = [("leaf", "rack"), ("spine", "roof"), ("server", "node")];
+        let one = renamed_files(&class(26), &[]);
+        for (name, text) in one.into_iter().chain(renamed_files(&class(second), &names)) {
+            files.add(name, change(&text));
+        }
+        let found = read(&files);
+        audit_with(&found.devices, &found.cables, None)
+    };
+    let clean = report(24, str::to_owned);
+    assert_eq!(clean.findings.len(), 0, "{:#?}", clean.findings);
+    assert_eq!((clean.devices, clean.links), (16, 24));
+    let note = "2 fabrics that no cable joins";
+    assert!(clean.notes.iter().any(|said| said.starts_with(note)), "{:#?}", clean.notes);
+    // Where both say the same they are one.
+    let alike = report(26, str::to_owned);
+    assert_eq!(alike.findings.len(), 0, "{:#?}", alike.findings);
+    assert_eq!((alike.devices, alike.links), (16, 24));
+    assert!(!alike.notes.iter().any(|said| said.starts_with(note)), "{:#?}", alike.notes);
+    // A mistake in one of them is found, and only that.
+    let wrong = report(24, |text| match text.contains("RoCE configuration of rack1 ") {
+        true => text.replace("priority-flow-control on", "no priority-flow-control"),
+        false => text.to_owned(),
+    });
+    let found: Vec<(&str, &str)> =
+        wrong.findings.iter().map(|one| (one.rule.id, one.device.as_str())).collect();
+    assert_eq!(found, [("pfc-missing", "rack1")], "{:#?}", wrong.findings);
+}
+
+/// What all devices of a kind lack is said by the other ends of their cables.
+#[test]
+fn pfc_that_is_off_on_all_spines_or_on_all_switches_is_found() {
+    let found = |edit: &dyn Fn(&str, &str) -> String| {
+        let mut files = Files::default();
+        for (name, text) in renamed_files(common::POD, &[]) {
+            files.add(name.clone(), edit(&name, &text));
+        }
+        let read = read(&files);
+        let report = audit_with(&read.devices, &read.cables, None);
+        let said = report.findings.iter().map(|one| (one.rule.id, one.device.clone()));
+        said.collect::<Vec<(&str, String)>>()
+    };
+    let off = |text: &str| text.replace("priority-flow-control on", "no priority-flow-control");
+    let missing = |names: &[&str]| {
+        names.iter().map(|name| ("pfc-missing", (*name).to_owned())).collect::<Vec<_>>()
+    };
+    let spines = |name: &str, text: &str| match name.starts_with("spine") {
+        true => off(text),
+        false => text.to_owned(),
+    };
+    assert_eq!(found(&spines), missing(&["spine0", "spine1"]));
+    assert_eq!(found(&|_, text| off(text)), missing(&["leaf0", "leaf1", "spine0", "spine1"]));
+    assert_eq!(found(&|_, text| text.to_owned()), []);
+}

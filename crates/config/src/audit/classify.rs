@@ -119,6 +119,10 @@ fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
         Fault::new(&rule::PFC_ALL, format!("PFC is on for all priorities; {meant}"))
     } else if wanted.minus(on).is_empty() {
         let extra = on.minus(wanted);
+        if let Some(who) = paused_by_others(site).filter(|_| on.is_empty()) {
+            let fault = Fault::new(&rule::PFC_MISSING, format!("PFC is off; {who}"));
+            return found.port(site, fault.at(places).cured_by(Aspect::Pfc));
+        }
         if extra.is_empty() {
             return;
         }
@@ -129,6 +133,29 @@ fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
         Fault::new(&rule::PFC_PRIORITY, format!("PFC is on for {on}; {meant}"))
     };
     found.port(site, fault.at(places).cured_by(Aspect::Pfc));
+}
+
+/// Without a fabric file, who pauses where the ports of a kind do not: what most of them have is then what none of them ought to.
+fn paused_by_others(site: &Site<'_>) -> Option<String> {
+    if site.scene.intent.is_some() || site.device.is_host() {
+        return None;
+    }
+    let far = site.wire.and_then(|(wire, side)| {
+        let (index, name) = &wire.ends[1 - side];
+        site.scene.site(*index, name)
+    });
+    // A switch that has nothing of RoCE may lead out of the fabric.
+    let port = site.port;
+    let sorts = port.trust.get().is_some_and(Trust::reads_dscp)
+        && port.queues.iter().any(|queue| queue.is_said());
+    let far = far.filter(|far| far.device.is_host() || sorts);
+    let set = far.and_then(|far| far.port.pfc.get()).filter(|set| !set.is_empty());
+    let nics = site.agreement().lossless.filter(|_| site.scene.only_nics_pause);
+    match (set, nics) {
+        (_, Some(set)) => Some(format!("no switch pauses, and most NICs pause {set}")),
+        (Some(set), None) => Some(format!("the other end of its cable pauses {set}")),
+        (None, None) => None,
+    }
 }
 
 fn data_class(site: &Site<'_>, found: &mut Collector<'_>) -> bool {

@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::facts::Facts;
 use crate::number::Priorities;
 use crate::place::Place;
-use crate::system::SystemId;
+use crate::system::{SystemId, Topic};
 use xoff_fabric::rules::packet;
 
 /// Settings that one finding names.
@@ -21,7 +21,8 @@ const MOST: usize = 4;
 /// Differences of a port that no rule has reported.
 pub(super) fn port(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(meant) = site.meant else { return };
-    let (own, wanted) = (Facts::of_port(site.port), Facts::of_port(meant));
+    let facts = &site.scene.facts;
+    let (own, wanted) = (facts.of_port(site.port), facts.of_port(meant));
     let mut differences = Vec::new();
     let mut aspects = Vec::new();
     for difference in own.differences(&wanted) {
@@ -49,7 +50,7 @@ pub(super) fn port(site: &Site<'_>, found: &mut Collector<'_>) {
 /// Facts on which as many devices differ as agree: nobody can say which are meant.
 fn split(site: &Site<'_>, found: &mut Collector<'_>) {
     let Some(reference) = &site.scene.reference else { return };
-    let own = Facts::of_port(site.port);
+    let own = site.scene.facts.of_port(site.port);
     // Where one side is wrong by another rule, the other is right.
     let settled = |about: &str| {
         let alike = reference.alike(site.index, site.name);
@@ -102,6 +103,11 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
         return false;
     };
     let Ok(number) = number.parse::<usize>() else { return false };
+    // What a fabric file says of marking cannot be held against a system of which no statement for it is known.
+    let unsaid = site.scene.intent.is_some() && !site.can_say(Topic::Marking);
+    if unsaid && meant.queues[number].wred.get().is_none() {
+        return true;
+    }
     let both = site.port.queues[number].wred.get().zip(meant.queues[number].wred.get());
     both.is_some_and(|(own, meant)| queues::close(&own, &meant))
 }

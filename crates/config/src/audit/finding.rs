@@ -65,7 +65,7 @@ pub(super) struct Key {
 }
 
 /// What an audit found.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Report {
     /// Findings, errors first, then by device.
     pub findings: Vec<Finding>,
@@ -86,6 +86,17 @@ pub struct Report {
 }
 
 impl Report {
+    /// Adds what was found in another fabric.
+    pub(super) fn add(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        sort(&mut self.findings);
+        self.devices += other.devices;
+        self.links += other.links;
+        let new = other.notes.into_iter().filter(|note| !self.notes.contains(note));
+        let new: Vec<String> = new.collect();
+        self.notes.extend(new);
+    }
+
     /// Whether anything is an error.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
@@ -254,14 +265,19 @@ impl<'a> Collector<'a> {
                 message,
             });
         }
-        findings.sort_by(|a, b| {
-            (Reverse(a.severity), &a.device, a.rule.id, &a.message).cmp(&(
-                Reverse(b.severity),
-                &b.device,
-                b.rule.id,
-                &b.message,
-            ))
-        });
+        sort(&mut findings);
         findings
     }
+}
+
+/// Errors first, then by device.
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| {
+        (Reverse(a.severity), &a.device, a.rule.id, &a.message).cmp(&(
+            Reverse(b.severity),
+            &b.device,
+            b.rule.id,
+            &b.message,
+        ))
+    });
 }

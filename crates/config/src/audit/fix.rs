@@ -171,7 +171,7 @@ impl<'a> Fixer<'a> {
             let model = match scene.site(index, name).and_then(|site| site.meant) {
                 _ if named => Some(name.clone()),
                 Some(meant) => {
-                    let meant = Facts::of_port(meant);
+                    let meant = scene.facts.of_port(meant);
                     let names = scene.devices[other].ports.keys().take(MOST_MODELS);
                     let others = names.filter(|one| other != index || !ports.contains(one));
                     others
@@ -283,7 +283,7 @@ impl<'a> Fixer<'a> {
             let Some(site) = self.scene.site(index, name) else { continue };
             let Some(meant) = site.meant else { return Vec::new() };
             let own = self.facts_of(index, name);
-            for difference in own.differences(&Facts::of_port(meant)) {
+            for difference in own.differences(&self.scene.facts.of_port(meant)) {
                 let about = difference.about.as_str();
                 if aspect != Aspect::All && Aspect::of(about) != aspect {
                     continue;
@@ -361,7 +361,7 @@ impl<'a> Fixer<'a> {
         let entry = self.facts.entry((index, name.clone()));
         Rc::clone(entry.or_insert_with(|| {
             let port = scene.devices[index].ports.get(name);
-            Rc::new(port.map(Facts::of_port).unwrap_or_default())
+            port.map(|port| scene.facts.of_port(port)).unwrap_or_default()
         }))
     }
 
@@ -376,7 +376,7 @@ impl<'a> Fixer<'a> {
             let file = device.files.first().copied()?;
             let input = Input { name: &device.name, file, text: &entered };
             let again = device.system.system().parse(&input);
-            (Facts::of(&again) == Facts::of(device)).then(|| statements.trim_end().to_owned())
+            Facts::same(&again, device).then(|| statements.trim_end().to_owned())
         };
         let some = |text: &String| !text.trim().is_empty();
         short.iter().chain(&rendered).filter(|text| some(text)).find_map(undoes).unwrap_or_default()

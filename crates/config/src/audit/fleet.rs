@@ -6,7 +6,7 @@ use super::kind::{role, words};
 use super::nic;
 use super::rule;
 use super::scene::{Scene, usual};
-use crate::device::{Balancing, Device, Nccl, RemarkKind};
+use crate::device::{Balancing, Device, Maker, Nccl, RemarkKind};
 use crate::number::Dscp;
 use crate::system::{SystemId, Topic};
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
         versions(scene, system, found);
     }
     guards(scene, found);
+    same_names(scene, found);
     fewer_ports(scene, found);
     not_followed(scene, found);
     jobs(scene, found);
@@ -42,16 +43,48 @@ pub(super) fn check_device(
 
 fn versions(scene: &Scene<'_>, system: SystemId, found: &mut Collector<'_>) {
     let alike = || scene.devices.iter().enumerate().filter(|(_, d)| d.system.family() == system);
-    let Some(common) = usual(alike().filter_map(|(_, device)| device.version.value())) else {
-        return;
+    // What a host runs is the firmware of its NICs: makers number theirs each in their own way.
+    let maker = |device: &Device| {
+        let mut all = device.ports.iter();
+        all.find_map(|(name, port)| port.nic.maker.or(Maker::of_device(name.as_str())))
     };
+    let mut makers: BTreeMap<Option<Maker>, Vec<(usize, &Device)>> = BTreeMap::new();
     for (index, device) in alike() {
-        let Some(version) = device.version.value().filter(|version| *version != common) else {
-            continue;
-        };
-        let message = format!("software {version}; most {system} devices run {common}");
-        found.device(index, Fault::new(&rule::VERSIONS, message).at(device.version.place()));
+        makers.entry(maker(device)).or_default().push((index, device));
     }
+    for all in makers.values() {
+        let versions = || {
+            all.iter()
+                .filter_map(|(index, device)| Some((*index, *device, device.version.value()?)))
+        };
+        let Some(common) = usual(versions().map(|(_, _, version)| version)) else { continue };
+        for (index, device, version) in versions().filter(|(_, _, version)| *version != common) {
+            let message = format!("software {version}; most {system} devices run {common}");
+            found.device(index, Fault::new(&rule::VERSIONS, message).at(device.version.place()));
+        }
+    }
+}
+
+/// Several devices of one name: copies of a configuration, or devices of two fabrics.
+fn same_names(scene: &Scene<'_>, found: &mut Collector<'_>) {
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for device in &scene.devices {
+        *names.entry(device.name.to_ascii_lowercase()).or_default() += 1;
+    }
+    let several: Vec<&str> =
+        names.iter().filter(|(_, count)| **count > 1).map(|(name, _)| name.as_str()).collect();
+    if several.is_empty() {
+        return;
+    }
+    let shown = several[..several.len().min(4)].join(", ");
+    let more = match several.len().saturating_sub(4) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    found.note(format!(
+        "several devices have one name ({shown}{more}): copies of a configuration, or two fabrics in one folder. Cables \
+         that lead to that name may be those of either"
+    ));
 }
 
 /// A device with fewer ports of RoCE than all others that are named alike: its rack may be half empty, or its text cut off between two

@@ -9,12 +9,13 @@ use super::kind::{self, Kind};
 use super::reference::Reference;
 use super::wiring::Wiring;
 use crate::device::{Device, Port, PortName};
-use crate::facts::{self, Difference, Facts};
+use crate::facts::{self, Difference, Facts, Register};
 use crate::intent::Agreement;
 use crate::number::Dscp;
-use crate::qos::{QueueSettings, Trust};
+use crate::qos::{Levels, QueueSettings, Trust};
 use crate::system::SystemId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use xoff_fabric::model::Scheduling;
 use xoff_units::Bytes;
@@ -28,6 +29,7 @@ pub(super) fn adopt(
     devices: &[&Device],
     wiring: &Wiring<'_>,
     agreement: &Agreement,
+    register: &Register,
 ) -> Vec<String> {
     let alias = |index: usize, name: &PortName| -> PortName {
         wiring.aliases[index].get(name).unwrap_or(name).clone()
@@ -38,15 +40,17 @@ pub(super) fn adopt(
             && known.is_some_and(|ports| ports.contains_key(&alias(index, name)))
     });
     let ends: Vec<(usize, PortName)> = kinds.keys().cloned().collect();
-    let told =
-        Told::of(&kinds, |(index, name)| meant[*index].as_ref()?.ports.get(&alias(*index, name)));
-    let reference = Reference::of(devices, kinds.clone());
+    let told = Told::of(&kinds, register, |(index, name)| {
+        meant[*index].as_ref()?.ports.get(&alias(*index, name))
+    });
+    let reference = Reference::of(devices, kinds.clone(), register);
     let mut habits = Habits::default();
     for (index, name) in ends {
         let Some(device) = &mut meant[index] else { continue };
         let Some(port) = device.ports.get_mut(&alias(index, &name)) else { continue };
         let usual = &reference.devices[index].ports[&name];
-        let mut habit = Habit { agreement, host: device.system == SystemId::Host, usual, port };
+        let host = device.system == SystemId::Host;
+        let mut habit = Habit { agreement, host, usual, port, register };
         habit.scale_turns();
         let firm = |about: &str, value: Option<&str>| reference.is_firm(index, &name, about, value);
         for difference in habit.differences() {
@@ -81,12 +85,13 @@ struct Told(BTreeMap<Kind, BTreeSet<String>>);
 impl Told {
     fn of<'p>(
         kinds: &BTreeMap<(usize, PortName), Kind>,
+        register: &Register,
         port: impl Fn(&(usize, PortName)) -> Option<&'p Port>,
     ) -> Self {
-        let mut first: BTreeMap<Kind, Facts> = BTreeMap::new();
+        let mut first: BTreeMap<Kind, Rc<Facts>> = BTreeMap::new();
         let mut told: BTreeMap<Kind, BTreeSet<String>> = BTreeMap::new();
         for (end, kind) in kinds {
-            let Some(facts) = port(end).map(Facts::of_port) else { continue };
+            let Some(facts) = port(end).map(|port| register.of_port(port)) else { continue };
             for kind in [kind.clone(), Self::system(kind)] {
                 let Some(known) = first.get(&kind) else {
                     first.insert(kind, facts.clone());
@@ -142,12 +147,13 @@ struct Habit<'a> {
     host: bool,
     usual: &'a Port,
     port: &'a mut Port,
+    register: &'a Register,
 }
 
 impl Habit<'_> {
     /// How most have it, and how the intent does.
     fn differences(&self) -> Vec<Difference> {
-        Facts::of_port(self.usual).differences(&Facts::of_port(self.port))
+        self.register.of_port(self.usual).differences(&self.register.of_port(self.port))
     }
 
     /// Gives the meant weights the sum that devices give theirs: only shares count, and those stay.
@@ -208,7 +214,14 @@ impl Habit<'_> {
                 let strict = usual.queues[index].scheduling.get() == Some(Scheduling::Strict);
                 self.host || (!strict && !self.has_a_meant_turn(index))
             }
-            ["queue", _, _] => !self.queues(self.agreement.data_dscp).contains(&index),
+            ["queue", _, _] => {
+                // In a unit that is not known, a fabric file says nothing of it.
+                let counts = |queue: &QueueSettings| {
+                    queue.wred.get().is_some_and(|w| matches!(w.levels, Levels::Counts { .. }))
+                };
+                counts(&usual.queues[index])
+                    || !self.queues(self.agreement.data_dscp).contains(&index)
+            }
             ["mtu"] => self.host && usual.mtu.get() >= Some(self.agreement.packet),
             // Routed packets carry a DSCP.
             ["trust"] => {

@@ -6,6 +6,7 @@ use super::rule;
 use super::scene::{Scene, Site, usual};
 use super::wiring::Wire;
 use crate::number::Priorities;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use xoff_units::Bytes;
 
@@ -14,7 +15,8 @@ pub(super) fn check<'w>(
     wires: impl Iterator<Item = &'w Wire>,
     found: &mut Collector<'_>,
 ) {
-    let mtus = UsualMtus::of(scene);
+    // Fixes are tried many times, and few cables have two MTUs.
+    let mtus = LazyCell::new(|| UsualMtus::of(scene));
     for wire in wires {
         let ends = (scene.site(wire.ends[0].0, &wire.ends[0].1))
             .zip(scene.site(wire.ends[1].0, &wire.ends[1].1));
@@ -111,7 +113,12 @@ impl UsualMtus {
     }
 }
 
-fn mtu(a: &Site<'_>, b: &Site<'_>, mtus: &UsualMtus, found: &mut Collector<'_>) {
+fn mtu<F: FnOnce() -> UsualMtus>(
+    a: &Site<'_>,
+    b: &Site<'_>,
+    mtus: &LazyCell<UsualMtus, F>,
+    found: &mut Collector<'_>,
+) {
     let (Some(left), Some(right)) = (a.port.mtu.get(), b.port.mtu.get()) else { return };
     let hosts = (a.device.is_host(), b.device.is_host());
     let wrong = match hosts {

@@ -20,8 +20,10 @@ pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
 }
 
 fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
-    let wanted = site.marking() && site.can_say(Topic::Marking);
-    let Some(queue) = site.data_queue().filter(|_| wanted) else { return };
+    let Some(queue) = site.data_queue().filter(|_| site.marking()) else { return };
+    if !site.can_say(Topic::Marking) {
+        return early_detection(site, found, queue);
+    }
     let said = &site.port.queues[queue.index()].wred;
     let Some(wred) = said.get() else {
         if turns_moved(site) {
@@ -43,6 +45,26 @@ fn marking(site: &Site<'_>, found: &mut Collector<'_>) {
     }
 }
 
+/// Random early detection of a system of which it is not known how it marks: held against other ports only.
+fn early_detection(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue) {
+    let own = site.port.queues[queue.index()].wred.get();
+    let meant = site.meant.and_then(|meant| meant.queues[queue.index()].wred.get());
+    match (own, meant) {
+        (Some(wred), meant) => {
+            if !out_of_range(site, found, queue, &wred) && meant.is_some() {
+                marking_drift(site, found, queue, &wred);
+            }
+        }
+        (None, Some(meant)) if !turns_moved(site) => {
+            let instead = site.instead(&format!("queue {queue} wred"), facts::wred(&meant));
+            let message = format!("queue {queue} has no random early detection; {instead}");
+            let fault = Fault::new(&rule::ECN_MISSING, message).at(site.port.place);
+            found.port(site, fault.cured_by(Aspect::Marking));
+        }
+        (None, _) => {}
+    }
+}
+
 /// Thresholds that mark nothing, or of which the upper is below the lower one: wrong whatever others have.
 fn out_of_range(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) -> bool {
     let (kmin, kmax, crossed, pmax) = match wred.levels {
@@ -50,6 +72,7 @@ fn out_of_range(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: 
             (kmin.to_string(), kmax.to_string(), kmax < kmin, pmax)
         }
         Levels::Fill { min, max, pmax } => (min.to_string(), max.to_string(), max < min, pmax),
+        Levels::Counts { min, max, pmax } => (min.to_string(), max.to_string(), max < min, pmax),
     };
     let (rule, message) = if crossed {
         let message = format!("queue {queue} marks from {kmin} to {kmax}, which is less");
@@ -74,8 +97,12 @@ fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &W
     let paused_at = |ingresses| reserved + buffer::xoff(threshold, shared, ingresses);
     let xoff = paused_at(1);
     let intended = site.meant.and_then(|m| m.queues[queue.index()].wred.get());
-    // The fabric file was warned about its own values when it was read.
-    if ecn.kmax <= xoff || intended == Some(*wred) {
+    let most = (site.device.ports.len() as u64).saturating_sub(1).max(1);
+    // The fabric file was warned about its own values when it was read. What a whole fleet has alike depends on its traffic, unless no
+    // traffic at all makes a queue as long.
+    let never = || buffer::ingresses_to_fill(ecn.kmin, limits, most).is_none();
+    let meant = intended == Some(*wred) && (site.scene.intent.is_some() || !never());
+    if ecn.kmax <= xoff || meant {
         return false;
     }
     let place = site.port.queues[queue.index()].wred.place();
@@ -83,7 +110,6 @@ fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &W
         true => ("starts", ecn.kmin),
         false => ("is certain", ecn.kmax),
     };
-    let most = (site.device.ports.len() as u64).saturating_sub(1).max(1);
     let when = match buffer::ingresses_to_fill(length, limits, most) {
         Some((count, each)) => {
             format!("marks come first only where {count} ingresses, paused at {each} each, feed it")
@@ -146,6 +172,7 @@ pub(super) fn close(a: &Wred, b: &Wred) -> bool {
             let near = |x, y| percent(x).abs_diff(percent(y)) <= 1;
             return near(min, low) && near(max, high) && percent(pmax) == percent(other);
         }
+        (Levels::Counts { .. }, Levels::Counts { .. }) => return a == b,
         _ => return false,
     };
     let near = |x: Bytes, y: Bytes| {

@@ -8,9 +8,10 @@
 use super::kind::{self, Kind};
 use super::sizes;
 use crate::device::{Device, Port, PortName};
-use crate::facts::{self, Facts};
+use crate::facts::{self, Facts, Register};
 use crate::system::SystemId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// What most devices have, for every port that carries RoCE.
 pub(super) struct Reference {
@@ -19,7 +20,7 @@ pub(super) struct Reference {
     kinds: BTreeMap<(usize, PortName), Kind>,
     choices: BTreeMap<Kind, BTreeMap<String, Choice>>,
     /// The ways in which ports are configured, and which of them each device has.
-    ways: Vec<Facts>,
+    ways: Vec<Rc<Facts>>,
     ways_of: BTreeMap<usize, BTreeSet<usize>>,
 }
 
@@ -40,7 +41,7 @@ struct Choice {
 
 /// Ports that are configured in exactly the same way.
 struct Signature<'a> {
-    facts: Facts,
+    facts: Rc<Facts>,
     example: &'a Port,
 }
 
@@ -70,8 +71,12 @@ impl Reach {
 }
 
 impl Reference {
-    pub(super) fn of(devices: &[&Device], kinds: BTreeMap<(usize, PortName), Kind>) -> Self {
-        let (signatures, of_port) = signatures(devices, &kinds);
+    pub(super) fn of(
+        devices: &[&Device],
+        kinds: BTreeMap<(usize, PortName), Kind>,
+        facts: &Register,
+    ) -> Self {
+        let (signatures, of_port) = signatures(devices, &kinds, facts);
         let mut ballots: BTreeMap<Kind, Ballot> = BTreeMap::new();
         for (end, own) in &kinds {
             for kind in [own.clone(), own.at_speed(), own.at_system(), own.anywhere()] {
@@ -179,14 +184,16 @@ impl Kind {
 fn signatures<'a>(
     devices: &[&'a Device],
     kinds: &BTreeMap<(usize, PortName), Kind>,
+    register: &Register,
 ) -> (Vec<Signature<'a>>, BTreeMap<(usize, PortName), usize>) {
     let mut all: Vec<Signature<'a>> = Vec::new();
-    let mut known: BTreeMap<Facts, usize> = BTreeMap::new();
+    // The register has the same facts for ports that are configured alike.
+    let mut known: BTreeMap<*const Facts, usize> = BTreeMap::new();
     let mut of_port = BTreeMap::new();
     for end in kinds.keys() {
         let example = &devices[end.0].ports[&end.1];
-        let facts = Facts::of_port(example);
-        let number = *known.entry(facts.clone()).or_insert(all.len());
+        let facts = register.of_port(example);
+        let number = *known.entry(Rc::as_ptr(&facts)).or_insert(all.len());
         if number == all.len() {
             all.push(Signature { facts, example });
         }

@@ -9,6 +9,7 @@ use super::wiring::{Wire, Wiring};
 use super::{consensus, kind};
 use crate::cabling::Cables;
 use crate::device::{Device, Port, PortName};
+use crate::facts::Register;
 use crate::intent::{Agreement, Intent};
 use crate::number::{Class, Dscp, Priorities, Queue};
 use crate::place::Said;
@@ -49,7 +50,11 @@ pub(super) struct Frame<'a> {
     pub(super) sized: Vec<SystemId>,
     /// Whether the switches sort packets by their VLAN priority, which is another way to run RoCE.
     pub(super) by_vlan: bool,
+    /// Whether no switch pauses, where no fabric file says whether any ought to.
+    pub(super) only_nics_pause: bool,
     pub(super) wiring: Wiring<'a>,
+    /// Facts of ports.
+    pub(super) facts: Register,
     /// The wire at each port.
     at: BTreeMap<(usize, PortName), (usize, usize)>,
 }
@@ -157,7 +162,8 @@ impl<'a> Frame<'a> {
         let fitted = |meant: &Device| meant.system.system().fit(meant, &mut Vec::new());
         let mut meant: Vec<_> = intended.iter().map(|meant| meant.map(fitted)).collect();
         let all: Vec<&Device> = devices.iter().collect();
-        let notes = habit::adopt(&mut meant, &all, &wiring, &intent.agreement);
+        let facts = Register::default();
+        let notes = habit::adopt(&mut meant, &all, &wiring, &intent.agreement, &facts);
         let there: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
         Self {
             agreement: intent.agreement.clone(),
@@ -171,6 +177,8 @@ impl<'a> Frame<'a> {
             cut: silence::cut(devices),
             sized: sized_systems(devices),
             by_vlan: false,
+            only_nics_pause: false,
+            facts,
             at: ends(&wiring.wires),
             wiring,
         }
@@ -179,12 +187,13 @@ impl<'a> Frame<'a> {
     fn of_fleet(devices: &'a [Device], wiring: Wiring<'a>) -> Self {
         let all: Vec<&Device> = devices.iter().collect();
         let mut kinds = kind::of_members(&all, &wiring);
-        let mut reference = Reference::of(&all, kinds.clone());
+        let facts = Register::default();
+        let mut reference = Reference::of(&all, kinds.clone(), &facts);
         let mut agreement = consensus::agreement(&all, &reference);
         // Where nothing pauses, marks or sends RDMA data, switches are of some other network.
         if agreement.data_dscp.is_none() && agreement.lossless.is_none() {
             kinds.retain(|(index, _), _| all[*index].is_host());
-            reference = Reference::of(&all, kinds);
+            reference = Reference::of(&all, kinds, &facts);
             agreement = consensus::agreement(&all, &reference);
         }
         let by_vlan = by_vlan(devices, &reference);
@@ -200,6 +209,8 @@ impl<'a> Frame<'a> {
             cut: silence::cut(devices),
             sized: sized_systems(devices),
             by_vlan,
+            only_nics_pause: !switches_pause(devices),
+            facts,
             at: ends(&wiring.wires),
             wiring,
         }
@@ -217,6 +228,12 @@ fn by_vlan(devices: &[Device], reference: &Reference) -> bool {
     let told = |trust: &Said<Trust>| trust.said() == Some(&Trust::Pcp);
     let reads = |trust: &Said<Trust>| trust.get().is_some_and(|trust| trust.reads_dscp());
     trusts.iter().any(told) && !trusts.iter().any(reads)
+}
+
+fn switches_pause(devices: &[Device]) -> bool {
+    let switches = devices.iter().filter(|device| !device.is_host());
+    let mut ports = switches.flat_map(|device| device.ports.values());
+    ports.any(|port| port.pfc.get().is_some_and(|set| !set.is_empty()))
 }
 
 /// The wire at each port.

@@ -7,6 +7,7 @@ use super::scene::Scene;
 use crate::device::{Device, PortName, RemarkKind};
 use crate::place::Place;
 use std::collections::BTreeMap;
+use xoff_fabric::Severity;
 
 /// Statements of a device that are named by their lines.
 const MOST: usize = 8;
@@ -39,7 +40,11 @@ pub(super) fn check(scene: &Scene<'_>, index: usize, device: &Device, found: &mu
 fn unchecked(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
     if scene.intent.is_some() && scene.intended(index).is_none() {
         let message = "the fabric file has no device of this name: nothing was checked";
-        return found.device(index, Fault::new(&rule::NOT_IN_FABRIC, message));
+        let fault = Fault::new(&rule::NOT_IN_FABRIC, message);
+        // Where it has none of them, it is the file of another fabric, and the audit of this one did not pass.
+        let any = (0..scene.devices.len()).any(|index| scene.intended(index).is_some());
+        let severity = if any { fault.severity } else { Severity::Error };
+        return found.device(index, Fault { severity, ..fault });
     }
     missing_ports(scene, index, found);
     let sites = scene.sites_of(index, device).count();

@@ -117,8 +117,14 @@ fn opening(text: &str) -> String {
     }
 }
 
+/// A line without its numbers. A prompt that waits for a command has the name of its device, and ends all texts alike.
 fn plain(line: &str) -> String {
-    line.trim().chars().filter(|letter| !letter.is_ascii_digit()).collect()
+    let line = line.trim();
+    let letters = line.contains(char::is_alphanumeric) && !line.contains(char::is_whitespace);
+    if letters && line.ends_with(['#', '>', '$']) {
+        return "prompt".to_owned();
+    }
+    line.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 impl Endings {

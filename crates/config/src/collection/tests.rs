@@ -205,3 +205,28 @@ fn a_part_begins_otherwise_than_the_whole() {
     assert!(cut(&format!("- header:\n    model: vx\n{body}")));
     assert!(!cut(body));
 }
+
+/// The prompt behind the output of a command has the name of the device: leaves and spines end alike with it.
+#[test]
+fn a_prompt_ends_all_texts_alike() {
+    let text = |name: &str, end: &str| {
+        format!(
+            "{name}# show running-configuration\nhostname {name}\npolicy-map type network-qos N\n class P\n  pause\n  \
+             pfc-cos 3\ninterface ethernet1/1/1\n no shutdown\n service-policy input type network-qos N\n \
+             priority-flow-control mode on\n{end}"
+        )
+    };
+    let cut = |end: &str| {
+        let mut files = Files::default();
+        for name in ["leaf1", "leaf2", "spine1"] {
+            files.add(format!("{name}.cfg"), text(name, &format!(" mtu 9216\n{name}# \n")));
+        }
+        files.add("spine2.cfg", text("spine2", end));
+        let found = read(&files);
+        assert_eq!(found.devices.len(), 4);
+        found.devices[3].count(crate::device::RemarkKind::Truncated) > 0
+    };
+    assert!(cut(" mtu 9216\n"));
+    assert!(!cut(" mtu 9216\nspine2# \n"));
+    assert!(!cut(" mtu 9216\nspine2#"));
+}

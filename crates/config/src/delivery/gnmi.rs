@@ -264,6 +264,7 @@ fn marking(number: usize, wred: &Wred) -> Value {
         Levels::Sizes(ecn) => (ecn.pmax, "", [ecn.kmin.get(), ecn.kmax.get()]),
         // Shares of what a queue may hold.
         Levels::Fill { min, max, pmax } => (pmax, "-percent", [min, max].map(fit::percent)),
+        Levels::Counts { min, max, pmax } => (pmax, "", [min, max]),
     };
     for (end, limit) in ["min", "max"].into_iter().zip(limits) {
         config[format!("{end}-threshold{unit}")] = limit.to_string().into();

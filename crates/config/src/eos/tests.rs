@@ -23,7 +23,7 @@ fn thresholds(device: &Device, queue: usize) -> Option<(u64, u64, bool)> {
     let wred = port(device, "Ethernet1").queues[queue].wred.get()?;
     match wred.levels {
         Levels::Sizes(Ecn { kmin, kmax, .. }) => Some((kmin.get(), kmax.get(), wred.marks)),
-        Levels::Fill { .. } => None,
+        Levels::Fill { .. } | Levels::Counts { .. } => None,
     }
 }
 

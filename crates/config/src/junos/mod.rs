@@ -156,6 +156,7 @@ fn fill_levels(port: &mut Port, shared: Option<Bytes>) -> bool {
                 let share = |size: Bytes| fit::percent(Ratio::new(size.get(), limit.get()));
                 (share(ecn.kmin), share(ecn.kmax), ecn.pmax)
             }),
+            Levels::Counts { .. } => None,
         };
         queue.wred = match levels {
             Some((min, max, pmax)) => {

@@ -5,7 +5,8 @@
 //! profile and their binding to ports were read in one operator's configuration, the PFC watchdog in
 //! Pica8's guides (granularity times detect-interval); none was accepted by a box here. WRED's
 //! statements stand in those guides without a word on marking or on the unit of thresholds, and Easy ECN
-//! chooses thresholds itself: marking and load balancing are left out, and the rendered text says so.
+//! chooses thresholds itself: WRED is read in the numbers of the box, marking and load balancing are not written, and the rendered text
+//! says so.
 //! Headroom is left to the box.
 
 mod parse;

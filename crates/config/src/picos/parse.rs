@@ -4,14 +4,14 @@ use super::PicOs;
 use crate::device::{Balancing, Device, Guard, PortName, RemarkKind};
 use crate::number::{Class, Dscp, Group, Priorities, Priority, Queue};
 use crate::place::{Place, Said};
-use crate::qos::{Maps, QueueSettings, Trust, WatchdogSettings};
+use crate::qos::{Levels, Maps, QueueSettings, Trust, WatchdogSettings, Wred};
 use crate::system::{Input, System};
 use crate::text::description;
 use crate::text::notes::{Notes, bytes, share, speed};
 use crate::text::paths::read;
 use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::Scheduling;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, Ratio, Span};
 
 /// The MTU of a port that says none: that of a plain Ethernet frame. No guide of PicOS at hand says so.
 const USUAL_MTU: Bytes = Bytes::new(1514);
@@ -31,6 +31,47 @@ struct Bound {
     pfc: Option<(String, Place)>,
     /// Polls of the watchdog on this port.
     polls: Said<u64>,
+    early: BTreeMap<Queue, Early>,
+}
+
+/// Random early detection of a queue. Guides show thresholds without their unit, and not whether packets are marked or
+/// dropped.
+#[derive(Debug, Default)]
+struct Early {
+    on: Option<bool>,
+    min: Option<u64>,
+    max: Option<u64>,
+    percent: Option<u64>,
+    lines: Vec<Place>,
+}
+
+impl Early {
+    fn read(&mut self, words: &[&str], place: Place) -> Option<()> {
+        match words {
+            ["enable", word @ ("true" | "false")] => self.on = Some(*word == "true"),
+            ["min_thresh", number] => self.min = Some(number.parse().ok()?),
+            ["max_thresh", number] => self.max = Some(number.parse().ok()?),
+            ["drop_probability", number] => {
+                self.percent = Some(number.parse().ok().filter(|percent| *percent <= 100)?);
+            }
+            _ => return None,
+        }
+        self.lines.push(place);
+        Some(())
+    }
+
+    /// What it does; `None` where nothing says so.
+    fn settings(&self) -> Option<Said<Wred>> {
+        match (self.on, self.min.zip(self.max), self.lines.first()) {
+            (Some(true), Some((min, max)), Some(place)) => {
+                let pmax = Ratio::new(self.percent.unwrap_or(100), 100);
+                let levels = Levels::Counts { min, max, pmax };
+                Some(Said::At(Wred { levels, marks: false }, *place))
+            }
+            (Some(false), ..) => Some(Said::Absent),
+            _ => None,
+        }
+    }
 }
 
 pub(super) fn parse(input: &Input<'_>) -> Device {
@@ -219,7 +260,14 @@ impl Parser {
                 port.neighbour = Said::At(description::neighbour(&text.join(" ")), place);
             }
             ["disable", word] => port.enabled = Said::At(*word != "true", place),
-            // Guides show thresholds without their unit, and drops where marks are meant.
+            ["wred", "queue", number, rest @ ..] => {
+                let bound = self.bound.entry(name.to_owned()).or_default();
+                let queue = Queue::read(number);
+                let own = queue.map(|queue| bound.early.entry(queue).or_default());
+                if own.and_then(|own| own.read(rest, place)).is_none() {
+                    self.notes.mark(line, RemarkKind::Unknown);
+                }
+            }
             ["wred", ..] => self.notes.mark(line, RemarkKind::Unknown),
             _ => self.notes.mark(line, RemarkKind::Foreign),
         }
@@ -233,7 +281,16 @@ impl Parser {
         for name in names {
             let bound = self.bound.remove(name.as_str()).unwrap_or_default();
             let (trust, maps) = self.maps(&bound, &numbers);
-            let queues = self.queues(&bound);
+            let mut queues = self.queues(&bound);
+            for (queue, early) in &bound.early {
+                match early.settings() {
+                    Some(wred) => queues[queue.index()].wred = wred,
+                    None => {
+                        let strange = early.lines.iter().map(|line| line.first);
+                        strange.for_each(|line| self.notes.mark(line, RemarkKind::Unknown));
+                    }
+                }
+            }
             let pfc = match &bound.pfc {
                 Some((name, place)) => {
                     let (set, first) = self.pfc.get(name).copied().unwrap_or_default();

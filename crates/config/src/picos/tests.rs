@@ -1,6 +1,8 @@
 use super::*;
 use crate::device::{PortName, RemarkKind};
 use crate::place::FileId;
+use crate::qos::Levels;
+use xoff_units::Ratio;
 
 fn read(text: &str) -> Device {
     PicOs.parse(&Input { name: "leaf0", file: FileId(0), text })
@@ -43,10 +45,24 @@ fn what_a_port_does_by_itself_and_what_it_leads_to() {
 }
 
 #[test]
-fn random_early_detection_is_not_understood() {
-    let device =
-        read(&format!("{PORT}set interface gigabit-ethernet xe-1/1/1 wred queue 3 enable true\n"));
-    assert_eq!(device.count(RemarkKind::Unknown), 1);
+fn random_early_detection_counts_in_the_units_of_the_box() {
+    let at = "set interface gigabit-ethernet xe-1/1/1 wred queue 3";
+    let text = format!(
+        "{PORT}{at} enable true\n{at} max_thresh 400\n{at} min_thresh 200\n{at} drop_probability 50\n"
+    );
+    let wred = |text: &str| {
+        let device = read(text);
+        let wred = device.ports[&PortName::new("xe-1/1/1")].queues[3].wred.get();
+        (wred.map(|wred| wred.levels), device.count(RemarkKind::Unknown))
+    };
+    let levels = Levels::Counts { min: 200, max: 400, pmax: Ratio::new(50, 100) };
+    assert_eq!(wred(&text), (Some(levels), 0));
+    assert_eq!(wred(&text.replace("true", "false")), (None, 0));
+    // What it does without thresholds, and with thresholds alone, no guide says.
+    assert_eq!(wred(&format!("{PORT}{at} enable true\n")), (None, 1));
+    assert_eq!(wred(&text.replace(&format!("{at} enable true\n"), "")), (None, 3));
+    assert_eq!(wred(&format!("{text}{at} ecn_thresh 1\n")), (Some(levels), 1));
+    assert_eq!(wred(&text.replace("queue 3", "queue 9")), (None, 4));
 }
 
 #[test]

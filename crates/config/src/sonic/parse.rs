@@ -373,6 +373,11 @@ impl<'a> Parser<'a> {
         let colours = ["green", "yellow", "red"];
         // RoCE is green, unless a profile has other colours only.
         let colour = colours.into_iter().find(|c| number(&format!("{c}_max_threshold")).is_some());
+        // Thresholds of a colour that is switched off are those of nothing.
+        let enabled = |colour| entry.get(&format!("wred_{colour}_enable")).and_then(Node::text);
+        if colour.and_then(enabled).is_some_and(|word| word.eq_ignore_ascii_case("false")) {
+            return Said::Absent;
+        }
         let ecn = colour.and_then(|colour| {
             Some(Ecn {
                 kmin: Bytes::new(number(&format!("{colour}_min_threshold"))?),

@@ -161,3 +161,17 @@ fn a_port_that_does_not_say_so_is_down() {
     let device = read(&text.replace("\"admin_status\": \"up\"", ""));
     assert_eq!(port(&device, "Ethernet4").enabled.get(), None);
 }
+
+#[test]
+fn a_colour_that_is_switched_off_marks_nothing() {
+    let text = |on: &str| {
+        format!(
+            "{{\"PORT\": {{\"Ethernet0\": {{\"mtu\": \"9100\"}}}}, \"QUEUE\": {{\"Ethernet0|3\": {{\"wred_profile\": \"W\"}}}},\
+             \"WRED_PROFILE\": {{\"W\": {{\"ecn\": \"ecn_all\", {on}\"green_min_threshold\": \"100000\", \
+             \"green_max_threshold\": \"400000\", \"green_drop_probability\": \"20\"}}}}}}"
+        )
+    };
+    let marks = |on: &str| port(&read(&text(on)), "Ethernet0").queues[3].wred.is_said();
+    assert!(marks("") && marks("\"wred_green_enable\": \"true\", "));
+    assert!(!marks("\"wred_green_enable\": \"false\", "));
+}

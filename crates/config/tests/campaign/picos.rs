@@ -1,5 +1,5 @@
-//! FS PicOS as `show | display set` prints it. Marking, watchdog and load balancing are left out: their statements are
-//! not known well enough.
+//! FS PicOS as `show | display set` prints it. Watchdog and load balancing are left out: their statements are
+//! not known well enough. Of marking, only random early detection as guides have it, in numbers without a unit.
 
 use crate::case::Template;
 use crate::draw::Draw;
@@ -27,6 +27,16 @@ fn classes(plan: &Plan) -> [&'static str; 3] {
     }
 }
 
+/// Whether ports have random early detection.
+fn early(plan: &Plan) -> bool {
+    plan.style != 1
+}
+
+/// Its thresholds, in whatever the box counts.
+fn counts(plan: &Plan, port: &Port) -> (u64, u64) {
+    (plan.ecn(port).kmin / 1000, plan.ecn(port).kmax / 1000)
+}
+
 const COS: &str = "set class-of-service";
 
 fn source(plan: &Plan, switch: &Switch) -> String {
@@ -41,6 +51,15 @@ fn source(plan: &Plan, switch: &Switch) -> String {
     );
     for port in &switch.ports {
         let at = format!("set interface gigabit-ethernet {}", port.name);
+        if early(plan) {
+            let (low, high) = counts(plan, port);
+            let wred = format!("{at} wred queue {}", plan.data);
+            let _ = write!(
+                text,
+                "{wred} drop_probability {}\n{wred} enable true\n{wred} max_thresh {high}\n{wred} min_thresh {low}\n",
+                plan.ecn(port).pmax
+            );
+        }
         if let Some(description) = plan.description(port) {
             let _ = writeln!(text, "{at} description \"{description}\"");
         }
@@ -117,7 +136,8 @@ type PortChange = Box<dyn Fn(&str, &Port) -> String>;
 fn mistakes(plan: &Plan) -> Vec<Mistake> {
     let mut draw = Draw::new(plan.seed, "picos");
     let mut all = Vec::new();
-    for (title, rules, change) in ports(plan) {
+    let early = if early(plan) { early_mistakes(plan) } else { Vec::new() };
+    for (title, rules, change) in ports(plan).into_iter().chain(early) {
         let switch = draw.pick(&plan.switches);
         let port = draw.pick(&switch.ports);
         let at = port.clone();
@@ -178,6 +198,48 @@ fn ports(plan: &Plan) -> Vec<(&'static str, &'static [&'static str], PortChange)
             Box::new(move |t, p| {
                 let line = |n: u64| format!("set interface gigabit-ethernet {} mtu {n}\n", p.name);
                 swap(t, &line(own), &line(small))
+            })
+        }),
+    ]
+}
+
+fn early_mistakes(plan: &Plan) -> Vec<(&'static str, &'static [&'static str], PortChange)> {
+    let at = |port: &Port, data: u8| {
+        format!("set interface gigabit-ethernet {} wred queue {data}", port.name)
+    };
+    let thresholds = |plan: &Plan, change: fn((u64, u64)) -> (u64, u64)| -> PortChange {
+        let plan = plan.clone();
+        Box::new(move |text, port| {
+            let at = at(port, plan.data);
+            let line = |(low, high)| format!("{at} max_thresh {high}\n{at} min_thresh {low}\n");
+            let own = counts(&plan, port);
+            swap(text, &line(own), &line(change(own)))
+        })
+    };
+    let (data, pmax) = (plan.data, plan.ecn[0].pmax);
+    vec![
+        ("early detection missing on a port", &["ecn-missing"], {
+            Box::new(move |t, p| without(t, &at(p, data)))
+        }),
+        ("early detection not enabled", &["ecn-missing"], {
+            Box::new(move |t, p| {
+                swap(
+                    t,
+                    &format!("{} enable true", at(p, data)),
+                    &format!("{} enable false", at(p, data)),
+                )
+            })
+        }),
+        ("kmax below kmin", &["ecn-range"], thresholds(plan, |(low, high)| (high, low))),
+        (
+            "thresholds ten times",
+            &["ecn-drift", "fleet-drift"],
+            thresholds(plan, |(low, high)| (10 * low, 10 * high)),
+        ),
+        ("probability 0", &["pmax-zero"], {
+            Box::new(move |t, p| {
+                let line = |n: u64| format!("{} drop_probability {n}\n", at(p, data));
+                swap(t, &line(pmax), &line(0))
             })
         }),
     ]

@@ -101,6 +101,109 @@ fn audit_says_what_it_could_not_read() {
     assert_eq!(said.lines().count(), expected.len(), "{said}");
 }
 
+/// A switch of EOS with a port of RoCE.
+fn switch(name: &str, mtu: u32) -> String {
+    format!(
+        "hostname {name}\n!\ninterface Ethernet1/1\n   mtu {mtu}\n   qos trust dscp\n   priority-flow-control on\n   \
+         priority-flow-control priority 3 no-drop\n   tx-queue 3\n      random-detect ecn minimum-threshold 800 kbytes \
+         maximum-threshold 3200 kbytes max-mark-probability 20 weight 0\n"
+    )
+}
+
+#[test]
+fn audit_takes_files_of_several_devices_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let log = ["leaf1", "leaf2", "leaf3"]
+        .map(|name| format!("{name}#show running-config\n{}end\n", switch(name, 9214)));
+    put(
+        at,
+        "d/session.log",
+        log.concat().replace(
+            "leaf3\n!\ninterface Ethernet1/1\n   mtu 9214",
+            "leaf3\n!\ninterface Ethernet1/1\n   mtu 1500",
+        ),
+    );
+    assert_eq!(names(at, "d"), ["leaf1", "leaf2", "leaf3"]);
+    let found = output(at, &["audit", "d"]);
+    assert_eq!(code(&found), Some(1), "{}", stdout(&found));
+    let text = stdout(&found);
+    assert!(text.contains("error[mtu-small]: leaf3 Ethernet1/1"), "{text}");
+    // Lines are those of the file.
+    let whole = fs::read_to_string(at.join("d/session.log")).unwrap();
+    let line = whole.lines().position(|line| line.contains("mtu 1500")).unwrap() + 1;
+    assert!(text.contains(&format!("d/session.log:{line} |")), "{line}: {text}");
+    let sarif = json(&output(at, &["audit", "d", "--sarif"]));
+    let region = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(region["startLine"], line, "{sarif}");
+    assert!(text.contains("   mtu 9214"), "the fix: {text}");
+
+    // Nothing says where the second begins.
+    put(at, "e/both.cfg", switch("leaf1", 9214) + &switch("leaf2", 9214));
+    put(at, "e/leaf3.cfg", switch("leaf3", 9214));
+    let found = output(at, &["audit", "e", "--json"]);
+    assert_eq!(code(&found), Some(1), "{}", stdout(&found));
+    assert!(stderr(&found).contains("several devices (leaf1, leaf2)"), "{}", stderr(&found));
+    assert_eq!(json(&found)["unread"].as_array().unwrap().len(), 1);
+    let found = output(at, &["audit", "e/both.cfg"]);
+    assert_eq!(code(&found), Some(2), "{}", stdout(&found));
+}
+
+#[test]
+fn an_audit_of_a_part_of_a_folder_does_not_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    put(at, "d/leaf1.cfg", switch("leaf1", 9214));
+    put(at, "d/leaf2.cfg", switch("leaf2", 9214));
+    put(at, "d/others.zip", b"PK\x03\x04");
+    assert_eq!(code(&output(at, &["audit", "d"])), Some(0));
+    assert_eq!(code(&output(at, &["audit", "d", "--strict"])), Some(1));
+    fs::remove_file(at.join("d/others.zip")).unwrap();
+    assert_eq!(code(&output(at, &["audit", "d", "--strict"])), Some(0));
+    put(at, "d/leaf3.cfg", "\n");
+    let found = output(at, &["audit", "d", "--strict", "--json"]);
+    assert_eq!(code(&found), Some(1), "{}", stdout(&found));
+    assert!(
+        json(&found)["unread"][0].as_str().unwrap().contains("leaf3.cfg"),
+        "{}",
+        stdout(&found)
+    );
+    fs::remove_file(at.join("d/leaf3.cfg")).unwrap();
+    // The file of another fabric.
+    put(at, "pod.toml", POD);
+    let found = output(at, &["audit", "d", "--fabric", "pod.toml"]);
+    assert_eq!(code(&found), Some(0), "leaf1 is in it: {}", stdout(&found));
+    fs::remove_file(at.join("d/leaf1.cfg")).unwrap();
+    put(at, "d/leaf9.cfg", switch("leaf9", 9214));
+    fs::remove_file(at.join("d/leaf2.cfg")).unwrap();
+    let found = output(at, &["audit", "d", "--fabric", "pod.toml"]);
+    assert_eq!(code(&found), Some(1), "{}", stdout(&found));
+    assert!(stdout(&found).contains("error[not-in-fabric]: leaf9"), "{}", stdout(&found));
+    // Two copies of a device.
+    put(at, "d/old/leaf9.cfg", switch("leaf9", 9214));
+    let found = stdout(&output(at, &["audit", "d"]));
+    assert!(found.contains("several devices have one name (leaf9)"), "{found}");
+}
+
+/// A file that may be a configuration and cannot be read is an error; root reads everything.
+#[cfg(unix)]
+#[test]
+fn a_file_without_permission_is_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    put(at, "d/leaf1.cfg", switch("leaf1", 9214));
+    put(at, "d/leaf2.cfg", switch("leaf2", 9214));
+    let path = at.join("d/leaf2.cfg");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    if fs::read(&path).is_ok() {
+        return;
+    }
+    let found = output(at, &["audit", "d"]);
+    assert_eq!(code(&found), Some(1), "{}", stdout(&found));
+    assert!(stderr(&found).contains("error: `d/leaf2.cfg` is not read"), "{}", stderr(&found));
+}
+
 #[test]
 fn audit_counts_no_devices_in_documents_and_programs() {
     let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ fn fleet(named: &[(&str, Change)]) -> Vec<Device> {
 fn reference(devices: &[Device]) -> Reference {
     let all: Vec<&Device> = devices.iter().collect();
     let kinds = kind::of_ports(&all, &Wiring::default(), |_, _, _| true);
-    Reference::of(&all, kinds)
+    Reference::of(&all, kinds, &crate::facts::Register::default())
 }
 
 fn mtu(reference: &Reference, index: usize) -> Option<u64> {

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use xoff_config::audit::{Collection, read};
-use xoff_config::collection::decode;
+use xoff_config::collection::{decode, parts};
 use xoff_config::{Device, Files};
 
 /// Larger files are not configurations.
@@ -18,15 +18,30 @@ const DEEPEST: usize = 24;
 /// Warnings that are printed one by one.
 const MOST_NAMED: usize = 40;
 
-/// The configurations in a folder; what looks like none is named.
-pub(crate) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
-    read_collection(dir).map(|(files, found)| (files, found.devices))
+/// What a folder has and was not read.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    /// What may be a configuration and could not be read: an audit of the rest is not one of the folder.
+    pub(super) unreadable: Vec<String>,
+    /// What is none, or not as it stands there: archives, pipes, links that lead nowhere.
+    pub(super) others: Vec<String>,
 }
 
-/// All that is in a folder: configurations, and tables of cables.
-pub(super) fn read_collection(dir: &Path) -> Result<(Files, Collection), Failure> {
+/// Why a file was left out.
+enum Why {
+    Unreadable(String),
+    Other(String),
+}
+
+/// The configurations in a folder; what looks like none is named.
+pub(crate) fn read_folder(dir: &Path) -> Result<(Files, Vec<Device>), Failure> {
+    read_collection(dir).map(|(files, found, _)| (files, found.devices))
+}
+
+/// All that is in a folder: configurations, tables of cables, and what was left out.
+pub(super) fn read_collection(dir: &Path) -> Result<(Files, Collection, LeftOut), Failure> {
     let mut files = Files::default();
-    collect(dir, &mut files)?;
+    let left_out = collect(dir, &mut files)?;
     let found = collection(&files);
     if found.devices.is_empty() {
         return Err(Failure::input(format!(
@@ -36,7 +51,7 @@ pub(super) fn read_collection(dir: &Path) -> Result<(Files, Collection), Failure
             dir.display()
         )));
     }
-    Ok((files, found))
+    Ok((files, found, left_out))
 }
 
 /// The devices that files describe, with a word on those that describe none.
@@ -47,17 +62,22 @@ pub(crate) fn devices(files: &Files) -> Vec<Device> {
 fn collection(files: &Files) -> Collection {
     let found = read(files);
     let strange = found.strange.iter().filter_map(|id| files.get(*id));
-    let unknown = strange.map(|file| format!("`{}` looks like no known configuration", file.name));
-    warn(unknown.collect());
+    let unknown = strange.map(unknown);
+    list(Level::Warning, &unknown.collect::<Vec<String>>());
     for remark in &found.remarks {
         say(Level::Note, remark);
     }
     found
 }
 
+/// A word on a file that looks like no system's.
+pub(super) fn unknown(file: &xoff_config::place::File) -> String {
+    format!("`{}` looks like no known configuration", file.name)
+}
+
 /// Reads a file, or all files below a folder in the order of their names. What cannot be read is named, and is not
 /// the end, unless it is the place that was asked for.
-pub(crate) fn collect(path: &Path, files: &mut Files) -> Result<(), Failure> {
+pub(crate) fn collect(path: &Path, files: &mut Files) -> Result<LeftOut, Failure> {
     let failed =
         |error: io::Error| Failure::input(format!("cannot read `{}`: {error}", path.display()));
     let metadata = fs::metadata(path).map_err(failed)?;
@@ -67,29 +87,31 @@ pub(crate) fn collect(path: &Path, files: &mut Files) -> Result<(), Failure> {
         seen: BTreeSet::new(),
         carriers: BTreeSet::new(),
         again: 0,
-        left_out: Vec::new(),
+        left_out: LeftOut::default(),
     };
     if metadata.is_dir() {
         fs::read_dir(path).map_err(failed)?;
         walk.folder(path);
-    } else if let Err(why) = walk.file(path) {
+    } else if let Err(Why::Unreadable(why) | Why::Other(why)) = walk.file(path) {
         return Err(Failure::input(format!("cannot read `{}`: {why}", path.display())));
     }
-    warn(walk.left_out);
-    if walk.again > 0 {
-        let folders = counted(walk.again as u64, "folder", "folders");
+    let (left_out, again) = (walk.left_out, walk.again);
+    list(Level::Error, &left_out.unreadable);
+    list(Level::Warning, &left_out.others);
+    if again > 0 {
+        let folders = counted(again as u64, "folder", "folders");
         say(Level::Note, &format!("links lead to {folders} once more; they are read once"));
     }
-    Ok(())
+    Ok(left_out)
 }
 
-/// Some warnings, and how many more there were.
-fn warn(sentences: Vec<String>) {
+/// Some sentences, and how many more there were.
+fn list(level: Level, sentences: &[String]) {
     for sentence in sentences.iter().take(MOST_NAMED) {
-        say(Level::Warning, sentence);
+        say(level, sentence);
     }
     if sentences.len() > MOST_NAMED {
-        say(Level::Warning, &format!("and {} more files like these", sentences.len() - MOST_NAMED));
+        say(level, &format!("and {} more files like these", sentences.len() - MOST_NAMED));
     }
 }
 
@@ -104,7 +126,7 @@ struct Walk<'a> {
     /// Folders that were reached again.
     again: usize,
     /// Why something was left out.
-    left_out: Vec<String>,
+    left_out: LeftOut,
 }
 
 impl Walk<'_> {
@@ -113,17 +135,25 @@ impl Walk<'_> {
         let entries = fs::canonicalize(path).and_then(|real| Ok((real, fs::read_dir(path)?)));
         let (real, entries) = match entries {
             Ok(entries) => entries,
-            Err(error) => return self.left_out.push(format!("cannot read `{shown}`: {error}")),
+            Err(error) => {
+                return self.left_out.unreadable.push(format!("cannot read `{shown}`: {error}"));
+            }
         };
         if self.above.contains(&real) {
-            return self.left_out.push(format!("`{shown}` leads back to a folder that it is in"));
+            return self
+                .left_out
+                .others
+                .push(format!("`{shown}` leads back to a folder that it is in"));
         }
         if !self.seen.insert(real.clone()) {
             self.again += 1;
             return;
         }
         if self.above.len() >= DEEPEST {
-            return self.left_out.push(format!("`{shown}` is more than {DEEPEST} folders deep"));
+            return self
+                .left_out
+                .others
+                .push(format!("`{shown}` is more than {DEEPEST} folders deep"));
         }
         let mut paths: Vec<PathBuf> =
             entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -140,12 +170,16 @@ impl Walk<'_> {
                 Ok(found) if found.is_dir() && is_hidden(&path) => {}
                 Ok(found) if found.is_dir() => self.folder(&path),
                 Ok(_) => {
-                    if let Err(why) = self.file(&path) {
-                        self.left_out.push(format!("`{}` is not read: {why}", path.display()));
+                    let sentence = |why: String| format!("`{}` is not read: {why}", path.display());
+                    match self.file(&path) {
+                        Ok(()) => {}
+                        Err(Why::Unreadable(why)) => self.left_out.unreadable.push(sentence(why)),
+                        Err(Why::Other(why)) => self.left_out.others.push(sentence(why)),
                     }
                 }
                 Err(error) => {
-                    self.left_out.push(format!("`{}` is not read: {error}", path.display()));
+                    let sentence = format!("`{}` is not read: {error}", path.display());
+                    self.left_out.others.push(sentence);
                 }
             }
         }
@@ -153,21 +187,34 @@ impl Walk<'_> {
     }
 
     /// Reads a file, or says why not. Pipes and devices would wait for ever.
-    fn file(&mut self, path: &Path) -> Result<(), String> {
-        let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+    fn file(&mut self, path: &Path) -> Result<(), Why> {
+        let unreadable = |error: io::Error| Why::Unreadable(error.to_string());
+        let metadata = fs::metadata(path).map_err(unreadable)?;
         if !metadata.is_file() {
-            return Err("it is a pipe, a socket or a device, not a file".to_owned());
+            return Err(Why::Other("it is a pipe, a socket or a device, not a file".to_owned()));
         }
         if metadata.len() > MOST_BYTES {
-            return Err("it is too large for a configuration".to_owned());
+            return Err(Why::Other("it is too large for a configuration".to_owned()));
         }
         let mut bytes = Vec::new();
         // It may grow while it is read; files of sysfs say they have 4096 bytes.
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        let text = decode(&bytes).map_err(|what| format!("it is {what}"))?;
-        self.files.add(path.display().to_string(), text);
-        Ok(())
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
+        let text = decode(&bytes).map_err(|what| Why::Other(format!("it is {what}")))?;
+        let name = path.display().to_string();
+        match parts(&text) {
+            Ok(all) => {
+                for (before, part) in all {
+                    self.files.add_part(&name, part, before);
+                }
+                Ok(())
+            }
+            Err(names) => Err(Why::Unreadable(format!(
+                "it has several devices ({}{}), and nothing says where each begins: give each a file of its own",
+                names[..names.len().min(4)].join(", "),
+                if names.len() > 4 { ", …" } else { "" }
+            ))),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use xoff_config::audit::{Collection, RULES, Report, with_fixes};
 use xoff_config::cabling::Cables;
 use xoff_config::device::{Balancing, Device, RemarkKind};
+use xoff_config::place::File;
 use xoff_config::{Files, Intent, SystemId};
 use xoff_fabric::model::Switch;
 use xoff_fabric::{FabricSetup, Severity};
@@ -46,7 +47,8 @@ and signatures are checked against approvers.toml or FABRIC.approvers.
 
 Exit codes:
   0    nothing, or warnings only
-  1    a finding is an error; with --strict: there is a finding; or devices
+  1    a finding is an error, or a file could not be read; with --strict: there
+       is a finding, or an archive or an empty file that was passed over; or devices
        drifted from what was approved, the fabric file is not the approved
        one, or an approval does not count
   2    bad usage, nothing to read, or a file of approvals that was tampered with
@@ -100,7 +102,8 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
         return explain(id);
     }
     let dir = args.dir.as_deref().unwrap_or(Path::new("."));
-    let (files, Collection { devices, cables, .. }) = read_collection(dir)?;
+    let (files, Collection { devices, cables, strange, .. }, left_out) = read_collection(dir)?;
+    let strange: Vec<&File> = strange.iter().filter_map(|id| files.get(*id)).collect();
     let meant = intent(args, &devices)?;
     let intent = meant.as_ref().map(|(_, intent)| intent);
     let mut report = with_fixes(&devices, &cables, &files, intent);
@@ -121,6 +124,9 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
     } else if args.json {
         let mut answer = Answer::of(&report, &devices, &cables, &files, args.unknown);
         answer.accepted = accepted;
+        let unknown = strange.iter().map(|file| folder::unknown(file));
+        let left_out = left_out.unreadable.iter().chain(&left_out.others).cloned();
+        answer.unread = left_out.chain(unknown).collect();
         answer.approval = approved.as_ref().map(approval::Entry::of);
         answer.effects = effects.as_ref();
         output::stdout_json(&answer)?;
@@ -137,7 +143,11 @@ pub(crate) fn execute(args: &Args) -> Result<Exit, Failure> {
             simulate::show(effects)?;
         }
     }
-    let broken = report.has_errors() || (args.strict && !report.findings.is_empty());
+    // A file with nothing in it is that of a device that did not answer.
+    let empty = strange.iter().any(|file| file.text.trim().is_empty());
+    let strictly = !report.findings.is_empty() || !left_out.others.is_empty() || empty;
+    let broken =
+        report.has_errors() || !left_out.unreadable.is_empty() || (args.strict && strictly);
     let found = if broken { Exit::BrokeARule } else { Exit::Fine };
     Ok(approved.map_or(found, |approved| approved.exit(found)))
 }
@@ -180,6 +190,8 @@ struct Answer<'a> {
     foreign: usize,
     accepted: usize,
     unchecked: Vec<String>,
+    /// What is in the folder and was not read, and why.
+    unread: Vec<String>,
     notes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<approval::Entry<'a>>,
@@ -259,6 +271,7 @@ impl<'a> Answer<'a> {
             foreign: report.foreign,
             accepted: 0,
             unchecked: page::unchecked(report),
+            unread: Vec::new(),
             notes: &report.notes,
             approval: None,
             statements,

@@ -78,10 +78,11 @@ fn device(finding: &Finding) -> Value {
 
 fn location(finding: &Finding, place: Place, files: &Files) -> Option<Value> {
     let file = files.get(place.file)?;
+    let (first, last) = files.numbers(place);
     Some(json!({
         "physicalLocation": {
             "artifactLocation": { "uri": uri(&file.name) },
-            "region": { "startLine": place.first.max(1), "endLine": place.last.max(1) },
+            "region": { "startLine": first.max(1), "endLine": last.max(1) },
         },
         "logicalLocations": [device(finding)],
     }))
