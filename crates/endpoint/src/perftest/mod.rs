@@ -81,8 +81,10 @@ impl Session {
         let mut check = Check::default();
         let mut rows = Vec::new();
         for size in self.sizes.clone() {
+            self.stage.set_patience(self.settings.silence_before_data());
             self.prepare(size)?;
             self.barriers(self.plan.before)?;
+            self.stage.set_patience(self.settings.silence());
             let mut line = if self.is_latency() {
                 self.latency(size, &mut check)?
             } else {

@@ -89,9 +89,7 @@ impl Session {
         let kept = talk.stage.device.arrivals_kept();
         let mut peer = Greeting::parse(&talk.exchange(greeting(kept, settings.extras))?)?;
         peer.extras &= settings.extras;
-        if !peer.ours {
-            talk.stage.set_patience(settings.silence_before_data());
-        }
+        talk.stage.set_patience(settings.silence_before_data());
         let agree = |theirs: [u8; 4], ours: u32| u64::from(u32::from_be_bytes(theirs).max(ours));
         let cycle = agree(talk.exchange(CYCLE.to_be_bytes())?, CYCLE);
         let line = agree(talk.exchange(CACHE_LINE.to_be_bytes())?, CACHE_LINE);
@@ -155,8 +153,6 @@ impl Session {
         };
         session.make_lanes(domain)?;
         session.introduce()?;
-        let patience = session.settings.silence();
-        session.stage.set_patience(patience);
         Ok(session)
     }
 

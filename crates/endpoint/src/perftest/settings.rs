@@ -21,9 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What may be given instead.
 const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(86_400);
-/// So many times as long may be silent a stock tool that fills its memory, byte by byte, before the
-/// data.
+/// So many times as long the peer may be silent before the data, when it fills its memory, and one
+/// more second for so many bytes of that: a stock tool does it byte by byte.
 const PREPARING: u32 = 4;
+const FILLED_PER_SECOND: u64 = 32 << 20;
+/// The largest of all sizes.
+const LARGEST: u64 = 8 << 20;
 
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,12 +215,19 @@ impl Settings {
     pub(super) fn silence(&self) -> Duration {
         let retries = self.transport().silence_limit().map_or(0, |limit| limit.as_ps() / 1000);
         let longest = self.patience.max(Duration::from_nanos(retries));
-        longest.saturating_add(longest / 4)
+        longest.saturating_add(longest / 4).saturating_add(self.filling())
     }
 
-    /// The same while a stock tool prepares its data.
+    /// How long a side may take to fill its memory: nothing that counts in most tests.
+    fn filling(&self) -> Duration {
+        let size = if self.all_sizes { LARGEST } else { self.size };
+        let memory = size.saturating_mul(self.pairs as u64);
+        Duration::from_secs(memory / FILLED_PER_SECOND)
+    }
+
+    /// The same while the peer prepares its memory.
     pub(super) fn silence_before_data(&self) -> Duration {
-        self.silence().max(self.patience * PREPARING)
+        self.silence().max(self.patience.saturating_mul(PREPARING).saturating_add(self.filling()))
     }
 
     /// Which end we are.
@@ -230,7 +240,7 @@ impl Settings {
         if !self.all_sizes || matches!(self.verb, Verb::Atomic(_)) {
             return vec![self.size];
         }
-        let most = if self.service == Service::Datagram { u64::from(mtu) } else { 8 << 20 };
+        let most = if self.service == Service::Datagram { u64::from(mtu) } else { LARGEST };
         (1..=23).map(|power| 1 << power).take_while(|&size| size <= most).collect()
     }
 
