@@ -92,14 +92,17 @@ run_peer() { guest "$PEER" "$(stock "${1:-}")"; }
 
 # Our side, or the stock tool that stands in for it. In a subshell of its own that becomes the
 # program, so that its process can be stopped.
+# run_ours [HOST [OPTION...]].
 run_ours() (
+  local host=${1:-}
   if [[ -n $self_test ]]; then
-    guest "$STAND_IN" "$(stock "${1:-}")"
+    guest "$STAND_IN" "$(stock "$host")"
     exit
   fi
+  (($#)) && shift
   # shellcheck disable=SC2086,SC2046 # options are several words, the host may be none
-  exec timeout -k 2 "$limit" "$XOFF" perf $(ours_test) ${1:-} --bind "$bind" -x "$index" \
-    $options -p "$port" 2>&1
+  exec timeout -k 2 "$limit" "$XOFF" perf $(ours_test) $host --bind "$bind" -x "$index" \
+    $options -p "$port" "$@" 2>&1
 )
 
 # end_server CLIENT-STATUS: the server's status, once it has ended. It has five seconds after its

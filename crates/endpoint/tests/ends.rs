@@ -462,6 +462,28 @@ fn an_address_that_is_taken_is_named_with_the_cure() {
     says(taken.expect("one of them"), &["::1", "--bind", "127.0.0.2"]);
 }
 
+#[test]
+fn who_gets_no_acknowledgements_waits_for_none() {
+    for (verb, service) in [
+        (Verb::Send, Service::Datagram),
+        (Verb::Send, Service::Unreliable),
+        (Verb::Write, Service::Unreliable),
+    ] {
+        // Much longer than a silent peer is waited for.
+        let patience = Duration::from_millis(300);
+        let settings = for_ms(Settings { service, size: 512, ..bandwidth(verb) }, 1500);
+        let (port, device_port) = ports();
+        let at = |last: u8, server: Option<&str>| {
+            let (bind, server) = (Some(IpAddr::from([127, 0, 0, last])), server.map(str::to_owned));
+            let settings = settings.clone();
+            start(Settings { port, device_port, bind, server, patience, ..settings })
+        };
+        for side in finish([at(11, None), at(12, Some("127.0.0.11"))]) {
+            assert!(side.result.is_ok(), "{verb:?} {service:?}: {:?}", side.result);
+        }
+    }
+}
+
 // ---- many queue pairs
 
 #[test]
