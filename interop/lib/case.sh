@@ -66,7 +66,7 @@ program() {
 # stock [HOST]: the command line of the stock tool. rping has other letters, and a server of it
 # wants its own address.
 stock() {
-  local words own=10.99.0.$PEER
+  local words own=10.99.0.$PEER options=${options//peer:/}
   [[ $family == 6 ]] && own=fd99::$PEER
   case $tool in
     ping)
@@ -100,6 +100,8 @@ run_ours() (
     exit
   fi
   (($#)) && shift
+  # What is for the stock tool alone.
+  options=$(sed -E 's/peer:[^ ]+//g' <<<"$options")
   # shellcheck disable=SC2086,SC2046 # options are several words, the host may be none
   exec timeout -k 2 "$limit" "$XOFF" perf $(ours_test) $host --bind "$bind" -x "$index" \
     $options -p "$port" "$@" 2>&1
