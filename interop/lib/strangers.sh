@@ -1,13 +1,14 @@
-# Programs of others that are no perftest: the kernel's NVMe target, and ucmatose of librdmacm. Examples of the endpoint crate
+# Programs of others that are no perftest: the kernel's NVMe target, and ucmatose and udaddy of librdmacm. Examples of the endpoint crate
 # speak with them.
 # shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
-STRANGERS='nvmet/client/v4 nvmet/client/v6 ucmatose/client/v4 ucmatose/server/v4 ucmatose/client/v6 ucmatose/server/v6'
+STRANGERS='nvmet/client/v4 nvmet/client/v6 ucmatose/client/v4 ucmatose/server/v4 ucmatose/client/v6 ucmatose/server/v6
+udaddy/client/v4 udaddy/server/v4 udaddy/client/v6 udaddy/server/v6'
 
 # The cases that are to be run: only our examples can be, and not a stand-in.
 strangers() {
   local id
-  [[ -z $self_test && -n $all ]] || return 0
+  [[ -z $self_test ]] || return 0
   for id in $STRANGERS; do
     [[ -n $only && ! $id =~ $only ]] || echo "$id"
   done
@@ -44,14 +45,17 @@ run_nvmet() {
   fi
 }
 
-run_ucmatose() {
-  local program own=10.99.0.1 peer=10.99.0.$PEER log=$out/${id//\//-} role server count=40 size=3000
-  program=$(example cmatose) || { verdict=skip story="no example cmatose: cargo build -p xoff-endpoint --examples"; return; }
-  role=${id#*/} role=${role%/*}
+run_ucmatose() { run_messages ucmatose cmatose 3000; }
+run_udaddy() { run_messages udaddy udaddy 1000; }
+
+# run_messages TOOL EXAMPLE BYTES: both have the same letters, but for the addresses.
+run_messages() {
+  local stock=$1 program own=10.99.0.1 peer=10.99.0.$PEER log=$out/${id//\//-} server
+  program=$(example "$2") || { verdict=skip story="no example $2: cargo build -p xoff-endpoint --examples"; return; }
   [[ $id == */v6 ]] && own=fd99::1 peer=fd99::$PEER
-  local options="-C $count -S $size -p $port"
+  local options="-C 40 -S $3 -p $port"
   if [[ $role == client ]]; then
-    guest "$PEER" "timeout 30 ucmatose -b $peer $options" >"$log.peer" & server=$!
+    guest "$PEER" "timeout 30 $stock -b $peer $options" >"$log.peer" & server=$!
     wait_for_port "$server" cm && sleep 0.5
     # shellcheck disable=SC2086
     timeout 30 "$program" "$peer" -a "$own" $options >"$log.ours" 2>&1; ours_status=$?
@@ -60,7 +64,7 @@ run_ucmatose() {
     # shellcheck disable=SC2086
     timeout 30 "$program" serve -a "$own" $options >"$log.ours" 2>&1 & server=$!
     wait_for_port "$server" cm && sleep 0.5
-    guest "$PEER" "timeout 30 ucmatose -s $own -b $peer $options" >"$log.peer"; peer_status=$?
+    guest "$PEER" "timeout 30 $stock -s $own -b $peer $options" >"$log.peer"; peer_status=$?
     wait "$server"; ours_status=$?
   fi
   if ((ours_status != 0)); then
