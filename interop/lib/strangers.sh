@@ -50,12 +50,14 @@ run_udaddy() { run_messages udaddy udaddy 1000; }
 
 # run_messages TOOL EXAMPLE BYTES: both have the same letters, but for the addresses.
 run_messages() {
-  local stock=$1 program own=10.99.0.1 peer=10.99.0.$PEER log=$out/${id//\//-} server
+  local stock=$1 program port=$port own=10.99.0.1 peer=10.99.0.$PEER log=$out/${id//\//-} server
   program=$(example "$2") || { verdict=skip story="no example $2: cargo build -p xoff-endpoint --examples"; return; }
   [[ $id == */v6 ]] && own=fd99::1 peer=fd99::$PEER
-  local options="-C 40 -S $3 -p $port"
+  local options="-C 40 -S $3 -p $port" theirs="-C 40 -S $3 -p $port"
+  # It has its own port, and -p means something else there.
+  [[ $stock == udaddy ]] && port=7174 options="-C 40 -S $3 -p 7174" theirs="-C 40 -S $3"
   if [[ $role == client ]]; then
-    guest "$PEER" "timeout 30 $stock -b $peer $options" >"$log.peer" & server=$!
+    guest "$PEER" "timeout 30 $stock -b $peer $theirs" >"$log.peer" & server=$!
     wait_for_port "$server" cm && sleep 0.5
     # shellcheck disable=SC2086
     timeout 30 "$program" "$peer" -a "$own" $options >"$log.ours" 2>&1; ours_status=$?
@@ -64,7 +66,7 @@ run_messages() {
     # shellcheck disable=SC2086
     timeout 30 "$program" serve -a "$own" $options >"$log.ours" 2>&1 & server=$!
     wait_for_port "$server" cm && sleep 0.5
-    guest "$PEER" "timeout 30 $stock -s $own -b $peer $options" >"$log.peer"; peer_status=$?
+    guest "$PEER" "timeout 30 $stock -s $own -b $peer $theirs" >"$log.peer"; peer_status=$?
     wait "$server"; ours_status=$?
   fi
   if ((ours_status != 0)); then

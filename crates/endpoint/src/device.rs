@@ -189,8 +189,8 @@ impl Device {
         &self.reasons
     }
 
-    /// Packets that arrived and that the system dropped because the receive buffer was full: they
-    /// came faster than [`Device::progress`] took them.
+    /// Packets, or runs of them that receive offload put together, that arrived and that the system
+    /// dropped because the receive buffer was full: they came faster than [`Device::progress`] took them.
     pub fn overflows(&self) -> u64 {
         self.tap.as_ref().map_or_else(|| self.socket.overflows(), Tap::overflows)
     }

@@ -505,6 +505,24 @@ fn a_thousand_queue_pairs_share_fairly_and_send_little_again() {
     }
 }
 
+#[test]
+fn a_thousand_queue_pairs_do_so_with_every_verb() {
+    for (verb, duplex) in [(Verb::Write, true), (Verb::Send, false), (Verb::Read, false)] {
+        let settings = Settings { pairs: 1000, duplex, ..for_ms(bandwidth(verb), 800) };
+        // Half a second: that a busy machine stops a process for longer than the usual timeout is no
+        // matter of queue pairs.
+        let settings = Settings { ack_timeout: 17, ..settings };
+        for side in both(settings.clone(), settings) {
+            let side = side.result.unwrap();
+            let Some((fewest, most)) = side.shares else { continue };
+            let packets = side.rows[0].iterations;
+            let again = side.retransmitted;
+            assert!(again * 50 < packets, "{verb:?}: {again} of {packets}");
+            assert!(most > 2 && (most - fewest) * 10 <= most.max(10), "{fewest} to {most}");
+        }
+    }
+}
+
 // ---- other tools' protocols
 
 /// What comes of a protocol of rounds, and what runs it.
