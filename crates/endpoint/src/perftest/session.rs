@@ -118,7 +118,8 @@ impl Session {
         // A peer that sends how much it keeps also reads what we send.
         let heeds = peer.kept > Bytes::ZERO;
         let peer_window = if heeds { window(kept, settings.pairs) } else { Bytes::ZERO };
-        let layout = Layout::new(&settings, cycle, line, window(peer.kept, settings.pairs));
+        let ours = window(peer.kept, settings.pairs);
+        let layout = Layout::new(&settings, (cycle, line), ours, peer_window);
         let area = Area::new(device, domain, layout, &settings, &sizes)?;
         let places = settings.pairs * 1024 + settings.pairs * settings.depth;
         let (sends, receives) =
