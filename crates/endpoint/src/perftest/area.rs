@@ -120,6 +120,9 @@ pub(super) struct Area {
     /// What messages arrive in.
     inbox: Memory,
     inbox_each: u64,
+    /// The size under way and its steps, of what is sent and at the target: what takes divisions is
+    /// not computed for every message.
+    current: (u64, Steps, Steps),
 }
 
 impl Area {
@@ -149,12 +152,23 @@ impl Area {
             target_each,
             inbox: device.register(domain, room(inbox_each), Access::LOCAL_WRITE, None)?,
             inbox_each,
+            current: (0, layout.out_steps(0), layout.target_steps(0)),
         })
+    }
+
+    /// From now on messages have this size.
+    pub(super) fn set_size(&mut self, size: u64) {
+        self.current = (size, self.layout.out_steps(size), self.layout.target_steps(size));
+    }
+
+    fn out_steps(&self, size: u64) -> Steps {
+        let (current, steps, _) = self.current;
+        if size == current { steps } else { self.layout.out_steps(size) }
     }
 
     /// The place of message `number`, to be sent or read.
     pub(super) fn out(&self, pair: usize, number: u64, size: u64) -> Slice {
-        let at = pair as u64 * self.out_each + self.layout.out_steps(size).offset(number);
+        let at = pair as u64 * self.out_each + self.out_steps(size).offset(number);
         Slice::new(self.out, at, size)
     }
 
@@ -177,7 +191,9 @@ impl Area {
 
     /// The place of message `number` at the peer.
     pub(super) fn remote(&self, keys: &Keys, number: u64, size: u64) -> RemoteSlice {
-        let address = keys.address.wrapping_add(self.layout.target_steps(size).offset(number));
+        let (current, _, steps) = self.current;
+        let steps = if size == current { steps } else { self.layout.target_steps(size) };
+        let address = keys.address.wrapping_add(steps.offset(number));
         RemoteSlice { address, key: keys.rkey }
     }
 
