@@ -143,7 +143,7 @@ impl Queue {
         if status != 0 {
             return Err(format!("{what}: the target refuses, status {status:#x}").into());
         }
-        Ok(u64_at(&bytes, 0)?)
+        u64_at(&bytes, 0)
     }
 
     fn get(&mut self, what: &str, property: u32, wide: bool) -> Result<u64, Failure> {
