@@ -478,7 +478,19 @@ fn captures_from_elsewhere_have_the_same_counts() {
     assert!(installed());
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let count = agree(&path);
+        let report = inspect(File::open(&path).unwrap());
+        // What is glued together only the second decoder takes apart, of plain files.
+        let count = if report.totals.glued.is_empty() {
+            agree(&path)
+        } else {
+            let decoded = decoder::decode(&std::fs::read(&path).unwrap());
+            let name = path.display().to_string();
+            same_counts(&name, &report, &decoded.rows);
+            model::same_sequences(&name, &report, &decoded.rows);
+            let icrc = (report.totals.icrc_right, report.totals.icrc_wrong.count);
+            assert_eq!(icrc, (decoded.rows.len() as u64, decoded.wrong), "{name}");
+            decoded.rows.len()
+        };
         let _ = writeln!(std::io::stderr(), "{}: {count} RoCE packets agree", path.display());
     }
 }
