@@ -43,6 +43,8 @@ choose_addresses() {
     gid=0 bind=$(link_local data)%data
     return 0
   fi
+  # Newer servers of ibv_*_pingpong listen at IPv4 alone.
+  [[ $tool == *_pingpong ]] && return 0
   [[ -n $ipv6_handshake || $tool == ping ]] || return 0
   ours_address=fd99::$ours peer_address=fd99::$PEER family_option=--ipv6-addr
 }
@@ -64,7 +66,7 @@ program() {
 # stock [HOST]: the command line of the stock tool. rping has other letters, and a server of it
 # wants its own address.
 stock() {
-  local words own=10.99.0.$PEER
+  local words own=10.99.0.$PEER options=${options//peer:/}
   [[ $family == 6 ]] && own=fd99::$PEER
   case $tool in
     ping)
@@ -90,14 +92,19 @@ run_peer() { guest "$PEER" "$(stock "${1:-}")"; }
 
 # Our side, or the stock tool that stands in for it. In a subshell of its own that becomes the
 # program, so that its process can be stopped.
+# run_ours [HOST [OPTION...]].
 run_ours() (
+  local host=${1:-}
   if [[ -n $self_test ]]; then
-    guest "$STAND_IN" "$(stock "${1:-}")"
+    guest "$STAND_IN" "$(stock "$host")"
     exit
   fi
+  (($#)) && shift
+  # What is for the stock tool alone.
+  options=$(sed -E 's/peer:[^ ]+//g' <<<"$options")
   # shellcheck disable=SC2086,SC2046 # options are several words, the host may be none
-  exec timeout -k 2 "$limit" "$XOFF" perf $(ours_test) ${1:-} --bind "$bind" -x "$index" \
-    $options -p "$port" 2>&1
+  exec timeout -k 2 "$limit" "$XOFF" perf $(ours_test) $host --bind "$bind" -x "$index" \
+    $options -p "$port" "$@" 2>&1
 )
 
 # end_server CLIENT-STATUS: the server's status, once it has ended. It has five seconds after its

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
 # Modules by name; what they need is found with them. rdma_rxe asks for crc32 at run time only.
-GUEST_MODULES='virtio_pci virtio_net crc32_generic ib_uverbs rdma_ucm rdma_rxe
+GUEST_MODULES='virtio_pci virtio_net crc32_generic ib_uverbs rdma_ucm rdma_rxe nvmet_rdma
 sch_prio sch_netem sch_ingress cls_flower cls_matchall act_mirred ifb'
 
 # The newest full kernel: the meta package names it. The cloud kernel has no rdma_rxe.

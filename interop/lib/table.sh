@@ -42,6 +42,8 @@ list_cases() {
     IFS='|' read -r id tool family role link netem options expect <<<"$entry"
     printf '%-32s %-14s link %s, %-8s %s\n' "$id" "$(program)" "$link" "${netem/#-/clean}" "$options"
   done
+  strangers
+  list_gone
   wants_exporter && printf '%-32s xoff exporter in the guest, beside ib_write_bw with loss\n' "$EXPORTER"
   return 0
 }

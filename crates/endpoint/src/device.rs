@@ -91,6 +91,8 @@ pub struct Device {
     moderation: Moderation,
     domains: u32,
     packets_in: u64,
+    /// Of them, those that queue pairs took.
+    pub(crate) taken: u64,
     bytes_in: u64,
     /// When anything moved last.
     active: Instant,
@@ -101,6 +103,9 @@ pub struct Device {
 pub struct Progress {
     /// Packets that arrived, accepted or not.
     pub received: u64,
+    /// Of them, those that came from the peer of a queue pair, or as datagrams to one: not those of
+    /// strangers, nor of connection management.
+    pub delivered: u64,
     /// Packets made to be sent.
     pub sent: u64,
 }
@@ -154,6 +159,7 @@ impl Device {
             moderation: Moderation::new(),
             domains: 0,
             packets_in: 0,
+            taken: 0,
             bytes_in: 0,
             active: Instant::ZERO,
             tap,
@@ -183,8 +189,8 @@ impl Device {
         &self.reasons
     }
 
-    /// Packets that arrived and that the system dropped because the receive buffer was full: they
-    /// came faster than [`Device::progress`] took them.
+    /// Packets, or runs of them that receive offload put together, that arrived and that the system
+    /// dropped because the receive buffer was full: they came faster than [`Device::progress`] took them.
     pub fn overflows(&self) -> u64 {
         self.tap.as_ref().map_or_else(|| self.socket.overflows(), Tap::overflows)
     }
@@ -286,7 +292,7 @@ impl Device {
     /// With [`DeviceSettings::hold_answers`] acknowledgements may be held back until the next call
     /// of this or of [`Device::wait`]; [`Progress::is_idle`] says when nothing is left.
     pub fn progress(&mut self) -> Progress {
-        let (received, sent) = (self.packets_in, self.outbox.packets);
+        let (received, taken, sent) = (self.packets_in, self.taken, self.outbox.packets);
         let bytes = self.bytes_in;
         let waited = !self.outbox.is_empty();
         let mut now = self.clock.now();
@@ -304,8 +310,11 @@ impl Device {
         if !self.settings.hold_answers || waited || talks {
             self.flush();
         }
-        let progress =
-            Progress { received: self.packets_in - received, sent: self.outbox.packets - sent };
+        let progress = Progress {
+            received: self.packets_in - received,
+            delivered: self.taken - taken,
+            sent: self.outbox.packets - sent,
+        };
         self.moderation.polled(now, self.bytes_in - bytes, talks);
         if !progress.is_idle() {
             self.active = now;

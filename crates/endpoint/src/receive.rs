@@ -5,7 +5,7 @@ use crate::discard::Reason;
 use crate::inbox::Bundle;
 use crate::memory::{Around, Place};
 use crate::outbox::Route;
-use crate::pair::Entry;
+use crate::pair::{Entry, MANAGEMENT};
 use crate::tap::Tap;
 use crate::verify::flow;
 use std::net::SocketAddr;
@@ -116,7 +116,10 @@ impl Device {
     /// Gives a packet to its queue pair, its payload to where it belongs, and answers.
     fn deliver(&mut self, now: Instant, index: u32, arrived: &Arrived<'_>) {
         let Some(entry) = self.pairs.at(index) else { return };
-        let Entry { core: Some(core), receives, settings, .. } = &mut *entry else { return };
+        let Entry { core: Some(core), receives, settings, route, .. } = &mut *entry else { return };
+        if is_data(route.is_some(), arrived) {
+            self.taken += 1;
+        }
         let receives = match settings.shared {
             Some(shared) => self.shared.get_mut(shared.0 as usize).unwrap_or(receives),
             None => receives,
@@ -224,6 +227,11 @@ impl Device {
             self.posted.receive_ended(received, id, settings.receive_completions, from);
         }
     }
+}
+
+/// Whether a packet is of a connection, or a datagram other than those of connection management.
+fn is_data(connected: bool, arrived: &Arrived<'_>) -> bool {
+    connected || arrived.datagram.header.dest_qp != MANAGEMENT
 }
 
 fn reason(error: DecodeError) -> Reason {

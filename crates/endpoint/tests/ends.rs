@@ -462,6 +462,28 @@ fn an_address_that_is_taken_is_named_with_the_cure() {
     says(taken.expect("one of them"), &["::1", "--bind", "127.0.0.2"]);
 }
 
+#[test]
+fn who_gets_no_acknowledgements_waits_for_none() {
+    for (verb, service) in [
+        (Verb::Send, Service::Datagram),
+        (Verb::Send, Service::Unreliable),
+        (Verb::Write, Service::Unreliable),
+    ] {
+        // Much longer than a silent peer is waited for.
+        let patience = Duration::from_millis(300);
+        let settings = for_ms(Settings { service, size: 512, ..bandwidth(verb) }, 1500);
+        let (port, device_port) = ports();
+        let at = |last: u8, server: Option<&str>| {
+            let (bind, server) = (Some(IpAddr::from([127, 0, 0, last])), server.map(str::to_owned));
+            let settings = settings.clone();
+            start(Settings { port, device_port, bind, server, patience, ..settings })
+        };
+        for side in finish([at(11, None), at(12, Some("127.0.0.11"))]) {
+            assert!(side.result.is_ok(), "{verb:?} {service:?}: {:?}", side.result);
+        }
+    }
+}
+
 // ---- many queue pairs
 
 #[test]
@@ -480,6 +502,24 @@ fn a_thousand_queue_pairs_share_fairly_and_send_little_again() {
         assert!(again * 50 < packets, "{again} of {packets} with {buffer}: {overflow:?}");
         let (fewest, most) = client.shares.expect("there are several");
         assert!(most > 5 && (most - fewest) * 10 <= most.max(10), "{fewest} to {most}");
+    }
+}
+
+#[test]
+fn a_thousand_queue_pairs_do_so_with_every_verb() {
+    for (verb, duplex) in [(Verb::Write, true), (Verb::Send, false), (Verb::Read, false)] {
+        let settings = Settings { pairs: 1000, duplex, ..for_ms(bandwidth(verb), 800) };
+        // Half a second: that a busy machine stops a process for longer than the usual timeout is no
+        // matter of queue pairs.
+        let settings = Settings { ack_timeout: 17, ..settings };
+        for side in both(settings.clone(), settings) {
+            let side = side.result.unwrap();
+            let Some((fewest, most)) = side.shares else { continue };
+            let packets = side.rows[0].iterations;
+            let again = side.retransmitted;
+            assert!(again * 50 < packets, "{verb:?}: {again} of {packets}");
+            assert!(most > 2 && (most - fewest) * 10 <= most.max(10), "{fewest} to {most}");
+        }
     }
 }
 

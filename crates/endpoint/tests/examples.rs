@@ -136,6 +136,31 @@ fn rping_with_itself_and_with_the_stock_protocol() {
 }
 
 #[test]
+fn cmatose_with_itself() {
+    for (count, size) in [("10", "100"), ("1", "1"), ("300", "5000")] {
+        let (server, client) = (loopback(), loopback());
+        let same = ["-C", count, "-S", size];
+        let mut serving =
+            Server::start("cmatose", &[&["serve", "-a", &server], &same[..]].concat());
+        let shown = good("cmatose", &[&[&server[..], "-a", &client], &same[..]].concat());
+        assert!(shown.starts_with(&format!("{count} messages of ")), "{shown}");
+        assert!(serving.line().ends_with("sent and received\n"));
+    }
+}
+
+#[test]
+fn udaddy_with_itself() {
+    for (count, size) in [("10", "100"), ("1", "1"), ("200", "1024")] {
+        let (server, client) = (loopback(), loopback());
+        let same = ["-C", count, "-S", size];
+        let mut serving = Server::start("udaddy", &[&["serve", "-a", &server], &same[..]].concat());
+        let shown = good("udaddy", &[&[&server[..], "-a", &client], &same[..]].concat());
+        assert!(shown.starts_with(&format!("{count} datagrams of {size} B sent")), "{shown}");
+        assert!(serving.line().ends_with("received and sent\n"));
+    }
+}
+
+#[test]
 fn a_store_is_read_and_changed() {
     let (server, client) = (loopback(), loopback());
     let _serving = Server::start("key_value", &["serve", "-a", &server, "capital=Rome", "x=1"]);
@@ -213,7 +238,7 @@ fn half_a_file_is_no_file() {
 
 #[test]
 fn mistakes_are_explained() {
-    for name in ["rping", "key_value", "file_copy"] {
+    for name in ["rping", "cmatose", "udaddy", "key_value", "file_copy", "nvme_discover"] {
         assert!(good(name, &["--help"]).starts_with(name));
         assert!(bad(name, &[], 1).contains("--help says more"));
         assert!(bad(name, &["--nonsense"], 2).contains("there is no option --nonsense"));

@@ -40,9 +40,10 @@ pub struct QpConfig {
     /// Times in a row that a receiver may be not ready before the queue pair fails; 7 means never
     /// give up.
     pub rnr_retry_limit: u8,
-    /// How long a receiver may be not ready without progress before the queue pair fails, whatever
-    /// [`QpConfig::rnr_retry_limit`] says; zero means no limit. Not of fabric files: it is for hosts
-    /// whose peers may forget to post receives.
+    /// How long a receiver may be not ready, or request the same packet again and again, without
+    /// progress before the queue pair fails, whatever [`QpConfig::rnr_retry_limit`] says; zero means
+    /// no limit. Not of fabric files: it is for hosts whose peers may forget to post receives, or
+    /// mean harm.
     #[serde(skip)]
     pub rnr_time_limit: Span,
     /// Most reads and atomics outstanding at a time.

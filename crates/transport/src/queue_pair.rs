@@ -33,9 +33,9 @@ pub struct QueuePair {
     responder: Responder,
     notifier: Notifier,
     local: Qpn,
-    /// When the receiver was first not ready since the last progress, in microseconds that wrap.
+    /// When the peer first let nothing through since the last progress, in microseconds that wrap.
     /// Here, and short, because there is room.
-    unready_since: u32,
+    stuck_since: u32,
     /// The number packets must carry to be accepted: ours, and none once we have failed. One
     /// comparison on the path of every packet stands for both checks.
     listens_to: u32,
@@ -65,7 +65,7 @@ impl QueuePair {
             reactions: DelayLine::default(),
             config,
             local,
-            unready_since: 0,
+            stuck_since: 0,
             listens_to: local.get(),
             answered_last: false,
             counters: Counters::default(),
@@ -330,10 +330,10 @@ impl QueuePair {
             return;
         };
         let (heard, had_lost) = self.requester.known_before();
-        let unready = self.counters.rnr_received;
+        let turned_away = self.counters.rnr_received + self.counters.naks_received;
         let mut bytes = self.requester.answered(now, header.psn, aeth, &mut self.counters);
-        if self.counters.rnr_received != unready {
-            self.receiver_is_not_ready(now);
+        if self.counters.rnr_received + self.counters.naks_received != turned_away {
+            self.peer_lets_nothing_through(now);
         }
         if self.requester.failed {
             self.fail(Status::Flushed);
@@ -370,17 +370,21 @@ impl QueuePair {
         }
     }
 
-    /// The receiver was not ready once more. Fails if that has gone on for too long.
+    /// The receiver was not ready once more, or requests the same packet once more. Fails if that
+    /// has gone on for too long.
     #[cold]
-    fn receiver_is_not_ready(&mut self, now: Instant) {
+    fn peer_lets_nothing_through(&mut self, now: Instant) {
         let us = (now.as_ps() / 1_000_000) as u32;
-        if self.requester.waits <= 1 {
-            self.unready_since = us;
+        let turned_away = self.requester.turned_away;
+        if turned_away.is_first() {
+            self.stuck_since = us;
         }
         let limit = self.config.rnr_time_limit;
-        let waited = Span::from_us(us.wrapping_sub(self.unready_since).into());
+        let waited = Span::from_us(us.wrapping_sub(self.stuck_since).into());
         if !limit.is_zero() && waited >= limit && !self.requester.failed {
-            self.requester.fail(Status::RnrRetryExceeded);
+            let unready = turned_away.waits() > 0;
+            let status = if unready { Status::RnrRetryExceeded } else { Status::RetryExceeded };
+            self.requester.fail(status);
         }
     }
 

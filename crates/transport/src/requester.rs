@@ -14,6 +14,7 @@ use crate::host::Source;
 use crate::message::{Message, mtu};
 use crate::rack::Rack;
 use crate::retransmit::MOST_ADAPTIVE;
+use crate::rnr::TurnedAway;
 use crate::selective::Scoreboard;
 use crate::sequence::{self, NEVER};
 use crate::work::{Completion, MAX_MESSAGE, MAX_POSTED, PostError, Status, Verb, WorkRequest};
@@ -72,8 +73,8 @@ pub(crate) struct Requester {
     reads: u8,
     /// Timeouts since the last progress.
     pub(crate) retries: u8,
-    /// "Receiver not ready" since the last progress.
-    pub(crate) waits: u8,
+    /// Answers since the last progress that let nothing through.
+    pub(crate) turned_away: TurnedAway,
     /// The queue pair fails when there were more waits than this; seven means never.
     pub(crate) wait_limit: u8,
     /// Most reads outstanding at a time.
@@ -137,7 +138,7 @@ impl Requester {
             flight: if selective { Scoreboard::SPAN as u32 } else { MAX_FLIGHT as u32 },
             peer,
             retries: 0,
-            waits: 0,
+            turned_away: TurnedAway::default(),
             wait_limit: config.rnr_retry_limit,
             max_reads: config.max_reads.max(1),
             failed: false,
@@ -479,7 +480,7 @@ impl Requester {
 
     #[inline]
     fn restart_timer(&mut self, now: Instant) {
-        (self.retries, self.waits) = (0, 0);
+        (self.retries, self.turned_away) = (0, TurnedAway::default());
         if self.by_time() {
             return self.arm(now);
         }

@@ -62,26 +62,29 @@ impl Requester {
             Syndrome::Ack { .. } => return bytes,
             Syndrome::SequenceError => {
                 counters.naks_received += 1;
+                self.turned_away.count_repeat();
                 self.send_again(now);
                 return bytes;
             }
             Syndrome::SelectiveNak => {
                 counters.naks_received += 1;
+                self.turned_away.count_repeat();
                 self.send_missing(now, number, Psn::new(aeth.msn));
                 return bytes;
             }
             Syndrome::Trimmed => {
                 counters.naks_received += 1;
+                self.turned_away.count_repeat();
                 self.send_one(Psn::new(aeth.msn));
                 return bytes;
             }
             Syndrome::RnrNak { timer } => {
                 counters.rnr_received += 1;
-                if self.wait_limit < RNR_FOREVER && self.waits >= self.wait_limit {
+                if self.wait_limit < RNR_FOREVER && self.turned_away.waits() >= self.wait_limit {
                     self.fail(Status::RnrRetryExceeded);
                     return bytes;
                 }
-                self.waits = self.waits.saturating_add(1);
+                self.turned_away.count_wait();
                 self.send_again(now);
                 self.not_before = now + rnr::delay(timer);
                 if self.by_time() {

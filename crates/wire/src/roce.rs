@@ -29,7 +29,7 @@ impl Roce {
     /// Reads the headers of a datagram of `len` bytes, of which `bytes` are there; the payload
     /// begins behind [`Roce::header_len`]. `None` if the base header is not whole or the headers do
     /// not fit `len`. Of extended headers that a capture cut through, only what is there is kept:
-    /// [`Roce::is_whole`] says so, and none of them is handed out.
+    /// [`Roce::is_whole`] says so, and those that are whole are handed out.
     pub fn parse(bytes: &[u8], len: usize) -> Option<Self> {
         let bth = Bth::parse(bytes)?;
         let size = bth.opcode.known().map_or(0, |(service, opcode)| opcode.extension_len(service));
@@ -63,23 +63,25 @@ impl Roce {
         self.bth.opcode.known()
     }
 
-    fn has(&self, test: impl Fn(Service, Opcode) -> bool) -> bool {
-        self.is_whole() && self.kind().is_some_and(|(service, opcode)| test(service, opcode))
+    /// Whether the opcode is one of these, and so many bytes of extended headers are there.
+    fn has(&self, len: usize, test: impl Fn(Service, Opcode) -> bool) -> bool {
+        self.extended.as_slice().len() >= len
+            && self.kind().is_some_and(|(service, opcode)| test(service, opcode))
     }
 
     fn is_datagram(&self) -> bool {
-        self.has(|service, _| service == Service::Datagram)
+        self.has(DETH_LEN, |service, _| service == Service::Datagram)
     }
 
     /// The RETH, if there is one.
     pub fn reth(&self) -> Option<Reth> {
-        self.has(|_, opcode| opcode.has_reth())
+        self.has(RETH_LEN, |_, opcode| opcode.has_reth())
             .then(|| Reth::parse(&self.extended.part::<0, RETH_LEN>()))
     }
 
     /// The AETH, if there is one and its syndrome is not reserved.
     pub fn aeth(&self) -> Option<Aeth> {
-        self.has(|_, opcode| opcode.has_aeth())
+        self.has(AETH_LEN, |_, opcode| opcode.has_aeth())
             .then(|| Aeth::parse(&self.extended.part::<0, AETH_LEN>()).ok())?
     }
 
@@ -90,19 +92,19 @@ impl Roce {
 
     /// The AtomicETH, if there is one.
     pub fn atomic(&self) -> Option<AtomicEth> {
-        self.has(|_, opcode| opcode.operation() == Operation::Atomic)
+        self.has(ATOMIC_LEN, |_, opcode| opcode.operation() == Operation::Atomic)
             .then(|| AtomicEth::parse(&self.extended.part::<0, ATOMIC_LEN>()))
     }
 
     /// The value before an atomic operation, if this is its answer.
     pub fn atomic_ack(&self) -> Option<u64> {
-        self.has(|_, opcode| opcode == Opcode::AtomicAcknowledge)
+        self.has(AETH_LEN + 8, |_, opcode| opcode == Opcode::AtomicAcknowledge)
             .then(|| u64::from_be_bytes(self.extended.part::<AETH_LEN, 8>()))
     }
 
     /// Immediate data, if there is some.
     pub fn immediate(&self) -> Option<Immediate> {
-        if !self.has(|_, opcode| opcode.has_immediate()) {
+        if !self.is_whole() || !self.has(4, |_, opcode| opcode.has_immediate()) {
             return None;
         }
         Some(Immediate(if self.is_datagram() {
@@ -116,7 +118,7 @@ impl Roce {
 
     /// The key to invalidate, if there is one.
     pub fn invalidated(&self) -> Option<Rkey> {
-        self.has(|_, opcode| opcode.has_invalidate())
+        self.has(4, |_, opcode| opcode.has_invalidate())
             .then(|| Rkey::from(self.extended.part::<0, 4>()))
     }
 
@@ -227,12 +229,11 @@ mod tests {
         let roce = Roce::parse(&bytes[..40], bytes.len()).unwrap();
         assert_eq!((roce.payload, roce.icrc), (100, None));
         let cut = Roce::parse(&bytes[..31], bytes.len()).unwrap();
-        assert_eq!(
-            (cut.payload, cut.is_whole(), cut.reth()),
-            (100, false, None),
-            "inside the RETH"
-        );
+        assert_eq!((cut.payload, cut.is_whole()), (100, false), "inside the immediate data");
+        assert_eq!(cut.reth(), roce.reth(), "what is whole of the headers is handed out");
         assert_eq!((cut.header(), cut.immediate()), (Err(DecodeError::Short), None));
+        let shorter = Roce::parse(&bytes[..27], bytes.len()).unwrap();
+        assert_eq!((shorter.payload, shorter.reth()), (100, None), "inside the RETH");
         assert_eq!(Roce::parse(&bytes[..31], 31), None, "a datagram shorter than its headers");
         assert_eq!(Roce::parse(&bytes[..11], bytes.len()), None, "inside the base header");
         assert_eq!(Roce::parse(&bytes, 30), None, "shorter than its headers");

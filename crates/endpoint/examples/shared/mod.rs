@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
-use xoff_endpoint::{DeviceSettings, Endpoint, OpenError};
+use xoff_endpoint::{Device, DeviceSettings, Endpoint, OpenError};
 
 /// Any error, with a text for people.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -95,6 +95,14 @@ pub(crate) fn print(line: impl std::fmt::Display) -> Result<(), Failure> {
 
 /// Opens an endpoint at the address given, or at one from which `peer` can be reached.
 pub(crate) fn open(address: Option<IpAddr>, peer: Option<IpAddr>) -> Result<Endpoint, Failure> {
+    Ok(Endpoint::start(open_device(address, peer)?)?)
+}
+
+/// The device of such an endpoint alone.
+pub(crate) fn open_device(
+    address: Option<IpAddr>,
+    peer: Option<IpAddr>,
+) -> Result<Device, Failure> {
     let server = Ipv4Addr::LOCALHOST.into();
     let address = match (address, peer) {
         (Some(address), _) => address,
@@ -103,14 +111,14 @@ pub(crate) fn open(address: Option<IpAddr>, peer: Option<IpAddr>) -> Result<Endp
         (None, Some(IpAddr::V4(peer))) if peer.is_loopback() => return open_local(peer),
         (None, Some(peer)) => towards(peer)?,
     };
-    Ok(Endpoint::open(DeviceSettings::new(address))?)
+    Ok(Device::open(DeviceSettings::new(address))?)
 }
 
 /// Takes the first loopback address that nobody has.
-fn open_local(peer: Ipv4Addr) -> Result<Endpoint, Failure> {
+fn open_local(peer: Ipv4Addr) -> Result<Device, Failure> {
     let free = (2..=254).map(|last| Ipv4Addr::new(127, 0, 0, last)).filter(|own| *own != peer);
     for own in free {
-        match Endpoint::open(DeviceSettings::new(own)) {
+        match Device::open(DeviceSettings::new(own)) {
             Err(OpenError::InUse(_)) => {}
             opened => return Ok(opened?),
         }

@@ -15,7 +15,8 @@ pub(super) const CACHE_LINE: u32 = 64;
 /// Most that is posted beyond a window, unless two messages are more: more would wait in vain and
 /// leave the caches.
 const BEYOND: u64 = 256 << 10;
-/// Most that waits for messages of the peer, unless a few messages are more.
+/// Most that waits for messages of the peer, unless a few messages are more. Of a peer that says what
+/// it has in flight, twice that is enough for each queue pair: more would leave the caches.
 const WAITING: u64 = 32 << 20;
 /// Receives posted at a time.
 const RECEIVES: u64 = 512;
@@ -52,16 +53,25 @@ pub(super) struct Layout {
     pairs: u64,
     /// Bytes that are posted at a time.
     posted: u64,
+    /// Bytes of receives that are posted at a time.
+    waiting: u64,
     latency: bool,
 }
 
 impl Layout {
     /// The layout of a test whose sides agreed on a cycle and a cache line, for queue pairs that
-    /// have `window` in flight.
-    pub(super) fn new(settings: &Settings, cycle: u64, line: u64, window: Bytes) -> Self {
+    /// have `window` in flight, and those of the peer `theirs`; zero if the peer does not say.
+    pub(super) fn new(
+        settings: &Settings,
+        (cycle, line): (u64, u64),
+        window: Bytes,
+        theirs: Bytes,
+    ) -> Self {
         let latency = settings.measure == Measure::Latency;
         let (depth, pairs) = (settings.depth as u64, settings.pairs as u64);
-        Self { cycle, line, depth, pairs, posted: window.get() + BEYOND, latency }
+        let enough = (2 * (theirs.get() + BEYOND)).saturating_mul(pairs).min(WAITING);
+        let waiting = if theirs > Bytes::ZERO { enough } else { WAITING };
+        Self { cycle, line, depth, pairs, posted: window.get() + BEYOND, waiting, latency }
     }
 
     /// Bytes that one queue pair alone posts at a time.
@@ -84,7 +94,7 @@ impl Layout {
     /// How messages that arrive follow each other.
     pub(super) fn inbox_steps(&self, size: u64) -> Steps {
         let stride = rounded(size, self.line);
-        Steps { stride, count: (WAITING / self.pairs / stride).clamp(4, RECEIVES) }
+        Steps { stride, count: (self.waiting / self.pairs / stride).clamp(4, RECEIVES) }
     }
 
     /// How messages follow each other at the target: as perftest has it, small ones move on.
@@ -110,6 +120,9 @@ pub(super) struct Area {
     /// What messages arrive in.
     inbox: Memory,
     inbox_each: u64,
+    /// The size under way and its steps, of what is sent and at the target: what takes divisions is
+    /// not computed for every message.
+    current: (u64, Steps, Steps),
 }
 
 impl Area {
@@ -139,12 +152,23 @@ impl Area {
             target_each,
             inbox: device.register(domain, room(inbox_each), Access::LOCAL_WRITE, None)?,
             inbox_each,
+            current: (0, layout.out_steps(0), layout.target_steps(0)),
         })
+    }
+
+    /// From now on messages have this size.
+    pub(super) fn set_size(&mut self, size: u64) {
+        self.current = (size, self.layout.out_steps(size), self.layout.target_steps(size));
+    }
+
+    fn out_steps(&self, size: u64) -> Steps {
+        let (current, steps, _) = self.current;
+        if size == current { steps } else { self.layout.out_steps(size) }
     }
 
     /// The place of message `number`, to be sent or read.
     pub(super) fn out(&self, pair: usize, number: u64, size: u64) -> Slice {
-        let at = pair as u64 * self.out_each + self.layout.out_steps(size).offset(number);
+        let at = pair as u64 * self.out_each + self.out_steps(size).offset(number);
         Slice::new(self.out, at, size)
     }
 
@@ -167,7 +191,9 @@ impl Area {
 
     /// The place of message `number` at the peer.
     pub(super) fn remote(&self, keys: &Keys, number: u64, size: u64) -> RemoteSlice {
-        let address = keys.address.wrapping_add(self.layout.target_steps(size).offset(number));
+        let (current, _, steps) = self.current;
+        let steps = if size == current { steps } else { self.layout.target_steps(size) };
+        let address = keys.address.wrapping_add(steps.offset(number));
         RemoteSlice { address, key: keys.rkey }
     }
 

@@ -56,6 +56,7 @@ impl Session {
     /// Gets ready for messages of a size: what is sent, and receives.
     pub(super) fn prepare(&mut self, size: u64) -> Result<(), PerfError> {
         self.stage.expect_no_more(None);
+        self.area.set_size(size);
         (self.budget, self.next_turn) = (self.budget_for(size), 0);
         self.written_before = self.written();
         if self.settings.measure == Measure::Bandwidth {

@@ -3,6 +3,7 @@
 use super::message::Garbled;
 use crate::{Error, OpenError};
 use std::io;
+use std::time::Duration;
 use xoff_transport::{Discard, Status};
 use xoff_wire::cm::{LookupStatus, RejectReason};
 
@@ -89,8 +90,8 @@ pub enum PerfError {
     #[error("the peer declined the datagram lookup: {0}")]
     NotFound(LookupStatus),
     /// The peer has become silent.
-    #[error("nothing from the peer for {0} s")]
-    Silence(u64),
+    #[error("nothing from the peer for {0:.1?}; is it frozen, or the way to it cut?")]
+    Silence(Duration),
     /// Work ended badly.
     #[error("message {number} of queue pair {qpn} failed: {status}{}", cure(*.status))]
     Failed {

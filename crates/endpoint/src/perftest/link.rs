@@ -73,14 +73,18 @@ impl Link {
                     match stream.read(&mut buffer[filled..]) {
                         Ok(0) => return Err(GONE),
                         Ok(count) => {
+                            // Not for each piece: who sends byte by byte would be heard for ever.
+                            if filled == 0 {
+                                stage.heard();
+                            }
                             filled += count;
-                            stage.heard();
                         }
                         Err(error) if again(&error) => stage.attend(stream.as_fd())?,
                         Err(error) if is_end(&error) => return Err(GONE),
                         Err(error) => return Err(error.into()),
                     }
                 }
+                stage.heard();
                 Ok(())
             }
             Self::Control(control) => control.receive(stage, buffer),

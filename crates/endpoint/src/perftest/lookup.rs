@@ -1,7 +1,7 @@
 //! How datagram tests over rdma_cm find their peer: one side looks up, the other answers.
 
 use super::error::PerfError;
-use super::meeting::BETWEEN_ATTEMPTS;
+use super::meeting::{ANSWERING, BETWEEN_ATTEMPTS};
 use super::settings::Settings;
 use super::stage::Stage;
 use crate::cm::{ConnectionId, DatagramService, Event};
@@ -51,7 +51,9 @@ fn find_once(
             Some(Event::NotFound { id, status }) if id == ours => {
                 return Err(PerfError::NotFound(status));
             }
-            Some(Event::TimedOut { id }) if id == ours => return Err(PerfError::Silence(8)),
+            Some(Event::TimedOut { id }) if id == ours => {
+                return Err(PerfError::Silence(ANSWERING));
+            }
             _ => {}
         }
     }

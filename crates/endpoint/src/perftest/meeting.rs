@@ -13,6 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use xoff_transport::Access;
 use xoff_units::{Bytes, Span};
 use xoff_wire::cm::RejectReason;
@@ -23,6 +24,9 @@ pub(super) const READS: u8 = 16;
 
 /// Time between two attempts to connect.
 pub(super) const BETWEEN_ATTEMPTS: Span = Span::from_ms(100);
+
+/// How long all attempts at a request of rdma_cm take.
+pub(super) const ANSWERING: Duration = Duration::from_secs(8);
 
 /// Both sides, met.
 #[derive(Debug)]
@@ -191,7 +195,9 @@ fn ask_once(
                 Event::Rejected { id: which, reason } if which == id => {
                     return Err(PerfError::Rejected(reason));
                 }
-                Event::TimedOut { id: which } if which == id => return Err(PerfError::Silence(8)),
+                Event::TimedOut { id: which } if which == id => {
+                    return Err(PerfError::Silence(ANSWERING));
+                }
                 _ => {}
             }
         }

@@ -51,6 +51,7 @@ use message::Report;
 use session::Session;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use terms::Tally;
 use xoff_wire::Service;
 
@@ -81,14 +82,17 @@ impl Session {
         let mut check = Check::default();
         let mut rows = Vec::new();
         for size in self.sizes.clone() {
+            self.stage.set_patience(self.settings.silence_before_data());
             self.prepare(size)?;
             self.barriers(self.plan.before)?;
+            self.stage.set_patience(self.silence_of_data());
             let mut line = if self.is_latency() {
                 self.latency(size, &mut check)?
             } else {
                 self.bandwidth(size, &mut check)?
             };
             self.partial = None;
+            self.stage.set_patience(self.settings.silence());
             self.barriers(self.plan.after)?;
             if self.plan.report_each {
                 line = self.report(line, &mut check)?;
@@ -112,6 +116,14 @@ impl Session {
         }
         self.close()?;
         Ok(self.outcome(rows, check, theirs))
+    }
+
+    /// How long the peer may be silent while data moves: without end if it has nothing to say, because
+    /// nobody acknowledges what we send.
+    fn silence_of_data(&self) -> Duration {
+        let acknowledged = self.settings.service == Service::Reliable;
+        let only_sends = self.role == Role::Client && !self.settings.duplex && !self.is_latency();
+        if only_sends && !acknowledged { Duration::MAX } else { self.settings.silence() }
     }
 
     fn outcome(&mut self, rows: Vec<Row>, mut check: Check, theirs: Option<Tally>) -> Outcome {

@@ -144,7 +144,8 @@ pub struct Delivery {
 /// Where packets or messages were lost at a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overflow {
-    /// Packets that the system dropped because the receive buffer of the socket was full.
+    /// Datagrams that the system dropped because the receive buffer of the socket was full: packets that
+    /// receive offload put together count as one.
     pub packets: u64,
     /// Messages that came while no receive was posted, of a service that does not repeat them.
     pub unready: u64,

@@ -87,7 +87,7 @@ pub(super) fn open(
         }
     }
     match device {
-        Ok(device) => Ok(Stage::new(device, settings.patience, stop.clone())),
+        Ok(device) => Ok(Stage::new(device, settings.silence(), stop.clone())),
         Err(OpenError::InUse(taken)) => Err(PerfError::InUse(taken)),
         Err(error) => Err(error.into()),
     }

@@ -89,6 +89,7 @@ impl Session {
         let kept = talk.stage.device.arrivals_kept();
         let mut peer = Greeting::parse(&talk.exchange(greeting(kept, settings.extras))?)?;
         peer.extras &= settings.extras;
+        talk.stage.set_patience(settings.silence_before_data());
         let agree = |theirs: [u8; 4], ours: u32| u64::from(u32::from_be_bytes(theirs).max(ours));
         let cycle = agree(talk.exchange(CYCLE.to_be_bytes())?, CYCLE);
         let line = agree(talk.exchange(CACHE_LINE.to_be_bytes())?, CACHE_LINE);
@@ -117,7 +118,8 @@ impl Session {
         // A peer that sends how much it keeps also reads what we send.
         let heeds = peer.kept > Bytes::ZERO;
         let peer_window = if heeds { window(kept, settings.pairs) } else { Bytes::ZERO };
-        let layout = Layout::new(&settings, cycle, line, window(peer.kept, settings.pairs));
+        let ours = window(peer.kept, settings.pairs);
+        let layout = Layout::new(&settings, (cycle, line), ours, peer_window);
         let area = Area::new(device, domain, layout, &settings, &sizes)?;
         let places = settings.pairs * 1024 + settings.pairs * settings.depth;
         let (sends, receives) =

@@ -1,5 +1,6 @@
 //! What a test does.
 
+use crate::settings::span;
 use crate::{DeviceSettings, Waiting, host_config};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,6 +15,18 @@ const LINGER: Span = Span::from_us(50);
 const USUAL_TIMEOUT: u8 = 14;
 /// The retries of a NIC.
 const NIC_RETRIES: u64 = 7;
+/// How long a peer may be silent. A NIC gives up after half a second, but the process of a software
+/// peer can be kept from running for longer than that.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What may be given instead.
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
+const LONGEST_PATIENCE: Duration = Duration::from_secs(86_400);
+/// So many times as long the peer may be silent before the data, when it fills its memory, and one
+/// more second for so many bytes of that: a stock tool does it byte by byte.
+const PREPARING: u32 = 4;
+const FILLED_PER_SECOND: u64 = 32 << 20;
+/// The largest of all sizes.
+const LARGEST: u64 = 8 << 20;
 
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +129,9 @@ pub struct Settings {
     /// Whether to sleep while there is nothing to do. By default it polls for a while first; the
     /// stock tools never sleep.
     pub waiting: Waiting,
-    /// The test fails when nothing has come from the peer for this long.
+    /// How long the peer may be silent, or answer without letting us go on. Retries end after this,
+    /// but not before those of a NIC; a side that only waits ends a quarter of it later, so that the
+    /// side with the better reason says it first.
     pub patience: Duration,
     /// Exchange with another xoff what the stock tools do not know: what each test is, and what was
     /// counted. Without it, as before there was that.
@@ -158,7 +173,7 @@ impl Settings {
             gigabits: false,
             device_port: Port::ROCE_V2,
             waiting: Waiting::Linger(LINGER),
-            patience: Duration::from_secs(20),
+            patience: PATIENCE,
             extras: true,
             socket_buffer: DeviceSettings::default().socket_buffer,
             ack_timeout: USUAL_TIMEOUT,
@@ -185,16 +200,34 @@ impl Settings {
     /// The transport settings of the data's queue pairs.
     pub(super) fn transport(&self) -> QpConfig {
         let usual = host_config();
-        if self.ack_timeout == USUAL_TIMEOUT {
-            return usual;
-        }
-        let nanoseconds = if self.ack_timeout == 0 { 0 } else { 4_096 << self.ack_timeout };
-        let timeout = Span::from_ns(nanoseconds);
-        // Gives up after the same time as usual if it can count so far, but not before a NIC would.
-        let whole = usual.timeout.as_ps() * u64::from(usual.retry_limit);
-        let retries = whole.div_ceil(timeout.as_ps().max(1)).max(NIC_RETRIES);
-        let retry_limit = retries.try_into().unwrap_or(u8::MAX);
-        QpConfig { timeout, retry_limit, ..usual }
+        let timeout = match self.ack_timeout {
+            0 => Span::ZERO,
+            exponent => Span::from_ns(4_096 << exponent),
+        };
+        let patience = span(self.patience);
+        // Not sooner; the first packet is no retry. And not fewer than a NIC has.
+        let retries = patience.as_ps().div_ceil(timeout.as_ps().max(1)).saturating_sub(1);
+        let retry_limit = retries.max(NIC_RETRIES).try_into().unwrap_or(u8::MAX);
+        QpConfig { timeout, retry_limit, rnr_time_limit: patience, ..usual }
+    }
+
+    /// How long a side waits for any sign of its peer: a little longer than retries last.
+    pub(super) fn silence(&self) -> Duration {
+        let retries = self.transport().silence_limit().map_or(0, |limit| limit.as_ps() / 1000);
+        let longest = self.patience.max(Duration::from_nanos(retries));
+        longest.saturating_add(longest / 4).saturating_add(self.filling())
+    }
+
+    /// How long a side may take to fill its memory: nothing that counts in most tests.
+    fn filling(&self) -> Duration {
+        let size = if self.all_sizes { LARGEST } else { self.size };
+        let memory = size.saturating_mul(self.pairs as u64);
+        Duration::from_secs(memory / FILLED_PER_SECOND)
+    }
+
+    /// The same while the peer prepares its memory.
+    pub(super) fn silence_before_data(&self) -> Duration {
+        self.silence().max(self.patience.saturating_mul(PREPARING).saturating_add(self.filling()))
     }
 
     /// Which end we are.
@@ -207,7 +240,7 @@ impl Settings {
         if !self.all_sizes || matches!(self.verb, Verb::Atomic(_)) {
             return vec![self.size];
         }
-        let most = if self.service == Service::Datagram { u64::from(mtu) } else { 8 << 20 };
+        let most = if self.service == Service::Datagram { u64::from(mtu) } else { LARGEST };
         (1..=23).map(|power| 1 << power).take_while(|&size| size <= most).collect()
     }
 
@@ -237,6 +270,9 @@ impl Settings {
             _ if self.size.saturating_mul(self.pairs as u64) > 1 << 30 => {
                 "the messages of all queue pairs together must not exceed 1 GiB"
             }
+            _ if self.patience < SHORTEST_PATIENCE || self.patience > LONGEST_PATIENCE => {
+                "the peer's silence must be given 0.1 s to a day"
+            }
             _ if self.ack_timeout > 31 => "the exponent of the ACK timeout must be 0 to 31",
             _ if self.depth == 0 || self.depth > 1 << 14 => {
                 "the number of messages in flight must be 1 to 16384"
@@ -262,12 +298,38 @@ mod tests {
             let settings = Settings::new(Verb::Write, Measure::Bandwidth);
             Settings { ack_timeout, ..settings }.transport()
         };
-        assert_eq!(with(USUAL_TIMEOUT), host_config());
+        let usual = (with(USUAL_TIMEOUT).timeout, host_config().timeout);
+        assert!(usual.0 >= usual.1 && usual.0 < usual.1 + Span::from_ms(1), "{usual:?}");
         assert_eq!(with(17).timeout, Span::from_us(536_871) - Span::from_ns(88));
         assert_eq!(with(0).silence_limit(), None);
         let limits: Vec<_> = (1..=31).map(|n| with(n).silence_limit().unwrap()).collect();
         assert!(limits.is_sorted(), "{limits:?}");
-        assert!(limits[9] < host_config().silence_limit().unwrap());
-        assert!(limits[19] > host_config().silence_limit().unwrap());
+        let usual = with(USUAL_TIMEOUT).silence_limit().unwrap();
+        assert!(limits[9] < usual && limits[19] > usual);
+    }
+
+    #[test]
+    fn silence_ends_in_the_time_that_is_given() {
+        for seconds in [1, 2, 5, 10, 17] {
+            let patience = Duration::from_secs(seconds);
+            let settings = Settings::new(Verb::Write, Measure::Bandwidth);
+            let settings = Settings { patience, ..settings };
+            let limit = settings.transport().silence_limit().unwrap();
+            let given = Span::from_ms(seconds * 1000);
+            assert!(limit >= given && limit < given + Span::from_ms(68), "{limit} of {given}");
+            let waits = settings.silence();
+            assert!(
+                waits >= patience * 5 / 4 && waits < patience * 5 / 4 + Duration::from_millis(85)
+            );
+            assert_eq!(settings.transport().rnr_time_limit, given);
+        }
+        // What is asked for by a longer timeout counts, too, and a NIC's retries are the least.
+        let settings = Settings::new(Verb::Write, Measure::Bandwidth);
+        let long = Settings { ack_timeout: 20, ..settings.clone() };
+        assert!(long.silence() > Duration::from_secs(34));
+        let endless = Settings { ack_timeout: 0, ..settings };
+        assert_eq!(endless.silence(), PATIENCE + PATIENCE / 4);
+        let hasty = Settings { patience: Duration::from_millis(1), ..endless };
+        assert!(hasty.mistake().is_some());
     }
 }

@@ -100,7 +100,7 @@ impl Stage {
         if let Some(agent) = &mut self.agent {
             agent.turn(&mut self.device)?;
         }
-        if progress.received > 0 {
+        if progress.delivered > 0 {
             self.heard = self.device.now();
         }
         if self.stop.load(Ordering::Relaxed) {
@@ -126,11 +126,8 @@ impl Stage {
     /// Waits for packets, for what is due, or until `other` can be read, and says whether it slept.
     /// It is an error if nothing has come for too long, or if the peer has gone.
     pub(super) fn rest(&mut self, other: Option<BorrowedFd<'_>>) -> Result<bool, PerfError> {
-        let now = self.device.now();
-        if until(self.heard, now) > self.patience {
-            return Err(PerfError::Silence(self.patience.as_secs()));
-        }
         self.look()?;
+        let now = self.device.now();
         let agent = self.agent.as_ref().map_or(Instant::MAX, Agent::deadline);
         Ok(self.device.wait_or(NAP.min(until(now, agent)), other))
     }
@@ -138,6 +135,12 @@ impl Stage {
     /// Something came by another way.
     pub(super) fn heard(&mut self) {
         self.heard = self.device.now();
+    }
+
+    /// From now on the peer may be silent for this long.
+    pub(super) fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+        self.heard();
     }
 
     /// From now on the end of this connection is the end of the peer.
@@ -171,6 +174,10 @@ impl Stage {
             return Ok(());
         }
         self.looked = now;
+        // Here and not only where this rests: a flood of strangers' packets leaves no rest.
+        if until(self.heard, now) > self.patience {
+            return Err(PerfError::Silence(self.patience));
+        }
         self.look_for_surplus()?;
         let why = match &self.watched {
             Watched::Nothing => return Ok(()),
@@ -218,6 +225,7 @@ impl Stage {
     fn take_events(&mut self) {
         let Some(agent) = &mut self.agent else { return };
         while let Some(event) = agent.manager().poll_event() {
+            self.heard = self.device.now();
             if let Event::Disconnected { id } = event {
                 self.ended.push(id);
             }

@@ -454,6 +454,67 @@ fn an_interface_is_followed_until_a_signal() {
     assert!(wrong >= 5, "{}", stdout(&output));
 }
 
+/// One side of `xoff perf` on an address of its own.
+fn perf(arguments: &[&str]) -> std::process::Child {
+    let mut command = xoff(Path::new("."));
+    command.arg("perf").args(arguments).args(["-p", "29517"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn a_sender_that_is_followed_shows_every_packet_whole() {
+    if !may_listen() {
+        return;
+    }
+    let [server, client] = ["127.66.4.1", "127.66.4.2"];
+    for (test, kind) in [("write-bw", "write"), ("read-bw", "read"), ("send-bw", "send")] {
+        let follower = xoff(Path::new("."))
+            .args(["inspect", "--follow", "lo", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let options = ["-n", "50", "-s", "65536", "-m", "4096"];
+        let mut serving = perf(&[&[test, "--bind", server], &options[..]].concat());
+        // A client that is too early finds nobody.
+        let early = || perf(&[&[test, server, "--bind", client], &options[..]].concat());
+        let mut tries = 0;
+        while !early().wait().unwrap().success() {
+            tries += 1;
+            assert!(tries < 100, "{test}");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        assert!(serving.wait().unwrap().success());
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let id = follower.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let found = json(&follower.wait_with_output().unwrap());
+        if found["dropped_packets"].as_u64() != Some(0) {
+            let _ = writeln!(std::io::stderr(), "SKIPPED {test}: this machine drops packets");
+            continue;
+        }
+        let ours = |end: &serde_json::Value, address: &str| end["address"] == address;
+        let connections = found["connections"].as_array().unwrap();
+        let mut between = connections
+            .iter()
+            .filter(|connection| ours(&connection["a"], client) && ours(&connection["b"], server));
+        // A client that was too early opened none.
+        let own = &between.next().expect("a connection")["a_to_b"];
+        assert!(between.next().is_none(), "{test}");
+        // What offloads glued together is apart, what loopback shows twice is there once, and no ICRC is
+        // wrong, because packets with a wrong one are left out.
+        assert_eq!(own["operations"][kind], 50, "{own}");
+        let bytes = own[if kind == "read" { "read_bytes" } else { "payload_bytes" }].as_u64();
+        assert_eq!(bytes, Some(50 * 65_536), "{own}");
+        let again = own["retransmissions"]["count"].as_u64().unwrap();
+        let packets = own["request_packets"].as_u64().unwrap();
+        assert_eq!(packets - again, if kind == "read" { 50 } else { 800 }, "{own}");
+        let gaps = ["missing_packets", "not_captured_packets", "read_missing_packets"];
+        assert!(gaps.iter().all(|gap| own[*gap] == 0), "{own}");
+    }
+}
+
 #[test]
 fn what_cannot_be_followed_says_why() {
     let nowhere = output(Path::new("."), &["inspect", "--follow", "no-such-if0"]);

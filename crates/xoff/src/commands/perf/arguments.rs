@@ -88,6 +88,9 @@ pub(crate) struct Args {
     #[arg(short = 'u', long = "qp-timeout", value_name = "N", default_value_t = 14)]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=31))]
     qp_timeout: u8,
+    /// Give up a peer that is silent for this long; a side that only waits adds a quarter
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    patience: f64,
     /// Never sleep: shorter latency for a whole core
     #[arg(long)]
     spin: bool,
@@ -271,6 +274,8 @@ impl Args {
         }
         settings.depth = self.tx_depth.unwrap_or(settings.depth);
         settings.ack_timeout = self.qp_timeout;
+        settings.patience = Duration::try_from_secs_f64(self.patience)
+            .map_err(|_| "--patience is a number of seconds")?;
         settings.gigabits = self.report_gbits;
         if self.spin {
             settings.waiting = Waiting::Spin;

@@ -325,8 +325,8 @@ fn lost_at(place: &str, overflow: &Overflow) -> String {
     if overflow.packets > 0 {
         text.push_str(&format!(
             "receiver overflow {place}: {} dropped because the socket's receive buffer was full \
-             (see net.core.rmem_max)\n",
-            counted(overflow.packets, "packet", "packets"),
+             (see net.core.rmem_max), each of one packet or of several that came together\n",
+            counted(overflow.packets, "datagram", "datagrams"),
         ));
     }
     if overflow.unready > 0 {
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(text, "arrived at the peer: 60 of 100 messages (40 lost, 40.0 %)\n");
         assert_eq!(lost_at("here", &Overflow::default()), "");
         let text = lost_at("here", &Overflow { packets: 7, unready: 1 });
-        assert!(text.starts_with("receiver overflow here: 7 packets dropped"), "{text}");
+        assert!(text.starts_with("receiver overflow here: 7 datagrams dropped"), "{text}");
         assert!(text.contains("here: 1 message was dropped because no receive"), "{text}");
     }
 
