@@ -181,8 +181,8 @@ fn an_audit_of_a_part_of_a_folder_does_not_pass() {
     assert!(stdout(&found).contains("error[not-in-fabric]: leaf9"), "{}", stdout(&found));
     // Two copies of a device.
     put(at, "d/old/leaf9.cfg", switch("leaf9", 9214));
-    let found = stdout(&output(at, &["audit", "d"]));
-    assert!(found.contains("several devices have one name (leaf9)"), "{found}");
+    let found = output(at, &["audit", "d"]);
+    assert!(stdout(&found).contains("several devices have one name (leaf9)"), "{}", stdout(&found));
 }
 
 /// A file that may be a configuration and cannot be read is an error; root reads everything.
