@@ -189,7 +189,7 @@ fn a_file_without_permission_is_an_error() {
     put(at, "d/leaf1.cfg", switch("leaf1", 9214));
     put(at, "d/leaf2.cfg", switch("leaf2", 9214));
     let path = at.join("d/leaf2.cfg");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
         return;
     }
