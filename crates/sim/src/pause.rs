@@ -26,7 +26,7 @@ struct Frame {
     /// The classes that it speaks of, and those of them that it pauses.
     tell: u8,
     xoff: u8,
-    /// So many frames of a real port it stands for: the next one comes after as many intervals.
+    /// So many frames of a real port it stands for: the next one comes after as many intervals at most.
     frames: u32,
     /// Of the link when it was sent.
     epoch: u16,

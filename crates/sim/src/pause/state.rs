@@ -70,7 +70,7 @@ impl Hold {
     const NONE: Self = Self { since: Instant::ZERO, last: Instant::ZERO, interval: Span::ZERO };
 
     /// A frame is sent; `changed` if it asks for something new. `half` is the time between two frames of
-    /// a real port. For how many of those this one stands, which it tells its receiver.
+    /// a real port. For how many of those this one stands at most, which it tells its receiver.
     pub(super) fn send(&mut self, now: Instant, changed: bool, half: Span) -> u32 {
         if changed {
             self.since = now;
@@ -78,10 +78,9 @@ impl Hold {
         self.last = now;
         let age = now - self.since;
         let longest = Span::from_ps(age.as_ps() / 8).min(LONGEST_INTERVAL);
-        let times = longest.as_ps() / half.as_ps().max(1);
-        let frames = if age < STANDING { 1 } else { times.clamp(1, MOST_FRAMES.into()) };
-        self.interval = half * frames;
-        frames as u32
+        let most = half * u64::from(MOST_FRAMES);
+        self.interval = if age < STANDING { half } else { longest.min(most).max(half) };
+        self.interval.as_ps().div_ceil(half.as_ps().max(1)).clamp(1, MOST_FRAMES.into()) as u32
     }
 
     /// Frames of a real port between the last one and now that were not simulated.
