@@ -39,6 +39,10 @@ impl Rate {
         if self.0 == 0 {
             return Span::MAX;
         }
+        // What a message or a piece has: 64 bits are divided in a third of the time.
+        if let Some(work) = bytes.get().checked_mul(8 * PS_PER_S) {
+            return Span::from_ps(work.div_ceil(self.0));
+        }
         let bits = bytes.get() as u128 * 8;
         let ps = (bits * PS_PER_S as u128).div_ceil(self.0 as u128);
         if ps > u64::MAX as u128 { Span::MAX } else { Span::from_ps(ps as u64) }

@@ -58,6 +58,27 @@ struct Waiting {
     transfer: Transfer,
 }
 
+/// How long transfers take at a rate. Mostly they are as large as the one before.
+#[derive(Debug)]
+struct Pace {
+    rate: Rate,
+    bytes: Bytes,
+    time: Span,
+}
+
+impl Pace {
+    fn new(rate: Rate) -> Self {
+        Self { rate, bytes: Bytes::ZERO, time: rate.time_for(Bytes::ZERO) }
+    }
+
+    fn time_for(&mut self, bytes: Bytes) -> Span {
+        if self.bytes != bytes {
+            (self.bytes, self.time) = (bytes, self.rate.time_for(bytes));
+        }
+        self.time
+    }
+}
+
 /// The sending side of a port.
 #[derive(Debug, Default)]
 struct Sender {
@@ -72,7 +93,7 @@ struct Sender {
 /// All ports of one kind.
 #[derive(Debug)]
 pub struct Ports {
-    rates: Vec<Rate>,
+    paces: Vec<Pace>,
     senders: Vec<Sender>,
     /// When a receiver has taken what it is at.
     receivers: Vec<Instant>,
@@ -92,7 +113,7 @@ impl Ports {
             senders: rates.iter().map(|_| Sender::default()).collect(),
             receivers: vec![Instant::ZERO; rates.len()],
             moved: vec![Moved::default(); rates.len()],
-            rates,
+            paces: rates.into_iter().map(Pace::new).collect(),
             sent: 0,
             next: Vec::new(),
         }
@@ -100,13 +121,13 @@ impl Ports {
 
     /// Whether both ports are there and have a rate.
     pub fn can(&self, from: u32, to: u32) -> bool {
-        let has = |at: u32| self.rates.get(at as usize).is_some_and(|&rate| rate != Rate::ZERO);
+        let has = |at: u32| self.paces.get(at as usize).is_some_and(|pace| pace.rate != Rate::ZERO);
         has(from) && has(to)
     }
 
     /// The rate of the slower of two ports.
     pub fn slower(&self, from: u32, to: u32) -> Rate {
-        self.rates[from as usize].min(self.rates[to as usize])
+        self.paces[from as usize].rate.min(self.paces[to as usize].rate)
     }
 
     /// What every port has sent and received.
@@ -129,12 +150,11 @@ impl Ports {
     /// A port whose time has come sends its next transfer, which arrives a latency from now: that transfer, and
     /// when the port is to choose again.
     pub fn next(&mut self, now: Instant, port: u32) -> Option<(Transfer, Option<Instant>)> {
-        let rate = self.rates[port as usize];
         let sender = &mut self.senders[port as usize];
         let Reverse(Waiting { turn, transfer, .. }) = sender.waiting.pop()?;
         sender.watched = !sender.waiting.is_empty();
         sender.turn = turn;
-        sender.free = now.plus(rate.time_for(transfer.bytes));
+        sender.free = now.plus(self.paces[port as usize].time_for(transfer.bytes));
         self.moved[port as usize].sent += transfer.bytes;
         Some((transfer, sender.watched.then_some(sender.free)))
     }
@@ -144,10 +164,16 @@ impl Ports {
         let to = transfer.to as usize;
         self.moved[to].received += transfer.bytes;
         // A port is busy for as long as the bytes take at its own rate: slower senders share a fast one.
-        let taken = now.max(self.receivers[to]).plus(self.rates[to].time_for(transfer.bytes));
+        let own = self.paces[to].time_for(transfer.bytes);
+        let taken = now.max(self.receivers[to]).plus(own);
         self.receivers[to] = taken;
-        let rate = self.slower(transfer.from, transfer.to);
-        taken.max(now.plus(rate.time_for(transfer.bytes)))
+        match self.paces[transfer.from as usize].rate < self.paces[to].rate {
+            true => {
+                let slower = self.paces[transfer.from as usize].time_for(transfer.bytes);
+                taken.max(now.plus(slower))
+            }
+            false => taken,
+        }
     }
 
     /// All that decides what ports do next, as it is seen from an instant, but for the sizes of what waits: added to `out`.

@@ -79,8 +79,9 @@ pub(crate) struct Worker {
     step: u32,
     slice: u32,
     state: State,
-    /// The step it is at, and the bytes of the slice it is at.
+    /// The step it is at, the bytes of its chunk, and those of the slice it is at.
     op: Op,
+    chunk: u64,
     bytes: u32,
 }
 
@@ -96,6 +97,8 @@ pub struct Machine {
     pub(crate) lanes: u32,
     /// Workers that may be able to go on. Kept for its memory.
     ready: Vec<u32>,
+    /// The bytes of a slice that was worked on last, and its time: slices are mostly alike.
+    worked: (u32, Span),
     active: usize,
     pub(crate) ends: Ends,
 }
@@ -103,14 +106,15 @@ pub struct Machine {
 impl Machine {
     pub(crate) fn new(terms: Terms, lanes: u32, shapes: Vec<Shape>, ends: Ends) -> Self {
         let (workers, links, ready) = Default::default();
-        Self { workers, links, shapes, terms, lanes, ready, active: 0, ends }
+        let worked = (0, terms.cost.work(Bytes::ZERO));
+        Self { workers, links, shapes, terms, lanes, ready, worked, active: 0, ends }
     }
 
     /// Adds a worker; its number.
     pub(crate) fn worker(&mut self, gpu: GpuId, channel: u32, part: Part) -> u32 {
         let (inputs, outputs) = ([NONE; 3], [NONE; 3]);
         let (lap, step, slice, state) = (0, 0, 0, State::Busy);
-        let (op, bytes) = (part.op(0), 0);
+        let (op, chunk, bytes) = (part.op(0), 0, 0);
         self.workers.push(Worker {
             gpu,
             part,
@@ -122,6 +126,7 @@ impl Machine {
             slice,
             state,
             op,
+            chunk,
             bytes,
         });
         self.workers.len() as u32 - 1
@@ -252,12 +257,13 @@ impl Machine {
         if worker.state != State::Ready || !self.may_go(worker) {
             return false;
         }
-        let span = self.cost(worker);
+        let (bytes, gpu) = (worker.bytes, worker.gpu);
+        let span = if worker.op.takes == 0 { Span::ZERO } else { self.work(bytes) };
         if span.is_zero() {
             self.fire(number, out);
             return true;
         }
-        let (token, gpu) = (Token::new(kind::WAITED, 0, number as u32), worker.gpu);
+        let token = Token::new(kind::WAITED, 0, number as u32);
         out.push(Action::Wait { token, gpu, span });
         self.workers[number].state = State::Busy;
         false
@@ -270,12 +276,12 @@ impl Machine {
             && used(worker.op.gives, worker.outputs).all(|output| link(output).has_room(window))
     }
 
-    /// The time a slice takes on its GPU.
-    fn cost(&self, worker: &Worker) -> Span {
-        if worker.op.takes == 0 {
-            return Span::ZERO;
+    /// The time that taking in a slice takes on its GPU.
+    fn work(&mut self, bytes: u32) -> Span {
+        if self.worked.0 != bytes {
+            self.worked = (bytes, self.terms.cost.work(Bytes::new(bytes.into())));
         }
-        self.terms.cost.work(Bytes::new(worker.bytes.into()))
+        self.worked.1
     }
 
     /// The slice goes: inputs are taken, outputs given, the next one is looked up.
@@ -368,8 +374,11 @@ impl Machine {
                 worker.state = State::Done;
                 return;
             }
-            worker.op = worker.part.op(worker.step);
-            worker.bytes = shape.slice(worker.lap, worker.op.chunk, worker.slice) as u32;
+            if worker.slice == 0 {
+                worker.op = worker.part.op(worker.step);
+                worker.chunk = shape.chunk(worker.lap, worker.op.chunk);
+            }
+            worker.bytes = shape.slice_of(worker.chunk, worker.slice) as u32;
             if worker.bytes > 0 {
                 return;
             }

@@ -78,7 +78,12 @@ impl Shape {
 
     /// The bytes of a slice.
     pub(crate) const fn slice(&self, lap: u32, chunk: u32, slice: u32) -> u64 {
-        cut(self.chunk(lap, chunk), self.slices, slice)
+        self.slice_of(self.chunk(lap, chunk), slice)
+    }
+
+    /// The bytes of a slice of a chunk that has so many.
+    pub(crate) const fn slice_of(&self, chunk: u64, slice: u32) -> u64 {
+        cut(chunk, self.slices, slice)
     }
 
     /// The bytes of a chunk.

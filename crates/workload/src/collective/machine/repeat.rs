@@ -139,9 +139,10 @@ impl Machine {
             let step = (now + (now - then) * times) / u64::from(shape.slices);
             let (lap, step) = ((step / steps) as u32, (step % steps) as u32);
             let op = worker.part.op(step);
+            let chunk = shape.chunk(lap, op.chunk);
             let worker = &mut self.workers[number];
             debug_assert!(worker.state != State::Done, "what is done does nothing again");
-            (worker.lap, worker.step, worker.op) = (lap, step, op);
+            (worker.lap, worker.step, worker.op, worker.chunk) = (lap, step, op, chunk);
         }
         for (link, &then) in self.links.iter_mut().zip(&before.links) {
             let more = u64::from(link.consumed - then) * times;
