@@ -128,7 +128,7 @@ pub(crate) fn short(name: &str) -> String {
     name.split('.').next().unwrap_or(name).to_owned()
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let inside = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     (1..=253).contains(&text.len())
         && text.chars().all(inside)
