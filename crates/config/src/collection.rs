@@ -175,6 +175,10 @@ fn is_of_host(label: &label::Label, file: &File) -> bool {
                 | "ip_link"
                 | "ip_addr"
                 | "ip_d_addr"
+                | "ip_d_address"
+                | "ip_s_d_link"
+                | "ip_d_link"
+                | "ip_address"
         ) | Some(
             "dcb"
                 | "dcb_pfc"

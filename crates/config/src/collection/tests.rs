@@ -316,3 +316,27 @@ fn firmware_of_one_maker() {
     let other = ("bnxt_re0", "bnxt_en", "227.0.131.0/pkg 227.0.131.0");
     assert_eq!(found(&[nvidia, nvidia, nvidia, broadcom, other, broadcom]), one("hgx5"));
 }
+
+/// A last line with another value is a setting, not a cut.
+#[test]
+fn another_value_at_the_end_is_no_cut() {
+    let text = |name: &str, end: &str| {
+        format!(
+            "nv set system hostname {name}\nnv set interface swp1 link mtu 9216\nnv set qos roce cable-length 40\n{end}"
+        )
+    };
+    let cut = |end: &str| {
+        let mut files = Files::default();
+        for name in ["leaf1", "leaf2", "leaf3"] {
+            files.add(format!("{name}.nv"), text(name, "nv set qos roce mode lossy\n"));
+        }
+        files.add("leaf4.nv", text("leaf4", end));
+        let found = read(&files);
+        assert_eq!(found.devices.len(), 4);
+        found.devices[3].count(crate::device::RemarkKind::Truncated) > 0
+    };
+    assert!(!cut("nv set qos roce mode lossless\n"));
+    for end in ["", "nv set qos roce mode\n", "nv set qos roce mode los", "nv set qos roce\n"] {
+        assert!(cut(end), "{end}");
+    }
+}
