@@ -9,7 +9,7 @@ use super::scene::{Scene, Site, usual};
 use crate::device::{Balancing, Device, Maker, Nccl, RemarkKind};
 use crate::number::Dscp;
 use crate::system::{SystemId, Topic};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     for system in SystemId::ALL {
@@ -44,25 +44,14 @@ pub(super) fn check_device(
 
 fn versions(scene: &Scene<'_>, system: SystemId, found: &mut Collector<'_>) {
     let alike = || scene.devices.iter().enumerate().filter(|(_, d)| d.system.family() == system);
-    // What a host runs is the firmware of its NICs: makers number theirs each in their own way, and NVIDIA begins the number
-    // of a firmware with that of the product.
+    // What a host runs is the firmware of its NICs: makers number theirs each in their own way.
     let maker = |device: &Device| {
         let mut all = device.ports.iter();
         all.find_map(|(name, port)| port.nic.maker.or(Maker::of_device(name.as_str())))
     };
-    let products = |device: &Device| -> BTreeSet<String> {
-        let versions = device.version.value().map_or("", String::as_str).split(", ");
-        versions.filter_map(|version| Some(version.split_once('.')?.0.to_owned())).collect()
-    };
-    let mut makers: BTreeMap<(Option<Maker>, BTreeSet<String>), Vec<(usize, &Device)>> =
-        BTreeMap::new();
+    let mut makers: BTreeMap<Option<Maker>, Vec<(usize, &Device)>> = BTreeMap::new();
     for (index, device) in alike() {
-        let maker = maker(device);
-        let products = match maker {
-            Some(Maker::Nvidia) => products(device),
-            _ => BTreeSet::new(),
-        };
-        makers.entry((maker, products)).or_default().push((index, device));
+        makers.entry(maker(device)).or_default().push((index, device));
     }
     for all in makers.values() {
         let versions = || {

@@ -303,14 +303,11 @@ fn firmware_of_one_maker() {
     let nvidia = ("mlx5_0", "mlx5_core", "28.39.1002 (MT_0000000838)");
     let older = ("mlx5_0", "mlx5_core", "28.35.2000 (MT_0000000838)");
     let broadcom = ("bnxt_re0", "bnxt_en", "229.2.52.0/pkg 229.2.52.0");
-    // Another product of the maker.
-    let dpu = ("mlx5_0", "mlx5_core", "32.39.1002 (MT_0000000884)");
     let amd = ("ionic_0", "ionic", "1.110.0-a-70");
     let intel = ("irdma0", "ice", "4.40 0x8001c967 1.3534.0");
     assert_eq!(found(&[nvidia, nvidia, broadcom, broadcom, amd, intel]), []);
     // As many of one maker as of another, and one of each.
     assert_eq!(found(&[nvidia, broadcom, amd, intel]), []);
-    assert_eq!(found(&[nvidia, nvidia, dpu]), []);
     let one = |name: &str| vec![(name.to_owned(), "versions-differ")];
     assert_eq!(found(&[nvidia, nvidia, older, broadcom, broadcom, broadcom]), one("hgx3"));
     let other = ("bnxt_re0", "bnxt_en", "227.0.131.0/pkg 227.0.131.0");
