@@ -6,11 +6,13 @@
 
 mod cut;
 mod decode;
+mod fanned;
 mod parts;
 #[cfg(test)]
 mod tests;
 
 pub use decode::decode;
+pub use fanned::Strays;
 pub use parts::parts;
 
 use crate::cabling::{Cables, device_of_file, scan};
@@ -55,13 +57,14 @@ pub fn read(files: &Files) -> Collection {
         }
         let scan = scan(id, &file.text);
         let tables = !scan.is_empty();
-        let mut owner = device_of_file(&file.name);
+        let mut owner = file.owner.clone().unwrap_or_else(|| device_of_file(&file.name));
         let text = scan.rest.as_deref().unwrap_or(&file.text);
         let system = SystemId::recognise(text).filter(|_| !is_document(file));
         match system {
             Some(system) if system != SystemId::Host && label.copy_of.is_none() => {
                 let stem = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
                 let name = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+                let name = file.owner.as_deref().unwrap_or(name);
                 let input = Input { name, file: id, text };
                 let mut device = system.system().parse(&input);
                 device.files.push(id);
@@ -69,7 +72,7 @@ pub fn read(files: &Files) -> Collection {
                 found.devices.push(device);
             }
             _ if system == Some(SystemId::Host) || is_of_host(&label, file) => {
-                let name = host_name(&label, &file.text);
+                let name = file.owner.clone().unwrap_or_else(|| host_name(&label, &file.text));
                 owner.clone_from(&name);
                 let key = label::short(&name).to_ascii_lowercase();
                 let next = hosts.len() + found.devices.len();
@@ -109,7 +112,9 @@ fn labels(files: &Files) -> Vec<label::Label> {
     let mut labels: Vec<label::Label> =
         files.iter().map(|(_, file)| label::of(&file.name)).collect();
     let mut nameless: BTreeMap<String, usize> = BTreeMap::new();
-    for label in labels.iter().filter(|label| label.host.is_none() && label.tool.is_some()) {
+    let whole = labels.iter().zip(files.iter()).filter(|(_, (_, file))| file.owner.is_none());
+    let unnamed = whole.map(|(label, _)| label).filter(|label| label.host.is_none());
+    for label in unnamed.filter(|label| label.tool.is_some()) {
         *nameless.entry(label.folder.clone().unwrap_or_default()).or_default() += 1;
     }
     let mut named: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
@@ -170,6 +175,10 @@ fn is_of_host(label: &label::Label, file: &File) -> bool {
                 | "ip_link"
                 | "ip_addr"
                 | "ip_d_addr"
+                | "ip_d_address"
+                | "ip_s_d_link"
+                | "ip_d_link"
+                | "ip_address"
         ) | Some(
             "dcb"
                 | "dcb_pfc"

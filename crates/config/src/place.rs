@@ -113,32 +113,52 @@ pub struct Files {
     entries: Vec<File>,
 }
 
-/// A file and its lines.
-#[derive(Debug, Clone)]
+/// A file, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Its name as the user knows it.
     pub name: String,
     /// What is in it, or in a part of it.
     pub text: String,
-    /// Lines of the file before that part.
-    pub before: u32,
+    /// Where the lines of that part stand in the file.
+    pub lines: Lines,
+    /// The device that the file says the part is of, in so many words.
+    pub owner: Option<String>,
+}
+
+/// Where the lines of a part stand in their file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lines {
+    /// One behind the other, with so many before them.
+    Behind(u32),
+    /// Among others: each has this number.
+    Among(Vec<u32>),
+}
+
+impl Lines {
+    /// The number in the file of a line of the part, both counted from 1.
+    pub fn number(&self, line: u32) -> u32 {
+        match self {
+            Lines::Behind(before) => line + before,
+            Lines::Among(numbers) => {
+                let at = (line as usize).clamp(1, numbers.len().max(1)) - 1;
+                numbers.get(at).copied().unwrap_or(line)
+            }
+        }
+    }
 }
 
 impl Files {
     /// Adds a file.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
-        self.add_part(name, text, 0)
+        let lines = Lines::Behind(0);
+        self.add_part(File { name: name.into(), text: text.into(), lines, owner: None })
     }
 
-    /// Adds a part of a file, with the number of lines before it.
-    pub fn add_part(
-        &mut self,
-        name: impl Into<String>,
-        text: impl Into<String>,
-        before: u32,
-    ) -> FileId {
+    /// Adds a part of a file.
+    pub fn add_part(&mut self, part: File) -> FileId {
         let id = FileId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX - 1));
-        self.entries.push(File { name: name.into(), text: text.into(), before });
+        self.entries.push(part);
         id
     }
 
@@ -158,7 +178,7 @@ impl Files {
         let numbered = file.text.lines().zip(1u32..).map(|(line, number)| (number, line));
         let wanted = numbered.skip(place.first.saturating_sub(1) as usize);
         let wanted = wanted.take_while(|(number, _)| *number <= place.last).take(limit);
-        wanted.map(|(number, line)| (number + file.before, line)).collect()
+        wanted.map(|(number, line)| (file.lines.number(number), line)).collect()
     }
 
     /// `leaf0.cfg:12`, or `leaf0.cfg:12-14`.
@@ -172,8 +192,10 @@ impl Files {
 
     /// The first and the last line of a place, counted in the whole file.
     pub fn numbers(&self, place: Place) -> (u32, u32) {
-        let before = self.get(place.file).map_or(0, |file| file.before);
-        (place.first + before, place.last + before)
+        match self.get(place.file) {
+            Some(file) => (file.lines.number(place.first), file.lines.number(place.last)),
+            None => (place.first, place.last),
+        }
     }
 }
 
@@ -203,10 +225,20 @@ mod tests {
         let place = Place { file: id, first: 2, last: 3 };
         assert_eq!(files.lines(place, 9), [(2, "two"), (3, "three")]);
         assert_eq!(files.label(place), "a.cfg:2-3");
-        let part = files.add_part("a.cfg", "four\nfive\n", 3);
-        let place = Place::line(part, 2);
+        let part = |text: &str, lines| File {
+            name: "a.cfg".into(),
+            text: text.into(),
+            lines,
+            owner: None,
+        };
+        let behind = files.add_part(part("four\nfive\n", Lines::Behind(3)));
+        let place = Place::line(behind, 2);
         assert_eq!(files.lines(place, 9), [(5, "five")]);
         assert_eq!(files.label(place), "a.cfg:5");
+        let among = files.add_part(part("two\nfour\n", Lines::Among(vec![2, 4])));
+        let place = Place { file: among, first: 1, last: 2 };
+        assert_eq!(files.lines(place, 9), [(2, "two"), (4, "four")]);
+        assert_eq!(files.label(place), "a.cfg:2-4");
         assert!(files.lines(Place::INTENT, 9).is_empty());
         assert!(files.lines(Place { file: id, first: 9, last: 2 }, 9).is_empty());
     }

@@ -114,6 +114,10 @@ pub(super) fn watchdog(site: &Site<'_>, found: &mut Collector<'_>) {
         return;
     }
     let watchdog = &site.port.watchdog;
+    // A watchdog that looks at what is meant to pause is right where something else pauses.
+    if watchdog.on.said() == Some(&false) && site.lossless() != site.port.pfc.get() {
+        return;
+    }
     if watchdog.on.get() != Some(true) {
         let fault = Fault::new(&rule::WATCHDOG, "no watchdog ends a pause that does not end")
             .at(watchdog.on.place().or(site.port.place))

@@ -137,8 +137,13 @@ fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
 
 /// Without a fabric file, who pauses where the ports of a kind do not: what most of them have is then what none of them ought to.
 fn paused_by_others(site: &Site<'_>) -> Option<String> {
-    if site.scene.intent.is_some() || site.device.is_host() {
+    if site.scene.intent.is_some() {
         return None;
+    }
+    if site.device.is_host() {
+        let set =
+            site.agreement().lossless.filter(|set| !set.is_empty() && !site.scene.only_nics_pause);
+        return set.map(|set| format!("most switches pause {set}"));
     }
     let far = site.wire.and_then(|(wire, side)| {
         let (index, name) = &wire.ends[1 - side];
@@ -149,6 +154,9 @@ fn paused_by_others(site: &Site<'_>) -> Option<String> {
     let sorts = port.trust.get().is_some_and(Trust::reads_dscp)
         && port.queues.iter().any(|queue| queue.is_said());
     let far = far.filter(|far| far.device.is_host() || sorts);
+    // Where the far end is alone with it among its like, it is the one that is wrong.
+    let usual = |far: &Site<'_>| far.meant.and_then(|usual| usual.pfc.get());
+    let far = far.filter(|far| usual(far).is_none_or(|set| !set.is_empty()));
     let set = far.and_then(|far| far.port.pfc.get()).filter(|set| !set.is_empty());
     let nics = site.agreement().lossless.filter(|_| site.scene.only_nics_pause);
     match (set, nics) {

@@ -9,7 +9,8 @@ use super::scene::usual;
 use crate::device::{Balancing, Device, Port};
 use crate::intent::Agreement;
 use crate::number::{Dscp, Priorities};
-use std::collections::BTreeMap;
+use crate::place::Said;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_fabric::model::Scheduling;
 use xoff_fabric::rules::packet;
 
@@ -130,7 +131,64 @@ fn cnp_dscp(devices: &[&Device], reference: &Reference, data: Option<Dscp>) -> O
     let served = |device: &&Device| device.ports.values().any(|port| strict(port).is_some());
     let switches = || reference.devices.iter().filter(|device| !device.is_host());
     let usually = 2 * switches().filter(served).count() > switches().count();
-    usual(written).or_else(|| Dscp::new(48).filter(|_| usually))
+    let usual_one = Dscp::new(48).filter(|_| usually);
+    // What all NICs write and every switch puts with best effort is not what is meant, if there is a queue for the usual one.
+    let written = usual(written).filter(|written| {
+        let lost =
+            |device: &&Device| device.ports.values().any(|port| with_best_effort(port, *written));
+        usual_one.is_none() || !switches().all(|device| lost(&device))
+    });
+    written.or(usual_one)
+}
+
+fn with_best_effort(port: &Port, dscp: Dscp) -> bool {
+    let queue = port.maps.queue_of(dscp);
+    queue.is_some() && Dscp::new(0).is_some_and(|zero| port.maps.queue_of(zero) == queue)
+}
+
+/// What hosts are meant to write, where all of them write what no switch serves: that which switches serve. Says whether that is
+/// so of RDMA data, of which the environment of jobs may say otherwise.
+pub(super) fn correct(
+    reference: &mut Reference,
+    devices: &[Device],
+    agreement: &Agreement,
+) -> bool {
+    let switches = || reference.devices.iter().filter(|device| !device.is_host());
+    let protect = |dscp: Dscp| {
+        let by = |port: &Port| protects(port, dscp, agreement.lossless);
+        switches().any(|device| device.ports.values().any(by))
+    };
+    // Jobs may say what NICs do not.
+    let told = |device: &Device| {
+        device.nccl.shown.is_some() || device.nccl.traffic_class.value().is_some()
+    };
+    let silent = !devices.iter().filter(|device| device.is_host()).any(told);
+    let data = agreement.data_dscp.filter(|data| silent && protect(*data));
+    let unprotected: BTreeSet<Dscp> = Dscp::all().filter(|dscp| !protect(*dscp)).collect();
+    let lost = |dscp: &Dscp| {
+        let by = |device: &Device| device.ports.values().any(|port| with_best_effort(port, *dscp));
+        switches().next().is_some() && switches().all(by)
+    };
+    let lost: BTreeSet<Dscp> = Dscp::all().filter(lost).collect();
+    let mut corrected = false;
+    for host in reference.devices.iter_mut().filter(|device| device.is_host()) {
+        for port in host.ports.values_mut() {
+            let nic = &mut port.nic;
+            if let (Some(data), Some(own)) = (data, nic.data_dscp.get())
+                && unprotected.contains(&own)
+            {
+                nic.data_dscp = Said::meant(data);
+                corrected = true;
+            }
+            if let (Some(cnp), Some(own)) = (agreement.cnp_dscp, nic.cnp_dscp.get())
+                && own != cnp
+                && lost.contains(&own)
+            {
+                nic.cnp_dscp = Said::meant(cnp);
+            }
+        }
+    }
+    corrected
 }
 
 fn balancing(devices: &[&Device]) -> Option<Balancing> {

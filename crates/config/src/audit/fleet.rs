@@ -5,7 +5,7 @@ use super::finding::{Collector, Fault};
 use super::kind::{role, words};
 use super::nic;
 use super::rule;
-use super::scene::{Scene, usual};
+use super::scene::{Scene, Site, usual};
 use crate::device::{Balancing, Device, Maker, Nccl, RemarkKind};
 use crate::number::Dscp;
 use crate::system::{SystemId, Topic};
@@ -19,6 +19,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     same_names(scene, found);
     fewer_ports(scene, found);
     not_followed(scene, found);
+    unmarked(scene, found);
     jobs(scene, found);
     for number in 0..scene.missing.len() {
         let fault = Fault::new(&rule::NOT_SEEN, "its configuration was not collected");
@@ -108,6 +109,23 @@ fn fewer_ports(scene: &Scene<'_>, found: &mut Collector<'_>) {
                 words(system, &role)
             ));
         }
+    }
+}
+
+/// A lossless fabric of which no switch marks. That is a way to run one, and no mistake of any device.
+fn unmarked(scene: &Scene<'_>, found: &mut Collector<'_>) {
+    let sites = || scene.sites().filter(|site| !site.device.is_host());
+    let marks = |site: &Site<'_>| site.port.queues.iter().any(|queue| queue.wred.is_said());
+    let pauses = |site: &Site<'_>| site.port.pfc.get().is_some_and(|set| !set.is_empty());
+    let mute = |site: &Site<'_>| !site.can_say(Topic::Marking);
+    if scene.intent.is_some() || !sites().any(|site| pauses(&site)) {
+        return;
+    }
+    if !sites().any(|site| marks(&site) || mute(&site)) {
+        found.note(
+            "no switch marks packets: NICs have no congestion control to obey, and pauses alone keep the fabric from losing packets"
+                .to_owned(),
+        );
     }
 }
 

@@ -5,7 +5,7 @@ use super::finding::{Collector, Fault};
 use super::rule;
 use super::scene::Site;
 use crate::device::{Device, Gid, Maker};
-use crate::number::{Priorities, Priority};
+use crate::number::{Dscp, Priorities, Priority};
 
 /// Parameters of DCQCN on NVIDIA's NICs, with the least and the most that makes sense and what is beyond. Ranges of
 /// `rpg_gd` and the meaning of 100 are in NVIDIA's description of the parameters; `rpg_byte_reset` has 15 bits,
@@ -32,6 +32,7 @@ const LAST_EARLY_INDEX: u8 = 2;
 
 pub(super) fn check(site: &Site<'_>, found: &mut Collector<'_>) {
     marks(site, found);
+    notifications(site, found);
     control(site, found);
     ranges(site, found);
 }
@@ -103,14 +104,18 @@ fn marks(site: &Site<'_>, found: &mut Collector<'_>) {
     if let Some(wanted) = meant.and_then(|nic| nic.data_dscp.get()).or(agreement.data_dscp) {
         let unknown = nic.data_dscp.value().is_none() && !nic.shown;
         if nic.data_dscp.get() != Some(wanted) && !unknown {
-            let message = match nic.data_dscp.get() {
-                Some(dscp) => format!("RDMA data leaves with DSCP {dscp}; {wanted} is meant"),
-                None => format!("RDMA data leaves with DSCP 0; {wanted} is meant"),
+            let own = nic.data_dscp.get().map_or(0, Dscp::get);
+            let unmarked = site.scene.nics_unmarked;
+            let message = match unmarked {
+                true => format!(
+                    "RDMA data leaves with DSCP {own} unless jobs say otherwise, which no file shows; switches protect {wanted}"
+                ),
+                false => format!("RDMA data leaves with DSCP {own}; {wanted} is meant"),
             };
             let fault = Fault::new(&rule::NIC_DSCP, message)
                 .at(nic.data_dscp.place().or(place))
                 .cured_by(Aspect::Nic);
-            found.port(site, fault);
+            found.port(site, if unmarked { fault.warning() } else { fault });
         } else if nic.cm_dscp.get().is_some_and(|dscp| dscp != wanted) {
             let message = "connections of rdma_cm leave with another DSCP than RDMA data";
             let fault = Fault::new(&rule::NIC_DSCP, message)
@@ -129,6 +134,21 @@ fn marks(site: &Site<'_>, found: &mut Collector<'_>) {
         };
         let fault =
             Fault::new(&rule::NIC_CNP, message).at(nic.cnp_dscp.place()).cured_by(Aspect::Nic);
+        found.port(site, fault);
+    }
+}
+
+/// Notifications in the class of RDMA data, on a NIC that is meant to have them apart.
+fn notifications(site: &Site<'_>, found: &mut Collector<'_>) {
+    let agreement = site.agreement();
+    let (Some(cnp), Some(data)) = (agreement.cnp_dscp, agreement.data_dscp) else { return };
+    let own = site.class(cnp).filter(|own| Some(*own) == site.class(data));
+    let (Some(own), true) = (own, agreement.cnp_apart) else { return };
+    let said = &site.port.maps.dscp_to_class[cnp.index()];
+    let meant = site.meant.and_then(|meant| meant.maps.dscp_to_class[cnp.index()].get());
+    if meant.is_some_and(|meant| meant != own) {
+        let message = format!("CNPs (DSCP {cnp}) are in class {own} with RDMA data");
+        let fault = Fault::new(&rule::CNP_CLASS, message).at(said.place()).cured_by(Aspect::Maps);
         found.port(site, fault);
     }
 }

@@ -8,6 +8,8 @@ use crate::facts;
 use crate::number::{Class, Dscp, Queue};
 use crate::qos::{Levels, QueueSettings, Wred};
 use crate::system::{SystemId, Topic};
+use std::sync::LazyLock;
+use xoff_fabric::catalogue::Catalogue;
 use xoff_fabric::model::{Ecn, Scheduling, Threshold};
 use xoff_fabric::rules::buffer;
 use xoff_units::{Bytes, Rate};
@@ -92,7 +94,7 @@ fn out_of_range(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: 
 /// the buffer allows. Then it depends on how many ingresses feed it.
 fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) -> bool {
     let Some(ecn) = wred.levels.sizes(None) else { return false };
-    let Some(limits) = pause_limits(site) else { return false };
+    let Some((limits, known)) = pause_limits(site) else { return false };
     let (reserved, threshold, shared) = limits;
     let paused_at = |ingresses| reserved + buffer::xoff(threshold, shared, ingresses);
     let xoff = paused_at(1);
@@ -102,7 +104,7 @@ fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &W
     // traffic at all makes a queue as long.
     let never = || buffer::ingresses_to_fill(ecn.kmin, limits, most).is_none();
     let meant = intended == Some(*wred) && (site.scene.intent.is_some() || !never());
-    if ecn.kmax <= xoff || meant {
+    if ecn.kmax <= xoff || meant || (!known && !never()) {
         return false;
     }
     let place = site.port.queues[queue.index()].wred.place();
@@ -119,6 +121,10 @@ fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &W
             format!("not even {most} ingresses, paused at {each} each, fill it so far")
         }
     };
+    let when = match known {
+        true => when,
+        false => format!("{when}, were its buffer the largest of any switch known ({shared})"),
+    };
     let message = format!(
         "marking {what} at {length}, and an ingress that feeds the queue alone is paused at {xoff}: {when}"
     );
@@ -127,8 +133,17 @@ fn above_xoff(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &W
     true
 }
 
-/// Reserved buffer, threshold and shared buffer of the class of RDMA data, as far as they are known.
-fn pause_limits(site: &Site<'_>) -> Option<(Bytes, Threshold, Bytes)> {
+/// The largest buffer that ports of a switch share: deeper ones have virtual output queues.
+static LARGEST: LazyLock<Bytes> = LazyLock::new(|| {
+    let all = Catalogue::built_in().silicon;
+    let shared =
+        all.values().filter(|one| one.voq.is_none() && !one.infiniband && !one.unlimited());
+    shared.map(|one| one.buffer).max().unwrap_or(Bytes::ZERO)
+});
+
+/// Reserved buffer, threshold and shared buffer of the class of RDMA data, as far as they are known, and whether the last is: if
+/// not, it is no larger than any shared buffer.
+fn pause_limits(site: &Site<'_>) -> Option<((Bytes, Threshold, Bytes), bool)> {
     let group = site.port.maps.group_of(site.agreement().data_dscp?)?;
     let own = &site.port.groups[group.index()];
     let meant = site.intended.map(|port| &port.groups[group.index()]);
@@ -137,10 +152,13 @@ fn pause_limits(site: &Site<'_>) -> Option<(Bytes, Threshold, Bytes)> {
     let intended = site.scene.intended(site.index);
     let shared = site.device.shared_buffer.get();
     let shared = shared.or_else(|| intended?.shared_buffer.get());
-    if shared.is_none() && !matches!(threshold, Threshold::Static(_)) {
-        return None;
-    }
-    Some((reserved, threshold, shared.unwrap_or(Bytes::ZERO)))
+    let known = shared.is_some() || matches!(threshold, Threshold::Static(_));
+    // What shares nothing pauses where it says, and the size of a shared buffer is no part of most configurations.
+    let shared = match known {
+        true => shared.unwrap_or(Bytes::ZERO),
+        false => *LARGEST,
+    };
+    Some(((reserved, threshold, shared), known))
 }
 
 fn marking_drift(site: &Site<'_>, found: &mut Collector<'_>, queue: Queue, wred: &Wred) {

@@ -50,6 +50,8 @@ pub(super) struct Frame<'a> {
     pub(super) sized: Vec<SystemId>,
     /// Whether the switches sort packets by their VLAN priority, which is another way to run RoCE.
     pub(super) by_vlan: bool,
+    /// Whether all NICs send RDMA data with a DSCP that no switch protects, and nothing shows what jobs are told.
+    pub(super) nics_unmarked: bool,
     /// Whether no switch pauses, where no fabric file says whether any ought to.
     pub(super) only_nics_pause: bool,
     pub(super) wiring: Wiring<'a>,
@@ -177,6 +179,7 @@ impl<'a> Frame<'a> {
             cut: silence::cut(devices),
             sized: sized_systems(devices),
             by_vlan: false,
+            nics_unmarked: false,
             only_nics_pause: false,
             facts,
             at: ends(&wiring.wires),
@@ -197,6 +200,7 @@ impl<'a> Frame<'a> {
             agreement = consensus::agreement(&all, &reference);
         }
         let by_vlan = by_vlan(devices, &reference);
+        let nics_unmarked = consensus::correct(&mut reference, devices, &agreement);
         Self {
             agreement,
             intent: None,
@@ -209,6 +213,7 @@ impl<'a> Frame<'a> {
             cut: silence::cut(devices),
             sized: sized_systems(devices),
             by_vlan,
+            nics_unmarked,
             only_nics_pause: !switches_pause(devices),
             facts,
             at: ends(&wiring.wires),
@@ -227,7 +232,12 @@ fn by_vlan(devices: &[Device], reference: &Reference) -> bool {
     let trusts: Vec<Said<Trust>> = all.flat_map(ports).collect();
     let told = |trust: &Said<Trust>| trust.said() == Some(&Trust::Pcp);
     let reads = |trust: &Said<Trust>| trust.get().is_some_and(|trust| trust.reads_dscp());
-    trusts.iter().any(told) && !trusts.iter().any(reads)
+    // Hosts that go by DSCP do not mean what those switches do.
+    let hosts = devices.iter().filter(|device| device.is_host());
+    let mut nics = hosts.flat_map(|device| device.ports.values());
+    trusts.iter().any(told)
+        && !trusts.iter().any(reads)
+        && !nics.any(|port| port.trust.said() == Some(&Trust::Dscp))
 }
 
 fn switches_pause(devices: &[Device]) -> bool {

@@ -64,7 +64,15 @@ pub(super) fn mark(devices: &mut [Device], files: &Files) {
         .iter()
         .map(|device| {
             let Some(file) = text(device) else { return false };
-            kinds(device).iter().any(|kind| all[kind].tell(&file.text)) || half(device, file)
+            let lacking =
+                kinds(device).map(|kind| all[&kind].lacking(&file.text)).into_iter().flatten();
+            let own = last(&file.text);
+            let known = || {
+                let id = device.files.first().copied();
+                id.is_some_and(|id| lines(device.system, id).any(|line| line == own))
+            };
+            let mut lacking = lacking.filter(|usual| !is_other_value(&own, usual) || known());
+            lacking.next().is_some() || half(device, file)
         })
         .collect();
     for (device, cut) in devices.iter_mut().zip(cut) {
@@ -104,6 +112,17 @@ fn last(text: &str) -> String {
     plain(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default())
 }
 
+/// Whether a line says the same as another with another value, which is a setting of its own. Where other devices have that line,
+/// too, it stands before the last one.
+fn is_other_value(line: &str, usual: &str) -> bool {
+    let (Some((own, value)), Some((other, usual))) =
+        (line.rsplit_once(" "), usual.rsplit_once(" "))
+    else {
+        return false;
+    };
+    own == other && own.contains(' ') && !usual.starts_with(value)
+}
+
 /// How a text begins: a comment, a word, the prompt before a command. A part of a configuration, which is not what a device was
 /// asked for, begins otherwise.
 fn opening(text: &str) -> String {
@@ -128,18 +147,18 @@ fn plain(line: &str) -> String {
 }
 
 impl Endings {
-    /// Whether all others end otherwise than a text. One that goes on behind the usual end is not cut off.
-    fn tell(&self, text: &str) -> bool {
+    /// The line that all others end with, and that a text lacks. One that goes on behind the usual end is not cut off.
+    fn lacking(&self, text: &str) -> Option<&str> {
         let others = self.texts - 1;
         if others < LEAST {
-            return false;
+            return None;
         }
         let usual = self.last.iter().find(|(_, (count, _))| *count == others);
         let lacks = |usual: &String| {
             last(text) != *usual && !text.lines().any(|line| plain(line) == *usual)
         };
-        usual
-            .is_some_and(|(usual, (_, openings))| lacks(usual) && openings.contains(&opening(text)))
+        let (usual, (_, openings)) = usual?;
+        (lacks(usual) && openings.contains(&opening(text))).then_some(usual)
     }
 
     /// Whether all texts but one, which does not, end with a whole line.

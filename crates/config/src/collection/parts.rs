@@ -5,12 +5,28 @@
 //! command, the header of a configuration, the `end` of the one before. Where nothing does, the text cannot be told from
 //! that of one device with the ports of all, and the names are returned instead.
 
+use super::fanned::{Strays, fanned};
+use crate::place::{File, Lines};
 use crate::system_id::SystemId;
 use serde::de::IgnoredAny;
 
-/// The texts of devices in a file, each with the number of lines before it; or the names of devices where it is not known
-/// which lines are of which.
-pub fn parts(text: &str) -> Result<Vec<(u32, &str)>, Vec<&str>> {
+/// The texts of devices in a file, and lines that are of none; or the names of devices where it is not known which lines are
+/// of which.
+pub fn parts<'a>(name: &str, text: &'a str) -> Result<(Vec<File>, Strays<'a>), Vec<&'a str>> {
+    if let Some(found) = fanned(name, text) {
+        return Ok(found);
+    }
+    let file = |(before, part): (u32, &str)| File {
+        name: name.to_owned(),
+        text: part.to_owned(),
+        lines: Lines::Behind(before),
+        owner: None,
+    };
+    behind(text).map(|all| (all.into_iter().map(file).collect(), Strays::new()))
+}
+
+/// Configurations one behind the other, each with the number of lines before it.
+fn behind(text: &str) -> Result<Vec<(u32, &str)>, Vec<&str>> {
     let whole = || vec![(0, text)];
     if text.trim_start().starts_with('{') {
         return Ok(objects(text).unwrap_or_else(whole));
@@ -131,7 +147,7 @@ mod tests {
 
     fn starts(text: &str) -> Result<Vec<(u32, String)>, Vec<&str>> {
         let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
-        parts(text).map(|all| all.into_iter().map(|(line, text)| (line, first(text))).collect())
+        behind(text).map(|all| all.into_iter().map(|(line, text)| (line, first(text))).collect())
     }
 
     const PORT: &str = "interface Ethernet1/1\n   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n";
@@ -139,11 +155,11 @@ mod tests {
     #[test]
     fn one_device_is_left_whole() {
         for text in ["", "hostname a\n", "{\"a\": 1}\n", "Priority trust state: dscp\n"] {
-            assert_eq!(parts(text), Ok(vec![(0, text)]));
+            assert_eq!(behind(text), Ok(vec![(0, text)]));
         }
         let twice =
             format!("a#show running-config\nhostname a\n{PORT}a#show run\nhostname a\n{PORT}");
-        assert_eq!(parts(&twice), Ok(vec![(0, twice.as_str())]));
+        assert_eq!(behind(&twice), Ok(vec![(0, twice.as_str())]));
     }
 
     #[test]
@@ -155,10 +171,10 @@ mod tests {
         assert_eq!(found("a# \nb# show running-config\n!\n!Version\n")[0].0, 5);
         assert_eq!(found("b#show lldp neighbors\nversion 10.2(3)\n")[0].0, 4);
         let text = two("end\n");
-        let joined: String = parts(&text).unwrap().into_iter().map(|(_, part)| part).collect();
+        let joined: String = behind(&text).unwrap().into_iter().map(|(_, part)| part).collect();
         assert_eq!(joined, text);
         // Nothing says which lines are whose.
-        assert_eq!(parts(&two("")), Err(vec!["a", "b"]));
+        assert_eq!(behind(&two("")), Err(vec!["a", "b"]));
     }
 
     #[test]
@@ -169,10 +185,10 @@ mod tests {
             )
         };
         let text = object("a") + &object("b");
-        let lines: Vec<u32> = parts(&text).unwrap().iter().map(|(line, _)| *line).collect();
+        let lines: Vec<u32> = behind(&text).unwrap().iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [0, 2]);
         let cut = &text[..text.len() - 5];
-        assert_eq!(parts(cut).unwrap().len(), 2);
-        assert_eq!(parts("{}\n{}\n"), Ok(vec![(0, "{}\n{}\n")]));
+        assert_eq!(behind(cut).unwrap().len(), 2);
+        assert_eq!(behind("{}\n{}\n"), Ok(vec![(0, "{}\n{}\n")]));
     }
 }

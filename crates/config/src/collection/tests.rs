@@ -230,3 +230,110 @@ fn a_prompt_ends_all_texts_alike() {
     assert!(!cut(" mtu 9216\nspine2# \n"));
     assert!(!cut(" mtu 9216\nspine2#"));
 }
+
+/// Output of several hosts in one file: each is a device, and findings have the lines of the file.
+#[test]
+fn output_of_several_hosts_is_taken_apart() {
+    let line = |name: &str, text: &str| -> String {
+        text.lines().map(|line| format!("{name}: {line}\n")).collect()
+    };
+    let bad = QOS.replace("0 0 0 1", "0 0 0 0");
+    let all = line("hgx1", QOS) + &line("hgx2.example.net", &bad) + "pdsh@adm: hgx9: timed out\n";
+    let tos = "hgx1: 106\nhgx2: 106\n";
+    let framed = format!("-----\nhgx[1-2]\n-----\n{SYS}");
+    let mut files = Files::default();
+    let mut strays = Vec::new();
+    for (name, text) in [
+        ("d/mlnx_qos_eth2.txt", all.as_str()),
+        ("d/cma_roce_tos_mlx5_2.txt", tos),
+        ("d/sys.txt", &framed),
+    ] {
+        let (parts, left) = parts(name, text).expect("it says whose it is");
+        for part in parts {
+            files.add_part(part);
+        }
+        strays.extend(left);
+    }
+    // One of their own in the same folder keeps its name.
+    files.add("d/hgx3.mlnx_qos.eth2", QOS);
+    let found = read(&files);
+    let names: Vec<&str> = found.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["hgx1", "hgx2.example.net", "hgx3"]);
+    assert_eq!((found.strange, strays.len()), (vec![], 1));
+    for device in &found.devices[..2] {
+        let port = &device.ports[&PortName::new("mlx5_2")];
+        assert_eq!(port.nic.cm_dscp.get().map(|dscp| dscp.get()), Some(26), "{}", device.name);
+        assert!(port.pfc.get().is_some() && port.nic.data_dscp.get().is_some());
+    }
+    let report = audit(&found.devices, None);
+    let [finding] = &report.findings[..] else { panic!("{:#?}", report.findings) };
+    assert_eq!((finding.device.as_str(), finding.rule.id), ("hgx2.example.net", "pfc-missing"));
+    let line = all.lines().position(|line| line == "hgx2.example.net: \tenabled 0 0 0 0 0 0 0 0");
+    let line = line.expect("what is wrong") as u32 + 1;
+    assert_eq!(files.numbers(finding.places[0]).1, line);
+}
+
+/// Firmware is compared among NICs of one maker: each numbers its own in its own way.
+#[test]
+fn firmware_of_one_maker() {
+    let text = |driver: &str, version: &str| {
+        format!(
+            "driver: {driver}\nversion: 6.8.0\nfirmware-version: {version}\nbus-info: 0000:17:00.0\n"
+        )
+    };
+    let hosts = |all: &[(&str, &str, &str)]| -> Vec<(String, String)> {
+        let names = (1..).map(|number| format!("hgx{number}"));
+        let files = names.zip(all).flat_map(|(name, (nic, driver, version))| {
+            let link = format!("link {nic}/1 state ACTIVE physical_state LINK_UP netdev eth2\n");
+            let ethtool = (format!("d/{name}.ethtool_i.eth2"), text(driver, version));
+            let job = (format!("d/{name}.nccl.conf"), "NCCL_IB_TC=106\n".to_owned());
+            [ethtool, (format!("d/{name}.rdma_link"), link), job]
+        });
+        files.collect()
+    };
+    let found = |all: &[(&str, &str, &str)]| -> Vec<(String, &str)> {
+        let texts = hosts(all);
+        let texts: Vec<(&str, &str)> =
+            texts.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+        let (_, found) = collect(&texts);
+        assert_eq!(found.devices.len(), all.len());
+        let report = audit(&found.devices, None);
+        report.findings.into_iter().map(|f| (f.device, f.rule.id)).collect()
+    };
+    let nvidia = ("mlx5_0", "mlx5_core", "28.39.1002 (MT_0000000838)");
+    let older = ("mlx5_0", "mlx5_core", "28.35.2000 (MT_0000000838)");
+    let broadcom = ("bnxt_re0", "bnxt_en", "229.2.52.0/pkg 229.2.52.0");
+    let amd = ("ionic_0", "ionic", "1.110.0-a-70");
+    let intel = ("irdma0", "ice", "4.40 0x8001c967 1.3534.0");
+    assert_eq!(found(&[nvidia, nvidia, broadcom, broadcom, amd, intel]), []);
+    // As many of one maker as of another, and one of each.
+    assert_eq!(found(&[nvidia, broadcom, amd, intel]), []);
+    let one = |name: &str| vec![(name.to_owned(), "versions-differ")];
+    assert_eq!(found(&[nvidia, nvidia, older, broadcom, broadcom, broadcom]), one("hgx3"));
+    let other = ("bnxt_re0", "bnxt_en", "227.0.131.0/pkg 227.0.131.0");
+    assert_eq!(found(&[nvidia, nvidia, nvidia, broadcom, other, broadcom]), one("hgx5"));
+}
+
+/// A last line with another value is a setting, not a cut.
+#[test]
+fn another_value_at_the_end_is_no_cut() {
+    let text = |name: &str, end: &str| {
+        format!(
+            "nv set system hostname {name}\nnv set interface swp1 link mtu 9216\nnv set qos roce cable-length 40\n{end}"
+        )
+    };
+    let cut = |end: &str| {
+        let mut files = Files::default();
+        for name in ["leaf1", "leaf2", "leaf3"] {
+            files.add(format!("{name}.nv"), text(name, "nv set qos roce mode lossy\n"));
+        }
+        files.add("leaf4.nv", text("leaf4", end));
+        let found = read(&files);
+        assert_eq!(found.devices.len(), 4);
+        found.devices[3].count(crate::device::RemarkKind::Truncated) > 0
+    };
+    assert!(!cut("nv set qos roce mode lossless\n"));
+    for end in ["", "nv set qos roce mode\n", "nv set qos roce mode los", "nv set qos roce\n"] {
+        assert!(cut(end), "{end}");
+    }
+}

@@ -243,6 +243,16 @@ impl Parser {
                     self.device.port(&name).watchdog.on = Said::Absent;
                 }
             }
+            ["interface", list, "qos", kind] | ["interface", list, "qos", kind, "profile", ..] => {
+                for name in names(list) {
+                    self.unbind(line, &name, kind);
+                }
+            }
+            ["interface", list, "link", "mtu", ..] => {
+                for name in names(list) {
+                    self.device.port(&name).mtu = Said::Absent;
+                }
+            }
             ["interface", list, "router", "adaptive-routing"] => {
                 for name in names(list) {
                     self.device.port(&name).balancing = Said::Absent;
@@ -254,6 +264,19 @@ impl Parser {
                 self.notes.mark(line, RemarkKind::Unknown);
             }
             _ => self.notes.mark(line, RemarkKind::Foreign),
+        }
+    }
+
+    /// Takes one profile away from a port.
+    fn unbind(&mut self, line: u32, name: &str, kind: &str) {
+        let bound = self.bound.entry(name.to_owned()).or_default();
+        match kind {
+            "mapping" => bound.mapping = None,
+            "egress-scheduler" => bound.scheduler = None,
+            "congestion-control" => bound.congestion = None,
+            "pfc" => bound.pfc = None,
+            "pfc-watchdog" => self.device.port(name).watchdog.on = Said::Absent,
+            _ => self.notes.mark(line, RemarkKind::Unknown),
         }
     }
 

@@ -20,8 +20,12 @@ pub(crate) struct Label {
 }
 
 /// Words in names of files that say what is in them; `_` stands for any separator. Longer ones first.
-const TOOLS: [&str; 38] = [
+const TOOLS: [&str; 42] = [
     "bnxt_setupcc",
+    "ip_d_address",
+    "ip_s_d_link",
+    "ip_d_link",
+    "ip_address",
     "cma_roce_tos",
     "ibdev2netdev",
     "environment",
@@ -128,7 +132,7 @@ pub(crate) fn short(name: &str) -> String {
     name.split('.').next().unwrap_or(name).to_owned()
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let inside = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     (1..=253).contains(&text.len())
         && text.chars().all(inside)
@@ -340,6 +344,8 @@ mod tests {
         check("d/10.0.0.7-env.txt", Some("10.0.0.7"), Some("env"), None);
         check("d/hgx1.ethtool-S.eth2-20261117", Some("hgx1"), Some("ethtool_s"), Some("eth2"));
         check("hgx1/ip_-d_addr.txt", None, Some("ip_d_addr"), None);
+        check("hgx1/ip_-d_address", None, Some("ip_d_address"), None);
+        check("hgx1/ip_-s_-d_link", None, Some("ip_s_d_link"), None);
         check("hgx1/ethtool_-S_eth2", None, Some("ethtool_s"), Some("eth2"));
         check("d/server0.sh", Some("server0"), None, None);
         check("session.log", None, None, None);

@@ -252,6 +252,9 @@ impl Parser {
             missing.remark(&own.input, groups.is_some(), &mut self.notes);
             port.trust = trust;
             port.mtu = mtu.or_default(DEFAULT_MTU);
+            if network.paused_mtu.is_said() && network.paused_mtu.get() < port.mtu.get() {
+                port.mtu = network.paused_mtu;
+            }
             port.maps = share(&mut maps_known, maps);
             port.queues = share(&mut queues_known, queues.unwrap_or_default());
             port.groups = share(&mut groups_known, groups.copied().unwrap_or_default());

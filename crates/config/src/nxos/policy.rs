@@ -43,6 +43,8 @@ pub(super) struct Network {
     pub(super) pauses: Vec<Pause>,
     /// The MTU of ports, on boxes that have it here: those whose class is `class-default`.
     pub(super) mtu: Said<Bytes>,
+    /// The smallest MTU of the classes that are paused.
+    pub(super) paused_mtu: Said<Bytes>,
 }
 
 /// A class that a network-qos policy pauses.
@@ -222,6 +224,7 @@ impl Policies {
                     continue;
                 }
             };
+            let before = network.pauses.len();
             match numbers(&self.network_classes, class, "-nq") {
                 Some(numbers) => network.pauses.extend(paused(child, &numbers, notes)),
                 None => notes.mark(child.line, RemarkKind::Malformed),
@@ -232,6 +235,13 @@ impl Policies {
             };
             if class == "class-default" {
                 network.mtu = child.children.iter().find_map(mtu).unwrap_or_default();
+            }
+            let own: Said<Bytes> = child.children.iter().find_map(mtu).unwrap_or_default();
+            let smaller = network.paused_mtu.get().is_none_or(|least| own.get() < Some(least));
+            // Frames of Fibre Channel have a class of that size.
+            let storage = own.get().is_some_and(|mtu| (2112..=2240).contains(&mtu.get()));
+            if network.pauses.len() > before && own.is_said() && smaller && !storage {
+                network.paused_mtu = own;
             }
         }
         self.network.insert(name.to_owned(), network);

@@ -208,3 +208,19 @@ fn classes_by_access_list() {
         read(&text.replace(" dscp af31", "").replace("  20 permit ip any any dscp 28\n", ""));
     assert_eq!(device.count(RemarkKind::Unknown), 1);
 }
+
+/// What is larger than its class allows does not fit, whatever the port says.
+#[test]
+fn a_paused_class_has_an_mtu() {
+    let mtu = |class: &str| {
+        let network = NETWORK.replace("    mtu 9216\n", class);
+        let text = format!(
+            "{network}interface Ethernet1/1\n  priority-flow-control mode on\n  mtu 9216\n"
+        );
+        port(&read(&text), "Ethernet1/1").mtu.get().map(Bytes::get)
+    };
+    assert_eq!(mtu("    mtu 1500\n"), Some(1500));
+    assert_eq!(mtu("    mtu 9216\n"), Some(9216));
+    assert_eq!(mtu(""), Some(9216));
+    assert_eq!(mtu("    mtu 2240\n"), Some(9216));
+}

@@ -31,6 +31,7 @@ pub(super) fn parse(input: &Input<'_>) -> Device {
         queues: Vec::new(),
         groups: Vec::new(),
         dangling: BTreeSet::new(),
+        watched: BTreeMap::new(),
     };
     parser.device.balancing = Said::Default(Balancing::Hash);
     for line in &read.around {
@@ -65,6 +66,8 @@ struct Parser<'a> {
     groups: Vec<Arc<[GroupSettings; 8]>>,
     /// References to entries that are not there: each is remarked once.
     dangling: BTreeSet<String>,
+    /// Priorities that the watchdog of a port looks at.
+    watched: BTreeMap<String, Said<Priorities>>,
 }
 
 impl<'a> Parser<'a> {
@@ -212,13 +215,12 @@ impl<'a> Parser<'a> {
                 None => Said::Default(Trust::Nothing),
             };
             let mut pfc = Said::Default(Priorities::NONE);
+            let mut watched = Said::Absent;
             let mut names = Vec::new();
             for (name, value) in node.entries() {
                 match name.text.as_str() {
                     "pfc_enable" => pfc = self.value(value, Priorities::read),
-                    "pfcwd_sw_enable" => {
-                        let _ = self.value(value, Priorities::read);
-                    }
+                    "pfcwd_sw_enable" => watched = self.value(value, Priorities::read),
                     "dscp_to_tc_map" => trust = Said::At(Trust::Dscp, self.place(value)),
                     "dot1p_to_tc_map" if !trust.is_said() && global.is_none() => {
                         trust = Said::At(Trust::Pcp, self.place(value));
@@ -249,6 +251,7 @@ impl<'a> Parser<'a> {
                 port.trust = trust;
                 port.pfc = pfc;
                 port.maps = Arc::clone(&maps);
+                self.watched.insert(name.trim().to_owned(), watched);
             }
         }
     }
@@ -284,7 +287,14 @@ impl<'a> Parser<'a> {
         read: fn(&str) -> Option<T>,
     ) {
         let Some(entry) = self.target(table, reference) else { return };
+        // Switches that share servers with another have a ninth class, for what is worth least. It is not in the model.
+        let ninth = |text: Option<&str>, has: bool| has && text.map(str::trim) == Some("8");
+        let (from_classes, to_classes) = (table.starts_with("TC_"), table.ends_with("_TO_TC_MAP"));
         for (key, node) in entry.entries() {
+            if ninth(Some(&key.text), from_classes) || ninth(node.text(), to_classes) {
+                self.unknown(key, node);
+                continue;
+            }
             match key.text.trim().parse::<usize>().ok().filter(|from| *from < count) {
                 Some(from) => map[from] = self.value(node, read),
                 None => self.remark(key.line, node.last, RemarkKind::Malformed),
@@ -482,9 +492,27 @@ impl<'a> Parser<'a> {
                 self.device.port(name.trim()).watchdog = found;
             }
         }
-        for port in self.device.ports.values_mut() {
+        let named = !self.watches_what_pauses();
+        for (name, port) in &mut self.device.ports {
+            let pauses = port.pfc.get().unwrap_or(Priorities::NONE);
+            let watched = self.watched.get(name.as_str()).copied().unwrap_or_default();
+            let looks = pauses.iter().any(|p| watched.get().is_some_and(|set| set.has(p)));
+            if let (Said::At(true, place), true, false) = (port.watchdog.on, named, looks)
+                && !pauses.is_empty()
+            {
+                port.watchdog.on = Said::At(false, watched.place().unwrap_or(place));
+            }
             port.watchdog.on = port.watchdog.on.or_default(false);
         }
+    }
+
+    /// Whether the release is one whose watchdog looks at all priorities that pause. Later ones look at those of
+    /// `pfcwd_sw_enable`, which the upgrade from version 3.0.4 of the database writes.
+    fn watches_what_pauses(&self) -> bool {
+        let version = self.device.version.value().map_or("", String::as_str);
+        let numbers = version.strip_prefix("version_").unwrap_or_default().split('_');
+        let numbers: Vec<u32> = numbers.map_while(|number| number.parse().ok()).collect();
+        !numbers.is_empty() && numbers.as_slice() <= [3, 0, 4].as_slice()
     }
 
     fn neighbours(&mut self) {

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod fleet;
 mod mistakes;
 mod more;
 mod pod;

@@ -214,6 +214,8 @@ fn nx_os() -> Vec<Mistake> {
             .all("percent 48", "percent 47"),
         m("CNPs unmatched", "leaf0", &["cnp-not-strict"]).all("match dscp 48", "match dscp 47"),
         m("no watchdog", "leaf0", &["watchdog-missing"]).without("watch-dog-interval"),
+        m("a small class", "spine1", &["mtu-small"])
+            .all("pause pfc-cos 3\n    mtu 9216", "pause pfc-cos 3\n    mtu 1500"),
         m("standard MTU", "leaf1", &["mtu-small"]).first("priority-flow-control mode on", "priority-flow-control mode on\n  mtu 1500"),
         m("smaller MTU on an uplink", "spine0", MTU).first("priority-flow-control mode on", "priority-flow-control mode on\n  mtu 6000"),
         m("best effort in the class", "leaf1", &["mixed-queue"]).all("match dscp 26", "match dscp 0,26"),
@@ -234,6 +236,8 @@ fn sonic() -> Vec<Mistake> {
         m("no DSCP map on a port", "leaf0", &["trust"]).first("            \"dscp_to_tc_map\": \"ROCE\",\n", ""),
         m("VLAN priorities", "leaf1", &["trust"]).all("\"dscp_to_tc_map\": \"ROCE\"", "\"dot1p_to_tc_map\": \"ROCE\""),
         m("two lossless priorities", "spine0", &["pfc-extra"]).all(pfc, "\"pfc_enable\": \"3,4\""),
+        m("a watchdog that looks elsewhere", "leaf0", &["watchdog-missing"])
+            .all("\"pfcwd_sw_enable\": \"3\"", "\"pfcwd_sw_enable\": \"4\""),
         m("all lossless", "leaf0", &["pfc-all-priorities"]).all(pfc, "\"pfc_enable\": \"0,1,2,3,4,5,6,7\""),
         m("PFC off on a port", "leaf1", &["pfc-missing"]).first("            \"pfc_enable\": \"3\",\n", ""),
         m("another priority", "spine1", &["pfc-priority"]).all(pfc, "\"pfc_enable\": \"4\""),
@@ -349,6 +353,9 @@ fn hosts() -> Vec<Mistake> {
         m("data in another priority", "server3", &["data-class"])
             .first("\tprio:2 dscp:", "\tprio:2 dscp:26,")
             .first(",26,27", ",27"),
+        m("CNPs with data", "server2", &["cnp-class"])
+            .first("\tprio:3 dscp:24,25,26,", "\tprio:3 dscp:24,25,26,48,")
+            .first("\tprio:6 dscp:48,", "\tprio:6 dscp:"),
         m("weights of 110", "server0", &["weights-sum"]).first("bw: 48%", "bw: 58%"),
         m("other weights", "server1", &["weights-drift"])
             .first("bw: 48%", "bw: 78%")

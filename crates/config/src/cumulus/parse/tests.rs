@@ -199,3 +199,26 @@ fn what_is_unset_was_never_set() {
     let other = read(&format!("{text}nv unset qos pfc Q\n"));
     assert_eq!(remarks(&other), [(4, RemarkKind::Unknown)]);
 }
+
+#[test]
+fn what_is_unset_at_a_port() {
+    let text = "nv set qos pfc P switch-priority 3\nnv set interface swp1-2 qos pfc profile P\nnv set interface swp1-2 link mtu 9000\n\
+                nv set interface swp1-2 qos pfc-watchdog\n";
+    let unset = |what: &str| read(&format!("{text}nv unset interface swp2 {what}\n"));
+    let pauses =
+        |device: &Device, name: &str| port(device, name).pfc.get().map(|set| set.to_string());
+    for what in ["qos pfc", "qos pfc profile", "qos pfc profile P", "qos"] {
+        let device = unset(what);
+        assert_eq!(remarks(&device), [], "{what}");
+        assert_eq!(pauses(&device, "swp1"), Some("3".into()), "{what}");
+        assert_ne!(pauses(&device, "swp2"), Some("3".into()), "{what}");
+    }
+    let device = unset("qos pfc-watchdog");
+    assert_eq!(
+        ["swp1", "swp2"].map(|name| port(&device, name).watchdog.on.is_said()),
+        [true, false]
+    );
+    let device = unset("link mtu");
+    assert_eq!(["swp1", "swp2"].map(|name| port(&device, name).mtu.is_said()), [true, false]);
+    assert_eq!(remarks(&unset("qos something")), [(5, RemarkKind::Unknown)]);
+}

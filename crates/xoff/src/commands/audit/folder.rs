@@ -3,6 +3,7 @@
 use super::super::config::folder::carriers;
 use crate::exit::{Failure, Level, say};
 use crate::output::number::counted;
+use crate::output::printable;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -72,7 +73,12 @@ fn collection(files: &Files) -> Collection {
 
 /// A word on a file that looks like no system's.
 pub(super) fn unknown(file: &xoff_config::place::File) -> String {
-    format!("`{}` looks like no known configuration", file.name)
+    match &file.owner {
+        Some(owner) => {
+            format!("`{}`: what it has of {owner} looks like no known configuration", file.name)
+        }
+        None => format!("`{}` looks like no known configuration", file.name),
+    }
 }
 
 /// Reads a file, or all files below a folder in the order of their names. What cannot be read is named, and is not
@@ -202,10 +208,14 @@ impl Walk<'_> {
         file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
         let text = decode(&bytes).map_err(|what| Why::Other(format!("it is {what}")))?;
         let name = path.display().to_string();
-        match parts(&text) {
-            Ok(all) => {
-                for (before, part) in all {
-                    self.files.add_part(&name, part, before);
+        match parts(&name, &text) {
+            Ok((all, strays)) => {
+                for part in all {
+                    self.files.add_part(part);
+                }
+                for (line, text) in strays {
+                    let sentence = format!("`{name}:{line}` is of no device: {}", printable(text));
+                    self.left_out.others.push(sentence);
                 }
                 Ok(())
             }
