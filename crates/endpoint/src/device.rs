@@ -96,6 +96,10 @@ pub struct Device {
     bytes_in: u64,
     /// When anything moved last.
     active: Instant,
+    /// The time of the last call of [`Device::progress`]. What is posted until the next goes by it, because asking the
+    /// clock for each message takes a tenth of the time of a short one: nothing leaves before that call, and what pacing
+    /// holds back until after this time has an alarm.
+    pub(crate) last_progress: Instant,
 }
 
 /// What a call of [`Device::progress`] moved.
@@ -162,6 +166,7 @@ impl Device {
             taken: 0,
             bytes_in: 0,
             active: Instant::ZERO,
+            last_progress: Instant::ZERO,
             tap,
             socket,
             settings,
@@ -302,6 +307,7 @@ impl Device {
             }
             now = self.clock.now();
         }
+        self.last_progress = now;
         self.answer_touched(now);
         self.alarms(now);
         let answers = self.outbox.packets;

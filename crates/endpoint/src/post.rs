@@ -165,7 +165,7 @@ impl Device {
 
     /// Gives a message to move over a connection.
     pub fn post(&mut self, pair: PairId, work: Work) -> Result<(), Error> {
-        let now = self.clock.now();
+        let now = self.last_progress;
         let (index, entry) = self.pairs.get_mut(pair).ok_or(Error::NoSuchPair)?;
         let core = entry.core.as_mut().ok_or(Error::WrongState)?;
         let atomic = matches!(work.verb, Verb::Atomic(_));
@@ -195,7 +195,7 @@ impl Device {
 
     /// Gives a datagram to send.
     pub fn post_datagram(&mut self, pair: PairId, work: DatagramWork) -> Result<(), Error> {
-        let now = self.clock.now();
+        let now = self.last_progress;
         check_peer(self.address, work.to)?;
         let (index, entry) = self.pairs.get_mut(pair).ok_or(Error::NoSuchPair)?;
         let core = entry.core.as_mut().ok_or(Error::WrongState)?;

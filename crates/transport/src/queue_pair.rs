@@ -158,6 +158,9 @@ impl QueuePair {
             return 0;
         }
         let most = most.min(self.requester.alike(last));
+        if most == 0 {
+            return 0;
+        }
         let len = self.wire.of_packet(last);
         let mut count = 0;
         while count < most

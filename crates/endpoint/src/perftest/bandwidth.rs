@@ -206,7 +206,7 @@ impl Session {
                 // It is the first when there is room again.
                 return Ok(());
             }
-            self.next_turn = (index + 1) % self.lanes.len();
+            self.next_turn = if index + 1 < self.lanes.len() { index + 1 } else { 0 };
         }
         Ok(())
     }
