@@ -4,10 +4,13 @@ use crate::device::{Device, SLACK};
 use crate::memory::Place;
 use crate::post::route;
 use xoff_transport::{Source, Status};
-use xoff_units::Instant;
+use xoff_units::{Bytes, Instant};
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
+/// The same if others wait until there is room at the peer. Packets of several queue pairs share a run if they are
+/// equally long, so that short turns cost little.
+const SHORT_TURN: usize = 4;
 /// Turns that are given before the socket is polled again, unless more are waiting: as much as a
 /// window holds, because each poll costs a system call.
 const TURNS: usize = 4;
@@ -40,25 +43,42 @@ impl Device {
             }
             let Some(index) = self.schedule.next_sender() else { return };
             let Some(entry) = self.pairs.at(index) else { continue };
+            let mut room = match self.flights.admit(index, entry) {
+                Ok(room) => room,
+                Err(first) => {
+                    first.into_iter().for_each(|index| self.schedule.push_sender(index));
+                    continue;
+                }
+            };
             entry.ringed = false;
-            let mut turn = TURN;
-            while turn > 0 && self.outbox.has_room() {
-                let sent = self.send_some(now, index, turn);
+            let mut turn = match entry.turn_left {
+                0 if self.flights.has_line(entry) => SHORT_TURN,
+                0 => TURN,
+                left => left,
+            };
+            entry.turn_left = 0;
+            while turn > 0 && room > 0 && self.outbox.has_room() {
+                let sent = self.send_some(now, index, turn, room);
                 if sent == 0 {
                     break;
                 }
                 turn -= sent;
+                let Some(entry) = self.pairs.at(index) else { break };
+                room = self.flights.count(entry);
+                // What its peer has no room for it may send first when there is some.
+                entry.turn_left = if room == 0 { turn } else { 0 };
             }
             self.settle(now, index);
         }
     }
 
     /// Puts the next data packets of a queue pair into the outbox: one, and those behind it that
-    /// differ from it in their number alone, but no more than `most`. Says how many there were.
-    fn send_some(&mut self, now: Instant, index: u32, most: usize) -> usize {
+    /// differ from it in their number alone, but no more than `most`, and than `room` for their payload. Says how many
+    /// there were.
+    fn send_some(&mut self, now: Instant, index: u32, most: usize, room: u64) -> usize {
         let Some(entry) = self.pairs.at(index) else { return 0 };
         let Some(core) = &mut entry.core else { return 0 };
-        let Some(header) = core.poll_transmit_within(now, SLACK) else { return 0 };
+        let Some(header) = core.poll_granted(now, SLACK, Bytes::new(room)) else { return 0 };
         let length = header.payload as usize;
         // From the packet's payload on, all that is of the same piece of memory.
         let rest = match core.payload_of(&header) {
@@ -98,7 +118,8 @@ impl Device {
         // memory.
         let pieces = rest.length().checked_div(length).unwrap_or(0);
         let most = most.min(pieces).saturating_sub(1).min(self.outbox.room(runs));
-        let more = core.poll_alike_within(now, SLACK, &header, most as u32) as usize;
+        let room = Bytes::new(room.saturating_sub(length as u64));
+        let more = core.poll_alike_granted(now, SLACK, &header, most as u32, room) as usize;
         self.outbox.push_alike((way, class), &header, rest, more, &self.store, runs);
         1 + more
     }

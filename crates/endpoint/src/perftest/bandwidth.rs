@@ -58,6 +58,7 @@ impl Session {
         self.stage.expect_no_more(None);
         self.area.set_size(size);
         (self.budget, self.next_turn) = (self.budget_for(size), 0);
+        self.stage.device.bound_in_flight(self.bound());
         self.written_before = self.written();
         if self.settings.measure == Measure::Bandwidth {
             let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs as u64);
@@ -86,19 +87,23 @@ impl Session {
         Ok(())
     }
 
-    /// What all queue pairs together may have in flight: to a peer that says how much it keeps, or to
-    /// ourselves. What is not acknowledged cannot be counted.
+    /// What all queue pairs together may have in flight to a peer that says how much it keeps. Of one that does not
+    /// nothing is known but that each has its window.
+    fn bound(&self) -> Bytes {
+        let (kept, pairs) = (self.peer.kept, self.settings.pairs);
+        match kept {
+            Bytes::ZERO => Bytes::MAX,
+            _ => together(kept, window(kept, pairs), pairs),
+        }
+    }
+
+    /// How much data may be on its way to ourselves because all queue pairs together read it.
     fn budget_for(&self, size: u64) -> Budget {
-        let reliable = self.settings.service == Service::Reliable;
         let pairs = self.settings.pairs;
         match self.settings.verb {
             // Alone it has as many outstanding as the peer answers.
             Verb::Read if pairs > 1 => {
                 Budget::new(self.kept, size, self.area.layout.posted(), pairs)
-            }
-            Verb::Write | Verb::Send if pairs > 1 && reliable && self.peer.kept > Bytes::ZERO => {
-                let window = window(self.peer.kept, pairs);
-                Budget::new(self.peer.kept, size, window, pairs)
             }
             _ => Budget::default(),
         }
