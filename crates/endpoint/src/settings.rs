@@ -198,9 +198,9 @@ impl PairSettings {
     }
 }
 
-/// What a Linux socket without rights holds for certain of packets that are not alike: half of what it may grow to,
-/// because the system counts more than their bytes.
-const KEPT: Bytes = Bytes::new(212_992);
+/// What a Linux socket made without rights (416 KiB) holds for certain of packets that are not alike: the system counts up
+/// to twice their bytes, and gives back what was read when it is a quarter of the whole.
+const KEPT: Bytes = Bytes::new(128 << 10);
 
 /// Transport settings for a host without an RDMA NIC: timers that a scheduler can keep, and no more
 /// in flight than a peer's socket holds by default, which also fits the caches.
