@@ -63,6 +63,10 @@ impl Device {
                     break;
                 }
                 turn -= sent;
+                // Without a bound it is enough to count when the turn is over.
+                if room == u64::MAX {
+                    continue;
+                }
                 let Some(entry) = self.pairs.at(index) else { break };
                 room = self.flights.count(entry);
                 // What its peer has no room for it may send first when there is some.
