@@ -8,8 +8,9 @@ use xoff_units::{Bytes, Instant};
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
-/// The same if others wait until there is room at the peer. Packets of several queue pairs share a run if they are
-/// equally long, so that short turns cost little.
+/// The same if others wait until there is room at the peer, but no more than what is left of a message: who has two
+/// messages ready would get twice as much as who has one. Packets of several queue pairs share a run if they are equally
+/// long, so that short turns cost little.
 const SHORT_TURN: usize = 4;
 /// Turns that are given before the socket is polled again, unless more are waiting: as much as a
 /// window holds, because each poll costs a system call.
@@ -51,18 +52,16 @@ impl Device {
                 }
             };
             entry.ringed = false;
+            let crowded = self.flights.has_line(entry);
             let mut turn = match entry.turn_left {
-                0 if self.flights.has_line(entry) => SHORT_TURN,
+                0 if crowded => SHORT_TURN,
                 0 => TURN,
                 left => left,
             };
             entry.turn_left = 0;
             while turn > 0 && room > 0 && self.outbox.has_room() {
-                let sent = self.send_some(now, index, turn, room);
-                if sent == 0 {
-                    break;
-                }
-                turn -= sent;
+                let Some((sent, ends)) = self.send_some(now, index, turn, room) else { break };
+                turn = if crowded && ends { 0 } else { turn - sent };
                 // Without a bound it is enough to count when the turn is over.
                 if room == u64::MAX {
                     continue;
@@ -78,11 +77,17 @@ impl Device {
 
     /// Puts the next data packets of a queue pair into the outbox: one, and those behind it that
     /// differ from it in their number alone, but no more than `most`, and than `room` for their payload. Says how many
-    /// there were.
-    fn send_some(&mut self, now: Instant, index: u32, most: usize, room: u64) -> usize {
-        let Some(entry) = self.pairs.at(index) else { return 0 };
-        let Some(core) = &mut entry.core else { return 0 };
-        let Some(header) = core.poll_granted(now, SLACK, Bytes::new(room)) else { return 0 };
+    /// there were, and whether a message ends with the last.
+    fn send_some(
+        &mut self,
+        now: Instant,
+        index: u32,
+        most: usize,
+        room: u64,
+    ) -> Option<(usize, bool)> {
+        let Some(entry) = self.pairs.at(index) else { return None };
+        let Some(core) = &mut entry.core else { return None };
+        let Some(header) = core.poll_granted(now, SLACK, Bytes::new(room)) else { return None };
         let length = header.payload as usize;
         // From the packet's payload on, all that is of the same piece of memory.
         let rest = match core.payload_of(&header) {
@@ -103,15 +108,15 @@ impl Device {
                 Source::Region { .. } => core.withdraw(&header),
                 _ => core.fail(Status::LocalProtection),
             }
-            return 0;
+            return None;
         };
         let found;
         let way = match &entry.route {
             Some(route) => route,
             None => {
                 let work = core.address().and_then(|address| self.posted.works.get(address.0));
-                let Some(to) = work.and_then(|work| work.to) else { return 1 };
-                let Ok(route) = route(self.address, to) else { return 1 };
+                let Some(to) = work.and_then(|work| work.to) else { return Some((1, true)) };
+                let Ok(route) = route(self.address, to) else { return Some((1, true)) };
                 found = route;
                 &found
             }
@@ -125,7 +130,8 @@ impl Device {
         let room = Bytes::new(room.saturating_sub(length as u64));
         let more = core.poll_alike_granted(now, SLACK, &header, most as u32, room) as usize;
         self.outbox.push_alike((way, class), &header, rest, more, &self.store, runs);
-        1 + more
+        // Those alike are of the middle.
+        Some((1 + more, more == 0 && header.opcode.position().ends()))
     }
 
     /// Whether the next thing due is a packet that pacing holds back.

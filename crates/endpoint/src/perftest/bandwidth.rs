@@ -8,7 +8,7 @@ use super::outcome::{Figures, Row};
 use super::pattern::blot;
 use super::session::Session;
 use super::settings::{AtomicKind, Extent, Measure, Role, Verb};
-use super::window::{Budget, pause, together, window};
+use super::window::{Budget, enough, pause, together, window};
 use crate::{Completion, DatagramWork, Error, Outcome, Work, WorkId};
 use xoff_transport::Atomic;
 use xoff_units::{Bytes, Instant, Span};
@@ -59,6 +59,7 @@ impl Session {
         self.area.set_size(size);
         (self.budget, self.next_turn) = (self.budget_for(size), 0);
         self.stage.device.bound_in_flight(self.bound());
+        self.enough = enough(self.bound(), size, self.settings.pairs);
         self.written_before = self.written();
         if self.settings.measure == Measure::Bandwidth {
             let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs as u64);
@@ -200,7 +201,7 @@ impl Session {
                 // No more than the peer answers at a time, and none at a place of one before it.
                 Verb::Read => room.min(answered),
                 Verb::Atomic(_) => room.min(answered).min(lane.values.len() as u64),
-                Verb::Write | Verb::Send => room,
+                Verb::Write | Verb::Send => room.min(self.enough),
             };
             if lane.in_flight() >= room || lane.posted >= run.goal {
                 full += 1;
