@@ -192,6 +192,9 @@ impl Session {
             return Ok(());
         }
         let room = self.area.layout.out_steps(run.size).count.min(self.settings.depth as u64);
+        // None gets ahead of the slowest by more than it may post.
+        let least = self.lanes.iter().map(|lane| lane.posted).min().unwrap_or(0);
+        let ahead = least.saturating_add(self.enough);
         let mut full = 0;
         while full < self.lanes.len() {
             let index = self.next_turn;
@@ -201,6 +204,7 @@ impl Session {
                 // No more than the peer answers at a time, and none at a place of one before it.
                 Verb::Read => room.min(answered),
                 Verb::Atomic(_) => room.min(answered).min(lane.values.len() as u64),
+                Verb::Write | Verb::Send if lane.posted >= ahead => 0,
                 Verb::Write | Verb::Send => room.min(self.enough),
             };
             if lane.in_flight() >= room || lane.posted >= run.goal {
