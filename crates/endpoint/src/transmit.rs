@@ -85,9 +85,9 @@ impl Device {
         most: usize,
         room: u64,
     ) -> Option<(usize, bool)> {
-        let Some(entry) = self.pairs.at(index) else { return None };
-        let Some(core) = &mut entry.core else { return None };
-        let Some(header) = core.poll_granted(now, SLACK, Bytes::new(room)) else { return None };
+        let entry = self.pairs.at(index)?;
+        let core = entry.core.as_mut()?;
+        let header = core.poll_granted(now, SLACK, Bytes::new(room))?;
         let length = header.payload as usize;
         // From the packet's payload on, all that is of the same piece of memory.
         let rest = match core.payload_of(&header) {
