@@ -263,7 +263,7 @@ impl Analysis {
             Transport::RoceV1(_) => self.totals.roce_v1 += 1,
             _ => self.totals.roce_v2 += 1,
         }
-        if oversized {
+        if oversized || (frame.missing > 0 && right.is_none() && is_several(roce)) {
             self.totals.oversized.add(found.number);
             return;
         }
@@ -380,6 +380,16 @@ impl Analysis {
 /// Whether a packet's ICRC is right; nothing if the capture did not keep it.
 fn icrc(frame: &Frame, roce: &Roce, bytes: &[u8]) -> Option<bool> {
     frame.expected_icrc(bytes).map(|expected| roce.icrc == Some(expected))
+}
+
+/// Whether the length alone says that this is no single packet: one with more of its message to come is as long as an MTU.
+fn is_several(roce: &Roce) -> bool {
+    let goes_on = roce.kind().is_some_and(|(_, opcode)| {
+        let data = [Operation::Send, Operation::Write, Operation::ReadResponse];
+        data.contains(&opcode.operation()) && !opcode.position().ends()
+    });
+    let mtu = roce.payload.is_power_of_two() && (256..=MAX_PAYLOAD as u32).contains(&roce.payload);
+    (goes_on && !mtu) || says_less(roce)
 }
 
 /// Whether a message of one packet says that it is shorter than the packet.

@@ -10,12 +10,27 @@ use crate::socket::Socket;
 use crate::syscall::{Incoming, Outgoing, receive_many, send_many};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::IoSlice;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use xoff_units::Bytes;
+use xoff_wire::icrc::Flow;
+use xoff_wire::ipv4::Fragment;
+use xoff_wire::udp::Port;
 
 /// Packets in a run.
 const RUN: usize = 15;
+
+/// Computes the ICRC of each packet in `bytes`, all `packet` long and the first 12 bytes their headers, as a sender and a
+/// receiver do, and returns something that depends on all of them.
+pub fn checksums(bytes: &[u8], packet: Bytes) -> u32 {
+    let here = (Ipv4Addr::LOCALHOST, Port::ROCE_V2);
+    let flow = Flow::v4(here, Ipv4Addr::LOCALHOST, Fragment::WHOLE);
+    let of = |packet: &[u8]| {
+        let (head, payload) = packet.split_at(packet.len().min(12));
+        flow.icrc(0, head, &[payload]).0
+    };
+    bytes.chunks_exact((packet.get() as usize).max(1)).map(of).fold(0, |all, sum| all ^ sum)
+}
 
 /// A UDP socket with nothing on top.
 #[derive(Debug)]

@@ -33,6 +33,12 @@ impl Head {
         &self.bytes[..self.length]
     }
 
+    /// The same with all that is behind it.
+    #[inline]
+    pub(crate) fn with_room(&self) -> &[u8; HEAD] {
+        &self.bytes
+    }
+
     /// Gives the packet another number.
     #[inline]
     pub(crate) fn renumber(&mut self, psn: Psn) {

@@ -85,6 +85,7 @@ mod endpoint;
 mod engine;
 mod error;
 pub mod ethtool;
+mod flight;
 mod head;
 mod inbox;
 mod listener;

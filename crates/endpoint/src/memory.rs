@@ -102,10 +102,8 @@ impl Store {
         slice: Slice,
         access: Access,
     ) -> Result<(), Error> {
-        let base = self.base(slice.memory)?;
-        // An offset too far out may wrap around, but then the length does not fit, either.
-        let address = base.checked_add(slice.offset.get()).ok_or(Error::OutOfRange)?;
-        match self.regions.check(domain, slice.memory.key, address, slice.length, access) {
+        let Slice { memory, offset, length } = slice;
+        match self.regions.check_offset(domain, memory.key, offset.get(), length, access) {
             Ok(_) => Ok(()),
             Err(AccessError::UnknownKey) => Err(Error::NoSuchMemory),
             Err(AccessError::OutOfRange) => Err(Error::OutOfRange),

@@ -129,6 +129,9 @@ impl Outbox {
         store: &Store,
         segmentation: bool,
     ) {
+        if count == 0 {
+            return;
+        }
         let mut head = Head::of(header);
         for n in 1..=count {
             let Some(payload) = payloads.piece(n, header.payload as usize) else { return };
@@ -185,7 +188,9 @@ impl Outbox {
             self.own.truncate(split + pad.len() + icrc::LEN);
             split
         } else {
-            self.own.extend_from_slice(head.as_slice());
+            // More than there is, for the same reason as above.
+            self.own.extend_from_slice(head.with_room());
+            self.own.truncate(start + head.length);
             self.own.extend_from_slice(payload);
             let split = self.own.len();
             self.own.extend_from_slice(pad);

@@ -61,6 +61,12 @@ pub(crate) struct Entry {
     pub(crate) touched: bool,
     /// The earliest alarm that is set for it.
     pub(crate) alarm: Instant,
+    /// The number of its peer among those of a reliable connection, and how much of what is in flight to it is this
+    /// one's.
+    pub(crate) peer: Option<usize>,
+    pub(crate) flying: u64,
+    /// Packets of its turn that there was no room for at the peer.
+    pub(crate) turn_left: usize,
 }
 
 impl Entry {
@@ -135,6 +141,9 @@ impl Pairs {
             ringed: false,
             touched: false,
             alarm: Instant::MAX,
+            peer: None,
+            flying: 0,
+            turn_left: 0,
         }));
         Some(id)
     }

@@ -104,6 +104,9 @@ impl Device {
             }
             Service::Datagram => return Err(Error::WrongService),
         });
+        if entry.settings.service == Service::Reliable {
+            entry.peer = Some(self.flights.join(remote.address));
+        }
         entry.route = Some(route);
         Ok(())
     }
@@ -124,6 +127,13 @@ impl Device {
     pub fn delivered(&self, pair: PairId) -> Result<Bytes, Error> {
         let entry = self.pairs.get(pair).ok_or(Error::NoSuchPair)?;
         Ok(Bytes::new(entry.core.as_ref().map_or(0, AnyPair::delivered)))
+    }
+
+    /// Bytes of payload that a reliable connection has sent and that are not acknowledged: see
+    /// [`DeviceSettings::in_flight`](crate::DeviceSettings::in_flight).
+    pub fn in_flight(&self, pair: PairId) -> Result<Bytes, Error> {
+        let entry = self.pairs.get(pair).ok_or(Error::NoSuchPair)?;
+        Ok(entry.core.as_ref().map_or(Bytes::ZERO, |core| core.in_flight().0))
     }
 
     /// Messages of the peer that arrived whole at an unreliable connection; other services do not
@@ -159,13 +169,17 @@ impl Device {
     /// Takes a queue pair away. What was posted ends as flushed first.
     pub fn destroy(&mut self, pair: PairId) -> Result<(), Error> {
         self.fail(pair)?;
-        self.pairs.remove(pair).ok_or(Error::NoSuchPair)?;
+        let index = self.pairs.find(pair.0).ok_or(Error::NoSuchPair)?;
+        let entry = self.pairs.remove(pair).ok_or(Error::NoSuchPair)?;
+        if let Some(first) = self.flights.leave(index, &entry) {
+            self.schedule.push_sender(first);
+        }
         Ok(())
     }
 
     /// Gives a message to move over a connection.
     pub fn post(&mut self, pair: PairId, work: Work) -> Result<(), Error> {
-        let now = self.clock.now();
+        let now = self.last_progress;
         let (index, entry) = self.pairs.get_mut(pair).ok_or(Error::NoSuchPair)?;
         let core = entry.core.as_mut().ok_or(Error::WrongState)?;
         let atomic = matches!(work.verb, Verb::Atomic(_));
@@ -195,7 +209,7 @@ impl Device {
 
     /// Gives a datagram to send.
     pub fn post_datagram(&mut self, pair: PairId, work: DatagramWork) -> Result<(), Error> {
-        let now = self.clock.now();
+        let now = self.last_progress;
         check_peer(self.address, work.to)?;
         let (index, entry) = self.pairs.get_mut(pair).ok_or(Error::NoSuchPair)?;
         let core = entry.core.as_mut().ok_or(Error::WrongState)?;

@@ -208,6 +208,10 @@ impl Device {
         self.reap(index, arrived.map(|arrived| arrived.from));
         if let Some(entry) = self.pairs.at(index) {
             self.schedule.update(index, entry, now, SLACK.ahead);
+            self.flights.count(entry);
+            if let Some(first) = self.flights.next_in_line(entry) {
+                self.schedule.push_sender(first);
+            }
         }
     }
 

@@ -37,6 +37,12 @@ impl Schedule {
         }
     }
 
+    /// Adds one that has waited until there was room for it.
+    #[inline]
+    pub(crate) fn push_sender(&mut self, index: u32) {
+        self.ring.push_back(index);
+    }
+
     /// The next queue pair that may send. It leaves the ring.
     #[inline]
     pub(crate) fn next_sender(&mut self) -> Option<u32> {

@@ -81,6 +81,11 @@ pub struct DeviceSettings {
     pub clock: Clock,
     /// Size of the socket's send buffer and of its receive buffer.
     pub socket_buffer: Bytes,
+    /// The most that all reliable connections to one peer have in flight together, as long as there are several: what
+    /// they send waits in one receive buffer there. They take turns. A packet counts for 1024 bytes at least, and may be
+    /// the one that goes beyond. By default as much as a Linux
+    /// socket holds that was made without rights; [`Bytes::MAX`] for none. Data of reads is not held back by this.
+    pub in_flight: Bytes,
     /// How many queue pairs, regions and queues may exist at a time.
     pub limits: Limits,
 }
@@ -122,6 +127,7 @@ impl DeviceSettings {
             base_rtt: Span::from_us(50),
             clock: Clock::Wall,
             socket_buffer: Bytes::new(4 << 20),
+            in_flight: KEPT,
             limits: Limits::default(),
         }
     }
@@ -191,6 +197,10 @@ impl PairSettings {
         }
     }
 }
+
+/// What a Linux socket made without rights (416 KiB) holds for certain of packets that are not alike: the system counts up
+/// to twice their bytes, and gives back what was read when it is a quarter of the whole.
+const KEPT: Bytes = Bytes::new(128 << 10);
 
 /// Transport settings for a host without an RDMA NIC: timers that a scheduler can keep, and no more
 /// in flight than a peer's socket holds by default, which also fits the caches.

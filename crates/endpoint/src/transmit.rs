@@ -4,10 +4,14 @@ use crate::device::{Device, SLACK};
 use crate::memory::Place;
 use crate::post::route;
 use xoff_transport::{Source, Status};
-use xoff_units::Instant;
+use xoff_units::{Bytes, Instant};
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
+/// The same if others wait until there is room at the peer, but no more than what is left of a message: who has two
+/// messages ready would get twice as much as who has one. Packets of several queue pairs share a run if they are equally
+/// long, so that short turns cost little.
+const SHORT_TURN: usize = 4;
 /// Turns that are given before the socket is polled again, unless more are waiting: as much as a
 /// window holds, because each poll costs a system call.
 const TURNS: usize = 4;
@@ -40,25 +44,50 @@ impl Device {
             }
             let Some(index) = self.schedule.next_sender() else { return };
             let Some(entry) = self.pairs.at(index) else { continue };
-            entry.ringed = false;
-            let mut turn = TURN;
-            while turn > 0 && self.outbox.has_room() {
-                let sent = self.send_some(now, index, turn);
-                if sent == 0 {
-                    break;
+            let mut room = match self.flights.admit(index, entry) {
+                Ok(room) => room,
+                Err(first) => {
+                    first.into_iter().for_each(|index| self.schedule.push_sender(index));
+                    continue;
                 }
-                turn -= sent;
+            };
+            entry.ringed = false;
+            let crowded = self.flights.has_line(entry);
+            let mut turn = match entry.turn_left {
+                0 if crowded => SHORT_TURN,
+                0 => TURN,
+                left => left,
+            };
+            entry.turn_left = 0;
+            while turn > 0 && room > 0 && self.outbox.has_room() {
+                let Some((sent, ends)) = self.send_some(now, index, turn, room) else { break };
+                turn = if crowded && ends { 0 } else { turn - sent };
+                // Without a bound it is enough to count when the turn is over.
+                if room == u64::MAX {
+                    continue;
+                }
+                let Some(entry) = self.pairs.at(index) else { break };
+                room = self.flights.count(entry);
+                // What its peer has no room for it may send first when there is some.
+                entry.turn_left = if room == 0 { turn } else { 0 };
             }
             self.settle(now, index);
         }
     }
 
     /// Puts the next data packets of a queue pair into the outbox: one, and those behind it that
-    /// differ from it in their number alone, but no more than `most`. Says how many there were.
-    fn send_some(&mut self, now: Instant, index: u32, most: usize) -> usize {
-        let Some(entry) = self.pairs.at(index) else { return 0 };
-        let Some(core) = &mut entry.core else { return 0 };
-        let Some(header) = core.poll_transmit_within(now, SLACK) else { return 0 };
+    /// differ from it in their number alone, but no more than `most`, and than `room` for their payload. Says how many
+    /// there were, and whether a message ends with the last.
+    fn send_some(
+        &mut self,
+        now: Instant,
+        index: u32,
+        most: usize,
+        room: u64,
+    ) -> Option<(usize, bool)> {
+        let entry = self.pairs.at(index)?;
+        let core = entry.core.as_mut()?;
+        let header = core.poll_granted(now, SLACK, Bytes::new(room))?;
         let length = header.payload as usize;
         // From the packet's payload on, all that is of the same piece of memory.
         let rest = match core.payload_of(&header) {
@@ -79,15 +108,15 @@ impl Device {
                 Source::Region { .. } => core.withdraw(&header),
                 _ => core.fail(Status::LocalProtection),
             }
-            return 0;
+            return None;
         };
         let found;
         let way = match &entry.route {
             Some(route) => route,
             None => {
                 let work = core.address().and_then(|address| self.posted.works.get(address.0));
-                let Some(to) = work.and_then(|work| work.to) else { return 1 };
-                let Ok(route) = route(self.address, to) else { return 1 };
+                let Some(to) = work.and_then(|work| work.to) else { return Some((1, true)) };
+                let Ok(route) = route(self.address, to) else { return Some((1, true)) };
                 found = route;
                 &found
             }
@@ -98,9 +127,11 @@ impl Device {
         // memory.
         let pieces = rest.length().checked_div(length).unwrap_or(0);
         let most = most.min(pieces).saturating_sub(1).min(self.outbox.room(runs));
-        let more = core.poll_alike_within(now, SLACK, &header, most as u32) as usize;
+        let room = Bytes::new(room.saturating_sub(length as u64));
+        let more = core.poll_alike_granted(now, SLACK, &header, most as u32, room) as usize;
         self.outbox.push_alike((way, class), &header, rest, more, &self.store, runs);
-        1 + more
+        // Those alike are of the middle.
+        Some((1 + more, more == 0 && header.opcode.position().ends()))
     }
 
     /// Whether the next thing due is a packet that pacing holds back.

@@ -10,10 +10,11 @@ use common::{SIZE, Side, Two, pattern};
 use relay::{Apart, Harm, Relay};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -227,5 +228,123 @@ fn link_local_addresses_name_their_interface() {
     }
     for rendezvous in [Rendezvous::Tcp, Rendezvous::Cm] {
         link_local(&spaces, rendezvous);
+    }
+}
+
+/// Between two namespaces, with the addresses of both: what goes through the middle is what it was. Of what goes to the
+/// server's queue pairs two of five datagrams are lost, nothing of what comes back, nor of the control connection.
+struct Middle {
+    forwarded: AtomicU64,
+    dropped: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// The client's and the server's address on either side of the middle.
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
+const ROCE: u16 = 4791;
+const PERFTEST: u16 = 18515;
+
+impl Middle {
+    /// Passes datagrams on until it is stopped.
+    fn pass(&self, from: &UdpSocket, to: (&UdpSocket, Ipv4Addr), lossy: bool) {
+        from.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let (mut bytes, mut count) = ([0; 1 << 16], 0_u64);
+        while !self.stop.load(Ordering::Relaxed) {
+            let Ok(length) = from.recv(&mut bytes) else { continue };
+            count += 1;
+            if lossy && count % 5 < 2 {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            if to.0.send_to(&bytes[..length], (to.1, ROCE)).is_ok() && lossy {
+                self.forwarded.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Passes the control connection on.
+    fn control(listener: &TcpListener, far: &str) {
+        let Ok((near, _)) = listener.accept() else { return };
+        let far = inside(far, move || {
+            let patience = Instant::now() + Duration::from_secs(5);
+            loop {
+                match TcpStream::connect((SERVER, PERFTEST)) {
+                    Ok(stream) => return stream,
+                    Err(error) if Instant::now() > patience => panic!("no server: {error}"),
+                    Err(_) => thread::sleep(Duration::from_millis(20)),
+                }
+            }
+        });
+        let ways = [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)];
+        for (mut from, mut to) in ways {
+            thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(Shutdown::Write);
+            });
+        }
+    }
+}
+
+#[test]
+fn two_of_five_lost_on_the_way_are_counted() {
+    let Some(near) = Namespaces::make("near") else { return };
+    let Some(far) = Namespaces::make("far") else { return };
+    // The middle is the far end of the first pair, as the server, and the near end of the second, as the client.
+    let (entrance, exit) = (&near.names[1], &far.names[0]);
+    for (verb, service) in [
+        (Verb::Send, Service::Datagram),
+        (Verb::Send, Service::Unreliable),
+        (Verb::Write, Service::Unreliable),
+    ] {
+        let door =
+            |space: &String, own| inside(space, move || UdpSocket::bind((own, ROCE)).unwrap());
+        let (in_door, out_door) = (door(entrance, SERVER), door(exit, CLIENT));
+        let listener = inside(entrance, || TcpListener::bind((SERVER, PERFTEST)).unwrap());
+        let middle = Middle {
+            forwarded: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        };
+        let settings = Settings {
+            service,
+            size: 1024,
+            mtu: Some(1024),
+            extent: Extent::For(Duration::from_millis(300)),
+            patience: Duration::from_secs(5),
+            ..Settings::new(verb, Measure::Bandwidth)
+        };
+        let side = |space: &String, own: Ipv4Addr, server: Option<String>| {
+            let settings = Settings { bind: Some(own.into()), server, ..settings.clone() };
+            let space = space.clone();
+            thread::spawn(move || {
+                Namespaces::enter(&space);
+                run_perf(settings, &Arc::default(), |_| (), |_| ())
+            })
+        };
+        let (server, client) = thread::scope(|scope| {
+            scope.spawn(|| middle.pass(&in_door, (&out_door, SERVER), true));
+            scope.spawn(|| middle.pass(&out_door, (&in_door, CLIENT), false));
+            scope.spawn(|| Middle::control(&listener, exit));
+            let server = side(&far.names[1], SERVER, None);
+            let client = side(&near.names[0], CLIENT, Some(SERVER.to_string()));
+            let both = (server.join().unwrap(), client.join().unwrap());
+            middle.stop.store(true, Ordering::Relaxed);
+            both
+        });
+        let (server, client) = (server.unwrap(), client.unwrap());
+        let delivery = client.delivery.expect("the peer says what arrived");
+        let what = format!("{verb:?} {service:?}: {delivery:?}");
+        let lost = delivery.sent - delivery.arrived;
+        assert_eq!(server.verified.unwrap().lost, Some(lost), "{what}");
+        assert_eq!(client.rows[0].iterations, delivery.sent, "{what}");
+        // Each message is a packet. What the middle could not take in time is lost, too.
+        let dropped = middle.dropped.load(Ordering::Relaxed);
+        let forwarded = middle.forwarded.load(Ordering::Relaxed);
+        assert!(dropped > 0 && lost >= dropped, "{what}, {dropped} dropped");
+        assert!(lost * 100 >= delivery.sent * 39, "{what}");
+        if server.overflow.packets == 0 {
+            assert_eq!(delivery.arrived, forwarded, "{what}");
+        }
     }
 }

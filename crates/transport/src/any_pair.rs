@@ -10,7 +10,7 @@ use crate::receive::ReceiveQueue;
 use crate::signals::Signals;
 use crate::unreliable::UnreliablePair;
 use crate::work::{Completion, PostError, Received, Status, WorkRequest};
-use xoff_units::{Instant, Rate};
+use xoff_units::{Bytes, Instant, Rate};
 use xoff_wire::{Header, Qpn, Service};
 
 /// A queue pair of any of the three services.
@@ -94,18 +94,36 @@ impl AnyPair {
         each!(self, pair => pair.poll_transmit_within(now, slack))
     }
 
+    /// The same with at most `grant` more payload in flight: see [`QueuePair::poll_granted`]. Other services hear nothing
+    /// of what arrives, so that there is nothing to bound.
+    pub fn poll_granted(&mut self, now: Instant, slack: Slack, grant: Bytes) -> Option<Header> {
+        match self {
+            Self::Reliable(pair) => pair.poll_granted(now, slack, grant),
+            Self::Unreliable(_) | Self::Datagram(_) => self.poll_transmit_within(now, slack),
+        }
+    }
+
+    /// What the peer has yet to answer: see [`QueuePair::in_flight`]. Nothing of other services.
+    pub fn in_flight(&self) -> (Bytes, u64) {
+        match self {
+            Self::Reliable(pair) => pair.in_flight(),
+            Self::Unreliable(_) | Self::Datagram(_) => (Bytes::ZERO, 0),
+        }
+    }
+
     /// How many packets follow `last`, the one given last, that differ from it in their number
-    /// alone, at most `most`: see [`QueuePair::poll_alike_within`]. Other services give them one by
+    /// alone, at most `most`: see [`QueuePair::poll_alike_granted`]. Other services give them one by
     /// one.
-    pub fn poll_alike_within(
+    pub fn poll_alike_granted(
         &mut self,
         now: Instant,
         slack: Slack,
         last: &Header,
         most: u32,
+        grant: Bytes,
     ) -> u32 {
         match self {
-            Self::Reliable(pair) => pair.poll_alike_within(now, slack, last, most),
+            Self::Reliable(pair) => pair.poll_alike_granted(now, slack, last, most, grant),
             Self::Unreliable(_) | Self::Datagram(_) => 0,
         }
     }

@@ -71,6 +71,30 @@ pub struct Region {
     pub access: Access,
 }
 
+impl Region {
+    /// The offset, if there is one at which `length` bytes may be used so.
+    #[inline]
+    fn check(
+        &self,
+        domain: ProtectionDomain,
+        offset: Option<u64>,
+        length: Bytes,
+        access: Access,
+    ) -> Result<u64, AccessError> {
+        if self.domain != domain {
+            return Err(AccessError::WrongDomain);
+        }
+        if !self.access.contains(access) {
+            return Err(AccessError::Forbidden);
+        }
+        let offset = offset.ok_or(AccessError::OutOfRange)?;
+        match self.length.get().checked_sub(offset) {
+            Some(room) if length.get() <= room => Ok(offset),
+            _ => Err(AccessError::OutOfRange),
+        }
+    }
+}
+
 /// Where bytes are: in which region, and how far from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
@@ -211,17 +235,22 @@ impl Regions {
         access: Access,
     ) -> Result<Placement, AccessError> {
         let (id, region) = self.find(key).ok_or(AccessError::UnknownKey)?;
-        if region.domain != domain {
-            return Err(AccessError::WrongDomain);
-        }
-        if !region.access.contains(access) {
-            return Err(AccessError::Forbidden);
-        }
-        let offset = address.checked_sub(region.base).ok_or(AccessError::OutOfRange)?;
-        match region.length.get().checked_sub(offset) {
-            Some(room) if length.get() <= room => Ok(Placement { region: id, offset }),
-            _ => Err(AccessError::OutOfRange),
-        }
+        let offset = address.checked_sub(region.base);
+        Ok(Placement { region: id, offset: region.check(domain, offset, length, access)? })
+    }
+
+    /// The same for bytes that are named by their place in the region.
+    #[inline]
+    pub fn check_offset(
+        &self,
+        domain: ProtectionDomain,
+        key: Rkey,
+        offset: u64,
+        length: Bytes,
+        access: Access,
+    ) -> Result<Placement, AccessError> {
+        let (id, region) = self.find(key).ok_or(AccessError::UnknownKey)?;
+        Ok(Placement { region: id, offset: region.check(domain, Some(offset), length, access)? })
     }
 
     /// How many regions there are.

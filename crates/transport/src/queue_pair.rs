@@ -144,6 +144,53 @@ impl QueuePair {
         self.transmit(now, start)
     }
 
+    /// The same, with at most `grant` more payload in flight than there is, whatever the window allows. The packet that
+    /// reaches that requests an acknowledgement, so that what is granted comes back; one packet may go beyond it.
+    #[inline]
+    pub fn poll_granted(&mut self, now: Instant, slack: Slack, grant: Bytes) -> Option<Header> {
+        self.granted(grant, |pair| pair.poll_transmit_within(now, slack))
+    }
+
+    /// [`QueuePair::poll_alike_within`] with at most `grant` more payload in flight than there is.
+    #[inline]
+    pub fn poll_alike_granted(
+        &mut self,
+        now: Instant,
+        slack: Slack,
+        last: &Header,
+        most: u32,
+        grant: Bytes,
+    ) -> u32 {
+        self.granted(grant, |pair| pair.poll_alike_within(now, slack, last, most))
+    }
+
+    /// Calls something while the window is no wider than `grant` beyond what is in flight.
+    #[inline(always)]
+    fn granted<T>(&mut self, grant: Bytes, call: impl FnOnce(&mut Self) -> T) -> T {
+        let full = self.requester.window;
+        let narrow = self.requester.bytes_in_flight().saturating_add(grant.get()).max(1);
+        if narrow >= full {
+            return call(self);
+        }
+        self.requester.window = narrow;
+        let result = call(self);
+        // Unless congestion control has set another meanwhile.
+        if self.requester.window == narrow {
+            self.requester.window = full;
+        }
+        result
+    }
+
+    /// What the peer has yet to answer: payload bytes, and packets, those of the data of reads among them.
+    #[inline]
+    pub fn in_flight(&self) -> (Bytes, u64) {
+        if self.requester.failed {
+            return (Bytes::ZERO, 0);
+        }
+        let packets = self.requester.next.saturating_sub(self.requester.una());
+        (Bytes::new(self.requester.bytes_in_flight()), packets)
+    }
+
     /// As many calls of [`QueuePair::poll_transmit_within`] at once as give packets which differ
     /// from `last`, the one given last, in their number alone: the middle of a message. Says how
     /// many, at most `most`. Their numbers count on from `last`, and their payloads follow its.
@@ -158,6 +205,9 @@ impl QueuePair {
             return 0;
         }
         let most = most.min(self.requester.alike(last));
+        if most == 0 {
+            return 0;
+        }
         let len = self.wire.of_packet(last);
         let mut count = 0;
         while count < most

@@ -39,7 +39,7 @@ pub(crate) struct Requester {
     next_bytes: u64,
     /// Most payload bytes between `acked` and `next`: the window of congestion control, and where
     /// that counts what is in flight, also the bytes between the two that have left the network.
-    window: u64,
+    pub(crate) window: u64,
     /// The next packet of read data that must arrive; never while no read is outstanding.
     pub(crate) read_next: u64,
     /// Reads from this number on are to be requested again; never if none.
@@ -230,6 +230,12 @@ impl Requester {
     #[inline]
     pub(crate) fn una(&self) -> u64 {
         self.acked.min(self.read_next)
+    }
+
+    /// Payload bytes sent and not acknowledged.
+    #[inline]
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        self.next_bytes - self.acked_bytes
     }
 
     /// Whether an answer is awaited.

@@ -4,7 +4,7 @@
 //! AtomicETH 9.3.4, AETH 9.3.5, immediate data 9.3.6, IETH 9.3.7, and the congestion notification packet of annex A17. All fields are big-endian.
 
 use crate::bth::LEN as BTH_LEN;
-use crate::bytes::{put_u24, u24_at};
+use crate::bytes::{put, put_u24, u24_at};
 use crate::extended::{
     AETH_LEN, ATOMIC_ACK_LEN, ATOMIC_LEN, AtomicEth, CNP_LEN, DETH_LEN, IETH_LEN, IMM_LEN, RETH_LEN,
 };
@@ -61,7 +61,7 @@ const fn padding(payload: u32) -> u8 {
 impl Opcode {
     /// Bytes that follow the base header before the payload.
     pub const fn extension_len(self, service: Service) -> usize {
-        Layout::of(service, self).len()
+        Layout::at(self.raw(service)).len()
     }
 }
 
@@ -80,7 +80,7 @@ impl Header {
         out[4] = if self.becn { BECN } else { 0 };
         out[8..12].copy_from_slice(&self.psn.get().to_be_bytes());
         out[8] = if self.ack_request { ACK_REQUEST } else { 0 };
-        let layout = Layout::of(self.service, self.opcode);
+        let layout = Layout::at(out[0]);
         // Most packets have no extension.
         if layout != Layout::None
             && let Some(rest) = out.last_chunk_mut()
@@ -97,27 +97,26 @@ impl Header {
     }
 
     fn encode_extension(&self, layout: Layout, out: &mut [u8; ATOMIC_LEN]) {
-        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
         match (self.extension, layout) {
-            (Extension::Reth(reth), Layout::Reth) => put(0, &reth.emit()),
+            (Extension::Reth(reth), Layout::Reth) => put::<0, _, _>(out, reth.emit()),
             (Extension::RethImm(reth, imm), Layout::RethImm) => {
-                put(0, &reth.emit());
-                put(RETH_LEN, &imm.0);
+                put::<0, _, _>(out, reth.emit());
+                put::<RETH_LEN, _, _>(out, imm.0);
             }
-            (Extension::Aeth(aeth), Layout::Aeth) => put(0, &aeth.emit()),
-            (Extension::Imm(imm), Layout::Imm) => put(0, &imm.0),
-            (Extension::Ieth(key), Layout::Ieth) => put(0, &key.0.to_be_bytes()),
+            (Extension::Aeth(aeth), Layout::Aeth) => put::<0, _, _>(out, aeth.emit()),
+            (Extension::Imm(imm), Layout::Imm) => put::<0, _, _>(out, imm.0),
+            (Extension::Ieth(key), Layout::Ieth) => put::<0, _, _>(out, key.0.to_be_bytes()),
             (Extension::Atomic { address, rkey, operand, compare }, Layout::Atomic) => {
-                put(0, &AtomicEth { address, rkey, operand, compare }.emit());
+                put::<0, _, _>(out, AtomicEth { address, rkey, operand, compare }.emit());
             }
             (Extension::AtomicAck(aeth, before), Layout::AtomicAck) => {
-                put(0, &aeth.emit());
-                put(AETH_LEN, &before.to_be_bytes());
+                put::<0, _, _>(out, aeth.emit());
+                put::<AETH_LEN, _, _>(out, before.to_be_bytes());
             }
-            (Extension::Deth(deth), Layout::Deth) => put(0, &deth.emit()),
+            (Extension::Deth(deth), Layout::Deth) => put::<0, _, _>(out, deth.emit()),
             (Extension::DethImm(deth, imm), Layout::DethImm) => {
-                put(0, &deth.emit());
-                put(DETH_LEN, &imm.0);
+                put::<0, _, _>(out, deth.emit());
+                put::<DETH_LEN, _, _>(out, imm.0);
             }
             _ => {}
         }
@@ -133,13 +132,14 @@ impl Header {
         if version != 0 {
             return Err(DecodeError::Version(version));
         }
-        let len = header_len(service, opcode);
+        let layout = Layout::at(base[0]);
+        let len = BTH_LEN + layout.len();
         let rest = bytes.get(BTH_LEN..len).ok_or(DecodeError::Short)?;
         if (base[1] >> 4) & 3 != padding(payload) || (payload > 0 && !opcode.has_payload()) {
             return Err(DecodeError::Payload);
         }
         // Most packets have no extension: those need not wait for one to be written and read again.
-        let extension = match Layout::of(service, opcode) {
+        let extension = match layout {
             Layout::None => Extension::None,
             layout => decode_extension(layout, rest)?,
         };
@@ -174,7 +174,29 @@ enum Layout {
     Cnp,
 }
 
+/// What each opcode byte puts behind the base header: looked up for every packet, both ways.
+static LAYOUTS: [Layout; 256] = {
+    let mut layouts = [Layout::None; 256];
+    let mut service = 0;
+    while service < Service::ALL.len() {
+        let mut opcode = 0;
+        while opcode < Opcode::ALL.len() {
+            let (of, what) = (Service::ALL[service], Opcode::ALL[opcode]);
+            layouts[what.raw(of) as usize] = Layout::of(of, what);
+            opcode += 1;
+        }
+        service += 1;
+    }
+    layouts
+};
+
 impl Layout {
+    /// That of an opcode byte; nothing for those we do not speak.
+    #[inline]
+    const fn at(raw: u8) -> Self {
+        LAYOUTS[raw as usize]
+    }
+
     const fn of(service: Service, opcode: Opcode) -> Self {
         let imm = opcode.has_immediate();
         match (service, opcode.operation()) {
@@ -207,11 +229,6 @@ impl Layout {
             Self::Cnp => CNP_LEN,
         }
     }
-}
-
-/// Bytes of the base header and what service and opcode put behind it.
-const fn header_len(service: Service, opcode: Opcode) -> usize {
-    BTH_LEN + opcode.extension_len(service)
 }
 
 /// The first `N` bytes of what follows `at`. The caller has checked the length of the whole.

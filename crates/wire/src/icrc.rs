@@ -31,8 +31,9 @@ const LOCAL: usize = 8;
 const LAST: usize = 4;
 /// Bytes between IPv4's total length and the last ones.
 const TAIL_V4: usize = 24 - LAST;
-/// What follows a base header is short up to here.
-const SHORT: usize = 52;
+/// What follows a base header is short up to here: with what is before it less than the 128 bytes from which several
+/// blocks are hashed side by side.
+const SHORT: usize = 108;
 /// The congestion and reserved bits of the base header.
 const BTH_MASKED: usize = 4;
 

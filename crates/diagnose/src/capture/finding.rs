@@ -335,9 +335,9 @@ fn of_capture(out: &mut Vec<Finding>, report: &Report) {
     say(Warning, Kind::Rejected, rejects, text);
     let glued = &totals.oversized;
     let text = format!(
-        "{} larger than any MTU: merged by segmentation offload, and not kept whole enough to be taken \
-         apart; capture whole packets (tcpdump -s 0), with offloads off, or on the wire",
-        many(glued, "packet")
+        "{} merged by segmentation offload, and not kept whole enough to be taken apart, so not counted \
+         below; capture whole packets (tcpdump -s 0), with offloads off, or on the wire",
+        many(glued, "datagram")
     );
     say(Warning, Kind::Oversized, glued, text);
     let apart = &totals.glued;

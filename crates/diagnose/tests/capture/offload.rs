@@ -99,3 +99,22 @@ fn what_was_cut_cannot_be_taken_apart_and_is_said() {
     assert!(report.findings[0].text.contains("tcpdump -s 0"), "{}", report.findings[0].text);
     assert_eq!(report.totals.icrc_wrong.count, 0);
 }
+
+#[test]
+fn two_short_ones_that_were_cut_are_not_one() {
+    // As a sender hands a message of MTU 1024 over: what begins it is longer by its RETH, so that a datagram has two
+    // packets, and is no longer than a packet may be.
+    let mut tape = Tape::new();
+    let first = tape.next();
+    tape.write(0, Opcode::WriteFirst, 1);
+    tape.write(0, Opcode::WriteMiddle, 2);
+    tape.glue(first);
+    let whole = tape.report();
+    assert_eq!(
+        (whole.totals.glued_packets, forward(&whole).payload_bytes),
+        (2, 2 * u64::from(MTU))
+    );
+    let cut = tape.report_cut(128);
+    assert_eq!(kinds(&cut), [Kind::Oversized, Kind::Truncated]);
+    assert!(cut.connections.is_empty(), "nothing is said of what was not seen: {cut:#?}");
+}

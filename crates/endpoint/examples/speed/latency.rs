@@ -49,7 +49,7 @@ pub(crate) fn write(net: &Net, waiting: Waiting) -> f64 {
         waiting,
         ..Settings::new(Verb::Write, Measure::Latency)
     };
-    match perf(net, settings).rows.first().map(|row| row.figures) {
+    match perf(net, settings).0.rows.first().map(|row| row.figures) {
         Some(Figures::Latency(latency)) => latency.average.as_secs_f64() * 1e6,
         _ => f64::INFINITY,
     }

@@ -6,6 +6,7 @@
 
 mod latency;
 mod net;
+mod passes;
 mod stream;
 mod table;
 
@@ -13,6 +14,7 @@ use net::Net;
 use std::time::Duration;
 use table::{Row, Table};
 use xoff_endpoint::Waiting;
+use xoff_endpoint::perftest::Verb;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -41,10 +43,15 @@ fn usage() -> ! {
 }
 
 fn measure(net: &Net, time: Duration) -> Row {
+    let large = |verb| stream::roce(net, time, verb, 1 << 16);
     Row {
         udp: stream::udp(net, time),
-        write: stream::write(net, time),
+        write: large(Verb::Write),
+        send: large(Verb::Send),
+        read: large(Verb::Read),
         tcp: stream::tcp(net, time),
+        short: stream::roce(net, time, Verb::Write, 64),
+        passes: passes::measure(),
         udp_asleep: latency::udp(net, Waiting::Sleep),
         write_asleep: latency::write(net, Waiting::Sleep),
         write_default: latency::write(net, latency::by_default()),

@@ -8,7 +8,7 @@ use super::outcome::{Figures, Row};
 use super::pattern::blot;
 use super::session::Session;
 use super::settings::{AtomicKind, Extent, Measure, Role, Verb};
-use super::window::{Budget, pause, together, window};
+use super::window::{Budget, enough, pause, together, window};
 use crate::{Completion, DatagramWork, Error, Outcome, Work, WorkId};
 use xoff_transport::Atomic;
 use xoff_units::{Bytes, Instant, Span};
@@ -58,6 +58,8 @@ impl Session {
         self.stage.expect_no_more(None);
         self.area.set_size(size);
         (self.budget, self.next_turn) = (self.budget_for(size), 0);
+        self.stage.device.bound_in_flight(self.bound());
+        self.enough = enough(self.bound(), size, self.settings.pairs);
         self.written_before = self.written();
         if self.settings.measure == Measure::Bandwidth {
             let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs as u64);
@@ -86,19 +88,23 @@ impl Session {
         Ok(())
     }
 
-    /// What all queue pairs together may have in flight: to a peer that says how much it keeps, or to
-    /// ourselves. What is not acknowledged cannot be counted.
+    /// What all queue pairs together may have in flight to a peer that says how much it keeps. Of one that does not
+    /// nothing is known but that each has its window.
+    fn bound(&self) -> Bytes {
+        let (kept, pairs) = (self.peer.kept, self.settings.pairs);
+        match kept {
+            Bytes::ZERO => Bytes::MAX,
+            _ => together(kept, window(kept, pairs), pairs),
+        }
+    }
+
+    /// How much data may be on its way to ourselves because all queue pairs together read it.
     fn budget_for(&self, size: u64) -> Budget {
-        let reliable = self.settings.service == Service::Reliable;
         let pairs = self.settings.pairs;
         match self.settings.verb {
             // Alone it has as many outstanding as the peer answers.
             Verb::Read if pairs > 1 => {
                 Budget::new(self.kept, size, self.area.layout.posted(), pairs)
-            }
-            Verb::Write | Verb::Send if pairs > 1 && reliable && self.peer.kept > Bytes::ZERO => {
-                let window = window(self.peer.kept, pairs);
-                Budget::new(self.peer.kept, size, window, pairs)
             }
             _ => Budget::default(),
         }
@@ -186,6 +192,9 @@ impl Session {
             return Ok(());
         }
         let room = self.area.layout.out_steps(run.size).count.min(self.settings.depth as u64);
+        // None gets ahead of the slowest by more than it may post.
+        let least = self.lanes.iter().map(|lane| lane.posted).min().unwrap_or(0);
+        let ahead = least.saturating_add(self.enough);
         let mut full = 0;
         while full < self.lanes.len() {
             let index = self.next_turn;
@@ -195,7 +204,8 @@ impl Session {
                 // No more than the peer answers at a time, and none at a place of one before it.
                 Verb::Read => room.min(answered),
                 Verb::Atomic(_) => room.min(answered).min(lane.values.len() as u64),
-                Verb::Write | Verb::Send => room,
+                Verb::Write | Verb::Send if lane.posted >= ahead => 0,
+                Verb::Write | Verb::Send => room.min(self.enough),
             };
             if lane.in_flight() >= room || lane.posted >= run.goal {
                 full += 1;
@@ -206,7 +216,7 @@ impl Session {
                 // It is the first when there is room again.
                 return Ok(());
             }
-            self.next_turn = (index + 1) % self.lanes.len();
+            self.next_turn = if index + 1 < self.lanes.len() { index + 1 } else { 0 };
         }
         Ok(())
     }

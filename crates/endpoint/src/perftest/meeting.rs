@@ -3,7 +3,9 @@
 use super::error::PerfError;
 use super::link::{CONTROL_RECEIVES, CONTROL_ROOM, Control, Link};
 use super::outcome::Ignored;
-use super::place::{bound_to, call, canonical, link_mtu, open, resolve, scope_of, way_to};
+use super::place::{
+    bound_to, call, canonical, check_bind, link_mtu, open, resolve, scope_of, way_to,
+};
 use super::reception::{Greets, answer};
 use super::settings::{Rendezvous, Role, Settings};
 use super::stage::Stage;
@@ -53,7 +55,10 @@ impl Meeting {
     fn by_tcp(settings: &Settings, stop: &Arc<AtomicBool>) -> Result<Self, PerfError> {
         let (stream, ignored) = match &settings.server {
             Some(server) => (call(server, settings)?, Vec::new()),
-            None => answer(settings.port.0, Greets::Perftest, stop)?,
+            None => {
+                check_bind(settings)?;
+                answer(settings.port.0, Greets::Perftest, stop)?
+            }
         };
         let (local, peer) = (canonical(stream.local_addr()?), canonical(stream.peer_addr()?));
         let address = bound_to(settings, scope_of(local))?.unwrap_or(local);

@@ -40,13 +40,18 @@ impl Body {
 
     /// Makes `message`, which held the body or another message, message number `number`.
     pub(super) fn stamp(&self, message: &mut [u8], number: u64) {
-        let (head, tail) = self.ends(message.len(), number);
         let size = message.len();
-        let head_len = size.min(STAMP);
-        message[..head_len].copy_from_slice(&head[..head_len]);
-        if size >= 2 * STAMP {
-            message[size - STAMP..].copy_from_slice(&tail);
+        if size >= 2 * STAMP
+            && let Some(head) = message.first_chunk_mut()
+        {
+            *head = self.stamped(0, number);
+            if let Some(tail) = message.last_chunk_mut() {
+                *tail = self.stamped(size - STAMP, number);
+            }
+            return;
         }
+        let head_len = size.min(STAMP);
+        message[..head_len].copy_from_slice(&self.stamped(0, number)[..head_len]);
     }
 
     /// The whole body, for memory that is stamped later.
@@ -61,7 +66,7 @@ impl Body {
         if size > self.bytes.len() {
             return false;
         }
-        let (head, tail) = self.ends(size, number);
+        let head = self.stamped(0, number);
         let head_len = size.min(STAMP);
         if message[..head_len] != head[..head_len] {
             return false;
@@ -69,7 +74,7 @@ impl Body {
         if size < 2 * STAMP {
             return message[head_len..] == self.bytes[head_len..size];
         }
-        message[size - STAMP..] == tail
+        message[size - STAMP..] == self.stamped(size - STAMP, number)
             && message[STAMP..size - STAMP] == self.bytes[STAMP..size - STAMP]
     }
 
@@ -86,15 +91,16 @@ impl Body {
         Some(u64::from_le_bytes(head) ^ u64::from_le_bytes(body))
     }
 
-    fn ends(&self, size: usize, number: u64) -> ([u8; STAMP], [u8; STAMP]) {
-        let stamped = |at: usize| {
-            let mut bytes = number.to_le_bytes();
-            for (byte, body) in bytes.iter_mut().zip(self.bytes.get(at..).unwrap_or_default()) {
-                *byte ^= body;
-            }
-            bytes
-        };
-        (stamped(0), stamped(size.saturating_sub(STAMP)))
+    /// The bytes from `at` on with a message's number folded in; where the body ends, the number alone.
+    #[inline]
+    fn stamped(&self, at: usize, number: u64) -> [u8; STAMP] {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        if let Some(body) = rest.first_chunk() {
+            return (number ^ u64::from_le_bytes(*body)).to_le_bytes();
+        }
+        let mut bytes = number.to_le_bytes();
+        bytes.iter_mut().zip(rest).for_each(|(byte, body)| *byte ^= body);
+        bytes
     }
 }
 

@@ -44,10 +44,29 @@ pub(super) fn bound_to(settings: &Settings, scope: u32) -> Result<Option<SocketA
         given => given,
     };
     if v6.is_unicast_link_local() && scope == 0 {
-        let why = format!("{v6} is an address of one interface only: say which, as in {v6}%eth0");
-        return Err(PerfError::Address(why));
+        return Err(of_which_interface(v6));
     }
     Ok(Some(SocketAddrV6::new(v6, 0, 0, scope).into()))
+}
+
+fn of_which_interface(v6: Ipv6Addr) -> PerfError {
+    let why = format!("{v6} is an address of one interface only: say which, as in {v6}%eth0");
+    PerfError::Address(why)
+}
+
+/// Whether the address that we were told to use is one of this machine's: a server should not wait for a client to find
+/// out. Of a link-local one without its interface nothing can be said yet.
+pub(super) fn check_bind(settings: &Settings) -> Result<(), PerfError> {
+    match bound_to(settings, 0) {
+        Ok(Some(bind)) => match UdpSocket::bind(bind) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let address = with_port(bind, settings.device_port.0);
+                Err(OpenError::Bind { address, error }.into())
+            }
+        },
+        Ok(None) | Err(_) => Ok(()),
+    }
 }
 
 /// The device at `address`. If the other side is on this machine, too, and has the address, ours
@@ -118,6 +137,13 @@ pub(super) fn resolve(server: &str, settings: &Settings) -> Result<Vec<SocketAdd
     if settings.v6 != Some(true) {
         all.sort_by_key(|at| !(at.is_ipv4() && at.ip().is_loopback()));
     }
+    let nowhere = |at: &SocketAddr| match at {
+        SocketAddr::V6(v6) => v6.ip().is_unicast_link_local() && v6.scope_id() == 0,
+        SocketAddr::V4(_) => false,
+    };
+    if let Some(SocketAddr::V6(v6)) = all.first().filter(|at| nowhere(at)) {
+        return Err(of_which_interface(*v6.ip()));
+    }
     if all.is_empty() {
         return Err(failed(io::Error::from(io::ErrorKind::AddrNotAvailable)));
     }
@@ -181,8 +207,21 @@ mod tests {
             bound_to(&Settings { bind, scope, ..settings() }, way)
         };
         assert!(matches!(bound(0, 0), Err(PerfError::Address(_))));
+        let error = resolve("fe80::1", &settings()).expect_err("whose?").to_string();
+        assert!(error.contains("say which, as in fe80::1%eth0"), "{error}");
         assert_eq!(bound(0, 3).unwrap().map(scope_of), Some(3));
         assert_eq!(bound(5, 3).unwrap().map(scope_of), Some(5));
         assert_eq!(scope_of("[2001:db8::1]:9".parse().unwrap()), 0);
+    }
+
+    #[test]
+    fn a_server_does_not_wait_at_an_address_of_others() {
+        let at = |bind: &str| {
+            let bind = Some(bind.parse().unwrap());
+            check_bind(&Settings { bind, ..settings() })
+        };
+        let error = at("192.0.2.1").expect_err("an address of documents").to_string();
+        assert!(error.contains("192.0.2.1:4791"), "{error}");
+        assert!(at("127.93.99.1").is_ok() && at("fe80::2").is_ok());
     }
 }

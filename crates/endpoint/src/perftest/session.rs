@@ -69,6 +69,8 @@ pub(super) struct Session {
     /// The queue pair that posts next, and what all of them together may have in flight.
     pub(super) next_turn: usize,
     pub(super) budget: Budget,
+    /// Messages that a queue pair posts so that all together use what they may have in flight.
+    pub(super) enough: u64,
     /// What was sent and what arrived, of all sizes.
     pub(super) tally: Tally,
     /// Messages that had arrived before this size, of unreliable connections.
@@ -149,6 +151,7 @@ impl Session {
             partial: None,
             next_turn: 0,
             budget: Budget::default(),
+            enough: u64::MAX,
             tally: Tally::default(),
             written_before: 0,
         };

@@ -87,6 +87,15 @@ impl Budget {
     }
 }
 
+/// How many messages of `size` bytes each of `pairs` queue pairs posts that may have `bound` in flight together: twice what
+/// each has of that. More would wait in the queues, and at the end some had sent more than others.
+pub(super) fn enough(bound: Bytes, size: u64, pairs: usize) -> u64 {
+    match pairs {
+        0 | 1 => u64::MAX,
+        _ => (bound.get().saturating_mul(2) / size.max(LEAST) / pairs as u64).max(1),
+    }
+}
+
 /// The poll interval of a receiver whose peer has `in_flight` in flight.
 pub(super) fn pause(in_flight: Bytes) -> Span {
     if in_flight >= LASTING { PAUSE } else { Span::ZERO }
@@ -130,6 +139,15 @@ mod tests {
         assert_eq!(posted(&mut Budget::default(), 1000, 2), vec![2; 1000]);
         // What a system gives without rights holds half of itself, of packets that are not alike.
         assert_eq!(together(Bytes::new(425_984), usual, 2), Bytes::new(212_992));
+    }
+
+    #[test]
+    fn as_much_is_posted_as_can_be_in_flight() {
+        let bound = Bytes::new(2 << 20);
+        assert_eq!(enough(bound, 4096, 1000), 1, "a thousand take turns");
+        assert_eq!(enough(bound, 64 << 10, 16), 4);
+        assert_eq!((enough(bound, 1 << 30, 2), enough(bound, 1, 2)), (1, 2048));
+        assert_eq!((enough(bound, 4096, 1), enough(Bytes::MAX, 1, 2) > 1 << 40), (u64::MAX, true));
     }
 
     #[test]
