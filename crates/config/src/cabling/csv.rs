@@ -117,7 +117,11 @@ fn meaning(heading: &str) -> Option<(Option<usize>, usize)> {
     if words.is_empty() || !words.iter().all(known) {
         return None;
     }
-    let kind = match (has(&DEVICES), has(&PORTS)) {
+    let device = has(&DEVICES);
+    // `termination_a_device` and `termination_a_name` are device and port of a termination.
+    let mut ports = words.iter().filter(|word| PORTS.contains(word));
+    let port = ports.any(|word| !device || *word != "termination");
+    let kind = match (device, port) {
         (true, false) => 0,
         (_, true) => 1,
         // NetBox calls the port of `side_a_device` `side_a_name`.

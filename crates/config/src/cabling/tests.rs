@@ -308,6 +308,7 @@ fn lists_of_cables() {
         "source,source_port,destination,destination_port",
         "switch,interface,neighbor,neighbor_interface",
         "Device A,Termination A,Device B,Termination B",
+        "termination_a_device,termination_a_name,termination_b_device,termination_b_name",
     ] {
         check(
             &format!("# exported\n{heading}\nleaf1,swp1,spine1,swp2\n"),
