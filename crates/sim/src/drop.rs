@@ -14,7 +14,10 @@ impl<Q: EventQueue> Engine<'_, Q> {
     pub(crate) fn drop_packet(&mut self, index: PacketId, slot: Slot, reason: Drop) {
         let packet = self.net.packets.take(index);
         self.accounts.drop(slot, packet.size, reason);
-        let flow = self.net.headers.get(index).flow;
+        if let Some(away) = self.net.headers.away(index) {
+            self.border.lose(away.home);
+        }
+        let flow = self.net.headers.flow(index);
         self.trace_packet(TraceKind::Drop(reason), slot, Some(flow), packet.size.into());
     }
 

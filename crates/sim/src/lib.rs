@@ -225,7 +225,7 @@ pub(crate) fn run_traffic(
     if settings.queue == QueueKind::Heap {
         return run_on(fabric, traffic, faults, settings, wheel::Heap::default(), observer);
     }
-    let wheel = parallel::wheel(fabric, settings);
+    let wheel = parallel::wheel(fabric, settings, 1);
     run_on(fabric, traffic, faults, settings, wheel, observer)
 }
 

@@ -45,7 +45,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// The switch of a port notifies the sender of a packet of congestion, unless it did so lately.
     fn notify_sender(&mut self, slot: Slot, index: PacketId, interval: Span) {
         let switch = self.net.ports[slot.port()].switch();
-        let (receiver, flow) = (self.net.packets.get(index).to, self.net.headers.get(index).flow);
+        let (receiver, flow) = (self.net.packets.get(index).to, self.net.headers.flow(index));
         let alive =
             self.hosts.connections[receiver.connection()].flow == flow && flow != FlowId::NONE;
         let key = (switch, receiver);

@@ -10,12 +10,16 @@
 //! deadlocks) to the next. In between, and in runs with anything that acts beyond cables (see [`OneThread`]), there is one
 //! engine on one thread, as if there had never been others.
 //!
+//! When other programs want the cores, threads that wait for each other are slower than one: [time](effort) says whether the next section
+//! is for all of them, and how much of the fabric is whose. Nothing else depends on it.
+//!
 //! What it is not: hosts are one part, because what queue pairs, flows and jobs do to each other takes no time. They are a third
 //! of the work or more, so that more than three or four threads gain little.
 
 pub(crate) mod border;
 mod clock;
 mod cut;
+mod effort;
 mod part;
 mod section;
 
@@ -27,6 +31,7 @@ use crate::report::{OneThread, Outcome};
 use crate::wheel::Wheel;
 use crate::{Settings, build};
 use cut::{Cut, PartId};
+use effort::{Busy, Effort, Stopwatch, Tempo};
 use part::part_of;
 use section::{Section, Terms};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -34,8 +39,13 @@ use std::thread;
 use xoff_fabric::model::{Fabric, PortId};
 use xoff_units::{Instant, Span};
 
-/// Events of the hosts' part in one section: enough for what parting and meeting costs.
-const SECTION: u64 = 1 << 22;
+/// Events of the hosts' part in one section: enough for what parting and meeting costs. In the first ones, which show how much
+/// of the work is the hosts', fewer.
+const SECTION: u64 = 1 << 20;
+const FIRST_SECTION: u64 = 1 << 18;
+
+/// Observers hear how far the run is after so many events of one thread.
+const STRETCH: u64 = 1 << 18;
 
 /// Windows are no longer than this: a search for a deadlock, which concerns all parts, is scheduled 20 us ahead.
 const LONGEST_WINDOW: Span = Span::from_us(4);
@@ -66,11 +76,11 @@ impl Threads {
     }
 }
 
-/// A queue of events for such a fabric, that reaches as far ahead as mail from other threads comes.
-pub(crate) fn wheel(fabric: &Fabric, settings: &Settings) -> Wheel {
+/// A queue of events for one of so many parts of such a fabric, that reaches as far ahead as mail from other threads comes.
+pub(crate) fn wheel(fabric: &Fabric, settings: &Settings, parts: usize) -> Wheel {
     let (density, horizon) = build::event_density(fabric);
     let ahead = if settings.threads.count > 1 { LONGEST_WINDOW * 3 } else { Span::ZERO };
-    Wheel::new(density, horizon + ahead)
+    Wheel::new(density / parts as u64, horizon + ahead)
 }
 
 type Part<'a> = Mutex<Engine<'a, Wheel>>;
@@ -87,6 +97,9 @@ struct Crew<'m, 'a> {
     done: mpsc::Receiver<()>,
     /// What ports had sent when the fabric was last cut.
     sent: Table<PortId, u64>,
+    effort: Effort,
+    /// Events of the hosts' part in the next section.
+    section: u64,
 }
 
 impl<'a> Engine<'a, Wheel> {
@@ -122,8 +135,8 @@ impl<'a> Engine<'a, Wheel> {
         }
         // Runs that end soon are spared the parts.
         let patience = settings.threads.after.max(1);
-        self.observation.shorten_stretch(patience);
-        if let Some(outcome) = self.run_stretch() {
+        let mut tempo = Tempo::default();
+        if let Some(outcome) = self.run_alone(patience, &mut tempo) {
             return outcome;
         }
         self.sections.one = Some(OneThread::TooBusy);
@@ -144,33 +157,54 @@ impl<'a> Engine<'a, Wheel> {
                     }
                 });
             }
-            let mut crew = Crew { parts: &parts, orders, done, sent: Table::new() };
-            self.run_with(&mut crew, patience)
+            let (sent, effort, section) = (Table::new(), Effort::USUAL, FIRST_SECTION);
+            let mut crew = Crew { parts: &parts, orders, done, sent, effort, section };
+            self.run_with(&mut crew, patience, tempo)
         })
     }
 
-    fn run_with(&mut self, crew: &mut Crew<'_, 'a>, patience: u64) -> Outcome {
+    /// Goes on with the crew while it is worth it, and in between alone.
+    fn run_with(&mut self, crew: &mut Crew<'_, 'a>, patience: u64, mut tempo: Tempo) -> Outcome {
         loop {
-            let before = self.observation.events();
+            let (before, watch) = (self.observation.events(), Stopwatch::started());
             let outcome = self.section(crew);
             // What concerns all parts comes next.
             let next = (self.now + Span::from_ps(1), Key(0));
             if let Some(outcome) = outcome.or_else(|| self.run_before(next)) {
                 return outcome;
             }
-            if self.observation.events() - before < patience / 8 {
-                self.observation.shorten_stretch(patience);
-                if let Some(outcome) = self.run_stretch() {
-                    return outcome;
-                }
+            let events = self.observation.events() - before;
+            let alone = if events < patience / 8 {
+                patience
+            } else if tempo.is_slower_together(events, watch.elapsed()) {
+                crew.section = FIRST_SECTION;
+                tempo.retreat(patience)
+            } else {
+                continue;
+            };
+            if let Some(outcome) = self.run_alone(alone, &mut tempo) {
+                return outcome;
             }
         }
+    }
+
+    /// Handles so many events on this thread: how the run ends, if it does with them.
+    fn run_alone(&mut self, events: u64, tempo: &mut Tempo) -> Option<Outcome> {
+        let (before, watch) = (self.observation.events(), Stopwatch::started());
+        self.observation.shorten_stretch(events.min(STRETCH));
+        while self.observation.events() < before + events {
+            if let Some(outcome) = self.run_stretch() {
+                return Some(outcome);
+            }
+        }
+        tempo.alone(self.observation.events() - before, watch.elapsed());
+        None
     }
 
     /// A section on all threads, if there is time for one: how the run ends, if it does with it.
     fn section(&mut self, crew: &mut Crew<'_, 'a>) -> Option<Outcome> {
         let threads = crew.parts.len() + 1;
-        let cut = self.cut_into(threads, &mut crew.sent);
+        let cut = self.cut_into(threads, &mut crew.sent, &crew.effort);
         let window = Span::from_ps(cut.lookahead.as_ps() / 2).min(LONGEST_WINDOW);
         let mut events = self.events.take_all();
         let is_sample = |event: &Event| event.key == SAMPLE;
@@ -190,7 +224,7 @@ impl<'a> Engine<'a, Wheel> {
             next_sample: sample.map_or(Instant::MAX, |sample| sample.at),
             sample_period: self.observation.period(Look::Sample),
             common,
-            events: SECTION,
+            events: crew.section,
         };
         self.part_with(crew.parts, &cut, events);
         let section = Arc::new(Section::new(threads, terms));
@@ -203,6 +237,9 @@ impl<'a> Engine<'a, Wheel> {
         }
         self.sections.add(&ended.tally);
         self.sections.one = None;
+        let busy: Vec<_> = section.busy.iter().map(Busy::get).collect();
+        crew.effort.learn(cut.by_hosts, &cut.by_switches, &busy);
+        crew.section = (crew.section * 4).min(SECTION);
         if let Some(sample) = sample {
             self.events.push(Event { at: ended.next_sample, ..sample });
         }

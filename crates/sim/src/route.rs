@@ -24,7 +24,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         if packet.hops >= MAX_HOPS {
             return Err(Drop::Loop);
         }
-        let flow = self.net.headers.get(index).flow;
+        let flow = self.net.headers.flow(index);
         let pins = match self.hosts.flows.get(flow).and_then(|flow| flow.pins.as_ref()) {
             Some(pins) if packet.flags & flag::PINNED != 0 => pins,
             _ => {

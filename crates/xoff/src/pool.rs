@@ -15,6 +15,11 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
+/// How many threads run at a time here.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// Does `work` on the items on `threads` threads, by default one per core, and returns what came of
 /// each with its item. A thread whose work breaks takes no further item: those that no thread takes
 /// are missing.
@@ -25,8 +30,7 @@ pub(crate) fn each<'a, T: Sync, R: Send>(
 ) -> Vec<(&'a T, R)> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.unwrap_or(cores).clamp(1, items.len().max(1));
+    let threads = threads.unwrap_or_else(cores).clamp(1, items.len().max(1));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -109,8 +113,8 @@ pub(crate) fn each_within<'a, T: Sync, R: Send>(
     assert_eq!(items.len(), weights.len(), "every item has a weight");
     let waiting = Mutex::new(Waiting { items: (0..items.len()).collect(), under_way: 0 });
     let scales = Scales { weights, most, waiting, changed: Condvar::new() };
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let workers: Vec<usize> = (0..threads.unwrap_or(cores).clamp(1, items.len().max(1))).collect();
+    let workers: Vec<usize> =
+        (0..threads.unwrap_or_else(cores).clamp(1, items.len().max(1))).collect();
     let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
     each(&workers, Some(workers.len()), |_| {
         while let Some(item) = scales.take() {

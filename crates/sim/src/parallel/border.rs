@@ -1,42 +1,52 @@
 //! What leaves a part of the fabric for another: packets on cables between them, and pause frames.
+//!
+//! The hosts' part keeps the place and the header of every packet, wherever it is: what travels is what switches read of it,
+//! one cache line.
 
 use crate::engine::Engine;
 use crate::event::{Event, EventQueue, Key};
 use crate::id::PacketId;
+use crate::net::Net;
 use crate::parallel::cut::{Owners, PartId};
 use crate::report::{Observer, Sample, Sent, Trace};
-use crate::switch::header::{Extras, PacketHeader};
+use crate::switch::header::{Away, Extras};
 use crate::switch::packet::Packet;
 use xoff_fabric::model::PortId;
 use xoff_units::Instant;
 
-/// A packet on its way to another part.
+/// A packet on its way to another part. One cache line.
 #[derive(Debug, Clone)]
-pub(super) struct Parcel {
-    pub(super) header: PacketHeader,
-    pub(super) packet: Packet,
-    pub(super) at: Instant,
-    pub(super) key: Key,
+#[repr(align(64))]
+struct Parcel {
+    packet: Packet,
+    at: Instant,
+    key: Key,
+    away: Away,
 }
 
 /// What one part sends to another in one step.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Mail {
-    pub(super) parcels: Vec<Parcel>,
+    parcels: Vec<Parcel>,
     /// As many as parcels, in runs whose packets have any.
-    pub(super) extras: Vec<Extras>,
-    pub(super) pauses: Vec<Event>,
+    extras: Vec<Extras>,
+    pauses: Vec<Event>,
+    /// To the hosts' part: places of packets that were dropped.
+    lost: Vec<PacketId>,
+    /// When the first of it happens.
+    pub(super) earliest: Instant,
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        let (parcels, extras, pauses, lost) = Default::default();
+        Self { parcels, extras, pauses, lost, earliest: Instant::MAX }
+    }
 }
 
 impl Mail {
-    /// When the first of it happens.
-    pub(super) fn earliest(&self) -> Instant {
-        let parcels = self.parcels.iter().map(|parcel| parcel.at);
-        parcels.chain(self.pauses.iter().map(|pause| pause.at)).min().unwrap_or(Instant::MAX)
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.parcels.is_empty() && self.pauses.is_empty()
+        self.parcels.is_empty() && self.pauses.is_empty() && self.lost.is_empty()
     }
 }
 
@@ -85,7 +95,14 @@ impl Border {
     /// A pause frame for a port of another part.
     pub(crate) fn pause(&mut self, event: Event) {
         let part = self.owners.of(PortId(event.key.id()));
-        self.out[part.index()].pauses.push(event);
+        let mail = &mut self.out[part.index()];
+        mail.earliest = mail.earliest.min(event.at);
+        mail.pauses.push(event);
+    }
+
+    /// A packet was dropped whose place is with the hosts.
+    pub(crate) fn lose(&mut self, home: PacketId) {
+        self.out[PartId::HOSTS.index()].lost.push(home);
     }
 
     /// A search for a deadlock concerns all parts. Whether there are several, which will see to it.
@@ -97,11 +114,51 @@ impl Border {
         true
     }
 
+    #[inline(always)]
     fn parcel(&mut self, parcel: Parcel, extras: Option<Extras>) {
-        let part: PartId = self.owners.of(PortId(parcel.key.id()));
+        let part = self.owners.of(PortId(parcel.key.id()));
         let mail = &mut self.out[part.index()];
+        mail.earliest = mail.earliest.min(parcel.at);
         mail.parcels.push(parcel);
         mail.extras.extend(extras);
+    }
+}
+
+impl Net {
+    /// A packet leaves for another part. With the hosts it keeps its place.
+    #[inline(always)]
+    fn lend(&mut self, index: PacketId) -> (Packet, Away, Option<Extras>) {
+        let extras = self.headers.extras(index);
+        match self.headers.away(index) {
+            Some(away) => (self.packets.take(index), away, extras),
+            None => {
+                let away = Away { home: index, flow: self.headers.flow(index) };
+                (*self.packets.get(index), away, extras)
+            }
+        }
+    }
+
+    /// A packet comes from another part. Where it is now.
+    #[inline(always)]
+    fn accept(&mut self, packet: &Packet, away: Away, extras: Option<&Extras>) -> PacketId {
+        let index = if self.headers.are_here() {
+            self.packets.put(away.home, packet);
+            away.home
+        } else {
+            let index = self.packets.add(packet);
+            self.headers.set_away(index, away);
+            index
+        };
+        if let Some(extras) = extras {
+            self.headers.put(index, extras);
+        }
+        index
+    }
+
+    /// Moves a packet from another part, while nobody simulates. Where it is now.
+    pub(super) fn take_packet(&mut self, from: &mut Self, index: PacketId) -> PacketId {
+        let (packet, away, extras) = from.lend(index);
+        self.accept(&packet, away, extras.as_ref())
     }
 }
 
@@ -109,24 +166,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// A packet leaves for a port of another part.
     #[inline(never)]
     pub(crate) fn cross_border(&mut self, at: Instant, key: Key, index: PacketId) {
-        let extras = self.net.headers.extras(index);
-        let header = *self.net.headers.get(index);
-        let packet = self.net.packets.take(index);
-        self.border.parcel(Parcel { header, packet, at, key }, extras);
+        let (packet, away, extras) = self.net.lend(index);
+        self.border.parcel(Parcel { packet, at, key, away }, extras);
     }
 
     /// Takes in what other parts have sent, all of which lies ahead.
     pub(super) fn take_mail(&mut self, mail: &mut Mail) {
+        assert!(mail.earliest >= self.now, "mail from another thread comes too late");
+        mail.earliest = Instant::MAX;
         let mut extras = mail.extras.drain(..);
-        for parcel in mail.parcels.drain(..) {
-            assert!(parcel.at >= self.now, "a packet from another thread comes too late");
-            let index = self.net.packets.add(&parcel.packet);
-            self.net.headers.put(index, &parcel.header, extras.next().as_ref());
-            self.events.push(Event { at: parcel.at, key: parcel.key, data: index.0 });
+        for Parcel { packet, at, key, away } in mail.parcels.drain(..) {
+            let index = self.net.accept(&packet, away, extras.next().as_ref());
+            self.events.push(Event { at, key, data: index.0 });
         }
-        for pause in mail.pauses.drain(..) {
-            assert!(pause.at >= self.now, "a pause from another thread comes too late");
-            self.events.push(pause);
-        }
+        mail.pauses.drain(..).for_each(|pause| self.events.push(pause));
+        mail.lost.drain(..).for_each(|home| self.net.packets.release(home));
     }
 }

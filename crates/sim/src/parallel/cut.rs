@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::id::Table;
 use crate::net::Net;
+use crate::parallel::effort::Effort;
 use std::sync::Arc;
 use xoff_fabric::model::{Fabric, PortId, SwitchId};
 use xoff_units::Span;
@@ -49,6 +50,10 @@ pub(super) struct Cut {
     pub(super) switches: Vec<Vec<SwitchId>>,
     /// Nothing that one part does is felt in another before this time.
     pub(super) lookahead: Span,
+    /// What hosts sent and received of late, in packets.
+    pub(super) by_hosts: u64,
+    /// By part, what its switches sent.
+    pub(super) by_switches: Vec<u64>,
 }
 
 impl Cut {
@@ -66,7 +71,12 @@ impl Cut {
 impl<Q: EventQueue> Engine<'_, Q> {
     /// Cuts the fabric into so many parts of about the same work, by what was sent since `before`, which is then
     /// what was sent by now.
-    pub(super) fn cut_into(&self, parts: usize, before: &mut Table<PortId, u64>) -> Cut {
+    pub(super) fn cut_into(
+        &self,
+        parts: usize,
+        before: &mut Table<PortId, u64>,
+        effort: &Effort,
+    ) -> Cut {
         let sent = |port: PortId| -> u64 {
             self.net.ports[port].lanes.iter().map(|lane| lane.tx_packets).sum()
         };
@@ -75,17 +85,18 @@ impl<Q: EventQueue> Engine<'_, Q> {
         // Nothing is free: where nothing was sent, switches count by their ports.
         let load = |port: PortId| now[port] - before[port] + 1;
         let nics = self.net.ports.enumerate().filter(|(_, port)| port.is_nic());
-        // An event of a host takes longer than one of a switch, and there are fewer of them for a packet: about the same.
-        let hosts: u64 = nics.map(|(id, port)| load(id) + load(port.peer())).sum();
+        let by_hosts: u64 = nics.map(|(id, port)| load(id) + load(port.peer())).sum();
         let of_switch = |switch: &xoff_fabric::model::Switch| -> u64 {
             switch.ports.clone().map(|port| load(PortId(port))).sum()
         };
         let loads: Vec<u64> = self.fabric.switches.iter().map(of_switch).collect();
-        let dealt = deal(hosts, &loads, parts);
+        let dealt = deal(effort.of_hosts(by_hosts), &loads, parts);
         let mut owners = vec![PartId::HOSTS; self.net.ports.len()];
         let mut switches = vec![Vec::new(); parts];
+        let mut by_switches = vec![0; parts];
         for (switch, &part) in (0..).map(SwitchId).zip(&dealt) {
             switches[part].push(switch);
+            by_switches[part] += loads[switch.index()];
             for port in self.fabric.switches[switch.index()].ports.clone() {
                 owners[port as usize] = PartId::new(part);
             }
@@ -93,7 +104,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         *before = now;
         let owners = Owners(owners.into());
         let lookahead = lookahead(&self.net, &owners);
-        Cut { owners, switches, lookahead }
+        Cut { owners, switches, lookahead, by_hosts, by_switches }
     }
 }
 
@@ -140,7 +151,7 @@ mod tests {
         for hosts in [0, 7, 1000] {
             for parts in 1..9 {
                 let loads: Vec<u64> = (0..40).map(|n| n * 37 % 23).collect();
-                let dealt = deal(hosts, &loads, parts);
+                let dealt = deal(effort.of_hosts(by_hosts), &loads, parts);
                 assert!(dealt.is_sorted() && dealt.iter().all(|&part| part < parts));
             }
         }

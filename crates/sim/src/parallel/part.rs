@@ -33,7 +33,7 @@ impl<'a> Engine<'a, Wheel> {
     /// A part without switches so far, for the same run.
     pub(super) fn part(&self, settings: &Settings) -> Self {
         let net = Net {
-            headers: self.net.headers.like(),
+            headers: self.net.headers.elsewhere(),
             packets: Packets::new(PACKETS),
             ports: self.net.ports.clone(),
             profiles: self.net.profiles.clone(),
@@ -59,7 +59,7 @@ impl<'a> Engine<'a, Wheel> {
         let observation = Observation::new(self.fabric, silent, settings);
         let faults = Faults::new(self.fabric, Vec::new());
         let hosts = Hosts::none(&self.hosts.flows);
-        let events = super::wheel(self.fabric, settings);
+        let events = super::wheel(self.fabric, settings, settings.threads.count);
         Engine::new(self.fabric, events, (net, hosts), faults, observation, Instant::MAX)
     }
 
@@ -112,8 +112,6 @@ impl<'a> Engine<'a, Wheel> {
         }
         whole.accounts.take_in(&mut self.accounts);
         whole.observation.count_more(self.observation.take_events());
-        whole.net.headers.written += std::mem::take(&mut self.net.headers.written);
-        whole.net.headers.written_bytes += std::mem::take(&mut self.net.headers.written_bytes);
         let stirred = std::mem::take(&mut self.net.deadlocks.stirred);
         whole.net.deadlocks.stirred |= stirred;
         let search = self.border.search.take();
@@ -145,21 +143,18 @@ impl<'a> Engine<'a, Wheel> {
 
     /// Moves the packets that wait at a port, whose state is here already.
     fn move_queues(&mut self, from: &mut Net, port: PortId) {
-        let here = &mut self.net.ports[port];
-        for lane in here.lanes.iter_mut().filter(|lane| !lane.queue.is_empty()) {
-            let (mut old, deepest) = (lane.queue, lane.queue.deepest);
-            lane.queue.clear();
+        for class in 0..self.net.ports[port].lanes.len() {
+            let mut queue = self.net.ports[port].lanes[class].queue;
+            let (mut old, deepest) = (queue, queue.deepest);
+            queue.clear();
             while !old.is_empty() {
                 let (index, packet) = old.pop(&mut from.packets);
-                let (packet, size) = (*packet, packet.size);
-                let extras = from.headers.extras(index);
-                let header = *from.headers.get(index);
-                from.packets.release(index);
-                let index = self.net.packets.add(&packet);
-                self.net.headers.put(index, &header, extras.as_ref());
-                lane.queue.push(&mut self.net.packets, index, size);
+                let size = packet.size;
+                let index = self.net.take_packet(from, index);
+                queue.push(&mut self.net.packets, index, size);
             }
-            lane.queue.deepest = deepest;
+            queue.deepest = deepest;
+            self.net.ports[port].lanes[class].queue = queue;
         }
     }
 
@@ -168,12 +163,7 @@ impl<'a> Engine<'a, Wheel> {
         if !event.key.is(Kind::Arrive) && !event.key.is(Kind::Deliver) {
             return event;
         }
-        let old = PacketId(event.data);
-        let extras = from.headers.extras(old);
-        let header = *from.headers.get(old);
-        let packet = from.packets.take(old);
-        let index = self.net.packets.add(&packet);
-        self.net.headers.put(index, &header, extras.as_ref());
+        let index = self.net.take_packet(from, PacketId(event.data));
         Event { data: index.0, ..event }
     }
 

@@ -11,6 +11,7 @@ use crate::engine::{Engine, WINDOW_END, WINDOW_END_AT_SAMPLE};
 use crate::event::{EventQueue, Key};
 use crate::parallel::border::Mail;
 use crate::parallel::clock::{Clock, News};
+use crate::parallel::effort::{Busy, Stopwatch};
 use crate::report::{Outcome, Sections};
 use crate::wheel::Wheel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,6 +58,8 @@ pub(super) struct Section {
     post: Vec<[Mutex<Mail>; 2]>,
     parts: usize,
     terms: Terms,
+    /// By part.
+    pub(super) busy: Vec<Busy>,
 }
 
 /// How a section ended for the hosts' part.
@@ -72,7 +75,8 @@ pub(super) struct Ended {
 impl Section {
     pub(super) fn new(parts: usize, terms: Terms) -> Self {
         let post = (0..parts * parts).map(|_| Default::default()).collect();
-        Self { clock: Clock::new(parts), post, parts, terms }
+        let busy = (0..parts).map(|_| Busy::default()).collect();
+        Self { clock: Clock::new(parts), post, parts, terms, busy }
     }
 
     fn mail(&self, from: usize, to: usize, step: usize) -> MutexGuard<'_, Mail> {
@@ -91,7 +95,7 @@ impl Section {
     fn send(&self, engine: &mut Engine<'_, Wheel>, me: usize, step: usize) -> Instant {
         let mut earliest = Instant::MAX;
         for (to, out) in engine.border.out.iter_mut().enumerate() {
-            earliest = earliest.min(out.earliest());
+            earliest = earliest.min(out.earliest);
             if !out.is_empty() {
                 let mut mail = self.mail(me, to, step);
                 debug_assert!(mail.is_empty(), "mail was not fetched");
@@ -111,7 +115,9 @@ impl Section {
         // How far the hosts' part is, and where it goes.
         let mut lead = (terms.start, WINDOW_END);
         let mut target = terms.end(limit.min(terms.start + terms.window), next_sample);
+        let mut watch = Stopwatch::started();
         for step in 0.. {
+            watch.start();
             self.receive(engine, me, step);
             let ended = engine.run_window(if leads { target } else { lead });
             if std::mem::take(&mut sample_is_due) {
@@ -134,6 +140,7 @@ impl Section {
                 }
             }
             news.earliest = self.send(engine, me, step).min(engine.events.earliest());
+            watch.stop();
             let all = self.clock.end_step(me, step, news);
             tally.add(&Sections {
                 steps: 1,
@@ -161,6 +168,7 @@ impl Section {
             let next = limit.min(lead.0.max(all.earliest) + terms.window);
             target = terms.end(next, next_sample);
         }
+        self.busy[me].set(watch.total);
         Ended { outcome, tally, next_sample }
     }
 }

@@ -1,9 +1,10 @@
 //! Transport headers: what only the two ends of a flow read of a packet.
 //!
 //! What switches read of a packet is a small value of its own ([`crate::switch::packet`]); the header has the same id. It
-//! is written when the packet is made, and not read after the packet was delivered or dropped.
+//! is written when the packet is made, and not read after the packet was delivered or dropped. It stays with the hosts: where
+//! threads simulate switches alone, a packet has its place there and its flow instead ([`Away`]).
 
-use crate::id::{Entropy, FlowId, PacketId, Table};
+use crate::id::{Entropy, FlowId, Id, PacketId, Table};
 use xoff_transport::{IntHop, IntStack};
 use xoff_units::Instant;
 use xoff_wire::{Header, MAX_HEADER_LEN};
@@ -19,10 +20,20 @@ pub(crate) struct PacketHeader {
     pub(crate) flow: FlowId,
 }
 
+/// What a part without hosts knows of a packet instead of its header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Away {
+    /// The packet's place with the hosts, which is kept until it comes back or is lost.
+    pub(crate) home: PacketId,
+    pub(crate) flow: FlowId,
+}
+
 /// The headers of all packets alive, by packet, and how many were ever written.
 #[derive(Default)]
 pub(crate) struct Headers {
     headers: Table<PacketId, PacketHeader>,
+    /// Instead of headers, where there are no hosts.
+    away: Option<Table<PacketId, Away>>,
     /// Packets made, and their bytes.
     pub(crate) written: u64,
     pub(crate) written_bytes: u64,
@@ -77,26 +88,52 @@ impl Headers {
         Some(Extras { int, entropy })
     }
 
-    /// Puts down the header of a packet that was made on another thread, and is counted there.
-    pub(crate) fn put(&mut self, index: PacketId, header: &PacketHeader, extras: Option<&Extras>) {
-        match self.headers.get_mut(index) {
-            Some(place) => *place = *header,
-            None => self.headers.push(*header),
-        }
-        let Some(extras) = extras else { return };
-        self.prepare(index);
+    /// Puts down what a packet has taken along.
+    #[cold]
+    pub(crate) fn put(&mut self, index: PacketId, extras: &Extras) {
+        let places = index.index() + 1;
         if let Some(int) = extras.int {
+            self.ints.resize(self.ints.len().max(places), IntStack::EMPTY);
             self.ints[index] = int;
         }
         if self.recycles {
+            self.entropies.resize(self.entropies.len().max(places), None);
             self.entropies[index] = extras.entropy;
         }
     }
 
-    /// Headers of a thread that makes no packets of its own: none yet, and kept like these.
-    pub(crate) fn like(&self) -> Self {
+    /// Where the hosts are not: no headers, and of each packet where it has one.
+    pub(crate) fn elsewhere(&self) -> Self {
         let Self { checked, collects, recycles, tables, .. } = *self;
-        Self { checked, collects, recycles, tables, ..Self::default() }
+        Self { away: Some(Table::new()), checked, collects, recycles, tables, ..Self::default() }
+    }
+
+    /// Whether the hosts are here, and with them all headers.
+    #[inline(always)]
+    pub(crate) fn are_here(&self) -> bool {
+        self.away.is_none()
+    }
+
+    /// What is known of a packet where the hosts are not.
+    #[inline(always)]
+    pub(crate) fn away(&self, index: PacketId) -> Option<Away> {
+        self.away.as_ref().map(|away| away[index])
+    }
+
+    /// A packet whose header is with the hosts has come to a place here.
+    #[inline(always)]
+    pub(crate) fn set_away(&mut self, index: PacketId, known: Away) {
+        let away = self.away.as_mut().expect("packets have headers with the hosts");
+        match away.get_mut(index) {
+            Some(place) => *place = known,
+            None => away.push(known),
+        }
+    }
+
+    /// The flow that a packet belongs to.
+    #[inline(always)]
+    pub(crate) fn flow(&self, index: PacketId) -> FlowId {
+        self.away(index).map_or_else(|| self.get(index).flow, |away| away.flow)
     }
 
     /// What few runs do for every header.

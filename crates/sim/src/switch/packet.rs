@@ -130,6 +130,12 @@ impl Packets {
         packet
     }
 
+    /// A packet comes back to its place.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, index: PacketId, packet: &Packet) {
+        self.packets[index] = *packet;
+    }
+
     /// Packets alive.
     pub(crate) fn live(&self) -> u64 {
         let mut free = 0;

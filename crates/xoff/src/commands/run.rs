@@ -10,6 +10,7 @@ use crate::output::number::time;
 use crate::output::progress::{Bar, Work};
 use crate::output::style::Style;
 use crate::output::{self, stdout_width, summary};
+use crate::pool;
 use clap::ArgGroup;
 use std::collections::BTreeSet;
 use std::fs;
@@ -99,10 +100,10 @@ pub(crate) struct Args {
     /// of the run
     #[arg(long, value_name = "TIME", default_value = "15s", requires = "stores")]
     interval: Span,
-    /// Simulate on so many threads at most, which changes no result. Others join when a run turns out to be long; they are worth it
-    /// on large fabrics and idle cores (docs/benchmarks.md)
-    #[arg(long, value_name = "N", default_value = "1")]
-    threads: NonZero<usize>,
+    /// Simulate on so many threads at most, by default one for each core, which changes no result. Others join when a run turns
+    /// out to be long, and as long as that is quicker
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
     /// Encode and decode every packet's header on its way, and fail if one changes
     #[arg(long)]
     check_wire: bool,
@@ -133,7 +134,7 @@ impl Args {
             remote_write: None,
             otlp: None,
             interval: Span::from_ms(15_000),
-            threads: NonZero::<usize>::MIN,
+            threads: Some(NonZero::<usize>::MIN),
             check_wire: false,
             command: Some(command),
         }
@@ -162,7 +163,7 @@ pub(crate) fn simulate(args: &Args, scene: &Scene) -> Result<Exit, Failure> {
     let settings = Settings {
         check_wire: args.check_wire,
         scrape_period,
-        threads: Threads::up_to(args.threads.get()),
+        threads: Threads::up_to(args.threads.map_or_else(pool::cores, NonZero::get)),
         ..scene.settings()
     };
     let mut bar = (!args.quiet && !args.json && std::io::stderr().is_terminal())
@@ -243,7 +244,7 @@ impl Run<'_> {
         if !self.args.quiet {
             let left_out = xoff_results::jobs::left_out(&results.case, &results.report.jobs);
             left_out.iter().for_each(|note| say(Level::Note, note));
-            let asked = self.args.threads.get() > 1;
+            let asked = self.args.threads.is_some_and(|threads| threads.get() > 1);
             if let (true, Some(reason)) = (asked, results.report.sections.one) {
                 say(Level::Note, &format!("simulated on one thread: {reason}"));
             }

@@ -119,8 +119,7 @@ fn conclude(args: &Args, folder: &Folder, source: &Source) -> Result<Exit, Failu
 }
 
 fn threads(args: &Args) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    args.threads.unwrap_or(cores)
+    args.threads.unwrap_or_else(pool::cores)
 }
 
 /// A name as that of a folder.

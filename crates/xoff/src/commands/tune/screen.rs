@@ -60,8 +60,7 @@ fn values(knob: &Knob) -> String {
 
 /// Says what would be tuned, and how long it takes by the present setting.
 pub(super) fn dry_run(args: &Args, source: &Source) -> Result<Exit, Failure> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let (plan, threads) = (&source.plan, args.threads.unwrap_or(cores));
+    let (plan, threads) = (&source.plan, args.threads.unwrap_or_else(crate::pool::cores));
     let knob = |knob: &Knob| DryKnob {
         knob: knob.name().to_owned(),
         keys: knob.axis.keys.iter().map(ToString::to_string).collect(),
