@@ -157,7 +157,7 @@ impl<'a> Engine<'a, Wheel> {
                     }
                 });
             }
-            let (sent, effort, section) = (Table::new(), Effort::USUAL, FIRST_SECTION);
+            let (sent, effort, section) = (Table::new(), Effort::default(), FIRST_SECTION);
             let mut crew = Crew { parts: &parts, orders, done, sent, effort, section };
             self.run_with(&mut crew, patience, tempo)
         })

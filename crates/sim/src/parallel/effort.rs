@@ -5,27 +5,43 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a packet takes at a switch.
-const UNIT: u64 = 64;
-
 /// Times of less than this say nothing.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// What a packet takes at a host, where it takes [`UNIT`] at a switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Effort(u64);
+/// What a packet takes at a host and at a switch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Effort {
+    hosts: Work,
+    switches: Work,
+}
+
+/// Packets, and the seconds that they took. Of what was seen before the last section, half counts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Work {
+    packets: f64,
+    seconds: f64,
+}
+
+impl Work {
+    fn add(&mut self, packets: u64, seconds: f64) {
+        self.packets = self.packets / 2.0 + packets as f64;
+        self.seconds = self.seconds / 2.0 + seconds;
+    }
+
+    fn per_packet(&self) -> f64 {
+        self.seconds / self.packets
+    }
+}
 
 impl Effort {
-    /// Before anything was measured: a host has fewer events for a packet, and they take longer.
-    pub(super) const USUAL: Self = Self(UNIT);
-
-    /// So many packets of hosts, in packets of switches.
-    pub(super) fn of_hosts(self, packets: u64) -> u64 {
-        packets.saturating_mul(self.0) / UNIT
+    /// So many packets of hosts, in packets of switches: as many, before anything was measured.
+    pub(super) fn of_hosts(&self, packets: u64) -> u64 {
+        let ratio = self.hosts.per_packet() / self.switches.per_packet();
+        let ratio = if ratio.is_nan() { 1.0 } else { ratio.clamp(0.25, 16.0) };
+        (packets as f64 * ratio) as u64
     }
 
     /// Learns from a section: what parts had to do, in packets, and for how long they were busy. The first has the hosts.
-    /// A quarter of what was believed before stays, so that one odd section is not all.
     pub(super) fn learn(&mut self, hosts: u64, switches: &[u64], busy: &[Duration]) {
         let [own, others @ ..] = switches else { return };
         let (first, rest) = (busy[0], busy[1..].iter().sum::<Duration>());
@@ -33,11 +49,10 @@ impl Effort {
         if first < SHORTEST || rest < SHORTEST || others == 0 || hosts == 0 {
             return;
         }
+        self.switches.add(others, rest.as_secs_f64());
         // Of the first part's time, what its switches do not explain.
-        let packet = rest.as_secs_f64() / others as f64;
-        let of_hosts = (first.as_secs_f64() - packet * *own as f64) / hosts as f64;
-        let seen = (of_hosts / packet * UNIT as f64) as u64;
-        self.0 = (self.0 + 3 * seen.clamp(UNIT / 4, UNIT * 16)).div_ceil(4);
+        let explained = self.switches.per_packet() * *own as f64;
+        self.hosts.add(hosts, (first.as_secs_f64() - explained).max(0.0));
     }
 }
 
@@ -132,7 +147,7 @@ mod tests {
     #[test]
     fn what_hosts_take_is_learned_from_sections() {
         let ms = Duration::from_millis;
-        let mut effort = Effort::USUAL;
+        let mut effort = Effort::default();
         assert_eq!(effort.of_hosts(10), 10);
         // A packet takes 1 us at a switch, and 3 at a host.
         for _ in 0..10 {
@@ -149,15 +164,16 @@ mod tests {
     #[test]
     fn odd_sections_teach_little() {
         let ms = Duration::from_millis;
-        let mut effort = Effort::USUAL;
+        let mut effort = Effort::default();
         effort.learn(0, &[1, 1], &[ms(9), ms(9)]);
         effort.learn(10, &[1, 0], &[ms(9), ms(9)]);
         effort.learn(10, &[1, 1], &[ms(9), Duration::ZERO]);
         effort.learn(10, &[1], &[ms(9)]);
-        assert_eq!(effort, Effort::USUAL);
+        assert_eq!(effort.of_hosts(100), 100);
         effort.learn(10, &[1000, 1], &[ms(1), ms(9)]);
-        effort.learn(1, &[1, 1000], &[ms(900), ms(1)]);
-        assert!((UNIT / 4..=UNIT * 16).contains(&effort.0));
+        assert_eq!(effort.of_hosts(100), 25);
+        effort.learn(1, &[1, 1_000_000], &[ms(900_000), ms(1)]);
+        assert_eq!(effort.of_hosts(100), 1600);
     }
 
     #[test]
