@@ -90,7 +90,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
             switch.ports.clone().map(|port| load(PortId(port))).sum()
         };
         let loads: Vec<u64> = self.fabric.switches.iter().map(of_switch).collect();
-        let dealt = deal(hosts, &loads, parts);
+        let dealt = deal(effort.of_hosts(by_hosts), &loads, parts);
         let mut owners = vec![PartId::HOSTS; self.net.ports.len()];
         let mut switches = vec![Vec::new(); parts];
         let mut by_switches = vec![0; parts];
