@@ -92,7 +92,7 @@ fn report(
     report.unknown = remarks(RemarkKind::Unknown);
     report.unknown += cables.remarks.len();
     report.malformed = remarks(RemarkKind::Malformed);
-    report.malformed += remarks(RemarkKind::Truncated);
+    report.malformed += remarks(RemarkKind::Undefined) + remarks(RemarkKind::Truncated);
     report.foreign = remarks(RemarkKind::Foreign);
     report.unchecked = unchecked(devices);
     report

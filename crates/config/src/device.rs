@@ -387,6 +387,8 @@ pub enum RemarkKind {
     Unknown,
     /// It is known, but its value cannot be read.
     Malformed,
+    /// It names something that is defined nowhere.
+    Undefined,
     /// The text ends in the middle of it: what would follow is not there.
     Truncated,
     /// The line that the system writes last is not there.
@@ -404,6 +406,7 @@ impl RemarkKind {
             RemarkKind::Foreign => "foreign",
             RemarkKind::Unknown => "unknown",
             RemarkKind::Malformed => "malformed",
+            RemarkKind::Undefined => "undefined",
             RemarkKind::Truncated => "truncated",
             RemarkKind::Unended => "without its end",
             RemarkKind::Rewrite => "rewrites DSCPs",

@@ -241,9 +241,8 @@ impl<'a> Fixer<'a> {
         let input = Input { name: &device.name, file, text: &text };
         let mut after = system.parse(&input);
         after.files = device.files.clone();
-        let strange = |device: &Device| {
-            device.count(RemarkKind::Unknown) + device.count(RemarkKind::Malformed)
-        };
+        let kinds = [RemarkKind::Unknown, RemarkKind::Malformed, RemarkKind::Undefined];
+        let strange = |device: &Device| kinds.map(|kind| device.count(kind)).iter().sum::<usize>();
         (strange(&after) <= strange(device) && after.name == device.name)
             .then_some((after, Some(text)))
     }

@@ -14,6 +14,7 @@ use crate::intent::Agreement;
 use crate::number::Dscp;
 use crate::qos::{Levels, QueueSettings, Trust};
 use crate::system::SystemId;
+use crate::text::fit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,6 +70,8 @@ pub(super) fn adopt(
                 habits.add(device.system.name(), difference);
             }
         }
+        // What queues had that devices do not use is the others'.
+        habit.scale_turns();
     }
     for (meant, usual) in meant.iter_mut().zip(&reference.devices) {
         if let Some(meant) = meant {
@@ -162,14 +165,12 @@ impl Habit<'_> {
         if usual == meant || usual == 0 || meant == 0 {
             return;
         }
-        for queue in Arc::make_mut(&mut self.port.queues) {
-            queue.scheduling = queue.scheduling.map(|turn| match turn {
-                Scheduling::Weighted(weight) => {
-                    let scaled = (u64::from(weight) * usual + meant / 2) / meant;
-                    Scheduling::Weighted(scaled.clamp(1, 100).try_into().unwrap_or(weight))
-                }
-                Scheduling::Strict => Scheduling::Strict,
-            });
+        let Ok(usual) = u32::try_from(usual) else { return };
+        let queues = Arc::make_mut(&mut self.port.queues);
+        let mut turns = queues.each_ref().map(|queue| queue.scheduling.get());
+        fit::shares_of(&mut turns, usual);
+        for (queue, turn) in queues.iter_mut().zip(turns) {
+            queue.scheduling = queue.scheduling.map(|said| turn.unwrap_or(said));
         }
     }
 

@@ -290,6 +290,10 @@ rules! {
         "a statement about RoCE has a value that cannot be read",
         "The device may refuse the statement, or mean something by it that was not checked.",
         "Correct the value.";
+    UNDEFINED = Warning "undefined-name":
+        "a profile, map or policy is used that is not defined",
+        "The device refuses the statement, or leaves the port with its defaults.",
+        "Define it, or use one that is defined.";
     TRUNCATED = Error "truncated":
         "the text of a device is cut off",
         "What stands behind the cut was not read: what is missing there looks like a mistake, and what is wrong there is \

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Devices that a device is compared with.
 pub(super) const MOST_SIBLINGS: usize = 3;
+/// Ports that one statement is about.
+const MOST_PORTS: usize = 256;
 /// Differences beyond which two devices are not alike.
 const MOST_DIFFERENCES: usize = 48;
 
@@ -57,11 +59,19 @@ impl Spoken {
             if without.contains(&line) || statement.words().any(own) {
                 continue;
             }
-            let port =
-                statement.words().map(PortName::new).find(|name| device.ports.contains_key(name));
-            match port {
-                Some(port) => spoken.ports.entry(port).or_default().push(statement),
-                None => spoken.common.push(statement),
+            // A statement about a list of ports is one about each.
+            let known = |name: &PortName| device.ports.contains_key(name);
+            let listed = statement.listed_ports().take(MOST_PORTS).filter(known);
+            let mut ports: Vec<PortName> = listed.collect();
+            if ports.is_empty() {
+                ports.extend(statement.words().map(PortName::new).find(known));
+            }
+            for port in &ports {
+                let one = statement.for_port(port.as_str(), port.as_str());
+                spoken.ports.entry(port.clone()).or_default().push(one);
+            }
+            if ports.is_empty() {
+                spoken.common.push(statement);
             }
         }
         spoken

@@ -26,6 +26,7 @@ pub(super) fn cut(devices: &[Device]) -> Cut {
 
 pub(super) fn check(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Collector<'_>) {
     unreadable(index, device, found);
+    undefined(index, device, found);
     unchecked(scene, index, device, found);
     // Whoever keeps files may leave the end out: what there is was checked.
     let end = device.remarks.iter().find(|remark| remark.kind == RemarkKind::Unended);
@@ -94,4 +95,16 @@ fn unreadable(index: usize, device: &Device, found: &mut Collector<'_>) {
     };
     let places = all().take(MOST).map(|remark| remark.place);
     found.device(index, Fault::new(&rule::MALFORMED, message).at(places));
+}
+
+/// Profiles, maps and policies that are used and not there.
+fn undefined(index: usize, device: &Device, found: &mut Collector<'_>) {
+    let all = || device.remarks.iter().filter(|remark| remark.kind == RemarkKind::Undefined);
+    let message = match all().count() {
+        0 => return,
+        1 => "something is named that is not defined".to_owned(),
+        count => format!("{count} statements name what is not defined"),
+    };
+    let places = all().take(MOST).map(|remark| remark.place);
+    found.device(index, Fault::new(&rule::UNDEFINED, message).at(places));
 }

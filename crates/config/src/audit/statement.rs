@@ -1,6 +1,8 @@
 //! Single statements in their context, as text: what has to be entered so that a device says a line at the place
 //! where another one stands.
 
+use crate::cumulus::ports_of_list;
+use crate::device::PortName;
 use crate::system::SystemId;
 use serde_json::{Map, Value};
 
@@ -59,10 +61,26 @@ impl Statement {
         Self { parents: self.parents.clone(), own: other.own.clone() }
     }
 
-    /// The statement for another port: where its name stands, the other one does.
+    /// The statement for another port: where its name stands, alone or in a list, the other one does.
     pub(super) fn for_port(&self, from: &str, to: &str) -> Self {
-        let moved = |text: &String| replace_word(text, from, to);
+        let listed = |word: &str| {
+            let (list, end) = word.split_at(word.trim_end_matches(':').len());
+            let has = is_list(list) && ports_of_list(list).iter().any(|one| one == from);
+            if has { format!("{to}{end}") } else { word.to_owned() }
+        };
+        let moved = |text: &String| {
+            let words: Vec<String> = text.split(' ').map(listed).collect();
+            replace_word(&words.join(" "), from, to)
+        };
         Self { parents: self.parents.iter().map(moved).collect(), own: moved(&self.own) }
+    }
+
+    /// The ports of lists in it.
+    pub(super) fn listed_ports(&self) -> impl Iterator<Item = PortName> {
+        let texts = self.parents.iter().chain([&self.own]);
+        let words = texts.flat_map(|text| text.split(' ')).map(|word| word.trim_end_matches(':'));
+        let listed = words.filter(|word| is_list(word)).flat_map(ports_of_list);
+        listed.map(|name| PortName::new(&name))
     }
 
     /// Its words and those of what it stands in, without quotation marks.
@@ -255,6 +273,11 @@ fn json(statements: &[Statement]) -> String {
 }
 
 /// `text` with every whole word `from` as `to`.
+/// Whether a word may be a list of ports as NVUE has them, `swp1-4,swp7`.
+fn is_list(word: &str) -> bool {
+    word.starts_with("swp") && word.contains([',', '-'])
+}
+
 fn replace_word(text: &str, from: &str, to: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -336,5 +359,11 @@ mod tests {
         assert_eq!(moved.parents, ["interface Ethernet2/1"]);
         let other = Statement { parents: vec!["interface Ethernet1/11".into()], own: "x".into() };
         assert_eq!(other.for_port("Ethernet1/1", "Ethernet2/1"), other);
+        let list = |own: &str| Statement { parents: Vec::new(), own: own.into() };
+        let all = list("nv set interface swp1-3,swp7s0-1 link mtu 9216");
+        assert_eq!(all.for_port("swp2", "swp9"), list("nv set interface swp9 link mtu 9216"));
+        assert_eq!(all.for_port("swp4", "swp9"), all);
+        let names: Vec<PortName> = all.listed_ports().collect();
+        assert_eq!(names, ["swp1", "swp2", "swp3", "swp7s0", "swp7s1"].map(PortName::new));
     }
 }

@@ -13,6 +13,8 @@ mod render;
 mod roce;
 mod yaml;
 
+pub(crate) use parse::ports_of_list;
+
 use crate::device::{Balancing, Device};
 use crate::place::Said;
 use crate::qos::{Levels, Reaction, Wred};

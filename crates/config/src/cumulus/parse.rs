@@ -14,7 +14,7 @@ use crate::place::{Place, Said};
 use crate::qos::Trust;
 use crate::system::{Input, System, SystemId};
 use crate::text::notes::Notes;
-use ports::names;
+pub(crate) use ports::ports_of_list;
 use std::collections::BTreeMap;
 use tunnels::Vxlan;
 use xoff_units::{Bytes, Length};
@@ -55,12 +55,13 @@ struct Pausing {
     off: bool,
 }
 
+/// Profiles of a port, each with the line that binds it.
 #[derive(Debug, Clone, Default)]
 struct Bound {
-    mapping: Option<String>,
-    scheduler: Option<String>,
-    congestion: Option<String>,
-    pfc: Option<String>,
+    mapping: Option<(String, u32)>,
+    scheduler: Option<(String, u32)>,
+    congestion: Option<(String, u32)>,
+    pfc: Option<(String, u32)>,
 }
 
 struct Parser {
@@ -238,23 +239,23 @@ impl Parser {
     fn unset(&mut self, line: u32, path: &[&str]) {
         match path {
             ["interface", list, "qos"] => {
-                for name in names(list) {
+                for name in ports_of_list(list) {
                     self.bound.remove(&name);
                     self.device.port(&name).watchdog.on = Said::Absent;
                 }
             }
             ["interface", list, "qos", kind] | ["interface", list, "qos", kind, "profile", ..] => {
-                for name in names(list) {
+                for name in ports_of_list(list) {
                     self.unbind(line, &name, kind);
                 }
             }
             ["interface", list, "link", "mtu", ..] => {
-                for name in names(list) {
+                for name in ports_of_list(list) {
                     self.device.port(&name).mtu = Said::Absent;
                 }
             }
             ["interface", list, "router", "adaptive-routing"] => {
-                for name in names(list) {
+                for name in ports_of_list(list) {
                     self.device.port(&name).balancing = Said::Absent;
                 }
             }

@@ -47,13 +47,17 @@ impl Mode {
         }
     }
 
-    /// Fills what ports do not say of their maps.
-    pub(super) fn fill_maps(self, place: Place, maps: &mut Maps) {
+    /// Fills what is not said of the box's queues.
+    pub(super) fn fill_queues(self, place: Place, maps: &mut Maps) {
         for (number, entry) in (0u8..).zip(&mut maps.class_to_queue) {
             if let (Said::Absent, Some(queue)) = (*entry, Queue::new(self.queue(number))) {
                 *entry = Said::At(queue, place);
             }
         }
+    }
+
+    /// Fills what ports do not say of their classes.
+    pub(super) fn fill_classes(self, place: Place, maps: &mut Maps) {
         if self == Mode::LossyMultiTc {
             for dscp in Dscp::all() {
                 let entry = &mut maps.dscp_to_class[dscp.index()];

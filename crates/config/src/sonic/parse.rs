@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
         let name = name.rsplit_once('|').map_or(name, |(_, name)| name);
         let found = self.table(table).iter().rev().find(|(key, _)| key.text == name);
         if found.is_none() && self.dangling.insert(format!("{table}|{name}")) {
-            self.remark(node.first, node.last, RemarkKind::Malformed);
+            self.remark(node.first, node.last, RemarkKind::Undefined);
         }
         found.map(|(_, entry)| entry)
     }

@@ -124,32 +124,39 @@ pub(crate) fn mtu_at_most(device: &mut Device, most: Bytes, limits: &mut Vec<Str
 
 /// Weights as whole percentages that add up to 100, in proportion, none of them zero.
 pub(crate) fn shares(turns: &mut [Option<Scheduling>; 8]) {
+    shares_of(turns, 100);
+}
+
+/// Weights that add up to `sum`, in proportion, none of them zero. As they are, if there are more of them than that.
+pub(crate) fn shares_of(turns: &mut [Option<Scheduling>; 8], sum: u32) {
+    let sum = u128::from(sum);
     let weights: [u128; 8] = turns.map(|turn| match turn {
         Some(Scheduling::Weighted(weight)) => u128::from(weight).max(1),
         _ => 0,
     });
     let total: u128 = weights.iter().sum();
-    if total == 0 {
+    let weighted = weights.iter().filter(|weight| **weight > 0).count();
+    if total == 0 || sum < weighted as u128 {
         return;
     }
-    let exact = |index: usize| weights[index] * 100;
+    let exact = |index: usize| weights[index] * sum;
     let mut shares: [u128; 8] = std::array::from_fn(|index| match weights[index] {
         0 => 0,
         _ => (exact(index) / total).max(1),
     });
-    // What rounding took goes to those that lost most; what the least share of one percent took
+    // What rounding took goes to those that lost most; what the least share of one took
     // comes from the largest.
-    while shares.iter().sum::<u128>() < 100 {
+    while shares.iter().sum::<u128>() < sum {
         let lost = |index: &usize| exact(*index) as i128 - (shares[*index] * total) as i128;
         let weighted = (0..8).rev().filter(|index| weights[*index] > 0);
         let Some(most) = weighted.max_by_key(lost) else { break };
         shares[most] += 1;
     }
-    while shares.iter().sum::<u128>() > 100 {
+    while shares.iter().sum::<u128>() > sum {
         let Some(largest) = (0..8).max_by_key(|index| shares[*index]) else { break };
         shares[largest] -= 1;
     }
-    assert_eq!(shares.iter().sum::<u128>(), 100, "shares of {weights:?} do not add up");
+    assert_eq!(shares.iter().sum::<u128>(), sum, "shares of {weights:?} do not add up");
     for (turn, share) in turns.iter_mut().zip(shares) {
         if let Some(Scheduling::Weighted(weight)) = turn {
             *weight = share as u32;

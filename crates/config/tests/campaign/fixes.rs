@@ -15,7 +15,7 @@ pub(crate) struct Tally {
     pub(crate) failed: usize,
     /// Findings of a mistake that have no fix.
     pub(crate) without: usize,
-    /// Why, with how often and an example.
+    /// Why it does not fix, or there is none, with how often and an example.
     reasons: BTreeMap<String, (usize, String)>,
 }
 
@@ -28,6 +28,11 @@ impl Tally {
             format!("    {count:>4} x {reason}: {example}\n")
         };
         sorted.iter().map(line).collect()
+    }
+
+    fn pass(&mut self, reason: String, example: String) {
+        self.without += 1;
+        self.reasons.entry(reason).or_insert_with(|| (0, example)).0 += 1;
     }
 
     fn fail(&mut self, reason: String, example: String) {
@@ -75,9 +80,16 @@ struct Around<'r> {
 
 fn one(case: &Case, mistake: &Mistake, finding: &Finding, around: &Around<'_>, tally: &mut Tally) {
     let Around { clean, before, with_fabric } = *around;
+    if std::env::var("XOFF_SHOW").is_ok_and(|level| level == "2") {
+        let Finding { device, message, ports, fix, .. } = finding;
+        println!("{} {device} {ports:?}: {message}\n{}{}", mistake.name, fix.apply, fix.reason);
+    }
     if finding.fix.apply.is_empty() {
-        tally.without += 1;
-        return;
+        let reason = match finding.fix.reason.as_str() {
+            "" => "not configuration".to_owned(),
+            reason => format!("none: {reason}"),
+        };
+        return tally.pass(reason, format!("`{}`: {}", mistake.name, finding.message));
     }
     let Some(texts) = applied(case, mistake, finding) else { return };
     tally.tried += 1;
@@ -93,9 +105,6 @@ fn one(case: &Case, mistake: &Mistake, finding: &Finding, around: &Around<'_>, t
             first.join(" / ")
         )
     };
-    if std::env::var("XOFF_SHOW").is_ok_and(|level| level == "2") {
-        println!("{} {}: {}\n{}", mistake.name, finding.device, finding.message, finding.fix.apply);
-    }
     if has(&after, finding) {
         return tally.fail(format!("{how}: {} stays", finding.rule.id), example());
     }

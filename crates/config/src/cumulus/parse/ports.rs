@@ -10,7 +10,7 @@ impl Parser {
     pub(super) fn interface(&mut self, line: u32, list: &str, rest: &[&str]) {
         let place = self.notes.line(line);
         let before = self.notes.remarks.len();
-        for name in names(list) {
+        for name in ports_of_list(list) {
             let port = name.starts_with("swp");
             match rest {
                 _ if !port => {
@@ -50,7 +50,7 @@ impl Parser {
                         }
                     };
                     if let Some(slot) = slot {
-                        *slot = Some((*profile).to_owned());
+                        *slot = Some(((*profile).to_owned(), line));
                     }
                 }
                 ["qos", "pfc-watchdog"] => {
@@ -81,7 +81,7 @@ impl Parser {
 }
 
 /// Interfaces of a list like `swp1,swp3-5`, `swp1s0-3` or `swp1-2,51`; at most as many as a box can have.
-pub(super) fn names(list: &str) -> Vec<String> {
+pub(crate) fn ports_of_list(list: &str) -> Vec<String> {
     const MOST: usize = 1024;
     let mut names = Vec::new();
     let mut before = "";

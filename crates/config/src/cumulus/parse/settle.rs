@@ -5,7 +5,7 @@ use crate::cumulus::buffers::Buffers;
 use crate::cumulus::{
     USUAL_CABLE, USUAL_MARKING, USUAL_MTU, USUAL_POLL_MS, USUAL_ROBUSTNESS, roce,
 };
-use crate::device::{Balancing, Device, Port};
+use crate::device::{Balancing, Device, Port, Remark, RemarkKind};
 use crate::number::{Class, Dscp, Priorities, Queue};
 use crate::place::Said;
 use crate::qos::{GroupSettings, Maps, QueueSettings, Reaction, Trust};
@@ -33,6 +33,7 @@ impl Parser {
         let mut groups_known = Vec::new();
         for name in names {
             let bound = self.bound.remove(&name).unwrap_or_default();
+            self.undefined(&bound);
             let (trust, maps) = self.maps(&bound);
             let queues = self.queues(&bound);
             let pausing = self.pausing_of(&bound);
@@ -60,10 +61,29 @@ impl Parser {
         self.device
     }
 
+    /// Remarks profiles that are bound and not defined: the box refuses them.
+    fn undefined(&mut self, bound: &Bound) {
+        let lines = [
+            missing(&self.mapping, &bound.mapping),
+            missing(&self.scheduler, &bound.scheduler),
+            missing(&self.congestion, &bound.congestion),
+            missing(&self.pfc, &bound.pfc),
+        ];
+        for line in lines.into_iter().flatten() {
+            // One line may bind many ports.
+            let remark = Remark { place: self.notes.line(line), kind: RemarkKind::Undefined };
+            if !self.notes.remarks.contains(&remark) {
+                self.notes.remarks.push(remark);
+            }
+        }
+    }
+
     fn maps(&self, bound: &Bound) -> (Said<Trust>, Maps) {
         let mut maps = Maps::default();
-        let mapping = pick(&self.mapping, bound.mapping.as_ref());
-        let mut trust = Said::Default(if self.roce.is_some() { Trust::Both } else { Trust::Pcp });
+        let mapping = pick(&self.mapping, &bound.mapping);
+        // The mode of RoCE stands for the profile for all: a profile of its own says everything itself.
+        let mode = self.roce.filter(|_| is_global(&bound.mapping));
+        let mut trust = Said::Default(if mode.is_some() { Trust::Both } else { Trust::Pcp });
         if let Some(mapping) = mapping {
             if mapping.trust.is_said() {
                 trust = mapping.trust;
@@ -72,7 +92,10 @@ impl Parser {
         }
         maps.class_to_queue = self.queue_mapping;
         if let Some((mode, place)) = self.roce {
-            mode.fill_maps(place, &mut maps);
+            mode.fill_queues(place, &mut maps);
+        }
+        if let Some((mode, place)) = mode {
+            mode.fill_classes(place, &mut maps);
         }
         for dscp in Dscp::all() {
             if let Some(class) = Class::new(dscp.get() >> 3) {
@@ -91,16 +114,26 @@ impl Parser {
 
     fn queues(&self, bound: &Bound) -> [QueueSettings; 8] {
         let mut queues = [QueueSettings::default(); 8];
-        let congestion = pick(&self.congestion, bound.congestion.as_ref());
+        let congestion = pick(&self.congestion, &bound.congestion);
         match self.roce {
-            Some((mode, place)) => queues = mode.queues(place),
+            Some((mode, place)) => {
+                queues = mode.queues(place);
+                for queue in &mut queues {
+                    if !is_global(&bound.scheduler) {
+                        queue.scheduling = Said::Absent;
+                    }
+                    if !is_global(&bound.congestion) {
+                        queue.wred = Said::Absent;
+                    }
+                }
+            }
             // The profile for all marks queue 0 until it says something else.
             None if bound.congestion.is_none() && congestion.is_none() => {
                 queues[0].wred = Said::Default(USUAL_MARKING);
             }
             None => {}
         }
-        if let Some(turns) = pick(&self.scheduler, bound.scheduler.as_ref()) {
+        if let Some(turns) = pick(&self.scheduler, &bound.scheduler) {
             for (queue, (strict, share)) in queues.iter_mut().zip(turns) {
                 queue.scheduling = match (*strict, *share) {
                     (Said::At(true, place), _) => Said::At(Scheduling::Strict, place),
@@ -120,11 +153,12 @@ impl Parser {
     }
 
     fn pausing_of(&self, bound: &Bound) -> Pausing {
-        let mut pausing = pick(&self.pfc, bound.pfc.as_ref()).copied().unwrap_or_default();
+        let mut pausing = pick(&self.pfc, &bound.pfc).copied().unwrap_or_default();
         if pausing.off {
             pausing.priorities = pausing.priorities.map(|_| Priorities::NONE);
         }
-        if let (Some((mode, place)), Said::Absent) = (self.roce, pausing.priorities)
+        let mode = self.roce.filter(|_| is_global(&bound.pfc));
+        if let (Some((mode, place)), Said::Absent) = (mode, pausing.priorities)
             && let Some(priorities) = mode.pauses()
         {
             pausing.priorities = Said::At(priorities, place);
@@ -149,9 +183,20 @@ fn groups(port: &Port, buffers: &Buffers, roce: bool) -> [GroupSettings; 8] {
 }
 
 /// The profile a port is bound to, or the one for all.
-fn pick<'a, T>(profiles: &'a Profiles<T>, bound: Option<&String>) -> Option<&'a T> {
+fn pick<'a, T>(profiles: &'a Profiles<T>, bound: &Option<(String, u32)>) -> Option<&'a T> {
     match bound {
-        Some(name) => profiles.get(name),
+        Some((name, _)) => profiles.get(name),
         None => profiles.get(GLOBAL),
     }
+}
+
+/// Whether the profile for all holds.
+fn is_global(bound: &Option<(String, u32)>) -> bool {
+    bound.as_ref().is_none_or(|(name, _)| name == GLOBAL)
+}
+
+/// The line that binds a profile which is not defined. The one for all is there by itself.
+fn missing<T>(profiles: &Profiles<T>, bound: &Option<(String, u32)>) -> Option<u32> {
+    let (name, line) = bound.as_ref()?;
+    (name != GLOBAL && !profiles.contains_key(name)).then_some(*line)
 }

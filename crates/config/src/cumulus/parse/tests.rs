@@ -141,11 +141,11 @@ fn what_a_port_does_by_itself() {
 
 #[test]
 fn lists_of_ports() {
-    assert_eq!(names("swp1,swp3-4"), ["swp1", "swp3", "swp4"]);
-    assert_eq!(names("swp1s0-1,swp2"), ["swp1s0", "swp1s1", "swp2"]);
-    assert_eq!(names("swp1-2,51"), ["swp1", "swp2", "swp51"]);
-    assert_eq!(names("swp1-swp2"), ["swp1", "swp2"]);
-    assert_eq!(names("swp1-99999999"), ["swp1-99999999"]);
+    assert_eq!(ports_of_list("swp1,swp3-4"), ["swp1", "swp3", "swp4"]);
+    assert_eq!(ports_of_list("swp1s0-1,swp2"), ["swp1s0", "swp1s1", "swp2"]);
+    assert_eq!(ports_of_list("swp1-2,51"), ["swp1", "swp2", "swp51"]);
+    assert_eq!(ports_of_list("swp1-swp2"), ["swp1", "swp2"]);
+    assert_eq!(ports_of_list("swp1-99999999"), ["swp1-99999999"]);
     let device = read("nv set interface swp1-32 qos fast on\n");
     assert_eq!(remarks(&device), [(1, RemarkKind::Unknown)]);
 }
@@ -221,4 +221,30 @@ fn what_is_unset_at_a_port() {
     let device = unset("link mtu");
     assert_eq!(["swp1", "swp2"].map(|name| port(&device, name).mtu.is_said()), [true, false]);
     assert_eq!(remarks(&unset("qos something")), [(5, RemarkKind::Unknown)]);
+}
+
+/// The mode of RoCE stands for the profiles for all: one that a port is bound to says everything itself.
+#[test]
+fn a_profile_of_its_own_says_everything_itself() {
+    let text = "nv set qos roce\nnv set qos pfc P cable-length 30\nnv set qos congestion-control C traffic-class 0 ecn enable\n\
+                nv set interface swp1 qos pfc profile P\nnv set interface swp1 qos congestion-control profile C\n\
+                nv set interface swp2 link mtu 9000\n";
+    let device = read(text);
+    assert_eq!(remarks(&device), []);
+    let (own, usual) = (port(&device, "swp1"), port(&device, "swp2"));
+    let pauses = |port: &Port| port.pfc.get().map(|set| set.to_string());
+    assert_eq!(pauses(usual), Some("3".into()));
+    assert_eq!(own.pfc.get(), Some(Priorities::NONE));
+    assert!(usual.queues[3].wred.is_said() && !own.queues[3].wred.is_said());
+    // Whatever kind is not bound is as the mode has it.
+    assert_eq!(own.queues[6].scheduling.get(), usual.queues[6].scheduling.get());
+    assert_eq!(own.trust.get(), Some(Trust::Both));
+}
+
+#[test]
+fn profiles_that_are_bound_and_not_defined() {
+    let text = "nv set qos roce\nnv set interface swp1-4 qos pfc profile P\nnv set interface swp1 qos pfc profile default-global\n";
+    assert_eq!(remarks(&read(text)), [(2, RemarkKind::Undefined)]);
+    let defined = format!("{text}nv set qos pfc P switch-priority 3\n");
+    assert_eq!(remarks(&read(&defined)), []);
 }

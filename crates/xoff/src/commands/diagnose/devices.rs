@@ -82,7 +82,7 @@ mod tests {
     use xoff_config::audit::RULES;
 
     /// Rules about what no counter shows.
-    const WITHOUT: [&str; 13] = [
+    const WITHOUT: [&str; 14] = [
         "pfc-extra",
         "versions-differ",
         "roce-unguarded",
@@ -93,6 +93,7 @@ mod tests {
         "intent-drift",
         "fleet-drift",
         "value-unreadable",
+        "undefined-name",
         "truncated",
         "nothing-checked",
         "not-in-fabric",
