@@ -22,6 +22,8 @@ use rustix::net::sockopt::socket_recv_buffer_size;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::num::NonZero;
+use std::thread;
 use std::time::Duration;
 use xoff_transport::{Access, PathInfo, ProtectionDomain, ReceiveQueue, Slack};
 use xoff_units::{Bytes, Instant, Span};
@@ -32,6 +34,9 @@ pub(crate) const SLACK: Slack = Slack { ahead: Span::from_us(20), behind: Span::
 
 /// What is due sooner than this is not worth going to sleep for: the system wakes us later.
 const TOO_SHORT_TO_SLEEP: Duration = Duration::from_micros(60);
+
+/// A pause between two polls of a stream is slept through if it is as long as this.
+const WORTH_SLEEPING: Duration = Duration::from_micros(15);
 
 /// Messages taken before what they caused is sent.
 pub(crate) const ROUNDS: usize = 4;
@@ -208,6 +213,8 @@ impl Device {
     /// [lingers](Waiting::Linger). That is less work for both sides, but it adds as much latency,
     /// and the peer's window has to cover it. A new device has no such interval.
     pub(crate) fn moderate(&mut self, pause: Span) {
+        // Sleeps are as long as they are asked to be, and not 50 us longer. Without it pauses are longer than wanted.
+        let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
         self.moderation.set(pause);
     }
 
@@ -366,7 +373,12 @@ impl Device {
         {
             let end = self.schedule.due().min(now + self.moderation.pause());
             loop {
-                std::thread::yield_now();
+                let left = until(self.clock.now(), end);
+                if left >= WORTH_SLEEPING {
+                    thread::sleep(left);
+                } else {
+                    thread::yield_now();
+                }
                 if self.clock.now() >= end {
                     return false;
                 }

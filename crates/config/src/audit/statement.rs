@@ -101,6 +101,9 @@ impl Statement {
             (SystemId::JunosSet | SystemId::PicOs, Some(("set", rest))) => {
                 vec![with(format!("delete {rest}"))]
             }
+            (SystemId::JunosSet, Some(("deactivate", rest))) => {
+                vec![with(format!("activate {rest}"))]
+            }
             (SystemId::Cumulus, Some(("nv", rest))) => {
                 let path = rest.strip_prefix("set ").unwrap_or(rest);
                 let short = path.rsplit_once(' ').map(|(path, _)| format!("nv unset {path}"));

@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         self.braces(line, number);
     }
 
-    /// `set …` and `deactivate …`, which take a line; the prompt before them may be there still.
+    /// `set …`, `delete …`, `deactivate …` and `activate …`, which take a line; the prompt before them may be there still.
     fn command(&mut self, line: &'a str, number: u32) -> bool {
         let command = match line.find("# set ") {
             Some(at) if prompt(&line[..at + 1]).is_some() => {
@@ -110,6 +110,14 @@ impl<'a> Reader<'a> {
             match words(rest) {
                 words if !words.is_empty() && self.off.len() < MOST_OFF => self.off.push(words),
                 _ => self.found.strange.push(number),
+            }
+            return true;
+        }
+        if let Some(rest) = command.strip_prefix("activate ") {
+            let words = words(rest);
+            match self.off.iter().rposition(|off| *off == words) {
+                Some(at) => drop(self.off.remove(at)),
+                None => self.found.strange.push(number),
             }
             return true;
         }
@@ -383,6 +391,10 @@ mod tests {
         assert_eq!(flat(text), ["x", "z"]);
         assert_eq!(read(text).inactive, [1, 2]);
         assert_eq!(read(text).prompts, ["l0"]);
+        let again = format!("{text}activate a b\n");
+        assert_eq!(flat(&again), ["a b c", "a b d", "x", "z"]);
+        // What is on cannot be switched on.
+        assert_eq!(read(&format!("{again}activate a b\n")).strange.last(), Some(&8));
     }
 
     #[test]
