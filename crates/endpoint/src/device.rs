@@ -208,10 +208,11 @@ impl Device {
         self.tap.as_ref().map_or_else(|| self.socket.overflows(), Tap::overflows)
     }
 
-    /// Sets the poll interval under load: while more than 10 Gbit/s come in and nothing is sent but
-    /// answers, [`Device::wait`] lets this much time pass before it returns, even if it
-    /// [lingers](Waiting::Linger). That is less work for both sides, but it adds as much latency,
-    /// and the peer's window has to cover it. A new device has no such interval.
+    /// Sets the poll interval under load: while more than 10 Gbit/s come in or go out and hardly
+    /// anything goes the other way, [`Device::wait`] lets this much time pass before it returns, even
+    /// if it [lingers](Waiting::Linger), unless something is due. That is less work for both sides, but
+    /// it adds as much latency, and windows have to cover it. A new device has no such interval. The
+    /// thread that calls this is the one that waits.
     pub(crate) fn moderate(&mut self, pause: Span) {
         // Sleeps are as long as they are asked to be, and not 50 us longer. Without it pauses are longer than wanted.
         let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
@@ -313,7 +314,7 @@ impl Device {
     /// of this or of [`Device::wait`]; [`Progress::is_idle`] says when nothing is left.
     pub fn progress(&mut self) -> Progress {
         let (received, taken, sent) = (self.packets_in, self.taken, self.outbox.packets);
-        let bytes = self.bytes_in;
+        let (bytes_in, bytes_out) = (self.bytes_in, self.outbox.bytes);
         let waited = !self.outbox.is_empty();
         let mut now = self.clock.now();
         for _ in 0..ROUNDS {
@@ -336,7 +337,8 @@ impl Device {
             delivered: self.taken - taken,
             sent: self.outbox.packets - sent,
         };
-        self.moderation.polled(now, self.bytes_in - bytes, talks);
+        let (came, went) = (self.bytes_in - bytes_in, self.outbox.bytes - bytes_out);
+        self.moderation.polled(now, came, went);
         if !progress.is_idle() {
             self.active = now;
         }

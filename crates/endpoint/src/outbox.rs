@@ -57,14 +57,23 @@ pub(crate) struct Outbox {
     sent: usize,
     /// Bytes of all runs.
     filled: usize,
-    /// Packets put in so far.
+    /// Packets put in so far, and their bytes.
     pub(crate) packets: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Outbox {
     pub(crate) fn new() -> Self {
         let runs = Vec::with_capacity(RUNS);
-        Self { own: Vec::new(), waiting: Vec::new(), runs, sent: 0, filled: 0, packets: 0 }
+        Self {
+            own: Vec::new(),
+            waiting: Vec::new(),
+            runs,
+            sent: 0,
+            filled: 0,
+            packets: 0,
+            bytes: 0,
+        }
     }
 
     /// Whether another packet fits for sure.
@@ -151,6 +160,7 @@ impl Outbox {
         self.own.truncate(run.start);
         self.waiting.truncate(run.first);
         self.filled -= run.length;
+        self.bytes -= run.length as u64;
         Some(head)
     }
 
@@ -207,6 +217,7 @@ impl Outbox {
         let payload = if gathered { place } else { Place::NOTHING };
         self.waiting.push(Packet { split, end: self.own.len(), payload });
         self.filled += length;
+        self.bytes += length as u64;
         true
     }
 

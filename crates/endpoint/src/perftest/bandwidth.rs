@@ -62,10 +62,7 @@ impl Session {
         self.enough = enough(self.bound(), size, self.settings.pairs);
         self.written_before = self.written();
         if self.settings.measure == Measure::Bandwidth {
-            let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs as u64);
-            let each = self.peer_window.min(Bytes::new(size.saturating_mul(depth)));
-            let all = together(self.kept, self.peer_window, self.settings.pairs);
-            self.stage.device.moderate(pause((each * pairs).min(all)));
+            self.stage.device.moderate(pause(self.lasts(size)));
         }
         let (area, device) = (&self.area, &mut self.stage.device);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
@@ -86,6 +83,18 @@ impl Session {
             self.post_receives(size, self.goal())?;
         }
         Ok(())
+    }
+
+    /// How much of messages of this size is in flight at a time, one way.
+    fn lasts(&self, size: u64) -> Bytes {
+        let (depth, pairs) = (self.settings.depth as u64, self.settings.pairs);
+        let answered = self.lanes.iter().map(|lane| u64::from(lane.remote.reads.max(1))).min();
+        let posted = match self.settings.verb {
+            Verb::Read | Verb::Atomic(_) => depth.min(answered.unwrap_or(depth)),
+            Verb::Write | Verb::Send => depth,
+        };
+        let each = self.peer_window.min(Bytes::new(size.saturating_mul(posted)));
+        (each * pairs as u64).min(together(self.kept, self.peer_window, pairs))
     }
 
     /// What all queue pairs together may have in flight to a peer that says how much it keeps. Of one that does not
