@@ -2,7 +2,7 @@
 //! them. It takes hours above 1,024 GPUs, so it is asked for by name:
 //!
 //! ```sh
-//! cargo test --release -p xoff-validate --test fabrics -- --ignored --nocapture long
+//! cargo test --release -p xoff-validate --test clusters -- --ignored --nocapture long
 //! ```
 //!
 //! `XOFF_TABLE_GPUS=1024` leaves out what is larger, and `XOFF_TABLE_ROWS='dual,rail 1024:'` takes the rows whose names

@@ -67,22 +67,37 @@ fn validate_with(text: &str, choice: &Choice, confirms: bool) -> (Validation, Op
 
 /// Every experiment, two at a time.
 fn experiments(text: &str, all: &[Experiment]) -> Results {
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Results::default()));
+    let outcomes = two_at_a_time(all, |experiment| {
+        measure(experiment, text, 1, &toml::Table::new(), &mut |_| true)
+    });
+    let mut results = Results::default();
+    for (Experiment { id, .. }, outcome) in all.iter().zip(outcomes) {
+        match outcome {
+            Ok(measured) => drop(results.measured.insert(id.clone(), measured)),
+            Err(error) => drop(results.refused.insert(id.clone(), error.to_string())),
+        }
+    }
+    results
+}
+
+/// What comes of each, in their order.
+fn two_at_a_time<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while let Some(experiment) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = measure(experiment, text, 1, &toml::Table::new(), &mut |_| true);
-                    let (mut results, id) = (results.lock().unwrap(), experiment.id.clone());
-                    match outcome {
-                        Ok(measured) => drop(results.measured.insert(id, measured)),
-                        Err(error) => drop(results.refused.insert(id, error.to_string())),
-                    }
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(at) else { break };
+                    let outcome = work(one);
+                    done.lock().unwrap().insert(at, outcome);
                 }
             });
         }
     });
-    results.into_inner().unwrap()
+    let done: Vec<R> = done.into_inner().unwrap().into_values().collect();
+    assert_eq!(done.len(), all.len());
+    done
 }
 
 /// Checks that failed.

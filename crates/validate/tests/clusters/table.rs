@@ -1,7 +1,7 @@
 //! Fifty fabrics: sound ones pass, ones with a single mistake warn or fail for their reason, score below the sound one
 //! that they come from, and what is advised helps.
 
-use super::{unhappy, validate_with};
+use super::{two_at_a_time, unhappy, validate_with};
 use std::fmt::Write;
 use xoff_fabric::catalogue::Catalogue;
 use xoff_fabric::load_fabric;
@@ -274,8 +274,9 @@ fn sound_pass_and_mistakes_are_named(stride: usize) {
     let mut table = String::new();
     let mut wrong = Vec::new();
     let mut reference = 0;
-    for (name, text) in sound().into_iter().step_by(stride) {
-        let (validation, advised) = validate_with(&text, &choice(), false);
+    let sound: Vec<_> = sound().into_iter().step_by(stride).collect();
+    let validated = two_at_a_time(&sound, |(_, text)| validate_with(text, &choice(), false));
+    for ((name, _), (validation, advised)) in sound.iter().zip(validated) {
         let unhappy = unhappy(&validation);
         writeln!(
             table,
@@ -288,15 +289,19 @@ fn sound_pass_and_mistakes_are_named(stride: usize) {
         if validation.verdict != Verdict::Pass || advised.is_some() {
             wrong.push(format!("{name} is sound: {unhappy:?} {:#?}", validation.changes));
         }
-        if name == "rail, 64 GPUs" {
+        if *name == "rail, 64 GPUs" {
             reference = validation.score;
         }
     }
     let base = rail(64, "connectx-7", "tomahawk-5", "") + TUNED;
-    for (name, mistake, reason) in MISTAKES.into_iter().step_by(stride) {
+    let mistakes: Vec<_> = MISTAKES.into_iter().step_by(stride).collect();
+    let validated = two_at_a_time(&mistakes, |(_, mistake, _)| {
         let text = mistake(&base);
-        assert_ne!(text, base, "{name} changes nothing");
         let (validation, advised) = validate_with(&text, &choice(), false);
+        (text, validation, advised)
+    });
+    for ((name, _, reason), (text, validation, advised)) in mistakes.into_iter().zip(validated) {
+        assert_ne!(text, base, "{name} changes nothing");
         let unhappy = unhappy(&validation);
         let after = advised
             .as_ref()
