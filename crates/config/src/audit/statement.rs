@@ -275,12 +275,12 @@ fn json(statements: &[Statement]) -> String {
     serde_json::to_string_pretty(&Value::Object(root)).unwrap_or_default()
 }
 
-/// `text` with every whole word `from` as `to`.
 /// Whether a word may be a list of ports as NVUE has them, `swp1-4,swp7`.
 fn is_list(word: &str) -> bool {
     word.starts_with("swp") && word.contains([',', '-'])
 }
 
+/// `text` with every whole word `from` as `to`.
 fn replace_word(text: &str, from: &str, to: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
