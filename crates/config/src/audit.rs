@@ -16,6 +16,7 @@ mod finding;
 mod fix;
 mod fleet;
 mod habit;
+mod inactive;
 mod kind;
 mod known;
 mod leads;
@@ -91,8 +92,7 @@ fn report(
     let remarks = |kind| devices.iter().map(|device| device.count(kind)).sum();
     report.unknown = remarks(RemarkKind::Unknown);
     report.unknown += cables.remarks.len();
-    report.malformed = remarks(RemarkKind::Malformed);
-    report.malformed += remarks(RemarkKind::Undefined) + remarks(RemarkKind::Truncated);
+    report.malformed = remarks(RemarkKind::Malformed) + remarks(RemarkKind::Truncated);
     report.foreign = remarks(RemarkKind::Foreign);
     report.unchecked = unchecked(devices);
     report

@@ -7,6 +7,7 @@
 
 use super::cure::{self, Aspect};
 use super::finding::{Fix, Key};
+use super::inactive::activated;
 use super::rule;
 use super::scene::{Scene, Site};
 use super::sibling::{Spoken, siblings};
@@ -69,7 +70,13 @@ impl<'a> Fixer<'a> {
         let target = Target { index, rule, message, ports };
         let mut tries = self.edits(index, ports, aspect);
         tries.extend(self.compared(index, ports));
-        let rendered = [aspect, Aspect::All].map(|part| cure::fix(self.scene, index, ports, part));
+        let mut rendered =
+            [aspect, Aspect::All].map(|part| cure::fix(self.scene, index, ports, part));
+        if let Some(file) = device.files.first().and_then(|&file| self.files.get(file)) {
+            for text in tries.iter_mut().chain(&mut rendered) {
+                *text = activated(device.system, &file.text, text);
+            }
+        }
         let some = |text: &String| !text.trim().is_empty();
         if !tries.iter().chain(&rendered).any(some) {
             return Fix::none("no device or fabric file says how it should be");

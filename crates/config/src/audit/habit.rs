@@ -167,7 +167,9 @@ impl Habit<'_> {
         }
         let Ok(usual) = u32::try_from(usual) else { return };
         let queues = Arc::make_mut(&mut self.port.queues);
-        let mut turns = queues.each_ref().map(|queue| queue.scheduling.get());
+        // What a queue that is not used has, nothing, is no share that grows.
+        let some = |turn: &Scheduling| *turn != Scheduling::Weighted(0);
+        let mut turns = queues.each_ref().map(|queue| queue.scheduling.get().filter(some));
         fit::shares_of(&mut turns, usual);
         for (queue, turn) in queues.iter_mut().zip(turns) {
             queue.scheduling = queue.scheduling.map(|said| turn.unwrap_or(said));

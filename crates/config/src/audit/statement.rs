@@ -104,14 +104,32 @@ impl Statement {
             (SystemId::JunosSet, Some(("deactivate", rest))) => {
                 vec![with(format!("activate {rest}"))]
             }
+            (SystemId::JunosSet, Some(("activate", rest))) => {
+                vec![with(format!("deactivate {rest}"))]
+            }
             (SystemId::Cumulus, Some(("nv", rest))) => {
                 let path = rest.strip_prefix("set ").unwrap_or(rest);
                 let short = path.rsplit_once(' ').map(|(path, _)| format!("nv unset {path}"));
                 short.into_iter().chain([format!("nv unset {path}")]).map(with).collect()
             }
-            (SystemId::Junos, _) => vec![with(format!("delete: {}", self.own))],
+            (SystemId::Junos, _) => {
+                let switched = self.switched();
+                vec![switched.unwrap_or_else(|| with(format!("delete: {}", self.own)))]
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// Active what was inactive, and the other way, if it is said of the statement or of what it stands in.
+    fn switched(&self) -> Option<Self> {
+        let flip = |text: &String| match text.split_once(": ") {
+            Some(("inactive", rest)) => format!("active: {rest}"),
+            Some(("active", rest)) => format!("inactive: {rest}"),
+            _ => text.clone(),
+        };
+        let flipped =
+            Self { parents: self.parents.iter().map(flip).collect(), own: flip(&self.own) };
+        (flipped != *self).then_some(flipped)
     }
 }
 
@@ -200,7 +218,7 @@ fn pad(shape: Shape, depth: usize) -> String {
     " ".repeat(width * depth)
 }
 
-fn indent(line: &str) -> usize {
+pub(super) fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
@@ -353,6 +371,17 @@ mod tests {
         let value: Value = serde_json::from_str(&fix).unwrap();
         assert_eq!(value["WRED_PROFILE"]["A"]["ecn"], "ecn_all");
         assert!(Statement::at(SystemId::Sonic, text, 3).is_none());
+    }
+
+    #[test]
+    fn what_takes_inactive_away_is_active() {
+        let text = "a {\n    inactive: b c;\n    inactive: d {\n        e f;\n    }\n}\n";
+        let taken = |line| {
+            let one = Statement::at(SystemId::Junos, text, line).unwrap();
+            written(SystemId::Junos, &one.removed(SystemId::Junos))
+        };
+        assert_eq!(taken(2), "a {\n    active: b c;\n}\n");
+        assert_eq!(taken(4), "a {\n    active: d {\n        e f;\n    }\n}\n");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Statements in a hierarchy, as Junos and PicOS print them: `set` commands, or braces. Either way a
 //! statement is a path of words from the top; both forms may be mixed in one text.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A statement: all words from the top of the hierarchy.
@@ -20,6 +21,8 @@ pub(crate) struct Paths<'a> {
     pub(crate) strange: Vec<u32>,
     /// Statements that are there and switched off.
     pub(crate) inactive: Vec<u32>,
+    /// What is switched off, with all below it.
+    pub(crate) off: BTreeSet<Vec<&'a str>>,
     /// Host names that prompts show.
     pub(crate) prompts: Vec<&'a str>,
     /// The last line, where the text ends within braces, a statement or a comment.
@@ -31,8 +34,8 @@ pub(crate) struct Paths<'a> {
 const MOST_AROUND: usize = 32;
 const MOST_WORDS: usize = 256;
 
-/// Statements that switch off or take away others: each looks at all of them.
-const MOST_OFF: usize = 256;
+/// Statements that take away others: each looks at all of them.
+const MOST_DELETIONS: usize = 256;
 
 /// Takes a text apart.
 pub(crate) fn read(text: &str) -> Paths<'_> {
@@ -46,10 +49,12 @@ pub(crate) fn read(text: &str) -> Paths<'_> {
     if !reader.pending.is_empty() || !reader.levels.is_empty() || reader.comment {
         reader.found.cut = Some(text.trim_end().lines().count().max(1) as u32);
     }
-    let off = std::mem::take(&mut reader.off);
-    let Paths { statements, inactive, .. } = &mut reader.found;
+    let Paths { statements, inactive, off, .. } = &mut reader.found;
+    // Whatever came last: what is entered below a path that is off stays off.
+    let longest = off.iter().map(Vec::len).max().unwrap_or(0);
     statements.retain(|path| {
-        let kept = !off.iter().any(|prefix| path.words.starts_with(prefix));
+        let most = longest.min(path.words.len());
+        let kept = !(1..=most).any(|length| off.contains(&path.words[..length]));
         if !kept {
             inactive.push(path.line);
         }
@@ -63,12 +68,10 @@ struct Reader<'a> {
     found: Paths<'a>,
     /// Words of the statement that is being read, with their lines.
     pending: Vec<(u32, &'a str)>,
-    /// Levels that are open: how many words each added, and whether it is switched off.
-    levels: Vec<(usize, bool)>,
+    /// Levels that are open: how many words each added.
+    levels: Vec<usize>,
     around: Vec<&'a str>,
     comment: bool,
-    /// Prefixes that `deactivate` switched off.
-    off: Vec<Vec<&'a str>>,
     /// How many paths were taken away.
     deletions: usize,
 }
@@ -108,16 +111,14 @@ impl<'a> Reader<'a> {
         }
         if let Some(rest) = command.strip_prefix("deactivate ") {
             match words(rest) {
-                words if !words.is_empty() && self.off.len() < MOST_OFF => self.off.push(words),
-                _ => self.found.strange.push(number),
+                words if words.is_empty() => self.found.strange.push(number),
+                words => drop(self.found.off.insert(words)),
             }
             return true;
         }
         if let Some(rest) = command.strip_prefix("activate ") {
-            let words = words(rest);
-            match self.off.iter().rposition(|off| *off == words) {
-                Some(at) => drop(self.off.remove(at)),
-                None => self.found.strange.push(number),
+            if !self.found.off.remove(&words(rest)) {
+                self.found.strange.push(number);
             }
             return true;
         }
@@ -131,10 +132,11 @@ impl<'a> Reader<'a> {
     /// Takes away what was said so far below a path.
     fn delete(&mut self, path: &[&str], number: u32) {
         self.deletions += 1;
-        if path.is_empty() || self.deletions > MOST_OFF {
+        if path.is_empty() || self.deletions > MOST_DELETIONS {
             return self.found.strange.push(number);
         }
         self.found.statements.retain(|statement| !statement.words.starts_with(path));
+        self.found.off.retain(|off| !off.starts_with(path));
     }
 
     fn braces(&mut self, line: &'a str, number: u32) {
@@ -172,16 +174,28 @@ impl<'a> Reader<'a> {
     }
 
     fn open(&mut self, number: u32) {
-        let outer = self.levels.last().is_some_and(|(_, off)| *off);
         let mut words: Vec<&'a str> = self.pending.drain(..).map(|(_, word)| word).collect();
-        let inactive = words.first() == Some(&"inactive:");
-        words.retain(|word| !word.ends_with(':') || !TAGS.contains(word));
-        if self.around.len() + words.len() > MOST_AROUND {
+        let tag = words.first().copied().filter(|word| TAGS.contains(word));
+        words.retain(|word| !TAGS.contains(word));
+        if self.around.len() + words.len() > MOST_AROUND || (words.is_empty() && tag.is_some()) {
             self.found.strange.push(number);
             words.clear();
         }
-        self.levels.push((words.len(), outer || inactive));
+        self.levels.push(words.len());
+        let named = !words.is_empty();
         self.around.append(&mut words);
+        if let Some(tag) = tag.filter(|_| named) {
+            self.switch(tag, self.around.clone());
+        }
+    }
+
+    /// Switches a path off, or on again.
+    fn switch(&mut self, tag: &str, path: Vec<&'a str>) {
+        match tag {
+            "inactive:" => drop(self.found.off.insert(path)),
+            "active:" => drop(self.found.off.remove(&path)),
+            _ => {}
+        }
     }
 
     fn close(&mut self, number: u32) {
@@ -189,7 +203,7 @@ impl<'a> Reader<'a> {
             self.end(number);
         }
         match self.levels.pop() {
-            Some((words, _)) => self.around.truncate(self.around.len() - words),
+            Some(words) => self.around.truncate(self.around.len() - words),
             None => self.found.strange.push(number),
         }
     }
@@ -198,14 +212,16 @@ impl<'a> Reader<'a> {
         let Some((line, first)) = self.pending.first().copied() else {
             return self.found.strange.push(number);
         };
-        let off = first == "inactive:" || self.levels.last().is_some_and(|(_, off)| *off);
         let own = self.pending.drain(..).map(|(_, word)| word).filter(|word| !TAGS.contains(word));
         let words: Vec<&'a str> = self.around.iter().copied().chain(own).collect();
         if first == "delete:" {
             self.delete(&words, line);
-        } else if off || words.is_empty() {
-            self.found.inactive.push(line);
+        } else if words.is_empty() {
+            self.found.strange.push(line);
         } else {
+            if TAGS.contains(&first) {
+                self.switch(first, words.clone());
+            }
             self.found.statements.push(Path { line, words });
         }
     }
@@ -213,6 +229,11 @@ impl<'a> Reader<'a> {
 
 /// Words that say something about a statement and are not of it.
 const TAGS: [&str; 5] = ["inactive:", "protect:", "replace:", "active:", "delete:"];
+
+/// Whether a statement begins with such a word.
+pub(crate) fn is_tagged(statement: &str) -> bool {
+    TAGS.iter().any(|tag| statement.starts_with(tag))
+}
 
 /// Whether a line can be part of braces: it ends as statements do, or is a comment.
 fn looks_like_braces(line: &str) -> bool {
@@ -241,8 +262,8 @@ fn word(text: &str) -> (&str, &str) {
     text.split_at(end.max(1).min(text.len()))
 }
 
-/// The words of a command: lists lose their brackets.
-fn words(text: &str) -> Vec<&str> {
+/// The words of a command or a statement: lists lose their brackets.
+pub(crate) fn words(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() && found.len() <= MOST_WORDS {
@@ -395,6 +416,22 @@ mod tests {
         assert_eq!(flat(&again), ["a b c", "a b d", "x", "z"]);
         // What is on cannot be switched on.
         assert_eq!(read(&format!("{again}activate a b\n")).strange.last(), Some(&8));
+    }
+
+    #[test]
+    fn what_is_inactive_stays_so_until_it_is_made_active() {
+        let text = "a {\n    inactive: b 1;\n    inactive: c {\n        d;\n    }\n    e;\n}\n";
+        assert_eq!(flat(text), ["a e"]);
+        let merged = |more: &str| flat(&format!("{text}{more}"));
+        assert_eq!(merged("a {\n    b 1;\n    c {\n        d;\n        f;\n    }\n}\n"), ["a e"]);
+        let active = merged("a {\n    active: b 1;\n    active: c {\n        f;\n    }\n}\n");
+        assert_eq!(active, ["a b 1", "a c d", "a e", "a b 1", "a c f"]);
+        assert_eq!(merged("a {\n    inactive: e;\n}\n"), [""; 0]);
+        // What was deleted is entered anew, and is active.
+        assert_eq!(
+            merged("a {\n    delete: c;\n    c {\n        f;\n    }\n}\n"),
+            ["a e", "a c f"]
+        );
     }
 
     #[test]

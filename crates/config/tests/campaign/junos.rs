@@ -7,6 +7,7 @@ use crate::case::Template;
 use crate::junos_mistakes::mistakes;
 use crate::paths::Tree;
 use crate::plan::{Ecn, Plan, Port, Switch};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use xoff_config::SystemId;
 
@@ -238,8 +239,10 @@ fn finish(plan: &Plan, switch: &Switch, source: &str) -> String {
         let _ =
             writeln!(text, "admin@{}> show configuration | display set | no-more ", switch.name);
         for line in source.lines() {
-            commands(line, &mut text);
+            commands(&line.replace(INACTIVE, ""), &mut text);
         }
+        let off: BTreeSet<String> = source.lines().filter_map(deactivated).collect();
+        text.extend(off);
         let _ = write!(text, "\n{{master:0}}\nadmin@{}> \n", switch.name);
         return text;
     }
@@ -251,6 +254,19 @@ fn finish(plan: &Plan, switch: &Switch, source: &str) -> String {
     braces(&Tree::of(source.lines()), 0, &mut text);
     let _ = write!(text, "\n{{master:0}}\nadmin@{}> \n", switch.name);
     text
+}
+
+/// What braces print before a level that is switched off.
+const INACTIVE: &str = "inactive: ";
+
+/// The command that switches off a level; a single value is switched off by its name.
+fn deactivated(line: &str) -> Option<String> {
+    let (outer, inner) = line.split_once(INACTIVE)?;
+    let level = match inner.split_once('|') {
+        Some((level, _)) => level,
+        None => inner.split(' ').next().unwrap_or(inner),
+    };
+    Some(format!("deactivate {}{level}\n", outer.replace('|', " ")))
 }
 
 fn commands(line: &str, text: &mut String) {

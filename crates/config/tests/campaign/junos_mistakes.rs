@@ -15,6 +15,7 @@ pub(crate) fn mistakes(plan: &Plan) -> Vec<Mistake> {
     let mut all = ports(plan);
     let mut changes = classify(plan);
     changes.extend(queues(plan));
+    changes.extend(switched_off(plan));
     let mut draw = Draw::new(plan.seed, "junos devices");
     for (title, rules, change) in changes {
         let switch = draw.pick(&plan.switches);
@@ -37,6 +38,13 @@ fn lines(text: &str, start: &str, change: impl Fn(&str) -> String) -> String {
     done
 }
 
+/// Switches off the last level of a path, with all below it.
+fn inactive(text: &str, path: &str) -> String {
+    let level = path.trim_end_matches('|');
+    let (outer, last) = path.split_at(level.rfind('|').map_or(0, |at| at + 1));
+    lines(text, path, |line| format!("{outer}inactive: {last}{}", &line[path.len()..]))
+}
+
 fn ports(plan: &Plan) -> Vec<Mistake> {
     let mtu: &[&'static str] = &["mtu-small", "mtu-mismatch", "mtu-drift", "fleet-drift"];
     let (own, small) = (plan.mtu, plan.host_mtu - 200);
@@ -54,7 +62,18 @@ fn ports(plan: &Plan) -> Vec<Mistake> {
             })
         }),
     ];
+    changes.push(("mtu of a port inactive", mtu, {
+        Box::new(|t, p| inactive(t, &format!("interfaces|{}|mtu", p.name)))
+    }));
     if per_port(plan) {
+        changes.push(("pauses of a port inactive", &["pfc-missing", "qos-not-applied"], {
+            Box::new(|t, p| {
+                inactive(t, &format!("{COS}|interfaces|{}|congestion-notification-profile", p.name))
+            })
+        }));
+        changes.push(("qos of a port inactive", &["qos-not-applied", "pfc-missing"], {
+            Box::new(|t, p| inactive(t, &format!("{COS}|interfaces|{}|", p.name)))
+        }));
         changes.push(("pauses missing on a port", &["pfc-missing", "qos-not-applied"], {
             Box::new(|t, p| without(t, &format!("{COS}|interfaces|{}|congestion", p.name)))
         }));
@@ -167,6 +186,35 @@ fn classify(plan: &Plan) -> Changes {
                 })
             },
         ),
+    ]
+}
+
+/// What is there and does nothing.
+fn switched_off(plan: &Plan) -> Changes {
+    let name = plan.policy;
+    let of = move |end: &str| format!("{COS}|schedulers|{name}-{end}");
+    let [data, _] = classes(plan);
+    vec![
+        ("marking inactive", &["ecn-missing", "ecn-off"], {
+            Box::new(move |t| inactive(t, &of("data|explicit-congestion-notification")))
+        }),
+        ("strict priority inactive", &["cnp-not-strict"], {
+            Box::new(move |t| inactive(t, &of("cnp|priority")))
+        }),
+        ("watchdog inactive", &["watchdog-missing"], {
+            Box::new(move |t| {
+                let start = format!("{COS}|congestion-notification-profile ");
+                lines(t, &start, |line| line.replace("|pfc-watchdog", "|inactive: pfc-watchdog"))
+            })
+        }),
+        ("data class inactive in the classifier", &["data-class", "trust"], {
+            Box::new(move |t| {
+                inactive(t, &format!("{COS}|classifiers|dscp {name}|forwarding-class {data}"))
+            })
+        }),
+        ("class of service inactive", &["qos-not-applied", "nothing-checked", "pfc-missing"], {
+            Box::new(move |t| inactive(t, COS))
+        }),
     ]
 }
 
