@@ -10,8 +10,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Takes an array, and runs its tasks. With a file `lose` beside it the node is lost after the first task of the
-/// next array; with `hold` the second task waits until that file or the array is gone.
+/// Takes an array, and runs its tasks; `alive` is there until the last of them has ended, cancelled or not. With a file
+/// `lose` beside it the node is lost after the first task of the next array; with `hold` the second task waits until
+/// that file or the array is gone.
 const SBATCH: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 for script; do :; done
@@ -19,19 +20,19 @@ for option; do case "$option" in --chdir=*) place="${option#--chdir=}";; esac; d
 cp "$script" scripts/
 last=$(sed -n 's/^#SBATCH --array=0-//p' "$script")
 here=$(pwd)
-touch running
+touch running alive
 (
     cd "$place"
     task=0
     while [ "$task" -le "$last" ] && [ -e "$here/running" ]; do
-        SLURM_ARRAY_TASK_ID=$task sh "$script" >"$place/task-$task.log" 2>&1 &
+        SLURM_ARRAY_TASK_ID=$task setsid sh "$script" >"$place/task-$task.log" 2>&1 &
         echo $! >"$here/task"
         wait $!
         task=$((task + 1))
-        [ -e "$here/lose" ] && break
+        [ -e "$here/lose" ] && rm "$here/lose" && break
         while [ -e "$here/hold" ] && [ -e "$here/running" ]; do sleep 0.02; done
     done
-    rm -f "$here/running" "$here/lose"
+    rm -f "$here/running" "$here/alive"
 ) >/dev/null 2>&1 &
 echo 7
 "#;
@@ -44,7 +45,7 @@ const SCANCEL: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo "$1" >>cancelled
 rm -f running
-kill "$(cat task)" 2>/dev/null
+kill -- "-$(cat task)" 2>/dev/null
 exit 0
 "#;
 
@@ -169,7 +170,7 @@ fn a_validation_on_slurm_stops_and_goes_on() {
     assert_eq!(fs::read_to_string(slurm.join("cancelled")).unwrap(), "7\n");
     assert!(measured(&folder.join("far")) > 0 && !folder.join("far/validation.json").exists());
     // The array that goes on is lost with its node after its first task: another one gets what is left.
-    while slurm.join("running").exists() {
+    while slurm.join("alive").exists() {
         sleep(Duration::from_millis(5));
     }
     fs::remove_file(slurm.join("hold")).unwrap();
