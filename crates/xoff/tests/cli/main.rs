@@ -45,8 +45,11 @@ mod validate;
 mod validator;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::{fs, io};
 
 /// The program under test.
 fn program() -> PathBuf {
@@ -77,14 +80,38 @@ fn peak(process: u32) -> Option<u64> {
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }
 
-/// Runs an example with counters.
+/// Runs an example with counters, once for all tests: each has a copy.
 fn run_with_counters(folder: &Path, name: &str, period: &str) {
-    let scenario = example(name);
-    let out = output(
-        folder,
-        &["run", &scenario, "--counters", period, "--quiet", "--no-report", "--out", name],
-    );
-    assert!(folder.join(name).join("counters.parquet").exists(), "{}", stderr(&out));
+    static RUNS: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let key = format!("{name}-{period}");
+    let run = RUNS.lock().expect("no test failed with it").entry(key.clone()).or_default().clone();
+    let made = run.get_or_init(|| {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counters").join(key);
+        drop(fs::remove_dir_all(&place));
+        fs::create_dir_all(&place).expect("a folder that can be made");
+        let (scenario, out) = (example(name), place.join("out"));
+        let made = output(
+            &place,
+            &["run", &scenario, "--counters", period, "--quiet", "--no-report", "--out", "out"],
+        );
+        assert!(out.join("counters.parquet").exists(), "{}", stderr(&made));
+        out
+    });
+    copy_folder(made, &folder.join(name)).expect("a copy");
+}
+
+/// Copies a folder with all in it.
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_folder(&entry.path(), &to)?,
+            false => drop(fs::copy(entry.path(), to)?),
+        }
+    }
+    Ok(())
 }
 
 fn code(output: &Output) -> Option<i32> {

@@ -119,7 +119,7 @@ fn the_culprit_of_a_storm_is_named() {
 
 #[test]
 fn a_training_step_has_its_time_and_its_wait_at_the_top() {
-    let top = top_of("mixtral-64.toml");
+    let top = top_of("loss-step.toml");
     for part in ["Step time", "GPUs wait for transfers, a day", "GPU-h", "of 1,536"] {
         assert!(top.contains(part), "no {part} in {top}");
     }

@@ -72,9 +72,9 @@ fn a_validation_that_is_killed_goes_on_and_ends_the_same() {
         command
     };
     assert!(validate("calm").status().unwrap().success());
-    // Killed after longer and longer times, each a tenth longer, until one try gets through.
+    // Killed after longer and longer times, each a fifth longer, until one try gets through.
     let mut kills = 0;
-    for milliseconds in std::iter::successors(Some(10), |last| Some(last + last / 10)) {
+    for milliseconds in std::iter::successors(Some(10), |last| Some(last + last / 5)) {
         let mut child = validate("killed").spawn().unwrap();
         sleep(Duration::from_millis(milliseconds));
         if let Some(status) = child.try_wait().unwrap() {
