@@ -38,11 +38,8 @@ pub(crate) fn engine<'a, Q: EventQueue>(
     if settings.fidelity == Fidelity::Flow {
         refusal::check(fabric, traffic.0, &traffic.1, faults, settings).map_err(SimError::Flow)?;
     }
-    let usage = net::Use {
-        by_turn: Q::BY_TURN,
-        faults: !faults.is_empty(),
-        routes_change: faults.iter().any(Fault::changes_routes),
-    };
+    let usage =
+        net::Use { by_turn: Q::BY_TURN, routes_change: faults.iter().any(Fault::changes_routes) };
     let (routes, mut hashing) = (Routes::new(fabric), Hashing::of(fabric));
     let ways = (&routes, &mut hashing);
     let hosts = hosts::hosts(fabric, ways, traffic, settings, usage.routes_change)?;

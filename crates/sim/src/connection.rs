@@ -97,6 +97,20 @@ impl<Q: EventQueue> Engine<'_, Q> {
         slot
     }
 
+    /// Routes have changed: packets that are sent from now on leave other trails than those under way, which follow none any
+    /// more; nor do those whose flow has ended.
+    pub(crate) fn begin_trails_anew(&mut self) {
+        for slot in self.hosts.connections.ids() {
+            (0..2).for_each(|end| self.begin_trail_anew(slot.end(end)));
+        }
+    }
+
+    /// The same for packets of one endpoint, which takes another way from now on.
+    pub(crate) fn begin_trail_anew(&mut self, endpoint: EndpointId) {
+        let stamp = self.net.trails.begin(endpoint.peer());
+        self.end_mut(endpoint).forms.set_stamp(stamp);
+    }
+
     #[inline(always)]
     pub(crate) fn end_mut(&mut self, endpoint: EndpointId) -> &mut End {
         &mut self.hosts.connections[endpoint.connection()].ends[endpoint.end()]

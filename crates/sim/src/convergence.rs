@@ -61,5 +61,6 @@ impl<Q: EventQueue> Engine<'_, Q> {
     fn change_routes(&mut self) {
         let views = self.net.convergence.views(self.fabric);
         self.net.routing = Arc::new(self.net.routing.again(self.fabric, views));
+        self.begin_trails_anew();
     }
 }

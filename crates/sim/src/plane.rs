@@ -62,6 +62,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.leave(endpoint);
         let port = self.hosts.nics[plane].port;
         self.end_mut(endpoint).move_to(plane, port);
+        self.begin_trail_anew(endpoint);
         self.join(endpoint);
         self.after_input(endpoint);
     }

@@ -42,8 +42,7 @@ const PACKETS_PER_NIC: usize = 128;
 pub(super) struct Use {
     /// Events of one instant are handled by turn.
     pub(super) by_turn: bool,
-    /// The scenario has faults, and those change routes.
-    pub(super) faults: bool,
+    /// The scenario has faults that change routes.
     pub(super) routes_change: bool,
 }
 
@@ -62,7 +61,7 @@ pub(super) fn net(
     let collects = hosts.nics.iter().any(|nic| nic.collects);
     let expected = (hosts.nics.len() * PACKETS_PER_NIC).min(1 << 20);
     let constant = |switch: &Switch| switch.balancing.keeps_paths();
-    let one_way = !usage.faults && fabric.switches.iter().all(constant);
+    let one_way = fabric.switches.iter().all(constant);
     let shortcuts = settings.queue == QueueKind::Wheel;
     let routed = !usage.routes_change && hosts.flows.iter().all(|flow| flow.pins.is_none());
     let recycles = hosts.recycling.is_some();

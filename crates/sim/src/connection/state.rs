@@ -7,6 +7,7 @@ use crate::nic::state::Member;
 use crate::report::{Failure, FlowCounters};
 use crate::switch::header::{Headers, PacketHeader};
 use crate::switch::packet::{Packet, Packets, flag};
+use crate::switch::trail::Stamp;
 use prefetch_index::prefetch_index;
 use std::ops::{Index, IndexMut};
 use xoff_fabric::model::{ClassId, NicId, PortId};
@@ -273,6 +274,11 @@ pub(super) struct Forms {
 }
 
 impl Forms {
+    /// Its packets follow another trail from now on.
+    pub(super) fn set_stamp(&mut self, stamp: Stamp) {
+        (self.ack.stamp, self.data.stamp) = (stamp, stamp);
+    }
+
     #[inline(always)]
     pub(super) fn header(&self, header: Header, sent_at: Instant) -> PacketHeader {
         PacketHeader { transport: header, sent_at, flow: self.flow }

@@ -79,7 +79,11 @@ impl<'a> Engine<'a, Wheel> {
         self.events.begin_at(whole.now);
         self.net.profiles.clone_from(&whole.net.profiles);
         self.net.links.clone_from(&whole.net.links);
-        self.net.routing = Arc::clone(&whole.net.routing);
+        if !Arc::ptr_eq(&self.net.routing, &whole.net.routing) {
+            // Packets of a trail that was left before may still be under way.
+            self.net.trails.forget();
+            self.net.routing = Arc::clone(&whole.net.routing);
+        }
         self.net.convergence.disturbed = whole.net.convergence.is_disturbed();
         self.move_switches(whole, cut, part);
         self.net.pauses.list(&self.net.ports, cut.ports(fabric, part));

@@ -1,9 +1,10 @@
 //! Trails: the ports by which the packets of a flow left the switches on their way.
 //!
-//! Where switches hash and no route changes, all packets from one end of a flow take the same way. The
+//! Where switches hash, all packets from one end of a flow take the same way until a route changes. The
 //! first to come to a switch looks it up in the [routes](crate::switch::routing) and leaves its port here for those
 //! that follow: one place per endpoint, where a table of routes has one per destination and switch.
-//! Packets may outlive their flow, so each bears its trail's stamp, and follows no other.
+//! Packets may outlive their flow or its way, so each bears its trail's stamp, and follows no other. When routes
+//! change, all flows begin new trails.
 
 use crate::id::{EndpointId, Id, Table};
 use xoff_fabric::model::PortId;
@@ -74,6 +75,12 @@ impl Trails {
         (trail.stamp == stamp && port != UNKNOWN).then_some(port)
     }
 
+    /// Prefetches the trail of packets to an endpoint.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, to: EndpointId) {
+        self.trails.prefetch(to);
+    }
+
     /// A packet has found its way.
     pub(crate) fn leave(&mut self, to: EndpointId, stamp: Stamp, passed: u8, port: PortId) {
         if stamp == Stamp::NONE {
@@ -89,6 +96,11 @@ impl Trails {
         {
             *place = port;
         }
+    }
+
+    /// Nobody follows what has been left so far.
+    pub(crate) fn forget(&mut self) {
+        self.trails = Table::new();
     }
 
     /// Begins a trail with this stamp.
