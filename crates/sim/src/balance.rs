@@ -84,14 +84,12 @@ impl<Q: EventQueue> Engine<'_, Q> {
         switch: SwitchId,
     ) -> Option<PortId> {
         let choices = self.net.routing.choices(switch, packet.dst);
-        let (mut best, mut equals) = (u32::MAX, 0);
-        for &port in choices {
-            let band = self.band(port, class);
-            equals = if band < best { 1 } else { equals + usize::from(band == best) };
-            best = best.min(band);
-        }
-        let is_best = |port: &&PortId| self.band(**port, class) == best;
-        choices.iter().filter(is_best).nth(pick(drawn, equals)).copied()
+        // Mostly the ports of a switch that lead to a place follow each other, and several are compared at a time.
+        let place = match self.net.balance.qualities.in_row(choices) {
+            Some(qualities) => one_of_best(qualities.iter().map(|own| own.band(class)), drawn),
+            None => one_of_best(choices.iter().map(|&port| self.band(port, class)), drawn),
+        };
+        choices.get(place?).copied()
     }
 
     /// The same, where what comes after the next switch counts (`global`), or what ports sent of late (`weighs_load`).
@@ -151,4 +149,13 @@ impl<Q: EventQueue> Engine<'_, Q> {
         };
         onward.iter().map(band).min().unwrap_or(2 * BANDS)
     }
+}
+
+/// The place of one of the lowest of these bands; `drawn` decides which.
+#[inline(always)]
+fn one_of_best(bands: impl Iterator<Item = u32> + Clone, drawn: u64) -> Option<usize> {
+    let best = bands.clone().min()?;
+    let equals = bands.clone().filter(|&band| band == best).count();
+    let is_best = |(_, band): &(usize, u32)| *band == best;
+    bands.enumerate().filter(is_best).nth(pick(drawn, equals)).map(|(place, _)| place)
 }

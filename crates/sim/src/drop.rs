@@ -36,9 +36,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Drops a packet that has nowhere to go. If that is because of a fault, it says so.
     #[cold]
     #[inline(never)]
-    pub(crate) fn drop_unrouted(&mut self, slot: Slot, index: PacketId) {
-        let broken = self.net.convergence.is_disturbed();
-        self.drop_arrived(slot, index, if broken { Drop::LinkDown } else { Drop::NoRoute });
+    pub(crate) fn drop_without_way(&mut self, slot: Slot, index: PacketId, reason: Drop) {
+        let broken = reason == Drop::NoRoute && self.net.convergence.is_disturbed();
+        self.drop_arrived(slot, index, if broken { Drop::LinkDown } else { reason });
     }
 
     /// A packet whose cable went dead under it. It counts where it was sent.

@@ -28,8 +28,9 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         let size = u32::from(packet.size);
         let known = self.net.trails.next(packet.to, packet.stamp, passed);
-        let Some(out) = known.or_else(|| self.look_up(switch, index)) else {
-            return self.arrive_specially(slot, index);
+        let out = match known.map_or_else(|| self.look_up(switch, index, class), Ok) {
+            Ok(out) => out,
+            Err(reason) => return self.drop_without_way(slot, index, reason),
         };
         let state = &self.net.switches[switch];
         // Mostly the way out is idle and the buffer has plenty of room: taking the packet in and
@@ -50,8 +51,8 @@ impl<Q: EventQueue> Engine<'_, Q> {
         self.take_in(slot, out, index);
     }
 
-    /// The same for a packet whose way is pinned or not hashed, which has been going round, which
-    /// waited for its tail, which collects telemetry, or whose cable went dead.
+    /// The same for a packet whose way is pinned, which waited for its tail, which collects telemetry, or whose cable went
+    /// dead.
     #[inline(never)]
     fn arrive_specially(&mut self, slot: Slot, index: PacketId) {
         let switch = self.net.ports[slot.port()].switch();
@@ -61,8 +62,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
         }
         match self.way(switch, index, &packet, slot.class()) {
             Ok(out) => self.take_in(slot, out, index),
-            Err(Drop::NoRoute) => self.drop_unrouted(slot, index),
-            Err(reason) => self.drop_arrived(slot, index, reason),
+            Err(reason) => self.drop_without_way(slot, index, reason),
         }
     }
 

@@ -193,6 +193,19 @@ impl<I: Id, T> Table<I, T> {
         self.rows.get_mut(id.index())
     }
 
+    /// The rows of ids that follow each other, if these do and are there.
+    #[inline(always)]
+    pub(crate) fn in_row(&self, ids: &[I]) -> Option<&[T]> {
+        let start = ids.first()?.index();
+        // All are looked at, so that several are at a time.
+        let strays =
+            ids.iter().enumerate().fold(0, |all, (at, id)| all | (id.index() ^ (start + at)));
+        if strays != 0 {
+            return None;
+        }
+        self.rows.get(start..start + ids.len())
+    }
+
     /// Two rows at once, if they are two.
     #[inline(always)]
     pub(crate) fn get_two_mut(&mut self, first: I, second: I) -> Option<[&mut T; 2]> {
