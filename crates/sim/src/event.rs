@@ -140,9 +140,23 @@ pub(crate) struct Event {
     pub(crate) data: u32,
 }
 
+/// How often events have been shown before they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Showing {
+    /// This once.
+    Only,
+    /// They will be shown twice more.
+    First,
+    /// What they name is in cache by now, and says what else they need.
+    Second,
+    /// They come next.
+    Third,
+}
+
 /// Events that come soon.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ahead<'a> {
+    pub(crate) showing: Showing,
     /// Their keys, in the low halves.
     pub(crate) orders: &'a [u64],
     pub(crate) data: &'a [u32],

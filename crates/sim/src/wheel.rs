@@ -8,7 +8,7 @@
 
 use crate::Settings;
 use crate::engine::Engine;
-use crate::event::{Ahead, Event, EventQueue, Key};
+use crate::event::{Ahead, Event, EventQueue, Key, Showing};
 use crate::report::Outcome;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,6 +19,13 @@ const ROOM: usize = 10;
 
 /// An event of a crowd is shown so many events before its turn: what it needs is there by then, and not gone again.
 const SOON: usize = 8;
+
+/// The same in a dense wheel, where events are shown three times.
+const SHOWINGS: [(usize, Showing); 3] =
+    [(24, Showing::First), (13, Showing::Second), (5, Showing::Third)];
+
+/// From so many events per microsecond on a wheel is dense: some thousand busy NICs, whose state no cache holds.
+const DENSE: u64 = 200_000;
 
 /// No sheet.
 const NONE: u32 = u32::MAX;
@@ -80,6 +87,8 @@ pub(crate) struct Wheel {
     shift: u32,
     /// Number of buckets less one; a power of two less one.
     mask: u64,
+    /// Events are shown three times.
+    dense: bool,
     buckets: Vec<Bucket>,
     /// Events in each bucket; when it is full, there may be more on its sheets. Apart, because all of
     /// these fit the cache: adding the first event to a bucket waits for no load.
@@ -109,17 +118,19 @@ pub(crate) struct Wheel {
 impl Wheel {
     /// A wheel for about so many events per microsecond that reaches `horizon` ahead.
     pub(crate) fn new(events_per_us: u64, horizon: Span) -> Self {
-        const MOST_BUCKETS: u64 = 1 << 16;
         // Half full on average: fuller ones spill, emptier ones waste cache.
+        let dense = events_per_us >= DENSE;
+        let most_buckets = if dense { 1 << 18 } else { 1 << 16 };
         let width = (4_000_000 / events_per_us.max(1)).clamp(1, 1 << 24);
         let mut shift = width.ilog2();
-        while (horizon.as_ps() >> shift) + 2 > MOST_BUCKETS && shift < 32 {
+        while (horizon.as_ps() >> shift) + 2 > most_buckets && shift < 32 {
             shift += 1;
         }
-        let buckets = ((horizon.as_ps() >> shift) + 2).next_power_of_two().clamp(64, MOST_BUCKETS);
+        let buckets = ((horizon.as_ps() >> shift) + 2).next_power_of_two().clamp(64, most_buckets);
         Self {
             shift,
             mask: buckets - 1,
+            dense,
             buckets: vec![Bucket::EMPTY; buckets as usize],
             counts: vec![0; buckets as usize],
             occupied: vec![0; (buckets / 64) as usize],
@@ -262,20 +273,52 @@ impl Wheel {
     #[inline(always)]
     fn look_ahead(&self, show: &mut impl FnMut(Ahead<'_>)) {
         let bits = self.occupied[self.slot / 64] >> (self.slot % 64);
-        let next = self.slot + bits.trailing_zeros() as usize;
-        let (Some(bucket), Some(&count)) = (self.buckets.get(next), self.counts.get(next)) else {
+        if self.dense {
+            return self.look_further_ahead(bits, show);
+        }
+        self.show_bucket(self.slot + bits.trailing_zeros() as usize, Showing::Only, show);
+    }
+
+    /// Shows the events of the current bucket for the third time, those of the next one for the second, and those of the one
+    /// after that for the first time, as far as these are near: `bits` are the buckets that hold something from the current one on.
+    #[inline(always)]
+    fn look_further_ahead(&self, bits: u64, show: &mut impl FnMut(Ahead<'_>)) {
+        let own = &self.buckets[self.slot];
+        let count = self.count as usize;
+        let (orders, data) = (&own.orders[..count], &own.data[..count]);
+        show(Ahead { showing: Showing::Third, orders, data });
+        let next = bits.trailing_zeros() as usize;
+        self.show_bucket(self.slot + next, Showing::Second, show);
+        let after = (bits & bits.wrapping_sub(1)).trailing_zeros() as usize;
+        self.show_bucket(self.slot + after, Showing::First, show);
+    }
+
+    /// Shows what a bucket holds itself.
+    #[inline(always)]
+    fn show_bucket(&self, slot: usize, showing: Showing, show: &mut impl FnMut(Ahead<'_>)) {
+        let (Some(bucket), Some(&count)) = (self.buckets.get(slot), self.counts.get(slot)) else {
             return;
         };
         let count = usize::from(count).min(ROOM);
-        show(Ahead { orders: &bucket.orders[..count], data: &bucket.data[..count] });
+        show(Ahead { showing, orders: &bucket.orders[..count], data: &bucket.data[..count] });
     }
 
-    /// Shows an event of the crowd that comes a little later: there may be thousands of them, and nothing else shows them.
+    /// Shows events of the crowd that come a little later: there may be thousands of them, and nothing else shows them.
     #[inline(always)]
     fn look_into_crowd(&self, show: &mut impl FnMut(Ahead<'_>)) {
-        let later = self.crowd.len().checked_sub(SOON).and_then(|at| self.crowd.get(at));
+        if !self.dense {
+            return self.show_of_crowd(SOON, Showing::Only, show);
+        }
+        for (soon, showing) in SHOWINGS {
+            self.show_of_crowd(soon, showing, show);
+        }
+    }
+
+    #[inline(always)]
+    fn show_of_crowd(&self, soon: usize, showing: Showing, show: &mut impl FnMut(Ahead<'_>)) {
+        let later = self.crowd.len().checked_sub(soon).and_then(|at| self.crowd.get(at));
         if let Some(&event) = later {
-            show(Ahead { orders: &[(event >> 32) as u64], data: &[event as u32] });
+            show(Ahead { showing, orders: &[(event >> 32) as u64], data: &[event as u32] });
         }
     }
 
@@ -483,12 +526,13 @@ mod tests {
     use super::*;
     use crate::event::Kind;
     use proptest::prelude::*;
+    use proptest::sample::select;
 
     proptest! {
         /// Whatever is pushed when, wheel and heap give back the same sequence.
         #[test]
         fn wheel_and_heap_agree(
-            density in 1u64..100_000,
+            density in select(vec![1u64, 900, 100_000, 250_000, 4_000_000]),
             horizon in 1_000u64..10_000_000,
             steps in proptest::collection::vec(
                 (proptest::collection::vec((0u64..20_000_000, 0u32..500), 0..4), 0usize..4),

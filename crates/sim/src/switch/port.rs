@@ -8,6 +8,7 @@ use crate::event::Key;
 use crate::id::PlaneId;
 use crate::switch::buffer::{Ingress, Profile};
 use crate::switch::packet::Queue;
+use prefetch_index::prefetch_index;
 use xoff_fabric::model::{ClassId, PortId, SwitchId};
 use xoff_units::{ByteTime, Instant, Span};
 
@@ -132,6 +133,18 @@ impl Port {
     #[inline(always)]
     pub(crate) fn is_nic(&self) -> bool {
         self.flags & port_flag::NIC != 0
+    }
+
+    /// Prefetches what all of its packets need.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        prefetch_index(std::slice::from_ref(self), 0);
+    }
+
+    /// Prefetches what those of a class need besides.
+    #[inline(always)]
+    pub(crate) fn prefetch_lane(&self, class: ClassId) {
+        prefetch_index(&self.lanes, class.index());
     }
 
     #[inline(always)]
