@@ -33,18 +33,19 @@ impl Prometheus {
             return None;
         };
         let started = Self { process, port };
-        for _ in 0..200 {
+        // A busy machine takes its time, here and for answers.
+        for _ in 0..1_200 {
             if started.get("/-/ready").is_some_and(|answer| answer.contains(" 200 ")) {
                 return Some(started);
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("Prometheus was not ready after ten seconds");
+        panic!("Prometheus was not ready after a minute");
     }
 
     pub(crate) fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
         write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
