@@ -242,6 +242,8 @@ pub enum Gid {
     V1,
     /// RoCEv2: UDP.
     V2,
+    /// RoCEv2 with an address of the link, which no router forwards.
+    V2Link,
 }
 
 /// Who made a NIC: its settings are written with the maker's tools.

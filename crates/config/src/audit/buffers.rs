@@ -43,6 +43,12 @@ fn headroom(site: &Site<'_>, found: &mut Collector<'_>, group: Group) {
         }
         return;
     };
+    // None in so many words, where others have some.
+    if given.is_zero() && meant.is_none_or(|meant| !meant.is_zero()) {
+        let message = format!("priority group {group} of RDMA data has no headroom");
+        let fault = Fault::new(&rule::HEADROOM_MISSING, message).at(own.place());
+        return found.port(site, fault.cured_by(Aspect::Buffers));
+    }
     let short = |wanted: Bytes| {
         let message = format!("headroom of {given} for a cable that needs {wanted}");
         Fault::new(&rule::HEADROOM_SMALL, message).at(own.place()).cured_by(Aspect::Buffers)

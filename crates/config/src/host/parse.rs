@@ -42,6 +42,8 @@ pub(super) struct Parser {
     pub(super) nets: BTreeSet<String>,
     /// Interfaces that carry no RoCE.
     pub(super) excluded: BTreeSet<String>,
+    /// Entries of address tables that are addresses of the link.
+    pub(super) gids_of_link: BTreeSet<(String, u8)>,
     /// NICs whose QoS was shown whole: what is absent is at its default.
     pub(super) whole: BTreeSet<String>,
     /// NICs whose map from DSCP to priority was shown whole.
@@ -103,6 +105,7 @@ pub(crate) fn read(name: &str, files: &[HostFile<'_>]) -> Device {
         rdma: BTreeSet::new(),
         nets: BTreeSet::new(),
         excluded: BTreeSet::new(),
+        gids_of_link: BTreeSet::new(),
         whole: BTreeSet::new(),
         mapped: BTreeSet::new(),
         plain: BTreeMap::new(),
