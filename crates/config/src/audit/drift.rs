@@ -11,8 +11,9 @@ use super::scene::{Scene, Site};
 use crate::device::Device;
 use crate::facts::Facts;
 use crate::number::Priorities;
-use crate::place::Place;
+use crate::place::{Place, Said};
 use crate::system::{SystemId, Topic};
+use std::collections::BTreeSet;
 use xoff_fabric::rules::packet;
 
 /// Settings that one finding names.
@@ -135,7 +136,7 @@ pub(super) fn device(scene: &Scene<'_>, index: usize, device: &Device, found: &m
     let Some(meant) = scene.fitted(index).or_else(usual) else { return };
     let bare = |device: &Device| Device { ports: Default::default(), ..device.clone() };
     let differences = Facts::of(&bare(device)).differences(&Facts::of(&bare(meant)));
-    let all: Vec<String> = differences
+    let differing: Vec<String> = differences
         .iter()
         .filter(|difference| !difference.about.starts_with("nccl"))
         // The balancing of a fleet has a rule of its own.
@@ -148,9 +149,24 @@ pub(super) fn device(scene: &Scene<'_>, index: usize, device: &Device, found: &m
             format!("{} is {left}, {right} {instead}", difference.about)
         })
         .collect();
+    let all = [differing, own(device, meant)].concat();
     if all.is_empty() || device.system == SystemId::Host {
         return;
     }
     let rule = if scene.intent.is_some() { &rule::DRIFT } else { &rule::FLEET_DRIFT };
     found.device(index, Fault::new(rule, listed(&all)).cured_by(Aspect::Buffers));
+}
+
+/// Settings of the whole box that most devices of a kind have otherwise.
+fn own(device: &Device, meant: &Device) -> Vec<String> {
+    let names: BTreeSet<&String> = device.own.keys().chain(meant.own.keys()).collect();
+    let differing = names.into_iter().filter_map(|name| {
+        let [own, usual] = [device, meant].map(|one| one.own.get(name).and_then(Said::value));
+        // A pool that is not there at all is no headroom, which has a rule of its own.
+        let pool = own.is_none() && device.system.family() == SystemId::Cumulus;
+        let word = |value: Option<&String>| value.map_or("nothing", String::as_str).to_owned();
+        (own != usual && !pool)
+            .then(|| format!("{name} is {}, {} is usual", word(own), word(usual)))
+    });
+    differing.collect()
 }

@@ -132,6 +132,8 @@ fn whole_device(meant: &mut Device, usual: &Device, devices: &[&Device], habits:
         habits.add(system.name(), sizes("headroom pool", pool, wanted));
         meant.headroom_pool = usual.headroom_pool;
     }
+    // No fabric file speaks of these.
+    meant.own = usual.own.clone();
     let (buffer, wanted) = (usual.shared_buffer.get(), meant.shared_buffer.get());
     if buffer != wanted && shared(|device| device.shared_buffer.get()) {
         habits.add(system.name(), sizes("shared buffer", buffer, wanted));
@@ -179,8 +181,7 @@ impl Habit<'_> {
     /// The class that devices put CNPs into and the one that is meant, if they differ, and neither is that of RDMA data or of best effort.
     fn classes_of_cnps(&self) -> Option<(Class, Class)> {
         let of = |port: &Port, dscp: Option<Dscp>| port.maps.dscp_to_class[dscp?.index()].get();
-        let (cnp, data, rest) =
-            (self.agreement.cnp_dscp, self.agreement.data_dscp, Dscp::new(0));
+        let (cnp, data, rest) = (self.agreement.cnp_dscp, self.agreement.data_dscp, Dscp::new(0));
         let (from, to) = (of(self.port, cnp)?, of(self.usual, cnp)?);
         let taken = |class| {
             let ports = [self.usual, &*self.port];

@@ -69,7 +69,9 @@ pub(super) fn gid(index: usize, device: &Device, found: &mut Collector<'_>) {
         match port.gids.get(&number) {
             Some(Gid::V2) => {}
             Some(Gid::V2Link) => of_link.extend(routed.map(|(routed, _)| {
-                format!("{name} has an address of the link there, and one that is routed at {routed}")
+                format!(
+                    "{name} has an address of the link there, and one that is routed at {routed}"
+                )
             })),
             Some(Gid::V1) => wrong.push(format!("{name} has RoCEv1 there")),
             None => wrong.push(format!("{name} has no such entry")),

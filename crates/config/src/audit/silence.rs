@@ -55,7 +55,9 @@ fn unchecked(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Colle
     }
     let message = match (sites, device.is_host()) {
         (0, true) => "nothing checked: no RDMA settings of a NIC were recognised",
-        (0, false) if switched_off(device) => "nothing checked: all ports with RoCE settings are switched off",
+        (0, false) if switched_off(device) => {
+            "nothing checked: all ports with RoCE settings are switched off"
+        }
         (0, false) => "nothing checked: no RoCE settings were recognised",
         _ => "nothing checked: no device says which packets are RDMA data",
     };

@@ -118,13 +118,15 @@ fn verbs(parser: &mut Parser, number: u32, line: &str) -> bool {
 
 /// Whether an address is one of the link (`fe80::/10`).
 pub(super) fn is_of_link(address: &str) -> bool {
-    let first = address.trim().split(':').next().and_then(|word| u16::from_str_radix(word, 16).ok());
+    let first =
+        address.trim().split(':').next().and_then(|word| u16::from_str_radix(word, 16).ok());
     first.is_some_and(|first| first & 0xffc0 == 0xfe80)
 }
 
 /// `GID[  1]:  fe80::a288:c2ff:fe12:3400, RoCE v2` of `ibv_devinfo -v`.
 fn gid(parser: &mut Parser, number: u32, line: &str) -> bool {
-    let Some((index, rest)) = line.strip_prefix("GID[").and_then(|rest| rest.split_once("]:")) else {
+    let Some((index, rest)) = line.strip_prefix("GID[").and_then(|rest| rest.split_once("]:"))
+    else {
         return false;
     };
     let (Some(device), Ok(index)) = (parser.current.clone(), index.trim().parse()) else {
