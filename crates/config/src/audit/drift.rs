@@ -117,8 +117,10 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
 /// notifications in more priorities than are used.
 fn immaterial(site: &Site<'_>, about: &str) -> bool {
     let nic = (&site.port.nic, site.meant.map(|meant| meant.nic));
-    let more = |own: Option<Priorities>, meant: Option<Priorities>| {
-        own.zip(meant).is_some_and(|(own, meant)| meant.minus(own).is_empty())
+    // Where nothing can be written, nothing is meant.
+    let more = |own: Option<Priorities>, meant: Option<Priorities>| match (own, meant) {
+        (_, None) => true,
+        (own, Some(meant)) => own.is_some_and(|own| meant.minus(own).is_empty()),
     };
     let data = site.agreement().data_dscp.map(|dscp| format!("dscp {dscp} class"));
     match (about.split(' ').next(), nic) {

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::place::Said;
 use crate::system::SystemId;
 use std::collections::{BTreeMap, BTreeSet};
-use xoff_units::{Bytes, Rate};
+use xoff_units::Rate;
 
 /// Enters what most have into each device.
 pub(super) fn whole_devices(devices: &[&Device], all: &mut [Device]) {

@@ -191,7 +191,11 @@ mod tests {
         assert_eq!(port.trust.get(), Some(Trust::Dscp));
         assert_eq!((class(port, 26), class(port, 48)), (Some(3), Some(6)));
         assert_eq!(port.queues[6].scheduling.get(), Some(Scheduling::Strict));
-        assert_eq!(port.queues[3].scheduling.get(), Some(Scheduling::Weighted(50)), "shares stand first");
+        assert_eq!(
+            port.queues[3].scheduling.get(),
+            Some(Scheduling::Weighted(50)),
+            "shares stand first"
+        );
         assert_eq!(device.remarks, []);
     }
 

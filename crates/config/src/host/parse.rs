@@ -147,7 +147,9 @@ impl Parser {
         let (mut at, mut number) = (0, 1);
         while let Some(line) = lines.get(at) {
             let count = match spread(&lines[at..]) {
-                Some(count) if dcb::json(self, &lines[at..at + count].join("\n"), number - 1) => count,
+                Some(count) if dcb::json(self, &lines[at..at + count].join("\n"), number - 1) => {
+                    count
+                }
                 _ => {
                     self.line(number, line);
                     1
