@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod boxes;
 mod fleet;
 mod mistakes;
 mod more;
