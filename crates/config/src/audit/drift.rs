@@ -15,6 +15,7 @@ use crate::place::{Place, Said};
 use crate::system::{SystemId, Topic};
 use std::collections::BTreeSet;
 use xoff_fabric::rules::packet;
+use xoff_units::Bytes;
 
 /// Settings that one finding names.
 const MOST: usize = 4;
@@ -96,6 +97,12 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
         return both
             .is_some_and(|(own, meant)| own.get().abs_diff(meant.get()) <= packet::ETHERNET.get());
     }
+    // What the box sizes itself is more than nothing.
+    let group = about.strip_prefix("group ").and_then(|rest| rest.strip_suffix(" headroom"));
+    if let Some(Ok(group)) = group.map(str::parse::<usize>) {
+        let [own, meant] = [site.port, meant].map(|port| port.groups[group].headroom.get());
+        return own.is_none() && meant.is_some_and(Bytes::is_zero);
+    }
     if about.ends_with("turn") {
         return queues::same_share(site, about);
     }
@@ -151,7 +158,10 @@ pub(super) fn device(scene: &Scene<'_>, index: usize, device: &Device, found: &m
             format!("{} is {left}, {right} {instead}", difference.about)
         })
         .collect();
-    let all = [differing, own(device, meant)].concat();
+    // Where a device says nothing of the kind, and something is wrong with it, that is why.
+    let silent = device.own.is_empty() && found.has(index);
+    let own = if silent { Vec::new() } else { own(device, meant) };
+    let all = [differing, own].concat();
     if all.is_empty() || device.system == SystemId::Host {
         return;
     }

@@ -239,10 +239,11 @@ fn strict_queues_stand_at_the_top() {
         device.port("Ethernet1/1").queues = std::sync::Arc::new(shares.map(queue));
         let mut limits = Vec::new();
         let fitting = super::Eos.fit(&device, &mut limits);
-        let turns = port(&fitting, "Ethernet1/1").queues.map(|queue| match queue.scheduling.get() {
-            Some(Scheduling::Weighted(share)) => share,
-            _ => 0,
-        });
+        let turns =
+            port(&fitting, "Ethernet1/1").queues.map(|queue| match queue.scheduling.get() {
+                Some(Scheduling::Weighted(share)) => share,
+                _ => 0,
+            });
         (turns, limits)
     };
     let (fitting, limits) = turns([48, 1, 1, 47, 1, 1, 0, 1]);

@@ -241,7 +241,8 @@ fn strict_queues_have_the_highest_numbers() {
     own.queues = std::sync::Arc::new(shares.map(queue));
     let maps = std::sync::Arc::make_mut(&mut own.maps);
     for (dscp, class) in [(26, 3), (48, 6), (56, 7)] {
-        maps.dscp_to_class[dscp] = crate::number::Class::new(class).map_or(Said::Absent, Said::meant);
+        maps.dscp_to_class[dscp] =
+            crate::number::Class::new(class).map_or(Said::Absent, Said::meant);
     }
     let mut limits = Vec::new();
     let fitting = super::NxOs.fit(&device, &mut limits);

@@ -59,7 +59,8 @@ fn easy_ecn_on_one_box() {
     let easy = "set class-of-service easy-ecn mode throughput-first\n";
     let texts = changed(&pod, as_it_is, "leaf1", |text| text.to_owned() + easy);
     assert_eq!(rules(&pod.audit(&texts, false)), ["fleet-drift leaf1"]);
-    let texts = changed(&pod, |text| text.to_owned() + easy, "leaf1", |text| text.to_owned() + "\n");
+    let texts =
+        changed(&pod, |text| text.to_owned() + easy, "leaf1", |text| text.to_owned() + "\n");
     assert_eq!(rules(&pod.audit(&texts, false)), [""; 0]);
 }
 

@@ -1,9 +1,9 @@
 //! Single mistakes in a clean fabric: each is found, at its device, by its rule, and nothing else
 //! is. `cargo test -p xoff-config --test mutations -- --nocapture` prints precision and recall.
 
+mod boxes;
 #[path = "../common/mod.rs"]
 mod common;
-mod boxes;
 mod fleet;
 mod mistakes;
 mod more;
