@@ -145,3 +145,16 @@ fn descriptions_that_the_fabric_file_contradicts() {
     let texts = changed(&pod, as_it_is, "leaf1", swapped);
     assert_eq!(rules(&pod.audit(&texts, true)), ["description-stale leaf1"]);
 }
+
+/// Pauses in all priorities are wrong even where all switches have them.
+#[test]
+fn all_switches_pause_everything() {
+    let pod = Pod::of(SystemId::Sonic);
+    let all =
+        |text: &str| text.replace("\"pfc_enable\": \"3\"", "\"pfc_enable\": \"0,1,2,3,4,5,6,7\"");
+    let texts = changed(&pod, all, "leaf1", |text| text.to_owned() + "\n");
+    let report = pod.audit(&texts, false);
+    let wanted =
+        ["leaf0", "leaf1", "spine0", "spine1"].map(|name| format!("pfc-all-priorities {name}"));
+    assert_eq!(rules(&report), wanted);
+}
