@@ -30,6 +30,8 @@ pub struct Device {
     pub shared_buffer: Said<Bytes>,
     /// Headroom that all ports share.
     pub headroom_pool: Said<Bytes>,
+    /// Settings of the whole box that a fabric file does not speak of, by what the system calls them.
+    pub own: BTreeMap<String, Said<String>>,
     /// What becomes of packets in tunnels.
     pub tunnels: Tunnels,
     /// Access lists that name RoCE's UDP port.
@@ -56,6 +58,7 @@ impl Device {
             balancing: Said::Absent,
             shared_buffer: Said::Absent,
             headroom_pool: Said::Absent,
+            own: BTreeMap::new(),
             tunnels: Tunnels::default(),
             guards: Vec::new(),
             nccl: Nccl::default(),
@@ -242,6 +245,8 @@ pub enum Gid {
     V1,
     /// RoCEv2: UDP.
     V2,
+    /// RoCEv2 with an address of the link, which no router forwards.
+    V2Link,
 }
 
 /// Who made a NIC: its settings are written with the maker's tools.

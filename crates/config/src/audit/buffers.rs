@@ -33,7 +33,8 @@ fn headroom(site: &Site<'_>, found: &mut Collector<'_>, group: Group) {
     let Some(given) = own.get() else {
         // A system that sizes headroom itself says nothing, and the intent knows it.
         let usual = site.scene.sized.contains(&site.device.system);
-        let others = meant.is_some() || (site.scene.intent.is_none() && usual);
+        let some = meant.is_some_and(|meant| !meant.is_zero());
+        let others = some || (site.scene.intent.is_none() && usual);
         if others {
             let message = format!("priority group {group} of RDMA data has no headroom");
             let fault = Fault::new(&rule::HEADROOM_MISSING, message)
@@ -43,6 +44,13 @@ fn headroom(site: &Site<'_>, found: &mut Collector<'_>, group: Group) {
         }
         return;
     };
+    // None in so many words, where the cable needs some or others have it.
+    let wanted = needed.is_some() || meant.is_none_or(|meant| !meant.is_zero());
+    if given.is_zero() && wanted {
+        let message = format!("priority group {group} of RDMA data has no headroom");
+        let fault = Fault::new(&rule::HEADROOM_MISSING, message).at(own.place());
+        return found.port(site, fault.cured_by(Aspect::Buffers));
+    }
     let short = |wanted: Bytes| {
         let message = format!("headroom of {given} for a cable that needs {wanted}");
         Fault::new(&rule::HEADROOM_SMALL, message).at(own.place()).cured_by(Aspect::Buffers)

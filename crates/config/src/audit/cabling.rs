@@ -28,6 +28,9 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     }
     for index in 0..scene.devices.len() {
         stale(&plan, index, &wrong, found);
+        if scene.intent.is_some() && scene.wiring.is_named(index) {
+            misdescribed(&plan, index, found);
+        }
     }
 }
 
@@ -327,6 +330,28 @@ fn stale(plan: &Plan<'_>, index: usize, wrong: &BTreeSet<End>, found: &mut Colle
         );
         let fault = Fault::new(&rule::STALE, message).at([said.place, heard.place]);
         found.port_named(index, port, fault);
+    }
+}
+
+/// Descriptions that the plan contradicts, where nothing else says where a cable leads: the cable is wrong, or its description is.
+fn misdescribed(plan: &Plan<'_>, index: usize, found: &mut Collector<'_>) {
+    let mut all: Vec<(PortName, String, Place)> = Vec::new();
+    for (port, ways) in plan.scene.wiring.leads.of(index) {
+        let Some(said) = ways.described.as_ref().filter(|_| ways.seen().is_none()) else {
+            continue;
+        };
+        let wanted = plan.wanted(&(index, port.clone()));
+        let degree = wanted.as_ref().and_then(|wanted| plan.degree(said, Some(wanted)));
+        if matches!(degree, Some(Degree::Device | Degree::Port)) {
+            all.push((port.clone(), plan.sentence(port, said, wanted.as_ref()), said.place));
+        }
+    }
+    let message = format!(
+        "by its description {}",
+        listed(all.iter().map(|(_, text, _)| text.as_str()), all.len())
+    );
+    for (port, _, place) in &all {
+        found.port_named(index, port, Fault::new(&rule::STALE, &message).at([*place]));
     }
 }
 

@@ -115,8 +115,14 @@ fn pfc(site: &Site<'_>, found: &mut Collector<'_>) {
     let on = site.port.pfc.get().unwrap_or(Priorities::NONE);
     let places = site.port.pfc.place().or(site.port.place);
     let meant = site.instead("pfc", wanted);
-    let fault = if on == Priorities::ALL && wanted != Priorities::ALL {
-        Fault::new(&rule::PFC_ALL, format!("PFC is on for all priorities; {meant}"))
+    // That others have it so is no excuse; only a fabric file may mean it.
+    let alike = wanted == Priorities::ALL && site.scene.intent.is_none();
+    let fault = if on == Priorities::ALL && (wanted != Priorities::ALL || alike) {
+        let instead = match alike {
+            true => "the others of its kind have it so, too".to_owned(),
+            false => meant,
+        };
+        Fault::new(&rule::PFC_ALL, format!("PFC is on for all priorities; {instead}"))
     } else if wanted.minus(on).is_empty() {
         let extra = on.minus(wanted);
         if let Some(who) = paused_by_others(site).filter(|_| on.is_empty()) {

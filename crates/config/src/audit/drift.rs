@@ -11,9 +11,11 @@ use super::scene::{Scene, Site};
 use crate::device::Device;
 use crate::facts::Facts;
 use crate::number::Priorities;
-use crate::place::Place;
+use crate::place::{Place, Said};
 use crate::system::{SystemId, Topic};
+use std::collections::BTreeSet;
 use xoff_fabric::rules::packet;
+use xoff_units::Bytes;
 
 /// Settings that one finding names.
 const MOST: usize = 4;
@@ -95,6 +97,12 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
         return both
             .is_some_and(|(own, meant)| own.get().abs_diff(meant.get()) <= packet::ETHERNET.get());
     }
+    // What the box sizes itself is more than nothing.
+    let group = about.strip_prefix("group ").and_then(|rest| rest.strip_suffix(" headroom"));
+    if let Some(Ok(group)) = group.map(str::parse::<usize>) {
+        let [own, meant] = [site.port, meant].map(|port| port.groups[group].headroom.get());
+        return own.is_none() && meant.is_some_and(Bytes::is_zero);
+    }
     if about.ends_with("turn") {
         return queues::same_share(site, about);
     }
@@ -116,8 +124,10 @@ fn tolerable(site: &Site<'_>, about: &str) -> bool {
 /// notifications in more priorities than are used.
 fn immaterial(site: &Site<'_>, about: &str) -> bool {
     let nic = (&site.port.nic, site.meant.map(|meant| meant.nic));
-    let more = |own: Option<Priorities>, meant: Option<Priorities>| {
-        own.zip(meant).is_some_and(|(own, meant)| meant.minus(own).is_empty())
+    // Where nothing can be written, nothing is meant.
+    let more = |own: Option<Priorities>, meant: Option<Priorities>| match (own, meant) {
+        (_, None) => true,
+        (own, Some(meant)) => own.is_some_and(|own| meant.minus(own).is_empty()),
     };
     let data = site.agreement().data_dscp.map(|dscp| format!("dscp {dscp} class"));
     match (about.split(' ').next(), nic) {
@@ -135,7 +145,7 @@ pub(super) fn device(scene: &Scene<'_>, index: usize, device: &Device, found: &m
     let Some(meant) = scene.fitted(index).or_else(usual) else { return };
     let bare = |device: &Device| Device { ports: Default::default(), ..device.clone() };
     let differences = Facts::of(&bare(device)).differences(&Facts::of(&bare(meant)));
-    let all: Vec<String> = differences
+    let differing: Vec<String> = differences
         .iter()
         .filter(|difference| !difference.about.starts_with("nccl"))
         // The balancing of a fleet has a rule of its own.
@@ -148,9 +158,27 @@ pub(super) fn device(scene: &Scene<'_>, index: usize, device: &Device, found: &m
             format!("{} is {left}, {right} {instead}", difference.about)
         })
         .collect();
+    // Where a device says nothing of the kind, and something is wrong with it, that is why.
+    let silent = device.own.is_empty() && found.has(index);
+    let own = if silent { Vec::new() } else { own(device, meant) };
+    let all = [differing, own].concat();
     if all.is_empty() || device.system == SystemId::Host {
         return;
     }
     let rule = if scene.intent.is_some() { &rule::DRIFT } else { &rule::FLEET_DRIFT };
     found.device(index, Fault::new(rule, listed(&all)).cured_by(Aspect::Buffers));
+}
+
+/// Settings of the whole box that most devices of a kind have otherwise.
+fn own(device: &Device, meant: &Device) -> Vec<String> {
+    let names: BTreeSet<&String> = device.own.keys().chain(meant.own.keys()).collect();
+    let differing = names.into_iter().filter_map(|name| {
+        let [own, usual] = [device, meant].map(|one| one.own.get(name).and_then(Said::value));
+        // A pool that is not there at all is no headroom, which has a rule of its own.
+        let pool = own.is_none() && device.system.family() == SystemId::Cumulus;
+        let word = |value: Option<&String>| value.map_or("nothing", String::as_str).to_owned();
+        (own != usual && !pool)
+            .then(|| format!("{name} is {}, {} is usual", word(own), word(usual)))
+    });
+    differing.collect()
 }

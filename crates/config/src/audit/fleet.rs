@@ -20,6 +20,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Collector<'_>) {
     fewer_ports(scene, found);
     not_followed(scene, found);
     unmarked(scene, found);
+    unserved(scene, found);
     jobs(scene, found);
     for number in 0..scene.missing.len() {
         let fault = Fault::new(&rule::NOT_SEEN, "its configuration was not collected");
@@ -126,6 +127,23 @@ fn unmarked(scene: &Scene<'_>, found: &mut Collector<'_>) {
             "no switch marks packets: NICs have no congestion control to obey, and pauses alone keep the fabric from losing packets"
                 .to_owned(),
         );
+    }
+}
+
+/// Notifications that no switch serves before best effort. Fabrics are run that way, and no device is wrong for it.
+fn unserved(scene: &Scene<'_>, found: &mut Collector<'_>) {
+    let Some(cnp) = scene.agreement.cnp_dscp.filter(|_| scene.intent.is_none()) else { return };
+    let is_written = |site: &Site<'_>| site.port.nic.cnp_dscp.get() == Some(cnp);
+    let (hosts, switches): (Vec<Site<'_>>, Vec<Site<'_>>) =
+        scene.sites().partition(|site| site.device.is_host());
+    let waits = |site: &Site<'_>| {
+        let queues = [Some(cnp), Dscp::new(0)].map(|dscp| site.port.maps.queue_of(dscp?));
+        queues[0].is_some() && queues[0] == queues[1]
+    };
+    if hosts.iter().any(is_written) && !switches.is_empty() && switches.iter().all(waits) {
+        found.note(format!(
+            "CNPs (DSCP {cnp}) wait with best effort on every switch: where queues build up, senders are told late"
+        ));
     }
 }
 

@@ -11,7 +11,7 @@ use super::wiring::Wiring;
 use crate::device::{Device, Port, PortName};
 use crate::facts::{self, Difference, Facts, Register};
 use crate::intent::Agreement;
-use crate::number::Dscp;
+use crate::number::{Class, Dscp};
 use crate::qos::{Levels, QueueSettings, Trust};
 use crate::system::SystemId;
 use crate::text::fit;
@@ -132,6 +132,8 @@ fn whole_device(meant: &mut Device, usual: &Device, devices: &[&Device], habits:
         habits.add(system.name(), sizes("headroom pool", pool, wanted));
         meant.headroom_pool = usual.headroom_pool;
     }
+    // No fabric file speaks of these.
+    meant.own = usual.own.clone();
     let (buffer, wanted) = (usual.shared_buffer.get(), meant.shared_buffer.get());
     if buffer != wanted && shared(|device| device.shared_buffer.get()) {
         habits.add(system.name(), sizes("shared buffer", buffer, wanted));
@@ -176,8 +178,24 @@ impl Habit<'_> {
         }
     }
 
+    /// The class that devices put CNPs into and the one that is meant, if they differ, and neither is that of RDMA data or of best effort.
+    fn classes_of_cnps(&self) -> Option<(Class, Class)> {
+        let of = |port: &Port, dscp: Option<Dscp>| port.maps.dscp_to_class[dscp?.index()].get();
+        let (cnp, data, rest) = (self.agreement.cnp_dscp, self.agreement.data_dscp, Dscp::new(0));
+        let (from, to) = (of(self.port, cnp)?, of(self.usual, cnp)?);
+        let taken = |class| {
+            let ports = [self.usual, &*self.port];
+            ports.iter().any(|port| [data, rest].iter().any(|dscp| of(port, *dscp) == Some(class)))
+        };
+        (from != to && !taken(from) && !taken(to)).then_some((from, to))
+    }
+
     /// Whether a fact is the number of the queue or of the group that RDMA has.
     fn is_number(&self, about: &str) -> bool {
+        let cnp = self.agreement.cnp_dscp.filter(|_| self.classes_of_cnps().is_some());
+        if cnp.is_some_and(|cnp| about == format!("dscp {cnp} class")) {
+            return true;
+        }
         let classes =
             self.of_rdma().filter_map(|dscp| self.port.maps.dscp_to_class[dscp.index()].get());
         let mut names = classes
@@ -187,6 +205,9 @@ impl Habit<'_> {
 
     /// Moves what is meant for a queue or a group of RDMA to where devices have it.
     fn renumber(&mut self, about: &str) {
+        if about.starts_with("dscp") {
+            return self.renumber_cnps();
+        }
         let class = about.split(' ').nth(1).and_then(|class| class.parse::<usize>().ok());
         let Some(class) = class else { return };
         let (usual, maps) = (&self.usual.maps, &self.port.maps);
@@ -202,6 +223,23 @@ impl Habit<'_> {
             _ => {}
         }
         facts::copy(about, self.usual, self.port);
+    }
+
+    /// The class of CNPs changes places with the one that devices have them in.
+    fn renumber_cnps(&mut self) {
+        let Some((from, to)) = self.classes_of_cnps() else { return };
+        let maps = Arc::make_mut(&mut self.port.maps);
+        for class in &mut maps.dscp_to_class {
+            *class = class.map(|class| match class {
+                _ if class == from => to,
+                _ if class == to => from,
+                _ => class,
+            });
+        }
+        let queues = [from, to].map(|class| self.port.maps.class_to_queue[class.index()].get());
+        if let [Some(from), Some(to)] = queues {
+            Arc::make_mut(&mut self.port.queues).swap(from.index(), to.index());
+        }
     }
 
     /// Whether a difference is one that the intent leaves open. What RDMA needs never is.

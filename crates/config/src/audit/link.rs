@@ -83,6 +83,11 @@ fn cable(site: &Site<'_>, other: &Site<'_>, found: &mut Collector<'_>) {
     if usual(site) == Some(true) && usual(other) == Some(false) {
         return;
     }
+    // Against what is meant, or usual, that was said already.
+    let real = site.intended.and_then(|port| port.cable.get());
+    if real.is_some_and(|real| own < real) {
+        return;
+    }
     if own < far && other.port.cable.is_said() {
         let how = if site.port.cable.is_said() { "" } else { " by default" };
         let message =

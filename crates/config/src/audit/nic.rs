@@ -63,10 +63,16 @@ pub(super) fn gid(index: usize, device: &Device, found: &mut Collector<'_>) {
     let said = &device.nccl.gid_index;
     let Some(number) = said.get() else { return };
     let used = || device.ports.iter().filter(|(name, _)| device.nccl.may_use(name.as_str()));
-    let mut wrong: Vec<String> = Vec::new();
+    let (mut wrong, mut of_link): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for (name, port) in used().filter(|(_, port)| !port.gids.is_empty()) {
+        let routed = port.gids.iter().find(|(_, gid)| **gid == Gid::V2);
         match port.gids.get(&number) {
             Some(Gid::V2) => {}
+            Some(Gid::V2Link) => of_link.extend(routed.map(|(routed, _)| {
+                format!(
+                    "{name} has an address of the link there, and one that is routed at {routed}"
+                )
+            })),
             Some(Gid::V1) => wrong.push(format!("{name} has RoCEv1 there")),
             None => wrong.push(format!("{name} has no such entry")),
         }
@@ -77,14 +83,17 @@ pub(super) fn gid(index: usize, device: &Device, found: &mut Collector<'_>) {
     };
     let early =
         number <= LAST_EARLY_INDEX && used().any(|(name, port)| nvidia(name.as_str(), port));
-    let fault = if !wrong.is_empty() {
-        let more = wrong.len().saturating_sub(2);
+    let listed = |mut all: Vec<String>| {
+        let more = all.len().saturating_sub(2);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        wrong.truncate(2);
-        Fault::new(
-            &rule::NCCL_GID,
-            format!("NCCL_IB_GID_INDEX={number}: {}{more}", wrong.join(", ")),
-        )
+        all.truncate(2);
+        let message = format!("NCCL_IB_GID_INDEX={number}: {}{more}", all.join(", "));
+        Fault::new(&rule::NCCL_GID, message)
+    };
+    let fault = if !wrong.is_empty() {
+        listed(wrong)
+    } else if !of_link.is_empty() {
+        listed(of_link).warning()
     } else if early && !shown {
         let message = format!(
             "NCCL_IB_GID_INDEX={number} is usually RoCEv1 or a link-local address; RoCEv2 over IPv4 is usually 3"

@@ -253,8 +253,10 @@ fn notifications(site: &Site<'_>, found: &mut Collector<'_>) {
     let turn = &site.port.queues[queue.index()].scheduling;
     let wanted = site.meant.map(|m| &m.queues).and_then(|q| q[meant?.index()].scheduling.get());
     let strict_meant = wanted.is_none_or(|turn| turn == Scheduling::Strict);
-    let moved = meant.is_some_and(|meant| meant != queue);
     let others = shares_queue(site, cnp, queue);
+    // Another strict queue that they have for themselves serves them as well.
+    let alone = !others && turn.get() == Some(Scheduling::Strict);
+    let moved = meant.is_some_and(|meant| meant != queue) && !alone;
     if moved || (meant.is_none() && others) {
         let message = format!("CNPs (DSCP {cnp}) wait in queue {queue} with other traffic");
         let fault = Fault::new(&rule::CNP_TURN, message).at(places).cured_by(Aspect::Maps);

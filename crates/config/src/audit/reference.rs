@@ -261,7 +261,8 @@ impl Poll<'_> {
                 reach == Reach::Fabric
                     || numbers.iter().any(|number| self.value(*number, about) == from)
             });
-        decided.or_else(|| own.majority()).or_else(|| own.preferred(about)).unwrap_or(Choice {
+        let leading = || own.leading(about).or_else(|| own.preferred(about));
+        decided.or_else(|| own.majority()).or_else(leading).unwrap_or(Choice {
             from: None,
             split: own.values.len() > 1,
             count: 0,
@@ -358,9 +359,26 @@ impl Votes<'_> {
         }
     }
 
-    /// Of two sides of equal weight the one under which RoCE is lossless and marked.
-    fn preferred(&self, about: &str) -> Option<Choice> {
-        let rank = |value: Option<&str>| match (about, value) {
+    /// What several devices have where each of the others has something else, if RoCE is no less lossless and marked under it.
+    fn leading(&self, about: &str) -> Option<Choice> {
+        let most = self.values.values().map(|(_, count)| *count).max().filter(|most| *most > 1)?;
+        let mut all = self.values.iter().filter(|(_, (_, count))| *count == most);
+        let (Some((value, (from, count))), None) = (all.next(), all.next()) else { return None };
+        let rank = |value: &Option<&str>| Self::rank(about, *value);
+        let best = self.values.keys().map(rank).max()?;
+        let others = self.values.len() > 2 && rank(value) == best;
+        others.then(|| Choice {
+            from: Some(*from),
+            split: false,
+            count: *count,
+            of: self.devices,
+            what: self.what.clone(),
+        })
+    }
+
+    /// How far RoCE is lossless and marked under a value.
+    fn rank(about: &str, value: Option<&str>) -> usize {
+        match (about, value) {
             (_, None) => 0,
             ("pfc", Some("none")) => 0,
             ("pfc", Some(_)) => 1,
@@ -372,7 +390,12 @@ impl Votes<'_> {
             }
             ("mtu", Some(mtu)) => mtu.len(),
             _ => 0,
-        };
+        }
+    }
+
+    /// Of two sides of equal weight the one under which RoCE is lossless and marked.
+    fn preferred(&self, about: &str) -> Option<Choice> {
+        let rank = |value: Option<&str>| Self::rank(about, value);
         let best = self.values.iter().max_by_key(|(value, _)| rank(**value))?;
         let alike = self.values.keys().filter(|value| rank(**value) == rank(*best.0)).count();
         let (from, count) = *best.1;

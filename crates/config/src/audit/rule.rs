@@ -215,9 +215,10 @@ rules! {
         "Queue pairs that bypass the NIC's default go out as best effort.",
         "Set NCCL_IB_TC in the environment of jobs.";
     NCCL_GID = Error "nccl-gid-index":
-        "NCCL uses an address that is not RoCEv2",
+        "NCCL uses an address that is not RoCEv2, or is not routed",
         "The index chooses the entry of a NIC's address table, and with it the protocol. RoCEv1 frames have no IP \
-         header: no router forwards them, no switch marks them, and their class is not that of a DSCP.",
+         header: no router forwards them, no switch marks them, and their class is not that of a DSCP. An address of the link \
+         (`fe80::`) is not routed between leaves.",
         "Set NCCL_IB_GID_INDEX to a RoCEv2 entry over IP (`show_gids` lists them), or leave it out: NCCL from 2.21 on \
          finds one itself.";
     NIC_CNP = Error "nic-cnp-dscp":
@@ -246,7 +247,7 @@ rules! {
          broken, or the other end is off or does not speak LLDP.",
         "Check link and LLDP at both ends of the cables that the finding names, and plug in what is missing.";
     STALE = Warning "description-stale":
-        "the description of a port contradicts LLDP",
+        "the description of a port contradicts LLDP, or the fabric file",
         "At the next fault somebody will pull the cable that the description names.",
         "Correct the description, or move the cable to where the description has it.";
     BALANCING = Warning "balancing-missing":

@@ -4,7 +4,7 @@
 use super::finding::{Collector, Fault};
 use super::rule;
 use super::scene::Scene;
-use crate::device::{Device, PortName, RemarkKind};
+use crate::device::{Device, Port, PortName, RemarkKind};
 use crate::place::Place;
 use std::collections::BTreeMap;
 use xoff_fabric::Severity;
@@ -55,10 +55,20 @@ fn unchecked(scene: &Scene<'_>, index: usize, device: &Device, found: &mut Colle
     }
     let message = match (sites, device.is_host()) {
         (0, true) => "nothing checked: no RDMA settings of a NIC were recognised",
+        (0, false) if switched_off(device) => {
+            "nothing checked: all ports with RoCE settings are switched off"
+        }
         (0, false) => "nothing checked: no RoCE settings were recognised",
         _ => "nothing checked: no device says which packets are RDMA data",
     };
     found.device(index, Fault::new(&rule::NOTHING_CHECKED, message));
+}
+
+/// Whether there are ports that pause, and none of them is up.
+fn switched_off(device: &Device) -> bool {
+    let pauses = |port: &&Port| port.pfc.get().is_some_and(|set| !set.is_empty());
+    let mut pausing = device.ports.values().filter(pauses).peekable();
+    pausing.peek().is_some() && pausing.all(|port| port.enabled.get() == Some(false))
 }
 
 /// Ports that the fabric file has and the configuration does not.

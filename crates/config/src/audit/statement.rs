@@ -95,8 +95,13 @@ impl Statement {
         let with = |own: String| Self { parents: self.parents.clone(), own };
         match (system, self.own.split_once(' ')) {
             (SystemId::Eos | SystemId::NxOs | SystemId::Os10, _) => {
-                let positive = self.own.strip_prefix("no ");
-                vec![with(positive.map_or_else(|| format!("no {}", self.own), str::to_owned))]
+                let Some(positive) = self.own.strip_prefix("no ") else {
+                    let own = self.own.strip_prefix("default ").unwrap_or(&self.own);
+                    return vec![with(format!("no {own}"))];
+                };
+                // What comes before a profile gives way to it again.
+                let default = (system == SystemId::Eos).then(|| format!("default {positive}"));
+                [positive.to_owned()].into_iter().chain(default).map(with).collect()
             }
             (SystemId::JunosSet | SystemId::PicOs, Some(("set", rest))) => {
                 vec![with(format!("delete {rest}"))]

@@ -5,6 +5,7 @@ use crate::device::RemarkKind;
 use crate::place::Said;
 use crate::text::fit;
 use crate::text::notes::Notes;
+use std::collections::BTreeMap;
 use xoff_fabric::model::Threshold;
 use xoff_units::Ratio;
 
@@ -16,6 +17,8 @@ pub(super) const ALPHA: (i32, i32) = (-7, 6);
 pub(super) struct Buffers {
     /// Percent of the memory in a lossless pool.
     lossless: Said<u64>,
+    /// Shares of the memory, by pool.
+    pub(super) shares: BTreeMap<String, Said<String>>,
     /// Whether pools are laid out by hand.
     by_hand: bool,
     /// When a lossless class pauses.
@@ -37,6 +40,8 @@ impl Buffers {
                 if pool.contains("lossless") {
                     self.lossless = said;
                 }
+                self.shares
+                    .insert(format!("traffic pool {pool}"), said.map(|share| format!("{share}%")));
             }
             [_] | [_, "switch-priority", _] => {}
             _ => notes.mark(line, RemarkKind::Unknown),

@@ -18,9 +18,10 @@ use crate::device::{Balancing, Device};
 use crate::place::Said;
 use crate::qos::{GroupSettings, Reaction};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
-use crate::text::fit;
+use crate::text::fit::{self, Top};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use xoff_fabric::model::{Threshold, WatchdogAction};
+use xoff_fabric::model::{Scheduling, Threshold, WatchdogAction};
 use xoff_units::{Bytes, Span};
 
 /// Arista EOS.
@@ -83,6 +84,7 @@ impl System for Eos {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9214), limits);
         fit::queues(&mut device, fit::whole_percent);
+        strict_at_the_top(&mut device, limits);
         for port in device.ports.values_mut() {
             port.mtu = port.mtu.or_default(default_mtu(None));
         }
@@ -123,7 +125,7 @@ impl System for Eos {
         }
         if clamped {
             let (low, high) = WATCHDOG_MS;
-            limits.push(format!("times of the watchdog are whole milliseconds, {low} to {high}"));
+            limits.push(format!("times of the watchdog are tens of milliseconds, {low} to {high}"));
         }
         device
     }
@@ -134,6 +136,43 @@ impl System for Eos {
 
     fn port_name(&self, cage: Cage) -> String {
         format!("Ethernet{}/{}", cage.cage + 1, 1 + cage.link * (8 / cage.links.clamp(1, 8)))
+    }
+}
+
+/// A queue that takes turns makes those below it take turns, too, whatever is said of them: what stands above a strict queue
+/// and is not needed becomes strict.
+fn strict_at_the_top(device: &mut Device, limits: &mut Vec<String>) {
+    let (mut changed, mut needed) = (BTreeSet::new(), false);
+    for port in device.ports.values_mut() {
+        let from = match fit::top_of(port) {
+            Top::Fine => continue,
+            Top::Idle(from) => from,
+            Top::Needed => {
+                needed = true;
+                continue;
+            }
+        };
+        let queues = Arc::make_mut(&mut port.queues);
+        for (number, queue) in queues.iter_mut().enumerate().skip(from) {
+            if queue.scheduling.get() != Some(Scheduling::Strict) {
+                changed.insert(number);
+                queue.scheduling = Said::meant(Scheduling::Strict);
+            }
+        }
+        let mut turns = queues.map(|queue| queue.scheduling.get());
+        fit::shares(&mut turns);
+        for (queue, turn) in queues.iter_mut().zip(turns) {
+            queue.scheduling = turn.map_or(Said::Absent, Said::meant);
+        }
+    }
+    for number in changed {
+        limits.push(format!(
+            "queue {number} is strict, too: one that takes turns makes all below it take turns"
+        ));
+    }
+    if needed {
+        let why = "a strict queue below one that takes turns is not strict";
+        limits.push(why.to_owned());
     }
 }
 

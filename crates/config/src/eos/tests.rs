@@ -3,7 +3,7 @@ use crate::device::{Device, Port, PortName, RemarkKind};
 use crate::number::{Dscp, Priorities, Priority, Queue};
 use crate::place::{FileId, Said};
 use crate::qos::{Levels, Reaction, Trust};
-use crate::system::Input;
+use crate::system::{Input, System};
 use xoff_fabric::model::{Ecn, Scheduling, WatchdogAction};
 use xoff_units::{Bytes, Ratio, Span};
 
@@ -221,4 +221,38 @@ fn tunnels_and_the_ports_that_go_into_them() {
     assert_eq!(device.tunnels.outer(data, class), Dscp::new(2));
     assert_eq!(device.tunnels.marks.get(), Some(false));
     assert_eq!(strange(&device), 0);
+}
+
+/// A queue that takes turns makes those below it take turns: above a strict one only strict ones stand.
+#[test]
+fn strict_queues_stand_at_the_top() {
+    let turns = |shares: [u32; 8]| {
+        let mut device = Device::new("leaf0", super::Eos.id());
+        let turn = |share| match share {
+            0 => Scheduling::Strict,
+            share => Scheduling::Weighted(share),
+        };
+        let queue = |share| crate::qos::QueueSettings {
+            scheduling: Said::meant(turn(share)),
+            ..Default::default()
+        };
+        device.port("Ethernet1/1").queues = std::sync::Arc::new(shares.map(queue));
+        let mut limits = Vec::new();
+        let fitting = super::Eos.fit(&device, &mut limits);
+        let turns =
+            port(&fitting, "Ethernet1/1").queues.map(|queue| match queue.scheduling.get() {
+                Some(Scheduling::Weighted(share)) => share,
+                _ => 0,
+            });
+        (turns, limits)
+    };
+    let (fitting, limits) = turns([48, 1, 1, 47, 1, 1, 0, 1]);
+    assert_eq!(fitting, [49, 1, 1, 47, 1, 1, 0, 0]);
+    assert!(limits.iter().any(|limit| limit.starts_with("queue 7 is strict, too")), "{limits:?}");
+    // What is needed stays, and that is said.
+    let (fitting, limits) = turns([40, 1, 1, 0, 1, 1, 1, 55]);
+    assert_eq!(fitting, [40, 1, 1, 0, 1, 1, 1, 55]);
+    assert!(limits.iter().any(|limit| limit.contains("is not strict")), "{limits:?}");
+    let (fitting, limits) = turns([49, 1, 1, 47, 1, 1, 0, 0]);
+    assert_eq!((fitting, limits.len()), ([49, 1, 1, 47, 1, 1, 0, 0], 0));
 }

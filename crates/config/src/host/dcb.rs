@@ -191,6 +191,11 @@ mod tests {
         assert_eq!(port.trust.get(), Some(Trust::Dscp));
         assert_eq!((class(port, 26), class(port, 48)), (Some(3), Some(6)));
         assert_eq!(port.queues[6].scheduling.get(), Some(Scheduling::Strict));
+        assert_eq!(
+            port.queues[3].scheduling.get(),
+            Some(Scheduling::Weighted(50)),
+            "shares stand first"
+        );
         assert_eq!(device.remarks, []);
     }
 
@@ -211,6 +216,19 @@ mod tests {
         assert_eq!(port.pfc.get().unwrap().to_string(), "3");
         assert_eq!((class(port, 26), class(port, 48)), (Some(3), Some(6)));
         assert_eq!(port.queues[3].scheduling.get(), Some(Scheduling::Weighted(50)));
+        assert_eq!(device.remarks, []);
+    }
+
+    #[test]
+    fn json_over_several_lines_of_a_session() {
+        let text = "root@host7:~# dcb -j -p pfc show dev ens1f0\n{\n    \"pfc_cap\": 8,\n    \"delay\": 0,\n    \
+                    \"prio_pfc\": [ false,false,false,false,true,false,false,false ]\n}\n\
+                    root@host7:~# dcb -j -p pfc show dev ens1f1\n{\n    \"prio_pfc\": [ false,false,false,true,false,false,\n    \
+                    false,false ]\n}\nroot@host7:~# exit\n";
+        let device = read(&[("s.log", text)]);
+        let all: Vec<String> =
+            device.ports.values().map(|port| port.pfc.get().unwrap().to_string()).collect();
+        assert_eq!(all, ["4", "3"]);
         assert_eq!(device.remarks, []);
     }
 

@@ -2,7 +2,7 @@
 
 use super::nicctl;
 use super::parse::Parser;
-use crate::device::{Device, Maker, Port, PortName};
+use crate::device::{Device, Gid, Maker, Port, PortName};
 use crate::facts::Facts;
 use crate::number::Priorities;
 use crate::place::Said;
@@ -54,6 +54,12 @@ pub(super) fn finish(mut parser: Parser) -> Device {
     for (name, port) in std::mem::take(&mut parser.plain) {
         if let Some(known) = ports.get_mut(&PortName::new(groups.first(&name))) {
             merge(known, port);
+        }
+    }
+    for (name, index) in &parser.gids_of_link {
+        let port = ports.get_mut(&PortName::new(groups.first(name)));
+        if let Some(gid @ Gid::V2) = port.and_then(|port| port.gids.get_mut(index)) {
+            *gid = Gid::V2Link;
         }
     }
     everywhere(&mut parser, &mut ports, &mut whole);

@@ -30,11 +30,15 @@ fn names(parser: &mut Parser, number: u32, line: &str) -> bool {
             }
         }
         ["DEV", "PORT", "INDEX", ..] | ["---", "----", "-----", ..] | ["n_gids_found", ..] => {}
-        [device, "1", index, _, ref rest @ ..]
+        [device, "1", index, address, ref rest @ ..]
             if rest.iter().any(|w| matches!(*w, "v1" | "v2")) =>
         {
             let Ok(index) = index.parse() else { return false };
-            let kind = if rest.contains(&"v2") { Gid::V2 } else { Gid::V1 };
+            let kind = match (rest.contains(&"v2"), is_of_link(address)) {
+                (false, _) => Gid::V1,
+                (true, true) => Gid::V2Link,
+                (true, false) => Gid::V2,
+            };
             parser.rdma.insert(device.to_owned());
             parser.at(number, device).gids.insert(index, kind);
             if let Some(interface) = rest.last().filter(|word| !matches!(**word, "v1" | "v2")) {
@@ -77,6 +81,9 @@ fn ip(parser: &mut Parser, number: u32, line: &str) -> bool {
 
 /// `ibv_devinfo`.
 fn verbs(parser: &mut Parser, number: u32, line: &str) -> bool {
+    if line.starts_with("GID[") {
+        return gid(parser, number, line);
+    }
     let Some((key, value)) = line.split_once(':').map(|(key, value)| (key.trim(), value.trim()))
     else {
         return false;
@@ -96,7 +103,6 @@ fn verbs(parser: &mut Parser, number: u32, line: &str) -> bool {
                 parser.excluded.insert(device);
             }
         }
-        ("GID[", _) => return false,
         (
             "transport" | "node_guid" | "sys_image_guid" | "vendor_id" | "vendor_part_id"
             | "hw_ver",
@@ -107,6 +113,34 @@ fn verbs(parser: &mut Parser, number: u32, line: &str) -> bool {
         ("port" | "port_lid" | "port_lmc", Some(_)) => {}
         _ => return false,
     }
+    true
+}
+
+/// Whether an address is one of the link (`fe80::/10`).
+pub(super) fn is_of_link(address: &str) -> bool {
+    let first =
+        address.trim().split(':').next().and_then(|word| u16::from_str_radix(word, 16).ok());
+    first.is_some_and(|first| first & 0xffc0 == 0xfe80)
+}
+
+/// `GID[  1]:  fe80::a288:c2ff:fe12:3400, RoCE v2` of `ibv_devinfo -v`.
+fn gid(parser: &mut Parser, number: u32, line: &str) -> bool {
+    let Some((index, rest)) = line.strip_prefix("GID[").and_then(|rest| rest.split_once("]:"))
+    else {
+        return false;
+    };
+    let (Some(device), Ok(index)) = (parser.current.clone(), index.trim().parse()) else {
+        return false;
+    };
+    let (address, kind) = rest.split_once(',').unwrap_or((rest, ""));
+    let kind = match (kind.trim(), is_of_link(address)) {
+        ("RoCE v2", true) => Gid::V2Link,
+        ("RoCE v2", false) => Gid::V2,
+        ("RoCE v1" | "IB/RoCE v1", _) => Gid::V1,
+        // Older releases do not say it.
+        _ => return true,
+    };
+    parser.at(number, &device).gids.insert(index, kind);
     true
 }
 
@@ -289,7 +323,15 @@ mod tests {
             mlx5_0  1  1  fe80:0000:0000:0000:ee0d:9aff:fed9:8d8a  v2  eth2\n";
         let device = read(&[("hgx1.show_gids", text)]);
         let port = &device.ports[&PortName::new("mlx5_0")];
-        assert_eq!(port.gids.values().copied().collect::<Vec<_>>(), [Gid::V1, Gid::V2]);
+        assert_eq!(port.gids.values().copied().collect::<Vec<_>>(), [Gid::V1, Gid::V2Link]);
+        let text = "hca_id: mlx5_0\n\ttransport:\t\t\tInfiniBand (0)\n\t\tport:\t1\n\t\t\tGID[  0]:\t\tfe80::a288:c2ff:fe12:3400, RoCE v1\n\
+            \t\t\tGID[  1]:\t\tfe80::a288:c2ff:fe12:3400, RoCE v2\n\t\t\tGID[  3]:\t\t::ffff:10.0.1.5, RoCE v2\n";
+        let device = read(&[("hgx1.ibv_devinfo", text)]);
+        let port = &device.ports[&PortName::new("mlx5_0")];
+        assert_eq!(
+            port.gids.values().copied().collect::<Vec<_>>(),
+            [Gid::V1, Gid::V2Link, Gid::V2]
+        );
     }
 
     #[test]

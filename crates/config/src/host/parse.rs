@@ -42,6 +42,10 @@ pub(super) struct Parser {
     pub(super) nets: BTreeSet<String>,
     /// Interfaces that carry no RoCE.
     pub(super) excluded: BTreeSet<String>,
+    /// Shares of queues in percent, by NIC, as they were last printed.
+    bandwidths: BTreeMap<(String, usize), u32>,
+    /// Entries of address tables that are addresses of the link.
+    pub(super) gids_of_link: BTreeSet<(String, u8)>,
     /// NICs whose QoS was shown whole: what is absent is at its default.
     pub(super) whole: BTreeSet<String>,
     /// NICs whose map from DSCP to priority was shown whole.
@@ -103,6 +107,8 @@ pub(crate) fn read(name: &str, files: &[HostFile<'_>]) -> Device {
         rdma: BTreeSet::new(),
         nets: BTreeSet::new(),
         excluded: BTreeSet::new(),
+        gids_of_link: BTreeSet::new(),
+        bandwidths: BTreeMap::new(),
         whole: BTreeSet::new(),
         mapped: BTreeSet::new(),
         plain: BTreeMap::new(),
@@ -137,8 +143,20 @@ impl Parser {
         if dcb::json(self, file.text, 0) {
             return;
         }
-        for (line, number) in file.text.lines().zip(1u32..) {
-            self.line(number, line);
+        let lines: Vec<&str> = file.text.lines().collect();
+        let (mut at, mut number) = (0, 1);
+        while let Some(line) = lines.get(at) {
+            let count = match spread(&lines[at..]) {
+                Some(count) if dcb::json(self, &lines[at..at + count].join("\n"), number - 1) => {
+                    count
+                }
+                _ => {
+                    self.line(number, line);
+                    1
+                }
+            };
+            at += count;
+            number += count as u32;
         }
     }
 
@@ -318,7 +336,11 @@ impl Parser {
         let place = self.notes.line(number);
         let turn = match word {
             "strict" => Scheduling::Strict,
-            "ets" => Scheduling::Weighted(0),
+            "ets" => {
+                // Where shares are printed first, this queue has its own already.
+                let share = self.bandwidths.get(&(self.named(nic), queue));
+                Scheduling::Weighted(share.copied().unwrap_or(0))
+            }
             // The NIC's own way, which is not configured; a shaper is none.
             "vendor" | "cbs" => return,
             _ => return self.notes.mark(number, RemarkKind::Malformed),
@@ -337,6 +359,8 @@ impl Parser {
         let Ok(share) = word.trim_end_matches('%').parse::<u32>() else {
             return self.notes.mark(number, RemarkKind::Malformed);
         };
+        let name = self.named(nic);
+        self.bandwidths.insert((name, queue), share);
         let entry = self.queue(number, nic, queue);
         if let Said::At(Scheduling::Weighted(old), _) = &mut entry.scheduling {
             *old = share;
@@ -369,6 +393,25 @@ impl Parser {
         let name = self.named(nic);
         self.mapped.insert(name);
     }
+}
+
+/// The lines of a JSON text that begins on the first one and ends on a later one.
+fn spread(lines: &[&str]) -> Option<usize> {
+    /// More lines than a tool prints of one NIC.
+    const MOST: usize = 500;
+    if !lines.first()?.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut open = 0i64;
+    for (count, line) in (1..).zip(lines.iter().take(MOST)) {
+        for c in line.chars() {
+            open += i64::from(matches!(c, '{' | '[')) - i64::from(matches!(c, '}' | ']'));
+        }
+        if open <= 0 {
+            return (count > 1).then_some(count);
+        }
+    }
+    None
 }
 
 /// A list of priorities.

@@ -81,6 +81,13 @@ pub(super) fn value(parser: &mut Parser, number: u32, path: &str, text: &str) {
             gid(parser, number, device, what, index, text);
             true
         }
+        [.., device, "ports", _, "gids", index] => {
+            let key = rdma(parser, device);
+            if let (true, Ok(index)) = (super::links::is_of_link(text), index.parse()) {
+                parser.gids_of_link.insert((key, index));
+            }
+            true
+        }
         [.., device, "ports", _, "link_layer"] => {
             let device = rdma(parser, device);
             if text.trim() == "InfiniBand" {
@@ -202,7 +209,13 @@ fn gid(parser: &mut Parser, number: u32, device: &str, what: &str, index: &str, 
         _ => return,
     };
     match index.parse() {
-        Ok(index) => drop(parser.at(number, &device).gids.insert(index, kind)),
+        Ok(index) => {
+            let gids = &mut parser.at(number, &device).gids;
+            // Another table may have said more.
+            if gids.get(&index) != Some(&Gid::V2Link) {
+                gids.insert(index, kind);
+            }
+        }
         Err(_) => parser.notes.mark(number, RemarkKind::Malformed),
     }
 }
@@ -301,6 +314,8 @@ mod tests {
     fn a_dump_of_grep() {
         let text = "/sys/class/infiniband/mlx5_2/tc/1/traffic_class:Global tclass=106\n\
             /sys/class/infiniband/mlx5_2/ports/1/gid_attrs/types/0:IB/RoCE v1\n\
+            /sys/class/infiniband/mlx5_2/ports/1/gids/1:fe80:0000:0000:0000:a288:c2ff:fe12:3400\n\
+            /sys/class/infiniband/mlx5_2/ports/1/gid_attrs/types/1:RoCE v2\n\
             /sys/class/infiniband/mlx5_2/ports/1/gid_attrs/types/3:RoCE v2\n\
             /sys/class/infiniband/mlx5_2/ports/1/gid_attrs/ndevs/3:eth2\n\
             /sys/class/net/eth2/ecn/roce_np/cnp_dscp:48\n\
@@ -318,6 +333,7 @@ mod tests {
         assert_eq!(port.nic.notifies.value(), None);
         assert_eq!(port.gids[&3], Gid::V2);
         assert_eq!(port.gids[&0], Gid::V1);
+        assert_eq!(port.gids[&1], Gid::V2Link);
         assert_eq!(port.congestion["rpg_ai_rate"].get(), Some(5));
         assert_eq!(port.mtu.get().map(|m| m.get()), Some(9000));
         assert_eq!(port.pfc.value(), None);

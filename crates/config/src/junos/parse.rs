@@ -263,6 +263,7 @@ impl Parser {
             let groups = groups(port, &self.policies);
             port.groups = share(&mut groups_known, groups);
         }
+        self.device.own = std::mem::take(&mut self.policies.shares);
         self.device.remarks = self.notes.remarks;
         self.device
     }

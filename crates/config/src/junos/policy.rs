@@ -70,6 +70,8 @@ pub(super) struct Policies {
     pub(super) threshold: Said<Threshold>,
     /// Percent of the buffer that is headroom.
     pub(super) headroom: Said<u64>,
+    /// Shares of the buffer, by their names.
+    pub(super) shares: BTreeMap<String, Said<String>>,
 }
 
 /// Classes that boxes have without any statement, with the queue and the pause of each on QFX (Juniper's
@@ -149,10 +151,11 @@ impl Policies {
                 return self.pause(name, rest, line, notes);
             }
             ["shared-buffer", direction @ ("ingress" | "egress"), rest @ ..] => {
-                return self.shared_buffer(*direction == "ingress", rest, line, notes);
+                return self.shared_buffer(direction, rest, line, notes);
             }
-            ["dedicated-buffer", "ingress" | "egress", "percent", share] => {
-                let _ = notes.said(line, percent(share));
+            ["dedicated-buffer", direction @ ("ingress" | "egress"), "percent", share] => {
+                let said = notes.said(line, percent(share));
+                self.shares.insert(format!("dedicated {direction} buffer"), said.map(in_percent));
             }
             ["code-point-aliases", ..] => {}
             [part, ..] if ELSEWHERE.contains(part) => notes.mark(line, RemarkKind::Foreign),
@@ -171,15 +174,20 @@ impl Policies {
     /// How the buffer is divided; what is lossless may take a share of what is free.
     fn shared_buffer(
         &mut self,
-        ingress: bool,
+        direction: &str,
         rest: &[&str],
         line: u32,
         notes: &mut Notes,
     ) -> bool {
+        let ingress = direction == "ingress";
         match rest {
-            ["percent", share] => drop(notes.said(line, percent(share))),
+            ["percent", share] => {
+                let share = notes.said(line, percent(share));
+                self.shares.insert(format!("shared {direction} buffer"), share.map(in_percent));
+            }
             ["buffer-partition", part, "percent", share] => {
                 let share = notes.said(line, percent(share));
+                self.shares.insert(format!("{part} {direction} buffer"), share.map(in_percent));
                 if ingress && *part == "lossless-headroom" {
                     self.headroom = share;
                 }
@@ -437,6 +445,10 @@ impl Pausing {
         }
         true
     }
+}
+
+fn in_percent(share: u64) -> String {
+    format!("{share}%")
 }
 
 /// Whole percent.

@@ -10,10 +10,12 @@ mod policy;
 mod render;
 
 use crate::device::{Device, Port};
+use crate::number::Class;
 use crate::place::Said;
-use crate::qos::{GroupSettings, Maps, QueueSettings};
+use crate::qos::{GroupSettings, Maps};
 use crate::system::{Cage, Input, Rendered, System, SystemId};
-use crate::text::fit;
+use crate::text::fit::{self, Top};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use xoff_fabric::model::{Scheduling, Threshold};
 use xoff_fabric::rules::buffer;
@@ -66,6 +68,7 @@ impl System for NxOs {
         let mut device = device.clone();
         fit::mtu_at_most(&mut device, Bytes::new(9216), limits);
         fit::queues(&mut device, fit::whole_percent);
+        strict_at_the_top(&mut device, limits);
         let shared = device.shared_buffer.get();
         let ports = device.ports.len() as u64;
         let timed = fit::untimed_watchdogs(&mut device);
@@ -96,11 +99,6 @@ impl System for NxOs {
                 "a dynamic threshold (alpha) becomes a fixed one, for all ports paused at once";
             limits.push(why.to_owned());
         }
-        if device.ports.values().any(|port| strict_below_weighted(&port.queues)) {
-            let why = "a strict queue below a weighted one: published configurations have strict \
-                       queues at the top (q7, priority level 1); that a box takes this is not verified";
-            limits.push(why.to_owned());
-        }
         if device.headroom_pool.is_said() {
             limits.push("headroom is per port: no pool is configured".to_owned());
         }
@@ -121,11 +119,47 @@ impl System for NxOs {
     }
 }
 
-/// Whether a weighted queue stands above a strict one.
-fn strict_below_weighted(queues: &[QueueSettings; 8]) -> bool {
-    let mut turns = queues.iter().rev().filter_map(|queue| queue.scheduling.said());
-    let weighted = |turn: &&Scheduling| matches!(turn, Scheduling::Weighted(_));
-    turns.by_ref().any(|turn| weighted(&turn)) && turns.any(|turn| *turn == Scheduling::Strict)
+/// Strict queues get the highest numbers, as in published configurations (q7, `priority level 1`): their classes change places
+/// with those above that are not needed.
+fn strict_at_the_top(device: &mut Device, limits: &mut Vec<String>) {
+    let (mut moves, mut needed) = (BTreeSet::new(), false);
+    for port in device.ports.values_mut() {
+        let from = match fit::top_of(port) {
+            Top::Fine => continue,
+            Top::Idle(from) => from,
+            Top::Needed => {
+                needed = true;
+                continue;
+            }
+        };
+        let is_strict =
+            |class: &usize| port.queues[*class].scheduling.get() == Some(Scheduling::Strict);
+        let (strict, others): (Vec<usize>, Vec<usize>) = (from..8).rev().partition(is_strict);
+        // The class that every number from the top down has now.
+        let classes: Vec<usize> = strict.into_iter().chain(others).collect();
+        let places: BTreeMap<usize, usize> = classes.into_iter().zip((from..8).rev()).collect();
+        let maps = Arc::make_mut(&mut port.maps);
+        for class in &mut maps.dscp_to_class {
+            *class = class.map(|class| {
+                let place = places.get(&class.index()).and_then(|place| Class::new(*place as u8));
+                place.unwrap_or(class)
+            });
+        }
+        let (queues, groups) = (port.queues.clone(), port.groups.clone());
+        for (class, place) in &places {
+            Arc::make_mut(&mut port.queues)[*place] = queues[*class];
+            Arc::make_mut(&mut port.groups)[*place] = groups[*class];
+        }
+        moves.extend(places.into_iter().filter(|(class, place)| class != place));
+    }
+    for (class, place) in moves {
+        limits.push(format!("class {class} has qos-group {place}: strict queues are at the top"));
+    }
+    if needed {
+        let why = "a strict queue below a weighted one: published configurations have strict \
+                   queues at the top (q7, priority level 1); that a box takes this is not verified";
+        limits.push(why.to_owned());
+    }
 }
 
 /// Queues, groups and pauses have the number of the qos-group.

@@ -233,10 +233,11 @@ impl Policies {
                 ["mtu", mtu] => Some(Said::At(bytes(mtu)?, notes.line(line.line))),
                 _ => None,
             };
+            // The last one said holds.
+            let own = child.children.iter().rev().find_map(mtu).unwrap_or_default();
             if class == "class-default" {
-                network.mtu = child.children.iter().find_map(mtu).unwrap_or_default();
+                network.mtu = own;
             }
-            let own: Said<Bytes> = child.children.iter().find_map(mtu).unwrap_or_default();
             let smaller = network.paused_mtu.get().is_none_or(|least| own.get() < Some(least));
             // Frames of Fibre Channel have a class of that size.
             let storage = own.get().is_some_and(|mtu| (2112..=2240).contains(&mtu.get()));

@@ -224,3 +224,35 @@ fn a_paused_class_has_an_mtu() {
     assert_eq!(mtu(""), Some(9216));
     assert_eq!(mtu("    mtu 2240\n"), Some(9216));
 }
+
+/// Published configurations have strict queues at the top: CNPs change places with the class that is there.
+#[test]
+fn strict_queues_have_the_highest_numbers() {
+    let mut device = Device::new("leaf0", super::NxOs.id());
+    let shares = [48, 1, 1, 47, 1, 1, 0, 1];
+    let queue = |share| crate::qos::QueueSettings {
+        scheduling: Said::meant(match share {
+            0 => Scheduling::Strict,
+            share => Scheduling::Weighted(share),
+        }),
+        ..Default::default()
+    };
+    let own = device.port("Ethernet1/1");
+    own.queues = std::sync::Arc::new(shares.map(queue));
+    let maps = std::sync::Arc::make_mut(&mut own.maps);
+    for (dscp, class) in [(26, 3), (48, 6), (56, 7)] {
+        maps.dscp_to_class[dscp] =
+            crate::number::Class::new(class).map_or(Said::Absent, Said::meant);
+    }
+    let mut limits = Vec::new();
+    let fitting = super::NxOs.fit(&device, &mut limits);
+    let port = port(&fitting, "Ethernet1/1");
+    assert_eq!(port.queues[7].scheduling.get(), Some(Scheduling::Strict));
+    assert_eq!(port.queues[6].scheduling.get(), Some(Scheduling::Weighted(1)));
+    let class = |dscp: usize| port.maps.dscp_to_class[dscp].get().map(|class| class.get());
+    assert_eq!([26, 48, 56].map(class), [3, 7, 6].map(Some));
+    assert!(limits.iter().any(|limit| limit.contains("qos-group 7")), "{limits:?}");
+    // A second time nothing moves.
+    let again = super::NxOs.fit(&fitting, &mut Vec::new());
+    assert!(crate::facts::Facts::same(&again, &fitting));
+}

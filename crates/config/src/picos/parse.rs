@@ -205,6 +205,10 @@ impl Parser {
                 self.polls = self.notes.said(line, polls(count));
             }
             // When a queue is back, and what is done about one that keeps being stuck.
+            ["pfc-watchdog", what @ ("restore-mode" | "restore-action" | "threshold"), word] => {
+                let said = Said::At((*word).to_owned(), place);
+                self.device.own.insert(format!("pfc-watchdog {what}"), said);
+            }
             [
                 "pfc-watchdog",
                 "code-point" | "restore-mode" | "restore-action" | "threshold",
@@ -213,8 +217,8 @@ impl Parser {
                 self.notes.mark(line, RemarkKind::Foreign);
             }
             // Marks at thresholds that the box chooses.
-            ["easy-ecn", "mode", "throughput-first" | "latency-first"] => {
-                self.notes.mark(line, RemarkKind::Foreign);
+            ["easy-ecn", "mode", word @ ("throughput-first" | "latency-first")] => {
+                self.device.own.insert("easy-ecn".to_owned(), Said::At((*word).to_owned(), place));
             }
             _ => self.notes.mark(line, RemarkKind::Unknown),
         }

@@ -41,7 +41,9 @@ fn what_a_port_does_by_itself_and_what_it_leads_to() {
     assert_eq!(port.watchdog.on, Said::Default(false));
     let peer = port.neighbour.value().unwrap();
     assert_eq!((peer.device.as_str(), peer.port.as_deref()), ("spine1", Some("xe-1/1/7")));
-    assert_eq!(device.count(RemarkKind::Foreign), 1);
+    // No fabric file speaks of it: it is held against other devices.
+    assert_eq!(device.own["easy-ecn"].value().map(String::as_str), Some("latency-first"));
+    assert_eq!(device.remarks, []);
 }
 
 #[test]

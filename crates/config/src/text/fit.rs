@@ -1,7 +1,8 @@
 //! Steps and ranges that systems put on values.
 
-use crate::device::{Balancing, Device};
-use crate::place::Said;
+use crate::device::{Balancing, Device, Port};
+use crate::number::Priority;
+use crate::place::{Place, Said};
 use crate::qos::{GroupSettings, Levels, QueueSettings, WatchdogSettings};
 use std::sync::Arc;
 use xoff_fabric::model::{Scheduling, Threshold};
@@ -119,6 +120,44 @@ pub(crate) fn mtu_at_most(device: &mut Device, most: Bytes, limits: &mut Vec<Str
     }
     if cut {
         limits.push(format!("an MTU of more than {} cannot be set", most.get()));
+    }
+}
+
+/// Strict queues of a port as it is meant, where a queue that takes turns must not stand above them.
+pub(crate) enum Top {
+    /// Nothing that takes turns is above a strict queue.
+    Fine,
+    /// From this queue on all are strict, or take turns and do without: they have the least share, mark nothing and pause
+    /// nothing.
+    Idle(usize),
+    /// A queue that is needed takes turns above a strict one.
+    Needed,
+}
+
+/// What stands above the strict queues of a port. What devices have is left as it is: only an intent is looked at.
+pub(crate) fn top_of(port: &Port) -> Top {
+    let turns = port.queues.map(|queue| match queue.scheduling {
+        Said::At(turn, place) if place == Place::INTENT => Some(turn),
+        _ => None,
+    });
+    let is_strict = |queue: &usize| turns[*queue] == Some(Scheduling::Strict);
+    let weight = |queue: usize| match turns[queue] {
+        Some(Scheduling::Weighted(weight)) => Some(weight),
+        _ => None,
+    };
+    let Some(lowest) = (0..8).find(is_strict) else { return Top::Fine };
+    let least = (0..8).filter_map(weight).min();
+    let idle = |queue: usize| {
+        let pauses = Priority::new(queue as u8).zip(port.pfc.get());
+        weight(queue) == least
+            && !port.queues[queue].wred.is_said()
+            && !pauses.is_some_and(|(priority, set)| set.has(priority))
+    };
+    let above = || (lowest..8).filter(|queue| weight(*queue).is_some());
+    match above().count() {
+        0 => Top::Fine,
+        _ if above().all(idle) => Top::Idle(lowest),
+        _ => Top::Needed,
     }
 }
 

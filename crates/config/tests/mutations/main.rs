@@ -1,6 +1,7 @@
 //! Single mistakes in a clean fabric: each is found, at its device, by its rule, and nothing else
 //! is. `cargo test -p xoff-config --test mutations -- --nocapture` prints precision and recall.
 
+mod boxes;
 #[path = "../common/mod.rs"]
 mod common;
 mod fleet;

@@ -149,7 +149,7 @@ fn eos() -> Vec<Mistake> {
             .all("qos map dscp 48 to traffic-class 6", "qos map dscp 48 to traffic-class 3"),
         m("CNPs weighted", "spine0", &["cnp-not-strict"])
             .all("      priority strict", "      no priority\n      bandwidth percent 1")
-            .all("bandwidth percent 48", "bandwidth percent 47"),
+            .all("bandwidth percent 49", "bandwidth percent 47"),
         m("CNPs as best effort", "leaf0", &["cnp-not-strict"])
             .all("qos map dscp 48 to traffic-class 6", "qos map dscp 48 to traffic-class 0"),
         m("small pool", "spine0", &["headroom-small"])
@@ -171,14 +171,14 @@ fn eos() -> Vec<Mistake> {
             .all("qos map dscp 0 1 ", "qos map dscp 0 to traffic-class 3\nqos map dscp 1 "),
         m("strict best effort", "spine0", &["strict-starves"])
             .all(
-                "   uc-tx-queue 0\n      no priority\n      bandwidth percent 48",
+                "   uc-tx-queue 0\n      no priority\n      bandwidth percent 49",
                 "   uc-tx-queue 0\n      priority strict",
             )
-            .all("bandwidth percent 47", "bandwidth percent 95"),
+            .all("bandwidth percent 47", "bandwidth percent 96"),
         m("weights of 110", "leaf0", &["weights-sum"])
-            .all("bandwidth percent 48", "bandwidth percent 58"),
+            .all("bandwidth percent 49", "bandwidth percent 59"),
         m("other weights", "leaf1", &["weights-drift"])
-            .all("bandwidth percent 48", "bandwidth percent 78")
+            .all("bandwidth percent 49", "bandwidth percent 79")
             .all("bandwidth percent 47", "bandwidth percent 17"),
         m("no DLB", "leaf0", &["balancing-missing"]).without("distribution dynamic"),
         m("older software", "spine1", &["versions-differ"]).all("EOS-4.32.2F", "EOS-4.28.0F"),
@@ -208,7 +208,7 @@ fn nx_os() -> Vec<Mistake> {
             .all("minimum-threshold 800 kbytes maximum-threshold 3200 kbytes", "minimum-threshold 400 kbytes maximum-threshold 1600 kbytes"),
         m("queuing not applied", "spine0", &["ecn-missing", "cnp-not-strict"])
             .without("  service-policy type queuing output ROCE-QUEUING"),
-        m("CNPs with data", "leaf1", &["cnp-class"]).all("    set qos-group 6", "    set qos-group 3"),
+        m("CNPs with data", "leaf1", &["cnp-class"]).all("    set qos-group 7", "    set qos-group 3"),
         m("CNPs weighted", "spine0", &["cnp-not-strict"])
             .all("    priority level 1", "    bandwidth remaining percent 1")
             .all("percent 48", "percent 47"),

@@ -74,3 +74,14 @@ fn buffers_of_whole_devices() {
         "two of four are no majority for the spine"
     );
 }
+
+#[test]
+fn what_two_have_and_the_others_each_otherwise() {
+    let small: Change = |port| port.mtu = Said::meant(Bytes::new(1500));
+    let large: Change = |port| port.mtu = Said::meant(Bytes::new(9000));
+    let devices =
+        fleet(&[("leaf1", AS_ALL), ("leaf2", AS_ALL), ("leaf3", small), ("leaf4", large)]);
+    let usual = reference(&devices);
+    let mtu = |index: usize| usual.devices[index].ports[&PortName::new("Ethernet1")].mtu.get();
+    assert_eq!([2, 3].map(mtu), [0, 0].map(mtu));
+}

@@ -57,6 +57,7 @@ impl Parser {
             }
             port.balancing = port.balancing.or_default(false);
         }
+        self.device.own = self.buffers.shares;
         self.device.remarks = self.notes.remarks;
         self.device
     }
