@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use xoff_endpoint::{
     Access, Bytes, Completion, Connection, Endpoint, Error, Immediate, Pending, Region,
-    RemoteSlice, Rkey, Terms, Work,
+    RejectReason, RemoteSlice, Rkey, Work,
 };
 
 const USAGE: &str = "\
@@ -198,15 +198,14 @@ fn call(arguments: &Arguments, server: IpAddr, test: Test) -> Result<(), Failure
         return Err("-m is 1 to 16777216, -t 1 to 3600".into());
     }
     let endpoint = shared::open(arguments.find("-a")?, Some(server))?;
-    let address = (server, arguments.get("-lp", PORT)?);
-    let stream = TcpStream::connect(address);
+    let address = (server, arguments.get("-lp", PORT)?).into();
+    let stream = TcpStream::connect_timeout(&address, PATIENCE);
     let stream = stream.map_err(|error| format!("no qperf at {server}: {error}"))?;
     let mut control = Control::new(stream)?;
     let request = Request { test, size, seconds };
     control.send_request(request)?;
     let port = control.port()?;
-    let connection = endpoint.connection().wait()?;
-    connection.request(server, port, Terms::default()).within(PATIENCE).wait()?;
+    let connection = connect(&endpoint, server, port)?;
     let mut side = Side::new(&endpoint, connection, &mut control, request)?;
     let start = side.run(&mut control, true)?;
     let mut found = side.found;
@@ -218,6 +217,21 @@ fn call(arguments: &Arguments, server: IpAddr, test: Test) -> Result<(), Failure
         found.sent = theirs.received;
     }
     report(request, found, start)
+}
+
+/// The stock server names its port a moment before it listens there.
+fn connect(endpoint: &Endpoint, server: IpAddr, port: u16) -> Result<Connection, Failure> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match endpoint.connect(server, port, b"").within(PATIENCE).wait() {
+            Err(Error::Rejected(no))
+                if no.reason == RejectReason::INVALID_SERVICE_ID && Instant::now() < end =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            connection => return Ok(connection?),
+        }
+    }
 }
 
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
