@@ -92,7 +92,7 @@ fn sides_with_other_mtus_both_say_so() {
         let start = Instant::now();
         let [server, client] = both(there_and_back, of(ours), of(theirs));
         assert!(start.elapsed() < Duration::from_secs(4), "both know at once");
-        let said = |side: Played| side.err().expect("they differ").to_string();
+        let said = |side: Played| side.expect_err("they differ").to_string();
         let (server, client) = (said(server), said(client));
         assert!(
             server.starts_with("we refused a request of the peer on queue pair 0x"),
