@@ -3,7 +3,7 @@
 
 GUEST_COMMANDS='dash ip tc rdma busybox
 ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_atomic_bw ib_atomic_lat
-ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong rping ucmatose udaddy'
+ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong rping ucmatose udaddy rstream qperf'
 
 # Leaves $kernel_image and $initramfs pointing at what to boot. An image is good for as long as
 # the scripts that made it stay the same; newer packages come in with an empty cache.

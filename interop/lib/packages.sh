@@ -1,7 +1,7 @@
 # Debian packages for the guest, fetched and unpacked here, never installed.
 # shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
-GUEST_PACKAGES='perftest ibverbs-providers ibverbs-utils rdmacm-utils iproute2 busybox-static dash'
+GUEST_PACKAGES='perftest ibverbs-providers ibverbs-utils rdmacm-utils iproute2 busybox-static dash qperf'
 
 # The guest's apt: its own cache and, because nothing is installed there, an empty list of
 # installed packages. By default it sees the package lists of this machine; with another suite it

@@ -1,9 +1,11 @@
-# Programs of others that are no perftest: the kernel's NVMe target, and ucmatose and udaddy of librdmacm. Examples of the endpoint crate
+# Programs of others that are no perftest: the kernel's NVMe target, and ucmatose, udaddy and rstream of librdmacm, qperf. Examples of the endpoint crate
 # speak with them.
 # shellcheck shell=bash disable=SC2154,SC2034 # shared with `run`
 
 STRANGERS='nvmet/client/v4 nvmet/client/v6 ucmatose/client/v4 ucmatose/server/v4 ucmatose/client/v6 ucmatose/server/v6
-udaddy/client/v4 udaddy/server/v4 udaddy/client/v6 udaddy/server/v6'
+udaddy/client/v4 udaddy/server/v4 udaddy/client/v6 udaddy/server/v6
+rstream/client/v4 rstream/server/v4 rstream/client/v6 rstream/server/v6
+qperf/client/v4 qperf/server/v4'
 
 # The cases that are to be run: only our examples can be, and not a stand-in.
 strangers() {
@@ -76,6 +78,69 @@ run_messages() {
   else
     verdict=pass story=$(last_words "$log.ours")
   fi
+}
+
+# Bytes are compared at both sides: 1.5 MB each way, so that every half of a buffer is used several times.
+run_rstream() {
+  local program port=$port own=10.99.0.1 peer=10.99.0.$PEER log=$out/${id//\//-} server
+  local -r options="-p $port -S 25000 -C 30 -I 2"
+  program=$(example rstream) || { verdict=skip story="no example rstream: cargo build -p xoff-endpoint --examples"; return; }
+  [[ $id == */v6 ]] && own=fd99::1 peer=fd99::$PEER
+  if [[ $role == client ]]; then
+    guest "$PEER" "timeout 60 rstream -b $peer $options -T v" >"$log.peer" 2>&1 & server=$!
+    wait_for_port "$server" cm && sleep 0.5
+    # shellcheck disable=SC2086
+    timeout 60 "$program" "$peer" -a "$own" $options --verify yes >"$log.ours" 2>&1; ours_status=$?
+    wait "$server"; peer_status=$?
+  else
+    # shellcheck disable=SC2086
+    timeout 60 "$program" serve -a "$own" $options --verify yes >"$log.ours" 2>&1 & server=$!
+    wait_for_port "$server" cm && sleep 0.5
+    guest "$PEER" "timeout 60 rstream -s $own -b $peer $options -T v" >"$log.peer" 2>&1; peer_status=$?
+    wait "$server"; ours_status=$?
+  fi
+  if ((ours_status != 0)); then
+    story="ours $(ending "$ours_status"): $(last_words "$log.ours")"
+  elif ((peer_status != 0)) || grep -q failed "$log.peer" || ! grep -q '^custom' "$log.peer"; then
+    story="peer $(ending "$peer_status"): $(last_words "$log.peer")"
+  else
+    verdict=pass story=$(last_words "$log.ours")
+  fi
+}
+
+# Four tests, one after the other. The stock server serves all of them, ours one each.
+run_qperf() {
+  local program test server log=$out/${id//\//-}
+  local port=19765
+  program=$(example qperf) || { verdict=skip story="no example qperf: cargo build -p xoff-endpoint --examples"; return; }
+  : >"$log.ours" >"$log.peer"
+  if [[ $role == client ]]; then
+    guest "$PEER" "timeout 40 qperf" >"$log.peer" 2>&1 & server=$!
+    wait_for_port "$server" tcp
+  fi
+  for test in rc_bw rc_lat rc_rdma_read_bw rc_rdma_write_bw; do
+    if [[ $role == client ]]; then
+      timeout 20 "$program" 10.99.0.$PEER "$test" -a 10.99.0.1 -t 1 >>"$log.ours" 2>&1; ours_status=$? peer_status=0
+    else
+      timeout 20 "$program" serve -a 10.99.0.1 >>"$log.ours" 2>&1 & server=$!
+      wait_for_port "$server" tcp
+      guest "$PEER" "timeout 20 qperf 10.99.0.1 -cm1 -t 1 $test" >>"$log.peer" 2>&1; peer_status=$?
+      wait "$server"; ours_status=$?
+    fi
+    if ((ours_status != 0)); then
+      story="$test: ours $(ending "$ours_status"): $(last_words "$log.ours")"
+      return
+    elif ((peer_status != 0)); then
+      story="$test: peer $(ending "$peer_status"): $(last_words "$log.peer")"
+      return
+    fi
+  done
+  # Without a message it says nothing.
+  if [[ $role == server ]] && (($(grep -cE '(bw|latency) +=' "$log.peer") != 4)); then
+    story="peer: $(last_words "$log.peer")"
+    return
+  fi
+  verdict=pass story=$(last_words "$log.ours")
 }
 
 # run_stranger ID: one of them, on a clean link.

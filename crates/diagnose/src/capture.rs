@@ -236,6 +236,12 @@ impl Analysis {
             self.totals.headers_cut.add(found.number);
             return;
         }
+        let truncated = frame.problem == Some(Problem::Truncated);
+        if truncated && matches!(&frame.network, Network::Grh(grh) if grh.carries_transport()) {
+            self.totals.roce_v1 += 1;
+            self.totals.headers_cut.add(found.number);
+            return;
+        }
         self.totals.other += 1;
         let pair = self.exchange.packet(frame, found.bytes, &mut self.pairing);
         if let Some(pair) = pair {

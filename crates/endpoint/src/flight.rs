@@ -12,6 +12,11 @@ use xoff_units::Bytes;
 /// The least that a packet counts for: the system keeps more than its bytes.
 const LEAST: u64 = 1024;
 
+/// What a packet with so much payload counts for.
+pub(crate) fn least_counted(payload: u64) -> u64 {
+    payload.max(LEAST)
+}
+
 /// One peer.
 #[derive(Debug, Default)]
 struct Peer {

@@ -1,7 +1,7 @@
 //! The bytes around a payload that stays where it is.
 
 use xoff_wire::icrc::{self, Icrc};
-use xoff_wire::{Header, MAX_HEADER_LEN, Psn};
+use xoff_wire::{Extension, Header, MAX_HEADER_LEN, Psn};
 
 /// The headers of a packet, with zeros behind them: room for padding and ICRC.
 pub(crate) struct Head {
@@ -45,6 +45,21 @@ impl Head {
         if let Some(bytes) = self.bytes.first_chunk_mut() {
             Header::renumber(bytes, psn);
         }
+    }
+
+    /// Names another address of the peer's memory, if `header`, which this was made of, names one.
+    #[inline]
+    pub(crate) fn readdress(&mut self, header: &Header, address: u64) {
+        if let (Extension::Reth(_), Some(bytes)) = (&header.extension, self.bytes.first_chunk_mut())
+        {
+            Header::readdress(bytes, address);
+        }
+    }
+
+    /// The headers and zeros behind them.
+    #[inline]
+    pub(crate) fn headers(&self) -> &[u8] {
+        &self.bytes[..MAX_HEADER_LEN]
     }
 
     /// Puts the ICRC behind the headers and `pad` bytes of padding, and returns all of it with some

@@ -14,11 +14,12 @@ use xoff_wire::Rkey;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Memory {
     key: Rkey,
+    id: RegionId,
 }
 
 impl Memory {
     /// That of work that moves no bytes.
-    pub(crate) const NONE: Self = Self { key: Rkey(0) };
+    pub(crate) const NONE: Self = Self { key: Rkey(0), id: RegionId::FIRST };
 
     /// The key that a peer must know to reach it.
     pub const fn key(self) -> Rkey {
@@ -61,7 +62,7 @@ impl Store {
         }
         self.bytes[id.index()] = bytes;
         self.count += 1;
-        Ok(Memory { key })
+        Ok(Memory { key, id })
     }
 
     /// Gives memory back.
@@ -72,18 +73,23 @@ impl Store {
         Ok(std::mem::take(&mut self.bytes[id.index()]))
     }
 
+    #[inline]
+    fn region(&self, memory: Memory) -> Result<&Region, Error> {
+        self.regions.find_at(memory.id, memory.key).ok_or(Error::NoSuchMemory)
+    }
+
     fn id(&self, memory: Memory) -> Result<RegionId, Error> {
-        self.regions.find(memory.key).map(|(id, _)| id).ok_or(Error::NoSuchMemory)
+        self.region(memory).map(|_| memory.id)
     }
 
     /// The virtual address of its first byte.
     pub(crate) fn base(&self, memory: Memory) -> Result<u64, Error> {
-        self.regions.find(memory.key).map(|(_, region)| region.base).ok_or(Error::NoSuchMemory)
+        self.region(memory).map(|region| region.base)
     }
 
     /// The domain it belongs to.
     pub(crate) fn domain(&self, memory: Memory) -> Result<ProtectionDomain, Error> {
-        self.regions.find(memory.key).map(|(_, region)| region.domain).ok_or(Error::NoSuchMemory)
+        self.region(memory).map(|region| region.domain)
     }
 
     pub(crate) fn bytes(&self, memory: Memory) -> Result<&[u8], Error> {
@@ -103,7 +109,13 @@ impl Store {
         access: Access,
     ) -> Result<(), Error> {
         let Slice { memory, offset, length } = slice;
-        match self.regions.check_offset(domain, memory.key, offset.get(), length, access) {
+        match self.regions.check_offset(
+            domain,
+            (memory.id, memory.key),
+            offset.get(),
+            length,
+            access,
+        ) {
             Ok(_) => Ok(()),
             Err(AccessError::UnknownKey) => Err(Error::NoSuchMemory),
             Err(AccessError::OutOfRange) => Err(Error::OutOfRange),
@@ -114,7 +126,7 @@ impl Store {
     /// Where `length` bytes of a posted slice are; nothing if the memory is gone.
     #[inline]
     pub(crate) fn locate(&self, slice: &Slice, offset: u64, length: usize) -> Option<Place> {
-        let (id, _) = self.regions.find(slice.memory.key)?;
+        let id = self.id(slice.memory).ok()?;
         self.place(id, range(slice, offset, length)?)
     }
 
@@ -133,7 +145,7 @@ impl Store {
         offset: u64,
         length: usize,
     ) -> Option<&mut [u8]> {
-        let (id, _) = self.regions.find(slice.memory.key)?;
+        let id = self.id(slice.memory).ok()?;
         self.bytes.get_mut(id.index())?.get_mut(range(slice, offset, length)?)
     }
 

@@ -4,6 +4,8 @@
 //! [`Outbox::flush`] memory must not change. What the kernel has no room for is copied then, so
 //! that memory may change again.
 
+mod row;
+
 use crate::discard::{Reason, Reasons};
 use crate::head::Head;
 use crate::memory::{Place, Store};
@@ -332,7 +334,7 @@ mod tests {
     use std::io::IoSlice;
     use xoff_transport::{Access, ProtectionDomain};
     use xoff_wire::roce::Datagram;
-    use xoff_wire::{Aeth, Extension, Opcode, Psn, Qpn, Service, Syndrome};
+    use xoff_wire::{Aeth, Extension, Opcode, Psn, Qpn, Reth, Rkey, Service, Syndrome};
 
     const CLASS: TrafficClass = TrafficClass(2);
 
@@ -461,6 +463,54 @@ mod tests {
             assert_eq!(many.outbox.packets, one.outbox.packets);
             let runs = |bench: &Bench| bench.outbox.runs.iter().map(Run::range).collect::<Vec<_>>();
             assert_eq!(runs(&many), runs(&one));
+        }
+    }
+
+    #[test]
+    fn a_row_is_its_packets_put_in_one_by_one() {
+        let reth = Reth { address: 7, rkey: Rkey(1), length: 0 };
+        for (payload, segmentation) in
+            [(0, true), (7, true), (64, true), (64, false), (511, true), (514, true), (4096, true)]
+        {
+            for extension in [Extension::None, Extension::Reth(reth)] {
+                let (mut one, mut many) = (Bench::new(), Bench::new());
+                let writes = extension != Extension::None;
+                let opcode = if writes { Opcode::WriteOnly } else { Opcode::SendOnly };
+                let first = Header { opcode, extension, ..data(0x00ff_fff0, payload) };
+                let count = many.outbox.room(segmentation).min(70) - 1;
+                for bench in [&mut one, &mut many] {
+                    assert!(bench.push(CLASS, &ack()) && bench.push(CLASS, &first));
+                }
+                let place = |bench: &Bench, n: u64| {
+                    let slice = Slice::new(bench.memory, n * 57, payload.into());
+                    bench.store.locate(&slice, 0, payload as usize).unwrap()
+                };
+                let address = |n: u64| n.wrapping_mul(0x1234_5678_9abc_def1);
+                for n in 1..=count as u64 {
+                    let psn = first.psn.plus(n as u32);
+                    let reth = Reth { address: address(n), ..reth };
+                    let extension = if writes { Extension::Reth(reth) } else { extension };
+                    let (header, route) = (Header { psn, extension, ..first }, one.route);
+                    let place = place(&one, n);
+                    let store = &one.store;
+                    assert!(one.outbox.push(&route, CLASS, &header, place, store, segmentation));
+                }
+                let rest: Vec<_> =
+                    (1..=count as u64).map(|n| (address(n), place(&many, n))).collect();
+                let (way, store) = ((&many.route, CLASS), &many.store);
+                many.outbox.push_row(way, &first, rest.into_iter(), store, segmentation);
+                assert_eq!(many.outbox.own, one.outbox.own, "{payload}");
+                assert_eq!(many.outbox.packets, one.outbox.packets);
+                assert_eq!(many.outbox.bytes, one.outbox.bytes);
+                let runs =
+                    |bench: &Bench| bench.outbox.runs.iter().map(Run::range).collect::<Vec<_>>();
+                assert_eq!(runs(&many), runs(&one));
+                let ends = |bench: &Bench| {
+                    let of = |packet: &Packet| (packet.split, packet.end);
+                    bench.outbox.waiting.iter().map(of).collect::<Vec<_>>()
+                };
+                assert_eq!(ends(&many), ends(&one));
+            }
         }
     }
 

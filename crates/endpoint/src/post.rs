@@ -203,7 +203,7 @@ impl Device {
             self.posted.take_back(id, queue);
             return Err(error.into());
         }
-        self.schedule.update(index, entry, now, SLACK.ahead);
+        self.schedule.posted(index, entry, now, SLACK.ahead);
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl Device {
             self.posted.take_back(id, queue);
             return Err(error.into());
         }
-        self.schedule.update(index, entry, now, SLACK.ahead);
+        self.schedule.posted(index, entry, now, SLACK.ahead);
         Ok(())
     }
 

@@ -37,6 +37,15 @@ impl Schedule {
         }
     }
 
+    /// Schedules the queue pair at `index` anew after work was posted to it: that changes when it sends, and none of its
+    /// deadlines. If it is to send already, that stays.
+    #[inline]
+    pub(crate) fn posted(&mut self, index: u32, entry: &mut Entry, now: Instant, ahead: Span) {
+        if !entry.ringed {
+            self.update(index, entry, now, ahead);
+        }
+    }
+
     /// Adds one that has waited until there was room for it.
     #[inline]
     pub(crate) fn push_sender(&mut self, index: u32) {

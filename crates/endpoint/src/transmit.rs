@@ -1,10 +1,12 @@
 //! The way of a packet out: alarms, turns of the queue pairs, bytes from memory.
 
 use crate::device::{Device, SLACK};
+use crate::flight::least_counted;
 use crate::memory::Place;
 use crate::post::route;
 use xoff_transport::{Source, Status};
 use xoff_units::{Bytes, Instant};
+use xoff_wire::{Header, Opcode};
 
 /// Packets that one queue pair sends before it is another's turn: a run.
 const TURN: usize = 16;
@@ -60,7 +62,10 @@ impl Device {
             };
             entry.turn_left = 0;
             while turn > 0 && room > 0 && self.outbox.has_room() {
-                let Some((sent, ends)) = self.send_some(now, index, turn, room) else { break };
+                let most = if crowded { 1 } else { turn };
+                let Some((sent, ends)) = self.send_some(now, index, (turn, most), room) else {
+                    break;
+                };
                 turn = if crowded && ends { 0 } else { turn - sent };
                 // Without a bound it is enough to count when the turn is over.
                 if room == u64::MAX {
@@ -76,13 +81,14 @@ impl Device {
     }
 
     /// Puts the next data packets of a queue pair into the outbox: one, and those behind it that
-    /// differ from it in their number alone, but no more than `most`, and than `room` for their payload. Says how many
-    /// there were, and whether a message ends with the last.
+    /// differ from it in their number alone, but no more than `most`, and than `room` for their payload; or if it is a
+    /// message, the messages behind it that are alike, but no more than `messages`. Says how many packets there were, and
+    /// whether a message ends with the last.
     fn send_some(
         &mut self,
         now: Instant,
         index: u32,
-        most: usize,
+        (most, messages): (usize, usize),
         room: u64,
     ) -> Option<(usize, bool)> {
         let entry = self.pairs.at(index)?;
@@ -123,6 +129,10 @@ impl Device {
         };
         let (class, runs) = (entry.settings.class, self.socket.segmentation);
         self.outbox.push(way, class, &header, payload, &self.store, runs);
+        if matches!(header.opcode, Opcode::WriteOnly | Opcode::SendOnly) {
+            let most = messages.saturating_sub(1).min(self.outbox.room(runs));
+            return Some((1 + self.send_row(now, index, &header, most, room), true));
+        }
         // Packets that may follow it have to fit the outbox, and their payloads this piece of
         // memory.
         let pieces = rest.length().checked_div(length).unwrap_or(0);
@@ -132,6 +142,46 @@ impl Device {
         self.outbox.push_alike((way, class), &header, rest, more, &self.store, runs);
         // Those alike are of the middle.
         Some((1 + more, more == 0 && header.opcode.position().ends()))
+    }
+
+    /// Puts messages into the outbox that follow the one whose only packet was `last`, and are like it: at most `most`, and
+    /// as many as there is `room` for, of which that one has its part. Says how many.
+    fn send_row(
+        &mut self,
+        now: Instant,
+        index: u32,
+        last: &Header,
+        most: usize,
+        room: u64,
+    ) -> usize {
+        let Some(entry) = self.pairs.at(index) else { return 0 };
+        let (Some(core), Some(route)) = (&mut entry.core, &entry.route) else { return 0 };
+        let length = last.payload as usize;
+        // One by one, each would be let out while there is room for something.
+        let each = least_counted(last.payload.into());
+        let most = (most as u64).min(room.saturating_sub(each).div_ceil(each)) as u32;
+        let room = Bytes::new(room.saturating_sub(length as u64));
+        let count = core.poll_row_granted(now, SLACK, last, most, room);
+        if count == 0 {
+            return 0;
+        }
+        let (posted, store) = (&self.posted, &self.store);
+        let mut found = 0;
+        let rest = core.row(count).map_while(|(id, address)| {
+            let place = match length {
+                0 => Place::NOTHING,
+                _ => store.locate(&posted.works.get(id)?.local, 0, length)?,
+            };
+            found += 1;
+            Some((address, place))
+        });
+        let (class, runs) = (entry.settings.class, self.socket.segmentation);
+        self.outbox.push_row((route, class), last, rest, store, runs);
+        if found < count {
+            // The memory was given back.
+            core.fail(Status::LocalProtection);
+        }
+        found as usize
     }
 
     /// Whether the next thing due is a packet that pacing holds back.

@@ -161,6 +161,48 @@ fn udaddy_with_itself() {
 }
 
 #[test]
+fn rstream_with_itself() {
+    // Transfers within a half of the buffer, beyond a half, and beyond both.
+    for same in [
+        &["-S", "1", "-C", "3"][..],
+        &["-S", "1000", "-C", "500", "-I", "2"],
+        &["-S", "70000", "-C", "10"],
+        &["-S", "1000000", "-C", "2"],
+    ] {
+        let (server, client) = (loopback(), loopback());
+        let same = [same, &["--verify", "yes"]].concat();
+        let mut listening =
+            Server::start("rstream", &[&["serve", "-a", &server], &same[..]].concat());
+        let shown = good("rstream", &[&[&server[..], "-a", &client], &same[..]].concat());
+        assert!(shown.contains("bytes each way in "), "{shown}");
+        assert!(listening.line().contains("bytes each way in "));
+        assert!(listening.child.wait().unwrap().success());
+    }
+    let server = loopback();
+    let mut listening = Server::start("rstream", &["serve", "-a", &server]);
+    // Who does not speak the protocol is turned away.
+    let failed = bad("cmatose", &[&server[..], "-a", &loopback()], 1);
+    assert!(failed.contains("reject") || failed.contains("refuse"), "{failed}");
+    assert_eq!(listening.child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn qperf_with_itself() {
+    for test in ["rc_bw", "rc_lat", "rc_rdma_read_bw", "rc_rdma_write_bw"] {
+        let (server, client) = (loopback(), loopback());
+        let mut listening = Server::start("qperf", &["serve", "-a", &server]);
+        let arguments = [&server, test, "-a", &client, "-t", "1", "-m", "3000"];
+        let shown = good("qperf", &arguments);
+        assert!(shown.starts_with(test) && shown.contains(" messages of 3000 bytes "), "{shown}");
+        assert!(listening.line().starts_with(test));
+        assert!(listening.child.wait().unwrap().success());
+    }
+    let server = loopback();
+    assert!(bad("qperf", &[&server, "ud_lat"], 1).contains("ud_lat is none of rc_bw, rc_lat"));
+    assert!(bad("qperf", &[&server, "rc_bw"], 1).contains("no qperf at 127.91.23."));
+}
+
+#[test]
 fn a_store_is_read_and_changed() {
     let (server, client) = (loopback(), loopback());
     let _serving = Server::start("key_value", &["serve", "-a", &server, "capital=Rome", "x=1"]);
@@ -238,7 +280,16 @@ fn half_a_file_is_no_file() {
 
 #[test]
 fn mistakes_are_explained() {
-    for name in ["rping", "cmatose", "udaddy", "key_value", "file_copy", "nvme_discover"] {
+    for name in [
+        "rping",
+        "cmatose",
+        "udaddy",
+        "rstream",
+        "qperf",
+        "key_value",
+        "file_copy",
+        "nvme_discover",
+    ] {
         assert!(good(name, &["--help"]).starts_with(name));
         assert!(bad(name, &[], 1).contains("--help says more"));
         assert!(bad(name, &["--nonsense"], 2).contains("there is no option --nonsense"));

@@ -14,8 +14,14 @@ const PAIRS: usize = 64;
 
 /// Two devices of which the second keeps little of what arrives, with connections from the first.
 fn connected(in_flight: Bytes) -> (Two, Vec<PairId>) {
-    let near = DeviceSettings { in_flight, ..DeviceSettings::new(loopback(NET)) };
+    connected_by(&Clock::Wall, in_flight)
+}
+
+fn connected_by(clock: &Clock, in_flight: Bytes) -> (Two, Vec<PairId>) {
+    let clock = || clock.clone();
+    let near = DeviceSettings { in_flight, clock: clock(), ..DeviceSettings::new(loopback(NET)) };
     let far = DeviceSettings { socket_buffer: USUAL, ..DeviceSettings::new(loopback(NET)) };
+    let far = DeviceSettings { clock: clock(), ..far };
     let mut two = Two { a: Side::open(near), b: Side::open(far) };
     let pairs = (0..PAIRS).map(|_| two.connect(Service::Reliable, 4096).0).collect();
     (two, pairs)
@@ -23,7 +29,7 @@ fn connected(in_flight: Bytes) -> (Two, Vec<PairId>) {
 
 /// Each connection writes so often; the far side looks only when the near one has nothing more to send. Returns the
 /// fewest and the most messages of a connection when half of all are done.
-fn write(two: &mut Two, pairs: &[PairId], messages: u64) -> (u64, u64) {
+fn write(two: &mut Two, pairs: &[PairId], messages: u64, step: impl Fn()) -> (u64, u64) {
     for _ in 0..messages {
         for &pair in pairs {
             let work = Work::write(two.a.slice(0, SIZE), two.b.remote(0));
@@ -37,6 +43,7 @@ fn write(two: &mut Two, pairs: &[PairId], messages: u64) -> (u64, u64) {
         assert!(std::time::Instant::now() < end, "it takes too long: {done:?}");
         while two.a.device.progress().sent > 0 {}
         two.b.device.progress();
+        step();
         while let Some(completion) = two.a.poll() {
             assert!(completion.is_ok(), "{}", completion.status);
             done[pairs.iter().position(|&pair| pair == completion.pair).unwrap()] += 1;
@@ -54,8 +61,12 @@ fn repeated(two: &Two, pairs: &[PairId]) -> u64 {
 
 #[test]
 fn all_together_fit_the_receiver() {
-    let (mut two, pairs) = connected(DeviceSettings::default().in_flight);
-    let (fewest, most) = write(&mut two, &pairs, 100);
+    // By a clock of its own: a thread that is stopped for longer than a timeout sends again what was never lost.
+    let steps = Steps::default();
+    let clock = Clock::Steps(steps.clone());
+    let (mut two, pairs) = connected_by(&clock, DeviceSettings::default().in_flight);
+    let step = || steps.advance(Span::from_us(20));
+    let (fewest, most) = write(&mut two, &pairs, 100, step);
     assert_eq!((two.b.device.overflows(), repeated(&two, &pairs)), (0, 0));
     // The first turns are longer, because nobody waits yet.
     assert!(most - fewest <= 4, "at half time one has had {fewest} messages and one {most}");
@@ -64,7 +75,7 @@ fn all_together_fit_the_receiver() {
 #[test]
 fn without_a_bound_they_do_not() {
     let (mut two, pairs) = connected(Bytes::MAX);
-    write(&mut two, &pairs, 4);
+    write(&mut two, &pairs, 4, || ());
     assert!(two.b.device.overflows() > 0 && repeated(&two, &pairs) > 0);
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::time::Duration;
 use xoff_endpoint::*;
-use xoff_transport::{Atomic, PostError, ReceivedKind, Status};
+use xoff_transport::{Access, Atomic, PostError, ReceivedKind, Status};
 use xoff_wire::{Immediate, Rkey, Service};
 
 const NET: u8 = 1;
@@ -209,4 +209,72 @@ fn many_queue_pairs_share_receives_and_both_directions() {
     assert_eq!(two.b.bytes(190_000, 10_000), two.a.bytes(0, 10_000));
     assert_eq!(two.a.bytes(500_000, 10_000), two.b.bytes(900_000, 10_000));
     assert_eq!(two.b.device.shared_receives(shared), Ok(0));
+}
+
+#[test]
+fn rows_of_short_messages_arrive_each_at_its_place() {
+    for segmentation in [true, false] {
+        let settings = DeviceSettings { segmentation, ..DeviceSettings::new(loopback(NET)) };
+        let mut two = Two::with(settings, loopback(NET).into(), loopback(NET).into());
+        let (a, b) = two.connect(Service::Reliable, 1024);
+        for (n, length) in [0, 1, 3, 64, 100, 511, 512, 1024].into_iter().enumerate() {
+            two.a.fill(0, SIZE, n as u64);
+            two.b.bytes_mut(0, SIZE).fill(0);
+            // Writes from scattered places to others, with a send and a longer write among them.
+            let from = |at: u64| at * 7 % 200 * 1100;
+            let to = |at: u64| 300_000 + at * 13 % 200 * 1100;
+            two.b.device.post_receive(b, WorkId(1000), two.b.slice(900_000, 1024)).unwrap();
+            for at in 0..200 {
+                let longer = u64::from(at == 150);
+                let local = two.a.slice(from(at), length + longer);
+                let id = WorkId(at);
+                two.a.device.post(a, Work::write(local, two.b.remote(to(at))).named(id)).unwrap();
+                if at == 77 {
+                    let work = Work::send(two.a.slice(777, length)).named(WorkId(999));
+                    two.a.device.post(a, work).unwrap();
+                }
+            }
+            for at in 0..200 {
+                let done = two.run_a();
+                assert_eq!((done.id, done.status), (WorkId(at), Status::Ok));
+                if at == 77 {
+                    assert_eq!(two.run_a().id, WorkId(999));
+                }
+            }
+            assert_eq!(two.run_b().arrival().unwrap().length.get(), length);
+            let length = length as usize;
+            for at in 0..200 {
+                let (from, to) = (from(at) as usize, to(at) as usize);
+                let longer = usize::from(at == 150);
+                assert_eq!(two.b.bytes(to, length + longer), two.a.bytes(from, length + longer));
+                assert_eq!(two.b.bytes(to + length + longer, 1), [0], "nothing beyond it");
+            }
+            assert_eq!(two.b.bytes(900_000, length), two.a.bytes(777, length));
+        }
+        assert_eq!(two.b.device.discards().total(), 0);
+        assert_eq!(two.a.device.counters(a).unwrap().retransmitted, 0);
+    }
+}
+
+#[test]
+fn memory_given_back_ends_a_row_where_it_is_needed() {
+    let mut two = Two::v4(NET);
+    let (a, _) = two.connect(Service::Reliable, 1024);
+    let domain = two.a.domain;
+    let other = two.a.device.register(domain, vec![5; 64], Access::LOCAL_WRITE, None).unwrap();
+    for at in 0..12 {
+        let local = if at == 7 { Slice::new(other, 0, 64) } else { two.a.slice(at * 64, 64) };
+        let work = Work::write(local, two.b.remote(at * 64)).named(WorkId(at));
+        two.a.device.post(a, work).unwrap();
+    }
+    two.a.fill(0, 12 * 64, 3);
+    two.a.device.deregister(other).unwrap();
+    let ends: Vec<_> = (0..12).map(|_| two.run_a()).map(|done| (done.id.0, done.status)).collect();
+    // None was acknowledged when the memory was found missing.
+    let mut expected: Vec<_> = (0..12).map(|id| (id, Status::Flushed)).collect();
+    expected[0].1 = Status::LocalProtection;
+    assert_eq!(ends, expected);
+    two.run_for(Duration::from_millis(20));
+    assert_eq!(two.b.bytes(0, 7 * 64), two.a.bytes(0, 7 * 64));
+    assert_eq!(two.b.bytes(7 * 64, 5 * 64), [0; 5 * 64]);
 }

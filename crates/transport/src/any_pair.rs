@@ -128,6 +128,31 @@ impl AnyPair {
         }
     }
 
+    /// How many messages follow that of `last`, the packet given last, whose only packets differ from it in number and
+    /// address alone, at most `most`: see [`QueuePair::poll_row_granted`]. Other services give them one by one.
+    pub fn poll_row_granted(
+        &mut self,
+        now: Instant,
+        slack: Slack,
+        last: &Header,
+        most: u32,
+        grant: Bytes,
+    ) -> u32 {
+        match self {
+            Self::Reliable(pair) => pair.poll_row_granted(now, slack, last, most, grant),
+            Self::Unreliable(_) | Self::Datagram(_) => 0,
+        }
+    }
+
+    /// Names of the messages that [`AnyPair::poll_row_granted`] gave, and where they go at the peer.
+    pub fn row(&self, count: u32) -> impl Iterator<Item = (u64, u64)> {
+        let pair = match self {
+            Self::Reliable(pair) => Some(pair),
+            Self::Unreliable(_) | Self::Datagram(_) => None,
+        };
+        pair.into_iter().flat_map(move |pair| pair.row(count))
+    }
+
     /// Where the payload of the packet that [`AnyPair::poll_transmit`] gave last comes from.
     pub fn payload_of(&self, header: &Header) -> Source {
         each!(self, pair => pair.payload_of(header))

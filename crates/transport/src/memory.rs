@@ -52,6 +52,9 @@ impl BitOr for Access {
 pub struct RegionId(u32);
 
 impl RegionId {
+    /// The first place.
+    pub const FIRST: Self = Self(0);
+
     /// A small number, dense enough to index a vector with.
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -153,6 +156,8 @@ const TAG_BITS: u32 = 8;
 struct Slot {
     /// The tag of the region that is here, or of the next.
     tag: u8,
+    /// The key of the region that is here.
+    key: Rkey,
     region: Option<Region>,
 }
 
@@ -188,7 +193,7 @@ impl Regions {
         let index = match self.free.pop_front() {
             Some(index) => index,
             None if self.slots.len() < MAX_SLOTS => {
-                self.slots.push(Slot { tag: 1, region: None });
+                self.slots.push(Slot { tag: 1, key: Rkey(0), region: None });
                 self.slots.len() as u32 - 1
             }
             None => return Err(RegisterError::OutOfKeys),
@@ -196,7 +201,8 @@ impl Regions {
         let slot = &mut self.slots[index as usize];
         slot.region = Some(region);
         let key = index << TAG_BITS | u32::from(slot.tag);
-        Ok((RegionId(index), Rkey(scatter(key, self.secret))))
+        slot.key = Rkey(scatter(key, self.secret));
+        Ok((RegionId(index), slot.key))
     }
 
     /// Takes a region away; whatever still has its key is refused from now on.
@@ -223,6 +229,12 @@ impl Regions {
         slot.region.as_ref().map(|region| (RegionId(index), region))
     }
 
+    /// The region with this key, for its owner, who knows its place: a key from a peer takes longer to find.
+    #[inline]
+    pub fn find_at(&self, id: RegionId, key: Rkey) -> Option<&Region> {
+        self.slots.get(id.index()).filter(|slot| slot.key == key)?.region.as_ref()
+    }
+
     /// Where `length` bytes at `address` are, if a queue pair of `domain` that knows `key` may use
     /// all of them so.
     #[inline]
@@ -239,17 +251,17 @@ impl Regions {
         Ok(Placement { region: id, offset: region.check(domain, offset, length, access)? })
     }
 
-    /// The same for bytes that are named by their place in the region.
+    /// The same for the owner's bytes, named by their place in the region.
     #[inline]
     pub fn check_offset(
         &self,
         domain: ProtectionDomain,
-        key: Rkey,
+        (id, key): (RegionId, Rkey),
         offset: u64,
         length: Bytes,
         access: Access,
     ) -> Result<Placement, AccessError> {
-        let (id, region) = self.find(key).ok_or(AccessError::UnknownKey)?;
+        let region = self.find_at(id, key).ok_or(AccessError::UnknownKey)?;
         Ok(Placement { region: id, offset: region.check(domain, Some(offset), length, access)? })
     }
 
@@ -309,6 +321,20 @@ mod tests {
 
     fn region(base: u64, length: u64) -> Region {
         Region { domain: DOMAIN, base, length: Bytes::new(length), access: Access::ALL }
+    }
+
+    #[test]
+    fn its_owner_finds_a_region_by_place_and_key() {
+        let (mut regions, mut others) = (Regions::keyed(5), Regions::keyed(6));
+        let (id, key) = regions.register(region(1000, 100)).unwrap();
+        let (same, foreign) = others.register(region(1000, 100)).unwrap();
+        assert_eq!((regions.find_at(id, key), id), (Some(&region(1000, 100)), same));
+        assert_eq!(regions.find_at(id, foreign), None, "a key of another table");
+        regions.deregister(key).unwrap();
+        assert_eq!(regions.find_at(id, key), None);
+        let (again, new) = regions.register(region(7, 7)).unwrap();
+        assert_eq!((again, regions.find_at(id, key)), (id, None));
+        assert_eq!(regions.find_at(id, new), Some(&region(7, 7)));
     }
 
     #[test]

@@ -144,6 +144,24 @@ impl Message {
         }
     }
 
+    /// Whether its only packet differs from `last`, the only one of another message, in its number and address alone.
+    /// `key` is that of the peer's memory, if `last` is a write.
+    #[inline]
+    pub(crate) fn is_like(&self, last: &Header, key: Option<Rkey>) -> bool {
+        !self.fetches
+            && !self.decorated
+            && self.length == last.payload
+            && self.end == self.first + 1
+            && self.writes == key.is_some()
+            && key.is_none_or(|key| key == self.rkey)
+    }
+
+    /// Its name, and where it goes at the peer.
+    #[inline]
+    pub(crate) fn name_and_address(&self) -> (u64, u64) {
+        (self.id, self.address)
+    }
+
     /// Where the payload of the packet with this number comes from.
     pub(crate) fn source(&self, number: u64, mtu: u32) -> Source {
         if self.fetches || self.payload_of(number, mtu) == 0 {

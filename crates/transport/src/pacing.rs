@@ -40,7 +40,7 @@ impl Pacer {
     /// The time `len` bytes take, to the nearest picosecond. A packet is far shorter than the two
     /// megabytes at which the product would not fit.
     #[inline]
-    fn time_of(&self, len: u32) -> Span {
+    pub(crate) fn time_of(&self, len: u32) -> Span {
         let rate = self.rate.bps();
         Span::from_ps((u64::from(len) * (8 * PS_PER_S) + rate / 2) / rate)
     }
@@ -58,13 +58,19 @@ impl Pacer {
     /// A packet of `len` bytes, gap included, starts at `now`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, len: u32) {
+        self.sent_for(now, len, self.time_of(len));
+    }
+
+    /// The same of a packet that takes `time`, computed before.
+    #[inline]
+    pub(crate) fn sent_for(&mut self, now: Instant, len: u32, time: Span) {
         debug_assert!(
             now >= self.last_start && now >= self.next,
             "a packet starts before the one before it has left"
         );
         self.last_start = now;
         self.last_len = len;
-        self.next = now + self.time_of(len);
+        self.next = now + time;
     }
 
     /// Changes the rate. With `moves` it counts for the packet already sent, too: the next one

@@ -1,6 +1,7 @@
 //! [`QueuePair`]: the two halves, the pacer, congestion control and the notifier, put together.
 
 mod grant;
+mod row;
 
 use crate::cache::prefetch;
 use crate::config::{Notification, QpConfig};
@@ -144,41 +145,6 @@ impl QueuePair {
     pub fn poll_transmit_within(&mut self, now: Instant, slack: Slack) -> Option<Header> {
         let start = self.pacer.start(now, slack)?;
         self.transmit(now, start)
-    }
-
-    /// As many calls of [`QueuePair::poll_transmit_within`] at once as give packets which differ
-    /// from `last`, the one given last, in their number alone: the middle of a message. Says how
-    /// many, at most `most`. Their numbers count on from `last`, and their payloads follow its.
-    pub fn poll_alike_within(
-        &mut self,
-        now: Instant,
-        slack: Slack,
-        last: &Header,
-        most: u32,
-    ) -> u32 {
-        if self.responder.has_data() {
-            return 0;
-        }
-        let most = most.min(self.requester.alike(last));
-        if most == 0 {
-            return 0;
-        }
-        let len = self.wire.of_packet(last);
-        let mut count = 0;
-        while count < most
-            && let Some(start) = self.pacer.start(now, slack)
-        {
-            count += 1;
-            self.pacer.sent(start, len);
-            if self.controller.sent(now, len, &self.config, &mut self.counters) {
-                // The rate and the window may have changed: the caller has to poll again.
-                self.requester.sent_alike(count, &mut self.counters);
-                self.follow_controller();
-                return count;
-            }
-        }
-        self.requester.sent_alike(count, &mut self.counters);
-        count
     }
 
     /// The next packet at `now`, which counts as sent at `start`.

@@ -6,6 +6,7 @@
 //! is in `retransmit`.
 
 mod invariants;
+mod row;
 
 use crate::cache::prefetch;
 use crate::config::{QpConfig, Recovery};

@@ -4,7 +4,7 @@ mod pair;
 
 use pair::{Fate, LINE, ONE_WAY, Pair, plain};
 use xoff_transport::config::{Framing, QpConfig, Recovery};
-use xoff_transport::{Completion, MAX_MESSAGE, PostError, Status, Verb, WorkRequest};
+use xoff_transport::{Completion, MAX_MESSAGE, PostError, Slack, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
 use xoff_wire::{Opcode, Operation, Position, Psn, Rkey};
 
@@ -463,4 +463,20 @@ fn packets_for_somebody_else_are_ignored() {
     assert_eq!(pair.ends[1].poll_control(Instant::ZERO), None);
     assert_eq!(header.opcode, Opcode::WriteOnly);
     assert_eq!(pair.ends[0].rate(), LINE);
+}
+
+#[test]
+fn a_row_of_messages_ends_where_numbers_in_flight_do() {
+    let config = QpConfig { recovery: Recovery::SelectiveRepeat, ..plain() };
+    let mut pair = Pair::new(config);
+    pair.post(0, 0, Verb::Write, 10_000);
+    (1..1 << 16).for_each(|id| pair.post(0, id, Verb::Send, 0));
+    let (sender, mut sent) = (&mut pair.ends[0], 0);
+    // As if there was time for all of it.
+    let slack = Slack { ahead: Span::from_us(1_000_000), behind: Span::ZERO };
+    while let Some(header) = sender.poll_transmit_within(Instant::ZERO, slack) {
+        sent += 1 + sender.poll_alike_within(Instant::ZERO, slack, &header, u32::MAX);
+        sent += sender.poll_row_within(Instant::ZERO, slack, &header, u32::MAX);
+    }
+    assert_eq!(sent, 1 << 16, "a scoreboard keeps no more packets than its span");
 }

@@ -96,6 +96,12 @@ impl Header {
         put_u24::<9, MAX_HEADER_LEN>(out, psn.get());
     }
 
+    /// Gives a header that was written, and that begins with the address of a write, another address.
+    #[inline]
+    pub fn readdress(out: &mut [u8; MAX_HEADER_LEN], address: u64) {
+        put::<BTH_LEN, 8, MAX_HEADER_LEN>(out, address.to_be_bytes());
+    }
+
     fn encode_extension(&self, layout: Layout, out: &mut [u8; ATOMIC_LEN]) {
         match (self.extension, layout) {
             (Extension::Reth(reth), Layout::Reth) => put::<0, _, _>(out, reth.emit()),

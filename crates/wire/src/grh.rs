@@ -39,7 +39,7 @@ impl Grh {
     }
 
     /// Whether a base transport header follows.
-    pub(crate) const fn carries_transport(&self) -> bool {
+    pub const fn carries_transport(&self) -> bool {
         self.0.next_header.0 == Protocol::IBA.0
     }
 }

@@ -29,8 +29,12 @@ const LOCAL: usize = 8;
 /// The last bytes before the base header, which are hashed together with it: sixteen bytes are hashed
 /// faster than twelve, which are too few for the wide instructions.
 const LAST: usize = 4;
+/// Bytes in front of a packet that [`EquallyLong`] hashes.
+pub const FRONT: usize = LAST;
 /// Bytes between IPv4's total length and the last ones.
 const TAIL_V4: usize = 24 - LAST;
+/// What the identification adds.
+static ID_V4: Contribution = Contribution::new(TAIL_V4 - 2);
 /// What follows a base header is short up to here: with what is before it less than the 128 bytes from which several
 /// blocks are hashed side by side.
 const SHORT: usize = 108;
@@ -173,6 +177,13 @@ impl Flow {
         Icrc(hasher.finalize())
     }
 
+    /// What the ICRCs of packets of the flow have in common that are all as long: `covered` bytes from the base header to
+    /// before the ICRC.
+    pub fn equally_long(&self, covered: usize) -> EquallyLong {
+        let (start, last) = self.start(0, (covered + LEN) as u16);
+        EquallyLong { start, last, kind: self.kind }
+    }
+
     /// The IPv4 identification with which a packet of the flow would have this ICRC, if there is one:
     /// for a receiver who is not shown the identification. `covered` is everything from the base
     /// header to before the ICRC.
@@ -193,7 +204,6 @@ impl Flow {
     /// its end, and those bytes.
     fn start(&self, identification: u16, len: u16) -> (u32, [u8; LAST]) {
         const TOTAL_V4: Contribution = Contribution::new(TAIL_V4);
-        const ID_V4: Contribution = Contribution::new(TAIL_V4 - 2);
         const PAYLOAD_V6: Contribution = Contribution::new(42 - LAST);
         const PAYLOAD_V1: Contribution = Contribution::new(34 - LAST);
         let udp = len.wrapping_add(udp::LEN as u16);
@@ -208,6 +218,42 @@ impl Flow {
             Kind::V1 => self.last,
         };
         (self.base ^ added, last)
+    }
+}
+
+/// What the ICRCs of equally long packets of a [`Flow`] have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct EquallyLong {
+    /// The CRC up to the last bytes before the base header, with identification zero, and those bytes.
+    start: u32,
+    last: [u8; LAST],
+    kind: Kind,
+}
+
+impl EquallyLong {
+    /// The ICRC of a packet with this IPv4 identification. `packet` is [`FRONT`] bytes that may be anything, and then all
+    /// from the base header to before the ICRC, which is left as it is.
+    ///
+    /// ```
+    /// use std::net::Ipv6Addr;
+    /// use xoff_wire::icrc::{FRONT, Flow};
+    /// use xoff_wire::udp::Port;
+    ///
+    /// let flow = Flow::v6((Ipv6Addr::LOCALHOST, Port(50_000)), Ipv6Addr::LOCALHOST);
+    /// let mut packet = [7; FRONT + 92];
+    /// let sum = flow.equally_long(92).icrc(0, &mut packet);
+    /// assert_eq!(sum, flow.icrc(0, &packet[FRONT..], &[]));
+    /// ```
+    #[inline]
+    pub fn icrc(&self, identification: u16, packet: &mut [u8]) -> Icrc {
+        debug_assert!(packet.len() >= FRONT + bth::LEN, "a packet begins with a base header");
+        let added = if self.kind == Kind::V4 { ID_V4.of(identification) } else { 0 };
+        let mut hasher = Hasher::new_with_initial(self.start ^ added);
+        packet[..LAST].copy_from_slice(&self.last);
+        let masked = std::mem::replace(&mut packet[LAST + BTH_MASKED], 0xff);
+        hasher.update(packet);
+        packet[LAST + BTH_MASKED] = masked;
+        Icrc(hasher.finalize())
     }
 }
 

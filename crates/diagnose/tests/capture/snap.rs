@@ -1,7 +1,8 @@
 //! Captures of the first bytes of packets.
 
 use crate::harness::{MTU, Tape, forward, kinds};
-use xoff_diagnose::capture::{Direction, Kind};
+use xoff_diagnose::capture::{Analysis, Direction, Kind, Options};
+use xoff_wire::capture::Packet;
 use xoff_wire::ethernet::{EtherType, Tag};
 
 /// Writes and reads, nothing wrong with them.
@@ -74,6 +75,30 @@ fn over_ipv6_the_base_header_is_cut_and_that_is_said() {
         assert_eq!(kinds(&report), [Kind::HeadersCut, Kind::Truncated], "snap length {snap}");
         assert!(report.findings[0].text.contains("tcpdump -s 128"));
     }
+}
+
+#[test]
+fn without_ip_the_base_header_is_cut_and_that_is_said() {
+    let mut tape = Tape::new();
+    tape.v6 = true;
+    tape.writes(0, 0..10);
+    tape.ack(1, 9);
+    let mut analysis = Analysis::new(Options::default());
+    for packet in tape.packets() {
+        // RoCEv1 has the route header in place of that of IPv6, and no UDP.
+        let mut bytes = packet.bytes.to_vec();
+        bytes[12..14].copy_from_slice(&[0x89, 0x15]);
+        let length = u16::from_be_bytes([bytes[18], bytes[19]]) - 8;
+        bytes[18..20].copy_from_slice(&length.to_be_bytes());
+        bytes[20] = 0x1b;
+        bytes.drain(54..62);
+        let wire_len = bytes.len() as u32;
+        analysis.packet(&Packet { bytes: &bytes[..60], wire_len, ..packet });
+    }
+    let report = analysis.finish();
+    assert_eq!((report.totals.roce_v1, report.totals.other), (11, 0));
+    assert_eq!(report.totals.headers_cut.count, 11);
+    assert_eq!(kinds(&report), [Kind::HeadersCut, Kind::Truncated]);
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub enum PerfError {
     )]
     More(u64),
     /// We refused what the peer requested, which ended the queue pair.
-    #[error("we refused a request of the peer on queue pair {qpn}: {}", why(*.reason))]
+    #[error("we refused a request of the peer on queue pair {qpn:#x}: {}", why(*.reason))]
     Refused {
         /// On which queue pair.
         qpn: u32,
@@ -93,7 +93,7 @@ pub enum PerfError {
     #[error("nothing from the peer for {0:.1?}; is it frozen, or the way to it cut?")]
     Silence(Duration),
     /// Work ended badly.
-    #[error("message {number} of queue pair {qpn} failed: {status}{}", cure(*.status))]
+    #[error("message {number} of queue pair {qpn:#x} failed: {status}{}", cure(*.status))]
     Failed {
         /// Which message.
         number: u64,
@@ -130,6 +130,9 @@ fn why(reason: Discard) -> &'static str {
         Discard::ReceiveTooShort => {
             "the message is longer than the receive: both sides need the same -s"
         }
+        Discard::BadLength => {
+            "a packet is not as long as its message and our MTU say: both sides need the same -m"
+        }
         Discard::TooManyReads => "it has more reads outstanding than we answer",
         Discard::Misaligned => "the address of an atomic is not a multiple of eight",
         other => other.name(),
@@ -140,7 +143,7 @@ fn why(reason: Discard) -> &'static str {
 fn cure(status: Status) -> &'static str {
     match status {
         Status::RnrRetryExceeded => "; do both sides have the same -n?",
-        Status::RemoteInvalidRequest => "; do both sides have the same -s?",
+        Status::RemoteInvalidRequest => "; do both sides have the same -s and -m?",
         Status::RemoteAccess => "; does the peer run the same test?",
         _ => "",
     }

@@ -108,7 +108,8 @@ pub fn pingpong(
     // The connection ends with the exchange, so its end says nothing of the peer.
     side.meet(&mut Link::tcp(stream)?)?;
     met(side.theirs.ip());
-    side.play(count)?;
+    let played = side.play(count);
+    played.map_err(|error| side.stage.blame(std::iter::once(side.pair), error))?;
     side.linger()?;
     Ok(side.rounds(settings))
 }

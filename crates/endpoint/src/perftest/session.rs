@@ -20,7 +20,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use xoff_transport::config::QpConfig;
-use xoff_transport::{Counters, Discard, ProtectionDomain, Status};
+use xoff_transport::{Counters, Discard, ProtectionDomain};
 use xoff_units::{Bytes, Span};
 use xoff_wire::grh::Gid;
 use xoff_wire::{Immediate, Psn, Qpn, Rkey, Service};
@@ -443,19 +443,7 @@ impl Session {
         let connections = self.lanes.iter().filter_map(|lane| lane.connection);
         let control = self.control.map(|(id, _)| id);
         self.stage.hang_up(connections.chain(control));
-        let left = matches!(
-            error,
-            PerfError::Gone(_)
-                | PerfError::Exchange(_)
-                | PerfError::Silence(_)
-                | PerfError::Failed { status: Status::Flushed, .. }
-        );
-        let refused = self.lanes.iter().find_map(|lane| {
-            let counters = self.stage.device.counters(lane.pair).ok()?;
-            let reason = counters.discards.iter().map(|(reason, _)| reason).find(is_refusal)?;
-            Some(PerfError::Refused { qpn: lane.pair.qpn().get(), reason })
-        });
-        refused.filter(|_| left).unwrap_or(error)
+        self.stage.blame(self.lanes.iter().map(|lane| lane.pair), error)
     }
 
     /// The last words. Then the peer gets a while to hear that everything has arrived.
@@ -563,19 +551,6 @@ fn gid(address: IpAddr) -> Gid {
 
 fn address(gid: Gid) -> IpAddr {
     gid.0.to_ipv4_mapped().map_or(IpAddr::V6(gid.0), IpAddr::V4)
-}
-
-/// Whether a packet dropped for this reason was a request that was refused with an answer.
-fn is_refusal(reason: &Discard) -> bool {
-    matches!(
-        reason,
-        Discard::AccessDenied
-            | Discard::Misaligned
-            | Discard::ReceiveTooShort
-            | Discard::TooManyReads
-            | Discard::BadLength
-            | Discard::OutOfOrderOpcode
-    )
 }
 
 fn name(service: Service) -> &'static str {

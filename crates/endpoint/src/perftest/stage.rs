@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use xoff_transport::{Discard, Status};
 use xoff_units::{Instant, Span};
 
 /// Longest sleep before the stop flag is checked again.
@@ -249,6 +250,45 @@ impl Stage {
             self.device.progress();
         }
     }
+}
+
+impl Stage {
+    /// Why a test of these queue pairs really failed with `error`: if the peer left because we refused something, that is
+    /// the reason. The refusal leaves, if it has not yet.
+    pub(super) fn blame(
+        &mut self,
+        mut pairs: impl Iterator<Item = PairId>,
+        error: PerfError,
+    ) -> PerfError {
+        self.device.progress();
+        self.device.flush();
+        let left = matches!(
+            error,
+            PerfError::Gone(_)
+                | PerfError::Exchange(_)
+                | PerfError::Silence(_)
+                | PerfError::Failed { status: Status::Flushed, .. }
+        );
+        let refused = pairs.find_map(|pair| {
+            let counters = self.device.counters(pair).ok()?;
+            let reason = counters.discards.iter().map(|(reason, _)| reason).find(is_refusal)?;
+            Some(PerfError::Refused { qpn: pair.qpn().get(), reason })
+        });
+        refused.filter(|_| left).unwrap_or(error)
+    }
+}
+
+/// Whether a packet dropped for this reason was a request that was refused with an answer.
+fn is_refusal(reason: &Discard) -> bool {
+    matches!(
+        reason,
+        Discard::AccessDenied
+            | Discard::Misaligned
+            | Discard::ReceiveTooShort
+            | Discard::TooManyReads
+            | Discard::BadLength
+            | Discard::OutOfOrderOpcode
+    )
 }
 
 /// How often queue pairs had no receive for a message.

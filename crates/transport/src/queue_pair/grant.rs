@@ -26,6 +26,19 @@ impl QueuePair {
         self.granted(grant, |pair| pair.poll_alike_within(now, slack, last, most))
     }
 
+    /// [`QueuePair::poll_row_within`] with at most `grant` more payload in flight than there is.
+    #[inline]
+    pub fn poll_row_granted(
+        &mut self,
+        now: Instant,
+        slack: Slack,
+        last: &Header,
+        most: u32,
+        grant: Bytes,
+    ) -> u32 {
+        self.granted(grant, |pair| pair.poll_row_within(now, slack, last, most))
+    }
+
     /// Calls something while the window is no wider than `grant` beyond what is in flight.
     #[inline(always)]
     fn granted<T>(&mut self, grant: Bytes, call: impl FnOnce(&mut Self) -> T) -> T {
