@@ -129,9 +129,11 @@ fn follow_further((key, data): (Key, u32), net: &Net, hosts: &Hosts) {
         && let Some(port) = net.ports.get(PortId(key.id()))
         && port.is_nic()
     {
-        let last = hosts.nics[port.plane()].last;
-        if let Some(connection) = hosts.connections.get(last.connection()) {
-            connection.ends[last.end()].prefetch(true);
+        // On threads that simulate switches alone there are no NICs.
+        if let Some(nic) = hosts.nics.get(port.plane())
+            && let Some(connection) = hosts.connections.get(nic.last.connection())
+        {
+            connection.ends[nic.last.end()].prefetch(true);
         }
     }
 }
