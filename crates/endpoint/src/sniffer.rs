@@ -4,7 +4,7 @@
 //! read in time up to the socket's buffer; what it drops beyond that is counted
 //! ([`Sniffer::dropped`]). VLAN tags, which the kernel takes out of packets, are put back.
 
-use crate::syscall::{Incoming, MOST, keep_only, receive_many, set_option};
+use crate::syscall::{Incoming, MOST, keep_only, receive_many, set_option, socket_drops};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
@@ -75,9 +75,28 @@ impl Sniffer {
         Ok(Self { socket, interface: index, incoming, tagged: Vec::new(), dropped: 0 })
     }
 
-    /// Packets that came faster than they were read, as far as later ones have shown it.
-    pub const fn dropped(&self) -> u64 {
-        self.dropped
+    /// Packets that came faster than they were read.
+    pub fn dropped(&self) -> u64 {
+        // A kernel that does not say it of the socket says it beside a later packet.
+        let counted = socket_drops(self.socket.as_fd()).map_or(0, u64::from);
+        counted.max(self.dropped)
+    }
+
+    /// Calls `each` with the packets that came by `end` and were not read yet, and listens no more.
+    pub fn finish(&mut self, end: Timestamp, mut each: impl FnMut(&Packet<'_>)) -> io::Result<()> {
+        let mut later = false;
+        loop {
+            let received = self.receive(Duration::ZERO, |packet| {
+                if packet.timestamp <= end {
+                    each(packet);
+                } else {
+                    later = true;
+                }
+            })?;
+            if received == 0 || later {
+                return Ok(());
+            }
+        }
     }
 
     /// Waits a while for packets and calls `each` with those that came.

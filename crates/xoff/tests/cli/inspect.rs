@@ -1,7 +1,7 @@
 //! `xoff inspect`.
 
 use super::{code, json, output, repository, stderr, stdout, xoff};
-use std::io::Write;
+use std::io::{BufRead, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -419,18 +419,49 @@ fn may_listen() -> bool {
     may
 }
 
+/// Follows the loopback until [`Follower::end`].
+struct Follower {
+    child: std::process::Child,
+    notes: std::io::BufReader<std::process::ChildStderr>,
+}
+
+impl Follower {
+    /// Comes back when it listens.
+    fn start() -> Self {
+        let mut child = xoff(Path::new("."))
+            .args(["inspect", "--follow", "lo", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut notes = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut first = String::new();
+        notes.read_line(&mut first).unwrap();
+        assert!(first.contains("listening on lo"), "{first}");
+        Self { child, notes }
+    }
+
+    /// Ends it with a signal: what it found, and whether it got every packet.
+    fn end(mut self) -> (serde_json::Value, bool) {
+        let id = self.child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.unwrap().success());
+        let output = self.child.wait_with_output().unwrap();
+        let mut notes = String::new();
+        self.notes.read_to_string(&mut notes).unwrap();
+        let found = json(&output);
+        let whole = found["dropped_packets"].as_u64() == Some(0);
+        assert_eq!(notes.contains("are missing"), !whole, "{notes}");
+        (found, whole)
+    }
+}
+
 #[test]
 fn an_interface_is_followed_until_a_signal() {
     if !may_listen() {
         return;
     }
-    let child = xoff(Path::new("."))
-        .args(["inspect", "--follow", "lo", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    let follower = Follower::start();
     // RoCE that nobody listens to: from and to addresses of this test alone.
     let socket = std::net::UdpSocket::bind("127.77.3.1:0").unwrap();
     let mut tape = Tape::default();
@@ -441,17 +472,13 @@ fn an_interface_is_followed_until_a_signal() {
         socket.send_to(&bytes[42..], "127.77.3.2:4791").unwrap_or_default();
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    let found = json(&output);
+    let (found, _) = follower.end();
     assert_eq!((&found["format"], &found["interface"]), (&"live".into(), &"lo".into()));
     assert_eq!(found["complete"], true);
     // The sockets' own identification makes the ICRC a wrong one: that is seen, each packet once. Other
     // tests may talk over the same loopback.
     let wrong = found["totals"]["icrc_wrong"]["count"].as_u64().unwrap();
-    assert!(wrong >= 5, "{}", stdout(&output));
+    assert!(wrong >= 5, "{found}");
 }
 
 /// One side of `xoff perf` on an address of its own.
@@ -468,13 +495,7 @@ fn a_sender_that_is_followed_shows_every_packet_whole() {
     }
     let [server, client] = ["127.66.4.1", "127.66.4.2"];
     for (test, kind) in [("write-bw", "write"), ("read-bw", "read"), ("send-bw", "send")] {
-        let follower = xoff(Path::new("."))
-            .args(["inspect", "--follow", "lo", "--json"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(700));
+        let follower = Follower::start();
         let options = ["-n", "50", "-s", "65536", "-m", "4096"];
         let mut serving = perf(&[&[test, "--bind", server], &options[..]].concat());
         // A client that is too early finds nobody.
@@ -486,11 +507,8 @@ fn a_sender_that_is_followed_shows_every_packet_whole() {
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
         assert!(serving.wait().unwrap().success());
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        let id = follower.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-        let found = json(&follower.wait_with_output().unwrap());
-        if found["dropped_packets"].as_u64() != Some(0) {
+        let (found, whole) = follower.end();
+        if !whole {
             let _ = writeln!(std::io::stderr(), "SKIPPED {test}: this machine drops packets");
             continue;
         }

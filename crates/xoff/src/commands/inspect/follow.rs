@@ -1,7 +1,7 @@
 //! `xoff inspect --follow`: what passes an interface, until somebody or `--for` says that it is enough.
 
 use super::{Outcome, Stopped};
-use crate::clock::Stopwatch;
+use crate::clock::{Stopwatch, now};
 use crate::exit::{Failure, Level, say};
 use crate::interrupt::Interrupt;
 use crate::output::reading::Bar;
@@ -9,6 +9,7 @@ use std::io::{ErrorKind, IsTerminal};
 use std::time::Duration;
 use xoff_diagnose::capture::{Analysis, Compression, Options};
 use xoff_endpoint::sniffer::Sniffer;
+use xoff_wire::capture::{Packet, Timestamp};
 
 /// How long a silent interface is waited for at a time.
 const STEP: Duration = Duration::from_millis(100);
@@ -22,26 +23,24 @@ pub(super) fn follow(
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let mut sniffer = Sniffer::open(interface).map_err(|error| refused(interface, &error))?;
-    if !quiet && std::io::stderr().is_terminal() {
-        say(
-            Level::Note,
-            &format!("listening on {interface}; Ctrl-C ends it and shows the summary"),
-        );
-    }
+    // Scripts wait for this line, too: what passes after it is seen.
+    say(Level::Note, &format!("listening on {interface}; Ctrl-C ends it and shows the summary"));
     let mut bar = (!quiet && std::io::stderr().is_terminal()).then(|| Bar::new(None));
     let mut analysis = Analysis::new(options);
     let clock = Stopwatch::start();
     let mut bytes = 0;
-    let stopped = loop {
-        if interrupt.requested() || limit.is_some_and(|limit| clock.elapsed() >= limit) {
-            break None;
-        }
-        let received = sniffer.receive(STEP, |packet| {
+    let heard = loop {
+        let mut take = |packet: &Packet<'_>| {
             bytes += packet.bytes.len() as u64;
             analysis.packet(packet);
-        });
-        if let Err(error) = received {
-            break Some(Stopped::Broken(error.into()));
+        };
+        let enough = limit.is_some_and(|limit| clock.elapsed() >= limit);
+        if interrupt.requested() || enough {
+            let now = Timestamp::from_ns(u64::try_from(now().0).unwrap_or(u64::MAX));
+            break sniffer.finish(now, &mut take);
+        }
+        if let Err(error) = sniffer.receive(STEP, &mut take) {
+            break Err(error);
         }
         if let Some(bar) = &mut bar {
             bar.update(bytes, Some((analysis.packets(), "packets")));
@@ -62,7 +61,7 @@ pub(super) fn follow(
         bytes,
         skipped_blocks: 0,
         dropped,
-        stopped,
+        stopped: heard.err().map(|error| Stopped::Broken(error.into())),
     })
 }
 
