@@ -100,6 +100,7 @@ impl<Q: EventQueue> Engine<'_, Q> {
     /// Routes have changed: packets that are sent from now on leave other trails than those under way, which follow none any
     /// more; nor do those whose flow has ended.
     pub(crate) fn begin_trails_anew(&mut self) {
+        self.net.trails.forget();
         for slot in self.hosts.connections.ids() {
             (0..2).for_each(|end| self.begin_trail_anew(slot.end(end)));
         }

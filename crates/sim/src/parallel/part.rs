@@ -80,8 +80,7 @@ impl<'a> Engine<'a, Wheel> {
         self.net.profiles.clone_from(&whole.net.profiles);
         self.net.links.clone_from(&whole.net.links);
         if !Arc::ptr_eq(&self.net.routing, &whole.net.routing) {
-            // Packets of a trail that was left before may still be under way.
-            self.net.trails.forget();
+            self.net.trails.forget_like(&whole.net.trails);
             self.net.routing = Arc::clone(&whole.net.routing);
         }
         self.net.convergence.disturbed = whole.net.convergence.is_disturbed();

@@ -40,6 +40,9 @@ pub(crate) struct Trails {
     trails: Table<EndpointId, Trail>,
     /// The last stamp given away.
     stamp: Stamp,
+    /// Packets with this stamp or an earlier one leave no trail: they were sent before routes changed, and some of them may have
+    /// gone another way than others.
+    outdated: Stamp,
     /// All packets of a flow go the same way.
     kept: bool,
 }
@@ -47,7 +50,7 @@ pub(crate) struct Trails {
 impl Trails {
     /// No trails yet; nor later, if ways may change.
     pub(crate) const fn new(kept: bool) -> Self {
-        Self { trails: Table::new(), stamp: Stamp::NONE, kept }
+        Self { trails: Table::new(), stamp: Stamp::NONE, outdated: Stamp::NONE, kept }
     }
 
     /// Whether ways are kept at all.
@@ -83,7 +86,7 @@ impl Trails {
 
     /// A packet has found its way.
     pub(crate) fn leave(&mut self, to: EndpointId, stamp: Stamp, passed: u8, port: PortId) {
-        if stamp == Stamp::NONE {
+        if stamp <= self.outdated {
             return;
         }
         // On the threads of a run that do not open connections, a trail begins with its first packet.
@@ -98,9 +101,16 @@ impl Trails {
         }
     }
 
-    /// Nobody follows what has been left so far.
+    /// Routes have changed: nobody follows what has been left so far, and what is under way leaves nothing more.
     pub(crate) fn forget(&mut self) {
         self.trails = Table::new();
+        self.outdated = self.stamp;
+    }
+
+    /// The same on a thread that gives no stamps away, as on the one that does.
+    pub(crate) fn forget_like(&mut self, other: &Self) {
+        self.trails = Table::new();
+        self.outdated = other.outdated;
     }
 
     /// Begins a trail with this stamp.
@@ -140,6 +150,26 @@ mod tests {
             (trails.next(EndpointId(6), new, 0), trails.next(EndpointId(6), old, 0)),
             (None, None)
         );
+    }
+
+    #[test]
+    fn what_is_under_way_when_routes_change_leaves_no_trail() {
+        let (mut trails, mut elsewhere) = (Trails::new(true), Trails::new(true));
+        let to = EndpointId(6);
+        let old = trails.begin(to);
+        trails.leave(to, old, 0, PortId(40));
+        trails.forget();
+        elsewhere.forget_like(&trails);
+        for trails in [&mut trails, &mut elsewhere] {
+            assert_eq!(trails.next(to, old, 0), None);
+            trails.leave(to, old, 0, PortId(41));
+            assert_eq!(trails.next(to, old, 0), None, "another packet may be in another place");
+        }
+        let new = trails.begin(to);
+        for trails in [&mut trails, &mut elsewhere] {
+            trails.leave(to, new, 0, PortId(42));
+            assert_eq!(trails.next(to, new, 0), Some(PortId(42)));
+        }
     }
 
     #[test]

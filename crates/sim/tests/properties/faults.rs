@@ -18,14 +18,14 @@ use xoff_units::{Bytes, Rate, Ratio, Span};
 /// A fault in terms of any fabric.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Any {
-    kind: u8,
-    what: u32,
-    at_ns: u64,
-    long_ns: u64,
-    converge_ns: u64,
-    late_ns: u64,
-    number: u32,
-    ends: bool,
+    pub(crate) kind: u8,
+    pub(crate) what: u32,
+    pub(crate) at_ns: u64,
+    pub(crate) long_ns: u64,
+    pub(crate) converge_ns: u64,
+    pub(crate) late_ns: u64,
+    pub(crate) number: u32,
+    pub(crate) ends: bool,
 }
 
 pub(crate) fn any() -> impl Strategy<Value = Any> {

@@ -1,8 +1,8 @@
 //! Several threads give what one gives, to the bit, however the fabric is cut, and tell observers the same in the same order.
 
 use crate::cases;
-use crate::faults::{any, faults, scene};
-use crate::random::{Load, Plan, load, plan};
+use crate::faults::{Any, any, faults, scene};
+use crate::random::{Link, Load, Plan, Switches, Transport, Wiring, load, plan};
 use crate::until;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -172,4 +172,50 @@ fn threads_do_work_side_by_side() {
         assert!(done.critical * 10 < done.events * 9, "one thread does it all: {done:?}");
         assert!(done.count < 10, "{done:?}");
     }
+}
+
+/// Routes that change for a while, with packets paused on both ways.
+#[test]
+fn a_route_that_changes_and_comes_back_in_a_crowd() {
+    let switches = Switches {
+        cell: 0,
+        forwarding: "cut-through",
+        latency_ns: 0,
+        nic_latency_ns: 0,
+        discipline: "wrr",
+        balancing: ("ecmp", "flowlet"),
+        alpha: "1/8",
+        reserved: 0,
+        xon_offset: 0,
+        quanta: "65535",
+        response: "0s",
+        two_lossless: false,
+        slack: 300_000,
+    };
+    let transport = Transport {
+        mtu: 1024,
+        ack_every: 1,
+        recovery: "go-back-n",
+        congestion: "none",
+        notification: "cnp",
+        cnp_delay_ns: 0,
+        cnp_scope: "queue-pair",
+        ack: "\"data\"",
+    };
+    let links = [Link(400, 39), Link(200, 14), Link(100, 30)];
+    let plan = Plan { wiring: Wiring::FatTree, links, switches, transport, ecn: false, loss: "0" };
+    let any = Any {
+        kind: 6,
+        what: 4_048_593_109,
+        at_ns: 52_596,
+        long_ns: 2_635,
+        converge_ns: 1,
+        late_ns: 100_000,
+        number: 1,
+        ends: true,
+    };
+    let load = Load::Incast { target: 2_530_956_802, packets: 319, class: 3 };
+    let (fabric, flows) = scene(plan, &load);
+    let faults = faults(&fabric, &[any]);
+    compare(&fabric, (&flows, &[]), &faults, &until(Span::from_ms(3)), 200).expect("equal");
 }
