@@ -19,7 +19,7 @@ pub struct QpConfig {
     /// How lost packets are sent again.
     pub recovery: Recovery,
     /// With selective repeat, a missing packet counts as lost when one that was sent this many
-    /// packets after it has arrived. Zero takes every gap for a loss; networks that spread the
+    /// packets after it has arrived. Zero takes every gap for a loss, and reports every early packet; networks that spread the
     /// packets of a queue pair over several paths need more.
     pub reorder_window: u32,
     /// Retransmission timeout: the ACK timeout of the queue pair, 4.096 us x 2^n on real NICs (14
@@ -109,6 +109,16 @@ impl QpConfig {
     /// How long silence lasts before the queue pair fails; none if it never does.
     pub fn silence_limit(&self) -> Option<Span> {
         (!self.timeout.is_zero()).then(|| self.timeout * (u64::from(self.retry_limit) + 1))
+    }
+
+    /// Whether a receiver reports every packet that comes early, instead of keeping it without a word and asking for what is
+    /// lost. It does where every gap is a loss, and where the sender lives on answers: it asks for one for every packet,
+    /// or its congestion control counts them or measures by them.
+    pub fn reports_early(&self) -> bool {
+        let silent = matches!(self.congestion, Congestion::None | Congestion::Dcqcn(_))
+            && self.notification == Notification::Cnp;
+        let overtaking = self.recovery == Recovery::SelectiveRepeat && self.reorder_window > 0;
+        !(overtaking && silent && self.ack_every > 1)
     }
 
     /// Packets that may overtake one of the same queue pair before that one is taken for lost.

@@ -102,7 +102,7 @@ impl Requester {
         let start = sequence::start(Psn::new(0));
         let selective = config.recovery != Recovery::GoBackN;
         let by_time = config.recovery == Recovery::Rack;
-        let mut board = selective.then(|| Box::new(Scoreboard::new(config.reorder_window)));
+        let mut board = selective.then(|| Box::new(Scoreboard::new(config)));
         if let (true, Some(board)) = (by_time, &mut board) {
             board.rack = Some(Rack::new(config.timeout, config.probe_floor));
         }

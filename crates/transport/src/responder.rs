@@ -19,6 +19,9 @@ const MSN_MASK: u32 = 0x00ff_ffff;
 /// The credit code that says that end-to-end credits are not in use.
 const NO_CREDITS: u8 = 0x1f;
 
+/// Most lost packets that are asked for after one that came. The next ones that come ask for more.
+const ASKS: u8 = 2;
+
 /// A NAK to be sent.
 #[derive(Debug, Clone, Copy)]
 struct Nak {
@@ -58,6 +61,8 @@ pub(crate) struct Responder {
     /// Reads being answered; boxed, because most queue pairs are never read from.
     pub(crate) reads: Option<Box<Reads>>,
     reorder: Option<Box<Reorder>>,
+    /// How many lost packets may be asked for until the next packet comes.
+    asks: u8,
     /// Where messages go; boxed, because without memory there is nothing to keep.
     inbound: Option<Box<Inbound>>,
     msn: u32,
@@ -79,7 +84,8 @@ impl Responder {
             nak_at: Instant::ZERO,
             nak: None,
             reads: None,
-            reorder: (config.recovery != Recovery::GoBackN).then(Box::default),
+            reorder: (config.recovery != Recovery::GoBackN).then(|| Box::new(Reorder::new(config))),
+            asks: 0,
             inbound: None,
             msn: 0,
             mtu: mtu(config),
@@ -155,7 +161,7 @@ impl Responder {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        !self.has_data() && !self.owes_ack && self.nak.is_none()
+        !self.has_data() && !self.owes_ack && self.asks == 0 && self.nak.is_none()
     }
 
     /// A packet of a send or write arrived. Says where its payload goes.
@@ -192,8 +198,12 @@ impl Responder {
                 Err(reason) => return Err(self.refuse(reason, counters)),
             }
         }
-        self.accept(packet);
         self.owes_ack |= header.ack_request;
+        if let Some(reorder) = &self.reorder {
+            // The sender of a packet that was asked for waits to hear that it came.
+            self.owes_ack |= reorder.has_asked_for(self.expected);
+        }
+        self.accept(packet);
         if self.reorder.is_some() {
             self.accept_early(counters)?;
         }
@@ -266,21 +276,25 @@ impl Responder {
         }
     }
 
-    /// Accepts what was kept and is now in order. Filling a gap is always acknowledged: the sender
+    /// Accepts what was kept and is now in order. Filling a gap that the sender has heard of is always acknowledged: it
     /// is waiting to hear that it is closed.
     pub(crate) fn accept_early(&mut self, counters: &mut Counters) -> Result<(), Refused> {
+        let quiet = self.reorder.as_ref().is_some_and(|reorder| reorder.is_quiet());
         while let Some(packet) = self.reorder.as_mut().and_then(|reorder| reorder.take_expected()) {
-            self.owes_ack = true;
+            self.owes_ack |= packet.asks || !quiet;
             if let Err(reason) = self.follows(packet) {
                 return Err(self.refuse(reason, counters));
             }
             self.accept(packet);
         }
+        if self.reorder.as_ref().is_some_and(|reorder| reorder.has_lost(self.expected)) {
+            self.asks = ASKS;
+        }
         Ok(())
     }
 
-    /// A packet with others missing before it.
-    #[cold]
+    /// A packet with others missing before it. On fabrics that spray most are.
+    #[inline(never)]
     pub(crate) fn early<H: Host>(
         &mut self,
         now: Instant,
@@ -303,8 +317,17 @@ impl Responder {
                 kept = new.is_some();
             }
         }
-        let repeated =
-            self.nak_for == self.expected && now.since(self.nak_at) < config.nak_interval;
+        let lately = now.since(self.nak_at) < config.nak_interval;
+        if let Some(reorder) = self.reorder.as_mut().filter(|reorder| kept && reorder.is_quiet()) {
+            if reorder.has_asked_for(self.expected) && !lately {
+                reorder.ask_again();
+            }
+            if reorder.overtaken_by(number, self.expected) {
+                (self.asks, self.nak_at) = (ASKS, now);
+            }
+            return;
+        }
+        let repeated = self.nak_for == self.expected && lately;
         if !kept && repeated {
             return;
         }
@@ -344,7 +367,7 @@ impl Responder {
     /// may take answers that are out of order for lost ones (IBTA 9.7.5.1.1).
     #[inline]
     pub(crate) fn poll_control(&mut self, counters: &mut Counters) -> Option<Header> {
-        if (self.nak.is_none() && !self.owes_ack) || self.has_data() {
+        if (self.nak.is_none() && !self.owes_ack && self.asks == 0) || self.has_data() {
             return None;
         }
         if let Some(nak) = self.nak.take()
@@ -353,6 +376,23 @@ impl Responder {
             let selective = matches!(nak.syndrome, Syndrome::SelectiveNak | Syndrome::Trimmed);
             let msn = if selective { nak.arrived.get() } else { self.msn };
             return Some(self.acknowledgement(self.expected, Aeth { syndrome: nak.syndrome, msn }));
+        }
+        if self.asks > 0 {
+            let expected = self.expected;
+            if let Some(number) = self.reorder.as_mut().and_then(|own| own.next_lost(expected)) {
+                counters.naks_sent += 1;
+                self.asks -= 1;
+                // It says what an acknowledgement would.
+                self.owes_ack = false;
+                let msn = sequence::psn(number).get();
+                return Some(
+                    self.acknowledgement(expected, Aeth { syndrome: Syndrome::Missing, msn }),
+                );
+            }
+            self.asks = 0;
+            if !self.owes_ack {
+                return None;
+            }
         }
         // If there was a NAK, the packet that it reports missing came while it waited.
         self.owes_ack = false;

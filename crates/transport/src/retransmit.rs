@@ -43,7 +43,7 @@ impl Requester {
         }
         // A NAK that requests packets may say that all arrived; one that refuses a packet, for now
         // or for good, names one that was sent.
-        let sent = number < self.high || (number == self.high && requests(aeth.syndrome));
+        let sent = number < self.high || (number == self.high && aeth.syndrome.requests_packets());
         if number < self.acked || !sent {
             counters.ignore(Discard::OutsideWindow);
             return 0;
@@ -72,7 +72,7 @@ impl Requester {
                 self.send_missing(now, number, Psn::new(aeth.msn));
                 return bytes;
             }
-            Syndrome::Trimmed => {
+            Syndrome::Trimmed | Syndrome::Missing => {
                 counters.naks_received += 1;
                 self.turned_away.count_repeat();
                 self.send_one(Psn::new(aeth.msn));
@@ -132,7 +132,7 @@ impl Requester {
         }
     }
 
-    /// Of this packet only the header reached the peer.
+    /// Of this packet only the header reached the peer, or nothing.
     fn send_one(&mut self, psn: Psn) {
         let (acked, number) = (self.acked, sequence::near(self.acked, psn));
         if number < acked || number >= self.high {
@@ -379,11 +379,6 @@ impl Requester {
         let sixteenths = end.saturating_sub(waited(self.retries));
         Span::from_ps((self.timeout.as_ps() / SIXTEENTHS).saturating_mul(sixteenths.into()))
     }
-}
-
-/// Whether a NAK requests packets, instead of refusing one.
-fn requests(syndrome: Syndrome) -> bool {
-    matches!(syndrome, Syndrome::SequenceError | Syndrome::SelectiveNak | Syndrome::Trimmed)
 }
 
 /// Adaptive timeouts are counted in sixteenths of the full one: 1, 2, 4, 8, then 16 each.

@@ -1,5 +1,10 @@
 //! Selective repeat: what the sender knows to have arrived, and what the receiver keeps.
+//!
+//! Without a reorder window every early packet is reported to the sender, which finds out what is lost (as in IRN). Where
+//! packets may overtake each other, most do, and a report of each would double the traffic: the receiver keeps them
+//! without a word and asks for the packets that are lost ([`QpConfig::reports_early`]).
 
+use crate::config::QpConfig;
 use crate::rack::Rack;
 use std::collections::VecDeque;
 use xoff_units::Instant;
@@ -18,6 +23,8 @@ pub(crate) struct Scoreboard {
     window: u64,
     /// Packets before this were in flight when silence was last answered, and may all be lost.
     doubtful_below: u64,
+    /// The peer says nothing of packets that come early: see [`QpConfig::reports_early`].
+    quiet: bool,
     /// The window that congestion control allows, where it counts what is in flight.
     pub(crate) allowed: u64,
     /// How many entries of `arrived` are true.
@@ -32,17 +39,18 @@ impl Scoreboard {
     /// Packets beyond the first unacknowledged one that either side keeps track of.
     pub(crate) const SPAN: usize = 1 << 16;
 
-    /// Nothing is known of any packet; `window` of them may overtake one another.
-    pub(crate) fn new(window: u32) -> Self {
-        Self { window: window.into(), ..Self::default() }
+    /// Nothing is known of any packet.
+    pub(crate) fn new(config: &QpConfig) -> Self {
+        let (window, quiet) = (config.reorder_window.into(), !config.reports_early());
+        Self { window, quiet, ..Self::default() }
     }
 
     /// Forgets everything about the packets.
     pub(crate) fn clear(&mut self) {
-        let Self { window, allowed, .. } = *self;
+        let Self { window, allowed, quiet, .. } = *self;
         let mut rack = self.rack.take();
         rack.iter_mut().for_each(Rack::clear);
-        *self = Self { window, allowed, rack, ..Self::default() };
+        *self = Self { window, allowed, quiet, rack, ..Self::default() };
     }
 
     /// Whether a packet is to be sent again.
@@ -111,7 +119,11 @@ impl Scoreboard {
             // No later packet arrived that could reveal the loss of these: without this each of
             // them would cost a timeout. Two for each that gets through doubles their number per
             // round trip, and a timeout that was only late repeats little.
-            let more = self.retry.max(acked).saturating_add(count.saturating_mul(2));
+            // Of a peer that does not report what came early, what was sent again counts: the rest
+            // had arrived before.
+            let again = self.retry.saturating_sub(acked - count).max(1);
+            let through = if self.quiet { count.min(again) } else { count };
+            let more = self.retry.max(acked).saturating_add(through.saturating_mul(2));
             self.lost_below = self.lost_below.max(more.min(self.doubtful_below));
         }
         if self.has_lost() {
@@ -204,6 +216,8 @@ pub(crate) struct Piece {
     pub(crate) send: bool,
     pub(crate) begins: bool,
     pub(crate) ends: bool,
+    /// It asks for an acknowledgement.
+    pub(crate) asks: bool,
     pub(crate) payload: u32,
 }
 
@@ -215,18 +229,74 @@ impl Piece {
             send: header.opcode.operation() == Operation::Send,
             begins: position.begins(),
             ends: position.ends(),
+            asks: header.ack_request,
             payload: header.payload,
         }
     }
 }
 
 /// The receiver's early packets, from the expected one on.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reorder {
     packets: VecDeque<Option<Piece>>,
+    /// How many packets may overtake one, where what comes early is not reported.
+    window: Option<u64>,
+    /// Packets before this that are not here are lost.
+    lost_below: u64,
+    /// Packets before this that were lost have been asked for.
+    asked_below: u64,
 }
 
 impl Reorder {
+    /// Nothing has come early.
+    pub(crate) fn new(config: &QpConfig) -> Self {
+        let window = (!config.reports_early()).then_some(config.reorder_window.into());
+        Self { packets: VecDeque::new(), window, lost_below: 0, asked_below: 0 }
+    }
+
+    /// Whether early packets are kept without a word.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// `number` came early. Says whether packets are to be asked for that are lost now.
+    pub(crate) fn overtaken_by(&mut self, number: u64, expected: u64) -> bool {
+        if let Some(window) = self.window {
+            self.lost_below = self.lost_below.max(number.saturating_sub(window));
+        }
+        self.asked_below = self.asked_below.max(expected);
+        while self.has_lost(expected) && self.has(self.asked_below - expected) {
+            self.asked_below += 1;
+        }
+        self.has_lost(expected)
+    }
+
+    /// Whether packets count as lost, as far as they are not here, that were not asked for.
+    #[inline]
+    pub(crate) fn has_lost(&self, expected: u64) -> bool {
+        self.asked_below.max(expected) < self.lost_below
+    }
+
+    /// Whether the expected packet was asked for.
+    #[inline]
+    pub(crate) fn has_asked_for(&self, expected: u64) -> bool {
+        expected < self.asked_below
+    }
+
+    /// All that is lost is asked for once more.
+    pub(crate) fn ask_again(&mut self) {
+        self.asked_below = 0;
+    }
+
+    /// The next lost packet to ask for; each is named once.
+    pub(crate) fn next_lost(&mut self, expected: u64) -> Option<u64> {
+        let lost = (self.asked_below.max(expected)..self.lost_below)
+            .find(|&number| !self.has(number - expected));
+        self.asked_below = lost.map_or(self.lost_below.max(self.asked_below), |number| number + 1);
+        lost
+    }
+
     /// Keeps a packet that is `ahead` of the expected one. Says whether it is kept (`None` if it is
     /// too far ahead), and whether it is new.
     pub(crate) fn keep(&mut self, ahead: u64, packet: Piece) -> Option<bool> {
@@ -291,7 +361,7 @@ mod tests {
 
     #[test]
     fn overtaken_packets_are_not_lost_yet() {
-        let mut board = Scoreboard::new(3);
+        let mut board = board(3);
         for number in [101, 102, 103] {
             board.arrived(number, 100, Instant::ZERO);
         }
@@ -305,7 +375,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_goes_first_and_is_not_in_flight() {
-        let mut board = Scoreboard::new(3);
+        let mut board = board(3);
         for number in [101, 102, 103, 104] {
             board.arrived(number, 100, Instant::ZERO);
         }
@@ -362,10 +432,56 @@ mod tests {
         assert!(!board.has_lost());
     }
 
+    const PACKET: Piece = Piece { send: false, begins: false, ends: true, asks: false, payload: 7 };
+
+    fn config(reorder_window: u32) -> QpConfig {
+        let recovery = crate::config::Recovery::SelectiveRepeat;
+        QpConfig { recovery, reorder_window, ..QpConfig::default() }
+    }
+
+    fn board(window: u32) -> Scoreboard {
+        Scoreboard::new(&QpConfig { ack_every: 1, ..config(window) })
+    }
+
+    #[test]
+    fn lost_packets_are_asked_for_once_and_overtaken_ones_are_not() {
+        let mut reorder = Reorder::new(&config(3));
+        let mut comes = |number, expected| {
+            reorder.keep(number - expected, PACKET);
+            let lost = reorder.overtaken_by(number, expected);
+            let all: Vec<u64> = std::iter::from_fn(|| reorder.next_lost(expected)).collect();
+            assert_eq!(lost, !all.is_empty());
+            all
+        };
+        assert_eq!(comes(102, 100), [0; 0]);
+        assert_eq!(comes(103, 100), [0; 0]);
+        assert_eq!(comes(104, 100), [100]);
+        assert_eq!(comes(107, 100), [101], "102 and 103 are here");
+        assert_eq!(comes(120, 100), [105, 106, 108, 109, 110, 111, 112, 113, 114, 115, 116]);
+        assert!(reorder.has_asked_for(100) && !reorder.has_asked_for(117));
+        reorder.ask_again();
+        assert_eq!(reorder.next_lost(100), Some(100));
+        reorder.advance(19);
+        assert_eq!(reorder.next_lost(119), None);
+        assert!(!reorder.overtaken_by(122, 119));
+    }
+
+    #[test]
+    fn after_silence_what_had_arrived_is_hardly_sent_again() {
+        let mut board = Scoreboard::new(&config(3));
+        board.retry(100, 200);
+        assert_eq!(lost(&mut board, 100), [100]);
+        // Only 100 and 150 were missing.
+        board.acknowledge(50, 150, Instant::ZERO);
+        assert_eq!(lost(&mut board, 150), [150, 151]);
+        board.acknowledge(50, 200, Instant::ZERO);
+        assert!(!board.has_lost());
+    }
+
     #[test]
     fn an_early_packet_waits_its_turn() {
-        let packet = Piece { send: false, begins: false, ends: true, payload: 7 };
-        let mut reorder = Reorder::default();
+        let packet = PACKET;
+        let mut reorder = Reorder::new(&QpConfig::default());
         assert_eq!(reorder.keep(2, packet), Some(true));
         assert_eq!(reorder.keep(2, packet), Some(false));
         assert_eq!(reorder.keep(Scoreboard::SPAN as u64, packet), None);

@@ -48,9 +48,11 @@ fn configs() -> impl Strategy<Value = QpConfig> {
     let recovery = prop_oneof![3 => Just(Recovery::GoBackN), 1 => Just(Recovery::SelectiveRepeat)];
     let window = prop_oneof![Just(0u64), 1u64..20_000];
     let congestion = prop_oneof![Just(Congestion::None), Just(Congestion::Dcqcn(Dcqcn::default()))];
+    let recovery = (recovery, prop_oneof![Just(0u32), 1u32..30]);
     (recovery, 1u32..20, 200u64..1500, window, congestion, 0u64..50, 1u8..20).prop_map(
         |(recovery, ack_every, mtu, window, congestion, nak, max_reads)| QpConfig {
-            recovery,
+            recovery: recovery.0,
+            reorder_window: recovery.1,
             ack_every,
             mtu: Bytes::new(mtu),
             window: Bytes::new(window),

@@ -40,9 +40,11 @@ fn configs() -> impl Strategy<Value = QpConfig> {
     let notification = prop_oneof![Just(Notification::Cnp), Just(Notification::EchoInAck)];
     let window = prop_oneof![Just(0u64), 1u64..50_000];
     let delays = (0u64..20, 0u64..20);
+    let recovery = (recovery, prop_oneof![Just(0u32), 1u32..30]);
     (recovery, notification, 1u32..40, 100u64..2000, window, schemes(), delays, 0u64..100).prop_map(
         |(recovery, notification, ack_every, mtu, window, congestion, delays, nak)| QpConfig {
-            recovery,
+            recovery: recovery.0,
+            reorder_window: recovery.1,
             notification,
             ack_every,
             mtu: Bytes::new(mtu),
@@ -165,6 +167,7 @@ fn nonsense(draws: &mut Draws) -> Header {
         Syndrome::RnrNak { timer: pick(draws, 32) as u8 },
         Syndrome::SelectiveNak,
         Syndrome::Trimmed,
+        Syndrome::Missing,
         Syndrome::SequenceError,
         Syndrome::Ack { credits: 0 },
         Syndrome::InvalidRequest,

@@ -2,11 +2,11 @@
 
 mod pair;
 
-use pair::{Fate, LINE, ONE_WAY, Pair, plain};
+use pair::{Fate, LINE, ONE_WAY, Pair, Seen, plain};
 use xoff_transport::config::{Framing, QpConfig, Recovery};
 use xoff_transport::{Completion, MAX_MESSAGE, PostError, Slack, Status, Verb, WorkRequest};
 use xoff_units::{Bytes, Instant, Span};
-use xoff_wire::{Opcode, Operation, Position, Psn, Rkey};
+use xoff_wire::{Aeth, Extension, Opcode, Operation, Position, Psn, Rkey, Syndrome};
 
 fn ok(id: u64) -> Completion {
     done(id, Status::Ok)
@@ -17,7 +17,7 @@ fn done(id: u64, status: Status) -> Completion {
 }
 
 /// Loses the `nth` packet (from zero) of an operation from an end, once.
-fn lose(from: usize, operation: Operation, nth: u32) -> impl FnMut(&pair::Seen) -> Fate {
+fn lose(from: usize, operation: Operation, nth: u32) -> impl FnMut(&Seen) -> Fate {
     let mut count = 0;
     move |seen| {
         if seen.from == from && seen.header.opcode.operation() == operation {
@@ -118,6 +118,67 @@ fn a_lost_packet_alone_is_repeated_selectively() {
     assert_eq!(pair.ends[1].delivered(), 100_000);
     assert_eq!(pair.ends[0].counters().retransmitted, 1);
     assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+/// A write of 400 packets, every other of which takes 3 us longer, so that it is overtaken by 20 to 40; `lost` says what is
+/// lost beside that.
+fn overtaken(config: QpConfig, mut lost: impl FnMut(&Seen) -> Fate + 'static) -> Pair {
+    let late = |seen: &Seen| seen.from == 0 && seen.header.psn.get() % 2 == 1;
+    let mut pair = Pair::new(config).scripted(move |seen| match lost(seen) {
+        Fate::Pass if late(seen) => Fate::Delay(Span::from_us(3)),
+        fate => fate,
+    });
+    pair.post(0, 1, Verb::Write, 400_000);
+    pair.run();
+    assert_eq!(pair.completions(0), [ok(1)]);
+    assert_eq!(pair.ends[1].delivered(), 400_000);
+    pair
+}
+
+fn overtaking(ack_every: u32) -> QpConfig {
+    let recovery = Recovery::SelectiveRepeat;
+    QpConfig { recovery, reorder_window: 64, ack_every, ..plain() }
+}
+
+#[test]
+fn packets_that_overtake_each_other_need_no_answers() {
+    let pair = overtaken(overtaking(16), |_| Fate::Pass);
+    let receiver = pair.ends[1].counters();
+    assert!(receiver.out_of_sequence > 150, "{receiver:?}");
+    assert_eq!((receiver.naks_sent, receiver.acks_sent), (0, 25));
+    assert_eq!(pair.ends[0].counters().retransmitted, 0);
+    // Whoever wants an answer to every packet gets it.
+    let reported = overtaken(overtaking(1), |_| Fate::Pass);
+    let receiver = reported.ends[1].counters();
+    assert_eq!(receiver.naks_sent, receiver.out_of_sequence);
+    assert_eq!(pair.now, reported.now);
+}
+
+#[test]
+fn a_packet_lost_among_overtaken_ones_is_asked_for_once() {
+    let ends = [16, 1].map(|ack_every| {
+        let pair = overtaken(overtaking(ack_every), lose(0, Operation::Write, 100));
+        assert_eq!(pair.ends[0].counters().retransmitted, 1);
+        assert_eq!(pair.ends[0].counters().timeouts, 0);
+        assert_eq!(pair.ends[1].counters().naks_sent == 1, ack_every == 16);
+        pair.now
+    });
+    assert_eq!(ends[0], ends[1], "found out as soon as where every packet is reported");
+}
+
+#[test]
+fn a_lost_packet_is_asked_for_again_without_a_timeout() {
+    let config = QpConfig { nak_interval: Span::from_us(10), ..overtaking(16) };
+    let (mut data, mut request) =
+        (lose(0, Operation::Write, 100), lose(1, Operation::Acknowledge, 6));
+    let pair = overtaken(config, move |seen| match data(seen) {
+        Fate::Pass => request(seen),
+        fate => fate,
+    });
+    let lost = pair.sent(1, Operation::Acknowledge)[6].header;
+    assert!(matches!(lost.extension, Extension::Aeth(Aeth { syndrome: Syndrome::Missing, .. })));
+    assert_eq!(pair.ends[1].counters().naks_sent, 2);
+    assert_eq!((pair.ends[0].counters().retransmitted, pair.ends[0].counters().timeouts), (1, 0));
 }
 
 #[test]

@@ -271,19 +271,25 @@ fn decode_aeth(bytes: &[u8]) -> Result<Aeth, DecodeError> {
 impl Syndrome {
     /// The byte on the wire (IBTA 9.7.5.2.1): bits 6 and 5 are the kind, the low five its value.
     ///
-    /// Kind 2 is reserved there; [`Syndrome::SelectiveNak`] is its value 0 and [`Syndrome::Trimmed`] its
-    /// value 1, encodings of our own that only xoff understands.
+    /// Kind 2 is reserved there; [`Syndrome::SelectiveNak`], [`Syndrome::Trimmed`] and [`Syndrome::Missing`] are its values
+    /// 0 to 2, encodings of our own that only xoff understands.
     pub const fn raw(self) -> u8 {
         match self {
             Self::Ack { credits } => credits & 0x1f,
             Self::RnrNak { timer } => 0x20 | timer & 0x1f,
             Self::SelectiveNak => 0x40,
             Self::Trimmed => 0x41,
+            Self::Missing => 0x42,
             Self::SequenceError => 0x60,
             Self::InvalidRequest => 0x61,
             Self::RemoteAccessError => 0x62,
             Self::RemoteOperationalError => 0x63,
         }
+    }
+
+    /// Whether it requests packets, at once, instead of refusing one.
+    pub const fn requests_packets(self) -> bool {
+        matches!(self, Self::SequenceError | Self::SelectiveNak | Self::Trimmed | Self::Missing)
     }
 
     /// The syndrome with this byte, if it is not reserved.
@@ -293,6 +299,7 @@ impl Syndrome {
             0x20..=0x3f => Self::RnrNak { timer: raw & 0x1f },
             0x40 => Self::SelectiveNak,
             0x41 => Self::Trimmed,
+            0x42 => Self::Missing,
             0x60 => Self::SequenceError,
             0x61 => Self::InvalidRequest,
             0x62 => Self::RemoteAccessError,
@@ -313,6 +320,7 @@ mod tests {
             (0u8..32).prop_map(|timer| Syndrome::RnrNak { timer }),
             Just(Syndrome::SelectiveNak),
             Just(Syndrome::Trimmed),
+            Just(Syndrome::Missing),
             Just(Syndrome::SequenceError),
             Just(Syndrome::InvalidRequest),
             Just(Syndrome::RemoteAccessError),

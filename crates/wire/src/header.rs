@@ -91,7 +91,8 @@ pub struct Aeth {
     /// What happened.
     pub syndrome: Syndrome,
     /// Message sequence number: messages completed at the responder, 24 bits. In a
-    /// [`Syndrome::SelectiveNak`] the PSN that arrived, in a [`Syndrome::Trimmed`] the one to send again.
+    /// [`Syndrome::SelectiveNak`] the PSN that arrived, in [`Syndrome::Trimmed`] and [`Syndrome::Missing`] the one to send
+    /// again.
     pub msn: u32,
 }
 
@@ -116,6 +117,9 @@ pub enum Syndrome {
     /// Everything before the packet's PSN arrived, and of the one in [`Aeth::msn`] only the header: send it
     /// again. Not part of the standard; xoff's own, for networks that trim.
     Trimmed,
+    /// Everything before the packet's PSN arrived, and the one in [`Aeth::msn`] counts as lost: send it again. Not part of
+    /// the standard; xoff's own, for receivers that let packets overtake each other.
+    Missing,
     /// The request makes no sense here.
     InvalidRequest,
     /// The key or the rights do not allow it.

@@ -17,7 +17,7 @@ use xoff_wire::capture::Timestamp;
 use xoff_wire::ip::{Ecn, TrafficClass};
 use xoff_wire::roce::Roce;
 use xoff_wire::udp::Port;
-use xoff_wire::{Opcode, Operation, Position, Psn, Qpn, Service, Syndrome};
+use xoff_wire::{Opcode, Operation, Position, Psn, Qpn, Service};
 
 /// Requests of other streams that an unmatched one is compared with before it gives up: bounds
 /// the work on captures where nothing fits.
@@ -306,9 +306,7 @@ impl Streams {
         let syndrome = seen.roce.aeth().map(|aeth| aeth.syndrome);
         let before = seen.psn().plus(0x00ff_ffff);
         let names = match syndrome {
-            Some(Syndrome::SequenceError | Syndrome::SelectiveNak | Syndrome::Trimmed) => {
-                [seen.psn(), before]
-            }
+            Some(nak) if nak.requests_packets() => [seen.psn(), before],
             _ => [seen.psn(); 2],
         };
         let mut found = [None; 2];

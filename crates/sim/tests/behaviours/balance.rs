@@ -146,10 +146,10 @@ fn global_balancing_is_as_good_as_its_reports_are_recent() {
     };
     let [spray, dlb] = ["balance-spray.toml", "balance-dlb.toml"].map(|n| unthrottled(n, slow));
     let (spray, dlb) = (last(&spray.run()), last(&dlb.run()));
-    let [at_once, usual, late, never] = ["0us", "5us", "100us", "100ms"].map(glb);
+    let [at_once, usual, late, never] = ["0us", "5us", "200us", "100ms"].map(glb);
     println!(
         "{spray:.1} us drawn, {dlb:.1} us by local queue; reports at once {at_once:.1}, every 5 us {usual:.1}, \
-         100 us {late:.1}, never {never:.1} us"
+         200 us {late:.1}, never {never:.1} us"
     );
     let default = unthrottled("balance-glb.toml", slow);
     assert_eq!(last(&default.run()), usual, "5us is the default");

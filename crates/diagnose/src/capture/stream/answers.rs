@@ -55,7 +55,9 @@ impl Answers {
             Some(Syndrome::Ack { .. }) => self.acks += 1,
             Some(Syndrome::RnrNak { .. }) => self.naks.receiver_not_ready.add(number),
             Some(Syndrome::SequenceError) => self.naks.sequence_error.add(number),
-            Some(Syndrome::SelectiveNak | Syndrome::Trimmed) => self.naks.selective.add(number),
+            Some(Syndrome::SelectiveNak | Syndrome::Trimmed | Syndrome::Missing) => {
+                self.naks.selective.add(number);
+            }
             Some(Syndrome::InvalidRequest) => self.naks.invalid_request.add(number),
             Some(Syndrome::RemoteAccessError) => self.naks.remote_access_error.add(number),
             Some(Syndrome::RemoteOperationalError) => {

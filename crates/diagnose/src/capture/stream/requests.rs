@@ -242,12 +242,7 @@ impl Requests {
     pub(super) fn answered(&mut self, seen: &Seen<'_>) {
         let psn = seen.psn();
         match seen.roce.aeth().map(|aeth| aeth.syndrome) {
-            Some(
-                Syndrome::SequenceError
-                | Syndrome::RnrNak { .. }
-                | Syndrome::SelectiveNak
-                | Syndrome::Trimmed,
-            ) => {
+            Some(nak) if nak.requests_packets() || matches!(nak, Syndrome::RnrNak { .. }) => {
                 self.nak = Some((psn, seen.timestamp));
                 // Everything before it has arrived.
                 self.history.answer(psn.plus(0x00ff_ffff));
