@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use xoff_fabric::model::Fabric;
 use xoff_fabric::scenario::Fault;
-use xoff_sim::{Job, Observer, Report, Sample, Scrape, Sent, Settings, Threads, Trace};
+use xoff_sim::{Job, Observer, QueueKind, Report, Sample, Scrape, Sent, Settings, Threads, Trace};
 use xoff_units::Span;
 use xoff_workload::Flow;
 
@@ -172,6 +172,26 @@ fn threads_do_work_side_by_side() {
         assert!(done.critical * 10 < done.events * 9, "one thread does it all: {done:?}");
         assert!(done.count < 10, "{done:?}");
     }
+}
+
+/// Small packets on many fast ports make wheels dense, those of two parts, too, as thousands of NICs do: what is shown ahead of its
+/// time changes nothing.
+#[test]
+fn a_dense_fabric() {
+    let text = "[cluster]\nhosts = 1024\nnic = 'connectx-7'\n[fabric]\nkind = 'leaf-spine'\nleaf = 'tomahawk-5'\n\
+                hosts-per-leaf = 64\nspines = 8\n[links.leaf-spine]\nrate = '800Gbps'\n\
+                [switch.balancing]\nkind = 'dlb'\nper = 'packet'\n[transport]\nmtu = '64B'\n\
+                recovery = 'selective-repeat'\nreorder-window = 256\n";
+    let fabric = crate::common::fabric(text);
+    let operation = xoff_fabric::scenario::Operation::Write;
+    let load = Load::Permutation { shift: 77, packets: 80, class: 3, operation };
+    let flows = load.flows(&fabric);
+    let settings = until(Span::from_ms(1));
+    let heap = Settings { queue: QueueKind::Heap, ..settings.clone() };
+    let hash = |settings| crate::simulate(&fabric, &flows, settings).hash;
+    assert_eq!(hash(&settings), hash(&heap));
+    let sections = compare(&fabric, (&flows, &[]), &[], &settings, 1000).expect("equal");
+    assert!(sections > 0, "no section");
 }
 
 /// Routes that change for a while, with packets paused on both ways.

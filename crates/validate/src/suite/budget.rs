@@ -20,8 +20,7 @@ pub const HOPS_PER_SECOND: u64 = 2_000_000;
 const fn hops_per_second(nics: usize) -> f64 {
     match nics {
         ..=2_048 => HOPS_PER_SECOND as f64,
-        2_049..=4_096 => 1_400_000.0,
-        _ => 900_000.0,
+        _ => 1_700_000.0,
     }
 }
 
