@@ -158,3 +158,25 @@ fn all_switches_pause_everything() {
         ["leaf0", "leaf1", "spine0", "spine1"].map(|name| format!("pfc-all-priorities {name}"));
     assert_eq!(rules(&report), wanted);
 }
+
+/// A switch in maintenance: what is off was not checked, and the audit says why.
+#[test]
+fn a_switch_whose_ports_are_all_off_says_so() {
+    let pod = Pod::of(SystemId::Eos);
+    let off = |text: &str| {
+        let lines = text.lines().map(|line| match line.starts_with("interface Ethernet") {
+            true => format!("{line}\n   shutdown\n"),
+            false => format!("{line}\n"),
+        });
+        lines.collect()
+    };
+    let texts = changed(&pod, as_it_is, "leaf1", off);
+    for with_fabric in [false, true] {
+        let report = pod.audit(&texts, with_fabric);
+        let said = |words: &str| {
+            report.findings.iter().any(|f| f.device == "leaf1" && f.message.contains(words))
+        };
+        assert!(said("all ports with RoCE settings are switched off"), "{:?}", rules(&report));
+        assert!(!said("no RoCE settings were recognised"));
+    }
+}
