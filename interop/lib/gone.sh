@@ -41,6 +41,9 @@ run_gone() {
   set_link_mtu 4500 && set_impairment - || { story="the guest refuses"; return; }
   choose_addresses
   options+=" -s 4096" limit=60
+  # Nothing slows datagrams down: no more of them than let an emulated processor do what it is told.
+  [[ $options != *"-c UD"* ]] \
+    || tc qdisc replace dev "data$PEER" root tbf rate 400mbit burst 64kb latency 20ms || { story="no tc"; return; }
   if [[ $role == client ]]; then
     run_peer >"$log.peer" & server=$!
     wait_listening "$server"
@@ -52,11 +55,12 @@ run_gone() {
   fi
   sleep 4
   if [[ $what == machine ]]; then kill -STOP "$qemu_pid"; else guest "$PEER" "killall -$what $(program)" >/dev/null; fi
-  # From when it is done: datagrams without acknowledgements can keep an emulated processor from doing it.
+  # From when it is done, which takes an emulated processor a while.
   began=$(date +%s%N)
   wait "$ours"; status=$?
   took=$((($(date +%s%N) - began) / 1000000))
   [[ $what != machine ]] || kill -CONT "$qemu_pid"
+  tc qdisc delete dev "data$PEER" root 2>/dev/null
   guest "$PEER" "killall -KILL $(program)" >/dev/null 2>&1
   # What is given, a quarter of it, and what a busy machine adds.
   if ((status != 1)); then
