@@ -82,7 +82,7 @@ impl Sniffer {
         counted.max(self.dropped)
     }
 
-    /// Calls `each` with the packets that came by `end` and were not read yet, and listens no more.
+    /// Calls `each` with the packets that came by `end` and were not read yet.
     pub fn finish(&mut self, end: Timestamp, mut each: impl FnMut(&Packet<'_>)) -> io::Result<()> {
         let mut later = false;
         loop {
